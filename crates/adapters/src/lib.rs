@@ -1,0 +1,1 @@
+//! Foreign protocol engines behind Trunkline's traits.

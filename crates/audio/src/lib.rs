@@ -1,0 +1,1 @@
+//! Samples in, samples out: G.711 and WAV.

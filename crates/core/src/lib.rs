@@ -1,0 +1,19 @@
+//! What every other crate of Trunkline is written in: [`Time`] and [`Duration`] in integer nanoseconds, [`Rate`],
+//! [`Bytes`] and [`Ratio`], the [`Packet`] that a link carries, identifiers, [named random streams](random), and the
+//! [parameter tables](schema) from which the experiment file, its reference and its error messages are made.
+//!
+//! Nothing here reads a clock, a socket, a file or a global random generator, and nothing above may do so either
+//! until the drivers (`docs/architecture.md`).
+
+pub mod distribution;
+pub mod packet;
+pub mod quantity;
+pub mod random;
+pub mod schema;
+pub mod time;
+
+pub use distribution::Distribution;
+pub use packet::{Address, Ecn, FlowId, Packet, PacketId, Port};
+pub use quantity::{Bytes, QuantityError, Rate, Ratio};
+pub use random::{Seed, Stream};
+pub use time::{Duration, Time};

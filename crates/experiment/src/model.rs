@@ -1,0 +1,288 @@
+//! What an experiment file says, after validation: every name resolved, every unit in its type.
+
+use std::sync::Arc;
+
+use trunkline_core::schema::Values;
+use trunkline_core::{Bytes, Duration, FlowId, Rate, Ratio};
+use trunkline_metrics::FlowMeta;
+
+/// A validated experiment file.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// Its name.
+    pub name: String,
+    /// The file's text, as stored with every run.
+    pub text: String,
+    /// How often every point is measured, at least 1.
+    pub repetitions: u32,
+    /// The seed from which all random streams derive.
+    pub seed: u64,
+    /// What is swept, in the file's order. Empty for a single point.
+    pub axes: Vec<Axis>,
+    /// Every combination of swept values (one point without values if nothing is swept), the last axis fastest.
+    pub points: Vec<Point>,
+    /// What counts as good enough.
+    pub limits: Vec<Limit>,
+}
+
+/// One swept key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// `flow.voice.count`.
+    pub key: String,
+    /// The values as written, in the file's order: `16 KiB`.
+    pub values: Vec<String>,
+    /// The same as numbers for a figure's axis, in `unit`; `None` if they are words.
+    pub numbers: Option<Vec<f64>>,
+    /// The unit of `numbers`: `KiB`, `ms`, `kbit/s`, or empty for counts.
+    pub unit: String,
+}
+
+/// One combination of swept values.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// Its place in the product, from 0.
+    pub index: u32,
+    /// The chosen value's index on each axis.
+    pub choice: Vec<usize>,
+    /// The experiment with those values in place.
+    pub scenario: Arc<Scenario>,
+}
+
+/// What a driver runs: one point of an experiment.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// How long sources send.
+    pub duration: Duration,
+    /// How long receivers wait for stragglers after that.
+    pub drain: Duration,
+    /// The hosts.
+    pub hosts: Vec<Host>,
+    /// The links.
+    pub links: Vec<Link>,
+    /// The flows of the file. Members are numbered on: flow `f`'s member `m` is `flows[f].first + m`.
+    pub flows: Vec<Flow>,
+}
+
+/// A host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+}
+
+/// A link between two hosts.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// Its name.
+    pub name: String,
+    /// The hosts at port 0 and port 1.
+    pub between: [usize; 2],
+    /// What holds from port 0 to port 1, and from port 1 to port 0.
+    pub directions: [Direction; 2],
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug)]
+pub struct Direction {
+    /// Bits per second on the line.
+    pub rate: Rate,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// The largest packet at the network layer.
+    pub mtu: Bytes,
+    /// Framing added to every packet on the line.
+    pub overhead: Bytes,
+    /// Index of the queue in the registry of `trunkline-network`, with its values.
+    pub queue: (usize, Values),
+    /// What else happens to packets.
+    pub impairments: Impairments,
+}
+
+/// What happens to packets on a link beside queueing, transmission and propagation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Impairments {
+    /// Random loss after transmission.
+    pub loss: Loss,
+    /// Extra delay, drawn per packet from a distribution; arrival order is kept.
+    pub jitter: Option<trunkline_core::Distribution>,
+    /// The share of packets that are held back by `reorder_by`, so that later ones overtake them.
+    pub reorder: Ratio,
+    /// How long a reordered packet is held back.
+    pub reorder_by: Duration,
+    /// The share of packets that arrive twice.
+    pub duplicate: Ratio,
+    /// The share of packets of which one bit is flipped.
+    pub corrupt: Ratio,
+}
+
+/// A loss model.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Loss {
+    /// None.
+    #[default]
+    None,
+    /// Every packet with the same probability, independently.
+    Bernoulli(Ratio),
+    /// Gilbert-Elliott: a two-state Markov chain stepped once per packet.
+    GilbertElliott {
+        /// Probability of going from good to bad.
+        to_bad: Ratio,
+        /// Probability of going from bad to good.
+        to_good: Ratio,
+        /// Loss in the good state.
+        loss_good: Ratio,
+        /// Loss in the bad state.
+        loss_bad: Ratio,
+    },
+}
+
+/// One flow of the file: `count` members that are alike.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// What recorders need to know: name, members, channels, what is measured ...
+    pub meta: FlowMeta,
+    /// Host of the sources.
+    pub from: usize,
+    /// Host of the sinks or the reflector.
+    pub to: usize,
+    /// The transport.
+    pub transport: Transport,
+    /// The source.
+    pub source: Source,
+    /// Whether the sink sends every message back, so that latency is measured as round trip.
+    pub reflect: bool,
+    /// When the members start.
+    pub start: Duration,
+    /// Links from `from` to `to`.
+    pub forward: Path,
+    /// Links from `to` to `from`.
+    pub backward: Path,
+    /// Priority of its packets in queues that know priorities; smaller is more urgent.
+    pub priority: u16,
+}
+
+impl Flow {
+    /// The id of a member.
+    pub fn member(&self, member: u32) -> FlowId {
+        FlowId(self.meta.first.0 + member)
+    }
+}
+
+/// Links in a row.
+pub type Path = Vec<PathStep>;
+
+/// One link of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathStep {
+    /// Which link.
+    pub link: usize,
+    /// The port at which packets enter it, 0 or 1; they leave at the other.
+    pub from_port: u16,
+}
+
+/// A source: its kind and its values.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Index in the registry of `trunkline-traffic`.
+    pub kind: usize,
+    /// Its values.
+    pub values: Values,
+    /// What its audio file holds: mu-law bytes per channel; empty if it names none.
+    pub speech: Arc<[Vec<u8>]>,
+}
+
+/// A flow's transport with its options.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Transport {
+    /// UDP.
+    Udp(UdpOptions),
+    /// TCP: the kernel's in `live` and `wire`, smoltcp's in `sim`.
+    Tcp(TcpOptions),
+}
+
+/// Options of UDP.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct UdpOptions {
+    /// Socket buffers (`SO_SNDBUF`, `SO_RCVBUF`); the system's default if absent. `live` and `wire` only.
+    pub buffer: Option<Bytes>,
+}
+
+/// Options of TCP.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TcpOptions {
+    /// Receive window: in `sim` exactly, in `live` as `SO_RCVBUF` and `SO_SNDBUF` (Linux doubles what it is told and
+    /// uses part of it for its own books).
+    pub window: Option<Bytes>,
+    /// Largest segment payload.
+    pub mss: Option<Bytes>,
+    /// `TCP_NODELAY`: send at once instead of collecting small messages (RFC 896 off).
+    pub nodelay: bool,
+    /// Congestion control by name: `reno`, `cubic` and `none` in `sim`, whatever the kernel offers in `live`.
+    pub congestion_control: Option<String>,
+    /// How long a send may block before the message is given up and counted as refused (Schiavoni: 40 ms).
+    pub send_timeout: Option<Duration>,
+}
+
+/// What counts as good enough: `"flow.voice.latency.p999" = "< 150 ms"`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limit {
+    /// The key as written: `flow.voice.latency.p999`.
+    pub key: String,
+    /// The condition as written: `< 150 ms`.
+    pub condition: String,
+    /// Index of the flow in the file.
+    pub flow: usize,
+    /// Which figure.
+    pub metric: LimitMetric,
+    /// How it is compared.
+    pub operator: Operator,
+    /// With what: seconds for durations, bits per second for rates, a share from 0 to 1, or a count.
+    pub bound: f64,
+}
+
+/// The figures that a limit can name. [`LimitMetric::value`] reads them from a summary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each is the figure of the summary with that name")]
+pub enum LimitMetric {
+    Loss,
+    Late,
+    LossAndLate,
+    LatencyMean,
+    LatencyP50,
+    LatencyP90,
+    LatencyP99,
+    LatencyP999,
+    LatencyMax,
+    JitterMeanAbsoluteDeviation,
+    JitterInterarrival,
+    JitterPdvP999,
+    Throughput,
+    VoiceChannels,
+    Fairness,
+}
+
+/// A comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Operator {
+    Less,
+    AtMost,
+    Greater,
+    AtLeast,
+}
+
+/// Told by drivers how far they are, and asked whether to go on.
+pub trait Supervisor {
+    /// `done` of the scenario's duration and drain has passed. Called at least ten times a second of wall time.
+    fn progress(&mut self, done: Duration) -> Progress;
+}
+
+/// Whether to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Go on.
+    Continue,
+    /// Stop now, keep what was measured, mark it partial.
+    Stop,
+}

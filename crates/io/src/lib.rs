@@ -1,0 +1,1 @@
+//! The real clock, precise sleeping, batched sockets and kernel time stamps.

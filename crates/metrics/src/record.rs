@@ -1,0 +1,189 @@
+//! From what drivers observe to one record per message.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use trunkline_core::{Bytes, Duration, FlowId, Time};
+
+use crate::summary::{LinkSummary, Measured, StallSummary};
+
+/// Takes what a driver observes. Only drivers record; pure code returns facts.
+pub trait Recorder {
+    /// Records `what` for the flow's member, at the driver's time `at`.
+    fn record(&mut self, at: Time, flow: FlowId, what: Observation);
+
+    /// Takes the payload of a message, right after the `Received` of its first copy, for what wants to keep it (the
+    /// received audio). Every message of a flow whose [`FlowMeta::keeps_payload`](crate::FlowMeta::keeps_payload) is set.
+    fn payload(&mut self, _flow: FlowId, _channel: u16, _sequence: u32, _payload: &[u8]) {}
+}
+
+/// Records nothing.
+impl Recorder for () {
+    fn record(&mut self, _: Time, _: FlowId, _: Observation) {}
+}
+
+/// Records with both.
+impl<A: Recorder, B: Recorder> Recorder for (A, B) {
+    fn record(&mut self, at: Time, flow: FlowId, what: Observation) {
+        self.0.record(at, flow, what);
+        self.1.record(at, flow, what);
+    }
+    fn payload(&mut self, flow: FlowId, channel: u16, sequence: u32, payload: &[u8]) {
+        self.0.payload(flow, channel, sequence, payload);
+        self.1.payload(flow, channel, sequence, payload);
+    }
+}
+
+/// What a driver saw of one message. Times are on the source's clock unless said otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Observation {
+    /// The transport took the message.
+    Sent {
+        /// The channel within the flow.
+        channel: u16,
+        /// The channel's message count from 0.
+        sequence: u32,
+        /// When the source wanted it sent.
+        due: Time,
+        /// Payload, without the measurement header.
+        payload: Bytes,
+    },
+    /// The sender gave the message up: the transport would not take it before the send timeout, or it was too large.
+    Refused {
+        /// The channel within the flow.
+        channel: u16,
+        /// The channel's message count from 0.
+        sequence: u32,
+        /// When the source wanted it sent.
+        due: Time,
+        /// Payload, without the measurement header.
+        payload: Bytes,
+    },
+    /// The message has arrived where its latency is measured: at the sink (one way), or back at the source (round
+    /// trip).
+    Received {
+        /// The channel within the flow.
+        channel: u16,
+        /// The channel's message count from 0.
+        sequence: u32,
+        /// When it was sent, from its header.
+        sent: Time,
+        /// When the reflector had it, on the reflector's clock; [`Time::ZERO`] if it was not reflected.
+        reflected: Time,
+        /// Payload, without the measurement header.
+        payload: Bytes,
+    },
+    /// Bytes arrived that are no message of this run (wrong key, cut, corrupted): counted, never delivered.
+    Stray {
+        /// How many bytes.
+        bytes: Bytes,
+    },
+    /// Live only: how long after `due` the send call was made, and how long it took, in nanoseconds.
+    SendCall {
+        /// Start of the call minus due time.
+        error_nanos: u64,
+        /// Duration of the call.
+        took_nanos: u64,
+    },
+}
+
+/// One message's row in a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// The member of the flow, from 0.
+    pub member: u32,
+    /// The channel within the member, from 0.
+    pub channel: u16,
+    /// The channel's message count from 0.
+    pub sequence: u32,
+    /// When the source wanted it sent.
+    pub due: Time,
+    /// When the transport took it; `None` if it never did.
+    pub sent: Option<Time>,
+    /// When it arrived where latency is measured; `None` if it did not.
+    pub received: Option<Time>,
+    /// When the reflector had it, on the reflector's clock; `None` if it was not reflected.
+    pub reflected: Option<Time>,
+    /// Payload bytes.
+    pub payload: u32,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[repr(u8)]
+pub enum Fate {
+    /// Arrived, in time.
+    Received = 0,
+    /// Arrived after its playout deadline.
+    Late = 1,
+    /// Not received by the end of the run plus the drain time.
+    Lost = 2,
+    /// A further copy of a message that has its own record.
+    Duplicate = 3,
+    /// The sender gave it up; it never left.
+    Refused = 4,
+}
+
+/// Takes records as they are settled, roughly in the order of arrival.
+pub trait TraceSink {
+    /// Takes one record of the flow with this index in the experiment file.
+    fn write(&mut self, flow: usize, record: &Record);
+}
+
+/// Keeps no trace.
+impl TraceSink for () {
+    fn write(&mut self, _: usize, _: &Record) {}
+}
+
+/// What a recorder needs to know of a flow before the first observation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowMeta {
+    /// Its name in the file.
+    pub name: String,
+    /// The transport's name.
+    pub transport: String,
+    /// The id of its member 0; the others follow.
+    pub first: FlowId,
+    /// How many members it has.
+    pub members: u32,
+    /// Channels per member.
+    pub channels: u16,
+    /// What its latencies are.
+    pub measured: Measured,
+    /// Whether its source goes on to the end of the run: then its active time ends there, not at the last arrival.
+    pub endless: bool,
+    /// Playout delay, if it has a playout: a message is late if it is received after the first received message of its
+    /// channel plus this plus the difference of their due times.
+    pub playout: Option<Duration>,
+    /// Whether somebody keeps the payload.
+    pub keeps_payload: bool,
+}
+
+/// What a driver hands back beside its observations.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DriverOutcome {
+    /// How long the measurement lasted, without drain time: virtual time in `sim`.
+    pub duration: Duration,
+    /// One per link and direction.
+    pub links: Vec<LinkSummary>,
+    /// What the stall probe saw.
+    pub stalls: Option<StallSummary>,
+    /// CPU time of all our processes together.
+    pub cpu: Option<Duration>,
+    /// One per flow of the file, in its order.
+    pub flows: Vec<FlowOutcome>,
+    /// True if it was told to stop before the end.
+    pub partial: bool,
+}
+
+/// What a driver knows of a flow beside its messages.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FlowOutcome {
+    /// Counters of the transport by name, summed over the members.
+    pub transport_counters: BTreeMap<String, u64>,
+    /// Bytes that the flow's packets took on their path's first link, forward, with that link's framing.
+    pub network: Option<Bytes>,
+}

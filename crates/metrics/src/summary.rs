@@ -1,0 +1,248 @@
+//! Statistics of a repetition, as stored, reported and printed as JSON. Names are the definitions' names; durations are
+//! nanoseconds, rates bits per second.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use trunkline_core::{Bytes, Duration, Rate, Ratio, Time};
+
+/// All that is kept of one repetition of one point, beside its traces.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RepetitionSummary {
+    /// One per flow of the file, in its order; a flow with `count = n` is one entry over its n members.
+    pub flows: Vec<FlowSummary>,
+    /// One per link and direction (`sim` and `wire`).
+    pub links: Vec<LinkSummary>,
+    /// Gaps in which this machine did not run us (`live` and `wire`).
+    pub stalls: Option<StallSummary>,
+    /// How long the measurement lasted: virtual time in `sim`.
+    pub duration: Duration,
+    /// CPU time of all our processes together (`live` and `wire`).
+    pub cpu: Option<Duration>,
+    /// True if it was interrupted.
+    pub partial: bool,
+}
+
+/// What a latency is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measured {
+    /// From the source to the sink.
+    #[default]
+    OneWay,
+    /// From the source through the reflector back to the source.
+    RoundTrip,
+}
+
+/// One flow of the file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlowSummary {
+    /// Its name in the file.
+    pub flow: String,
+    /// The transport's name.
+    pub transport: String,
+    /// How many members (conversations) it has.
+    pub members: u32,
+    /// Channels per member.
+    pub channels: u32,
+    /// What its latencies are.
+    pub measured: Measured,
+    /// Messages by what became of them.
+    pub counts: Counts,
+    /// Lost and refused messages as a share of those due.
+    pub loss: Ratio,
+    /// Late messages as a share of those due.
+    pub late: Ratio,
+    /// Lengths of runs of consecutive lost or refused messages of one channel: length to number of runs.
+    pub loss_bursts: BTreeMap<u32, u64>,
+    /// From `sent` to `received`.
+    pub latency: Option<DelaySummary>,
+    /// From `due` to `received`: includes the time a message waited for a blocked sender.
+    pub latency_from_due: Option<DelaySummary>,
+    /// Variation of latency, by each definition.
+    pub jitter: Option<JitterSummary>,
+    /// Hawley's robust estimates of latency.
+    pub robust: Option<RobustDelay>,
+    /// Data per time.
+    pub throughput: ThroughputSummary,
+    /// floor(user throughput / 64 kbit/s).
+    pub voice_channels: u64,
+    /// Jain's fairness index of the members' user throughputs, from 1/n to 1; `None` for one member.
+    pub fairness: Option<f64>,
+    /// Start of the send call minus due time (`live` and `wire`).
+    pub schedule_error: Option<DelaySummary>,
+    /// Duration of the send call (`live` and `wire`).
+    pub send_call: Option<DelaySummary>,
+    /// Counters of the transport by name: retransmissions, checksum errors ...
+    pub transport_counters: BTreeMap<String, u64>,
+    /// Bytes that arrived and were no message of this run.
+    pub stray: Bytes,
+    /// Points of the latency's cumulative distribution: (latency, share of messages at most that), both increasing; at
+    /// most 512.
+    pub latency_cdf: Vec<(Duration, f64)>,
+    /// Latency over time, a sample of at most 2,000 messages: (sent, latency), in the order of sending. Chosen evenly,
+    /// with the largest of each interval kept.
+    pub latency_over_time: Vec<(Time, Duration)>,
+}
+
+/// Messages by what became of them. `due = sent + refused` and `sent = received + late + lost`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Taken by the transport.
+    pub sent: u64,
+    /// Given up by the sender.
+    pub refused: u64,
+    /// Arrived in time.
+    pub received: u64,
+    /// Arrived after the playout deadline.
+    pub late: u64,
+    /// Not received by the end of the run plus the drain time.
+    pub lost: u64,
+    /// Further copies.
+    pub duplicate: u64,
+    /// Arrived with a smaller sequence number than one before of the same channel (RFC 4737 section 3).
+    pub reordered: u64,
+}
+
+/// A distribution of durations in figures. Percentiles are by nearest rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DelaySummary {
+    /// How many.
+    pub count: u64,
+    /// The mean.
+    pub mean: Duration,
+    /// The sample standard deviation.
+    pub standard_deviation: Duration,
+    /// The smallest.
+    pub min: Duration,
+    /// The median.
+    pub p50: Duration,
+    /// 90 % are at most this.
+    pub p90: Duration,
+    /// 99 % are at most this.
+    pub p99: Duration,
+    /// 99.9 % are at most this: Weaver's "99.9 % threshold".
+    pub p999: Duration,
+    /// The largest.
+    pub max: Duration,
+    /// Whether the percentiles are exact; otherwise they come from a histogram and are right within 0.1 %.
+    pub exact: bool,
+}
+
+/// Variation of latency. No two of these are the same; each is printed with its name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct JitterSummary {
+    /// Mean absolute deviation of latency from its mean (Schiavoni and Queiroz 2013, equation 2).
+    pub mean_absolute_deviation: Duration,
+    /// Standard deviation of latency.
+    pub standard_deviation: Duration,
+    /// Interarrival jitter J at the end, mean over channels (RFC 3550 section 6.4.1).
+    pub interarrival: Duration,
+    /// Mean of |IPDV| of consecutive messages (RFC 3393 with consecutive selection).
+    pub ipdv_mean: Duration,
+    /// 99.9th percentile of |IPDV|.
+    pub ipdv_p999: Duration,
+    /// Mean of PDV, latency minus the smallest latency (RFC 5481 section 4.2).
+    pub pdv_mean: Duration,
+    /// 99.9th percentile of PDV.
+    pub pdv_p999: Duration,
+    /// Mean time between arrivals of one channel (Lamont et al. 1998).
+    pub interarrival_mean: Duration,
+    /// Standard deviation of the time between arrivals of one channel (Lamont et al. 1998).
+    pub interarrival_standard_deviation: Duration,
+}
+
+/// Hawley's robust estimates (Hawley 1989 sections 4.2.1 and 4.3.1), over the first
+/// [`RobustDelay::CAPACITY`] messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RobustDelay {
+    /// Minimum estimate: first and last ten dropped, then points above mean + 1 sd removed, twice; the mean of the rest.
+    pub minimum: Duration,
+    /// Points kept for the minimum estimate.
+    pub minimum_kept: u64,
+    /// Points removed for it, without the first and last ten.
+    pub minimum_removed: u64,
+    /// The second threshold.
+    pub minimum_threshold: Duration,
+    /// Mean over standard deviation of the points kept.
+    pub minimum_ratio: f64,
+    /// Loaded estimate: first and last ten dropped, then points above mean + 8 sd removed, once; the mean of the rest.
+    pub loaded: Duration,
+    /// Points kept for the loaded estimate.
+    pub loaded_kept: u64,
+    /// Points removed for it.
+    pub loaded_removed: u64,
+    /// Its threshold.
+    pub loaded_threshold: Duration,
+}
+
+impl RobustDelay {
+    /// How many messages are considered at most.
+    pub const CAPACITY: usize = 100_000;
+}
+
+/// Data per time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ThroughputSummary {
+    /// Payload offered by the source (sent and refused) over the flow's active time.
+    pub offered: Rate,
+    /// Payload received, each message once, over the flow's active time.
+    pub user: Rate,
+    /// What the flow took of its path's first link, with all framing of that link (`sim` and `wire`).
+    pub network: Option<Rate>,
+    /// From the first due message to the last arrival (or the end of the run for a source without end).
+    pub active: Duration,
+}
+
+/// One direction of one link.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LinkSummary {
+    /// `trunk berlin>ottawa`.
+    pub link: String,
+    /// Share of the time that the line was busy.
+    pub utilisation: Ratio,
+    /// Packets offered.
+    pub offered: u64,
+    /// Packets delivered.
+    pub delivered: u64,
+    /// Packets dropped, by cause; causes that did not occur are left out.
+    pub dropped: BTreeMap<String, u64>,
+    /// Packets marked, by cause.
+    pub marked: BTreeMap<String, u64>,
+    /// Mean time in the queue.
+    pub sojourn_mean: Duration,
+    /// Longest time in the queue.
+    pub sojourn_max: Duration,
+    /// Most bytes that waited.
+    pub backlog_max: Bytes,
+    /// Most packets that waited.
+    pub backlog_packets_max: u64,
+}
+
+/// Gaps in which the machine did not run a probe that wanted to run: what part of a tail is the machine's.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StallSummary {
+    /// `sleeping` (woken every millisecond) or `spinning`.
+    pub probe: String,
+    /// How long it watched.
+    pub watched: Duration,
+    /// Gaps by size: (longer than, how many), thresholds increasing.
+    pub gaps: Vec<(Duration, u64)>,
+    /// The sum of all gaps beyond the probe's period, as a share of the time watched.
+    pub share: Ratio,
+    /// The longest.
+    pub longest: Duration,
+}
+
+/// A figure over repetitions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The mean over repetitions.
+    pub mean: f64,
+    /// The sample standard deviation; 0 for one repetition.
+    pub standard_deviation: f64,
+    /// Half the width of the 95 % confidence interval of the mean (Student's t); `None` for one repetition.
+    pub confidence95: Option<f64>,
+    /// How many repetitions.
+    pub repetitions: u32,
+}

@@ -1,0 +1,71 @@
+//! What else can happen to a packet, with the cause, said at the moment it happens.
+
+use trunkline_core::{FlowId, Packet, PacketId, Time};
+
+/// Fates that a call produced, in order. The driver takes the dropped packets' buffers back into its pool.
+#[derive(Debug, Default)]
+pub struct Fates(pub Vec<Fate>);
+
+/// One packet's fate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// The packet is gone.
+    Dropped {
+        /// When.
+        at: Time,
+        /// The packet, for its buffer and for the record.
+        packet: Packet,
+        /// Why.
+        cause: DropCause,
+    },
+    /// The packet goes on, marked "congestion experienced".
+    Marked {
+        /// When.
+        at: Time,
+        /// Which.
+        id: PacketId,
+        /// Whose.
+        flow: FlowId,
+        /// Why.
+        cause: MarkCause,
+    },
+}
+
+macro_rules! causes {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(usize)]
+        pub enum $name { $($(#[$doc])* $variant,)* }
+        impl $name {
+            /// Every cause, in the order of its index.
+            pub const ALL: &'static [$name] = &[$($name::$variant),*];
+            /// How many there are: the length of a counter array.
+            pub const COUNT: usize = Self::ALL.len();
+            /// The place in a counter array.
+            pub const fn index(self) -> usize { self as usize }
+            /// The word used in records, tables and JSON.
+            pub const fn name(self) -> &'static str { match self { $($name::$variant => $text),* } }
+        }
+    };
+}
+
+causes! {
+    /// Why a packet was dropped.
+    DropCause {
+        /// The queue was full when it arrived (tail drop).
+        QueueFull = "queue-full",
+        /// It is larger than the link's MTU.
+        TooLarge = "too-large",
+        /// The link lost it (an impairment).
+        LinkLoss = "link-loss",
+    }
+}
+
+causes! {
+    /// Why a packet was marked.
+    MarkCause {
+        /// Its sojourn time was above the target.
+        Sojourn = "sojourn",
+    }
+}

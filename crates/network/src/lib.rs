@@ -1,0 +1,18 @@
+//! Links, media, queues and impairments as pure state machines: they are given the time and packets, and hand out
+//! deliveries and fates. The simulator drives them in virtual time, the wire by the monotonic clock; neither changes
+//! what they do.
+//!
+//! The contract of every type here (`docs/architecture.md`, "rules of a pure type"):
+//! 1. Time is an argument and never decreases; equal times are legal.
+//! 2. After any input, drain [`Outcome`] before the next.
+//! 3. `next_event` after draining at `t` is `None` or later than `t`.
+//! 4. **Split property**: `advance(t2)` gives exactly what `advance(t1); advance(t2)` gives, for every `t1 < t2`.
+//! 5. Whoever drops, marks, corrupts or duplicates a packet says so at that moment, with the cause.
+
+pub mod fate;
+pub mod medium;
+pub mod queue;
+
+pub use fate::{DropCause, Fate, Fates, MarkCause};
+pub use medium::{Delivery, Medium, MediumCounters, Outcome};
+pub use queue::{Backlog, Dequeued, Queue};

@@ -1,0 +1,79 @@
+//! What moves packets.
+
+use trunkline_core::{Bytes, Duration, Packet, Port, Time};
+
+use crate::fate::Fates;
+
+/// Moves packets between its ports. A link is a medium with two ports, 0 and 1; a ring, a cell, a switch have more.
+///
+/// `offer` first does all that is due up to and including its time (departures before arrivals at equal times), then
+/// accepts the packet. `advance` handles internal events one at a time, each at its own logical time. A delivery may
+/// lie in the future of the call that produced it: once a packet's transmission has begun, its arrival is known.
+pub trait Medium {
+    /// Accepts `packet` at port `from` at the time `at`.
+    fn offer(&mut self, at: Time, from: Port, packet: Packet, out: &mut Outcome);
+
+    /// Does everything that is due up to and including `to`.
+    fn advance(&mut self, to: Time, out: &mut Outcome);
+
+    /// When `advance` next has something to do, given that nothing is offered until then; later than the last call's
+    /// time.
+    fn next_event(&self) -> Option<Time>;
+
+    /// What has been counted so far for packets that entered at port `from`.
+    fn counters(&self, from: Port) -> MediumCounters;
+}
+
+/// What a medium hands out; kept by the driver between calls so that nothing is allocated per packet.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Packets that arrive, in the order in which they were committed (not sorted by time).
+    pub deliveries: Vec<Delivery>,
+    /// What else happened to packets.
+    pub fates: Fates,
+}
+
+/// A packet's arrival.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// When its last bit is there; may lie in the future.
+    pub at: Time,
+    /// Where it comes out.
+    pub to: Port,
+    /// The packet.
+    pub packet: Packet,
+}
+
+/// Counters of one direction of a medium. `offered = delivered + dropped + waiting` at every moment between calls,
+/// duplicates apart.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MediumCounters {
+    /// Packets offered.
+    pub offered: u64,
+    /// Packets handed out as deliveries, without duplicates made here.
+    pub delivered: u64,
+    /// Bytes on the line of everything transmitted, with the link's framing.
+    pub transmitted: Bytes,
+    /// Packets dropped, by [`DropCause`](crate::DropCause) index.
+    pub dropped: [u64; crate::DropCause::COUNT],
+    /// Packets marked, by [`MarkCause`](crate::MarkCause) index.
+    pub marked: [u64; crate::MarkCause::COUNT],
+    /// Duplicates made.
+    pub duplicated: u64,
+    /// Packets whose bits were changed.
+    pub corrupted: u64,
+    /// Packets that overtook an earlier one.
+    pub reordered: u64,
+    /// How long the line was busy; divided by the run's length it is the utilisation.
+    pub busy: Duration,
+    /// Sum over packets of their time in the queue; divided by those dequeued it is the mean sojourn time.
+    pub sojourn_total: Duration,
+    /// The longest time a packet spent in the queue.
+    pub sojourn_max: Duration,
+    /// Packets that left the queue for transmission.
+    pub dequeued: u64,
+    /// The most bytes that ever waited.
+    pub backlog_max: Bytes,
+    /// The most packets that ever waited.
+    pub backlog_packets_max: u64,
+}

@@ -1,0 +1,1 @@
+//! Tables and figures: one self-contained HTML file, SVG, PNG and CSV.

@@ -1,0 +1,1 @@
+//! Runs a point in virtual time.

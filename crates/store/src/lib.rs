@@ -1,0 +1,1 @@
+//! Runs, points and summaries in SQLite; traces in Parquet; crash-safe.

@@ -1,0 +1,1 @@
+//! Pair harness, conformance and split-property suites, allocation counter.

@@ -1,0 +1,125 @@
+//! The contract of a source, and the registry of kinds.
+
+use std::ops::Range;
+
+use trunkline_core::schema::{Parameter, Values};
+use trunkline_core::{Seed, Time};
+
+/// A traffic model.
+///
+/// The driver loop: when `next_due()` has come, call `produce(now)`, which appends every message that is due and moves
+/// `next_due` on. Messages that the transport refuses as "full" stay with the driver, in order; it does not call
+/// `produce` again until they are gone, then calls `notify(Writable)`. A source without a pace of its own (unlimited
+/// bulk) stays due as long as it has volume left: it is produced from once per message that the transport takes, so it
+/// needs a transport with flow control (the experiment file is checked for that).
+pub trait Source {
+    /// When the next message is due; `None` while it waits for feedback or when it is finished.
+    fn next_due(&self) -> Option<Time>;
+
+    /// Appends what is due up to and including `now`. Each message carries the time at which the model wanted it, which
+    /// may be earlier than `now`. Called late, it produces all that has become due, each with its own due time.
+    fn produce(&mut self, now: Time, out: &mut MessageBuffer);
+
+    /// Tells what became of earlier messages.
+    fn notify(&mut self, now: Time, what: Feedback);
+
+    /// Whether nothing will ever be due again.
+    fn is_finished(&self) -> bool;
+}
+
+/// What a source is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feedback {
+    /// The transport takes messages again.
+    Writable,
+    /// The reflected message or answer to this one has come back.
+    Answered {
+        /// The channel of the message that was answered.
+        channel: u16,
+        /// The sequence number that the driver gave it (counted per channel from 0).
+        sequence: u32,
+    },
+}
+
+/// Messages that a source has produced, in one caller-owned buffer; before every payload stands room for a header.
+#[derive(Debug, Default)]
+pub struct MessageBuffer {
+    headroom: usize,
+    bytes: Vec<u8>,
+    messages: Vec<Produced>,
+}
+
+/// One message in a [`MessageBuffer`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Produced {
+    /// The channel within the flow, from 0.
+    pub channel: u16,
+    /// When the model wanted it sent.
+    pub due: Time,
+    /// Where header room and payload stand in the buffer.
+    pub range: Range<usize>,
+}
+
+impl MessageBuffer {
+    /// An empty buffer that leaves `headroom` zero bytes before every payload.
+    pub fn with_headroom(headroom: usize) -> MessageBuffer {
+        MessageBuffer { headroom, ..MessageBuffer::default() }
+    }
+
+    /// Appends a message whose payload of `length` bytes (zeros at first) is written by `fill`.
+    pub fn push(&mut self, channel: u16, due: Time, length: usize, fill: impl FnOnce(&mut [u8])) {
+        let start = self.bytes.len();
+        let end = start + self.headroom + length;
+        self.bytes.resize(end, 0);
+        fill(&mut self.bytes[start + self.headroom..end]);
+        self.messages.push(Produced { channel, due, range: start..end });
+    }
+
+    /// The messages, in the order of production.
+    pub fn messages(&self) -> &[Produced] {
+        &self.messages
+    }
+
+    /// Header room and payload of a message.
+    pub fn bytes_mut(&mut self, message: usize) -> &mut [u8] {
+        &mut self.bytes[self.messages[message].range.clone()]
+    }
+
+    /// Forgets all messages and keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.messages.clear();
+    }
+}
+
+/// A kind of source that an experiment file can name: `source = { kind = "voice", samples = 80 }`.
+pub struct SourceKind {
+    /// The word in the file.
+    pub name: &'static str,
+    /// Other words for it (the papers' names).
+    pub aliases: &'static [&'static str],
+    /// One paragraph: what it models and where that is defined.
+    pub doc: &'static str,
+    /// Its parameters.
+    pub parameters: &'static [Parameter],
+    /// Builds the source of one member of a flow, or says what is wrong with the combination of values.
+    pub build: fn(&Values, &SourceContext) -> Result<Box<dyn Source>, String>,
+}
+
+/// What a source is built with, beside its own values.
+#[derive(Clone, Debug)]
+pub struct SourceContext {
+    /// How many channels the flow has, at least 1.
+    pub channels: u16,
+    /// When the source may start.
+    pub start: Time,
+    /// When it must have stopped: nothing is due at or after this.
+    pub stop: Time,
+    /// The seed of this repetition.
+    pub seed: Seed,
+    /// The place of this member, for its streams: `flow.voice/3/source`.
+    pub place: String,
+    /// Per channel of the audio file that the source names, if it names one: mu-law bytes at 8 kHz. Channel `c` of the
+    /// flow plays entry `c % len`, from the start again at its end.
+    pub speech: std::sync::Arc<[Vec<u8>]>,
+}

@@ -1,0 +1,65 @@
+//! The lower half: a protocol engine that a driver runs, in any time.
+
+use trunkline_core::{Address, Bytes, Ecn, Time};
+
+use crate::conversation::Conversation;
+
+/// A protocol engine: given packets and the time, it says what to send and when to be called.
+pub trait Endpoint: Conversation {
+    /// Takes a packet that arrived. A bad packet is counted by cause inside and is never an error of the driver.
+    fn handle_packet(&mut self, now: Time, from: Address, ecn: Ecn, packet: &[u8]);
+
+    /// Does what is due at `now`. Calling later than asked for is legal.
+    fn handle_timeout(&mut self, now: Time);
+
+    /// Writes the next packet to send into `into` (which it clears first), or returns `None` when there is none.
+    fn poll_transmit(&mut self, now: Time, into: &mut Vec<u8>) -> Option<Transmit>;
+
+    /// When `handle_timeout` wants to be called: later than the last input, or `None`.
+    fn next_timeout(&self) -> Option<Time>;
+
+    /// Counters of the engine by name (retransmissions, checksum errors ...), for the report.
+    fn counters(&self, count: &mut dyn FnMut(&'static str, u64));
+}
+
+/// What to do with the packet that [`Endpoint::poll_transmit`] wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// Where to.
+    pub to: Address,
+    /// The ECN field to send.
+    pub ecn: Ecn,
+    /// Bytes at the network layer, with the network header that the written bytes lack.
+    pub size: Bytes,
+    /// Not before this time (pacing); [`Time::ZERO`] for at once.
+    pub earliest: Time,
+}
+
+/// Passive open: what to do with a packet that belongs to no conversation.
+pub trait Acceptor {
+    /// Decides on a packet; a stateless reply is written into `reply`.
+    fn accept(&mut self, now: Time, from: Address, packet: &[u8], reply: &mut Vec<u8>) -> Accept;
+}
+
+/// The answer of [`Acceptor::accept`].
+pub enum Accept {
+    /// A new conversation, which has already taken the packet.
+    New(Box<dyn Endpoint>),
+    /// Send the reply; no state was made.
+    Reply(Transmit),
+    /// Nothing to do.
+    Ignore,
+}
+
+/// Drains every packet an endpoint wants to send: the one loop that all drivers share. `send` is given each packet and
+/// the buffer it stands in; it may swap the buffer for an empty one to keep the bytes without a copy.
+pub fn drain<E: Endpoint + ?Sized>(
+    endpoint: &mut E,
+    now: Time,
+    buffer: &mut Vec<u8>,
+    mut send: impl FnMut(Transmit, &mut Vec<u8>),
+) {
+    while let Some(transmit) = endpoint.poll_transmit(now, buffer) {
+        send(transmit, buffer);
+    }
+}
