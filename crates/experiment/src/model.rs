@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use trunkline_core::schema::Values;
 use trunkline_core::{Bytes, Duration, FlowId, Rate, Ratio};
 use trunkline_metrics::FlowMeta;
@@ -26,7 +27,7 @@ pub struct Experiment {
 }
 
 /// One swept key.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Axis {
     /// `flow.voice.count`.
     pub key: String,
@@ -225,7 +226,7 @@ pub struct TcpOptions {
 }
 
 /// What counts as good enough: `"flow.voice.latency.p999" = "< 150 ms"`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limit {
     /// The key as written: `flow.voice.latency.p999`.
     pub key: String,
@@ -242,7 +243,8 @@ pub struct Limit {
 }
 
 /// The figures that a limit can name. [`LimitMetric::value`] reads them from a summary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "each is the figure of the summary with that name")]
 pub enum LimitMetric {
     Loss,
@@ -263,7 +265,8 @@ pub enum LimitMetric {
 }
 
 /// A comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Operator {
     Less,

@@ -1,0 +1,108 @@
+//! What is stored of a run, and handed out again.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use trunkline_core::Duration;
+use trunkline_experiment::{Axis, Limit};
+use trunkline_metrics::RepetitionSummary;
+
+/// On what a run was executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Backend {
+    /// Virtual time, over the links of the file.
+    Sim,
+    /// Real hosts and the network as it is.
+    Live,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// Being executed by a process that is alive.
+    Running,
+    /// Every repetition of every point was measured.
+    Complete,
+    /// Interrupted: what was measured is kept, and `run --resume` finishes it.
+    Partial,
+}
+
+/// What a run is, without its results.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunInfo {
+    /// Its number in this store, from 1: what a user types.
+    pub id: u64,
+    /// The experiment's name.
+    pub name: String,
+    /// On what it was executed.
+    pub backend: Backend,
+    /// How far it is.
+    pub status: Status,
+    /// When it started.
+    pub started: jiff::Timestamp,
+    /// When it ended, if it has.
+    pub finished: Option<jiff::Timestamp>,
+    /// The version of Trunkline that made it.
+    pub version: String,
+    /// The machine: kernel, processor, number of cores, host name.
+    pub machine: String,
+    /// The seed.
+    pub seed: u64,
+    /// How often every point is measured.
+    pub repetitions: u32,
+    /// How many points it has.
+    pub points: u32,
+    /// How many repetitions were measured to the end, over all points.
+    pub repetitions_done: u32,
+    /// How long one repetition lasts (duration and drain).
+    pub repetition_length: Duration,
+    /// The folder with its traces, audio and report.
+    pub directory: PathBuf,
+    /// The experiment file's path when it was run.
+    pub file: PathBuf,
+    /// A hash of the experiment file's text: runs with the same one can be compared side by side.
+    pub experiment_hash: String,
+}
+
+/// A run with its results.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoredRun {
+    /// What it is.
+    pub info: RunInfo,
+    /// The experiment file's text.
+    pub text: String,
+    /// What was swept.
+    pub axes: Vec<Axis>,
+    /// What counts as good enough.
+    pub limits: Vec<Limit>,
+    /// Every point, also those without a repetition yet, in order.
+    pub points: Vec<StoredPoint>,
+}
+
+/// One point of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoredPoint {
+    /// Its place in the product of the axes, from 0.
+    pub index: u32,
+    /// The chosen value's index on each axis.
+    pub choice: Vec<usize>,
+    /// What was measured, in order of the repetitions.
+    pub repetitions: Vec<StoredRepetition>,
+}
+
+/// One repetition of a point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StoredRepetition {
+    /// Counted from 0.
+    pub index: u32,
+    /// Whether it was interrupted. Resuming measures it anew.
+    pub partial: bool,
+    /// The summary; `None` if the process died before it could be made (the traces are there).
+    pub summary: Option<RepetitionSummary>,
+    /// The trace of each flow, by the flow's name.
+    pub traces: Vec<(String, PathBuf)>,
+    /// The received audio files.
+    pub audio: Vec<PathBuf>,
+}
