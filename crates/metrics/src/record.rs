@@ -12,8 +12,8 @@ pub trait Recorder {
     /// Records `what` for the flow's member, at the driver's time `at`.
     fn record(&mut self, at: Time, flow: FlowId, what: Observation);
 
-    /// Takes the payload of a message, right after the `Received` of its first copy, for what wants to keep it (the
-    /// received audio). Every message of a flow whose [`FlowMeta::keeps_payload`](crate::FlowMeta::keeps_payload) is set.
+    /// Takes the payload of a message right after its `Received`, for what wants to keep it (the received audio); a
+    /// duplicate comes again. Called for every message of a flow whose [`FlowMeta::keeps_payload`](crate::FlowMeta::keeps_payload) is set.
     fn payload(&mut self, _flow: FlowId, _channel: u16, _sequence: u32, _payload: &[u8]) {}
 }
 
