@@ -1,1 +1,39 @@
-//! Runs a point in virtual time.
+//! Runs a point in virtual time: owns the clock and the event queue, nothing else. Links, queues, endpoints and sources
+//! are the same objects that the other drivers use; all results follow from the scenario and the seed, and are the
+//! same on every machine.
+
+mod engine;
+mod events;
+mod member;
+mod network;
+mod transports;
+
+use trunkline_core::Seed;
+use trunkline_experiment::{Scenario, Supervisor};
+use trunkline_metrics::{DriverOutcome, Recorder};
+
+/// Why a point cannot be simulated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SimulationError {
+    /// A flow asks for what the simulator's version of its transport does not have.
+    #[error("flow `{flow}` cannot be simulated: {reason}")]
+    Flow {
+        /// The flow's name.
+        flow: String,
+        /// What is missing, and what to write instead.
+        reason: String,
+    },
+}
+
+/// Simulates `scenario` to the end of its drain time, or until `supervisor` says stop.
+///
+/// Every message of every flow is reported to `recorder` at its virtual time. A run told to stop returns what it has,
+/// marked partial.
+pub fn run(
+    scenario: &Scenario,
+    seed: Seed,
+    recorder: &mut dyn Recorder,
+    supervisor: &mut dyn Supervisor,
+) -> Result<DriverOutcome, SimulationError> {
+    Ok(engine::Engine::new(scenario, seed)?.run(recorder, supervisor))
+}

@@ -1,0 +1,7 @@
+//! The command line of Trunkline. No logic that another face would need: it reads arguments, calls `trunkline-runner`,
+//! `trunkline-store` and `trunkline-report`, and prints.
+
+pub mod args;
+pub mod commands;
+pub mod output;
+mod progress;

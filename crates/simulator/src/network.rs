@@ -1,0 +1,189 @@
+//! The links of a scenario, the packets on them, and the pool of their buffers.
+
+use trunkline_core::{Bytes, Duration, Packet, PacketId, Port, Ratio, Seed, Time};
+use trunkline_experiment::{PathStep, Scenario};
+use trunkline_metrics::LinkSummary;
+use trunkline_network::{DropCause, Fate, MarkCause, Medium, Outcome};
+
+use crate::engine::Event;
+use crate::events::EventQueue;
+
+/// All links, with what is on its way.
+pub(crate) struct Network<'s> {
+    scenario: &'s Scenario,
+    links: Vec<Box<dyn Medium>>,
+    /// When each link's next own event is queued; [`Time::MAX`] if none is.
+    scheduled: Vec<Time>,
+    /// Packets between two media, by slot; empty slots are listed in `free`.
+    in_flight: Vec<Packet>,
+    free: Vec<u32>,
+    buffers: Vec<Vec<u8>>,
+    outcome: Outcome,
+    /// The flow of the file to which each member belongs.
+    flow_of: Vec<u32>,
+    /// Bytes on the first link of each flow's forward path, with the link's framing.
+    first_link_bytes: Vec<u64>,
+    next_packet: u64,
+}
+
+impl<'s> Network<'s> {
+    pub(crate) fn new(scenario: &'s Scenario, seed: Seed) -> Network<'s> {
+        let links = scenario.build_links(seed);
+        let members = scenario.flows.iter().enumerate();
+        let flow_of = members.flat_map(|(f, flow)| (0..flow.meta.members).map(move |_| f as u32)).collect();
+        Network {
+            scenario,
+            scheduled: vec![Time::MAX; links.len()],
+            links,
+            in_flight: Vec::new(),
+            free: Vec::new(),
+            buffers: Vec::new(),
+            outcome: Outcome::default(),
+            flow_of,
+            first_link_bytes: vec![0; scenario.flows.len()],
+            next_packet: 0,
+        }
+    }
+
+    /// An empty buffer, with the memory of an earlier packet.
+    pub(crate) fn buffer(&mut self) -> Vec<u8> {
+        self.buffers.pop().unwrap_or_default()
+    }
+
+    /// Takes a buffer back.
+    pub(crate) fn recycle(&mut self, mut buffer: Vec<u8>) {
+        buffer.clear();
+        self.buffers.push(buffer);
+    }
+
+    /// Sends a new packet into the first link of its way.
+    pub(crate) fn send(&mut self, now: Time, mut packet: Packet, events: &mut EventQueue<Event>) {
+        packet.id = PacketId(self.next_packet);
+        self.next_packet += 1;
+        if !packet.backward {
+            let flow = self.flow_of[packet.flow.0 as usize] as usize;
+            if let Some(step) = self.scenario.flows[flow].forward.first() {
+                let overhead = self.scenario.links[step.link].directions[usize::from(step.from_port)].overhead;
+                self.first_link_bytes[flow] += (packet.size + overhead).count();
+            }
+        }
+        self.offer(now, packet, events);
+    }
+
+    /// The packet that has arrived in `slot`: hands it out at the end of its path, else passes it on.
+    pub(crate) fn arrive(&mut self, now: Time, slot: u32, events: &mut EventQueue<Event>) -> Option<Packet> {
+        let mut packet = core::mem::take(&mut self.in_flight[slot as usize]);
+        self.free.push(slot);
+        packet.hop += 1;
+        if self.step(&packet).is_some() {
+            self.offer(now, packet, events);
+            return None;
+        }
+        Some(packet)
+    }
+
+    /// Does what is due on a link.
+    pub(crate) fn advance(&mut self, now: Time, link: u32, events: &mut EventQueue<Event>) {
+        let link = link as usize;
+        if self.scheduled[link] != now {
+            return; // an earlier event took its place
+        }
+        self.scheduled[link] = Time::MAX;
+        self.links[link].advance(now, &mut self.outcome);
+        self.settle(link, events);
+    }
+
+    /// Keeps a packet that leaves its endpoint later than now (pacing), and queues its departure.
+    pub(crate) fn depart_later(&mut self, at: Time, packet: Packet, events: &mut EventQueue<Event>) {
+        let slot = self.store(packet);
+        events.push(at, Event::Depart(slot));
+    }
+
+    /// Sends the packet whose departure was queued.
+    pub(crate) fn depart(&mut self, now: Time, slot: u32, events: &mut EventQueue<Event>) {
+        let packet = core::mem::take(&mut self.in_flight[slot as usize]);
+        self.free.push(slot);
+        self.send(now, packet, events);
+    }
+
+    /// Bytes that the flow's forward packets took on their first link.
+    pub(crate) fn first_link_bytes(&self, flow: usize) -> Bytes {
+        Bytes(self.first_link_bytes[flow])
+    }
+
+    /// The counters of every link and direction, over a run of this length.
+    pub(crate) fn summaries(&self, duration: Duration) -> Vec<LinkSummary> {
+        let mut summaries = Vec::with_capacity(2 * self.links.len());
+        for (link, medium) in self.scenario.links.iter().zip(&self.links) {
+            let names = link.between.map(|host| self.scenario.hosts[host].name.as_str());
+            for port in 0..2u16 {
+                let counters = medium.counters(Port(port));
+                let (from, to) = if port == 0 { (names[0], names[1]) } else { (names[1], names[0]) };
+                let share = counters.busy.as_secs_f64() / duration.as_secs_f64();
+                summaries.push(LinkSummary {
+                    link: format!("{} {from}>{to}", link.name),
+                    // The line may still be busy in the drain time, after the run's length.
+                    utilisation: Ratio::new(share.min(1.0)).unwrap_or_default(),
+                    offered: counters.offered,
+                    delivered: counters.delivered,
+                    dropped: named(DropCause::ALL.iter().map(|c| c.name()), &counters.dropped),
+                    marked: named(MarkCause::ALL.iter().map(|c| c.name()), &counters.marked),
+                    sojourn_mean: counters.sojourn_total / counters.dequeued.max(1),
+                    sojourn_max: counters.sojourn_max,
+                    backlog_max: counters.backlog_max,
+                    backlog_packets_max: counters.backlog_packets_max,
+                });
+            }
+        }
+        summaries
+    }
+
+    /// The link that a packet is to enter next.
+    fn step(&self, packet: &Packet) -> Option<PathStep> {
+        let flow = &self.scenario.flows[self.flow_of[packet.flow.0 as usize] as usize];
+        let path = if packet.backward { &flow.backward } else { &flow.forward };
+        path.get(usize::from(packet.hop)).copied()
+    }
+
+    fn offer(&mut self, now: Time, packet: Packet, events: &mut EventQueue<Event>) {
+        let Some(step) = self.step(&packet) else { return self.recycle(packet.bytes) };
+        self.links[step.link].offer(now, Port(step.from_port), packet, &mut self.outcome);
+        self.settle(step.link, events);
+    }
+
+    /// Queues what a link handed out, and its next event.
+    fn settle(&mut self, link: usize, events: &mut EventQueue<Event>) {
+        let mut outcome = core::mem::take(&mut self.outcome);
+        for delivery in outcome.deliveries.drain(..) {
+            let slot = self.store(delivery.packet);
+            events.push(delivery.at, Event::Arrive(slot));
+        }
+        for fate in outcome.fates.0.drain(..) {
+            if let Fate::Dropped { packet, .. } = fate {
+                self.recycle(packet.bytes);
+            }
+        }
+        self.outcome = outcome;
+        if let Some(next) = self.links[link].next_event()
+            && next < self.scheduled[link]
+        {
+            self.scheduled[link] = next;
+            events.push(next, Event::Medium(link as u32));
+        }
+    }
+
+    fn store(&mut self, packet: Packet) -> u32 {
+        if let Some(slot) = self.free.pop() {
+            self.in_flight[slot as usize] = packet;
+            return slot;
+        }
+        self.in_flight.push(packet);
+        // 2^32 packets in flight would need 400 GB before this could be cut short.
+        (self.in_flight.len() - 1) as u32
+    }
+}
+
+/// Counters above zero with their names.
+fn named<'n>(names: impl Iterator<Item = &'n str>, counts: &[u64]) -> std::collections::BTreeMap<String, u64> {
+    names.zip(counts).filter(|(_, count)| **count > 0).map(|(name, count)| (name.to_owned(), *count)).collect()
+}
