@@ -1,0 +1,236 @@
+//! Finding messages in a byte stream, and finding them again after a cut.
+
+use core::ops::Range;
+
+use memchr::memmem::Finder;
+
+use super::{HEADER_LENGTH, Header, KEY, KIND, Key, LENGTH, MAX_PAYLOAD, MessageKind};
+
+/// Finds messages in a byte stream.
+///
+/// Give it what arrives ([`push`](Deframer::push), or [`append_with`](Deframer::append_with) to spare a copy), then
+/// take messages with [`next`](Deframer::next) until it returns `None`. How the stream is split into pushes never
+/// changes which messages come out.
+///
+/// A position counts as a header if the key stands there and kind, flow and length are possible for this run
+/// ("plausible"). No payload holds such bytes but by a chance of less than 10^-20 per byte, so a plausible header
+/// inside an announced message means that the message was cut: it is skipped, and reading goes on at that header.
+/// Where a header is missing, the next plausible one is looked for, beginning in the last bytes of the message before
+/// (whose length may have been wrong). Hence a cut, an insertion or a flipped bit loses only the messages that it
+/// touches. Damage inside a payload cannot be seen here: transports have checksums for it.
+///
+/// Memory is bounded by the largest message that may be announced plus what is pushed at once; nothing is allocated
+/// per message once the buffer has grown to that.
+#[derive(Clone, Debug)]
+pub struct Deframer {
+    rules: Rules,
+    finder: Finder<'static>,
+    buffer: Vec<u8>,
+    /// Everything before this is done with: delivered or skipped.
+    head: usize,
+    /// Where to look for the next header inside an announced message or after damage; may lie before `head`.
+    scan: usize,
+    place: Place,
+    skipped: usize,
+}
+
+/// A message found in a stream, in the deframer's own buffer.
+#[derive(Debug)]
+pub struct Framed<'d> {
+    /// Bytes between the message before and this one that belong to no message.
+    pub skipped: usize,
+    /// The header, decoded.
+    pub header: Header,
+    /// Header and payload. They may be changed in place, to be reflected.
+    pub bytes: &'d mut [u8],
+}
+
+impl Framed<'_> {
+    /// What stands behind the header.
+    pub fn payload(&self) -> &[u8] {
+        &self.bytes[HEADER_LENGTH..]
+    }
+}
+
+impl Deframer {
+    /// A reader of a run's messages of these flow ids, with payloads of at most [`MAX_PAYLOAD`].
+    pub fn new(key: Key, flows: Range<u32>) -> Deframer {
+        Deframer {
+            rules: Rules { key, flows, limit: MAX_PAYLOAD },
+            finder: Finder::new(&key.0.to_be_bytes()).into_owned(),
+            buffer: Vec::new(),
+            head: 0,
+            scan: 0,
+            place: Place::Border,
+            skipped: 0,
+        }
+    }
+
+    /// Takes only messages with a payload of at most `limit` bytes (at most [`MAX_PAYLOAD`]): bounds the memory, and
+    /// makes headers that damage has made up less plausible.
+    #[must_use]
+    pub fn with_limit(mut self, limit: usize) -> Deframer {
+        self.rules.limit = limit.min(MAX_PAYLOAD);
+        self
+    }
+
+    /// Takes the next bytes of the stream.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.append_with(|buffer| buffer.extend_from_slice(bytes));
+    }
+
+    /// Lets `append` put the next bytes of the stream behind those already there, without a copy between. It must
+    /// leave what it finds in the buffer.
+    pub fn append_with<R>(&mut self, append: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+        self.compact();
+        let before = self.buffer.len();
+        let result = append(&mut self.buffer);
+        debug_assert!(self.buffer.len() >= before, "`append` took away what was waiting");
+        if self.buffer.len() < before {
+            // Rather lose the rest than read out of step with our own marks.
+            (self.head, self.scan, self.place) = (self.buffer.len(), self.buffer.len(), Place::Lost);
+        }
+        result
+    }
+
+    /// The next whole message, or `None` until more bytes have been pushed.
+    #[expect(clippy::should_implement_trait, reason = "it lends the message, which an iterator cannot")]
+    pub fn next(&mut self) -> Option<Framed<'_>> {
+        loop {
+            match self.place {
+                Place::Border => match self.rules.judge(&self.buffer[self.head..]) {
+                    Judgement::Header(length) => self.enter(self.head, length),
+                    Judgement::Undecided => return None,
+                    Judgement::Nothing => self.place = Place::Lost,
+                },
+                Place::Lost => match self.find(self.buffer.len()) {
+                    Some((at, length)) => self.enter(at, length),
+                    None => {
+                        self.skip_to(self.scan);
+                        return None;
+                    }
+                },
+                Place::Message(length) => {
+                    let end = self.head + HEADER_LENGTH + length;
+                    if let Some((at, length)) = self.find(end.min(self.buffer.len())) {
+                        self.enter(at, length);
+                    } else if self.buffer.len() < end {
+                        return None;
+                    } else if let Ok(header) = Header::decode(&self.buffer[self.head..], self.rules.key) {
+                        let start = core::mem::replace(&mut self.head, end);
+                        self.place = Place::Border;
+                        let skipped = core::mem::take(&mut self.skipped);
+                        return Some(Framed { skipped, header, bytes: &mut self.buffer[start..end] });
+                    } else {
+                        // Unreachable while plausible means decodable; reading on is right all the same.
+                        self.place = Place::Lost;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends the stream: forgets what is incomplete, and returns how many bytes since the last message belong to none.
+    pub fn finish(&mut self) -> usize {
+        let rest = self.buffer.len().saturating_sub(self.head);
+        self.buffer.clear();
+        (self.head, self.scan, self.place) = (0, 0, Place::Border);
+        core::mem::take(&mut self.skipped) + rest
+    }
+
+    /// Bytes that wait for the rest of their message.
+    pub fn waiting(&self) -> usize {
+        self.buffer.len() - self.head
+    }
+
+    /// Believes the header at `at`, which announces `length`.
+    fn enter(&mut self, at: usize, length: usize) {
+        self.skip_to(at);
+        self.head = at;
+        self.scan = at + 1;
+        self.place = Place::Message(length);
+    }
+
+    fn skip_to(&mut self, at: usize) {
+        let skipped = at.saturating_sub(self.head);
+        self.skipped = self.skipped.saturating_add(skipped);
+        self.head += skipped;
+    }
+
+    /// The first plausible header at or after `scan` whose judged part ends before `end`.
+    fn find(&mut self, end: usize) -> Option<(usize, usize)> {
+        while let Some(last_key_byte) = end.checked_sub(JUDGED - KEY.len())
+            && self.scan < last_key_byte
+            && let Some(offset) = self.finder.find(&self.buffer[self.scan..last_key_byte])
+        {
+            let at = self.scan + offset;
+            self.scan = at + 1;
+            if let Judgement::Header(length) = self.rules.judge(&self.buffer[at..]) {
+                return Some((at, length));
+            }
+        }
+        self.scan = self.scan.max((end + 1).saturating_sub(JUDGED));
+        None
+    }
+
+    /// Moves what is still needed to the front, once at least as much in front of it is done with: every byte is
+    /// moved at most once on average.
+    fn compact(&mut self) {
+        let done = match self.place {
+            Place::Message(_) => self.head,
+            Place::Border | Place::Lost => self.head.min(self.scan),
+        };
+        if done > 0 && self.buffer.len() <= 2 * done {
+            self.buffer.copy_within(done.., 0);
+            self.buffer.truncate(self.buffer.len() - done);
+            self.head -= done;
+            self.scan -= done;
+        }
+    }
+}
+
+/// Bytes of a header by which it is judged: from the key to the kind.
+const JUDGED: usize = KIND.end;
+
+/// Where in the stream the reader stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Behind a message: a header must follow.
+    Border,
+    /// Behind damage: a header is being looked for.
+    Lost,
+    /// At a header that announces a payload of this length.
+    Message(usize),
+}
+
+#[derive(Clone, Debug)]
+struct Rules {
+    key: Key,
+    flows: Range<u32>,
+    limit: usize,
+}
+
+enum Judgement {
+    Header(usize),
+    Nothing,
+    Undecided,
+}
+
+impl Rules {
+    /// Whether a header begins here, by its first [`JUDGED`] bytes.
+    fn judge(&self, bytes: &[u8]) -> Judgement {
+        let Some(judged) = bytes.first_chunk::<JUDGED>() else {
+            let known = bytes.len().min(KEY.len());
+            let begins = bytes[..known] == self.key.0.to_be_bytes()[..known];
+            return if begins { Judgement::Undecided } else { Judgement::Nothing };
+        };
+        let word = |at: usize| u32::from_be_bytes([judged[at], judged[at + 1], judged[at + 2], judged[at + 3]]);
+        let length = word(LENGTH.start) as usize;
+        let kind = MessageKind::from_number(u16::from_be_bytes([judged[KIND.start], judged[KIND.start + 1]]));
+        let plausible = word(KEY.start) == self.key.0
+            && length <= self.limit
+            && self.flows.contains(&word(super::FLOW.start))
+            && kind.is_some_and(|kind| kind != MessageKind::End || length == 0);
+        if plausible { Judgement::Header(length) } else { Judgement::Nothing }
+    }
+}

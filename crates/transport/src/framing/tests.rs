@@ -1,0 +1,293 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const RUN: Key = Key(0x7472_6B6C);
+
+fn header(sequence: u32, length: usize) -> Header {
+    Header {
+        key: RUN,
+        length: length as u32,
+        flow: FlowId(2),
+        sequence,
+        channel: 1,
+        kind: MessageKind::Forward,
+        late: Duration::from_micros(3),
+        sent: Time::from_nanos(1_234_567_890_123),
+        reflected: Time::ZERO,
+    }
+}
+
+fn message(sequence: u32, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0; HEADER_LENGTH];
+    header(sequence, payload.len()).encode(&mut bytes);
+    bytes.extend_from_slice(payload);
+    bytes
+}
+
+fn deframer() -> Deframer {
+    Deframer::new(RUN, 0..8).with_limit(2000)
+}
+
+/// The messages found in a stream that arrives in pieces of `piece` bytes.
+fn found(stream: &[u8], piece: usize) -> Vec<Vec<u8>> {
+    let mut deframer = deframer();
+    let mut found = Vec::new();
+    for piece in stream.chunks(piece) {
+        deframer.push(piece);
+        while let Some(framed) = deframer.next() {
+            found.push(framed.bytes.to_vec());
+        }
+    }
+    found
+}
+
+#[test]
+fn the_layout_is_the_documented_one() {
+    let mut bytes = [0; HEADER_LENGTH];
+    Header { reflected: Time::from_nanos(9), kind: MessageKind::End, ..header(0x0102_0304, 80) }.encode(&mut bytes);
+    let expected = [
+        &b"trkl"[..],
+        &[0, 0, 0, 80, 0, 0, 0, 2, 1, 2, 3, 4, 0, 1, 0, 2],
+        &[0, 0, 0x0B, 0xB8],
+        &1_234_567_890_123u64.to_be_bytes(),
+        &9u64.to_be_bytes(),
+    ]
+    .concat();
+    assert_eq!(bytes[..], expected[..]);
+}
+
+#[test]
+fn lateness_beyond_its_field_is_shown_as_the_most_it_can_hold() {
+    let mut bytes = [0; HEADER_LENGTH];
+    Header { late: Duration::from_secs(60), ..header(0, 0) }.encode(&mut bytes);
+    assert_eq!(Header::decode(&bytes, RUN).unwrap().late, Duration::from_nanos(u64::from(u32::MAX)));
+}
+
+#[test]
+fn what_is_no_message_is_refused_with_its_reason() {
+    let good = message(1, b"payload");
+    let with = |at: usize, value: u8| {
+        let mut bytes = good.clone();
+        bytes[at] = value;
+        decode_message(&bytes, RUN).map(|_| ())
+    };
+    assert_eq!(decode_message(&good[..39], RUN), Err(FramingError::TooShort));
+    assert_eq!(decode_message(&good[..42], RUN), Err(FramingError::LengthMismatch));
+    assert_eq!(decode_message(&good, Key(1)), Err(FramingError::WrongKey));
+    assert_eq!(with(19, 3), Err(FramingError::UnknownKind));
+    assert_eq!(with(4, 2), Err(FramingError::TooLong));
+    assert_eq!(with(7, 8), Err(FramingError::LengthMismatch));
+    assert_eq!(with(40, 8), Ok(()));
+}
+
+#[test]
+fn a_reflected_message_differs_in_kind_and_time_only() {
+    let mut bytes = message(5, b"ping");
+    assert!(reflect_in_place(&mut bytes, Time::from_nanos(77)));
+    let (reflected, payload) = decode_message(&bytes, RUN).unwrap();
+    let expected = Header { kind: MessageKind::Reflected, reflected: Time::from_nanos(77), ..header(5, 4) };
+    assert_eq!((reflected, payload), (expected, &b"ping"[..]));
+
+    let mut end = [0; HEADER_LENGTH];
+    Header { kind: MessageKind::End, ..header(6, 0) }.encode(&mut end);
+    reflect_in_place(&mut end, Time::from_nanos(78));
+    assert_eq!(Header::decode(&end, RUN).unwrap().kind, MessageKind::End);
+    assert!(!reflect_in_place(&mut [0; 39], Time::ZERO));
+}
+
+#[test]
+fn a_message_is_delivered_with_its_last_byte() {
+    let mut deframer = deframer();
+    let bytes = message(1, &[7; 100]);
+    deframer.push(&bytes[..139]);
+    assert!(deframer.next().is_none());
+    deframer.push(&bytes[139..]);
+    let framed = deframer.next().unwrap();
+    assert_eq!((framed.skipped, framed.header, framed.payload()), (0, header(1, 100), &[7; 100][..]));
+}
+
+#[test]
+fn an_inflated_length_costs_that_message_only_and_at_once() {
+    let mut first = message(1, &[0; 100]);
+    first[6] = 7; // announces 1892 bytes
+    let (second, third) = (message(2, &[0; 100]), message(3, &[0; 100]));
+    assert_eq!(found(&[first, second.clone(), third.clone()].concat(), 7), [second, third]);
+}
+
+#[test]
+fn a_length_that_ends_inside_the_next_header_costs_that_message_only() {
+    let mut first = message(1, &[0; 100]);
+    first[7] = 110;
+    let found = found(&[first, message(2, b"two"), message(3, b"three")].concat(), 9);
+    assert_eq!(found[1..], [message(2, b"two"), message(3, b"three")]);
+}
+
+#[test]
+fn skipped_bytes_are_counted() {
+    let mut deframer = deframer();
+    deframer.push(&[message(1, b"one"), vec![9; 1000], message(2, b"two"), vec![8; 30]].concat());
+    assert_eq!(deframer.next().unwrap().skipped, 0);
+    assert_eq!(deframer.next().unwrap().skipped, 1000);
+    assert!(deframer.next().is_none());
+    assert_eq!(deframer.finish(), 30);
+    assert_eq!(deframer.finish(), 0);
+}
+
+#[test]
+fn strangers_get_no_memory() {
+    let mut deframer = deframer();
+    for _ in 0..1000 {
+        deframer.push(&[0x55; 1000]);
+        assert!(deframer.next().is_none());
+        assert!(deframer.waiting() < HEADER_LENGTH);
+    }
+    assert!(deframer.append_with(|buffer| buffer.capacity()) < 10_000);
+    assert_eq!(deframer.finish(), 1_000_000);
+}
+
+#[test]
+fn messages_of_other_runs_flows_or_sizes_are_skipped() {
+    let key = |key| Header { key: Key(key), ..header(1, 0) };
+    let flow = |flow| Header { flow: FlowId(flow), ..header(1, 0) };
+    let length = |length| Header { length, ..header(1, 0) };
+    for refused in [key(1), flow(8), length(2001), Header { kind: MessageKind::End, ..length(1) }] {
+        let mut bytes = vec![0; HEADER_LENGTH];
+        refused.encode(&mut bytes);
+        let next = message(2, b"next");
+        assert_eq!(found(&[bytes, next.clone()].concat(), 1000), [next], "{refused:?}");
+    }
+}
+
+#[test]
+fn steady_reading_does_not_grow_the_buffer() {
+    let mut deframer = deframer();
+    let bytes = message(1, &[1; 160]);
+    let mut capacity = 0;
+    for round in 0..10_000 {
+        deframer.push(&bytes[round % 200..]);
+        deframer.push(&bytes[..round % 200]);
+        while deframer.next().is_some() {}
+        let now = deframer.append_with(|buffer| buffer.capacity());
+        if round == 1000 {
+            capacity = now;
+        }
+        assert!(round <= 1000 || now == capacity, "grew from {capacity} to {now} in round {round}");
+    }
+}
+
+/// A change of a stream of messages.
+#[derive(Clone, Debug)]
+enum Damage {
+    Cut { at: usize, length: usize },
+    Insert { at: usize, bytes: Vec<u8> },
+    Flip { at: usize, bit: u8 },
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    prop_oneof![
+        (any::<usize>(), 1..600usize).prop_map(|(at, length)| Damage::Cut { at, length }),
+        (any::<usize>(), prop::collection::vec(any::<u8>(), 1..600)).prop_map(|(at, bytes)| Damage::Insert { at, bytes }),
+        (any::<usize>(), 0..8u8).prop_map(|(at, bit)| Damage::Flip { at, bit }),
+    ]
+}
+
+impl Damage {
+    /// Applies it to a copy; also says which bytes of the original it touched (an empty range between two bytes
+    /// touches what lies on both sides of it).
+    fn apply(&self, stream: &[u8]) -> (Vec<u8>, Range<usize>) {
+        let mut bytes = stream.to_vec();
+        match self {
+            Damage::Cut { at, length } => {
+                let start = at % stream.len();
+                let end = (start + length).min(stream.len());
+                bytes.drain(start..end);
+                (bytes, start..end)
+            }
+            Damage::Insert { at, bytes: inserted } => {
+                let at = at % (stream.len() + 1);
+                bytes.splice(at..at, inserted.iter().copied());
+                (bytes, at..at)
+            }
+            Damage::Flip { at, bit } => {
+                let at = at % stream.len();
+                bytes[at] ^= 1 << bit;
+                (bytes, at..at + 1)
+            }
+        }
+    }
+}
+
+fn payloads() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 1..12)
+}
+
+proptest! {
+    #[test]
+    fn headers_come_back_as_they_were(
+        key: u32, length in 0..=MAX_PAYLOAD as u32, flow: u32, sequence: u32, channel: u16, kind in 0..3u16,
+        late: u32, sent: u64, reflected: u64,
+    ) {
+        let header = Header {
+            key: Key(key), length, flow: FlowId(flow), sequence, channel,
+            kind: MessageKind::from_number(kind).unwrap(), late: Duration::from_nanos(u64::from(late)),
+            sent: Time::from_nanos(sent), reflected: Time::from_nanos(reflected),
+        };
+        let mut bytes = [0; HEADER_LENGTH];
+        header.encode(&mut bytes);
+        prop_assert_eq!(Header::decode(&bytes, Key(key)), Ok(header));
+    }
+
+    #[test]
+    fn decoding_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..80), key: u32) {
+        let _ = decode_message(&bytes, Key(key));
+        let _ = Header::decode(&bytes, RUN);
+    }
+
+    #[test]
+    fn any_split_gives_the_messages_that_were_sent(payloads in payloads(), piece in 1..700usize) {
+        let messages: Vec<_> = payloads.iter().zip(0..).map(|(payload, n)| message(n, payload)).collect();
+        prop_assert_eq!(found(&messages.concat(), piece), messages);
+    }
+
+    #[test]
+    fn damage_costs_only_the_messages_that_it_touches(
+        payloads in payloads(), damage in damage(), piece in 1..700usize,
+    ) {
+        let messages: Vec<_> = payloads.iter().zip(0..).map(|(payload, n)| message(n, payload)).collect();
+        let stream = messages.concat();
+        let (damaged, touched) = damage.apply(&stream);
+        let found = found(&damaged, piece);
+        let mut start = 0;
+        let mut untouched = Vec::new();
+        for message in &messages {
+            let end = start + message.len();
+            if end <= touched.start || start >= touched.end {
+                untouched.push(message);
+            }
+            start = end;
+        }
+        // In order, each once, and beside them nothing but what is left of the touched ones.
+        let kept: Vec<_> = found.iter().filter(|message| untouched.contains(message)).collect();
+        prop_assert_eq!(kept, untouched.clone());
+        prop_assert!(found.len() <= untouched.len() + 2);
+    }
+
+    #[test]
+    fn arbitrary_bytes_keep_every_promise(
+        mut bytes in prop::collection::vec(any::<u8>(), 0..600), keys in prop::collection::vec(any::<usize>(), 0..4),
+    ) {
+        // Bytes of a header where chance would never put them.
+        for key in keys {
+            let at = key % (bytes.len() + 1);
+            bytes.splice(at..at, [0x5E, 0xED, 0xCA, 0xFE, 0, 0, 0, 9, 0, 0, 0, 1]);
+        }
+        fuzz_deframer(&bytes);
+    }
+
+    #[test]
+    fn random_bytes_are_no_message(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
+        prop_assume!(!bytes.windows(4).any(|window| window == RUN.0.to_be_bytes()));
+        prop_assert!(found(&bytes, 97).is_empty());
+    }
+}
