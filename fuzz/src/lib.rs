@@ -1,1 +1,28 @@
-//! placeholder
+//! The bodies of the fuzz targets: what must hold for any bytes. The targets give them to libFuzzer, the tests replay the
+//! corpora through them.
+
+/// A target: its corpus folder and its body.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// Every target.
+pub const TARGETS: &[Target] = &[("experiment", experiment), ("framing", framing), ("wav", wav)];
+
+/// The experiment file: any text is either an experiment or a list of problems, each with its position in the text.
+pub fn experiment(data: &[u8]) {
+    trunkline_experiment::fuzz_parse(data);
+}
+
+/// Message framing: no bytes make the reader of a stream panic, grow, or invent messages.
+pub fn framing(data: &[u8]) {
+    trunkline_transport::framing::fuzz_deframer(data);
+}
+
+/// WAV: any bytes are either samples or a sentence that says why not.
+pub fn wav(data: &[u8]) {
+    if let Ok(pcm) = trunkline_audio::wav::read_pcm(data) {
+        let lengths: Vec<usize> = pcm.channels.iter().map(Vec::len).collect();
+        assert!(lengths.windows(2).all(|pair| pair[0] == pair[1]), "channels differ in length: {lengths:?}");
+        // More samples than bytes would mean that they were invented.
+        assert!(lengths.iter().sum::<usize>() <= data.len());
+    }
+}

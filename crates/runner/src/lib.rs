@@ -1,1 +1,11 @@
-//! Runs an experiment: picks a driver, schedules points, streams records to the store, reports progress.
+//! "Run this experiment": picks a driver, schedules points and repetitions, streams records and audio to the store,
+//! reports progress, and keeps what was measured when it is told to stop. Has no face: it prints nothing.
+
+mod audio;
+mod exact;
+mod files;
+mod repetition;
+mod schedule;
+
+pub use files::{DirectoryFiles, LoadError, load, parse_stored};
+pub use schedule::{Observer, Outcome, Plan, Request, RunnerError, resume, run};

@@ -57,17 +57,17 @@ pub(crate) struct Engine<'s> {
 
 impl<'s> Engine<'s> {
     pub(crate) fn new(scenario: &'s Scenario, seed: Seed) -> Result<Engine<'s>, SimulationError> {
+        let key = Key(seed.stream("run/key").bits() as u32);
         let mut events = EventQueue::new();
         let mut members = Vec::new();
         for (f, flow) in scenario.flows.iter().enumerate() {
             for m in 0..flow.meta.members {
-                let member = Member::new(scenario, f, m, seed)?;
+                let member = Member::new(scenario, f, m, key, seed)?;
                 // The first call lets the source say when it is due, and the endpoint start to connect.
                 events.push(Time::ZERO, Event::Source(members.len() as u32));
                 members.push(member);
             }
         }
-        let key = Key(seed.stream("run/key").bits() as u32);
         Ok(Engine { scenario, key, network: Network::new(scenario, seed), members, events })
     }
 

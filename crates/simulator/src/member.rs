@@ -11,7 +11,10 @@ use trunkline_transport::{CloseReason, Endpoint, Message, SendError, drain};
 
 use crate::SimulationError;
 use crate::engine::{Context, Event};
-use crate::transports;
+use crate::transports::{self, Made};
+
+/// How many reflected messages may wait for a full byte stream.
+const BACKLOG_LIMIT: usize = 16;
 
 /// Which end of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,12 +70,13 @@ impl<'s> Member<'s> {
         scenario: &'s Scenario,
         flow_index: usize,
         member: u32,
+        key: Key,
         seed: Seed,
     ) -> Result<Member<'s>, SimulationError> {
         let flow = &scenario.flows[flow_index];
         let refused = |reason: String| SimulationError::Flow { flow: flow.meta.name.clone(), reason };
         let source = scenario.build_source(flow_index, member, seed).map_err(refused)?;
-        let (near, far) = transports::endpoints(flow, member, seed).map_err(refused)?;
+        let (near, far) = transports::endpoints(flow, member, key, seed).map_err(refused)?;
         let id = flow.member(member);
         Ok(Member {
             flow,
@@ -326,7 +330,8 @@ impl<'s> Member<'s> {
     /// Reads all that an endpoint has received; true if that was anything.
     fn receive(&mut self, side: Side, context: &mut Context<'_, '_>) -> bool {
         let mut any = false;
-        loop {
+        // A reflector reads no more than it can send back: the backlog holds the sender back by flow control.
+        while self.end(side).backlog.len() < BACKLOG_LIMIT {
             let mut received = core::mem::take(context.received);
             received.clear();
             let got = self.end(side).endpoint.receive(&mut received).is_some();
@@ -340,9 +345,8 @@ impl<'s> Member<'s> {
                     Some(mut stream) => {
                         stream.push(&received);
                         while let Some(message) = stream.next() {
-                            let skipped = message.skipped;
-                            if skipped > 0 {
-                                self.stray(skipped, context);
+                            if message.skipped > 0 {
+                                self.stray(message.skipped, context);
                             }
                             self.message(side, message.header, message.bytes, context);
                         }
@@ -352,9 +356,10 @@ impl<'s> Member<'s> {
             }
             *context.received = received;
             if !got {
-                return any;
+                break;
             }
         }
+        any
     }
 
     /// Takes a whole message, header included.
@@ -415,7 +420,7 @@ impl<'s> Member<'s> {
 }
 
 impl End {
-    fn new(endpoint: Box<dyn Endpoint>, stream: Option<Deframer>) -> End {
+    fn new((endpoint, stream): Made) -> End {
         End { endpoint, stream, backlog: VecDeque::new(), scheduled: Time::MAX }
     }
 }

@@ -1,0 +1,131 @@
+//! How fast the simulator is: packet-hops per second on one core, beside ns-3 where Debian's libns3-dev is installed, and
+//! how the cost of a packet grows with the number of flows.
+//!
+//! `cargo run --release -p trunkline-benches --bin simulator`
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use clap::Parser;
+use trunkline_benches::{GoOn, Spread, experiment};
+use trunkline_core::Seed;
+use trunkline_metrics::{FlowMeta, Meter, RepetitionSummary};
+
+/// Speed of the simulator.
+#[derive(Parser)]
+struct Options {
+    /// Rounds of each measurement
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Simulated seconds of the scenario with 1,000 channels
+    #[arg(long, default_value_t = 60)]
+    seconds: u32,
+    /// Simulated seconds for ns-3, which is slower: its rate does not depend on the length
+    #[arg(long, default_value_t = 5)]
+    peer_seconds: u32,
+}
+
+fn main() {
+    let options = Options::parse();
+    against_ns3(&options);
+    by_flows(&options);
+}
+
+/// 1,000 UDP voice channels, 80 bytes every 10 ms, over one 200 Mbit/s link.
+fn scenario(flows: u32, seconds: u32, rate: &str) -> String {
+    format!(
+        "name = \"voice\"\nduration = \"{seconds} s\"\nseed = 7\n[hosts]\na = {{}}\nb = {{}}\n\
+         [link.trunk]\nbetween = [\"a\", \"b\"]\nrate = \"{rate}\"\ndelay = \"20 ms\"\n\
+         queue = {{ kind = \"fifo\", limit = \"1000 packets\" }}\n\
+         [flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\n\
+         source = {{ kind = \"voice\", samples = 80 }}\ncount = {flows}\n"
+    )
+}
+
+/// Simulates with the meter that every run has, without a trace on disk; returns hops per second and the summary.
+fn simulate(text: &str) -> (f64, RepetitionSummary) {
+    let experiment = experiment(text);
+    let scenario = &experiment.points[0].scenario;
+    let metas: Vec<FlowMeta> = scenario.flows.iter().map(|flow| flow.meta.clone()).collect();
+    let mut trace = ();
+    let mut meter = Meter::new(&metas, &mut trace);
+    let started = Instant::now();
+    let outcome = trunkline_simulator::run(scenario, Seed::new(7, 0), &mut meter, &mut GoOn)
+        .unwrap_or_else(|error| panic!("{error}"));
+    let summary = meter.finish(outcome);
+    let took = started.elapsed().as_secs_f64();
+    let hops: u64 = summary.links.iter().map(|link| link.delivered).sum();
+    (hops as f64 / took, summary)
+}
+
+fn against_ns3(options: &Options) {
+    let peer = build_ns3();
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..options.rounds {
+        let (rate, summary) = simulate(&scenario(1000, options.seconds, "200 Mbit/s"));
+        let counts = summary.flows[0].counts;
+        assert_eq!(counts.sent, counts.received, "the scenario is meant to lose nothing");
+        ours.push(rate);
+        if let Some(peer) = &peer {
+            theirs.push(run_ns3(peer, options.peer_seconds));
+        }
+    }
+    anstream::println!("1,000 voice channels over one link, {} simulated seconds, million packet-hops per second:", options.seconds);
+    anstream::println!("  trunkline        {:.2}", Spread::of(&millions(&ours)));
+    if theirs.is_empty() {
+        anstream::println!("  ns-3             not installed (Debian: libns3-dev and g++)");
+    } else {
+        anstream::println!("  ns-3             {:.3}", Spread::of(&millions(&theirs)));
+        anstream::println!("  trunkline / ns-3 {:.1}", Spread::of_ratios(&ours, &theirs));
+    }
+}
+
+fn by_flows(options: &Options) {
+    const PACKETS: u32 = 2_000_000;
+    let flows = [10, 100, 1_000, 10_000];
+    let mut nanos = vec![Vec::new(); flows.len()];
+    for _ in 0..options.rounds {
+        for (of_flows, &flows) in nanos.iter_mut().zip(&flows) {
+            // The same number of packets at every size: 100 packets per second and flow.
+            let seconds = PACKETS / (100 * flows);
+            let (rate, _) = simulate(&scenario(flows, seconds, "4 Gbit/s"));
+            of_flows.push(1e9 / rate);
+        }
+    }
+    anstream::println!("\nnanoseconds per packet-hop by number of flows, and relative to 10 flows:");
+    for (of_flows, &flows) in nanos.iter().zip(&flows) {
+        let growth = Spread::of_ratios(of_flows, &nanos[0]);
+        anstream::println!("  {flows:6} flows  {:.0}   x {growth:.2}", Spread::of(of_flows));
+    }
+}
+
+fn millions(rates: &[f64]) -> Vec<f64> {
+    rates.iter().map(|rate| rate / 1e6).collect()
+}
+
+/// Compiles the same scenario for ns-3, if it is installed.
+fn build_ns3() -> Option<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/ns3-voice.cc");
+    let program = std::env::temp_dir().join(format!("trunkline-ns3-voice-{}", std::process::id()));
+    let libraries = ["applications", "point-to-point", "internet", "network", "core"].map(|l| format!("-lns3-{l}"));
+    let built = Command::new("g++")
+        .args(["-O2", "-std=c++17"])
+        .arg(source)
+        .arg("-o")
+        .arg(&program)
+        .args(libraries)
+        .stderr(std::process::Stdio::null())
+        .status();
+    built.is_ok_and(|status| status.success()).then_some(program)
+}
+
+/// Packets per second of wall time.
+fn run_ns3(program: &Path, seconds: u32) -> f64 {
+    let output = Command::new(program).args(["1000", &seconds.to_string()]).output();
+    let output = output.unwrap_or_else(|error| panic!("ns-3 does not run: {error}"));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut words = text.split_whitespace().filter_map(|word| word.parse::<f64>().ok());
+    let (packets, took) = (words.next().unwrap_or(0.0), words.next().unwrap_or(f64::INFINITY));
+    packets / took
+}

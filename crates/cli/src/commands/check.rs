@@ -1,0 +1,62 @@
+//! `trunkline check`
+
+use serde_json::json;
+use trunkline_core::Duration;
+use trunkline_experiment::Experiment;
+
+use crate::args::{Check, Global};
+use crate::output::{self, Failure};
+
+pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
+    let experiment = trunkline_runner::load(&arguments.file).map_err(Failure::input)?;
+    let length = total_length(&experiment);
+    if global.json {
+        output::print_json(&json!({
+            "format": 1,
+            "name": experiment.name,
+            "points": experiment.points.len(),
+            "repetitions": experiment.repetitions,
+            "length_ns": length.as_nanos(),
+            "sweep": experiment.axes,
+            "limits": experiment.limits,
+        }));
+        return Ok(output::DONE);
+    }
+    let points = experiment.points.len();
+    let repetitions = points as u64 * u64::from(experiment.repetitions);
+    output::print(format_args!(
+        "{} is valid: {}, {}, {}; {length} in all on `live`",
+        arguments.file.display(),
+        count(points as u64, "point"),
+        count(u64::from(experiment.repetitions), "repetition") + " of each",
+        count(repetitions, "measurement"),
+    ));
+    for axis in &experiment.axes {
+        output::print(format_args!("  sweeps {} over {}", axis.key, axis.values.join(", ")));
+    }
+    if let Some(point) = experiment.points.first() {
+        for flow in &point.scenario.flows {
+            output::print(format_args!(
+                "  flow {}: {} x {} over {}",
+                flow.meta.name,
+                count(u64::from(flow.meta.members), "member"),
+                count(u64::from(flow.meta.channels), "channel"),
+                flow.meta.transport,
+            ));
+        }
+    }
+    Ok(output::DONE)
+}
+
+/// How long all repetitions of all points last, one after the other.
+fn total_length(experiment: &Experiment) -> Duration {
+    let once = experiment
+        .points
+        .iter()
+        .fold(Duration::ZERO, |sum, point| sum + point.scenario.duration + point.scenario.drain);
+    once * u64::from(experiment.repetitions)
+}
+
+fn count(n: u64, thing: &str) -> String {
+    if n == 1 { format!("1 {thing}") } else { format!("{n} {thing}s") }
+}

@@ -1,0 +1,94 @@
+//! The commands: each reads its arguments, calls the libraries and prints.
+
+mod check;
+mod report;
+mod run;
+mod runs;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::CommandFactory as _;
+use trunkline_store::{Store, StoredRun};
+
+use crate::args::{Cli, Command, Global};
+use crate::output::{self, Failure};
+
+/// Does what the command line says.
+pub fn main(cli: Cli) -> ExitCode {
+    output::set_color(&cli.global);
+    let done = match &cli.command {
+        Command::Run(arguments) => run::run(&cli.global, arguments),
+        Command::Check(arguments) => check::check(&cli.global, arguments),
+        Command::Runs => runs::runs(&cli.global),
+        Command::Report(arguments) => report::report(&cli.global, arguments),
+        Command::Completions { shell } => {
+            completions(*shell);
+            Ok(output::DONE)
+        }
+        Command::Man { directory } => man(directory.clone()),
+        Command::FarEnd => far_end(),
+    };
+    match done {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => output::fail(&failure),
+    }
+}
+
+fn completions(shell: clap_complete::Shell) {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "trunkline", &mut script);
+    output::print(String::from_utf8_lossy(&script).trim_end());
+}
+
+fn man(directory: Option<PathBuf>) -> Result<u8, Failure> {
+    match directory {
+        Some(directory) => {
+            std::fs::create_dir_all(&directory)
+                .and_then(|()| clap_mangen::generate_to(Cli::command(), &directory))
+                .map_err(|e| Failure::environment(format_args!("{}: {e}", directory.display())))?;
+        }
+        None => {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(Cli::command())
+                .render(&mut page)
+                .map_err(|e| Failure::environment(format_args!("the man page cannot be made: {e}")))?;
+            output::print(String::from_utf8_lossy(&page).trim_end());
+        }
+    }
+    Ok(output::DONE)
+}
+
+fn far_end() -> Result<u8, Failure> {
+    trunkline_live::far_end::serve(std::io::stdin(), std::io::stdout()).map_err(Failure::environment)?;
+    Ok(output::DONE)
+}
+
+/// The folder of stored runs.
+fn store_directory(global: &Global) -> Result<PathBuf, Failure> {
+    if let Some(directory) = &global.store {
+        return Ok(directory.clone());
+    }
+    let from = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let data = from("XDG_DATA_HOME").or_else(|| from("HOME").map(|home| home.join(".local/share")));
+    data.map(|data| data.join("trunkline"))
+        .ok_or_else(|| Failure::input("neither XDG_DATA_HOME nor HOME is set: say where runs are stored with `--store DIR`"))
+}
+
+fn open_store(global: &Global) -> Result<Store, Failure> {
+    let directory = store_directory(global)?;
+    Store::open(&directory).map_err(Failure::environment)
+}
+
+/// Writes the HTML report of a run into its folder, or to `to`; returns where it is.
+fn write_report(
+    run: &StoredRun,
+    counterpart: Option<&StoredRun>,
+    to: Option<PathBuf>,
+) -> Result<PathBuf, Failure> {
+    let path = to.unwrap_or_else(|| run.info.directory.join("report.html"));
+    let html = trunkline_report::html(run, counterpart);
+    std::fs::write(&path, html)
+        .map_err(|e| Failure::environment(format_args!("the report {} cannot be written: {e}", path.display())))?;
+    Ok(path)
+}

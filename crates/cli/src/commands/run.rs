@@ -1,0 +1,153 @@
+//! `trunkline run`
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use trunkline_experiment::Experiment;
+use trunkline_live::{LiveOptions, Spin};
+use trunkline_runner::{Outcome, Request, RunnerError};
+use trunkline_store::{Backend, Status, Store};
+
+use super::{open_store, write_report};
+use crate::args::{self, Global, On};
+use crate::output::{self, Failure};
+use crate::progress::Display;
+
+pub(super) fn run(global: &Global, arguments: &args::Run) -> Result<u8, Failure> {
+    let live = live_options(arguments)?;
+    let stop = stop_on_signal()?;
+    let display = Display::new();
+    let (store, outcome) = match (&arguments.resume, &arguments.file) {
+        (Some(selector), _) => resume(global, arguments, selector, &live, &display, &stop),
+        (None, Some(file)) => begin(global, arguments, file, &live, &display, &stop),
+        (None, None) => Err(Failure::input("an experiment file is needed: `trunkline run FILE`")),
+    }?;
+    display.finish();
+    let outcome = outcome.map_err(|error| failure(&error))?;
+    show(global, arguments, &store, &outcome)
+}
+
+/// What a run gives back: the store it is in, and how it ended.
+type Ran = Result<(Store, Result<Outcome, RunnerError>), Failure>;
+
+fn begin(
+    global: &Global,
+    arguments: &args::Run,
+    file: &Path,
+    live: &LiveOptions,
+    display: &Display,
+    stop: &AtomicBool,
+) -> Ran {
+    // The file is judged before the store is touched: bad input writes nothing.
+    let experiment = trunkline_runner::load(file).map_err(Failure::input)?;
+    let backend = match arguments.on {
+        On::Sim => Backend::Sim,
+        On::Live => Backend::Live,
+    };
+    let file = std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf());
+    let request = request(&experiment, &file, backend, arguments, live);
+    trunkline_runner::precheck(&request).map_err(|error| failure(&error))?;
+    let store = open_store(global)?;
+    let outcome = trunkline_runner::run(&store, request, display, stop);
+    Ok((store, outcome))
+}
+
+fn resume(
+    global: &Global,
+    arguments: &args::Run,
+    selector: &str,
+    live: &LiveOptions,
+    display: &Display,
+    stop: &AtomicBool,
+) -> Ran {
+    let store = open_store(global)?;
+    let id = store.find(selector).map_err(Failure::input)?;
+    let stored = store.run(id).map_err(Failure::environment)?;
+    if stored.info.status == Status::Complete {
+        return Err(Failure::input(format_args!("run {id} is complete: there is nothing to resume")));
+    }
+    let file: &PathBuf = &stored.info.file;
+    let experiment = trunkline_runner::parse_stored(&stored.text, file).map_err(Failure::input)?;
+    let request = request(&experiment, file, stored.info.backend, arguments, live);
+    let outcome = trunkline_runner::resume(&store, id, request, display, stop);
+    Ok((store, outcome))
+}
+
+fn request<'r>(
+    experiment: &'r Experiment,
+    file: &'r Path,
+    backend: Backend,
+    arguments: &args::Run,
+    live: &'r LiveOptions,
+) -> Request<'r> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    Request { experiment, file, backend, jobs: arguments.jobs.map_or(cores, usize::from), live }
+}
+
+fn live_options(arguments: &args::Run) -> Result<LiveOptions, Failure> {
+    let program = std::env::current_exe()
+        .map_err(|e| Failure::environment(format_args!("this program's own path is not known: {e}")))?;
+    let mut options = LiveOptions::new(program, ["far-end"]);
+    options.address = arguments.address;
+    options.port = arguments.port;
+    options.spin = match arguments.spin {
+        args::Spin::Auto => Spin::Auto,
+        args::Spin::Always => Spin::Always,
+        args::Spin::Never => Spin::Never,
+    };
+    Ok(options)
+}
+
+/// The first Ctrl-C (or SIGTERM) ends the run in order; a second one ends the program at once: what was recorded until
+/// a second ago is safe even then.
+fn stop_on_signal() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&stop);
+    ctrlc::set_handler(move || {
+        if seen.swap(true, Ordering::Relaxed) {
+            std::process::exit(i32::from(output::INTERRUPTED));
+        }
+        output::note("stopping: what was measured is kept; press Ctrl-C again to end at once");
+    })
+    .map_err(|e| Failure::environment(format_args!("Ctrl-C cannot be caught: {e}")))?;
+    Ok(stop)
+}
+
+/// Prints the summary and writes the report.
+fn show(global: &Global, arguments: &args::Run, store: &Store, outcome: &Outcome) -> Result<u8, Failure> {
+    let run = store.run(outcome.run.id).map_err(Failure::environment)?;
+    let counterpart = store.counterpart(&run).map_err(Failure::environment)?;
+    let report = match arguments.no_report {
+        true => None,
+        false => Some(write_report(&run, counterpart.as_ref(), None)?),
+    };
+    if global.json {
+        output::print_json(&trunkline_report::json(&run, counterpart.as_ref()));
+    } else {
+        output::print(trunkline_report::terminal(&run));
+    }
+    let say: fn(String) = if global.json { |text| output::note(text) } else { |text| output::print(text) };
+    if let Some(report) = report {
+        say(format!("\nreport: {}", report.display()));
+    }
+    if outcome.stopped {
+        output::warn(format_args!(
+            "stopped early: run {0} is partial; finish it with `trunkline run --resume {0}`",
+            outcome.run.id
+        ));
+        return Ok(output::INTERRUPTED);
+    }
+    if outcome.run.status == Status::Partial {
+        output::warn(format_args!(
+            "run {0} is partial; finish it with `trunkline run --resume {0}`",
+            outcome.run.id
+        ));
+        return Ok(output::ENVIRONMENT);
+    }
+    Ok(output::DONE)
+}
+
+fn failure(error: &RunnerError) -> Failure {
+    if error.is_bad_input() { Failure::input(error) } else { Failure::environment(error) }
+}

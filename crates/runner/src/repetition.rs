@@ -1,0 +1,46 @@
+//! One repetition of one point: from the driver's observations to traces, audio and a summary in the store.
+
+use trunkline_core::Seed;
+use trunkline_experiment::{Point, Supervisor};
+use trunkline_metrics::{FlowMeta, Meter};
+use trunkline_store::{Backend, RunWriter};
+
+use crate::audio::AudioRecorder;
+use crate::exact;
+use crate::schedule::{Request, RunnerError};
+
+/// Measures and stores; true if it went to its end.
+pub(crate) fn measure(
+    writer: &RunWriter,
+    point: &Point,
+    repetition: u32,
+    seed: Seed,
+    request: Request<'_>,
+    supervisor: &mut dyn Supervisor,
+) -> Result<bool, RunnerError> {
+    let scenario = &point.scenario;
+    let metas: Vec<FlowMeta> = scenario.flows.iter().map(|flow| flow.meta.clone()).collect();
+    let names: Vec<&str> = metas.iter().map(|meta| meta.name.as_str()).collect();
+    let mut traces = writer.begin_repetition(point.index, repetition, &names)?;
+    let audio = AudioRecorder::create(scenario, &traces.audio_directory()).map_err(RunnerError::Audio)?;
+
+    let mut recorder = (Meter::new(&metas, &mut traces), audio);
+    let driven = match request.backend {
+        Backend::Sim => {
+            trunkline_simulator::run(scenario, seed, &mut recorder, supervisor).map_err(RunnerError::from)
+        }
+        Backend::Live => {
+            trunkline_live::run(scenario, seed, request.live, &mut recorder, supervisor).map_err(RunnerError::from)
+        }
+    };
+    let (meter, audio) = recorder;
+    // The audio is closed also when the driver failed: what arrived stays.
+    let audio = audio.finish().map_err(RunnerError::Audio);
+    let outcome = driven?;
+    let complete = !outcome.partial;
+    let mut summary = meter.finish(outcome);
+    let closed = traces.close()?;
+    exact::percentiles(&mut summary, &closed)?;
+    closed.finish(&summary, &audio?)?;
+    Ok(complete)
+}
