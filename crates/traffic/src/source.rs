@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use trunkline_core::schema::{Parameter, Values};
-use trunkline_core::{Seed, Time};
+use trunkline_core::{Duration, Seed, Time};
 
 /// A traffic model.
 ///
@@ -13,11 +13,17 @@ use trunkline_core::{Seed, Time};
 /// bulk) stays due as long as it has volume left: it is produced from once per message that the transport takes, so it
 /// needs a transport with flow control (the experiment file is checked for that).
 pub trait Source {
-    /// When the next message is due; `None` while it waits for feedback or when it is finished.
+    /// When the next message is due; `None` while it waits for feedback or when it is finished. A call to `produce` at
+    /// or after this time gives at least one message, unless that call is made at or after the stop time. It never
+    /// decreases but through `notify`: an answer can make a source due earlier than its timeout would have.
     fn next_due(&self) -> Option<Time>;
 
     /// Appends what is due up to and including `now`. Each message carries the time at which the model wanted it, which
     /// may be earlier than `now`. Called late, it produces all that has become due, each with its own due time.
+    ///
+    /// Once the buffer holds [`MessageBuffer::ENOUGH`] bytes a call may leave the rest to the next: `next_due` is then
+    /// not after `now`, and the driver calls again when these messages are gone. So a source that is faster than its
+    /// transport fills no memory.
     fn produce(&mut self, now: Time, out: &mut MessageBuffer);
 
     /// Tells what became of earlier messages.
@@ -61,6 +67,9 @@ pub struct Produced {
 }
 
 impl MessageBuffer {
+    /// How many bytes, header room included, [`Source::produce`] appends before it may leave the rest to the next call.
+    pub const ENOUGH: usize = 1 << 20;
+
     /// An empty buffer that leaves `headroom` zero bytes before every payload.
     pub fn with_headroom(headroom: usize) -> MessageBuffer {
         MessageBuffer { headroom, ..MessageBuffer::default() }
@@ -85,6 +94,11 @@ impl MessageBuffer {
         &mut self.bytes[self.messages[message].range.clone()]
     }
 
+    /// Whether it holds [`MessageBuffer::ENOUGH`] bytes.
+    pub fn has_enough(&self) -> bool {
+        self.bytes.len() >= MessageBuffer::ENOUGH
+    }
+
     /// Forgets all messages and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
@@ -104,13 +118,29 @@ pub struct SourceKind {
     pub parameters: &'static [Parameter],
     /// Builds the source of one member of a flow, or says what is wrong with the combination of values.
     pub build: fn(&Values, &SourceContext) -> Result<Box<dyn Source>, String>,
+    /// Whether it goes on only when its messages are answered: its flow must reflect them.
+    pub needs_answers: bool,
+    /// Whether, with these values, nothing but the transport holds it back: the transport must have flow control.
+    pub needs_flow_control: fn(&Values) -> bool,
+    /// Whether, with these values, it goes on to the end of the run.
+    pub endless: fn(&Values) -> bool,
+    /// The largest message that it can produce with these values, in bytes of payload.
+    pub max_message: fn(&Values) -> u64,
+    /// The mean time between messages of one channel while it sends; `None` if answers or the transport decide.
+    pub interval: fn(&Values) -> Option<Duration>,
+    /// How many samples of G.711 audio at 8 kHz each message carries; `None` if it carries no audio.
+    pub samples_per_packet: fn(&Values) -> Option<u64>,
 }
 
 /// What a source is built with, beside its own values.
 #[derive(Clone, Debug)]
 pub struct SourceContext {
-    /// How many channels the flow has, at least 1.
+    /// How many channels the flow has, at least 1. Each is a source of its own: n channels offer n times as much.
     pub channels: u16,
+    /// Which member of the flow this is, from 0.
+    pub member: u32,
+    /// How many members the flow has.
+    pub members: u32,
     /// When the source may start.
     pub start: Time,
     /// When it must have stopped: nothing is due at or after this.

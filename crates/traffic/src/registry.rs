@@ -1,0 +1,11 @@
+//! Every kind of source that an experiment file can name.
+
+use crate::source::SourceKind;
+
+/// The kinds, in the order of the reference.
+pub static KINDS: &[SourceKind] = &[];
+
+/// The kind with this name or alias, with its index in [`KINDS`].
+pub fn find(name: &str) -> Option<(usize, &'static SourceKind)> {
+    KINDS.iter().enumerate().find(|(_, kind)| kind.name == name || kind.aliases.contains(&name))
+}
