@@ -72,6 +72,7 @@ impl<'s> Engine<'s> {
     }
 
     pub(crate) fn run(mut self, recorder: &mut dyn Recorder, supervisor: &mut dyn Supervisor) -> DriverOutcome {
+        let key = self.key;
         let end = Time::ZERO + self.scenario.duration + self.scenario.drain;
         let mut messages = MessageBuffer::with_headroom(HEADER_LENGTH);
         let mut received = Vec::new();
@@ -90,7 +91,6 @@ impl<'s> Engine<'s> {
                 }
             }
             let Engine { network, members, events, .. } = &mut self;
-            let key = self.key;
             let mut context =
                 Context { now, key, network, events, recorder, messages: &mut messages, received: &mut received };
             match event {
