@@ -2,7 +2,7 @@
 
 use trunkline_core::{Address, Bytes, Ecn, Time};
 
-use crate::conversation::Conversation;
+use crate::conversation::{Close, Conversation, Event, Features, Message, Received, SendError};
 
 /// A protocol engine: given packets and the time, it says what to send and when to be called.
 pub trait Endpoint: Conversation {
@@ -61,5 +61,41 @@ pub fn drain<E: Endpoint + ?Sized>(
 ) {
     while let Some(transmit) = endpoint.poll_transmit(now, buffer) {
         send(transmit, buffer);
+    }
+}
+
+impl<E: Endpoint + ?Sized> Conversation for Box<E> {
+    fn send(&mut self, now: Time, message: Message<'_>) -> Result<(), SendError> {
+        (**self).send(now, message)
+    }
+    fn receive(&mut self, into: &mut Vec<u8>) -> Option<Received> {
+        (**self).receive(into)
+    }
+    fn poll_event(&mut self) -> Option<Event> {
+        (**self).poll_event()
+    }
+    fn close(&mut self, now: Time, how: Close) {
+        (**self).close(now, how);
+    }
+    fn features(&self) -> &'static Features {
+        (**self).features()
+    }
+}
+
+impl<E: Endpoint + ?Sized> Endpoint for Box<E> {
+    fn handle_packet(&mut self, now: Time, from: Address, ecn: Ecn, packet: &[u8]) {
+        (**self).handle_packet(now, from, ecn, packet);
+    }
+    fn handle_timeout(&mut self, now: Time) {
+        (**self).handle_timeout(now);
+    }
+    fn poll_transmit(&mut self, now: Time, into: &mut Vec<u8>) -> Option<Transmit> {
+        (**self).poll_transmit(now, into)
+    }
+    fn next_timeout(&self) -> Option<Time> {
+        (**self).next_timeout()
+    }
+    fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {
+        (**self).counters(count);
     }
 }

@@ -140,7 +140,9 @@ impl Header {
 
 impl MessageKind {
     fn from_number(number: u16) -> Option<MessageKind> {
-        [MessageKind::Forward, MessageKind::Reflected, MessageKind::End].into_iter().find(|&k| k as u16 == number)
+        [MessageKind::Forward, MessageKind::Reflected, MessageKind::End]
+            .into_iter()
+            .find(|&k| k as u16 == number)
     }
 }
 

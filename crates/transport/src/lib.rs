@@ -3,12 +3,18 @@
 //!
 //! The contract: after any input (`send`, `handle_packet`, `handle_timeout`, `close`) the driver drains
 //! `poll_transmit` until `None`, then `poll_event` until `None`, then asks `next_timeout`, which is `None` or later
-//! than the time of the last input. [`drain`] is that loop, used by every driver.
+//! than the time of the last input. [`drain`] is that loop, used by every driver. A `receive` that returned something
+//! counts as an input too: it may have opened a receive window, which the peer must be told.
 
+pub mod addressing;
 pub mod conversation;
+mod datagrams;
 pub mod endpoint;
+pub mod features;
 pub mod framing;
 pub mod udp;
 
+pub use addressing::{host_of, ipv4_of};
 pub use conversation::{Close, CloseReason, Conversation, Event, Features, Message, Received, SendError};
 pub use endpoint::{Accept, Acceptor, Endpoint, Transmit, drain};
+pub use udp::{UdpConfig, UdpEndpoint};

@@ -224,7 +224,8 @@ impl Rules {
             let begins = bytes[..known] == self.key.0.to_be_bytes()[..known];
             return if begins { Judgement::Undecided } else { Judgement::Nothing };
         };
-        let word = |at: usize| u32::from_be_bytes([judged[at], judged[at + 1], judged[at + 2], judged[at + 3]]);
+        let word =
+            |at: usize| u32::from_be_bytes([judged[at], judged[at + 1], judged[at + 2], judged[at + 3]]);
         let length = word(LENGTH.start) as usize;
         let kind = MessageKind::from_number(u16::from_be_bytes([judged[KIND.start], judged[KIND.start + 1]]));
         let plausible = word(KEY.start) == self.key.0

@@ -45,7 +45,8 @@ fn found(stream: &[u8], piece: usize) -> Vec<Vec<u8>> {
 #[test]
 fn the_layout_is_the_documented_one() {
     let mut bytes = [0; HEADER_LENGTH];
-    Header { reflected: Time::from_nanos(9), kind: MessageKind::End, ..header(0x0102_0304, 80) }.encode(&mut bytes);
+    Header { reflected: Time::from_nanos(9), kind: MessageKind::End, ..header(0x0102_0304, 80) }
+        .encode(&mut bytes);
     let expected = [
         &b"trkl"[..],
         &[0, 0, 0, 80, 0, 0, 0, 2, 1, 2, 3, 4, 0, 1, 0, 2],
@@ -187,7 +188,8 @@ enum Damage {
 fn damage() -> impl Strategy<Value = Damage> {
     prop_oneof![
         (any::<usize>(), 1..600usize).prop_map(|(at, length)| Damage::Cut { at, length }),
-        (any::<usize>(), prop::collection::vec(any::<u8>(), 1..600)).prop_map(|(at, bytes)| Damage::Insert { at, bytes }),
+        (any::<usize>(), prop::collection::vec(any::<u8>(), 1..600))
+            .prop_map(|(at, bytes)| Damage::Insert { at, bytes }),
         (any::<usize>(), 0..8u8).prop_map(|(at, bit)| Damage::Flip { at, bit }),
     ]
 }

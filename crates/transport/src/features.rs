@@ -1,0 +1,35 @@
+//! What each transport promises, whoever implements it: the rows of the feature table.
+
+use crate::conversation::Features;
+
+/// UDP (RFC 768).
+pub const UDP: Features = Features {
+    name: "udp",
+    message_oriented: true,
+    connection_oriented: false,
+    reliable: false,
+    ordered: false,
+    flow_control: false,
+    congestion_control: false,
+    multicast: false,
+    fragmentation: false,
+    checksum: true,
+};
+
+/// TCP (RFC 9293). A byte stream: it splits and joins what it is given, so messages need the framing of
+/// [`framing`](crate::framing).
+pub const TCP: Features = Features {
+    name: "tcp",
+    message_oriented: false,
+    connection_oriented: true,
+    reliable: true,
+    ordered: true,
+    flow_control: true,
+    congestion_control: true,
+    multicast: false,
+    fragmentation: true,
+    checksum: true,
+};
+
+/// All of them.
+pub const ALL: &[&Features] = &[&UDP, &TCP];
