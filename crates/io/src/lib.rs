@@ -1,1 +1,20 @@
-//! The real clock, precise sleeping, batched sockets and kernel time stamps.
+//! The real clock, precise sleeping, batched sockets and what else a driver in real time needs of the operating
+//! system. The only crate with unsafe code: thin wrappers over system calls, safe to the outside.
+//!
+//! Linux is served best (`sendmmsg`, `recvmmsg`, segmentation offload, kernel time stamps, absolute sleeping); other
+//! Unix systems get the same interface over the portable calls.
+
+pub mod clock;
+pub mod machine;
+pub mod pace;
+pub mod poll;
+pub mod process;
+pub mod stall;
+pub mod tcp;
+pub mod udp;
+
+pub use clock::MonotonicClock;
+pub use machine::Machine;
+pub use pace::Pacer;
+pub use poll::{Interest, Poller, Wakeup};
+pub use stall::{StallProbe, Stalls};

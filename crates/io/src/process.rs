@@ -1,0 +1,78 @@
+//! Limits and costs of this process.
+
+use std::io;
+
+use trunkline_core::Duration;
+
+/// CPU time (user and system) of this process and of its children that have ended and were waited for.
+pub fn cpu_time() -> Duration {
+    usage(libc::RUSAGE_SELF) + usage(libc::RUSAGE_CHILDREN)
+}
+
+fn usage(of: libc::c_int) -> Duration {
+    // SAFETY: all-zero bytes are a valid rusage, which the call fills in; it fails only for an unknown first argument.
+    let usage = unsafe {
+        let mut usage: libc::rusage = core::mem::zeroed();
+        libc::getrusage(of, &mut usage);
+        usage
+    };
+    let time =
+        |t: libc::timeval| Duration::from_secs(t.tv_sec as u64) + Duration::from_micros(t.tv_usec as u64);
+    time(usage.ru_utime) + time(usage.ru_stime)
+}
+
+/// Raises the limit on open descriptors so far that `wanted` fit, up to the hard limit (root may raise that too). Says
+/// how many are allowed now.
+pub fn raise_open_files(wanted: u64) -> io::Result<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a valid place for the result.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if limit.rlim_cur >= wanted {
+        return Ok(limit.rlim_cur);
+    }
+    let hard = libc::rlimit { rlim_cur: wanted, rlim_max: limit.rlim_max.max(wanted) };
+    let soft = libc::rlimit { rlim_cur: wanted.min(limit.rlim_max), rlim_max: limit.rlim_max };
+    for asked in [hard, soft] {
+        // SAFETY: `asked` is a valid limit; the call reads it only.
+        if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &asked) } == 0 {
+            return Ok(asked.rlim_cur);
+        }
+    }
+    Ok(limit.rlim_cur)
+}
+
+/// Has this process killed when the thread that started it ends, however that happens. Linux only; elsewhere, and if
+/// the parent is already gone, the end of standard input has to tell.
+pub fn die_with_parent() {
+    #[cfg(target_os = "linux")]
+    // SAFETY: PR_SET_PDEATHSIG takes one integer and touches no memory.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong, 0, 0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_time_grows() {
+        let before = cpu_time();
+        let mut sum = 0u64;
+        while cpu_time() == before {
+            for n in 0..100_000u64 {
+                sum = core::hint::black_box(sum.wrapping_add(n));
+            }
+        }
+        assert!(cpu_time() > before);
+    }
+
+    #[test]
+    fn enough_descriptors_are_left_alone() {
+        let now = raise_open_files(1).unwrap();
+        assert!(now >= 1);
+        assert_eq!(raise_open_files(now).unwrap(), now);
+    }
+}

@@ -1,0 +1,15 @@
+//! UDP in batches: many datagrams per system call, with segmentation offload and kernel time stamps where there are
+//! any, and the portable calls elsewhere.
+
+mod receive;
+mod send;
+mod socket;
+#[cfg(target_os = "linux")]
+mod system;
+#[cfg(test)]
+mod tests;
+
+pub use receive::{ReceiveBatch, Wait};
+pub use send::SendBatch;
+pub use socket::{Buffers, MAX_SEGMENTS, SocketOptions, open};
+pub use socket::{set_receive_timeout, set_segment_size, stamp_received};
