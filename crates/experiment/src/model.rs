@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use trunkline_core::schema::Values;
-use trunkline_core::{Bytes, Duration, FlowId, Rate, Ratio};
+use trunkline_core::{Bytes, Duration, FlowId, Rate};
 use trunkline_metrics::FlowMeta;
+pub use trunkline_network::{Impairments, Loss};
 
 /// A validated experiment file.
 #[derive(Clone, Debug)]
@@ -98,44 +99,6 @@ pub struct Direction {
     pub queue: (usize, Values),
     /// What else happens to packets.
     pub impairments: Impairments,
-}
-
-/// What happens to packets on a link beside queueing, transmission and propagation.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Impairments {
-    /// Random loss after transmission.
-    pub loss: Loss,
-    /// Extra delay, drawn per packet from a distribution; arrival order is kept.
-    pub jitter: Option<trunkline_core::Distribution>,
-    /// The share of packets that are held back by `reorder_by`, so that later ones overtake them.
-    pub reorder: Ratio,
-    /// How long a reordered packet is held back.
-    pub reorder_by: Duration,
-    /// The share of packets that arrive twice.
-    pub duplicate: Ratio,
-    /// The share of packets of which one bit is flipped.
-    pub corrupt: Ratio,
-}
-
-/// A loss model.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Loss {
-    /// None.
-    #[default]
-    None,
-    /// Every packet with the same probability, independently.
-    Bernoulli(Ratio),
-    /// Gilbert-Elliott: a two-state Markov chain stepped once per packet.
-    GilbertElliott {
-        /// Probability of going from good to bad.
-        to_bad: Ratio,
-        /// Probability of going from bad to good.
-        to_good: Ratio,
-        /// Loss in the good state.
-        loss_good: Ratio,
-        /// Loss in the bad state.
-        loss_bad: Ratio,
-    },
 }
 
 /// One flow of the file: `count` members that are alike.

@@ -9,10 +9,22 @@
 //! 4. **Split property**: `advance(t2)` gives exactly what `advance(t1); advance(t2)` gives, for every `t1 < t2`.
 //! 5. Whoever drops, marks, corrupts or duplicates a packet says so at that moment, with the cause.
 
+//!
+//! Three parts of a link stay apart, since mixing them is the classic mistake of emulators: the [queue] decides which
+//! packet leaves and alone has a limit, the [serial line](serial) transmits one packet at a time, and the
+//! [impairments](impairment) act on what has been transmitted.
+//!
+//! What an experiment file can name stands in registries with its parameters: [`queue::KINDS`], [`medium::KINDS`],
+//! [`impairment::LOSS_KINDS`]. Whatever is listed there is read, documented, tested and benched.
+
 pub mod fate;
+pub mod impairment;
 pub mod medium;
 pub mod queue;
+pub mod serial;
 
 pub use fate::{DropCause, Fate, Fates, MarkCause};
+pub use impairment::{Impairments, Loss};
 pub use medium::{Delivery, Medium, MediumCounters, Outcome};
 pub use queue::{Backlog, Dequeued, Queue};
+pub use serial::{SerialConfig, SerialLink};

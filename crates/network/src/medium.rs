@@ -1,8 +1,20 @@
 //! What moves packets.
 
-use trunkline_core::{Bytes, Duration, Packet, Port, Time};
+use trunkline_core::schema::{Parameter, Values};
+use trunkline_core::{Bytes, Duration, Packet, Port, Seed, Time};
 
 use crate::fate::Fates;
+use crate::impairment::Impairments;
+use crate::queue::Queue;
+use crate::serial;
+
+/// Every medium that an experiment file can name; the first is the default.
+pub const KINDS: &[MediumKind] = &[serial::KIND];
+
+/// The medium of that name.
+pub fn find(name: &str) -> Option<&'static MediumKind> {
+    KINDS.iter().find(|kind| kind.name == name)
+}
 
 /// Moves packets between its ports. A link is a medium with two ports, 0 and 1; a ring, a cell, a switch have more.
 ///
@@ -76,4 +88,32 @@ pub struct MediumCounters {
     pub backlog_max: Bytes,
     /// The most packets that ever waited.
     pub backlog_packets_max: u64,
+}
+
+/// A medium that an experiment file can name: `[link.trunk] kind = "serial"`.
+///
+/// Beside its own parameters every direction of it has a `queue`, one of [`queue::KINDS`](crate::queue::KINDS), a
+/// `loss`, one of [`LOSS_KINDS`](crate::impairment::LOSS_KINDS), and the
+/// [parameters of the other impairments](crate::impairment::PARAMETERS).
+pub struct MediumKind {
+    /// The word in the file.
+    pub name: &'static str,
+    /// One paragraph: what it models and where that is defined.
+    pub doc: &'static str,
+    /// Its parameters, per direction.
+    pub parameters: &'static [Parameter],
+    /// Builds one between two hosts from what holds from port 0 to port 1 and back.
+    pub build: fn([PortConfig<'_>; 2], Seed) -> Box<dyn Medium>,
+}
+
+/// What holds for packets that enter a medium at one port.
+pub struct PortConfig<'v> {
+    /// The place in the experiment, from which random streams are named: `link.trunk/berlin-ottawa`.
+    pub place: String,
+    /// The values of the kind's parameters.
+    pub values: &'v Values,
+    /// The queue in front of the line, empty.
+    pub queue: Box<dyn Queue>,
+    /// What else happens to packets.
+    pub impairments: Impairments,
 }

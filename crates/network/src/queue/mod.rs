@@ -1,16 +1,31 @@
 //! Queues: which waiting packet leaves next.
 
+mod counted;
+mod fifo;
+
 use trunkline_core::schema::{Parameter, Values};
 use trunkline_core::{Bytes, Packet, Stream, Time};
 
 use crate::fate::Fates;
+
+pub use counted::{Counted, QueueCounters};
+pub use fifo::Fifo;
+
+/// Every queue that an experiment file can name. The file's reference and its reader, the property tests and the
+/// benches iterate over this list; the first is the default.
+pub const KINDS: &[QueueKind] = &[fifo::KIND];
+
+/// The queue of that name.
+pub fn find(name: &str) -> Option<&'static QueueKind> {
+    KINDS.iter().find(|kind| kind.name == name)
+}
 
 /// Decides which waiting packet leaves next.
 ///
 /// A discipline may drop other packets than the one offered and several at once (FQ-CoDel, CoDel), hence fates and not
 /// a verdict. There is no `peek`: what a caller may look at, it must also take.
 pub trait Queue {
-    /// Takes `packet` at `now`, or drops it or others. Sets nothing but the packet's own marks.
+    /// Takes `packet` at `now`, or drops it or others, each once and with the size it came with. Sets nothing but the packet's own marks.
     fn enqueue(&mut self, now: Time, packet: Packet, fates: &mut Fates);
 
     /// Hands out the packet that leaves at `now`.

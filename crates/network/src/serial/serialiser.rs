@@ -1,0 +1,60 @@
+//! When bits are through.
+
+use trunkline_core::{Bytes, Duration, Rate, Time};
+
+/// Puts packets on a line one after another, at a rate.
+///
+/// Transmissions rarely last a whole number of nanoseconds: a bit on a T1 takes 647.67 ns. The serialiser carries the
+/// fraction from one packet to the next as long as they follow back to back, so that `n` of them end at exactly
+/// `n * bits / rate`, rounded up once and not `n` times.
+#[derive(Clone, Debug)]
+pub(super) struct Serialiser {
+    /// Bits per second, at least 1.
+    rate: u64,
+    /// The first whole nanosecond at which the line is free.
+    free: Time,
+    /// How long before `free` it really was, in 1/rate nanoseconds; below `rate`.
+    early: u64,
+}
+
+impl Serialiser {
+    /// A line that is free from the start. A rate of zero is taken as 1 bit/s: a line that never ends a packet.
+    pub(super) fn new(rate: Rate) -> Serialiser {
+        Serialiser { rate: rate.bits_per_second().max(1), free: Time::ZERO, early: 0 }
+    }
+
+    /// When the line is free for the next packet.
+    #[inline]
+    pub(super) fn free(&self) -> Time {
+        self.free
+    }
+
+    /// Transmits `size` bytes from `now` on, which is not before [`Self::free`], and returns when the last bit is
+    /// through and how long the line was busy.
+    #[inline]
+    pub(super) fn transmit(&mut self, now: Time, size: Bytes) -> (Time, Duration) {
+        // At `free` exactly, the packet follows its predecessor without a gap and begins in the middle of a
+        // nanosecond. Whoever comes later has seen the line idle.
+        let early = if now == self.free { self.early } else { 0 };
+        let (length, early) = match size.count().checked_mul(8 * 1_000_000_000) {
+            // Through within the nanosecond that has begun.
+            Some(scaled) if scaled <= early => (0, early - scaled),
+            Some(scaled) => {
+                let length = (scaled - early).div_ceil(self.rate);
+                // Below `rate`, although the product may not fit in 64 bits.
+                (length, length.wrapping_mul(self.rate).wrapping_sub(scaled - early))
+            }
+            // 2 GB and more; a 128-bit division costs several times as much, so packets of this world do without.
+            None => {
+                let (scaled, rate) = (u128::from(size.count()) * 8_000_000_000, u128::from(self.rate));
+                let length = (scaled - u128::from(early)).div_ceil(rate);
+                let early = length * rate - (scaled - u128::from(early));
+                (u64::try_from(length).unwrap_or(u64::MAX), u64::try_from(early).unwrap_or(0))
+            }
+        };
+        let busy = Duration::from_nanos(length);
+        self.free = now + busy;
+        self.early = early;
+        (self.free, busy)
+    }
+}
