@@ -12,7 +12,7 @@ use trunkline_core::{Duration, Seed, Time};
 /// `produce` again until they are gone, then calls `notify(Writable)`. A source without a pace of its own (unlimited
 /// bulk) stays due as long as it has volume left: it is produced from once per message that the transport takes, so it
 /// needs a transport with flow control (the experiment file is checked for that).
-pub trait Source {
+pub trait Source: Send {
     /// When the next message is due; `None` while it waits for feedback or when it is finished. A call to `produce` at
     /// or after this time gives at least one message, unless that call is made at or after the stop time. It never
     /// decreases but through `notify`: an answer can make a source due earlier than its timeout would have.
@@ -87,6 +87,11 @@ impl MessageBuffer {
     /// The messages, in the order of production.
     pub fn messages(&self) -> &[Produced] {
         &self.messages
+    }
+
+    /// Header room and payload of a message, to be sent together with others.
+    pub fn bytes(&self, message: usize) -> &[u8] {
+        &self.bytes[self.messages[message].range.clone()]
     }
 
     /// Header room and payload of a message.
