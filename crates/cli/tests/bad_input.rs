@@ -1,0 +1,135 @@
+//! Bad input: one clear sentence, exit code 2, nothing written.
+
+mod support;
+
+use support::Bench;
+
+const GOOD: &str = r#"name = "good"
+duration = "1 s"
+[hosts]
+a = {}
+b = {}
+[link.trunk]
+between = ["a", "b"]
+rate = "2 Mbit/s"
+[flow.voice]
+from = "a"
+to = "b"
+transport = "udp"
+source = { kind = "voice", samples = 80 }
+"#;
+
+/// Runs the changed file on both backends and by `check`: the same sentence each time, and nothing is written.
+#[track_caller]
+fn refused(text: &str, position: &str, says: &[&str]) {
+    let bench = Bench::new();
+    bench.write("bad.toml", text);
+    for arguments in [vec!["check", "bad.toml"], vec!["run", "bad.toml"], vec!["run", "bad.toml", "--on", "live"]] {
+        let ran = bench.run(&arguments);
+        assert_eq!(ran.code, Some(2), "{arguments:?}: {ran:#?}");
+        assert!(ran.out.is_empty(), "{ran:#?}");
+        assert!(ran.err.contains(&format!("bad.toml:{position}")), "wants {position}: {ran:#?}");
+        for words in says {
+            assert!(ran.err.contains(words), "wants `{words}`: {ran:#?}");
+        }
+        assert!(!bench.store().exists(), "nothing is written");
+    }
+}
+
+#[test]
+fn the_good_file_is_good() {
+    let bench = Bench::new();
+    bench.write("good.toml", GOOD);
+    assert!(bench.run(&["check", "good.toml"]).ok().out.contains("is valid"));
+    assert_eq!(bench.run(&["check", "good.toml", "--json"]).ok().json()["points"], 1);
+    assert!(!bench.store().exists());
+}
+
+#[test]
+fn an_unknown_key_names_the_nearest_known_one() {
+    refused(&GOOD.replace("rate =", "rat ="), "8:1", &["rat", "rate"]);
+}
+
+#[test]
+fn a_wrong_unit_is_named() {
+    refused(&GOOD.replace("2 Mbit/s", "2 ms"), "8:8", &["`ms`", "Mbit/s"]);
+}
+
+#[test]
+fn impossible_values_are_refused_with_their_range() {
+    refused(&GOOD.replace("2 Mbit/s", "0 Mbit/s"), "8:8", &["rate"]);
+    refused(&GOOD.replace("rate =", "delay = \"-1 ms\"\nrate ="), "8:9", &["negative"]);
+    refused(&(GOOD.to_owned() + "channels = 0\n"), "14:12", &["channels", "1", "65535"]);
+    refused(&GOOD.replace("samples = 80", "samples = 5000"), "13:", &["samples", "8", "4096"]);
+}
+
+#[test]
+fn a_flow_without_a_path_names_both_hosts() {
+    refused(&GOOD.replace("b = {}", "b = {}\nc = {}").replace("to = \"b\"", "to = \"c\""), "", &["`a`", "`c`", "path"]);
+}
+
+#[test]
+fn sweeps_are_checked() {
+    refused(&(GOOD.to_owned() + "[sweep]\n\"flow.voice.cuont\" = [1]\n"), "15:1", &["cuont", "count"]);
+    refused(&(GOOD.to_owned() + "[sweep]\n\"flow.voice.count\" = []\n"), "15:", &["empty"]);
+    refused(&(GOOD.to_owned() + "[sweep]\n\"flow.voice.count\" = [1, -2]\n"), "15:25", &["count"]);
+}
+
+#[test]
+fn audio_files_are_checked() {
+    let naming = GOOD.replace("samples = 80", "file = \"speech.wav\"");
+    refused(&naming, "13:", &["speech.wav", "does not exist"]);
+    let bench = Bench::new();
+    bench.write("bad.toml", &naming);
+    // A WAV in mu-law (format 7), and one whose data is cut off.
+    let header = |format: u16, bits: u16, announced: u32| {
+        let mut wav = b"RIFF\x00\x00\x00\x00WAVEfmt \x10\x00\x00\x00".to_vec();
+        wav.extend(format.to_le_bytes());
+        wav.extend(1u16.to_le_bytes());
+        wav.extend(8_000u32.to_le_bytes());
+        wav.extend((8_000 * u32::from(bits) / 8).to_le_bytes());
+        wav.extend((bits / 8).to_le_bytes());
+        wav.extend(bits.to_le_bytes());
+        wav.extend(b"data");
+        wav.extend(announced.to_le_bytes());
+        wav.extend([0u8; 160]);
+        let length = (wav.len() - 8) as u32;
+        wav[4..8].copy_from_slice(&length.to_le_bytes());
+        wav
+    };
+    for (wav, says) in [(header(7, 8, 160), "PCM"), (header(1, 16, 16_000), "truncated"), (b"MP3".to_vec(), "WAV")] {
+        bench.write("speech.wav", wav);
+        let ran = bench.run(&["check", "bad.toml"]);
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        assert!(ran.err.contains(says), "wants `{says}`: {ran:#?}");
+    }
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let bench = Bench::new();
+    let ran = bench.run(&["run", "nowhere.toml"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains("nowhere.toml") && ran.err.contains("does not exist"), "{ran:#?}");
+    assert!(!bench.store().exists());
+}
+
+#[test]
+fn a_port_in_use_is_named_and_nothing_is_written() {
+    let bench = Bench::new();
+    bench.write("good.toml", GOOD);
+    let taken = std::net::UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
+    let port = taken.local_addr().expect("a bound socket has an address").port().to_string();
+    let ran = bench.run(&["run", "good.toml", "--on", "live", "--port", &port]);
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.err.contains(&port) && ran.err.contains("in use"), "{ran:#?}");
+    assert!(!bench.store().exists());
+}
+
+#[test]
+fn unknown_runs_and_options_are_refused() {
+    let bench = Bench::new();
+    assert_eq!(bench.run(&["report", "17"]).code, Some(2));
+    assert_eq!(bench.run(&["run", "x.toml", "--on", "mars"]).code, Some(2));
+    assert_eq!(bench.run(&["run"]).code, Some(2));
+}

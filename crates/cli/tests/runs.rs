@@ -1,0 +1,167 @@
+//! The program as a user runs it: experiments in, runs and reports out.
+
+mod support;
+
+use support::{Bench, files_below};
+
+/// Two voice channels beside a bulk transfer, short, with a sweep.
+const SHORT: &str = r#"
+name = "short"
+duration = "1 s"
+drain = "200 ms"
+repetitions = 2
+seed = 7
+
+[hosts]
+a = {}
+b = {}
+
+[link.trunk]
+between = ["a", "b"]
+rate = "2 Mbit/s"
+delay = "5 ms"
+loss = "2 %"
+
+[flow.voice]
+from = "a"
+to = "b"
+transport = "udp"
+source = { kind = "voice", samples = 80 }
+channels = 2
+reflect = true
+playout = "40 ms"
+
+[flow.bulk]
+from = "a"
+to = "b"
+transport = { kind = "tcp", window = "16 KiB" }
+source = { kind = "bulk", message = "4 KiB" }
+
+[sweep]
+"flow.voice.channels" = [1, 2]
+
+[limits]
+"flow.voice.loss" = "< 50 %"
+"#;
+
+#[test]
+fn a_simulated_run_is_stored_listed_and_reported() {
+    let bench = Bench::new();
+    bench.write("short.toml", SHORT);
+    let ran = bench.run(&["run", "short.toml"]).ok();
+    assert!(ran.out.contains("report: "), "{ran:#?}");
+
+    let listed = bench.run(&["runs", "--json"]).ok().json();
+    assert_eq!(listed["runs"][0]["status"], "complete");
+    assert_eq!(listed["runs"][0]["repetitions_done"], 4);
+
+    let files = files_below(&bench.run_folder(1));
+    let named = |end: &str| files.iter().filter(|file| file.to_string_lossy().ends_with(end)).count();
+    assert_eq!(named(".parquet"), 2 * 2 * 2, "a trace per flow, point and repetition: {files:#?}");
+    assert_eq!(named("report.html"), 1);
+    assert_eq!(named(".part"), 0, "nothing unfinished stays: {files:#?}");
+
+    bench.run(&["report", "latest", "--csv", "tables", "--png", "figures"]).ok();
+    let tables = files_below(&bench.path("tables"));
+    assert!(!tables.is_empty() && tables.iter().all(|file| file.extension().is_some_and(|e| e == "csv")));
+    let figures = files_below(&bench.path("figures"));
+    assert!(!figures.is_empty());
+    for figure in figures {
+        let bytes = std::fs::read(&figure).expect("the figure is there");
+        assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n"), "{} is no PNG", figure.display());
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_in_two_processes_whatever_the_number_of_jobs() {
+    let traces = |jobs: &str| {
+        let bench = Bench::new();
+        bench.write("short.toml", SHORT);
+        bench.run(&["run", "short.toml", "--jobs", jobs, "--no-report"]).ok();
+        let folder = bench.run_folder(1);
+        let traces = files_below(&folder.join("traces"));
+        let named = traces.iter().map(|path| {
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+            (name, std::fs::read(path).expect("the trace is there"))
+        });
+        let named: Vec<_> = named.collect();
+        let mut report = bench.run(&["report", "1", "--json"]).ok().json();
+        // When and where it ran differ; what was measured may not.
+        if let Some(run) = report.pointer_mut("/run").and_then(|run| run.as_object_mut()) {
+            for key in ["started", "finished", "directory", "file", "machine"] {
+                run.remove(key);
+            }
+        }
+        (named, report)
+    };
+    let (one, two) = (traces("1"), traces("4"));
+    assert_eq!(one.0.len(), 8);
+    assert!(one.0 == two.0, "the traces differ");
+    assert_eq!(one.1, two.1);
+}
+
+#[test]
+fn both_backends_stand_side_by_side() {
+    let bench = Bench::new();
+    bench.write("short.toml", SHORT.replace("repetitions = 2", "repetitions = 1"));
+    bench.run(&["run", "short.toml", "--on", "sim"]).ok();
+    let live = bench.run(&["run", "short.toml", "--on", "live", "--json"]).ok();
+    let json = live.json();
+    assert_eq!(json["run"]["backend"], "live");
+    assert_eq!(json["counterpart"]["run"]["backend"], "sim", "{json:#}");
+    let html = std::fs::read_to_string(bench.run_folder(2).join("report.html")).expect("the report is there");
+    assert!(html.contains("as it is"), "the report says that the links do not apply");
+    for reference in ["http://", "src=\"", "<link"] {
+        let count = html.matches(reference).count();
+        let namespaces = html.matches("http://www.w3.org/").count();
+        assert!(count == 0 || (reference == "http://" && count == namespaces), "not self-contained: {reference}");
+    }
+}
+
+#[test]
+fn an_interrupted_run_keeps_what_it_has_and_is_resumed() {
+    let bench = Bench::new();
+    // Long enough that the signal comes in its middle: a live run takes as long as it says.
+    bench.write("long.toml", SHORT.replace("duration = \"1 s\"", "duration = \"2 s\""));
+    let mut child = bench.start(&["run", "long.toml", "--on", "live"]);
+    // The first repetition is over when its traces are: then the signal comes in a later one.
+    let finished = || {
+        let Ok(runs) = std::fs::read_dir(bench.store().join("runs")) else { return 0 };
+        let files = runs.flatten().flat_map(|run| files_below(&run.path().join("traces")));
+        files.filter(|file| file.extension().is_some_and(|e| e == "parquet")).count()
+    };
+    while finished() < 2 && child.try_wait().expect("the program can be asked").is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let signalled = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(signalled.expect("kill runs").success(), "the run had ended before the signal");
+    let ran = support::Ran::from(child.wait_with_output().expect("the program ends"));
+    assert_eq!(ran.code, Some(130), "{ran:#?}");
+    assert!(ran.err.contains("--resume 1"), "{ran:#?}");
+
+    let listed = bench.run(&["runs", "--json"]).ok().json();
+    assert_eq!(listed["runs"][0]["status"], "partial");
+    let done = listed["runs"][0]["repetitions_done"].as_u64().expect("a count");
+    assert!((1..4).contains(&done), "{listed:#}");
+
+    bench.run(&["run", "--resume", "latest"]).ok();
+    let listed = bench.run(&["runs", "--json"]).ok().json();
+    assert_eq!(listed["runs"][0]["status"], "complete");
+    assert_eq!(listed["runs"][0]["repetitions_done"], 4);
+    assert_eq!(listed["runs"].as_array().map(Vec::len), Some(1), "resuming makes no second run");
+    let again = bench.run(&["run", "--resume", "1"]);
+    assert_eq!(again.code, Some(2), "{again:#?}");
+}
+
+#[test]
+fn help_completions_and_man_pages_are_there() {
+    let bench = Bench::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = bench.run(&["completions", shell]).ok().out;
+        assert!(script.contains("resume"), "{shell}");
+    }
+    assert!(bench.run(&["man"]).ok().out.contains(".TH trunkline 1"));
+    bench.run(&["man", "pages"]).ok();
+    assert!(bench.path("pages/trunkline-run.1").is_file());
+    assert!(!bench.store().exists(), "none of these touches the store");
+}

@@ -1,0 +1,107 @@
+//! A folder and a store of its own for each test, and the program run in it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// A fresh folder with an experiment in it, and a store that does not exist yet.
+pub struct Bench {
+    folder: TempDir,
+}
+
+impl Bench {
+    pub fn new() -> Bench {
+        Bench { folder: tempfile::tempdir().expect("a temporary folder can be made") }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn store(&self) -> PathBuf {
+        self.path("store")
+    }
+
+    /// Writes a file into the folder.
+    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, bytes).expect("the folder can be written");
+        path
+    }
+
+    /// The program with these arguments, in the folder, with the store.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_trunkline"));
+        command.args(arguments).current_dir(self.folder.path()).env("TRUNKLINE_STORE", self.store());
+        command.env_remove("RUST_BACKTRACE").stdin(Stdio::null());
+        command
+    }
+
+    /// Runs it to its end.
+    pub fn run(&self, arguments: &[&str]) -> Ran {
+        Ran::from(self.command(arguments).output().expect("the program starts"))
+    }
+
+    /// Starts it.
+    pub fn start(&self, arguments: &[&str]) -> Child {
+        let mut command = self.command(arguments);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("the program starts")
+    }
+
+    /// The folder of a run.
+    pub fn run_folder(&self, number: usize) -> PathBuf {
+        let prefix = format!("{number}-");
+        let mut runs = std::fs::read_dir(self.store().join("runs")).expect("there are runs").flatten();
+        let found = runs.find(|run| run.file_name().to_string_lossy().starts_with(&prefix));
+        found.unwrap_or_else(|| panic!("run {number} has no folder")).path()
+    }
+}
+
+/// What a finished program printed, and its exit code.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Ran {
+        Ran {
+            code: output.status.code(),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+impl Ran {
+    /// Asserts success.
+    #[track_caller]
+    pub fn ok(self) -> Ran {
+        assert_eq!(self.code, Some(0), "{self:#?}");
+        self
+    }
+
+    /// Standard output as JSON.
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}: {self:#?}"))
+    }
+}
+
+/// Every file below a folder.
+pub fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut open = vec![folder.to_path_buf()];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() { open.push(path) } else { files.push(path) }
+        }
+    }
+    files.sort();
+    files
+}
