@@ -1,13 +1,40 @@
 //! What is measured, exactly: records, streaming statistics and summaries. Every number in a report is defined here,
 //! with its source (DESIGN section "what we measure", `docs/metrics.md`).
+//!
+//! Drivers report [`Observation`]s to a [`Meter`], which joins them to one [`Record`] per message and makes the
+//! [`RepetitionSummary`]. Each definition stands in a file of its own and can be used alone.
 
+mod bursts;
+mod delays;
+mod estimate;
+mod exact;
+mod jitter;
+mod meter;
+mod moments;
+mod over_time;
+mod percentile;
+mod playout;
 pub mod record;
+mod reordering;
+mod robust;
 pub mod summary;
+mod throughput;
 
-pub use record::{
-    DriverOutcome, Fate, FlowMeta, FlowOutcome, Observation, Record, Recorder, TraceSink,
-};
+pub use bursts::LossRun;
+pub use delays::Delays;
+pub use estimate::estimate;
+pub use exact::{PercentileSelector, SelectError};
+pub use jitter::{InterarrivalJitter, IpdvPairs};
+pub use meter::{FlowProgress, Meter, Remembered};
+pub use moments::Moments;
+pub use over_time::LatencyOverTime;
+pub use percentile::PerMille;
+pub use playout::Playout;
+pub use record::{DriverOutcome, Fate, FlowMeta, FlowOutcome, Observation, Record, Recorder, TraceSink};
+pub use reordering::NextExpected;
+pub use robust::robust_delay;
 pub use summary::{
-    Counts, DelaySummary, Estimate, FlowSummary, JitterSummary, LinkSummary, Measured, RepetitionSummary, RobustDelay,
-    StallSummary, ThroughputSummary,
+    Counts, DelaySummary, Estimate, FlowSummary, JitterSummary, LinkSummary, Measured, RepetitionSummary,
+    RobustDelay, StallSummary, ThroughputSummary,
 };
+pub use throughput::{VOICE_CHANNEL, jain_fairness, voice_channels};

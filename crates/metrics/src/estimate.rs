@@ -1,0 +1,69 @@
+//! A figure over repetitions.
+
+use statrs::distribution::{ContinuousCDF as _, StudentsT};
+
+use crate::summary::Estimate;
+
+/// Mean, sample standard deviation and 95 % confidence interval (Student's t with n - 1 degrees of freedom) of a figure
+/// measured in several repetitions. The values must be finite.
+pub fn estimate(values: &[f64]) -> Estimate {
+    let n = values.len() as f64;
+    if values.is_empty() {
+        return Estimate::default();
+    }
+    let mean = values.iter().sum::<f64>() / n;
+    let repetitions = u32::try_from(values.len()).unwrap_or(u32::MAX);
+    if values.len() < 2 {
+        return Estimate { mean, standard_deviation: 0.0, confidence95: None, repetitions };
+    }
+    let squares: f64 = values.iter().map(|&value| (value - mean) * (value - mean)).sum();
+    let standard_deviation = libm::sqrt(squares / (n - 1.0));
+    let confidence95 = t_975(n - 1.0).map(|t| t * standard_deviation / libm::sqrt(n));
+    Estimate { mean, standard_deviation, confidence95, repetitions }
+}
+
+/// The 97.5 % quantile of Student's t, rounded to nine decimals: the last bits of the library's result depend on the
+/// logarithm that the build happens to link, and results must be the same on any machine.
+fn t_975(degrees: f64) -> Option<f64> {
+    let quantile = StudentsT::new(0.0, 1.0, degrees).ok()?.inverse_cdf(0.975);
+    Some(libm::round(quantile * 1e9) / 1e9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_those_of_the_printed_tables() {
+        for (degrees, t) in
+            [(1.0, 12.7062), (2.0, 4.3027), (4.0, 2.7764), (9.0, 2.2622), (29.0, 2.0452), (999.0, 1.9623)]
+        {
+            let found = t_975(degrees).unwrap();
+            assert!((found - t).abs() < 0.00005, "{degrees}: {found}");
+        }
+    }
+
+    #[test]
+    fn five_repetitions() {
+        // Deviations from 12: squares add up to 10, sd = sqrt(2.5); half-width 2.7764 * sd / sqrt(5) = 1.9632.
+        let estimate = estimate(&[10.0, 11.0, 12.0, 13.0, 14.0]);
+        assert_eq!((estimate.mean, estimate.repetitions), (12.0, 5));
+        assert!((estimate.standard_deviation - 2.5f64.sqrt()).abs() < 1e-15);
+        assert!((estimate.confidence95.unwrap() - 1.96324).abs() < 1e-5);
+    }
+
+    #[test]
+    fn one_repetition_has_no_interval_and_none_no_mean() {
+        let one = estimate(&[3.5]);
+        assert_eq!(
+            (one.mean, one.standard_deviation, one.confidence95, one.repetitions),
+            (3.5, 0.0, None, 1)
+        );
+        assert_eq!(estimate(&[]), Estimate::default());
+    }
+
+    #[test]
+    fn equal_repetitions_have_an_interval_of_no_width() {
+        assert_eq!(estimate(&[0.0, 0.0, 0.0]).confidence95, Some(0.0));
+    }
+}

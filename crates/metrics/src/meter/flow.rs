@@ -1,0 +1,237 @@
+//! Statistics of one flow while it runs, and of one of its channels.
+
+use trunkline_core::{Bytes, Duration, Rate, Ratio, Time};
+
+use crate::bursts::LossRun;
+use crate::delays::Delays;
+use crate::jitter::{InterarrivalJitter, IpdvPairs};
+use crate::meter::outstanding::{Arrival, Outstanding};
+use crate::moments::Moments;
+use crate::over_time::LatencyOverTime;
+use crate::percentile::PerMille;
+use crate::playout::Playout;
+use crate::record::{Fate, FlowMeta, FlowOutcome};
+use crate::reordering::NextExpected;
+use crate::robust::robust_delay;
+use crate::summary::{Counts, FlowSummary, JitterSummary, RobustDelay, ThroughputSummary};
+use crate::throughput::{jain_fairness, voice_channels};
+
+/// Most points of a latency distribution in a summary.
+const CURVE_POINTS: usize = 512;
+
+/// What is kept of one channel of one member.
+#[derive(Debug, Default)]
+pub(super) struct Channel {
+    pub(super) flow: u32,
+    pub(super) member: u32,
+    pub(super) channel: u16,
+    pub(super) outstanding: Outstanding,
+    pub(super) losses: LossRun,
+    next_expected: NextExpected,
+    jitter: InterarrivalJitter,
+    ipdv: IpdvPairs,
+    last_arrival: Option<Time>,
+    playout: Playout,
+}
+
+/// What is kept of a flow.
+#[derive(Debug)]
+pub(super) struct FlowMeter {
+    pub(super) meta: FlowMeta,
+    pub(super) summary: FlowSummary,
+    pub(super) schedule_error: Delays,
+    pub(super) send_call: Delays,
+    latency: Delays,
+    latency_from_due: Delays,
+    ipdv: Delays,
+    interarrival: Moments,
+    over_time: LatencyOverTime,
+    /// The first latencies in the order of arrival, for the robust estimates.
+    first: Vec<Duration>,
+    offered: Bytes,
+    received: Bytes,
+    /// Payload received by each member.
+    members: Vec<Bytes>,
+    first_due: Option<Time>,
+    last_arrival: Option<Time>,
+}
+
+impl Channel {
+    pub(super) fn new(flow: u32, member: u32, channel: u16) -> Channel {
+        Channel { flow, member, channel, ..Channel::default() }
+    }
+}
+
+impl FlowMeter {
+    pub(super) fn new(meta: &FlowMeta) -> FlowMeter {
+        let summary = FlowSummary {
+            flow: meta.name.clone(),
+            transport: meta.transport.clone(),
+            members: meta.members,
+            channels: u32::from(meta.channels),
+            measured: meta.measured,
+            ..FlowSummary::default()
+        };
+        FlowMeter {
+            meta: meta.clone(),
+            summary,
+            schedule_error: Delays::default(),
+            send_call: Delays::default(),
+            latency: Delays::default(),
+            latency_from_due: Delays::default(),
+            ipdv: Delays::default(),
+            interarrival: Moments::default(),
+            over_time: LatencyOverTime::default(),
+            first: Vec::new(),
+            offered: Bytes::ZERO,
+            received: Bytes::ZERO,
+            members: vec![Bytes::ZERO; meta.members as usize],
+            first_due: None,
+            last_arrival: None,
+        }
+    }
+
+    pub(super) fn counts(&mut self) -> &mut Counts {
+        &mut self.summary.counts
+    }
+
+    pub(super) fn received(&self) -> Bytes {
+        self.received
+    }
+
+    /// Takes a message that the source handed over, whether the transport took it or not.
+    #[inline]
+    pub(super) fn offered(&mut self, due: Time, payload: u32) {
+        self.first_due = Some(self.first_due.map_or(due, |first| first.min(due)));
+        self.offered += Bytes(u64::from(payload));
+    }
+
+    /// Takes the first arrival of a message: all that does not need its due time.
+    #[inline]
+    pub(super) fn arrived(&mut self, channel: &mut Channel, sequence: u32, arrival: &Arrival) {
+        let Arrival { received, sent, payload, .. } = *arrival;
+        let latency = received.since(sent);
+        self.latency.record(latency);
+        self.over_time.record(sent, latency);
+        if self.first.len() < RobustDelay::CAPACITY {
+            self.first.push(latency);
+        }
+
+        self.summary.counts.reordered += u64::from(channel.next_expected.is_reordered(sequence));
+        channel.jitter.arrival(sent, received);
+        for variation in channel.ipdv.arrival(sequence, sent, received).into_iter().flatten() {
+            self.ipdv.record(variation);
+        }
+        if let Some(last) = channel.last_arrival.replace(received) {
+            self.interarrival.add(received.since(last));
+        }
+
+        let payload = Bytes(u64::from(payload));
+        self.received += payload;
+        if let Some(member) = self.members.get_mut(channel.member as usize) {
+            *member += payload;
+        }
+        self.last_arrival = Some(self.last_arrival.map_or(received, |last| last.max(received)));
+    }
+
+    /// Takes a message that has arrived and whose due time is known, and says whether it was in time.
+    #[inline]
+    pub(super) fn joined(&mut self, channel: &mut Channel, due: Time, received: Time) -> Fate {
+        self.latency_from_due.record(received.since(due));
+        let late = self.meta.playout.is_some_and(|delay| channel.playout.is_late(delay, due, received));
+        if late {
+            self.summary.counts.late += 1;
+            Fate::Late
+        } else {
+            self.summary.counts.received += 1;
+            Fate::Received
+        }
+    }
+
+    /// The flow's summary. `jitter` is J of each channel that has one.
+    pub(super) fn finish(
+        mut self,
+        duration: Duration,
+        outcome: FlowOutcome,
+        jitter: JitterSum,
+    ) -> FlowSummary {
+        let active = self.active(duration);
+        let throughput = ThroughputSummary {
+            offered: Rate::of(self.offered, active),
+            user: Rate::of(self.received, active),
+            network: outcome.network.map(|bytes| Rate::of(bytes, active)),
+            active,
+        };
+        let counts = self.summary.counts;
+        let due = counts.sent + counts.refused;
+        FlowSummary {
+            loss: share(counts.lost + counts.refused, due),
+            late: share(counts.late, due),
+            latency: self.latency.summary(),
+            latency_from_due: self.latency_from_due.summary(),
+            jitter: self.jitter(jitter),
+            robust: robust_delay(&self.first),
+            throughput,
+            voice_channels: voice_channels(throughput.user),
+            fairness: jain_fairness(&self.members),
+            schedule_error: self.schedule_error.summary(),
+            send_call: self.send_call.summary(),
+            transport_counters: outcome.transport_counters,
+            latency_cdf: self.latency.cumulative(CURVE_POINTS),
+            latency_over_time: self.over_time.points(),
+            ..self.summary
+        }
+    }
+
+    /// From the first due message to the end of a source without end, or else to the last arrival.
+    fn active(&self, duration: Duration) -> Duration {
+        let Some(first) = self.first_due else { return Duration::ZERO };
+        let end_of_run = Time::ZERO + duration;
+        let end = match self.last_arrival {
+            Some(last) if !self.meta.endless || end_of_run <= first => last,
+            _ => end_of_run,
+        };
+        end.since(first)
+    }
+
+    fn jitter(&mut self, interarrival: JitterSum) -> Option<JitterSummary> {
+        let latency = self.latency.summary().filter(|latency| latency.count > 1)?;
+        Some(JitterSummary {
+            mean_absolute_deviation: self.latency.mean_absolute_deviation(),
+            standard_deviation: latency.standard_deviation,
+            interarrival: interarrival.mean(),
+            ipdv_mean: self.ipdv.moments().mean(),
+            ipdv_p999: self.ipdv.percentile(PerMille(999)).unwrap_or_default(),
+            // PDV is latency shifted by a constant, and so are its mean and its percentiles.
+            pdv_mean: latency.mean - latency.min,
+            pdv_p999: latency.p999 - latency.min,
+            interarrival_mean: self.interarrival.mean(),
+            interarrival_standard_deviation: self.interarrival.standard_deviation(),
+        })
+    }
+}
+
+/// The sum over channels of their final interarrival jitter.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct JitterSum {
+    nanos: u128,
+    channels: u64,
+}
+
+impl JitterSum {
+    pub(super) fn add(&mut self, channel: &Channel) {
+        if let Some(jitter) = channel.jitter.value() {
+            self.nanos += u128::from(jitter.as_nanos());
+            self.channels += 1;
+        }
+    }
+
+    fn mean(self) -> Duration {
+        let channels = u128::from(self.channels.max(1));
+        Duration::from_nanos(u64::try_from((self.nanos + channels / 2) / channels).unwrap_or(u64::MAX))
+    }
+}
+
+fn share(part: u64, whole: u64) -> Ratio {
+    Ratio::new(part as f64 / whole.max(1) as f64).unwrap_or_default()
+}

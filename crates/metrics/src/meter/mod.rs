@@ -1,0 +1,360 @@
+//! The recorder that measures: joins what was sent with what was received, writes the trace and makes the summary.
+
+mod flow;
+mod outstanding;
+
+use trunkline_core::{Bytes, FlowId, Time};
+
+use crate::meter::flow::{Channel, FlowMeter, JitterSum};
+use crate::meter::outstanding::{Arrival, Bounds, Entry, Limits, OnArrival, OnSent};
+use crate::record::{DriverOutcome, Fate, FlowMeta, Observation, Record, Recorder, TraceSink};
+use crate::summary::{Counts, RepetitionSummary};
+
+/// Makes one [`Record`] of every message and, at the end, the summary of all.
+///
+/// Contract: make it with the flows of the scenario, let one driver record into it, then call
+/// [`finish`](Meter::finish). Times are counted from the start of the measurement. A message's `Received` may be reported before its `Sent`, as long as it is not
+/// more than 65,536 messages of its channel ahead; a `Received` further ahead is counted as stray. A message without any
+/// `Sent` until the end counts as sent, with its header's time for both due and sent. What belongs to no flow, member or
+/// channel of the scenario is ignored, and so is the second `Sent` of a message.
+///
+/// Records are written when a message is settled: refused at once, received when both reports are there, lost at the
+/// end, when [`finish`](Meter::finish) is called. Every further copy makes a duplicate's record, however late it comes.
+///
+/// Memory is bounded for runs of any length: some 600 bytes a channel that has been used, and at most 60 MB for
+/// messages that are neither received nor known to be lost. Of these, the last 262,144 that were overtaken (most of the
+/// messages sent after them have arrived) are remembered; a message older than that is written as lost early. Should it
+/// arrive after all, it is counted as what it then is, and a second record is written, which corrects the first; the
+/// loss bursts keep it. Each channel remembers its last 256 such messages; an arrival of an older one counts as a
+/// duplicate.
+pub struct Meter<'t> {
+    trace: &'t mut dyn TraceSink,
+    flows: Vec<FlowMeter>,
+    /// The lowest flow id.
+    first: u32,
+    /// Where the channels of the member with the id `first + i` stand.
+    members: Vec<Member>,
+    /// Index into `channels` of each channel of each member, or [`UNUSED`].
+    slots: Vec<u32>,
+    /// Channels that have been used, in the order of first use.
+    channels: Vec<Channel>,
+    bounds: Bounds,
+}
+
+/// How one flow stands while it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowProgress<'m> {
+    /// Its name in the file.
+    pub flow: &'m str,
+    /// Messages so far. `lost` grows at the end only (see [`Meter`]), so `sent` is more than the sum of the others by
+    /// [`FlowProgress::outstanding`].
+    pub counts: Counts,
+    /// Messages that were sent and are neither received nor lost yet.
+    pub outstanding: u64,
+    /// Payload received so far, each message once.
+    pub received: Bytes,
+}
+
+/// How much a [`Meter`] remembers of messages that are not settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Remembered {
+    /// Messages on their way, with those settled between them.
+    pub windows: usize,
+    /// Messages that were overtaken and are probably lost.
+    pub overtaken: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    /// [`UNUSED`] for an id that no flow has.
+    flow: u32,
+    index: u32,
+    first_slot: usize,
+    channels: u16,
+}
+
+const UNUSED: u32 = u32::MAX;
+
+impl<'t> Meter<'t> {
+    /// A recorder for these flows (the scenario's, in the file's order) that writes their records to `trace`.
+    pub fn new(flows: &[FlowMeta], trace: &'t mut dyn TraceSink) -> Meter<'t> {
+        Meter::with_limits(flows, trace, Limits::DEFAULT)
+    }
+
+    fn with_limits(flows: &[FlowMeta], trace: &'t mut dyn TraceSink, limits: Limits) -> Meter<'t> {
+        let first = flows.iter().map(|flow| flow.first.0).min().unwrap_or(0);
+        let mut members = Vec::new();
+        let mut slots = 0;
+        for (number, flow) in (0u32..).zip(flows) {
+            let offset = (flow.first.0 - first) as usize;
+            let end = offset + flow.members as usize;
+            if members.len() < end {
+                members.resize(end, Member { flow: UNUSED, index: 0, first_slot: 0, channels: 0 });
+            }
+            for (index, member) in (0u32..).zip(&mut members[offset..end]) {
+                *member = Member { flow: number, index, first_slot: slots, channels: flow.channels };
+                slots += usize::from(flow.channels);
+            }
+        }
+        Meter {
+            trace,
+            flows: flows.iter().map(FlowMeter::new).collect(),
+            first,
+            members,
+            slots: vec![UNUSED; slots],
+            channels: Vec::new(),
+            bounds: Bounds::new(limits),
+        }
+    }
+
+    /// How every flow stands, in the file's order. Cheap enough for a line of progress many times a second.
+    pub fn progress(&self) -> impl ExactSizeIterator<Item = FlowProgress<'_>> {
+        self.flows.iter().map(|flow| {
+            let counts = flow.summary.counts;
+            let settled = counts.received + counts.late + counts.lost;
+            FlowProgress {
+                flow: &flow.meta.name,
+                counts,
+                outstanding: counts.sent.saturating_sub(settled),
+                received: flow.received(),
+            }
+        })
+    }
+
+    /// How much is remembered now.
+    pub fn remembered(&self) -> Remembered {
+        let (windows, overtaken) = self.bounds.remembered();
+        Remembered { windows, overtaken }
+    }
+
+    /// Settles what is left (what was sent and not received is lost) and makes the summary. Call it after the drain
+    /// time.
+    pub fn finish(mut self, outcome: DriverOutcome) -> RepetitionSummary {
+        let mut jitter = vec![JitterSum::default(); self.flows.len()];
+        for mut channel in std::mem::take(&mut self.channels) {
+            for (number, entry) in std::mem::take(&mut channel.outstanding).into_unsettled() {
+                self.settle(&mut channel, number, entry);
+            }
+            let flow = channel.flow as usize;
+            channel.losses.end(&mut self.flows[flow].summary.loss_bursts);
+            jitter[flow].add(&channel);
+        }
+        let mut outcomes = outcome.flows.into_iter();
+        let flows = self.flows.into_iter().zip(jitter);
+        RepetitionSummary {
+            flows: flows
+                .map(|(flow, jitter)| {
+                    flow.finish(outcome.duration, outcomes.next().unwrap_or_default(), jitter)
+                })
+                .collect(),
+            links: outcome.links,
+            stalls: outcome.stalls,
+            duration: outcome.duration,
+            cpu: outcome.cpu,
+            partial: outcome.partial,
+        }
+    }
+
+    fn member(&self, flow: FlowId) -> Option<Member> {
+        let member = *self.members.get(flow.0.checked_sub(self.first)? as usize)?;
+        (member.flow != UNUSED).then_some(member)
+    }
+
+    /// The state of a channel, made on its first use.
+    #[inline]
+    fn slot(&mut self, member: Member, channel: u16) -> Option<u32> {
+        if channel >= member.channels {
+            return None;
+        }
+        let slot = &mut self.slots[member.first_slot + usize::from(channel)];
+        if *slot == UNUSED {
+            *slot = u32::try_from(self.channels.len()).ok().filter(|&slot| slot != UNUSED)?;
+            self.channels.push(Channel::new(member.flow, member.index, channel));
+        }
+        Some(*slot)
+    }
+
+    #[inline]
+    fn sent(&mut self, at: Time, slot: u32, sequence: u32, due: Time, payload: u32) {
+        let channel = &mut self.channels[slot as usize];
+        let flow = &mut self.flows[channel.flow as usize];
+        let entry = Entry::Sent { due, sent: at, payload };
+        match channel.outstanding.sent(sequence, entry, slot, &mut self.bounds) {
+            OnSent::New => {
+                flow.counts().sent += 1;
+                flow.offered(due, payload);
+                self.give_up_excess();
+            }
+            OnSent::Arrived(arrival) => self.join_early(slot, sequence, due, arrival),
+            OnSent::Ignored => {}
+        }
+    }
+
+    fn refused(&mut self, slot: u32, sequence: u32, due: Time, payload: u32) {
+        let channel = &mut self.channels[slot as usize];
+        match channel.outstanding.sent(sequence, Entry::Refused, slot, &mut self.bounds) {
+            OnSent::New => {
+                let flow = &mut self.flows[channel.flow as usize];
+                flow.counts().refused += 1;
+                flow.offered(due, payload);
+                let record = Record {
+                    member: channel.member,
+                    channel: channel.channel,
+                    sequence,
+                    due,
+                    sent: None,
+                    received: None,
+                    reflected: None,
+                    payload,
+                    fate: Fate::Refused,
+                };
+                self.trace.write(channel.flow as usize, &record);
+                self.give_up_excess();
+            }
+            // What has arrived was sent, whatever the sender made of it.
+            OnSent::Arrived(arrival) => self.join_early(slot, sequence, due, arrival),
+            OnSent::Ignored => {}
+        }
+    }
+
+    #[inline]
+    fn received(&mut self, slot: u32, sequence: u32, arrival: Arrival) {
+        let channel = &mut self.channels[slot as usize];
+        let flow = &mut self.flows[channel.flow as usize];
+        let fate_and_due = match channel.outstanding.arrived(sequence, arrival, slot, &mut self.bounds) {
+            OnArrival::First { due } => {
+                flow.arrived(channel, sequence, &arrival);
+                (flow.joined(channel, due, arrival.received), due)
+            }
+            OnArrival::Early => {
+                flow.arrived(channel, sequence, &arrival);
+                self.give_up_excess();
+                return;
+            }
+            OnArrival::GivenUp => {
+                flow.counts().lost -= 1;
+                flow.arrived(channel, sequence, &arrival);
+                (flow.joined(channel, arrival.sent, arrival.received), arrival.sent)
+            }
+            OnArrival::Duplicate => {
+                flow.counts().duplicate += 1;
+                (Fate::Duplicate, arrival.sent)
+            }
+            OnArrival::Stranger => {
+                flow.summary.stray += Bytes(u64::from(arrival.payload));
+                return;
+            }
+        };
+        let (fate, due) = fate_and_due;
+        self.trace.write(channel.flow as usize, &record_of(channel, sequence, due, arrival, fate));
+    }
+
+    /// Settles a message that arrived before it was reported as sent.
+    fn join_early(&mut self, slot: u32, sequence: u32, due: Time, arrival: Arrival) {
+        let channel = &mut self.channels[slot as usize];
+        let flow = &mut self.flows[channel.flow as usize];
+        flow.counts().sent += 1;
+        flow.offered(due, arrival.payload);
+        let fate = flow.joined(channel, due, arrival.received);
+        self.trace.write(channel.flow as usize, &record_of(channel, sequence, due, arrival, fate));
+    }
+
+    #[inline]
+    fn give_up_excess(&mut self) {
+        while let Some((slot, number)) = self.bounds.excess() {
+            if let Some(entry) = self.channels[slot as usize].outstanding.give_up(number) {
+                let mut channel = std::mem::take(&mut self.channels[slot as usize]);
+                self.settle(&mut channel, number, entry);
+                self.channels[slot as usize] = channel;
+            }
+        }
+    }
+
+    /// Settles a message of which no more is expected.
+    fn settle(&mut self, channel: &mut Channel, number: u64, entry: Entry) {
+        let index = channel.flow as usize;
+        let flow = &mut self.flows[index];
+        let sequence = number as u32; // The wire's 32 bits of it.
+        match entry {
+            Entry::Sent { due, sent, payload } => {
+                flow.counts().lost += 1;
+                channel.losses.lost(number, &mut flow.summary.loss_bursts);
+                let record = Record {
+                    member: channel.member,
+                    channel: channel.channel,
+                    sequence,
+                    due,
+                    sent: Some(sent),
+                    received: None,
+                    reflected: None,
+                    payload,
+                    fate: Fate::Lost,
+                };
+                self.trace.write(index, &record);
+            }
+            Entry::Refused => channel.losses.lost(number, &mut flow.summary.loss_bursts),
+            Entry::Early { received, sent, reflected, payload } => {
+                flow.counts().sent += 1;
+                flow.offered(sent, payload);
+                let fate = flow.joined(channel, sent, received);
+                let arrival = Arrival { received, sent, reflected, payload };
+                self.trace.write(index, &record_of(channel, sequence, sent, arrival, fate));
+            }
+            Entry::Unknown | Entry::Settled => {}
+        }
+    }
+}
+
+impl Recorder for Meter<'_> {
+    fn record(&mut self, at: Time, flow: FlowId, what: Observation) {
+        let Some(member) = self.member(flow) else { return };
+        let of_flow = member.flow as usize;
+        match what {
+            Observation::Sent { channel, sequence, due, payload } => {
+                if let Some(slot) = self.slot(member, channel) {
+                    self.sent(at, slot, sequence, due, length(payload));
+                }
+            }
+            Observation::Received { channel, sequence, sent, reflected, payload } => {
+                if let Some(slot) = self.slot(member, channel) {
+                    let payload = length(payload);
+                    self.received(slot, sequence, Arrival { received: at, sent, reflected, payload });
+                }
+            }
+            Observation::Refused { channel, sequence, due, payload } => {
+                if let Some(slot) = self.slot(member, channel) {
+                    self.refused(slot, sequence, due, length(payload));
+                }
+            }
+            Observation::Stray { bytes } => self.flows[of_flow].summary.stray += bytes,
+            Observation::SendCall { error_nanos, took_nanos } => {
+                let flow = &mut self.flows[of_flow];
+                flow.schedule_error.record(trunkline_core::Duration::from_nanos(error_nanos));
+                flow.send_call.record(trunkline_core::Duration::from_nanos(took_nanos));
+            }
+        }
+    }
+}
+
+fn length(payload: Bytes) -> u32 {
+    u32::try_from(payload.count()).unwrap_or(u32::MAX)
+}
+
+fn record_of(channel: &Channel, sequence: u32, due: Time, arrival: Arrival, fate: Fate) -> Record {
+    Record {
+        member: channel.member,
+        channel: channel.channel,
+        sequence,
+        due,
+        sent: Some(arrival.sent),
+        received: Some(arrival.received),
+        reflected: (arrival.reflected != Time::ZERO).then_some(arrival.reflected),
+        payload: arrival.payload,
+        fate,
+    }
+}
+
+#[cfg(test)]
+mod model_tests;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,338 @@
+//! Which messages of a channel are not settled yet: the join of `Sent` with `Received`.
+//!
+//! A channel's latest sequence numbers stand in a window without gaps, so that a message is found by subtraction. The
+//! settled ones leave at its front. A message that is still unsettled while most of those behind it are settled has
+//! been overtaken, and is probably lost: it moves to a second, sparse list, so that the window stays as short as the
+//! number of messages on their way. What is in neither is settled, which makes every later copy a duplicate.
+
+use std::collections::VecDeque;
+
+use trunkline_core::Time;
+
+/// What is known of a message that is not settled, or was settled a moment ago. Kept at 32 bytes: there may be a
+/// million.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// A later message of the channel is known, this one is not.
+    Unknown,
+    /// Sent.
+    Sent { due: Time, sent: Time, payload: u32 },
+    /// Received, and not yet reported as sent.
+    Early { received: Time, sent: Time, reflected: Time, payload: u32 },
+    /// Refused: settled, and part of a loss burst, which is known only later.
+    Refused,
+    /// Settled.
+    Settled,
+}
+
+/// A message's arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Arrival {
+    pub(super) received: Time,
+    pub(super) sent: Time,
+    pub(super) reflected: Time,
+    pub(super) payload: u32,
+}
+
+/// What the report of a message as sent or refused meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OnSent {
+    /// It is on its way (or refused).
+    New,
+    /// It has arrived already.
+    Arrived(Arrival),
+    /// It has been reported before, or its number is absurd.
+    Ignored,
+}
+
+/// What an arrival meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OnArrival {
+    /// The first of its message.
+    First { due: Time },
+    /// The first of its message, whose `Sent` has not been reported yet.
+    Early,
+    /// The message had been given up as lost.
+    GivenUp,
+    /// A further one.
+    Duplicate,
+    /// No message of this run can have this number.
+    Stranger,
+}
+
+/// The unsettled messages of one channel. Sequence numbers are counted in 64 bits inside.
+#[derive(Debug, Default)]
+pub(super) struct Outstanding {
+    /// Entry `i` is of the message with the number `base + i`. The front is never settled.
+    window: VecDeque<Entry>,
+    base: u64,
+    /// How many in the window are settled.
+    settled: usize,
+    /// Messages before `base`, increasing; the front is never settled.
+    overtaken: VecDeque<(u64, Entry)>,
+    /// The last messages that were given up as lost, increasing.
+    given_up: VecDeque<u64>,
+}
+
+/// What the channels of a recorder share: the bounds of their memory.
+#[derive(Debug)]
+pub(super) struct Bounds {
+    /// How many entries all windows have.
+    entries: usize,
+    /// Every overtaken message, by channel and number, in the order of being overtaken.
+    overtaken: VecDeque<(u32, u64)>,
+    limits: Limits,
+}
+
+/// The bounds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Windows grow freely while they have no more entries than this together.
+    pub(super) entries: usize,
+    /// Most overtaken messages that are remembered.
+    pub(super) overtaken: usize,
+}
+
+impl Limits {
+    /// 32 MiB of window entries, 14 MiB of overtaken messages.
+    pub(super) const DEFAULT: Limits = Limits { entries: 1 << 20, overtaken: 1 << 18 };
+}
+
+/// A window up to this long is left alone.
+const SHORT: usize = 16;
+/// How far an arrival may be ahead of the last message reported as sent.
+const AHEAD: u64 = 1 << 16;
+/// How many given up messages a channel remembers.
+const GIVEN_UP: usize = 256;
+
+impl Outstanding {
+    /// Takes the report of a message as sent.
+    #[inline]
+    pub(super) fn sent(&mut self, sequence: u32, entry: Entry, channel: u32, bounds: &mut Bounds) -> OnSent {
+        match self.place(sequence) {
+            Place::Ahead(number) => {
+                if !self.reach(number, bounds) {
+                    return OnSent::Ignored;
+                }
+                self.push(entry, bounds);
+                self.shorten(channel, bounds);
+                OnSent::New
+            }
+            Place::Window(index) => match self.window[index] {
+                Entry::Unknown => {
+                    self.window[index] = entry;
+                    OnSent::New
+                }
+                Entry::Early { received, sent, reflected, payload } => {
+                    self.settle_in_window(index, bounds);
+                    OnSent::Arrived(Arrival { received, sent, reflected, payload })
+                }
+                Entry::Sent { .. } | Entry::Refused | Entry::Settled => OnSent::Ignored,
+            },
+            Place::Overtaken(index) => match self.overtaken[index].1 {
+                Entry::Unknown => {
+                    self.overtaken[index].1 = entry;
+                    OnSent::New
+                }
+                Entry::Early { received, sent, reflected, payload } => {
+                    self.settle_overtaken(index);
+                    OnSent::Arrived(Arrival { received, sent, reflected, payload })
+                }
+                Entry::Sent { .. } | Entry::Refused | Entry::Settled => OnSent::Ignored,
+            },
+            Place::Gone(_) | Place::Impossible => OnSent::Ignored,
+        }
+    }
+
+    /// Takes an arrival.
+    #[inline]
+    pub(super) fn arrived(
+        &mut self,
+        sequence: u32,
+        arrival: Arrival,
+        channel: u32,
+        bounds: &mut Bounds,
+    ) -> OnArrival {
+        let Arrival { received, sent, reflected, payload } = arrival;
+        let early = Entry::Early { received, sent, reflected, payload };
+        match self.place(sequence) {
+            Place::Window(index) => match self.window[index] {
+                Entry::Sent { due, .. } => {
+                    self.settle_in_window(index, bounds);
+                    OnArrival::First { due }
+                }
+                Entry::Unknown => {
+                    self.window[index] = early;
+                    OnArrival::Early
+                }
+                Entry::Early { .. } | Entry::Refused | Entry::Settled => OnArrival::Duplicate,
+            },
+            Place::Overtaken(index) => match self.overtaken[index].1 {
+                Entry::Sent { due, .. } => {
+                    self.settle_overtaken(index);
+                    OnArrival::First { due }
+                }
+                Entry::Unknown => {
+                    self.overtaken[index].1 = early;
+                    OnArrival::Early
+                }
+                Entry::Early { .. } | Entry::Refused | Entry::Settled => OnArrival::Duplicate,
+            },
+            Place::Ahead(number) => {
+                if !self.reach(number, bounds) {
+                    return OnArrival::Stranger;
+                }
+                self.push(early, bounds);
+                self.shorten(channel, bounds);
+                OnArrival::Early
+            }
+            Place::Gone(number) => match self.given_up.iter().rposition(|&other| other == number) {
+                Some(index) => {
+                    self.given_up.remove(index);
+                    OnArrival::GivenUp
+                }
+                None => OnArrival::Duplicate,
+            },
+            Place::Impossible => OnArrival::Stranger,
+        }
+    }
+
+    /// Forgets the overtaken message `number` if it is still unsettled, and returns what is known of it.
+    pub(super) fn give_up(&mut self, number: u64) -> Option<Entry> {
+        let &(front, entry) = self.overtaken.front()?;
+        if front != number {
+            return None; // It was settled and has left.
+        }
+        self.settle_overtaken(0);
+        if matches!(entry, Entry::Sent { .. }) {
+            if self.given_up.len() == GIVEN_UP {
+                self.given_up.pop_front();
+            }
+            self.given_up.push_back(number);
+        }
+        Some(entry)
+    }
+
+    /// What is unsettled, in the order of sequence numbers.
+    pub(super) fn into_unsettled(self) -> impl Iterator<Item = (u64, Entry)> {
+        let window = (self.base..).zip(self.window);
+        self.overtaken.into_iter().chain(window).filter(|(_, entry)| *entry != Entry::Settled)
+    }
+
+    #[inline]
+    fn place(&self, sequence: u32) -> Place {
+        // The number nearest to the window that has these 32 bits.
+        let distance = i64::from(sequence.wrapping_sub(self.base as u32) as i32);
+        if let Ok(index) = usize::try_from(distance) {
+            return if index < self.window.len() {
+                Place::Window(index)
+            } else {
+                Place::Ahead(self.base + index as u64)
+            };
+        }
+        let Some(number) = self.base.checked_add_signed(distance) else { return Place::Impossible };
+        match self.overtaken.binary_search_by_key(&number, |&(number, _)| number) {
+            Ok(index) => Place::Overtaken(index),
+            Err(_) => Place::Gone(number),
+        }
+    }
+
+    /// Makes the window end right before `number`, unless that is absurdly far away.
+    #[inline]
+    fn reach(&mut self, number: u64, bounds: &mut Bounds) -> bool {
+        let missing = number - (self.base + self.window.len() as u64);
+        if missing > AHEAD {
+            return false;
+        }
+        for _ in 0..missing {
+            self.push(Entry::Unknown, bounds);
+        }
+        true
+    }
+
+    #[inline]
+    fn push(&mut self, entry: Entry, bounds: &mut Bounds) {
+        self.window.push_back(entry);
+        bounds.entries += 1;
+    }
+
+    /// Moves unsettled messages from the front out of a window that is mostly settled, or too long for all of them
+    /// together.
+    #[inline]
+    fn shorten(&mut self, channel: u32, bounds: &mut Bounds) {
+        while self.window.len() > SHORT
+            && (2 * self.settled > self.window.len() || bounds.entries > bounds.limits.entries)
+        {
+            if let Some(entry) = self.window.pop_front() {
+                self.overtaken.push_back((self.base, entry));
+                bounds.overtaken.push_back((channel, self.base));
+                bounds.entries -= 1;
+                self.base += 1;
+            }
+            self.drop_settled(bounds);
+        }
+    }
+
+    #[inline]
+    fn settle_in_window(&mut self, index: usize, bounds: &mut Bounds) {
+        self.window[index] = Entry::Settled;
+        self.settled += 1;
+        self.drop_settled(bounds);
+    }
+
+    #[inline]
+    fn drop_settled(&mut self, bounds: &mut Bounds) {
+        while self.window.pop_front_if(|entry| *entry == Entry::Settled).is_some() {
+            self.settled -= 1;
+            self.base += 1;
+            bounds.entries -= 1;
+        }
+    }
+
+    fn settle_overtaken(&mut self, index: usize) {
+        self.overtaken[index].1 = Entry::Settled;
+        while self.overtaken.pop_front_if(|(_, entry)| *entry == Entry::Settled).is_some() {}
+    }
+}
+
+impl Bounds {
+    pub(super) fn new(limits: Limits) -> Bounds {
+        Bounds { entries: 0, overtaken: VecDeque::new(), limits }
+    }
+
+    /// The next message to give up, if there are too many: its channel and number.
+    #[inline]
+    pub(super) fn excess(&mut self) -> Option<(u32, u64)> {
+        if self.overtaken.len() > self.limits.overtaken { self.overtaken.pop_front() } else { None }
+    }
+
+    /// How many messages are remembered: entries of windows, and overtaken ones.
+    pub(super) fn remembered(&self) -> (usize, usize) {
+        (self.entries, self.overtaken.len())
+    }
+}
+
+/// Where a sequence number stands.
+enum Place {
+    Window(usize),
+    Overtaken(usize),
+    /// Behind the window's end.
+    Ahead(u64),
+    /// Settled and forgotten.
+    Gone(u64),
+    /// Before the first message of the channel.
+    Impossible,
+}
+
+#[cfg(test)]
+impl Outstanding {
+    /// Begins with another number than 0.
+    pub(super) fn begin_at(&mut self, number: u64) {
+        self.base = number;
+    }
+
+    /// How many entries there is room for.
+    pub(super) fn capacity(&self) -> usize {
+        self.window.capacity() + self.overtaken.capacity()
+    }
+}

@@ -1,0 +1,361 @@
+use std::collections::BTreeMap;
+
+use trunkline_core::{Duration, Rate, Ratio};
+
+use super::*;
+use crate::record::FlowOutcome;
+use crate::summary::{FlowSummary, Measured};
+
+/// Keeps every record.
+#[derive(Default)]
+pub(super) struct Kept(pub(super) Vec<(usize, Record)>);
+
+impl TraceSink for Kept {
+    fn write(&mut self, flow: usize, record: &Record) {
+        self.0.push((flow, *record));
+    }
+}
+
+pub(super) fn meta(first: u32, members: u32, channels: u16) -> FlowMeta {
+    FlowMeta {
+        name: format!("flow-{first}"),
+        transport: "udp".to_owned(),
+        first: FlowId(first),
+        members,
+        channels,
+        measured: Measured::OneWay,
+        endless: false,
+        playout: None,
+        keeps_payload: false,
+    }
+}
+
+fn ms(n: u64) -> Time {
+    Time::from_nanos(n * 1_000_000)
+}
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+
+fn send(meter: &mut Meter<'_>, flow: u32, channel: u16, sequence: u32, due: u64, sent: u64) {
+    let what = Observation::Sent { channel, sequence, due: ms(due), payload: Bytes(80) };
+    meter.record(ms(sent), FlowId(flow), what);
+}
+
+fn refuse(meter: &mut Meter<'_>, flow: u32, channel: u16, sequence: u32, due: u64) {
+    let what = Observation::Refused { channel, sequence, due: ms(due), payload: Bytes(80) };
+    meter.record(ms(due + 40), FlowId(flow), what);
+}
+
+fn receive(meter: &mut Meter<'_>, flow: u32, channel: u16, sequence: u32, sent: u64, at: u64) {
+    let what = Observation::Received {
+        channel,
+        sequence,
+        sent: ms(sent),
+        reflected: Time::ZERO,
+        payload: Bytes(80),
+    };
+    meter.record(ms(at), FlowId(flow), what);
+}
+
+/// Measures one flow, of which `run` reports everything, for a second.
+fn measure(flow: FlowMeta, run: impl FnOnce(&mut Meter<'_>)) -> (FlowSummary, Vec<Record>) {
+    let mut kept = Kept::default();
+    let mut meter = Meter::new(&[flow], &mut kept);
+    run(&mut meter);
+    let outcome = DriverOutcome { duration: MS(1_000), ..DriverOutcome::default() };
+    let summary = meter.finish(outcome).flows.remove(0);
+    (summary, kept.0.into_iter().map(|(_, record)| record).collect())
+}
+
+#[test]
+fn every_message_gets_one_record_with_due_and_sent() {
+    let (summary, records) = measure(meta(0, 1, 1), |meter| {
+        send(meter, 0, 0, 0, 0, 1);
+        receive(meter, 0, 0, 0, 1, 21);
+        send(meter, 0, 0, 1, 10, 11);
+        refuse(meter, 0, 0, 2, 20);
+        send(meter, 0, 0, 3, 30, 30);
+        receive(meter, 0, 0, 3, 30, 55);
+        receive(meter, 0, 0, 3, 30, 56);
+    });
+    let row = |r: &Record| (r.sequence, r.due, r.sent, r.received, r.fate);
+    assert_eq!(
+        records.iter().map(row).collect::<Vec<_>>(),
+        [
+            (0, ms(0), Some(ms(1)), Some(ms(21)), Fate::Received),
+            (2, ms(20), None, None, Fate::Refused),
+            (3, ms(30), Some(ms(30)), Some(ms(55)), Fate::Received),
+            (3, ms(30), Some(ms(30)), Some(ms(56)), Fate::Duplicate),
+            (1, ms(10), Some(ms(11)), None, Fate::Lost),
+        ]
+    );
+    let expected = Counts { sent: 3, refused: 1, received: 2, lost: 1, duplicate: 1, ..Counts::default() };
+    assert_eq!(summary.counts, expected);
+    assert_eq!(summary.loss, Ratio::new(0.5).unwrap());
+    // The lost one and the refused one are neighbours: one burst of two.
+    assert_eq!(summary.loss_bursts, BTreeMap::from([(2, 1)]));
+    let (latency, from_due) = (summary.latency.unwrap(), summary.latency_from_due.unwrap());
+    assert_eq!((latency.min, latency.max, latency.mean), (MS(20), MS(25), Duration::from_micros(22_500)));
+    assert_eq!((from_due.min, from_due.max), (MS(21), MS(25)));
+}
+
+#[test]
+fn a_blocked_sender_shows_in_latency_from_due_only() {
+    let (summary, _) = measure(meta(0, 1, 1), |meter| {
+        send(meter, 0, 0, 0, 100, 400);
+        receive(meter, 0, 0, 0, 400, 410);
+    });
+    assert_eq!(summary.latency.unwrap().max, MS(10));
+    assert_eq!(summary.latency_from_due.unwrap().max, MS(310));
+}
+
+#[test]
+fn an_arrival_may_be_reported_before_its_sending() {
+    let (summary, records) = measure(meta(0, 1, 1), |meter| {
+        receive(meter, 0, 0, 1, 11, 12);
+        receive(meter, 0, 0, 0, 2, 13);
+        assert_eq!(meter.progress().next().unwrap().counts.received, 0);
+        send(meter, 0, 0, 0, 0, 2);
+        send(meter, 0, 0, 1, 10, 11);
+    });
+    assert_eq!(records.iter().map(|r| (r.sequence, r.due)).collect::<Vec<_>>(), [(0, ms(0)), (1, ms(10))]);
+    assert_eq!(summary.counts, Counts { sent: 2, received: 2, reordered: 1, ..Counts::default() });
+}
+
+#[test]
+fn an_arrival_without_any_sending_was_sent_all_the_same() {
+    let (summary, records) = measure(meta(0, 1, 1), |meter| receive(meter, 0, 0, 1, 11, 12));
+    assert_eq!(summary.counts, Counts { sent: 1, received: 1, ..Counts::default() });
+    assert_eq!((records[0].due, records[0].sent), (ms(11), Some(ms(11))));
+    assert!(summary.loss_bursts.is_empty(), "message 0 was never heard of");
+}
+
+#[test]
+fn late_messages_missed_their_playout() {
+    let flow = FlowMeta { playout: Some(MS(60)), ..meta(0, 1, 1) };
+    let (summary, records) = measure(flow, |meter| {
+        for (sequence, at) in [(0, 20), (1, 90), (2, 101)] {
+            send(meter, 0, 0, sequence, 10 * u64::from(sequence), 10 * u64::from(sequence));
+            receive(meter, 0, 0, sequence, 10 * u64::from(sequence), at);
+        }
+    });
+    let fates: Vec<Fate> = records.iter().map(|r| r.fate).collect();
+    assert_eq!(fates, [Fate::Received, Fate::Received, Fate::Late]);
+    assert_eq!((summary.counts.received, summary.counts.late), (2, 1));
+    assert_eq!(summary.late, Ratio::new(1.0 / 3.0).unwrap());
+    // Late is not lost: its latency counts.
+    assert_eq!(summary.latency.unwrap().count, 3);
+}
+
+#[test]
+fn jitter_by_every_definition() {
+    // Sent each 10 ms; latencies 20, 24, 20, (lost), 28.
+    let (summary, _) = measure(meta(0, 1, 1), |meter| {
+        for (sequence, latency) in [(0u32, Some(20)), (1, Some(24)), (2, Some(20)), (3, None), (4, Some(28))]
+        {
+            let sent = 10 * u64::from(sequence);
+            send(meter, 0, 0, sequence, sent, sent);
+            if let Some(latency) = latency {
+                receive(meter, 0, 0, sequence, sent, sent + latency);
+            }
+        }
+    });
+    let jitter = summary.jitter.unwrap();
+    let us = Duration::from_micros;
+    assert_eq!(jitter.mean_absolute_deviation, MS(3)); // mean 23: 3, 1, 3, 5
+    assert_eq!(jitter.standard_deviation, Duration::from_nanos(3_829_708)); // sqrt(44 / 3)
+    assert_eq!(jitter.ipdv_mean, MS(4)); // |4|, |-4|; 4 has no predecessor
+    assert_eq!(jitter.ipdv_p999, MS(4));
+    assert_eq!((jitter.pdv_mean, jitter.pdv_p999), (MS(3), MS(8)));
+    // Arrivals at 20, 34, 40, 68: 14, 6, 28; sd sqrt(248 / 2) about 16.
+    assert_eq!(jitter.interarrival_mean, MS(16));
+    assert_eq!(jitter.interarrival_standard_deviation, Duration::from_nanos(11_135_529));
+    // J: 4/16 = 0.25; 0.25 + 3.75/16 = 0.484375; + 7.515625/16 = 0.954102.
+    let nanos = jitter.interarrival.as_nanos();
+    assert!(nanos.abs_diff(us(954).as_nanos() + 102) <= 2, "{nanos}");
+}
+
+#[test]
+fn throughput_of_a_source_with_an_end_lasts_to_the_last_arrival() {
+    let run = |meter: &mut Meter<'_>| {
+        for sequence in 0..50u32 {
+            let sent = 100 + 10 * u64::from(sequence);
+            send(meter, 0, 0, sequence, sent, sent);
+            receive(meter, 0, 0, sequence, sent, sent + 10);
+        }
+    };
+    let (summary, _) = measure(meta(0, 1, 1), run);
+    assert_eq!(summary.throughput.active, MS(500));
+    assert_eq!(summary.throughput.user, Rate::from_bits_per_second(64_000));
+    assert_eq!(summary.throughput.offered, Rate::from_bits_per_second(64_000));
+    assert_eq!(summary.voice_channels, 1);
+
+    let (summary, _) = measure(FlowMeta { endless: true, ..meta(0, 1, 1) }, run);
+    assert_eq!(summary.throughput.active, MS(900));
+    assert_eq!(summary.throughput.user, Rate::from_bits_per_second(35_556));
+    assert_eq!(summary.voice_channels, 0);
+}
+
+#[test]
+fn members_and_channels_are_kept_apart() {
+    let mut kept = Kept::default();
+    let flows = [meta(10, 2, 2), meta(12, 1, 1)];
+    let mut meter = Meter::new(&flows, &mut kept);
+    for (flow, channel) in [(10, 0), (10, 1), (11, 0), (12, 0)] {
+        send(&mut meter, flow, channel, 0, 0, 0);
+        receive(&mut meter, flow, channel, 0, 0, 5);
+    }
+    // What no flow, member or channel has.
+    send(&mut meter, 9, 0, 0, 0, 0);
+    send(&mut meter, 13, 0, 0, 0, 0);
+    send(&mut meter, 12, 1, 0, 0, 0);
+    let progress: Vec<_> =
+        meter.progress().map(|p| (p.flow, p.counts.received, p.received, p.outstanding)).collect();
+    assert_eq!(progress, [("flow-10", 3, Bytes(240), 0), ("flow-12", 1, Bytes(80), 0)]);
+    let outcome = DriverOutcome {
+        duration: MS(1_000),
+        flows: vec![
+            FlowOutcome::default(),
+            FlowOutcome { network: Some(Bytes(1_000)), ..FlowOutcome::default() },
+        ],
+        ..DriverOutcome::default()
+    };
+    let summary = meter.finish(outcome);
+    assert_eq!(summary.flows[0].fairness, Some(0.9)); // 160 and 80 bytes: 240^2 / (2 * (160^2 + 80^2))
+    assert_eq!(summary.flows[1].fairness, None);
+    assert_eq!(summary.flows[1].throughput.network, Some(Rate::from_bits_per_second(1_600_000)));
+    let rows: Vec<_> = kept.0.iter().map(|(flow, r)| (*flow, r.member, r.channel)).collect();
+    assert_eq!(rows, [(0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0)]);
+}
+
+#[test]
+fn strange_sequence_numbers_are_stray_and_cost_nothing() {
+    let (summary, records) = measure(meta(0, 1, 1), |meter| {
+        receive(meter, 0, 0, u32::MAX, 0, 1);
+        receive(meter, 0, 0, 1 << 30, 0, 1);
+        send(meter, 0, 0, 1 << 30, 0, 1);
+        assert_eq!(meter.remembered().windows, 0);
+    });
+    assert!(records.is_empty());
+    assert_eq!(summary.counts, Counts::default());
+    assert_eq!(summary.stray, Bytes(160));
+}
+
+#[test]
+fn sequence_numbers_wrap() {
+    let mut outstanding = outstanding::Outstanding::default();
+    let mut bounds = Bounds::new(Limits::DEFAULT);
+    outstanding.begin_at((1 << 32) - 40);
+    let arrival = Arrival { received: ms(2), sent: ms(1), reflected: Time::ZERO, payload: 80 };
+    let entry = Entry::Sent { due: ms(1), sent: ms(1), payload: 80 };
+    let start = (u32::MAX - 39) as u64;
+    for number in start..start + 80 {
+        assert_eq!(outstanding.sent(number as u32, entry, 0, &mut bounds), OnSent::New);
+        // The first is overtaken by all others.
+        if number > start {
+            let on = outstanding.arrived(number as u32, arrival, 0, &mut bounds);
+            assert_eq!(on, OnArrival::First { due: ms(1) }, "{number}");
+            assert_eq!(outstanding.arrived(number as u32, arrival, 0, &mut bounds), OnArrival::Duplicate);
+        }
+    }
+    assert_eq!(bounds.remembered(), (0, 1));
+    assert_eq!(outstanding.arrived(start as u32, arrival, 0, &mut bounds), OnArrival::First { due: ms(1) });
+}
+
+#[test]
+fn memory_is_bounded_with_one_percent_loss() {
+    const CHANNELS: u16 = 20;
+    const ON_THE_WAY: u32 = 10;
+    let limits = Limits { entries: 1 << 20, overtaken: 500 };
+    let mut meter_trace = ();
+    let mut meter = Meter::with_limits(&[meta(0, 1, CHANNELS)], &mut meter_trace, limits);
+    for sequence in 0..10_000 {
+        for channel in 0..CHANNELS {
+            let at = u64::from(sequence) * 10;
+            send(&mut meter, 0, channel, sequence, at, at);
+            if let Some(arrived) = sequence.checked_sub(ON_THE_WAY) {
+                if (arrived + u32::from(channel)) % 100 != 0 {
+                    receive(&mut meter, 0, channel, arrived, at - 100, at);
+                }
+            }
+        }
+        let remembered = meter.remembered();
+        assert!(remembered.windows <= usize::from(CHANNELS) * 3 * ON_THE_WAY as usize, "{remembered:?}");
+        assert!(remembered.overtaken <= 500, "{remembered:?}");
+    }
+    let capacity: usize = meter.channels.iter().map(|c| c.outstanding.capacity()).sum();
+    assert!(capacity <= usize::from(CHANNELS) * 64 + 2 * 1_024, "{capacity} entries");
+    let flow = meter.finish(DriverOutcome::default()).flows.remove(0);
+    assert_eq!(flow.counts.sent, 200_000);
+    // One in a hundred of the first 9,990, and those on their way.
+    assert_eq!(flow.counts.lost, 1_990 + 200);
+    assert_eq!(flow.counts.sent, flow.counts.received + flow.counts.lost);
+}
+
+#[test]
+fn memory_is_bounded_when_nothing_arrives() {
+    let mut nothing = ();
+    let limits = Limits { entries: 1_000, overtaken: 500 };
+    let mut meter = Meter::with_limits(&[meta(0, 1, 4)], &mut nothing, limits);
+    for sequence in 0..20_000 {
+        for channel in 0..4 {
+            send(&mut meter, 0, channel, sequence, 0, 0);
+        }
+        let remembered = meter.remembered();
+        assert!(remembered.windows <= 1_001 && remembered.overtaken <= 500, "{remembered:?}");
+    }
+    let flow = meter.finish(DriverOutcome::default()).flows.remove(0);
+    assert_eq!((flow.counts.sent, flow.counts.lost), (80_000, 80_000));
+    assert_eq!(flow.loss_bursts, BTreeMap::from([(20_000, 4)]));
+}
+
+#[test]
+fn an_arrival_after_being_given_up_corrects_the_counts() {
+    let mut kept = Kept::default();
+    let mut meter =
+        Meter::with_limits(&[meta(0, 1, 1)], &mut kept, Limits { entries: 1 << 20, overtaken: 0 });
+    for sequence in 0..100 {
+        send(&mut meter, 0, 0, sequence, 0, 0);
+        if sequence > 0 {
+            receive(&mut meter, 0, 0, sequence, 0, 10);
+        }
+    }
+    assert_eq!(meter.progress().next().unwrap().counts.lost, 1);
+    receive(&mut meter, 0, 0, 0, 0, 500);
+    receive(&mut meter, 0, 0, 0, 0, 501);
+    let counts = meter.finish(DriverOutcome::default()).flows.remove(0).counts;
+    assert_eq!(counts, Counts { sent: 100, received: 100, duplicate: 1, reordered: 1, ..Counts::default() });
+    let fates: Vec<Fate> = kept.0.iter().filter(|(_, r)| r.sequence == 0).map(|(_, r)| r.fate).collect();
+    assert_eq!(fates, [Fate::Lost, Fate::Received, Fate::Duplicate]);
+}
+
+#[test]
+fn a_summary_is_readable_json_and_comes_back() {
+    let (summary, _) = measure(meta(0, 2, 1), |meter| {
+        for sequence in 0..40 {
+            let at = u64::from(sequence) * 10;
+            send(meter, 0, 0, sequence, at, at);
+            if sequence % 7 > 0 {
+                receive(meter, 0, 0, sequence, at, at + 20 + at % 3);
+            }
+        }
+        meter.record(ms(1), FlowId(0), Observation::SendCall { error_nanos: 800, took_nanos: 4_000 });
+    });
+    let json = serde_json::to_value(&summary).unwrap();
+    assert_eq!(json["latency"]["min"], 20_000_000);
+    assert_eq!(json["loss_bursts"]["1"], 6);
+    assert_eq!(json["schedule_error"]["max"], 800);
+    assert_eq!(json["measured"], "one-way");
+    assert_eq!(serde_json::from_value::<FlowSummary>(json).unwrap(), summary);
+}
+
+#[test]
+fn a_run_without_messages_has_an_empty_summary() {
+    let (summary, _) = measure(meta(0, 1, 1), |_| {});
+    assert_eq!((summary.latency, summary.jitter, summary.robust, summary.fairness), (None, None, None, None));
+    assert_eq!(summary.loss, Ratio::ZERO);
+    assert_eq!(summary.throughput.user, Rate::ZERO);
+    assert!(summary.latency_cdf.is_empty() && summary.latency_over_time.is_empty());
+    let mut nothing = ();
+    assert!(Meter::new(&[], &mut nothing).finish(DriverOutcome::default()).flows.is_empty());
+}

@@ -1,0 +1,50 @@
+//! Voice channels, and fairness between members.
+
+use trunkline_core::{Bytes, Rate};
+
+/// The rate of a G.711 voice channel: one byte each 125 us.
+pub const VOICE_CHANNEL: Rate = Rate::from_bits_per_second(64_000);
+
+/// How many voice channels a user throughput carries: floor(throughput / 64 kbit/s) (Weaver and McNabb 1992 sections
+/// 4.2 and 5.2).
+pub fn voice_channels(user: Rate) -> u64 {
+    user.bits_per_second() / VOICE_CHANNEL.bits_per_second()
+}
+
+/// Jain's fairness index (sum x)^2 / (n sum x^2) of what each member received in the same time: 1 if all are equal, 1/n
+/// if one has everything. `None` for fewer than two members, or if nobody received anything (Jain, Chiu and Hawe 1984,
+/// DEC-TR-301).
+pub fn jain_fairness(received: &[Bytes]) -> Option<f64> {
+    let (mut sum, mut squares) = (0.0, 0.0);
+    for bytes in received {
+        let x = bytes.count() as f64;
+        sum += x;
+        squares += x * x;
+    }
+    (received.len() > 1 && squares > 0.0).then(|| sum * sum / (received.len() as f64 * squares))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn voice_channels_are_rounded_down() {
+        for (rate, channels) in
+            [(0, 0), (63_999, 0), (64_000, 1), (1_544_000, 24), (u64::MAX, u64::MAX / 64_000)]
+        {
+            assert_eq!(voice_channels(Rate::from_bits_per_second(rate)), channels);
+        }
+    }
+
+    #[test]
+    fn fairness_of_known_shares() {
+        let index = |shares: &[u64]| jain_fairness(&shares.iter().map(|&s| Bytes(s)).collect::<Vec<_>>());
+        assert_eq!(index(&[5, 5, 5, 5]), Some(1.0));
+        assert_eq!(index(&[8, 0, 0, 0]), Some(0.25));
+        // 6^2 / (3 * 14)
+        assert_eq!(index(&[1, 2, 3]), Some(36.0 / 42.0));
+        assert_eq!(index(&[7]), None);
+        assert_eq!(index(&[0, 0]), None);
+    }
+}
