@@ -95,7 +95,7 @@ impl Recorder for AudioRecorder {
 impl ChannelAudio {
     fn create(path: PathBuf, samples: u64) -> io::Result<ChannelAudio> {
         let file = File::create(&path)?;
-        let length = ReceivedWav::offset_of(0, 0) + 2 * samples;
+        let length = ReceivedWav::HEADER_LENGTH as u64 + 2 * samples;
         file.set_len(length)?;
         file.write_all_at(&ReceivedWav::header(samples), 0)?;
         Ok(ChannelAudio { file, path, length, run: Vec::new(), run_starts: 0 })

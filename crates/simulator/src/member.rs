@@ -76,7 +76,7 @@ impl<'s> Member<'s> {
         let flow = &scenario.flows[flow_index];
         let refused = |reason: String| SimulationError::Flow { flow: flow.meta.name.clone(), reason };
         let source = scenario.build_source(flow_index, member, seed).map_err(refused)?;
-        let (near, far) = transports::endpoints(flow, member, key, seed).map_err(refused)?;
+        let (near, far) = transports::endpoints(scenario, flow, member, key, seed).map_err(refused)?;
         let id = flow.member(member);
         Ok(Member {
             flow,
@@ -242,18 +242,17 @@ impl<'s> Member<'s> {
             let sequence = *counter;
             *counter = counter.wrapping_add(1);
             let name = Name { channel, sequence, due };
-            let mut taken = Err(SendError::Full);
-            if self.waiting.is_empty() {
-                taken = self.offer(name, context.messages.bytes_mut(index), context.key, context.now);
-                if taken == Err(SendError::Full) {
-                    // A full buffer may hold what was sent at this very moment: let it go first.
-                    self.transmit(Side::Near, context);
-                    taken = self.offer(name, context.messages.bytes_mut(index), context.key, context.now);
-                }
-            }
-            let payload = context.messages.bytes_mut(index).len() - HEADER_LENGTH;
+            let bytes = context.messages.bytes_mut(index);
+            let payload = bytes.len() - HEADER_LENGTH;
+            let taken = match self.waiting.is_empty() {
+                true => self.offer(name, bytes, context.key, context.now),
+                false => Err(SendError::Full), // behind those that wait already
+            };
             match taken {
-                Ok(()) => self.sent(name, payload, context),
+                Ok(()) => {
+                    self.sent(name, payload, context);
+                    self.transmit(Side::Near, context);
+                }
                 Err(SendError::Full | SendError::Closed(CloseReason::NotConnected)) => {
                     let mut bytes = context.network.buffer();
                     bytes.extend_from_slice(context.messages.bytes_mut(index));
@@ -273,7 +272,10 @@ impl<'s> Member<'s> {
         while let Some(mut message) = self.waiting.pop_front() {
             let payload = message.bytes.len() - HEADER_LENGTH;
             match self.offer(message.name, &mut message.bytes, context.key, context.now) {
-                Ok(()) => self.sent(message.name, payload, context),
+                Ok(()) => {
+                    self.sent(message.name, payload, context);
+                    self.transmit(Side::Near, context);
+                }
                 Err(SendError::Full | SendError::Closed(CloseReason::NotConnected)) => {
                     self.waiting.push_front(message);
                     return;
