@@ -1,1 +1,6 @@
-//! Foreign protocol engines behind Trunkline's traits.
+//! Foreign protocol engines behind Trunkline's traits. Each runs in any time, draws its randomness from bits that it
+//! is given, and so does the same in every process (`docs/checks.md`, "same seed, same packets").
+
+pub mod tcp;
+
+pub use tcp::{CongestionControl, TcpConfig, TcpConfigError, TcpEndpoint};

@@ -1,1 +1,9 @@
 //! Pair harness, conformance and split-property suites, allocation counter.
+
+pub mod accounting;
+pub mod alloc;
+pub mod checked;
+pub mod conformance;
+pub mod pair;
+pub mod split;
+pub mod two_process;
