@@ -53,6 +53,10 @@ pub struct TcpEndpoint {
     /// Received but not read when the connection passed away; the engine would forget it with the connection.
     leftover: Vec<u8>,
     progress: Progress,
+    /// Data has arrived and the application has not had its turn to read it. The acknowledgement waits for that (until
+    /// the engine's next microsecond at most), as in Linux: sent at once it would announce a window smaller by what is
+    /// about to be read, and throughput would be that of a smaller window.
+    held: bool,
     /// Since when something that needs an answer has had none.
     unanswered: Option<Time>,
     now: Time,
@@ -166,6 +170,7 @@ impl TcpEndpoint {
             rest_fed: 0,
             leftover: Vec::new(),
             progress: Progress::default(),
+            held: false,
             unanswered: None,
             now: Time::ZERO,
             next: None,
@@ -277,12 +282,13 @@ impl TcpEndpoint {
         self.avoid_silly_window();
         let engine = self.interface.poll_at(instant(self.now), &self.sockets).map(|at| {
             // An engine time at or before now means "at once". Whoever has drained it has nothing left to send, so
-            // that can only follow a `receive`; the next microsecond is the engine's next moment.
+            // that follows a `receive`, or the engine is held; the next microsecond is its next moment.
             let at = Time::from_nanos((at.total_micros() as u64).saturating_mul(1_000));
             if at > self.now { at } else { after(self.now) }
         });
+        let held = self.held.then(|| after(self.now));
         let deadline = self.deadline().map(|at| if at > self.now { at } else { after(self.now) });
-        self.next = [engine, deadline].into_iter().flatten().min();
+        self.next = [engine, held, deadline].into_iter().flatten().min();
     }
 
     /// Books a packet that leaves, and says where it goes.
@@ -323,6 +329,7 @@ impl Conversation for TcpEndpoint {
             return Err(SendError::Full);
         }
         let taken = socket.send_slice(message.bytes).unwrap_or(0);
+        self.held = false;
         self.sent.unsent += taken;
         self.rest.extend_from_slice(&message.bytes[taken..]);
         Ok(())
@@ -336,6 +343,7 @@ impl Conversation for TcpEndpoint {
         if length == 0 {
             return None;
         }
+        self.held = false;
         self.observe(false);
         self.update_next();
         Some(Received { length, ecn: Ecn::NotCapable })
@@ -358,6 +366,7 @@ impl Conversation for TcpEndpoint {
         self.now = now;
         match how {
             Close::Abort => {
+                self.held = false;
                 self.progress.closing = true;
                 self.rest.clear();
                 self.rest_fed = 0;
@@ -365,6 +374,7 @@ impl Conversation for TcpEndpoint {
             }
             Close::Graceful if self.progress.closing => return,
             Close::Graceful => {
+                self.held = false;
                 self.progress.closing = true;
                 self.pending.writable = false;
                 if self.rest.is_empty() {
@@ -400,12 +410,16 @@ impl Endpoint for TcpEndpoint {
         } else {
             self.replies.push_back(reply);
         }
-        self.pending.readable |= self.socket().recv_queue() > unread;
+        if self.socket().recv_queue() > unread {
+            self.pending.readable = true;
+            self.held = true;
+        }
         self.observe(segment.reset);
     }
 
     fn handle_timeout(&mut self, now: Time) {
         self.now = now;
+        self.held = false;
         if let (Some(deadline), Some(timeout)) = (self.deadline(), self.timeout)
             && deadline <= now
         {
@@ -424,7 +438,7 @@ impl Endpoint for TcpEndpoint {
             self.spare = reply;
             return Some(self.account(into));
         }
-        if !self.progress.silent {
+        if !self.progress.silent && !self.held {
             self.feed();
             self.avoid_silly_window();
             self.interface.poll_egress(instant(now), &mut Port::sending(self.mtu, into), &mut self.sockets);
