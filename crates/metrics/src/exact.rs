@@ -28,7 +28,7 @@ use crate::summary::{DelaySummary, FlowSummary};
 /// The first pass counts values in buckets of 1/16,384 of their size. The second looks only into the buckets that hold a
 /// wanted rank: it keeps their values if they are few, or else counts them in finer buckets, and so on until a bucket is
 /// one nanosecond wide. Two passes are usual (always, for values of up to 16 us or where no bucket of interest holds more
-/// than 65,536 values); 64-bit values never need more than five. Memory: 7 MB for the first pass, then at most 512 KiB for each
+/// than 65,536 values); 64-bit values never need more than five. Memory: 4 MB for the first pass, then at most 512 KiB for each
 /// wanted rank, and at most 32 MiB altogether.
 #[derive(Clone, Debug)]
 pub struct PercentileSelector {

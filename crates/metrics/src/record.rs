@@ -127,7 +127,9 @@ pub enum Fate {
     Refused = 4,
 }
 
-/// Takes records as they are settled, roughly in the order of arrival.
+/// Takes records as they are settled, roughly in the order of arrival; the lost ones at the end. A message has two
+/// records only if it arrived after having been given up as lost, and then the later one counts (see
+/// [`Meter`](crate::Meter)).
 pub trait TraceSink {
     /// Takes one record of the flow with this index in the experiment file.
     fn write(&mut self, flow: usize, record: &Record);

@@ -67,7 +67,8 @@ pub struct FlowSummary {
     pub throughput: ThroughputSummary,
     /// floor(user throughput / 64 kbit/s).
     pub voice_channels: u64,
-    /// Jain's fairness index of the members' user throughputs, from 1/n to 1; `None` for one member.
+    /// Jain's fairness index of the members' user throughputs, from 1/n to 1; `None` for one member, or if nothing was
+    /// received.
     pub fairness: Option<f64>,
     /// Start of the send call minus due time (`live` and `wire`).
     pub schedule_error: Option<DelaySummary>,
@@ -164,7 +165,7 @@ pub struct RobustDelay {
     pub minimum_removed: u64,
     /// The second threshold.
     pub minimum_threshold: Duration,
-    /// Mean over standard deviation of the points kept.
+    /// Mean over standard deviation of the points kept; 0 if they are all equal.
     pub minimum_ratio: f64,
     /// Loaded estimate: first and last ten dropped, then points above mean + 8 sd removed, once; the mean of the rest.
     pub loaded: Duration,
@@ -190,7 +191,8 @@ pub struct ThroughputSummary {
     pub user: Rate,
     /// What the flow took of its path's first link, with all framing of that link (`sim` and `wire`).
     pub network: Option<Rate>,
-    /// From the first due message to the last arrival (or the end of the run for a source without end).
+    /// From the first due message to the last arrival (or the end of the run for a source without end, or if nothing
+    /// arrived).
     pub active: Duration,
 }
 
@@ -245,4 +247,46 @@ pub struct Estimate {
     pub confidence95: Option<f64>,
     /// How many repetitions.
     pub repetitions: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    const DEFINITIONS: &str = include_str!("../../../docs/metrics.md");
+
+    /// The names of all figures in a summary: what a report shows and links to its definition.
+    fn figures(of: &Value, names: &mut Vec<String>) {
+        for (name, value) in of.as_object().into_iter().flatten() {
+            names.push(name.replace('_', "-"));
+            figures(value, names);
+        }
+    }
+
+    #[test]
+    fn every_figure_has_an_anchor_among_the_definitions() {
+        let delay = Some(DelaySummary::default());
+        let flow = FlowSummary {
+            latency: delay,
+            latency_from_due: delay,
+            jitter: Some(JitterSummary::default()),
+            robust: Some(RobustDelay::default()),
+            schedule_error: delay,
+            send_call: delay,
+            ..FlowSummary::default()
+        };
+        let mut names = Vec::new();
+        figures(&serde_json::to_value(flow).unwrap(), &mut names);
+        let no_figures = ["flow", "transport", "members", "channels", "measured"];
+        names.retain(|name| !no_figures.contains(&name.as_str()));
+        assert!(names.len() > 40, "{names:?}");
+        for name in names {
+            let heading = format!("{{#{name}}}");
+            let inline = format!("<a id=\"{name}\"></a>");
+            let anchors = DEFINITIONS.matches(&heading).count() + DEFINITIONS.matches(&inline).count();
+            assert_eq!(anchors, 1, "docs/metrics.md needs one anchor `#{name}`");
+        }
+    }
 }
