@@ -1,8 +1,19 @@
 //! Sources of messages: voice, bulk, interactive and background load, with any distribution of size and interval.
 //! Pure: they are asked when they are due and told what became of their messages.
 
+mod agenda;
+mod bulk;
+mod draws;
+mod interactive;
+mod load;
+mod paced;
 pub mod registry;
 pub mod source;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+mod voice;
 
 pub use registry::{KINDS, find};
 pub use source::{Feedback, MessageBuffer, Produced, Source, SourceContext, SourceKind};

@@ -1,0 +1,44 @@
+//! Background load.
+
+use trunkline_core::schema::{Default, Kind, Parameter, Values};
+use trunkline_core::{Bytes, Duration};
+
+use crate::draws::{Intervals, MAX_MESSAGE, Sizes, Volume};
+use crate::paced::{First, Paced};
+use crate::source::{Source, SourceContext, SourceKind};
+
+pub(crate) const KIND: SourceKind = SourceKind {
+    name: "load",
+    aliases: &[],
+    doc: "Background load: messages of any distribution of sizes at intervals of any distribution, whatever becomes of \
+          them (an open loop, Lamont et al. 1998 section 5.2.2). An exponential interval makes Poisson arrivals. The \
+          first message comes after one interval; constant intervals begin at a random phase, so that several loads \
+          do not send in step.",
+    parameters: &[
+        Parameter {
+            name: "message",
+            kind: Kind::Sizes { min: Bytes(1), max: Bytes(MAX_MESSAGE) },
+            default: Default::Text("1000 B"),
+            doc: "Size of a message, without headers.",
+        },
+        Parameter {
+            name: "interval",
+            kind: Kind::Durations { min: Duration::ZERO, max: Duration::from_secs(3600) },
+            default: Default::Required,
+            doc: "Time from one message to the next, at least 1 us on average. 0 s makes a burst; after 1,024 \
+                  intervals below 1 us in a row, each counts as 1 us.",
+        },
+    ],
+    build,
+    needs_answers: false,
+    needs_flow_control: |_| false,
+    endless: |_| true,
+    max_message: |values| Sizes::max(&values.distribution("message")),
+    interval: |values| Some(Intervals::mean(&values.distribution("interval"))),
+    samples_per_packet: |_| None,
+};
+
+fn build(values: &Values, context: &SourceContext) -> Result<Box<dyn Source>, String> {
+    let (sizes, intervals) = (values.distribution("message"), values.distribution("interval"));
+    Ok(Box::new(Paced::new(&sizes, &intervals, Volume::default(), First::InProgress, context)?))
+}

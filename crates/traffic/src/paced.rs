@@ -1,0 +1,88 @@
+//! Messages at intervals of any distribution: what background load and paced bulk have in common.
+
+use trunkline_core::{Distribution, Time};
+
+use crate::agenda::Agenda;
+use crate::draws::{Intervals, Sizes, Volume};
+use crate::source::{Feedback, MessageBuffer, Source, SourceContext};
+
+/// An open loop: every channel sends a message after each interval, whatever becomes of the ones before.
+#[derive(Debug)]
+pub(crate) struct Paced {
+    agenda: Agenda,
+    channels: Vec<Channel>,
+}
+
+#[derive(Debug)]
+struct Channel {
+    sizes: Sizes,
+    intervals: Intervals,
+    left: Volume,
+}
+
+/// When a channel sends its first message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum First {
+    /// At the start.
+    AtStart,
+    /// Wherever an observer finds a process that has long been running: after a whole interval, but for constant
+    /// intervals at a random phase, so that sources that are alike do not send in step.
+    InProgress,
+}
+
+impl Paced {
+    pub(crate) fn new(
+        sizes: &Distribution,
+        intervals: &Distribution,
+        volume: Volume,
+        first: First,
+        context: &SourceContext,
+    ) -> Result<Paced, String> {
+        Intervals::check(intervals)?;
+        let mut agenda = Agenda::new(context.channels, context.stop);
+        let mut channels = Vec::with_capacity(usize::from(context.channels));
+        for channel in 0..context.channels {
+            let sizes = Sizes::new(sizes, context, channel);
+            let mut draws = Intervals::new(intervals, context, channel);
+            let due = match (first, intervals) {
+                (First::AtStart, _) => context.start,
+                (First::InProgress, Distribution::Constant(interval)) => {
+                    let mut phase = context.seed.stream(&format!("{}/{channel}/phase", context.place));
+                    context.start + trunkline_core::Duration::from_nanos(phase.below(*interval))
+                }
+                (First::InProgress, _) => context.start + draws.draw(),
+            };
+            agenda.set(channel, due);
+            channels.push(Channel { sizes, intervals: draws, left: volume });
+        }
+        Ok(Paced { agenda, channels })
+    }
+}
+
+impl Source for Paced {
+    fn next_due(&self) -> Option<Time> {
+        self.agenda.first().map(|(due, _)| due)
+    }
+
+    fn produce(&mut self, now: Time, out: &mut MessageBuffer) {
+        while let Some((due, number)) = self.agenda.first_by(now) {
+            let channel = &mut self.channels[usize::from(number)];
+            let size = channel.left.take(channel.sizes.draw());
+            out.push(number, due, size as usize, |_| {});
+            if channel.left.is_used_up() {
+                self.agenda.clear(number);
+            } else {
+                self.agenda.set(number, due + channel.intervals.draw());
+            }
+            if out.has_enough() {
+                break;
+            }
+        }
+    }
+
+    fn notify(&mut self, _: Time, _: Feedback) {}
+
+    fn is_finished(&self) -> bool {
+        self.agenda.first().is_none()
+    }
+}
