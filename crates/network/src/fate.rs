@@ -69,3 +69,20 @@ causes! {
         Sojourn = "sojourn",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn causes_have_names_and_indices_of_their_own() {
+        let drops: BTreeSet<&str> = DropCause::ALL.iter().map(|cause| cause.name()).collect();
+        let marks: BTreeSet<&str> = MarkCause::ALL.iter().map(|cause| cause.name()).collect();
+        assert_eq!((drops.len(), marks.len()), (DropCause::COUNT, MarkCause::COUNT));
+        assert!(drops.iter().chain(&marks).all(|name| !name.is_empty()));
+        assert!(DropCause::ALL.iter().enumerate().all(|(i, cause)| cause.index() == i));
+        assert!(MarkCause::ALL.iter().enumerate().all(|(i, cause)| cause.index() == i));
+    }
+}

@@ -1,1 +1,199 @@
+use proptest::prelude::*;
+use trunkline_core::{Packet, Seed, Time};
 
+use super::stage::{Passage, Stage};
+use super::*;
+
+const PLACE: &str = "link.trunk/a-b";
+const PACKETS: usize = 200_000;
+
+fn share(value: f64) -> Ratio {
+    Ratio::new(value).unwrap()
+}
+
+fn losses(loss: Loss) -> Vec<bool> {
+    let mut model = LossModel::new(loss, Seed::new(11, 0).stream("loss"));
+    (0..PACKETS).map(|_| model.loses()).collect()
+}
+
+fn lost_share(losses: &[bool]) -> f64 {
+    losses.iter().filter(|&&lost| lost).count() as f64 / losses.len() as f64
+}
+
+fn mean_burst(losses: &[bool]) -> f64 {
+    let bursts = losses.windows(2).filter(|pair| !pair[0] && pair[1]).count() + usize::from(losses[0]);
+    losses.iter().filter(|&&lost| lost).count() as f64 / bursts as f64
+}
+
+/// What happens to packets due every millisecond, of 100 zero bytes each, and their bytes afterwards.
+fn passages(impairments: &Impairments, count: u64) -> Vec<(Passage, Vec<u8>)> {
+    let mut stage = Stage::new(impairments, PLACE, Seed::new(5, 0));
+    let pass = |n| {
+        let mut packet = Packet { bytes: vec![0; 100], ..Packet::default() };
+        let passage = stage.pass(due(n), &mut packet);
+        (passage, packet.bytes)
+    };
+    (0..count).map(pass).collect()
+}
+
+fn due(n: u64) -> Time {
+    Time::ZERO + Duration::from_millis(n)
+}
+
+/// Everything on, as one of its parts.
+fn everything() -> Impairments {
+    Impairments {
+        loss: Loss::Bernoulli(share(0.1)),
+        jitter: Some(Distribution::Exponential { mean: 2_000_000 }),
+        reorder: share(0.05),
+        reorder_by: Duration::from_millis(7),
+        duplicate: share(0.08),
+        corrupt: share(0.2),
+    }
+}
+
+#[test]
+fn bernoulli_loss_converges_to_its_probability_without_memory() {
+    for probability in [0.001, 0.01, 0.3] {
+        let losses = losses(Loss::Bernoulli(share(probability)));
+        let found = lost_share(&losses);
+        // Four standard deviations of the binomial distribution.
+        let tolerance = 4.0 * square_root(probability * (1.0 - probability) / PACKETS as f64);
+        assert!((found - probability).abs() < tolerance, "{found} for {probability}");
+        let burst = mean_burst(&losses);
+        assert!((burst - 1.0 / (1.0 - probability)).abs() < 0.05, "mean burst {burst}");
+    }
+    assert!(losses(Loss::Bernoulli(Ratio::ZERO)).iter().all(|lost| !lost));
+    assert!(losses(Loss::Bernoulli(Ratio::ONE)).iter().all(|lost| *lost));
+}
+
+#[test]
+fn gilbert_elliott_bursts_have_the_stated_mean_length_and_share() {
+    for (to_bad, to_good) in [(0.01, 0.25), (0.002, 0.1), (0.05, 0.9)] {
+        let (to_bad, to_good) = (share(to_bad), share(to_good));
+        let (loss_good, loss_bad) = (Ratio::ZERO, Ratio::ONE);
+        let losses = losses(Loss::GilbertElliott { to_bad, to_good, loss_good, loss_bad });
+        let (burst, expected) = (mean_burst(&losses), 1.0 / to_good.value());
+        assert!((burst - expected).abs() < 0.1 * expected, "mean burst {burst} for {expected}");
+        let (found, expected) = (lost_share(&losses), to_bad.value() / (to_bad.value() + to_good.value()));
+        assert!((found - expected).abs() < 0.12 * expected, "{found} for {expected}");
+    }
+}
+
+#[test]
+fn gilbert_elliott_with_equal_states_is_bernoulli() {
+    let (loss_good, loss_bad) = (share(0.05), share(0.05));
+    let losses =
+        losses(Loss::GilbertElliott { to_bad: share(0.5), to_good: share(0.5), loss_good, loss_bad });
+    assert!((lost_share(&losses) - 0.05).abs() < 0.003);
+    assert!((mean_burst(&losses) - 1.0 / 0.95).abs() < 0.02);
+}
+
+#[test]
+fn shares_converge() {
+    let impairments = everything();
+    let passed = passages(&impairments, 100_000);
+    let of = |what: fn(&Passage) -> bool| {
+        let arrived = passed.iter().filter(|(passage, _)| !passage.lost);
+        let (hit, all) = arrived.fold((0, 0), |(hit, all), (p, _)| (hit + u32::from(what(p)), all + 1));
+        f64::from(hit) / f64::from(all)
+    };
+    assert!((of(|p| p.corrupted) - 0.2).abs() < 0.01);
+    assert!((of(|p| p.duplicated) - 0.08).abs() < 0.01);
+    assert!(of(|p| p.overtakes) > 0.05);
+}
+
+#[test]
+fn a_corrupted_packet_differs_in_one_bit_and_every_bit_has_its_turn() {
+    let impairments = Impairments { corrupt: Ratio::ONE, ..Impairments::default() };
+    let mut flipped = vec![0u8; 100];
+    for (passage, bytes) in passages(&impairments, 20_000) {
+        assert!(passage.corrupted);
+        assert_eq!(bytes.iter().map(|byte| byte.count_ones()).sum::<u32>(), 1);
+        flipped.iter_mut().zip(bytes).for_each(|(all, byte)| *all |= byte);
+    }
+    assert!(flipped.iter().all(|&byte| byte == 0xFF));
+}
+
+#[test]
+fn a_packet_without_bytes_cannot_be_corrupted() {
+    let impairments = Impairments { corrupt: Ratio::ONE, ..Impairments::default() };
+    let mut stage = Stage::new(&impairments, PLACE, Seed::new(5, 0));
+    assert!(!stage.pass(due(0), &mut Packet::default()).corrupted);
+}
+
+#[test]
+fn switching_one_impairment_never_changes_what_another_hits() {
+    let all = everything();
+    let with = |change: fn(&mut Impairments)| {
+        let mut impairments = everything();
+        change(&mut impairments);
+        passages(&impairments, 5_000)
+    };
+    let reference = passages(&all, 5_000);
+    let variants: [(&str, Vec<(Passage, Vec<u8>)>); 5] = [
+        ("loss", with(|i| i.loss = Loss::None)),
+        ("corrupt", with(|i| i.corrupt = Ratio::ZERO)),
+        ("duplicate", with(|i| i.duplicate = Ratio::ZERO)),
+        ("jitter", with(|i| i.jitter = None)),
+        ("reorder", with(|i| i.reorder = Ratio::ZERO)),
+    ];
+    for (off, variant) in variants {
+        for ((before, bytes), (after, bytes_after)) in reference.iter().zip(&variant) {
+            assert!(off == "loss" || before.lost == after.lost, "{off} changed losses");
+            if before.lost || after.lost {
+                continue;
+            }
+            assert!(off == "corrupt" || bytes == bytes_after, "{off} changed the flipped bits");
+            assert!(off == "duplicate" || before.duplicated == after.duplicated, "{off} changed duplicates");
+            let moves = matches!(off, "jitter" | "reorder");
+            assert!(moves || before.arrival == after.arrival, "{off} changed arrivals");
+        }
+    }
+}
+
+#[test]
+fn held_back_packets_are_overtaken_and_counted_by_their_overtakers() {
+    let impairments = Impairments {
+        reorder: share(0.02),
+        reorder_by: Duration::from_micros(2_500),
+        ..Impairments::default()
+    };
+    let passed = passages(&impairments, 10_000);
+    let held = |n: usize| passed[n].0.arrival == due(n as u64) + Duration::from_micros(2_500);
+    for n in 2..passed.len() {
+        // Due every millisecond: a packet overtakes if one of the two before it is held back and it is not.
+        assert_eq!(passed[n].0.overtakes, !held(n) && (held(n - 1) || held(n - 2)), "packet {n}");
+    }
+    let share = (0..passed.len()).filter(|&n| held(n)).count() as f64 / passed.len() as f64;
+    assert!((share - 0.02).abs() < 0.005, "{share}");
+}
+
+#[test]
+fn without_impairments_nothing_happens() {
+    let none = Impairments { reorder_by: Duration::from_millis(10), ..Impairments::default() };
+    for (n, (passage, bytes)) in passages(&none, 100).into_iter().enumerate() {
+        assert_eq!(passage, Passage { arrival: due(n as u64), ..Passage::default() });
+        assert!(bytes.iter().all(|&byte| byte == 0));
+    }
+}
+
+proptest! {
+    #[test]
+    fn jitter_alone_keeps_the_order_and_never_hurries(mean in 1u64..20_000_000, seed: u64) {
+        let impairments =
+            Impairments { jitter: Some(Distribution::Exponential { mean }), ..Impairments::default() };
+        let mut stage = Stage::new(&impairments, PLACE, Seed::new(seed, 0));
+        let mut last = Time::ZERO;
+        for n in 0..200 {
+            let passage = stage.pass(due(n), &mut Packet::default());
+            prop_assert!(passage.arrival >= last.max(due(n)));
+            prop_assert!(!passage.overtakes);
+            last = passage.arrival;
+        }
+    }
+}
+
+fn square_root(x: f64) -> f64 {
+    x.sqrt() // correctly rounded everywhere, unlike the functions that clippy.toml forbids
+}

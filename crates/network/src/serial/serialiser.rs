@@ -58,3 +58,61 @@ impl Serialiser {
         (self.free, busy)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_t1_does_not_drift() {
+        // A byte takes 5181.35 ns; rounded up each time, a second would end 126 us late.
+        let mut line = Serialiser::new(Rate::from_bits_per_second(1_544_000));
+        for _ in 0..193_000 {
+            line.transmit(line.free(), Bytes(1));
+        }
+        assert_eq!(line.free(), Time::from_nanos(1_000_000_000));
+    }
+
+    #[test]
+    fn after_a_pause_no_fraction_is_carried() {
+        let mut line = Serialiser::new(Rate::from_bits_per_second(3_000_000_000));
+        // 8 bits take 2.67 ns.
+        assert_eq!(line.transmit(Time::ZERO, Bytes(1)).0, Time::from_nanos(3));
+        assert_eq!(line.transmit(Time::from_nanos(3), Bytes(1)).0, Time::from_nanos(6));
+        assert_eq!(line.transmit(Time::from_nanos(7), Bytes(1)).0, Time::from_nanos(10));
+        assert_eq!(line.transmit(Time::from_nanos(10), Bytes(2)).0, Time::from_nanos(15));
+    }
+
+    #[test]
+    fn absurd_sizes_and_rates_end_in_numbers() {
+        let mut line = Serialiser::new(Rate::ZERO);
+        assert_eq!(line.transmit(Time::ZERO, Bytes(u64::MAX)).0, Time::MAX);
+        let mut line = Serialiser::new(Rate::from_bits_per_second(u64::MAX));
+        line.transmit(Time::ZERO, Bytes(1));
+        assert_eq!(line.transmit(line.free(), Bytes(u64::MAX)).0, Time::from_nanos(8_000_000_001));
+    }
+
+    proptest! {
+        #[test]
+        fn packets_back_to_back_end_exactly(
+            rate in prop_oneof![1u64..1_000_000_000_000, 56_000u64..2_000_000, Just(u64::MAX)],
+            start in 0u64..1_000_000_000_000,
+            sizes in prop::collection::vec(prop_oneof![0u64..3, 28u64..65_536, Just(3_000_000_000)], 1..50),
+        ) {
+            let mut line = Serialiser::new(Rate::from_bits_per_second(rate));
+            let mut now = Time::from_nanos(start);
+            let (mut bits, mut total_busy) = (0u128, 0u64);
+            for &size in &sizes {
+                let (end, busy) = line.transmit(now, Bytes(size));
+                bits += u128::from(size) * 8;
+                total_busy += busy.as_nanos();
+                let exact = (bits * 1_000_000_000).div_ceil(u128::from(rate));
+                prop_assert_eq!(u128::from(end.as_nanos()), u128::from(start) + exact);
+                prop_assert_eq!(u128::from(total_busy), exact);
+                now = line.free();
+            }
+        }
+    }
+}

@@ -1,1 +1,176 @@
+use trunkline_core::PacketId;
+use trunkline_core::schema::Limit;
 
+use super::*;
+use crate::fate::Fates;
+use crate::queue::{Backlog, Fifo};
+
+fn ms(n: u64) -> Time {
+    Time::ZERO + Duration::from_millis(n)
+}
+
+/// 8 Mbit/s: a byte takes a microsecond, a kilobyte a millisecond.
+fn config(queue: Box<dyn Queue>) -> SerialConfig {
+    SerialConfig {
+        place: "link.test/a-b".into(),
+        rate: Rate::from_bits_per_second(8_000_000),
+        delay: Duration::from_millis(100),
+        mtu: Bytes(1500),
+        overhead: Bytes::ZERO,
+        queue,
+        impairments: Impairments::default(),
+    }
+}
+
+fn fifo(packets: u64) -> Box<dyn Queue> {
+    Box::new(Fifo::new(Limit::Packets(packets)))
+}
+
+fn link(there: SerialConfig) -> SerialLink {
+    SerialLink::new([there, config(fifo(100))], Seed::new(1, 0))
+}
+
+fn packet(id: u64, size: u64) -> Packet {
+    Packet { id: PacketId(id), size: Bytes(size), bytes: vec![0; size as usize], ..Packet::default() }
+}
+
+fn arrivals(out: &Outcome) -> Vec<(u64, Time)> {
+    out.deliveries.iter().map(|delivery| (delivery.packet.id.0, delivery.at)).collect()
+}
+
+fn drops(out: &Outcome) -> Vec<(u64, Time, DropCause)> {
+    let dropped = out.fates.0.iter().map(|fate| match fate {
+        Fate::Dropped { at, packet, cause } => (packet.id.0, *at, *cause),
+        other => panic!("{other:?}"),
+    });
+    dropped.collect()
+}
+
+#[test]
+fn on_an_idle_line_a_packet_takes_its_transmission_and_the_delay() {
+    let (mut link, mut out) = (link(config(fifo(1))), Outcome::default());
+    link.offer(ms(5), Port(0), packet(1, 1000), &mut out);
+    assert_eq!(arrivals(&out), [(1, ms(106))]);
+    assert_eq!(out.deliveries[0].to, Port(1));
+    assert_eq!(link.next_event(), None, "nothing waits, so nobody needs to call");
+}
+
+#[test]
+fn a_busy_line_lets_packets_wait_and_transmits_back_to_back() {
+    let (mut link, mut out) = (link(config(fifo(100))), Outcome::default());
+    for id in 0..4 {
+        link.offer(ms(0), Port(0), packet(id, 1000), &mut out);
+    }
+    assert_eq!(arrivals(&out), [(0, ms(101))]);
+    assert_eq!(link.next_event(), Some(ms(1)));
+    link.advance(ms(2), &mut out);
+    assert_eq!(arrivals(&out), [(0, ms(101)), (1, ms(102)), (2, ms(103))]);
+    assert_eq!(link.next_event(), Some(ms(3)));
+    link.advance(ms(50), &mut out);
+    assert_eq!(arrivals(&out)[3], (3, ms(104)), "a late call changes nothing");
+    assert_eq!(out.deliveries[3].packet.enqueued, ms(0));
+    let counters = link.counters(Port(0));
+    assert_eq!((counters.offered, counters.delivered, counters.dequeued), (4, 4, 4));
+    assert_eq!(counters.busy, Duration::from_millis(4));
+    assert_eq!(counters.sojourn_total, Duration::from_millis(1 + 2 + 3));
+    assert_eq!(counters.sojourn_max, Duration::from_millis(3));
+    assert_eq!((counters.backlog_packets_max, counters.backlog_max), (3, Bytes(3000)));
+    assert_eq!(link.counters(Port(1)), MediumCounters::default());
+}
+
+#[test]
+fn overhead_takes_time_on_the_line_and_no_room_in_the_queue() {
+    let there =
+        SerialConfig { overhead: Bytes(38), ..config(Box::new(Fifo::new(Limit::Bytes(Bytes(1000))))) };
+    let (mut link, mut out) = (link(there), Outcome::default());
+    link.offer(ms(0), Port(0), packet(0, 1000), &mut out);
+    link.offer(ms(0), Port(0), packet(1, 1000), &mut out);
+    assert_eq!(arrivals(&out)[0].1, ms(101) + Duration::from_micros(38));
+    assert!(drops(&out).is_empty());
+    assert_eq!(link.counters(Port(0)).transmitted, Bytes(1038));
+}
+
+#[test]
+fn at_equal_times_the_departure_comes_before_the_arrival() {
+    let (mut link, mut out) = (link(config(fifo(1))), Outcome::default());
+    link.offer(ms(0), Port(0), packet(0, 1000), &mut out);
+    link.offer(ms(0), Port(0), packet(1, 1000), &mut out);
+    link.offer(ms(0), Port(0), packet(2, 1000), &mut out);
+    assert_eq!(drops(&out), [(2, ms(0), DropCause::QueueFull)]);
+    // The line becomes free at 1 ms; packet 1 leaves the queue and makes room for packet 3.
+    link.offer(ms(1), Port(0), packet(3, 1000), &mut out);
+    link.advance(ms(10), &mut out);
+    assert_eq!(arrivals(&out), [(0, ms(101)), (1, ms(102)), (3, ms(103))]);
+}
+
+#[test]
+fn a_packet_above_the_mtu_is_dropped_with_its_cause() {
+    let (mut link, mut out) = (link(config(fifo(1))), Outcome::default());
+    link.offer(ms(3), Port(0), packet(0, 1501), &mut out);
+    link.offer(ms(3), Port(0), packet(1, 1500), &mut out);
+    assert_eq!(drops(&out), [(0, ms(3), DropCause::TooLarge)]);
+    assert_eq!(out.deliveries.len(), 1);
+}
+
+#[test]
+fn directions_share_nothing_and_events_stand_in_the_order_of_time() {
+    let slow = SerialConfig { rate: Rate::from_bits_per_second(800_000), ..config(fifo(100)) };
+    let (mut link, mut out) = (link(slow), Outcome::default());
+    for id in 0..3 {
+        link.offer(ms(0), Port(0), packet(id, 1000), &mut out);
+        link.offer(ms(0), Port(1), packet(10 + id, 1000), &mut out);
+    }
+    out.deliveries.clear();
+    link.advance(ms(100), &mut out);
+    assert_eq!(arrivals(&out), [(11, ms(102)), (12, ms(103)), (1, ms(120)), (2, ms(130))]);
+}
+
+/// Lets packets go at whole multiples of 10 ms only: the simplest shaper.
+struct Gate(Fifo);
+
+impl Queue for Gate {
+    fn enqueue(&mut self, now: Time, packet: Packet, fates: &mut Fates) {
+        self.0.enqueue(now, packet, fates);
+    }
+    fn dequeue(&mut self, now: Time, fates: &mut Fates) -> Dequeued {
+        let period = Duration::from_millis(10).as_nanos();
+        let open = Time::from_nanos(now.as_nanos().next_multiple_of(period));
+        if open > now && self.backlog().packets > 0 {
+            return Dequeued::NotBefore(open);
+        }
+        self.0.dequeue(now, fates)
+    }
+    fn backlog(&self) -> Backlog {
+        self.0.backlog()
+    }
+}
+
+#[test]
+fn a_shaper_may_hold_packets_back_from_an_idle_line() {
+    let (mut link, mut out) =
+        (link(config(Box::new(Gate(Fifo::new(Limit::Packets(9)))))), Outcome::default());
+    link.offer(ms(2), Port(0), packet(0, 1000), &mut out);
+    assert_eq!(link.next_event(), Some(ms(10)));
+    link.offer(ms(3), Port(0), packet(1, 1000), &mut out);
+    assert_eq!((link.next_event(), out.deliveries.len()), (Some(ms(10)), 0));
+    link.advance(ms(15), &mut out);
+    // At 11 ms the line was free and the gate shut.
+    assert_eq!(arrivals(&out), [(0, ms(111))]);
+    assert_eq!(link.next_event(), Some(ms(20)));
+    link.advance(ms(20), &mut out);
+    assert_eq!(arrivals(&out)[1], (1, ms(121)));
+    assert_eq!(link.next_event(), None);
+}
+
+#[test]
+fn packets_that_end_within_a_nanosecond_do_not_stop_time() {
+    let fast = SerialConfig { rate: Rate::from_bits_per_second(1_000_000_000_000), ..config(fifo(100)) };
+    let (mut link, mut out) = (link(fast), Outcome::default());
+    for id in 0..100 {
+        link.offer(ms(1), Port(0), packet(id, 1), &mut out);
+        assert!(link.next_event().is_none_or(|next| next > ms(1)));
+    }
+    link.advance(ms(2), &mut out);
+    // 800 bits at 1 bit per picosecond.
+    assert_eq!(arrivals(&out).last(), Some(&(99, ms(101) + Duration::from_nanos(1))));
+}
