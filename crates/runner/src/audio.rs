@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use trunkline_audio::wav::ReceivedWav;
 use trunkline_core::{FlowId, Time};
-use trunkline_experiment::Scenario;
+use trunkline_experiment::{Flow, Scenario};
 use trunkline_metrics::{Observation, Recorder};
 
 /// How much of a channel is collected before it is written: 4 s of speech.
@@ -43,7 +43,7 @@ impl AudioRecorder {
     pub(crate) fn create(scenario: &Scenario, directory: &Path) -> io::Result<AudioRecorder> {
         let mut members = Vec::new();
         for flow in &scenario.flows {
-            let samples_per_packet = flow.samples_per_packet().filter(|_| flow.meta.keeps_payload);
+            let samples_per_packet = samples_per_packet(flow).filter(|_| flow.meta.keeps_payload);
             for member in 0..flow.meta.members {
                 let Some(samples_per_packet) = samples_per_packet else {
                     members.push(None);
@@ -90,6 +90,11 @@ impl Recorder for AudioRecorder {
             self.problem.get_or_insert(problem);
         }
     }
+}
+
+/// How many samples each message of a flow carries; `None` if it carries no audio.
+fn samples_per_packet(flow: &Flow) -> Option<u64> {
+    (trunkline_traffic::KINDS[flow.source.kind].samples_per_packet)(&flow.source.values)
 }
 
 impl ChannelAudio {

@@ -8,4 +8,4 @@ mod repetition;
 mod schedule;
 
 pub use files::{DirectoryFiles, LoadError, load, parse_stored};
-pub use schedule::{Observer, Outcome, Plan, Request, RunnerError, resume, run};
+pub use schedule::{Observer, Outcome, Plan, Request, RunnerError, precheck, resume, run};

@@ -75,6 +75,29 @@ pub enum RunnerError {
     Audio(std::io::Error),
 }
 
+impl RunnerError {
+    /// Whether the user can mend it by another file or other options (exit code 2), rather than the environment.
+    pub fn is_bad_input(&self) -> bool {
+        match self {
+            RunnerError::Simulation(_) => true,
+            RunnerError::Live(error) => error.is_bad_input(),
+            RunnerError::Store(_) | RunnerError::Audio(_) => false,
+        }
+    }
+}
+
+/// Finds what would stop the run at once, before anything is written: a port in use, a transport option that this
+/// machine or the simulator does not have.
+pub fn precheck(request: &Request<'_>) -> Result<(), RunnerError> {
+    for point in &request.experiment.points {
+        match request.backend {
+            Backend::Sim => trunkline_simulator::check(&point.scenario)?,
+            Backend::Live => trunkline_live::check(&point.scenario, request.live)?,
+        }
+    }
+    Ok(())
+}
+
 /// Runs an experiment from its first point and stores it. `stop` is looked at many times a second: once it is set, the
 /// run ends, keeps what it has and is marked partial.
 pub fn run(

@@ -25,6 +25,15 @@ pub enum SimulationError {
     },
 }
 
+/// Finds what [`run`] would refuse, without running it.
+pub fn check(scenario: &Scenario) -> Result<(), SimulationError> {
+    for flow in &scenario.flows {
+        let refused = |reason| SimulationError::Flow { flow: flow.meta.name.clone(), reason };
+        transports::check(scenario, flow).map_err(refused)?;
+    }
+    Ok(())
+}
+
 /// Simulates `scenario` to the end of its drain time, or until `supervisor` says stop.
 ///
 /// Every message of every flow is reported to `recorder` at its virtual time. A run told to stop returns what it has,

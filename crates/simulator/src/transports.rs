@@ -26,6 +26,11 @@ pub(crate) fn address(flow: &Flow, id: FlowId, side: Side) -> Address {
     Address { host: host as u16, port: port as u16 }
 }
 
+/// Finds what [`endpoints`] would refuse.
+pub(crate) fn check(scenario: &Scenario, flow: &Flow) -> Result<(), String> {
+    endpoints(scenario, flow, 0, Key(0), Seed::new(0, 0)).map(|_| ())
+}
+
 /// Makes the near and the far endpoint of a member.
 pub(crate) fn endpoints(
     scenario: &Scenario,
