@@ -133,7 +133,8 @@ fn no_interval_makes_time_stand_still() {
     let given = [("interval", Value::Distribution(rare))];
     let stop = context().start + Duration::from_millis(10);
     let sent = run(&mut *build("load", &given, &SourceContext { stop, ..context() }));
-    assert_eq!(sent.len(), 10_000 + 1024);
+    // All of one burst at the start, then one in each of the other microseconds.
+    assert_eq!(sent.len(), 1024 + 9_999);
 }
 
 #[test]
@@ -175,7 +176,7 @@ fn unlimited_bulk_gives_a_message_per_call_and_its_channels_take_turns() {
 
 #[test]
 fn a_source_that_fell_far_behind_fills_no_memory() {
-    let given = [("interval", constant(Duration::from_micros(10)))];
+    let given = [("interval", constant(Duration::from_micros(100)))];
     let mut source = build("bulk", &given, &context());
     let late = context().start + Duration::from_secs(5);
     let mut buffer = MessageBuffer::with_headroom(40);
@@ -183,7 +184,7 @@ fn a_source_that_fell_far_behind_fills_no_memory() {
     assert!(buffer.has_enough() && buffer.messages().len() < 200);
     let mut sent = Vec::new();
     produce_until(&mut *source, late, &mut sent);
-    assert_eq!(buffer.messages().len() + sent.len(), 500_001);
+    assert_eq!(buffer.messages().len() + sent.len(), 50_001);
 }
 
 #[test]
@@ -205,7 +206,7 @@ fn what_validation_asks_depends_on_the_values() {
 }
 
 fn open_loops() -> impl Strategy<Value = (&'static str, Vec<(&'static str, Value)>)> {
-    let durations = (100_000u64..20_000_000).prop_flat_map(|mean| {
+    let durations = (1_000_000u64..50_000_000).prop_flat_map(|mean| {
         prop_oneof![
             Just(Distribution::Constant(mean)),
             Just(Distribution::Exponential { mean }),

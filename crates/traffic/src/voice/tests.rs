@@ -19,7 +19,7 @@ fn phase(word: &str) -> (&'static str, Value) {
 #[test]
 fn due_times_are_exact_for_hours() {
     // 81 samples are 10.125 ms: a rounded interval would drift.
-    let hours = Duration::from_secs(3 * 3600);
+    let hours = Duration::from_secs(2 * 3600);
     let context = SourceContext { stop: context().start + hours, ..context() };
     let mut source = build("voice", &[samples(81)], &context);
     let first = source.next_due().unwrap();
@@ -27,23 +27,13 @@ fn due_times_are_exact_for_hours() {
     let sent = run(&mut *source);
     assert!(sent.iter().zip(0u64..).all(|(s, k)| s.due == first + Duration::from_micros(125) * (81 * k)));
     assert!(sent.iter().all(|s| s.length == 81));
-    assert_eq!(sent.len() as u64, hours.since_first(first, context.start).div_ceil(10_125_000));
-}
-
-trait SinceFirst {
-    fn since_first(self, first: Time, start: Time) -> u64;
-}
-
-impl SinceFirst for Duration {
-    /// The nanoseconds that are left of it from the first packet on.
-    fn since_first(self, first: Time, start: Time) -> u64 {
-        (self - first.since(start)).as_nanos()
-    }
+    let rest = context.stop.since(first).as_nanos();
+    assert_eq!(sent.len() as u64, rest.div_ceil(10_125_000), "every one before the stop");
 }
 
 #[test]
 fn every_channel_has_its_rate_of_64_kbit_per_second() {
-    let channels = 1000;
+    let channels = 200;
     let context = SourceContext { channels, ..context() };
     let sent = run(&mut *build("voice", &[samples(160)], &context));
     let mut bytes = vec![0usize; usize::from(channels)];
@@ -111,17 +101,17 @@ fn talk_spurts_send_for_the_share_of_time_that_is_talked() {
     let silence = ("silence", exponential(Duration::from_millis(1587)));
     for samples_per_packet in [80, 2048] {
         let context =
-            SourceContext { channels: 50, stop: context().start + Duration::from_secs(600), ..context() };
+            SourceContext { channels: 50, stop: context().start + Duration::from_secs(300), ..context() };
         let given = [samples(samples_per_packet), talk.clone(), silence.clone()];
         let sent = run(&mut *build("voice", &given, &context));
         let talked = sent.len() as f64 * samples_per_packet as f64 / 8000.0;
-        let activity = talked / (600.0 * 50.0);
+        let activity = talked / (300.0 * 50.0);
         assert!((activity - 0.3875).abs() < 0.01, "{samples_per_packet} samples: {activity}");
         // Packets stay on the channel's grid, and the pauses are there.
         let interval = Duration::from_micros(125) * samples_per_packet;
         let dues: Vec<Time> = sent.iter().filter(|s| s.channel == 9).map(|s| s.due).collect();
         assert!(dues.iter().all(|d| d.since(dues[0]).as_nanos().is_multiple_of(interval.as_nanos())));
-        assert!(dues.windows(2).filter(|d| d[1].since(d[0]) > interval).count() > 100);
+        assert!(dues.windows(2).filter(|d| d[1].since(d[0]) > interval).count() > 50);
     }
 }
 
