@@ -289,6 +289,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
         fn the_cumulative_curve_says_the_share_of_values_at_most(
             values in prop::collection::vec(0u64..5_000, 1..3_000),

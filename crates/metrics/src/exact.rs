@@ -25,11 +25,11 @@ use crate::summary::{DelaySummary, FlowSummary};
 
 /// Selects values by rank from a stream that can be read several times.
 ///
-/// The first pass counts values in buckets of 1/16,384 of their size. The second looks only into the buckets that hold a
-/// wanted rank: it keeps their values if they are few, or else counts them in finer buckets, and so on until a bucket is
-/// one nanosecond wide. Two passes are usual (always, for values of up to 16 us or where no bucket of interest holds more
-/// than 65,536 values); 64-bit values never need more than five. Memory: 4 MB for the first pass, then at most 512 KiB for each
-/// wanted rank, and at most 32 MiB altogether.
+/// The first pass counts values in buckets of 1/8,192 of their size or less. The second looks only into the buckets that
+/// hold a wanted rank: it keeps their values if they are few, or else counts them in finer buckets, and so on until a
+/// bucket is one nanosecond wide. Two passes are usual: they are enough where no bucket of interest holds more than
+/// 65,536 values, and below 134 ms in any case; 64-bit values need at most five (more only for more than 512 ranks).
+/// Memory: 4 MB for the first pass, then at most 512 KiB for each wanted rank and 32 MiB altogether.
 #[derive(Clone, Debug)]
 pub struct PercentileSelector {
     count: u64,
@@ -97,9 +97,10 @@ enum Inside {
 const COARSE_BITS: u32 = 14;
 /// Bits that a pass over an interval adds.
 const FINE_BITS: u32 = 13;
-/// Most values kept of one interval, and of all together.
+/// Most values kept of one interval.
 const KEEP: u64 = 65_536;
-const KEEP_ALL: u64 = 1 << 22;
+/// Most values and counts of all intervals together.
+const ROOM: u64 = 1 << 22;
 
 impl PercentileSelector {
     /// Selects the values at `ranks` (from 1, clamped to 1..=`count`) of the `count` values that each pass will push.
@@ -158,9 +159,9 @@ impl PercentileSelector {
                 }
             }
         }
-        let share = KEEP.min(KEEP_ALL / next.len().max(1) as u64);
+        let room = ROOM / next.len().max(1) as u64;
         for interval in next.iter_mut().filter(|interval| matches!(interval.inside, Inside::Known)) {
-            interval.prepare(share);
+            interval.prepare(room.min(KEEP), room);
         }
         self.phase = Phase::Fine(next);
         Ok(())
@@ -190,14 +191,14 @@ impl Interval {
         }
     }
 
-    /// Chooses how the next pass looks into it.
-    fn prepare(&mut self, keep: u64) {
+    /// Chooses how the next pass looks into it: `keep` values may be kept, or `room` parts counted.
+    fn prepare(&mut self, keep: u64, room: u64) {
         self.inside = if self.width == 0 {
             Inside::Known
         } else if self.holds <= keep {
             Inside::Kept { values: Vec::with_capacity(self.holds as usize), sorted: false }
         } else {
-            let bits = self.width.min(FINE_BITS);
+            let bits = self.width.min(FINE_BITS).min(room.max(2).ilog2());
             Inside::Counted { counts: vec![0; 1 << bits], shift: self.width - bits }
         };
     }

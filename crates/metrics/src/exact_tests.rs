@@ -50,7 +50,7 @@ fn memory_is_bounded() {
     assert!(counts.len() * 8 < 8 << 20);
     selector.pushed = 1 << 40;
     if let Phase::Coarse(counts) = &mut selector.phase {
-        counts[90_000..90_000 + (1 << 12)].fill(1 << 28);
+        counts[300_000..300_000 + (1 << 12)].fill(1 << 28);
     }
     selector.end_pass().unwrap();
     let Phase::Fine(intervals) = &selector.phase else { panic!("the second pass is fine") };
@@ -59,7 +59,7 @@ fn memory_is_bounded() {
         Inside::Kept { values, .. } => values.capacity(),
         Inside::Counted { counts, .. } => counts.len(),
     };
-    assert!(intervals.iter().map(held).sum::<usize>() * 8 <= 40 << 20);
+    assert!(intervals.iter().map(held).sum::<usize>() * 8 <= 32 << 20);
 }
 
 #[test]
@@ -148,7 +148,7 @@ proptest! {
         split(&[rank], 0, &counts, coarse_range, &mut intervals).unwrap();
         while intervals[0].width > 0 {
             let mut interval = intervals.remove(0);
-            interval.prepare(0);
+            interval.prepare(0, ROOM);
             let low = interval.low;
             values.iter().filter(|&&value| value >= low).for_each(|&value| interval.push(value));
             interval.refine(&mut intervals).unwrap();

@@ -104,9 +104,10 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
         fn points_are_the_maxima_of_their_intervals(
-            sent in prop::collection::vec((0u64..1 << 40, 0u64..1_000), 1..4_000),
+            sent in prop::collection::vec((0u64..1 << 40, 0u64..1_000), 1..3_000),
         ) {
             let mut curve = LatencyOverTime::default();
             for &(sent, latency) in &sent {

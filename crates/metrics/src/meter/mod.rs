@@ -3,7 +3,7 @@
 mod flow;
 mod outstanding;
 
-use trunkline_core::{Bytes, FlowId, Time};
+use trunkline_core::{Bytes, Duration, FlowId, Time};
 
 use crate::meter::flow::{Channel, FlowMeter, JitterSum};
 use crate::meter::outstanding::{Arrival, Bounds, Entry, Limits, OnArrival, OnSent};
@@ -13,20 +13,21 @@ use crate::summary::{Counts, RepetitionSummary};
 /// Makes one [`Record`] of every message and, at the end, the summary of all.
 ///
 /// Contract: make it with the flows of the scenario, let one driver record into it, then call
-/// [`finish`](Meter::finish). Times are counted from the start of the measurement. A message's `Received` may be reported before its `Sent`, as long as it is not
-/// more than 65,536 messages of its channel ahead; a `Received` further ahead is counted as stray. A message without any
-/// `Sent` until the end counts as sent, with its header's time for both due and sent. What belongs to no flow, member or
-/// channel of the scenario is ignored, and so is the second `Sent` of a message.
+/// [`finish`](Meter::finish). Times are counted from the start of the measurement. A message's `Received` may be
+/// reported before its `Sent`, as long as it is not more than 65,536 messages of its channel ahead; a `Received`
+/// further ahead is counted as stray. A message without any `Sent` until the end counts as sent, with its header's time
+/// for both due and sent. What belongs to no flow, member or channel of the scenario is ignored, and so is the second
+/// `Sent` of a message.
 ///
-/// Records are written when a message is settled: refused at once, received when both reports are there, lost at the
-/// end, when [`finish`](Meter::finish) is called. Every further copy makes a duplicate's record, however late it comes.
+/// Records are written when a message is settled: refused at once, received when both reports are there, lost when
+/// [`finish`](Meter::finish) is called. Every further copy makes a duplicate's record, however late it comes.
 ///
-/// Memory is bounded for runs of any length: some 600 bytes a channel that has been used, and at most 60 MB for
-/// messages that are neither received nor known to be lost. Of these, the last 262,144 that were overtaken (most of the
-/// messages sent after them have arrived) are remembered; a message older than that is written as lost early. Should it
-/// arrive after all, it is counted as what it then is, and a second record is written, which corrects the first; the
-/// loss bursts keep it. Each channel remembers its last 256 such messages; an arrival of an older one counts as a
-/// duplicate.
+/// Memory is bounded for runs of any length: less than 1 KiB for a channel in use, and some 50 MB for messages that are
+/// neither received nor known to be lost. Of these, the last 262,144 that were overtaken (most of the messages sent
+/// after them have arrived) are remembered; an older one is written as lost early. Should it arrive after all, it is
+/// counted as what it then is, and a second record is written, which corrects the first; the loss bursts keep it. Each
+/// channel remembers its last 256 such messages (2 KiB more, on channels that have them); an arrival of an older one
+/// counts as a duplicate.
 pub struct Meter<'t> {
     trace: &'t mut dyn TraceSink,
     flows: Vec<FlowMeter>,
@@ -46,8 +47,7 @@ pub struct Meter<'t> {
 pub struct FlowProgress<'m> {
     /// Its name in the file.
     pub flow: &'m str,
-    /// Messages so far. `lost` grows at the end only (see [`Meter`]), so `sent` is more than the sum of the others by
-    /// [`FlowProgress::outstanding`].
+    /// Messages so far. `lost` grows at the end only (see [`Meter`]); until then `outstanding` closes the sum.
     pub counts: Counts,
     /// Messages that were sent and are neither received nor lost yet.
     pub outstanding: u64,
@@ -329,8 +329,8 @@ impl Recorder for Meter<'_> {
             Observation::Stray { bytes } => self.flows[of_flow].summary.stray += bytes,
             Observation::SendCall { error_nanos, took_nanos } => {
                 let flow = &mut self.flows[of_flow];
-                flow.schedule_error.record(trunkline_core::Duration::from_nanos(error_nanos));
-                flow.send_call.record(trunkline_core::Duration::from_nanos(took_nanos));
+                flow.schedule_error.record(Duration::from_nanos(error_nanos));
+                flow.send_call.record(Duration::from_nanos(took_nanos));
             }
         }
     }

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use trunkline_core::Duration;
 
 use super::tests::{Kept, meta};
 use super::*;

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use trunkline_core::{Duration, Rate, Ratio};
+use trunkline_core::{Rate, Ratio};
 
 use super::*;
 use crate::record::FlowOutcome;
