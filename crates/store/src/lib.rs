@@ -1,6 +1,31 @@
 //! Runs, points, repetitions and summaries in SQLite; one Parquet file per trace beside it. Written as it happens:
 //! killing any process at any moment loses at most the records of the last second and leaves a readable run.
+//!
+//! ```text
+//! trunkline.db                                  runs, points, repetitions, summaries
+//! runs/7-voice-beside-bulk-sim/
+//!     experiment.toml                           the file as it was run
+//!     running.lock                              locked by the process that measures
+//!     traces/p003-r01-voice.parquet             point 3, repetition 1 (both from 0), flow `voice`
+//!     audio/p003-r01/                           what was received
+//!     report.html
+//! ```
+//!
+//! Several processes may use one store at once. A run being measured is known by a lock that the kernel releases when
+//! its process ends, however it ends; [`Store::open`] repairs what a dead one left.
 
+mod database;
+mod error;
 pub mod model;
+mod recovery;
+mod run_writer;
+mod selector;
+mod store;
+mod trace;
 
+pub use error::StoreError;
 pub use model::{Backend, RunInfo, Status, StoredPoint, StoredRepetition, StoredRun};
+pub use run_writer::{ClosedRepetition, NewRun, RepetitionWriter, RunWriter};
+pub use selector::RunSelector;
+pub use store::Store;
+pub use trace::{Arrival, read_latencies, read_trace};

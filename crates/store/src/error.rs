@@ -1,0 +1,104 @@
+//! What can go wrong with a store.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why the store could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The file system refused.
+    #[error("`{path}` cannot be {what}: {source}")]
+    Io {
+        /// What was tried: "written", "created".
+        what: &'static str,
+        /// On which file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// SQLite refused.
+    #[error("the store's database `{path}` cannot be used: {source}")]
+    Database {
+        /// The database.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+    /// A later version of Trunkline has written this store.
+    #[error(
+        "the store `{path}` has format {found}, and this version of Trunkline knows formats up to {known}: update \
+         Trunkline, or choose another folder with `--store DIR`"
+    )]
+    Newer {
+        /// The database.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The newest version known here.
+        known: i64,
+    },
+    /// There is no such run.
+    #[error("there is no run `{asked}` in `{store}`{}", hint(.close))]
+    NoSuchRun {
+        /// What was asked for.
+        asked: String,
+        /// The store's folder.
+        store: PathBuf,
+        /// Names of runs that are written similarly.
+        close: Vec<String>,
+    },
+    /// Only a partial run can be resumed.
+    #[error("run {id} is complete: there is nothing to resume")]
+    Complete {
+        /// The run.
+        id: u64,
+    },
+    /// A living process measures this run.
+    #[error("run {id} is being measured by another process: wait for its end, or stop it")]
+    InUse {
+        /// The run.
+        id: u64,
+    },
+    /// A repetition was asked for that the run does not have, or that is complete.
+    #[error("run {run} does not lack repetition {repetition} of point {point}")]
+    NotMissing {
+        /// The run.
+        run: u64,
+        /// The point, from 0.
+        point: u32,
+        /// The repetition, from 0.
+        repetition: u32,
+    },
+    /// What is stored cannot be understood.
+    #[error("`{path}` is damaged: {why}")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        why: String,
+    },
+    /// Something cannot be represented in the database.
+    #[error("the results cannot be stored: {0}")]
+    Unstorable(#[from] serde_json::Error),
+}
+
+impl StoreError {
+    pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError + use<> {
+        let path = path.to_path_buf();
+        move |source| StoreError::Io { what, path, source }
+    }
+
+    pub(crate) fn damaged(path: &Path, why: impl ToString) -> StoreError {
+        StoreError::Damaged { path: path.to_path_buf(), why: why.to_string() }
+    }
+}
+
+fn hint(close: &[String]) -> String {
+    match close {
+        [] => "; `trunkline runs` lists what there is".to_owned(),
+        names => {
+            let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+            format!("; did you mean {}?", names.join(" or "))
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! One trace on its way to disk, and what is made of it when its process was killed.
+//!
+//! While `X.parquet` is being written there are three files beside its name:
+//! - `X.parquet.part`: the row groups so far, without a footer;
+//! - `X.parquet.groups`: a frame with the metadata of each, appended when the group is in the file;
+//! - `X.parquet.journal`: the rows that are in no group yet, cleared when they are.
+//!
+//! The order of these writes makes every moment a good one to die: a group without its metadata is cut off and its rows
+//! are still in the journal; rows that are in both are numbered, and taken once. At the end the footer is written,
+//! `.part` is renamed to `X.parquet`, and the other two are removed.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use parquet::file::metadata::RowGroupMetaData;
+
+use super::frames::{FrameWriter, read_frames};
+use super::group::GroupEncoder;
+use super::row::ROW;
+
+/// Parquet's first four bytes.
+const MAGIC: &[u8; 4] = b"PAR1";
+
+/// The version of the trace format; a reader refuses a newer one.
+pub(crate) const FORMAT: u32 = 1;
+
+/// The keys in a trace's footer.
+#[derive(Clone, Debug)]
+pub(crate) struct TraceKeys {
+    pub(crate) run: u64,
+    pub(crate) point: u32,
+    pub(crate) repetition: u32,
+    pub(crate) flow: String,
+}
+
+impl TraceKeys {
+    fn pairs(&self) -> [(&'static str, String); 5] {
+        [
+            ("trunkline.format", FORMAT.to_string()),
+            ("trunkline.run", self.run.to_string()),
+            ("trunkline.point", self.point.to_string()),
+            ("trunkline.repetition", self.repetition.to_string()),
+            ("trunkline.flow", self.flow.clone()),
+        ]
+    }
+}
+
+/// A trace that is being written.
+pub(crate) struct TraceFile {
+    path: PathBuf,
+    keys: TraceKeys,
+    encoder: GroupEncoder,
+    part: File,
+    metadata: FrameWriter,
+    journal: FrameWriter,
+    groups: Vec<RowGroupMetaData>,
+    /// Where the next group begins.
+    end: u64,
+    /// Rows in `groups`.
+    settled: u64,
+    /// The rows of the next group.
+    waiting: Vec<u8>,
+}
+
+impl TraceFile {
+    pub(crate) fn create(path: PathBuf, keys: TraceKeys) -> io::Result<TraceFile> {
+        let mut part = File::create(beside(&path, "part"))?;
+        part.write_all(MAGIC)?;
+        Ok(TraceFile {
+            encoder: GroupEncoder::new().map_err(io::Error::other)?,
+            part,
+            metadata: FrameWriter::create(&beside(&path, "groups"))?,
+            journal: FrameWriter::create(&beside(&path, "journal"))?,
+            groups: Vec::new(),
+            end: MAGIC.len() as u64,
+            settled: 0,
+            waiting: Vec::new(),
+            path,
+            keys,
+        })
+    }
+
+    /// Takes whole rows; when this returns, killing the process no longer loses them. A group is written once
+    /// `group_rows` wait.
+    pub(crate) fn append(&mut self, rows: &[u8], group_rows: usize) -> io::Result<()> {
+        self.journal.append(self.settled + (self.waiting.len() / ROW) as u64, rows)?;
+        self.waiting.extend_from_slice(rows);
+        if self.waiting.len() >= group_rows * ROW { self.settle() } else { Ok(()) }
+    }
+
+    /// Makes the file readable under its own name; returns its path.
+    pub(crate) fn finish(mut self) -> io::Result<PathBuf> {
+        if !self.waiting.is_empty() {
+            self.settle()?;
+        }
+        let groups = std::mem::take(&mut self.groups);
+        complete(&mut self.part, &self.encoder, groups, &self.path, &self.keys)?;
+        Ok(self.path)
+    }
+
+    /// Moves the waiting rows from the journal to a group.
+    fn settle(&mut self) -> io::Result<()> {
+        let group =
+            self.encoder.encode(&self.waiting, self.groups.len(), self.end).map_err(io::Error::other)?;
+        self.part.write_all(&group.bytes)?;
+        self.end += group.bytes.len() as u64;
+        let footer = self.encoder.footer(vec![group.metadata.clone()], &[]).map_err(io::Error::other)?;
+        self.metadata.append(self.end, &footer)?;
+        self.journal.clear()?;
+        self.settled += (self.waiting.len() / ROW) as u64;
+        self.groups.push(group.metadata);
+        self.waiting.clear();
+        Ok(())
+    }
+}
+
+/// Makes a readable file at `path` of what a killed process left beside it, if it did. Can itself be killed and repeated.
+pub(crate) fn repair(path: &Path, keys: &TraceKeys) -> io::Result<()> {
+    let part_path = beside(path, "part");
+    let mut part = match OpenOptions::new().read(true).write(true).open(&part_path) {
+        Ok(part) => part,
+        // Killed before it existed, or after it had its own name.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return remove_sidecars(path),
+        Err(error) => return Err(error),
+    };
+    let length = part.metadata()?.len();
+    let mut groups = Vec::new();
+    let mut end = MAGIC.len() as u64;
+    read_frames(&beside(path, "groups"), |after, footer| -> io::Result<()> {
+        if after <= length {
+            groups.extend(GroupEncoder::groups(footer).map_err(io::Error::other)?);
+            end = after;
+        }
+        Ok(())
+    })?;
+    let settled = groups.iter().map(RowGroupMetaData::num_rows).sum::<i64>() as u64;
+    let mut rows = Vec::new();
+    read_frames(&beside(path, "journal"), |first, content| -> io::Result<()> {
+        let known = (settled.saturating_sub(first) as usize).saturating_mul(ROW);
+        rows.extend_from_slice(content.get(known..).unwrap_or_default());
+        Ok(())
+    })?;
+
+    part.set_len(end)?;
+    part.seek(SeekFrom::Start(0))?;
+    part.write_all(MAGIC)?;
+    part.seek(SeekFrom::Start(end))?;
+    let encoder = GroupEncoder::new().map_err(io::Error::other)?;
+    if rows.len() >= ROW {
+        let group = encoder.encode(&rows, groups.len(), end).map_err(io::Error::other)?;
+        part.write_all(&group.bytes)?;
+        groups.push(group.metadata);
+    }
+    complete(&mut part, &encoder, groups, path, keys)
+}
+
+/// Removes the trace at `path`, finished or not.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    remove_file(path)?;
+    remove_file(&beside(path, "part"))?;
+    remove_sidecars(path)
+}
+
+/// Whether a trace was left unfinished at `path`.
+pub(crate) fn is_unfinished(path: &Path) -> bool {
+    ["part", "groups", "journal"].iter().any(|suffix| beside(path, suffix).exists())
+}
+
+fn complete(
+    part: &mut File,
+    encoder: &GroupEncoder,
+    groups: Vec<RowGroupMetaData>,
+    path: &Path,
+    keys: &TraceKeys,
+) -> io::Result<()> {
+    let footer = encoder.footer(groups, &keys.pairs()).map_err(io::Error::other)?;
+    part.write_all(&footer)?;
+    // A power cut must not leave the name without the content.
+    part.sync_data()?;
+    fs::rename(beside(path, "part"), path)?;
+    remove_sidecars(path)
+}
+
+fn remove_sidecars(path: &Path) -> io::Result<()> {
+    remove_file(&beside(path, "groups"))?;
+    remove_file(&beside(path, "journal"))
+}
+
+fn remove_file(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(suffix);
+    PathBuf::from(name)
+}
