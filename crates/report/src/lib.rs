@@ -1,1 +1,55 @@
-//! Tables and figures: one self-contained HTML file, SVG, PNG and CSV.
+//! What a run found, as a person reads it: one self-contained HTML file ([`html()`]), a summary for the terminal
+//! ([`terminal()`]), figures as PNG ([`png()`]), tables as CSV ([`csv()`]) and everything as JSON ([`json()`]).
+//!
+//! All of them show the same figures under the same names, from one list of definitions, over repetitions with 95 %
+//! confidence intervals. A run may be shown beside its counterpart on the other backend: prediction and measurement in
+//! one table and one figure.
+
+mod chart;
+mod csv;
+mod figures;
+#[cfg(test)]
+mod fixtures;
+mod html;
+mod json;
+mod metric;
+mod png;
+mod terminal;
+#[cfg(test)]
+mod tests;
+mod units;
+mod verdict;
+mod view;
+
+use std::path::{Path, PathBuf};
+
+pub use crate::html::html;
+pub use crate::png::png;
+
+/// Why a report could not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file or a directory.
+    #[error("cannot write `{}`: {source}", path.display())]
+    Write {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A figure that cannot be drawn is a defect of ours.
+    #[error("cannot draw the figure `{figure}`: {reason}; please report this")]
+    Draw {
+        /// Which.
+        figure: String,
+        /// What the renderer says.
+        reason: String,
+    },
+}
+
+impl Error {
+    fn write(path: &Path, source: std::io::Error) -> Error {
+        Error::Write { path: path.to_owned(), source }
+    }
+}

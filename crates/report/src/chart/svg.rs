@@ -1,0 +1,461 @@
+//! Charts as SVG text.
+
+use std::fmt::Write;
+
+use super::text::{fit, width};
+use super::{Axis, Bound, Chart, Entry, Kind, Look, Panel, Scale, Series, Tick};
+
+/// Where colours come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Theme {
+    /// The page's CSS variables: the figure follows light and dark.
+    Page,
+    /// Fixed light colours and a title, to stand alone.
+    Print,
+}
+
+/// How large a figure is, and how it is laid out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Frame {
+    pub(crate) width: f64,
+    /// Height of one panel's plot area.
+    pub(crate) plot_height: f64,
+    /// How many panels stand side by side at most.
+    pub(crate) columns: usize,
+    pub(crate) theme: Theme,
+}
+
+const TEXT: f64 = 12.0;
+const SMALL: f64 = 11.0;
+const TITLE: f64 = 15.0;
+const LINE: f64 = 18.0;
+const COLOURS: usize = 8;
+
+impl Theme {
+    /// The palette: told apart by people with any kind of colour vision, at least 3:1 against the background.
+    fn series(self, hue: usize) -> String {
+        const PRINT: [&str; COLOURS] =
+            ["#0b62a8", "#c94f00", "#007a5a", "#a23b84", "#7a5d00", "#4a4f9c", "#5c6570", "#b3203a"];
+        match self {
+            Theme::Page => format!("var(--series-{})", hue % COLOURS),
+            Theme::Print => PRINT[hue % COLOURS].to_owned(),
+        }
+    }
+
+    fn ink(self) -> &'static str {
+        match self {
+            Theme::Page => "var(--ink)",
+            Theme::Print => "#1b2330",
+        }
+    }
+
+    fn quiet(self) -> &'static str {
+        match self {
+            Theme::Page => "var(--quiet)",
+            Theme::Print => "#566070",
+        }
+    }
+
+    fn grid(self) -> &'static str {
+        match self {
+            Theme::Page => "var(--grid)",
+            Theme::Print => "#e1e5ea",
+        }
+    }
+
+    fn ground(self) -> &'static str {
+        match self {
+            Theme::Page => "var(--ground)",
+            Theme::Print => "#ffffff",
+        }
+    }
+
+    fn limit(self) -> &'static str {
+        match self {
+            Theme::Page => "var(--broken)",
+            Theme::Print => "#b3203a",
+        }
+    }
+
+    fn colour(self, look: Look) -> String {
+        look.hue.map_or_else(|| self.quiet().to_owned(), |hue| self.series(hue))
+    }
+}
+
+/// The chart as an SVG element. `id` makes its title and description addressable: unique within a page.
+pub(crate) fn render(chart: &Chart, frame: Frame, id: &str) -> String {
+    let mut body = String::new();
+    let mut top = 0.0;
+    if frame.theme == Theme::Print {
+        top += TITLE + 11.0;
+        let title = fit(&chart.title, TITLE, frame.width - 8.0);
+        text(&mut body, 4.0, top - 8.0, &title, Style { size: TITLE, bold: true, ..Style::new(frame.theme.ink()) });
+    }
+    top = legend(&mut body, &chart.legend, frame, top);
+    let height = panels(&mut body, chart, frame, top);
+    let (w, h) = (coordinate(frame.width), coordinate(height));
+    let mut out = String::with_capacity(body.len() + 600);
+    let font = match frame.theme {
+        Theme::Page => "inherit",
+        Theme::Print => "Noto Sans",
+    };
+    // Writing to a string cannot fail; the same holds for every `write!` below.
+    let _ = write!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {h}\" width=\"{w}\" height=\"{h}\" role=\"img\" \
+         aria-labelledby=\"{id}-title {id}-text\" font-family=\"{font}\"><title id=\"{id}-title\">{}</title>\
+         <desc id=\"{id}-text\">{}</desc>",
+        escaped(&chart.title),
+        escaped(&chart.description)
+    );
+    if frame.theme == Theme::Print {
+        let _ = write!(out, "<rect width=\"{w}\" height=\"{h}\" fill=\"#ffffff\"/>");
+    }
+    out.push_str(&body);
+    out.push_str("</svg>");
+    out
+}
+
+/// Draws the legend in as many lines as it needs, and says where it ends.
+fn legend(out: &mut String, entries: &[Entry], frame: Frame, top: f64) -> f64 {
+    const SWATCH: f64 = 26.0;
+    const GAP: f64 = 18.0;
+    let (mut x, mut y) = (4.0, top + LINE * 0.7);
+    if entries.is_empty() {
+        return top;
+    }
+    for entry in entries {
+        let label = fit(&entry.label, TEXT, frame.width - SWATCH - 12.0);
+        let wide = SWATCH + 6.0 + width(&label, TEXT);
+        if x > 4.0 && x + wide > frame.width {
+            x = 4.0;
+            y += LINE;
+        }
+        let colour = frame.theme.colour(entry.look);
+        let dash = if entry.look.dashed { " stroke-dasharray=\"5 3\"" } else { "" };
+        let (from, to, at) = (coordinate(x), coordinate(x + SWATCH), coordinate(y - 4.0));
+        let _ = write!(out, "<path d=\"M{from} {at}H{to}\" stroke=\"{colour}\" stroke-width=\"2\"{dash}/>");
+        if entry.look.marked {
+            marker(out, frame.theme, entry.look, x + SWATCH / 2.0, y - 4.0, "");
+        }
+        text(out, x + SWATCH + 6.0, y, &label, Style { size: TEXT, ..Style::new(frame.theme.ink()) });
+        x += wide + GAP;
+    }
+    y + LINE * 0.5
+}
+
+/// Draws the panels below each other and side by side, and says how high the whole is.
+fn panels(out: &mut String, chart: &Chart, frame: Frame, top: f64) -> f64 {
+    let columns = frame.columns.clamp(1, chart.panels.len().max(1));
+    let titled = chart.panels.iter().any(|p| !p.title.is_empty());
+    let gap = 18.0;
+    let panel_width = (frame.width - gap * (columns - 1) as f64) / columns as f64;
+    let vertical = (frame.plot_height / 34.0) as usize;
+    let y_ticks = chart.y.ticks.clone().unwrap_or_else(|| chart.y.scale.ticks(vertical));
+    let label_width = y_ticks.iter().map(|t| width(&t.label, SMALL)).fold(0.0, f64::max).min(panel_width * 0.4);
+    let above = if titled { LINE } else { 4.0 } + LINE;
+    let below = 40.0;
+    let mut bottom = top;
+    for (i, panel) in chart.panels.iter().enumerate() {
+        let (row, column) = (i / columns, i % columns);
+        let left = column as f64 * (panel_width + gap);
+        let panel_top = top + row as f64 * (above + frame.plot_height + below);
+        if titled {
+            let title = fit(&panel.title, TEXT, panel_width - 4.0);
+            let style = Style { size: TEXT, bold: true, ..Style::new(frame.theme.ink()) };
+            text(out, left + 4.0, panel_top + LINE * 0.8, &title, style);
+        }
+        let label = fit(&chart.y.label, SMALL, panel_width - 4.0);
+        text(out, left + 4.0, panel_top + above - 9.0, &label, Style::new(frame.theme.quiet()));
+        let area = Area {
+            left: left + label_width + 10.0,
+            right: left + panel_width - 10.0,
+            top: panel_top + above,
+            bottom: panel_top + above + frame.plot_height,
+        };
+        grid(out, chart, frame.theme, &area, &y_ticks);
+        for bound in &panel.bounds {
+            limit_line(out, &chart.y.scale, bound, frame.theme, &area);
+        }
+        for series in &panel.series {
+            draw(out, chart, series, frame.theme, &area);
+        }
+        bottom = f64::max(bottom, area.bottom + below);
+    }
+    bottom
+}
+
+/// Where the data of a panel stand.
+struct Area {
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+}
+
+impl Area {
+    fn x(&self, scale: &Scale, value: f64) -> f64 {
+        self.left + scale.place(value) * (self.right - self.left)
+    }
+
+    fn y(&self, scale: &Scale, value: f64) -> f64 {
+        self.bottom - scale.place(value) * (self.bottom - self.top)
+    }
+}
+
+fn grid(out: &mut String, chart: &Chart, theme: Theme, area: &Area, y_ticks: &[Tick]) {
+    let (left, right, bottom) = (coordinate(area.left), coordinate(area.right), coordinate(area.bottom));
+    let mut lines = String::new();
+    let mut free_above = f64::INFINITY;
+    for tick in y_ticks {
+        let y = area.y(&chart.y.scale, tick.at);
+        let _ = write!(lines, "M{left} {}H{right}", coordinate(y));
+        // Ticks come from the bottom up; one that would touch the label below it stays without its own.
+        if y + SMALL * 0.5 <= free_above {
+            let style = Style { anchor: "end", ..Style::new(theme.quiet()) };
+            text(out, area.left - 6.0, y + SMALL * 0.36, &fit(&tick.label, SMALL, area.left), style);
+            free_above = y - SMALL * 0.6;
+        }
+    }
+    let x_ticks = x_ticks(&chart.x, area);
+    let mut marks = String::new();
+    for (x, label) in &x_ticks {
+        let _ = write!(marks, "M{} {bottom}v4", coordinate(*x));
+        if !label.is_empty() {
+            let half = width(label, SMALL) / 2.0;
+            // The outermost labels may not leave the panel.
+            let at = x.min(area.right + 10.0 - half).max(area.left - 8.0);
+            let style = Style { anchor: "middle", ..Style::new(theme.quiet()) };
+            text(out, at, area.bottom + 17.0, label, style);
+        }
+    }
+    let grid = theme.grid();
+    let quiet = theme.quiet();
+    let _ = write!(out, "<path d=\"{lines}\" stroke=\"{grid}\" stroke-width=\"1\"/>");
+    let _ = write!(out, "<path d=\"M{left} {bottom}H{right}{marks}\" stroke=\"{quiet}\" stroke-width=\"1\" fill=\"none\"/>");
+    if let Some(place) = chart.y.scale.break_at() {
+        let y = area.bottom - place * (area.bottom - area.top);
+        let (x, y) = (coordinate(area.left - 4.0), coordinate(y));
+        let _ = write!(out, "<path d=\"M{x} {y}l3 -4l3 8l3 -4\" stroke=\"{quiet}\" stroke-width=\"1\" fill=\"none\"/>");
+    }
+    let label = fit(&chart.x.label, SMALL, area.right - area.left + 8.0);
+    text(out, area.right, area.bottom + 33.0, &label, Style { anchor: "end", ..Style::new(theme.quiet()) });
+}
+
+/// Places of marks on the x axis; labels that do not fit beside their neighbour are empty.
+fn x_ticks(axis: &Axis, area: &Area) -> Vec<(f64, String)> {
+    let ticks = match &axis.ticks {
+        Some(ticks) => ticks.clone(),
+        None => axis.scale.ticks(((area.right - area.left) / 62.0) as usize),
+    };
+    let longest = (area.right - area.left) / 2.0;
+    let mut free_from = f64::NEG_INFINITY;
+    let mut placed: Vec<(f64, String)> = ticks
+        .into_iter()
+        .map(|tick| (area.x(&axis.scale, tick.at), fit(&tick.label, SMALL, longest)))
+        .collect();
+    placed.sort_by(|a, b| a.0.total_cmp(&b.0));
+    for (x, label) in &mut placed {
+        let half = width(label, SMALL) / 2.0;
+        if *x - half < free_from {
+            label.clear();
+        } else {
+            free_from = *x + half + 6.0;
+        }
+    }
+    placed
+}
+
+fn limit_line(out: &mut String, scale: &Scale, bound: &Bound, theme: Theme, area: &Area) {
+    let y = area.y(scale, bound.at);
+    let colour = theme.limit();
+    let (left, right, at) = (coordinate(area.left), coordinate(area.right), coordinate(y));
+    let _ = write!(
+        out,
+        "<path d=\"M{left} {at}H{right}\" stroke=\"{colour}\" stroke-width=\"1.2\" stroke-dasharray=\"2 3\"/>"
+    );
+    let above = y - 5.0;
+    let at = if above < area.top + SMALL * 0.5 { y + SMALL + 2.0 } else { above };
+    let style = Style { anchor: "end", halo: Some(theme.ground()), ..Style::new(colour) };
+    text(out, area.right - 2.0, at, &fit(&bound.label, SMALL, area.right - area.left), style);
+}
+
+fn draw(out: &mut String, chart: &Chart, series: &Series, theme: Theme, area: &Area) {
+    let colour = theme.colour(series.look);
+    let places: Vec<(f64, f64)> = series
+        .data
+        .iter()
+        .map(|d| (area.x(&chart.x.scale, d.x), area.y(&chart.y.scale, d.y)))
+        .collect();
+    let dash = if series.look.dashed { " stroke-dasharray=\"5 3\"" } else { "" };
+    match series.kind {
+        Kind::Dots => {
+            let path = dots(&places);
+            let _ = write!(
+                out,
+                "<path d=\"{path}\" stroke=\"{colour}\" stroke-width=\"2.6\" stroke-linecap=\"round\" \
+                 stroke-opacity=\"0.6\" fill=\"none\"/>"
+            );
+        }
+        Kind::Line => {
+            let path = polyline(&simplified(&places));
+            let _ = write!(
+                out,
+                "<path d=\"{path}\" stroke=\"{colour}\" stroke-width=\"1.8\" stroke-linejoin=\"round\" fill=\"none\"{dash}/>"
+            );
+        }
+        Kind::Markers => {
+            if places.len() > 1 {
+                let path = polyline(&places);
+                let _ = write!(
+                    out,
+                    "<path d=\"{path}\" stroke=\"{colour}\" stroke-width=\"1.8\" stroke-linejoin=\"round\" \
+                     fill=\"none\"{dash}/>"
+                );
+            }
+            let mut bars = String::new();
+            for (datum, (x, _)) in series.data.iter().zip(&places) {
+                if let Some(half) = datum.half_width.filter(|half| *half > 0.0) {
+                    let high = area.y(&chart.y.scale, datum.y + half);
+                    let low = area.y(&chart.y.scale, (datum.y - half).max(0.0));
+                    let (x, from, to) = (coordinate(*x - 3.0), coordinate(high), coordinate(low));
+                    let middle = coordinate(-3.0);
+                    let _ = write!(bars, "M{x} {from}h6m{middle} 0V{to}m-3 0h6");
+                }
+            }
+            if !bars.is_empty() {
+                let _ = write!(out, "<path d=\"{bars}\" stroke=\"{colour}\" stroke-width=\"1.2\" fill=\"none\"/>");
+            }
+            for (datum, (x, y)) in series.data.iter().zip(&places) {
+                marker(out, theme, series.look, *x, *y, &datum.label);
+            }
+        }
+    }
+}
+
+/// A marker whose shape goes with the colour; hollow for the live side.
+fn marker(out: &mut String, theme: Theme, look: Look, x: f64, y: f64, label: &str) {
+    let colour = theme.colour(look);
+    let fill = if look.dashed { theme.ground().to_owned() } else { colour.clone() };
+    let (x0, y0) = (coordinate(x), coordinate(y));
+    let shape = match look.hue.unwrap_or(0) % 4 {
+        0 => format!("M{} {y0}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z", coordinate(x - 4.0)),
+        1 => format!("M{} {}h7v7h-7z", coordinate(x - 3.5), coordinate(y - 3.5)),
+        2 => format!("M{x0} {}l4.6 8h-9.2z", coordinate(y - 5.0)),
+        _ => format!("M{x0} {}l4.8 4.8l-4.8 4.8l-4.8 -4.8z", coordinate(y - 4.8)),
+    };
+    let _ = write!(out, "<path d=\"{shape}\" fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"1.4\"");
+    if label.is_empty() {
+        out.push_str("/>");
+    } else {
+        let _ = write!(out, "><title>{}</title></path>", escaped(label));
+    }
+}
+
+/// All dots as one path: lines of no length with round ends. Dots on the same half pixel are drawn once.
+fn dots(places: &[(f64, f64)]) -> String {
+    let mut cells: Vec<(i64, i64)> =
+        places.iter().map(|(x, y)| ((x * 2.0).round() as i64, (y * 2.0).round() as i64)).collect();
+    cells.sort_unstable();
+    cells.dedup();
+    let mut path = String::with_capacity(cells.len() * 14);
+    for (x, y) in cells {
+        let _ = write!(path, "M{} {}h.01", coordinate(x as f64 / 2.0), coordinate(y as f64 / 2.0));
+    }
+    path
+}
+
+fn polyline(places: &[(f64, f64)]) -> String {
+    let mut path = String::with_capacity(places.len() * 12);
+    for (i, (x, y)) in places.iter().enumerate() {
+        let _ = write!(path, "{}{} {}", if i == 0 { 'M' } else { 'L' }, coordinate(*x), coordinate(*y));
+    }
+    path
+}
+
+/// Leaves out what an eye cannot see: vertices less than a third of a pixel off the line through their neighbours.
+fn simplified(places: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    const SEEN: f64 = 0.3;
+    let mut kept: Vec<(f64, f64)> = Vec::new();
+    let mut start = 0;
+    for end in 0..places.len() {
+        let skips_something = places[start..=end]
+            .iter()
+            .any(|p| distance_from_line(*p, places[start], places[end]) > SEEN);
+        if end == 0 {
+            kept.push(places[0]);
+        } else if skips_something {
+            start = end - 1;
+            kept.push(places[start]);
+        }
+    }
+    if let (Some(last), true) = (places.last(), places.len() > 1) {
+        kept.push(*last);
+    }
+    kept
+}
+
+fn distance_from_line(p: (f64, f64), a: (f64, f64), b: (f64, f64)) -> f64 {
+    let (dx, dy) = (b.0 - a.0, b.1 - a.1);
+    let length = dx.hypot(dy);
+    if length == 0.0 {
+        return (p.0 - a.0).hypot(p.1 - a.1);
+    }
+    ((p.0 - a.0) * dy - (p.1 - a.1) * dx).abs() / length
+}
+
+/// How a text is set.
+#[derive(Clone, Copy)]
+struct Style<'s> {
+    size: f64,
+    bold: bool,
+    anchor: &'s str,
+    colour: &'s str,
+    /// A colour around the letters that keeps them readable over data.
+    halo: Option<&'s str>,
+}
+
+impl<'s> Style<'s> {
+    fn new(colour: &'s str) -> Style<'s> {
+        Style { size: SMALL, bold: false, anchor: "start", colour, halo: None }
+    }
+}
+
+fn text(out: &mut String, x: f64, y: f64, content: &str, style: Style) {
+    let Style { size, anchor, colour, .. } = style;
+    let _ = write!(out, "<text x=\"{}\" y=\"{}\" font-size=\"{size}\" fill=\"{colour}\"", coordinate(x), coordinate(y));
+    if anchor != "start" {
+        let _ = write!(out, " text-anchor=\"{anchor}\"");
+    }
+    if style.bold {
+        out.push_str(" font-weight=\"bold\"");
+    }
+    if let Some(halo) = style.halo {
+        let _ = write!(out, " stroke=\"{halo}\" stroke-width=\"3\" stroke-linejoin=\"round\" paint-order=\"stroke\"");
+    }
+    let _ = write!(out, ">{}</text>", escaped(content));
+}
+
+/// A coordinate to a tenth of a pixel, as short as it gets.
+fn coordinate(value: f64) -> String {
+    let rounded = (value * 10.0).round() / 10.0;
+    let rounded = if rounded == 0.0 || !rounded.is_finite() { 0.0 } else { rounded };
+    format!("{rounded}")
+}
+
+/// Text as XML content: markup and characters that XML does not allow are taken out.
+pub(super) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\t' | '\n' | '\r' => out.push(' '),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => {}
+            c => out.push(c),
+        }
+    }
+    out
+}

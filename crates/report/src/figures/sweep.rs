@@ -1,0 +1,199 @@
+//! Figures against the swept values: the first axis runs along x, the others become small multiples.
+
+use trunkline_store::StoredPoint;
+
+use super::{Figure, axis_label, bounds, legend, look};
+use crate::chart::{Axis, Chart, Datum, Kind, Panel, Scale, Series, Tick, extremes};
+use crate::metric::{Metric, metric};
+use crate::units::Unit;
+use crate::view::{View, axis_name, value_on};
+
+/// More than this are not read.
+const PANELS: usize = 12;
+
+/// What a figure over the sweep shows.
+struct Plan {
+    id: &'static str,
+    title: &'static str,
+    label: &'static str,
+    metrics: &'static [&'static str],
+    /// Left out if no value is above zero.
+    only_if_any: bool,
+}
+
+const PLANS: &[Plan] = &[
+    Plan {
+        id: "throughput",
+        title: "User throughput",
+        label: "user throughput",
+        metrics: &["throughput_user"],
+        only_if_any: false,
+    },
+    Plan { id: "loss", title: "Loss", label: "loss", metrics: &["loss"], only_if_any: false },
+    Plan { id: "late", title: "Late messages", label: "late", metrics: &["late"], only_if_any: true },
+    Plan {
+        id: "latency",
+        title: "Latency",
+        label: "latency",
+        metrics: &["latency_p50", "latency_p99", "latency_p999"],
+        only_if_any: false,
+    },
+];
+
+/// The figures, or none if nothing is swept.
+pub(super) fn figures(view: &View) -> Vec<Figure> {
+    let Some(axis) = view.axes().first() else { return Vec::new() };
+    if axis.values.len() < 2 && view.points().len() < 2 {
+        return Vec::new();
+    }
+    let mut out = Vec::new();
+    for plan in PLANS {
+        let metrics: Vec<&'static Metric> = plan.metrics.iter().map(|id| metric(id)).collect();
+        if plan.only_if_any && view.largest(&metrics) <= 0.0 {
+            continue;
+        }
+        if view.axes().len() == 1 {
+            // Several metrics side by side, so that their scale is the same.
+            out.extend(figure(view, plan, plan.id.to_owned(), plan.title.to_owned(), &metrics));
+        } else {
+            for metric in metrics {
+                let several = plan.metrics.len() > 1;
+                let id = if several { metric.id.replace('_', "-") } else { plan.id.to_owned() };
+                let title = if several { capitalised(metric.name) } else { plan.title.to_owned() };
+                out.extend(figure(view, plan, id, title, &[metric]));
+            }
+        }
+    }
+    out
+}
+
+fn figure(view: &View, plan: &Plan, id: String, title: String, metrics: &[&'static Metric]) -> Option<Figure> {
+    let unit = metrics[0].quantity.unit(view.largest(metrics));
+    let (groups, left_out) = groups(view);
+    let mut panels: Vec<Panel> = Vec::new();
+    for metric in metrics {
+        for group in &groups {
+            let title = if metrics.len() > 1 { capitalised(metric.name) } else { group.title.clone() };
+            panels.push(Panel { title, series: series(view, group, metric, unit), bounds: Vec::new() });
+        }
+    }
+    let data = || panels.iter().flat_map(|p| &p.series).flat_map(|s| &s.data);
+    let ends = data().flat_map(|d| {
+        let half = d.half_width.unwrap_or(0.0);
+        [(d.y - half).max(0.0).max(d.y * 0.2), d.y, d.y + half]
+    });
+    let (smallest, largest) = extremes(ends.clone())?;
+    let all_bounds: Vec<_> = metrics.iter().map(|m| bounds(view, m, unit, smallest, largest)).collect();
+    let of_bounds = all_bounds.iter().flatten().map(|b| b.at);
+    let scale = Scale::of_quantity(ends.chain(of_bounds).collect::<Vec<_>>().into_iter());
+    for (i, panel) in panels.iter_mut().enumerate() {
+        panel.bounds.clone_from(&all_bounds[i / groups.len().max(1)]);
+    }
+    let shown: Vec<usize> = (0..view.flows.len())
+        .filter(|flow| panels.iter().flat_map(|p| &p.series).any(|s| s.look.hue == Some(*flow)))
+        .collect();
+    let is_shown = |flow: &str| shown.iter().any(|i| view.flows[*i] == flow);
+    let latency = metrics.iter().any(|m| m.id.starts_with("latency"));
+    let x = x_axis(view);
+    let against = axis_name(&view.axes()[0]);
+    let chart = Chart {
+        title: format!("{title} against {against}"),
+        description: format!(
+            "{title} of each flow at each value of {against}: mean over repetitions, with bars for the 95 % \
+             confidence interval.{}",
+            if groups.len() > 1 { " One panel per value of the other swept keys." } else { "" }
+        ),
+        x,
+        y: Axis { label: axis_label(plan.label, unit.name), scale, ticks: None },
+        legend: legend(view, is_shown, latency, true, true),
+        panels,
+    };
+    let note = match left_out {
+        0 => String::new(),
+        n => format!("{n} more combinations of the other swept keys are not drawn; they stand in the table."),
+    };
+    Some(Figure { id, chart, note, point: None })
+}
+
+/// Points that differ on the first axis only.
+struct Group<'a> {
+    title: String,
+    points: Vec<&'a StoredPoint>,
+}
+
+/// The small multiples, and how many were left out.
+fn groups<'a>(view: &View<'a>) -> (Vec<Group<'a>>, usize) {
+    let mut groups: Vec<(&[usize], Group)> = Vec::new();
+    for point in view.points() {
+        let others = point.choice.get(1..).unwrap_or(&[]);
+        match groups.iter_mut().find(|(key, _)| *key == others) {
+            Some((_, group)) => group.points.push(point),
+            None => {
+                let axes = view.axes().iter().enumerate().skip(1);
+                let title: Vec<String> = axes
+                    .map(|(i, axis)| format!("{} = {}", axis_name(axis), value_on(point, view.axes(), i)))
+                    .collect();
+                groups.push((others, Group { title: title.join(", "), points: vec![point] }));
+            }
+        }
+    }
+    let left_out = groups.len().saturating_sub(PANELS);
+    // Evenly chosen, the first and the last among them.
+    let count = groups.len();
+    let kept = |i: usize| count <= PANELS || (0..PANELS).any(|k| k * (count - 1) / (PANELS - 1) == i);
+    let groups = groups.into_iter().enumerate().filter(|(i, _)| kept(*i)).map(|(_, (_, group))| group).collect();
+    (groups, left_out)
+}
+
+fn series(view: &View, group: &Group, metric: &Metric, unit: Unit) -> Vec<Series> {
+    let numbers = view.axes()[0].numbers.as_deref();
+    let mut out = Vec::new();
+    for (s, side) in view.sides.iter().enumerate() {
+        for (f, flow) in view.flows.iter().enumerate() {
+            let mut data: Vec<Datum> = Vec::new();
+            for point in &group.points {
+                let Some(estimate) = side.estimate(point.index, flow, metric) else { continue };
+                let choice = point.choice.first().copied().unwrap_or(0);
+                let x = numbers.map_or(Some(choice as f64), |n| n.get(choice).copied());
+                let Some(x) = x.filter(|x| x.is_finite()) else { continue };
+                data.push(Datum {
+                    x,
+                    y: estimate.mean * unit.factor,
+                    half_width: estimate.confidence95.map(|c| c * unit.factor),
+                    label: format!(
+                        "{flow}, {}, {} = {}: {} {}",
+                        side.label,
+                        axis_name(&view.axes()[0]),
+                        value_on(point, view.axes(), 0),
+                        metric.name,
+                        metric.quantity.show_estimate(&estimate)
+                    ),
+                });
+            }
+            data.sort_by(|a, b| a.x.total_cmp(&b.x));
+            if !data.is_empty() {
+                out.push(Series { look: look(view, s, f), kind: Kind::Markers, data });
+            }
+        }
+    }
+    out
+}
+
+fn x_axis(view: &View) -> Axis {
+    let axis = &view.axes()[0];
+    match &axis.numbers {
+        Some(numbers) => {
+            let ticks = numbers
+                .iter()
+                .map(|n| Tick { at: *n, label: crate::units::number(*n, 6) })
+                .collect();
+            Axis { label: axis_label(axis_name(axis), &axis.unit), scale: Scale::of_sweep(numbers), ticks: Some(ticks) }
+        }
+        None => Axis { label: axis_name(axis).to_owned(), scale: Scale::Words(axis.values.clone()), ticks: None },
+    }
+}
+
+fn capitalised(name: &str) -> String {
+    let mut chars = name.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}

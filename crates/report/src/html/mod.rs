@@ -1,0 +1,216 @@
+//! The report as one HTML file that needs nothing else: styles, figures and a small script inside.
+
+mod detail;
+mod settings;
+mod tables;
+mod verdicts;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use trunkline_store::{Status, StoredRun};
+
+use crate::chart::render;
+use crate::figures::{Figure, chosen_points, figures};
+use crate::metric::DEFINITIONS;
+use crate::units::grouped;
+use crate::view::{Side, View, point_name};
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+
+/// The report of a run as one self-contained HTML file; beside its counterpart on the other backend if that is given
+/// and comes from the same experiment file.
+pub fn html(run: &StoredRun, counterpart: Option<&StoredRun>) -> String {
+    let view = View::new(run, counterpart);
+    let figures = figures(&view);
+    let (of_sweep, of_points): (Vec<Figure>, Vec<Figure>) = figures.into_iter().partition(|f| f.point.is_none());
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="generator" content={ "Trunkline " (run.info.version) };
+                title { (run.info.name) " · Trunkline" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                header { (masthead(&view)) }
+                main {
+                    (verdicts::section(&view))
+                    (notes(&view))
+                    (tables::flows(&view))
+                    @if !of_sweep.is_empty() { (sweep_figures(&of_sweep)) }
+                    @if !of_points.is_empty() { (point_figures(&view, &of_points)) }
+                    (tables::links(&view))
+                    (detail::stalls(&view))
+                    (detail::every_figure(&view))
+                    (settings::section(&view))
+                    (glossary())
+                }
+                footer { p { "Made by Trunkline " (run.info.version) "." } }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    }
+    .into_string()
+}
+
+fn masthead(view: &View) -> Markup {
+    html! {
+        p.product { "Trunkline report" }
+        h1 { (view.run().info.name) }
+        ul.runs {
+            @for side in &view.sides {
+                li {
+                    strong { (side.label) }
+                    " · run " (side.info().id) " · "
+                    time datetime=(side.info().started) { (side.info().started.strftime("%Y-%m-%d %H:%M UTC")) }
+                    " · " (measured(side))
+                }
+            }
+        }
+        nav aria-label="Parts of this report" {
+            a href="#verdict" { "Verdict" } " "
+            a href="#flows" { "Flows" } " "
+            @if !view.flows.is_empty() { a href="#figures" { "Figures" } " " }
+            a href="#detail" { "Every figure" } " "
+            a href="#settings" { "Settings" } " "
+            a href="#definitions" { "Definitions" }
+        }
+    }
+}
+
+/// `4 points × 3 repetitions of 11 s`, or how much of it is there.
+fn measured(side: &Side) -> Markup {
+    let info = side.info();
+    let wanted = u64::from(info.points) * u64::from(info.repetitions);
+    let plural = |n: u32, one: &str, many: &str| format!("{n} {}", if n == 1 { one } else { many });
+    html! {
+        (plural(info.points, "point", "points")) " × " (plural(info.repetitions, "repetition", "repetitions")) " of "
+        (info.repetition_length)
+        @if info.status != Status::Complete {
+            " · " span.tag.open { "partial: " (grouped(&info.repetitions_done.to_string())) " of " (grouped(&wanted.to_string())) " measured" }
+        }
+    }
+}
+
+/// What must be known to read the numbers right.
+fn notes(view: &View) -> Markup {
+    let any_reflected = view.flows.iter().any(|f| view.measured(f) == trunkline_metrics::Measured::RoundTrip);
+    html! {
+        section aria-labelledby="notes" {
+            h2 id="notes" { "How to read it" }
+            ul.notes {
+                @if let Some(live) = view.sides.iter().find(|s| s.is_live()) {
+                    li {
+                        strong { "live: " }
+                        "The network was used as it is. The links described in the file were not applied; they apply to "
+                        code { "sim" } ". Read the tails beside "
+                        @if live.stalls().is_empty() { "the stalls of this machine, which this run did not record." }
+                        @else { "this machine's own " a href="#stalls" { "stalls" } "." }
+                    }
+                }
+                @if view.sides.iter().any(|s| !s.is_live()) {
+                    li {
+                        strong { "sim: " }
+                        "Virtual time over the links that the file describes. The same seed gives the same result; hosts cost nothing."
+                    }
+                }
+                @if view.sides.len() > 1 {
+                    li { "Both runs come from the same experiment file. In figures live is dashed and hollow." }
+                }
+                @for side in view.sides.iter().filter(|s| s.is_unfinished()) {
+                    li {
+                        strong { (side.label) ": " }
+                        "This run is partial. Points without a finished repetition show the interrupted one, marked "
+                        span.tag.open { "cut short" } ", or nothing. "
+                        code { "trunkline run --resume " (side.info().id) } " finishes it."
+                    }
+                }
+                @if let Some(reason) = view.refused_counterpart {
+                    li { "The other run is not shown beside this one: " (reason) "." }
+                }
+                @if view.run().info.repetitions > 1 {
+                    li {
+                        "Figures are " a href="#def-estimate" { "mean ± half width" } " of the 95 % confidence interval over "
+                        "repetitions."
+                    }
+                }
+                @if any_reflected {
+                    li { "Latency is one way unless marked " em { "round trip" } ". Every name links to its " a href="#definitions" { "definition" } "." }
+                } @else {
+                    li { "Latency is one way. Every name links to its " a href="#definitions" { "definition" } "." }
+                }
+            }
+        }
+    }
+}
+
+fn sweep_figures(figures: &[Figure]) -> Markup {
+    html! {
+        section aria-labelledby="figures" {
+            h2 id="figures" { "Over the sweep" }
+            div.figures { @for figure in figures { (show(figure)) } }
+        }
+    }
+}
+
+fn point_figures(view: &View, figures: &[Figure]) -> Markup {
+    let points = chosen_points(view);
+    let all = view.points().len();
+    // The last is usually the one under the highest load: open at once.
+    let last = points.last().copied();
+    html! {
+        section aria-labelledby=(if view.is_swept() { "point-figures" } else { "figures" }) {
+            h2 id=(if view.is_swept() { "point-figures" } else { "figures" }) { "Latency" @if view.is_swept() { " at single points" } }
+            @if points.len() < all {
+                p.aside { "Drawn for " (points.len()) " of " (all) " points; the others stand in the tables." }
+            }
+            @for point in points {
+                @let name = view.points().iter().find(|p| p.index == point).map(|p| point_name(p, view.axes())).unwrap_or_default();
+                @let of_point = figures.iter().filter(|f| f.point == Some(point));
+                @if name.is_empty() {
+                    div.figures { @for figure in of_point { (show(figure)) } }
+                } @else {
+                    details.point open[Some(point) == last] {
+                        summary { (name) }
+                        div.figures { @for figure in of_point { (show(figure)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A figure twice: laid out for wide pages and for phones. Styles show one of them.
+fn show(figure: &Figure) -> Markup {
+    let class = if figure.is_wide() { "wide" } else { "half" };
+    html! {
+        figure id={ "figure-" (figure.id) } class=(class) {
+            figcaption { (figure.chart.title) }
+            div.on-screen { (PreEscaped(render(&figure.chart, figure.screen_frame(), &format!("{}-screen", figure.id)))) }
+            div.on-phone { (PreEscaped(render(&figure.chart, figure.phone_frame(), &format!("{}-phone", figure.id)))) }
+            p.aside { (figure.chart.description) @if !figure.note.is_empty() { " " (figure.note) } }
+        }
+    }
+}
+
+fn glossary() -> Markup {
+    html! {
+        section aria-labelledby="definitions" {
+            h2 id="definitions" { "Definitions" }
+            dl.glossary {
+                @for definition in DEFINITIONS {
+                    div id={ "def-" (definition.id) } {
+                        dt { (definition.name) }
+                        dd {
+                            (definition.text)
+                            @if !definition.source.is_empty() { " " cite { (definition.source) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! The table of flows and the table of links.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+use trunkline_metrics::{Estimate, Measured};
+use trunkline_store::StoredPoint;
+
+use crate::metric::{Metric, metric};
+use crate::units::{Quantity, Unit};
+use crate::view::{Side, View, axis_name, is_cut_short, over_repetitions, value_on};
+
+/// A column group of the flow table: heading and columns as (heading, metric).
+const GROUPS: &[(&str, &[(&str, &str)])] = &[
+    ("throughput", &[("user", "throughput_user"), ("network", "throughput_network")]),
+    ("not in time", &[("loss", "loss"), ("late", "late")]),
+    (
+        "latency",
+        &[("mean", "latency_mean"), ("p50", "latency_p50"), ("p99", "latency_p99"), ("p99.9", "latency_p999")],
+    ),
+    (
+        "jitter",
+        &[("mean abs. deviation", "jitter_mean_absolute_deviation"), ("RFC 3550", "jitter_interarrival")],
+    ),
+    ("messages", &[("sent", "sent"), ("received", "received"), ("lost", "lost")]),
+];
+
+/// Tables longer than this scroll within the page.
+const LONG: usize = 24;
+
+struct Column {
+    heading: &'static str,
+    metric: &'static Metric,
+    unit: Unit,
+}
+
+/// Per point, flow and side: what an engineer asks first.
+pub(super) fn flows(view: &View) -> Markup {
+    let groups: Vec<(&str, Vec<Column>)> = GROUPS
+        .iter()
+        .map(|(heading, columns)| (*heading, shown_columns(view, columns)))
+        .filter(|(_, columns)| !columns.is_empty())
+        .collect();
+    let rows = view.points().len() * view.flows.len() * view.sides.len();
+    let before = view.axes().len() + 2 + usize::from(view.sides.len() > 1);
+    html! {
+        section aria-labelledby="flows" {
+            h2 id="flows" { "Flows" }
+            @if view.flows.is_empty() { p { "Nothing was measured yet." } }
+            @else {
+                div.scroll.long[rows > LONG] tabindex="0" role="region" aria-label="Figures of each flow" {
+                    table.data data-name="flows" {
+                        caption { "Each flow at each point. ≈ marks percentiles from a histogram (within 0.1 %)." }
+                        thead {
+                            tr {
+                                td colspan=(before) {}
+                                @for (heading, columns) in &groups {
+                                    th.group scope="colgroup" colspan=(columns.len()) { (heading) }
+                                }
+                            }
+                            tr {
+                                @for axis in view.axes() { th scope="col" { (axis_name(axis)) } }
+                                th scope="col" { "flow" }
+                                @if view.sides.len() > 1 { th scope="col" { "on" } }
+                                th scope="col" { "carried by" }
+                                @for column in groups.iter().flat_map(|(_, columns)| columns) { (heading(column)) }
+                            }
+                        }
+                        tbody {
+                            @for point in view.points() {
+                                @for (i, flow) in view.flows.iter().enumerate() {
+                                    @for (s, side) in view.sides.iter().enumerate() {
+                                        (flow_row(view, side, point, flow, &groups, i == 0 && s == 0))
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn shown_columns(view: &View, columns: &[(&'static str, &str)]) -> Vec<Column> {
+    // All figures of one kind in one unit, so that a row can be read across.
+    let metrics: Vec<&'static Metric> = columns.iter().map(|(_, id)| metric(id)).collect();
+    let largest = view.largest(&metrics);
+    let has_any = |metric: &Metric| {
+        view.points().iter().any(|p| {
+            view.sides.iter().any(|s| view.flows.iter().any(|f| s.estimate(p.index, f, metric).is_some()))
+        })
+    };
+    columns
+        .iter()
+        .zip(metrics)
+        .filter(|(_, metric)| has_any(metric))
+        .map(|((heading, _), metric)| Column { heading, metric, unit: metric.quantity.unit(largest) })
+        .collect()
+}
+
+fn heading(column: &Column) -> Markup {
+    html! {
+        th.number scope="col" {
+            a href={ "#def-" (column.metric.definition().id) } title=(column.metric.name) { (column.heading) }
+            @if !column.unit.name.is_empty() { " " span.unit { (column.unit.name) } }
+        }
+    }
+}
+
+fn flow_row(view: &View, side: &Side, point: &StoredPoint, flow: &str, groups: &[(&str, Vec<Column>)], first: bool) -> Markup {
+    let summaries = side.flow(point.index, flow);
+    let cut_short = side.point(point.index).is_some_and(is_cut_short);
+    let hue = view.flows.iter().position(|f| *f == flow).unwrap_or(0) % 8;
+    html! {
+        tr.first[first] {
+            @for i in 0..view.axes().len() { td data-v=[number_on(view, point, i)] { (value_on(point, view.axes(), i)) } }
+            th scope="row" {
+                span.key style={ "background:var(--series-" (hue) ")" } aria-hidden="true" {} (flow)
+                @if view.measured(flow) == Measured::RoundTrip { " " span.way { "round trip" } }
+                @if cut_short { " " span.tag.open { "cut short" } }
+            }
+            @if view.sides.len() > 1 { td { (side.label) } }
+            td.carrier {
+                @match summaries.first() {
+                    Some(f) if f.members == 0 => "none here",
+                    Some(f) => {
+                        (f.transport)
+                        @if f.members > 1 { " × " (f.members) }
+                        @if f.channels > 1 { ", " (f.channels) " channels" @if f.members > 1 { " each" } }
+                    }
+                    None => "not measured",
+                }
+            }
+            @for column in groups.iter().flat_map(|(_, columns)| columns) {
+                @let inexact = is_percentile(column.metric) && summaries.iter().filter_map(|f| f.latency).any(|l| !l.exact);
+                (cell(column.metric.quantity, column.unit, side.estimate(point.index, flow, column.metric), inexact))
+            }
+        }
+    }
+}
+
+fn is_percentile(metric: &Metric) -> bool {
+    metric.definition().id == "percentile"
+}
+
+fn number_on(view: &View, point: &StoredPoint, axis: usize) -> Option<f64> {
+    view.axes()[axis].numbers.as_ref()?.get(*point.choice.get(axis)?).copied()
+}
+
+/// A figure over repetitions as a table cell; sorting uses the base unit.
+pub(super) fn cell(quantity: Quantity, unit: Unit, estimate: Option<Estimate>, inexact: bool) -> Markup {
+    let Some(estimate) = estimate else {
+        return html! { td.number { "–" } };
+    };
+    let (mean, half_width) = quantity.estimate_in(&estimate, unit);
+    html! {
+        td.number data-v=(estimate.mean) {
+            @if inexact { "≈ " }
+            (mean)
+            @if let Some(half) = half_width { @if half != "0" { " " small { "± " (half) } } }
+        }
+    }
+}
+
+/// Per point, link direction and side: what the network did. Empty if no side has links.
+pub(super) fn links(view: &View) -> Markup {
+    let rows: usize = view.sides.iter().flat_map(|s| view.points().iter().map(|p| s.links(p.index).len())).sum();
+    if rows == 0 {
+        return html! {};
+    }
+    let all = || view.sides.iter().flat_map(|s| view.points().iter().flat_map(|p| s.links(p.index).into_iter().flat_map(|l| s.link(p.index, l))));
+    let sojourn = Quantity::Time.unit(all().map(|l| l.sojourn_max.as_secs_f64()).fold(0.0, f64::max));
+    let backlog = Quantity::Bytes.unit(all().map(|l| l.backlog_max.count() as f64).fold(0.0, f64::max));
+    let several = view.sides.len() > 1;
+    html! {
+        section aria-labelledby="links" {
+            h2 id="links" { "Links" }
+            div.scroll.long[rows > LONG] tabindex="0" role="region" aria-label="Figures of each link" {
+                table.data data-name="links" {
+                    caption { "Each direction of each link" @if several { " (sim)" } "." }
+                    thead {
+                        tr {
+                            @for axis in view.axes() { th scope="col" { (axis_name(axis)) } }
+                            th scope="col" { "link" }
+                            th.number scope="col" { a href="#def-utilisation" { "utilisation" } " " span.unit { "%" } }
+                            th.number scope="col" { "packets offered" }
+                            th.number scope="col" { "delivered" }
+                            th scope="col" { "dropped, by cause" }
+                            th scope="col" { "marked" }
+                            th.number scope="col" { a href="#def-sojourn" { "sojourn, mean" } " " span.unit { (sojourn.name) } }
+                            th.number scope="col" { a href="#def-sojourn" { "sojourn, longest" } " " span.unit { (sojourn.name) } }
+                            th.number scope="col" { a href="#def-backlog" { "backlog, largest" } " " span.unit { (backlog.name) } }
+                            th.number scope="col" { a href="#def-backlog" { "backlog" } " " span.unit { "packets" } }
+                        }
+                    }
+                    tbody {
+                        @for side in &view.sides {
+                            @for point in view.points() {
+                                @for link in side.links(point.index) { (link_row(view, side, point, link, sojourn, backlog)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn link_row(view: &View, side: &Side, point: &StoredPoint, link: &str, sojourn: Unit, backlog: Unit) -> Markup {
+    let all = side.link(point.index, link);
+    let over = |of: &dyn Fn(&trunkline_metrics::LinkSummary) -> f64| over_repetitions(all.iter().map(|l| Some(of(l))));
+    let plain = Unit { name: "", factor: 1.0 };
+    let percent = Unit { name: "%", factor: 100.0 };
+    html! {
+        tr {
+            @for i in 0..view.axes().len() { td data-v=[number_on(view, point, i)] { (value_on(point, view.axes(), i)) } }
+            th scope="row" { (link) }
+            (cell(Quantity::Share, percent, over(&|l| l.utilisation.value()), false))
+            (cell(Quantity::Count, plain, over(&|l| l.offered as f64), false))
+            (cell(Quantity::Count, plain, over(&|l| l.delivered as f64), false))
+            td { (causes(all.iter().map(|l| &l.dropped), all.len())) }
+            td { (causes(all.iter().map(|l| &l.marked), all.len())) }
+            (cell(Quantity::Time, sojourn, over(&|l| l.sojourn_mean.as_secs_f64()), false))
+            (cell(Quantity::Time, sojourn, over(&|l| l.sojourn_max.as_secs_f64()), false))
+            (cell(Quantity::Bytes, backlog, over(&|l| l.backlog_max.count() as f64), false))
+            (cell(Quantity::Count, plain, over(&|l| l.backlog_packets_max as f64), false))
+        }
+    }
+}
+
+/// `queue-full 12.3, link-loss 4`: means over repetitions, a cause that did not occur counting zero.
+fn causes<'a>(repetitions: impl Iterator<Item = &'a BTreeMap<String, u64>>, count: usize) -> String {
+    let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
+    for (cause, n) in repetitions.flatten() {
+        *sums.entry(cause).or_default() += *n as f64;
+    }
+    if sums.is_empty() {
+        return "none".to_owned();
+    }
+    let parts: Vec<String> = sums
+        .iter()
+        .map(|(cause, sum)| format!("{cause} {}", crate::units::number(sum / count.max(1) as f64, 4)))
+        .collect();
+    parts.join(", ")
+}

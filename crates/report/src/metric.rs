@@ -1,0 +1,274 @@
+//! Every figure of a flow: its name, its definition with the source, and where it stands in a summary. Tables, files,
+//! JSON and the glossary are all made from this one list.
+
+use trunkline_core::Duration;
+use trunkline_experiment::LimitMetric;
+use trunkline_metrics::{DelaySummary, FlowSummary, JitterSummary, RobustDelay};
+
+use crate::units::Quantity;
+
+/// A figure of a flow.
+pub(crate) struct Metric {
+    /// What it is called in CSV, JSON and links: stable.
+    pub(crate) id: &'static str,
+    /// What it is called in text.
+    pub(crate) name: &'static str,
+    pub(crate) quantity: Quantity,
+    /// Index of its definition in [`DEFINITIONS`].
+    definition: &'static str,
+    value: fn(&FlowSummary) -> Option<f64>,
+}
+
+impl Metric {
+    /// Its value in base units; `None` where there was nothing to measure.
+    pub(crate) fn value(&self, flow: &FlowSummary) -> Option<f64> {
+        (self.value)(flow).filter(|value| value.is_finite())
+    }
+
+    pub(crate) fn definition(&self) -> &'static Definition {
+        DEFINITIONS.iter().find(|d| d.id == self.definition).unwrap_or(&DEFINITIONS[0])
+    }
+}
+
+/// What a name in the report means.
+pub(crate) struct Definition {
+    pub(crate) id: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) text: &'static str,
+    /// Standard or paper; empty if the text says it all.
+    pub(crate) source: &'static str,
+}
+
+/// The metric with this id. Ids are written in this crate only, and a test looks them all up.
+pub(crate) fn metric(id: &str) -> &'static Metric {
+    METRICS.iter().find(|m| m.id == id).unwrap_or(&METRICS[0])
+}
+
+/// The metric that a limit names.
+pub(crate) fn limited(limit: LimitMetric) -> &'static Metric {
+    metric(match limit {
+        LimitMetric::Loss => "loss",
+        LimitMetric::Late => "late",
+        LimitMetric::LossAndLate => "loss_and_late",
+        LimitMetric::LatencyMean => "latency_mean",
+        LimitMetric::LatencyP50 => "latency_p50",
+        LimitMetric::LatencyP90 => "latency_p90",
+        LimitMetric::LatencyP99 => "latency_p99",
+        LimitMetric::LatencyP999 => "latency_p999",
+        LimitMetric::LatencyMax => "latency_max",
+        LimitMetric::JitterMeanAbsoluteDeviation => "jitter_mean_absolute_deviation",
+        LimitMetric::JitterInterarrival => "jitter_interarrival",
+        LimitMetric::JitterPdvP999 => "jitter_pdv_p999",
+        LimitMetric::Throughput => "throughput_user",
+        LimitMetric::VoiceChannels => "voice_channels",
+        LimitMetric::Fairness => "fairness",
+    })
+}
+
+fn due(flow: &FlowSummary) -> u64 {
+    flow.counts.sent.saturating_add(flow.counts.refused)
+}
+
+fn if_due(flow: &FlowSummary, value: f64) -> Option<f64> {
+    (due(flow) > 0).then_some(value)
+}
+
+fn latency(flow: &FlowSummary, of: fn(&DelaySummary) -> Duration) -> Option<f64> {
+    flow.latency.as_ref().map(|d| of(d).as_secs_f64())
+}
+
+fn from_due(flow: &FlowSummary, of: fn(&DelaySummary) -> Duration) -> Option<f64> {
+    flow.latency_from_due.as_ref().map(|d| of(d).as_secs_f64())
+}
+
+fn jitter(flow: &FlowSummary, of: fn(&JitterSummary) -> Duration) -> Option<f64> {
+    flow.jitter.as_ref().map(|j| of(j).as_secs_f64())
+}
+
+fn robust(flow: &FlowSummary, of: fn(&RobustDelay) -> f64) -> Option<f64> {
+    flow.robust.as_ref().map(of)
+}
+
+macro_rules! metrics {
+    ($($id:literal, $name:literal, $quantity:ident, $definition:literal, $value:expr;)*) => {
+        /// Every figure of a flow, in the order of tables.
+        pub(crate) const METRICS: &[Metric] = &[$(Metric {
+            id: $id, name: $name, quantity: Quantity::$quantity, definition: $definition, value: $value,
+        }),*];
+    };
+}
+
+metrics! {
+    "throughput_user", "user throughput", Rate, "throughput-user",
+        |f| if_due(f, f.throughput.user.bits_per_second() as f64);
+    "throughput_network", "network throughput", Rate, "throughput-network",
+        |f| f.throughput.network.map(|r| r.bits_per_second() as f64);
+    "throughput_offered", "offered load", Rate, "throughput-offered",
+        |f| if_due(f, f.throughput.offered.bits_per_second() as f64);
+    "active", "active time", Time, "active", |f| if_due(f, f.throughput.active.as_secs_f64());
+    "voice_channels", "voice channels", Count, "voice-channels", |f| if_due(f, f.voice_channels as f64);
+    "fairness", "fairness (Jain)", Number, "fairness", |f| f.fairness;
+    "loss", "loss", Share, "loss", |f| if_due(f, f.loss.value());
+    "late", "late", Share, "late", |f| if_due(f, f.late.value());
+    "loss_and_late", "loss and late", Share, "loss-and-late", |f| if_due(f, f.loss.value() + f.late.value());
+    "latency_mean", "latency mean", Time, "latency", |f| latency(f, |d| d.mean);
+    "latency_standard_deviation", "latency standard deviation", Time, "latency",
+        |f| latency(f, |d| d.standard_deviation);
+    "latency_min", "latency minimum", Time, "latency", |f| latency(f, |d| d.min);
+    "latency_p50", "latency p50", Time, "percentile", |f| latency(f, |d| d.p50);
+    "latency_p90", "latency p90", Time, "percentile", |f| latency(f, |d| d.p90);
+    "latency_p99", "latency p99", Time, "percentile", |f| latency(f, |d| d.p99);
+    "latency_p999", "latency p99.9", Time, "percentile", |f| latency(f, |d| d.p999);
+    "latency_max", "latency maximum", Time, "latency", |f| latency(f, |d| d.max);
+    "latency_from_due_mean", "latency from due, mean", Time, "latency-from-due", |f| from_due(f, |d| d.mean);
+    "latency_from_due_p50", "latency from due, p50", Time, "latency-from-due", |f| from_due(f, |d| d.p50);
+    "latency_from_due_p99", "latency from due, p99", Time, "latency-from-due", |f| from_due(f, |d| d.p99);
+    "latency_from_due_p999", "latency from due, p99.9", Time, "latency-from-due", |f| from_due(f, |d| d.p999);
+    "latency_from_due_max", "latency from due, maximum", Time, "latency-from-due", |f| from_due(f, |d| d.max);
+    "jitter_mean_absolute_deviation", "jitter, mean absolute deviation", Time, "jitter-mad",
+        |f| jitter(f, |j| j.mean_absolute_deviation);
+    "jitter_standard_deviation", "jitter, standard deviation", Time, "jitter-sd",
+        |f| jitter(f, |j| j.standard_deviation);
+    "jitter_interarrival", "interarrival jitter (RFC 3550)", Time, "jitter-interarrival",
+        |f| jitter(f, |j| j.interarrival);
+    "jitter_ipdv_mean", "IPDV, mean", Time, "ipdv", |f| jitter(f, |j| j.ipdv_mean);
+    "jitter_ipdv_p999", "IPDV, p99.9", Time, "ipdv", |f| jitter(f, |j| j.ipdv_p999);
+    "jitter_pdv_mean", "PDV, mean", Time, "pdv", |f| jitter(f, |j| j.pdv_mean);
+    "jitter_pdv_p999", "PDV, p99.9", Time, "pdv", |f| jitter(f, |j| j.pdv_p999);
+    "interarrival_mean", "interarrival time, mean", Time, "interarrival", |f| jitter(f, |j| j.interarrival_mean);
+    "interarrival_standard_deviation", "interarrival time, standard deviation", Time, "interarrival",
+        |f| jitter(f, |j| j.interarrival_standard_deviation);
+    "robust_minimum", "robust minimum (Hawley)", Time, "robust-minimum", |f| robust(f, |r| r.minimum.as_secs_f64());
+    "robust_minimum_kept", "robust minimum, points kept", Count, "robust-minimum",
+        |f| robust(f, |r| r.minimum_kept as f64);
+    "robust_minimum_removed", "robust minimum, points removed", Count, "robust-minimum",
+        |f| robust(f, |r| r.minimum_removed as f64);
+    "robust_minimum_threshold", "robust minimum, threshold", Time, "robust-minimum",
+        |f| robust(f, |r| r.minimum_threshold.as_secs_f64());
+    "robust_minimum_ratio", "robust minimum, mean over deviation", Number, "robust-minimum",
+        |f| robust(f, |r| r.minimum_ratio);
+    "robust_loaded", "robust loaded mean (Hawley)", Time, "robust-loaded", |f| robust(f, |r| r.loaded.as_secs_f64());
+    "robust_loaded_kept", "robust loaded mean, points kept", Count, "robust-loaded",
+        |f| robust(f, |r| r.loaded_kept as f64);
+    "robust_loaded_removed", "robust loaded mean, points removed", Count, "robust-loaded",
+        |f| robust(f, |r| r.loaded_removed as f64);
+    "robust_loaded_threshold", "robust loaded mean, threshold", Time, "robust-loaded",
+        |f| robust(f, |r| r.loaded_threshold.as_secs_f64());
+    "sent", "messages sent", Count, "counts", |f| Some(f.counts.sent as f64);
+    "received", "messages received in time", Count, "counts", |f| Some(f.counts.received as f64);
+    "received_late", "messages received late", Count, "late", |f| Some(f.counts.late as f64);
+    "lost", "messages lost", Count, "loss", |f| Some(f.counts.lost as f64);
+    "refused", "messages refused", Count, "counts", |f| Some(f.counts.refused as f64);
+    "duplicate", "duplicates", Count, "counts", |f| Some(f.counts.duplicate as f64);
+    "reordered", "messages reordered", Count, "reordered", |f| Some(f.counts.reordered as f64);
+    "loss_burst_longest", "longest loss burst", Count, "loss-burst",
+        |f| if_due(f, f.loss_bursts.keys().next_back().copied().unwrap_or(0).into());
+    "stray", "stray bytes", Bytes, "stray", |f| Some(f.stray.count() as f64);
+    "schedule_error_p50", "schedule error, p50", Time, "schedule-error",
+        |f| f.schedule_error.map(|d| d.p50.as_secs_f64());
+    "schedule_error_p99", "schedule error, p99", Time, "schedule-error",
+        |f| f.schedule_error.map(|d| d.p99.as_secs_f64());
+    "schedule_error_max", "schedule error, maximum", Time, "schedule-error",
+        |f| f.schedule_error.map(|d| d.max.as_secs_f64());
+    "send_call_p50", "send call, p50", Time, "send-call", |f| f.send_call.map(|d| d.p50.as_secs_f64());
+    "send_call_p99", "send call, p99", Time, "send-call", |f| f.send_call.map(|d| d.p99.as_secs_f64());
+    "send_call_max", "send call, maximum", Time, "send-call", |f| f.send_call.map(|d| d.max.as_secs_f64());
+}
+
+macro_rules! definitions {
+    ($($id:literal, $name:literal, $text:literal, $source:literal;)*) => {
+        /// The glossary, in the order in which it is printed.
+        pub(crate) const DEFINITIONS: &[Definition] = &[$(Definition {
+            id: $id, name: $name, text: $text, source: $source,
+        }),*];
+    };
+}
+
+definitions! {
+    "message", "message", "What the application hands over at once: one voice packet's samples, one block of a bulk \
+        transfer. All figures count messages unless they say packets.", "";
+    "latency", "latency", "From the moment a message was sent to the moment it arrived where latency is measured. \
+        One way: at the sink. Round trip: back at the source, through the reflector; it is not halved. The standard \
+        deviation is the sample's.", "RFC 7679 section 3; RFC 2681 section 2";
+    "percentile", "p50, p90, p99, p99.9", "The smallest latency that at least that share of the received messages \
+        does not exceed (nearest rank). Marked ≈ where taken from a histogram, which is right within 0.1 %; exact \
+        otherwise. p99.9 is Weaver's “99.9 % threshold”.", "RFC 2330 section 11.3";
+    "latency-from-due", "latency from due", "From the moment the source wanted a message sent to its arrival. Where \
+        the transport blocks its sender this is larger than latency: it includes the wait in front of the transport.",
+        "";
+    "jitter-mad", "jitter, mean absolute deviation", "Mean of the absolute differences between each latency and the \
+        mean latency.", "Schiavoni and Queiroz 2013, equation 2";
+    "jitter-sd", "jitter, standard deviation", "Standard deviation of latency.", "";
+    "jitter-interarrival", "interarrival jitter", "J = J + (|D| - J)/16 with D the change of latency from one message \
+        of a channel to the next in order of arrival; its value at the end, mean over channels.",
+        "RFC 3550 section 6.4.1";
+    "ipdv", "IPDV", "Absolute difference of the latencies of consecutive messages of a channel.",
+        "RFC 3393 with consecutive selection";
+    "pdv", "PDV", "Latency minus the smallest latency of the flow.", "RFC 5481 section 4.2";
+    "interarrival", "interarrival time", "Time between consecutive arrivals of one channel.", "Lamont et al. 1998";
+    "robust-minimum", "robust minimum", "First and last ten messages dropped; then latencies above mean + 1 standard \
+        deviation removed, twice; the mean of the rest, with the number of points kept and removed, the second \
+        threshold and mean over standard deviation of the points kept.", "Hawley 1989, section 4.2.1";
+    "robust-loaded", "robust loaded mean", "First and last ten messages dropped; then latencies above mean + 8 \
+        standard deviations removed, once; the mean of the rest.", "Hawley 1989, section 4.3.1";
+    "loss", "loss", "Messages not received by the end of the run plus its drain time, and messages that the sender \
+        gave up (refused), as a share of those due.", "RFC 7680 section 2";
+    "late", "late", "Received after the playout deadline: the first received message of the channel, plus the playout \
+        delay, plus the difference of their due times. A share of the messages due. Needs `playout` in the file.", "";
+    "loss-and-late", "loss and late", "Loss plus late: what a listener does not hear in time.", "";
+    "loss-burst", "loss burst", "Consecutive lost or refused messages of one channel.", "RFC 3357 section 3";
+    "reordered", "reordered", "Arrived with a smaller sequence number than one that arrived before, per channel.",
+        "RFC 4737 section 3";
+    "counts", "counts", "Due = sent + refused; sent = received + late + lost. Duplicates are further copies and count \
+        nowhere else.", "";
+    "stray", "stray bytes", "Bytes that arrived and were no message of this run.", "";
+    "throughput-user", "user throughput", "Payload received, each message once, per second of the flow's active time, \
+        over all its members and channels.", "";
+    "throughput-network", "network throughput", "What the flow took of the first link of its path, with all framing \
+        of that link. Not known in `live`.", "";
+    "throughput-offered", "offered load", "Payload that the source wanted sent, per second of active time.", "";
+    "active", "active time", "From the first due message to the last arrival, or to the end of the run for a source \
+        without end.", "";
+    "voice-channels", "voice channels", "How many telephone channels of 64 kbit/s the user throughput holds, rounded \
+        down.", "ITU-T G.711";
+    "fairness", "fairness", "Jain's index of the user throughputs of a flow's members: 1 if all are equal, 1/n if one \
+        has everything.", "Jain, Chiu and Hawe 1984";
+    "schedule-error", "schedule error", "How long after its due time a message was handed to the kernel: the \
+        instrument's own error.", "";
+    "send-call", "send call", "How long the call took that handed a message to the kernel.", "";
+    "estimate", "mean ± half width", "Mean over repetitions, with half the width of its 95 % confidence interval \
+        (Student's t). One repetition has none.", "";
+    "verdict", "verdict", "A limit holds at a point if the mean over repetitions meets it. “Not certain” means that \
+        the 95 % confidence interval reaches across the bound.", "";
+    "utilisation", "utilisation", "Share of the time in which the line was busy.", "";
+    "sojourn", "sojourn time", "Time from a packet's arrival at a queue to its departure.", "";
+    "backlog", "backlog", "What waits in a queue; the largest seen.", "";
+    "stalls", "stalls", "Gaps in which the operating system or the host of a virtual machine did not run a probe \
+        that wanted to run. Latencies beyond p99 of a live run can be no better than these.", "";
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_metric_has_a_definition_and_ids_are_unique() {
+        let mut ids = BTreeSet::new();
+        for m in METRICS {
+            assert!(ids.insert(m.id), "{} twice", m.id);
+            assert!(DEFINITIONS.iter().any(|d| d.id == m.definition), "{} has no definition", m.id);
+        }
+        let definitions: BTreeSet<_> = DEFINITIONS.iter().map(|d| d.id).collect();
+        assert_eq!(definitions.len(), DEFINITIONS.len());
+    }
+
+    #[test]
+    fn a_flow_without_messages_has_no_figures_but_counts() {
+        let flow = FlowSummary::default();
+        for m in METRICS.iter().filter(|m| !matches!(m.quantity, Quantity::Count | Quantity::Bytes)) {
+            assert_eq!(m.value(&flow), None, "{}", m.id);
+        }
+    }
+}

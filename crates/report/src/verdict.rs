@@ -1,0 +1,231 @@
+//! Whether the limits of the file hold.
+
+use trunkline_experiment::{Limit, Operator};
+use trunkline_metrics::Estimate;
+
+use crate::metric::{Metric, limited};
+use crate::view::{Side, View, axis_name, point_name, value_on};
+
+/// One limit on one side.
+pub(crate) struct Verdict<'a> {
+    pub(crate) limit: &'a Limit,
+    pub(crate) metric: &'static Metric,
+    pub(crate) flow: &'a str,
+    /// One per point, in order.
+    pub(crate) points: Vec<PointVerdict>,
+}
+
+/// One limit at one point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct PointVerdict {
+    /// The point's index.
+    pub(crate) point: u32,
+    pub(crate) outcome: Outcome,
+    /// What was measured.
+    pub(crate) estimate: Option<Estimate>,
+    /// Whether the confidence interval reaches across the bound.
+    pub(crate) uncertain: bool,
+}
+
+/// How a limit fared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Holds,
+    Broken,
+    /// There is nothing to judge.
+    NotMeasured,
+}
+
+impl Outcome {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Outcome::Holds => "holds",
+            Outcome::Broken => "broken",
+            Outcome::NotMeasured => "not measured",
+        }
+    }
+
+    /// A sign that needs no colour.
+    pub(crate) fn sign(self) -> &'static str {
+        match self {
+            Outcome::Holds => "✓",
+            Outcome::Broken => "✗",
+            Outcome::NotMeasured => "–",
+        }
+    }
+}
+
+impl<'a> Verdict<'a> {
+    pub(crate) fn of(limit: &'a Limit, view: &View<'a>, side: &Side<'a>) -> Verdict<'a> {
+        let metric = limited(limit.metric);
+        let flow = flow_of(limit, view);
+        let points = view
+            .points()
+            .iter()
+            .map(|point| judge(limit, point.index, side.estimate(point.index, flow, metric)))
+            .collect();
+        Verdict { limit, metric, flow, points }
+    }
+
+    /// Over all points: broken if it is broken anywhere; holds only if it was measured and holds everywhere.
+    pub(crate) fn outcome(&self) -> Outcome {
+        if self.points.iter().any(|p| p.outcome == Outcome::Broken) {
+            Outcome::Broken
+        } else if self.points.is_empty() || self.points.iter().any(|p| p.outcome == Outcome::NotMeasured) {
+            Outcome::NotMeasured
+        } else {
+            Outcome::Holds
+        }
+    }
+
+    /// The point that is farthest on the wrong side, or nearest to it.
+    pub(crate) fn worst(&self) -> Option<&PointVerdict> {
+        let wrong_way = |p: &PointVerdict| {
+            let mean = p.estimate.map_or(f64::NEG_INFINITY, |e| e.mean);
+            if is_upper_bound(self.limit.operator) { mean } else { -mean }
+        };
+        let measured = self.points.iter().filter(|p| p.estimate.is_some());
+        // The first of equals, so that a limit that never mattered points at the first point.
+        measured.reduce(|worst, p| if wrong_way(p) > wrong_way(worst) { p } else { worst })
+    }
+
+    pub(crate) fn count(&self, outcome: Outcome) -> usize {
+        self.points.iter().filter(|p| p.outcome == outcome).count()
+    }
+
+    /// Which points have this outcome: `all 4 points`, `bulk.count = 0, 1, 2`, `7 of 64 points`.
+    pub(crate) fn where_(&self, outcome: Outcome, view: &View) -> String {
+        let indices: Vec<u32> =
+            self.points.iter().filter(|p| p.outcome == outcome).map(|p| p.point).collect();
+        points_phrase(&indices, view)
+    }
+}
+
+/// Names a set of points as shortly as possible.
+pub(crate) fn points_phrase(indices: &[u32], view: &View) -> String {
+    const LISTED: usize = 8;
+    let all = view.points().len();
+    let points = || view.points().iter().filter(|p| indices.contains(&p.index));
+    match (indices.len(), view.axes()) {
+        (0, _) => "none".to_owned(),
+        (_, []) => "the only point".to_owned(),
+        (n, _) if n == all && n > 1 => format!("all {n} points"),
+        (n, [axis]) if n <= LISTED => {
+            let values: Vec<&str> = points().map(|p| value_on(p, view.axes(), 0)).collect();
+            format!("{} = {}", axis_name(axis), values.join(", "))
+        }
+        (1, axes) => points().map(|p| point_name(p, axes)).collect(),
+        (n, _) => format!("{n} of {all} points"),
+    }
+}
+
+/// The verdict in one sentence.
+pub(crate) struct Headline {
+    pub(crate) outcome: Option<Outcome>,
+    pub(crate) text: String,
+}
+
+/// The headline of one side.
+pub(crate) fn headline(view: &View, side: &Side) -> Headline {
+    let points = view.points().len();
+    let measured = view.points().iter().filter(|p| side.point(p.index).is_some_and(|p| has_data(p))).count();
+    if measured == 0 {
+        let text = "Nothing was measured to the end yet.".to_owned();
+        return Headline { outcome: Some(Outcome::NotMeasured), text };
+    }
+    let verdicts: Vec<Verdict> = view.limits().iter().map(|limit| Verdict::of(limit, view, side)).collect();
+    if verdicts.is_empty() {
+        let text = format!("{} measured; the file sets no limits.", of_points(measured, points));
+        return Headline { outcome: None, text };
+    }
+    let holding = verdicts.iter().filter(|v| v.outcome() == Outcome::Holds).count();
+    let broken: Vec<&Verdict> = verdicts.iter().filter(|v| v.outcome() == Outcome::Broken).collect();
+    let limits = verdicts.len();
+    if let Some(first) = broken.first() {
+        let passing = view.points().iter().filter(|p| all_hold(&verdicts, p.index)).count();
+        let mut text = match broken.len() {
+            1 if limits == 1 => "The limit is broken".to_owned(),
+            n => format!("{n} of {limits} limits {} broken", if n == 1 { "is" } else { "are" }),
+        };
+        if view.is_swept() {
+            text += &match passing {
+                0 => "; they hold together at no point".to_owned(),
+                n => format!("; all hold at {}", of_points(n, points)),
+            };
+        }
+        if let Some(worst) = first.worst()
+            && let Some(estimate) = worst.estimate
+        {
+            let at = view.points().iter().find(|p| p.index == worst.point).map(|p| point_name(p, view.axes()));
+            let at = at.filter(|a| !a.is_empty()).map(|a| format!(" at {a}")).unwrap_or_default();
+            let value = first.metric.quantity.show(estimate.mean);
+            text += &format!(
+                ". Worst: {} {} is {value}{at} (limit {})",
+                first.flow, first.metric.name, first.limit.condition
+            );
+        }
+        return Headline { outcome: Some(Outcome::Broken), text: text + "." };
+    }
+    if holding < limits {
+        let text = format!(
+            "No limit is broken so far, but {} could not be judged everywhere.",
+            if limits - holding == 1 { "one".to_owned() } else { (limits - holding).to_string() }
+        );
+        return Headline { outcome: Some(Outcome::NotMeasured), text };
+    }
+    let limits = match limits {
+        1 => "The limit holds".to_owned(),
+        2 => "Both limits hold".to_owned(),
+        n => format!("All {n} limits hold"),
+    };
+    let at = if points > 1 { format!(" at all {points} points") } else { String::new() };
+    Headline { outcome: Some(Outcome::Holds), text: format!("{limits}{at}.") }
+}
+
+fn has_data(point: &trunkline_store::StoredPoint) -> bool {
+    point.repetitions.iter().any(|r| r.summary.is_some())
+}
+
+fn all_hold(verdicts: &[Verdict], point: u32) -> bool {
+    verdicts.iter().all(|v| v.points.iter().any(|p| p.point == point && p.outcome == Outcome::Holds))
+}
+
+fn of_points(n: usize, all: usize) -> String {
+    match (n, all) {
+        (1, 1) => "One point".to_owned(),
+        (n, all) if n == all => format!("all {all} points"),
+        _ => format!("{n} of {all} points"),
+    }
+}
+
+fn judge(limit: &Limit, point: u32, estimate: Option<Estimate>) -> PointVerdict {
+    let Some(e) = estimate else {
+        return PointVerdict { point, outcome: Outcome::NotMeasured, estimate: None, uncertain: false };
+    };
+    let outcome = if meets(limit, e.mean) { Outcome::Holds } else { Outcome::Broken };
+    let uncertain =
+        e.confidence95.is_some_and(|half| meets(limit, e.mean - half) != meets(limit, e.mean + half));
+    PointVerdict { point, outcome, estimate, uncertain }
+}
+
+fn meets(limit: &Limit, value: f64) -> bool {
+    match limit.operator {
+        Operator::Less => value < limit.bound,
+        Operator::AtMost => value <= limit.bound,
+        Operator::Greater => value > limit.bound,
+        Operator::AtLeast => value >= limit.bound,
+    }
+}
+
+fn is_upper_bound(operator: Operator) -> bool {
+    matches!(operator, Operator::Less | Operator::AtMost)
+}
+
+/// The name of the flow that a limit is about. The key says it; an index into the file's flows would say nothing where
+/// no summary names them.
+pub(crate) fn flow_of<'a>(limit: &'a Limit, view: &View<'a>) -> &'a str {
+    let rest = limit.key.strip_prefix("flow.").unwrap_or(&limit.key);
+    let is_named = |flow: &&&str| rest.strip_prefix(**flow).is_some_and(|after| after.starts_with('.'));
+    let known = view.flows.iter().filter(is_named).max_by_key(|flow| flow.len());
+    known.copied().unwrap_or_else(|| rest.split_once('.').map_or(rest, |(name, _)| name))
+}

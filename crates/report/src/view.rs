@@ -1,0 +1,212 @@
+//! A run, and perhaps its counterpart, as the report sees them: sides, points, flows and figures over repetitions.
+
+use trunkline_experiment::{Axis, Limit};
+use trunkline_metrics::{Estimate, FlowSummary, LinkSummary, Measured, RepetitionSummary, StallSummary};
+use trunkline_store::{Backend, RunInfo, Status, StoredPoint, StoredRun};
+
+use crate::metric::Metric;
+
+/// What is shown: one side, or two side by side.
+pub(crate) struct View<'a> {
+    pub(crate) sides: Vec<Side<'a>>,
+    /// Every flow that has a summary anywhere, in the file's order.
+    pub(crate) flows: Vec<&'a str>,
+    /// Why a counterpart that was offered is not shown.
+    pub(crate) refused_counterpart: Option<&'static str>,
+}
+
+/// One run.
+pub(crate) struct Side<'a> {
+    pub(crate) run: &'a StoredRun,
+    /// `sim`, or `sim (run 3)` if both sides ran on the same backend.
+    pub(crate) label: String,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(run: &'a StoredRun, counterpart: Option<&'a StoredRun>) -> View<'a> {
+        let refused_counterpart = counterpart.and_then(|other| why_not_beside(run, other));
+        let counterpart = counterpart.filter(|_| refused_counterpart.is_none());
+        let same_backend = counterpart.is_some_and(|other| other.info.backend == run.info.backend);
+        let sides: Vec<Side<'a>> = [Some(run), counterpart]
+            .into_iter()
+            .flatten()
+            .map(|run| {
+                let name = backend_name(run.info.backend);
+                let label = if same_backend { format!("{name} (run {})", run.info.id) } else { name.to_owned() };
+                Side { run, label }
+            })
+            .collect();
+        let mut flows: Vec<&'a str> = Vec::new();
+        let summaries = sides.iter().flat_map(|side| &side.run.points).flat_map(|p| &p.repetitions);
+        for flow in summaries.filter_map(|r| r.summary.as_ref()).flat_map(|s| &s.flows) {
+            if !flows.contains(&flow.flow.as_str()) {
+                flows.push(&flow.flow);
+            }
+        }
+        View { sides, flows, refused_counterpart }
+    }
+
+    /// The run that the report is about.
+    pub(crate) fn run(&self) -> &'a StoredRun {
+        self.sides[0].run
+    }
+
+    pub(crate) fn axes(&self) -> &'a [Axis] {
+        &self.run().axes
+    }
+
+    pub(crate) fn limits(&self) -> &'a [Limit] {
+        &self.run().limits
+    }
+
+    /// Whether anything was swept.
+    pub(crate) fn is_swept(&self) -> bool {
+        !self.axes().is_empty()
+    }
+
+    /// The points by their indices in the run that the report is about.
+    pub(crate) fn points(&self) -> &'a [StoredPoint] {
+        &self.run().points
+    }
+
+    /// What is common to all latencies of a flow: one way or round trip.
+    pub(crate) fn measured(&self, flow: &str) -> Measured {
+        self.sides
+            .iter()
+            .flat_map(|side| &side.run.points)
+            .flat_map(counted)
+            .flat_map(|s| &s.flows)
+            .find(|f| f.flow == flow)
+            .map_or(Measured::OneWay, |f| f.measured)
+    }
+
+    /// The largest estimate of a metric anywhere, which chooses the unit of its column or axis.
+    pub(crate) fn largest(&self, metrics: &[&Metric]) -> f64 {
+        let mut largest = 0.0f64;
+        for side in &self.sides {
+            for flow in side.run.points.iter().flat_map(counted).flat_map(|s| &s.flows) {
+                let values = metrics.iter().filter_map(|metric| metric.value(flow));
+                largest = values.fold(largest, f64::max);
+            }
+        }
+        largest
+    }
+}
+
+impl<'a> Side<'a> {
+    pub(crate) fn info(&self) -> &'a RunInfo {
+        &self.run.info
+    }
+
+    /// The point with this index, if the run has it.
+    pub(crate) fn point(&self, index: u32) -> Option<&'a StoredPoint> {
+        self.run.points.iter().find(|p| p.index == index)
+    }
+
+    /// What was measured of a flow at a point: one summary per repetition that counts.
+    pub(crate) fn flow(&self, point: u32, flow: &str) -> Vec<&'a FlowSummary> {
+        let Some(point) = self.point(point) else { return Vec::new() };
+        counted(point).filter_map(|s| s.flows.iter().find(|f| f.flow == flow)).collect()
+    }
+
+    /// A figure of a flow at a point over its repetitions; `None` if no repetition has it.
+    pub(crate) fn estimate(&self, point: u32, flow: &str, metric: &Metric) -> Option<Estimate> {
+        over_repetitions(self.flow(point, flow).into_iter().map(|f| metric.value(f)))
+    }
+
+    /// The names of the links in the order of the file.
+    pub(crate) fn links(&self, point: u32) -> Vec<&'a str> {
+        let mut names: Vec<&str> = Vec::new();
+        for link in self.point(point).into_iter().flat_map(counted).flat_map(|s| &s.links) {
+            if !names.contains(&link.link.as_str()) {
+                names.push(&link.link);
+            }
+        }
+        names
+    }
+
+    /// A link's summary in each repetition that counts.
+    pub(crate) fn link(&self, point: u32, link: &str) -> Vec<&'a LinkSummary> {
+        let Some(point) = self.point(point) else { return Vec::new() };
+        counted(point).filter_map(|s| s.links.iter().find(|l| l.link == link)).collect()
+    }
+
+    /// What the stall probe saw, with the point and the repetition.
+    pub(crate) fn stalls(&self) -> Vec<(u32, u32, &'a StallSummary)> {
+        let repetitions = self.run.points.iter().flat_map(|p| p.repetitions.iter().map(move |r| (p, r)));
+        repetitions
+            .filter_map(|(p, r)| Some((p.index, r.index, r.summary.as_ref()?.stalls.as_ref()?)))
+            .collect()
+    }
+
+    /// Whether less was measured than the file asks for.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        self.info().status != Status::Complete
+    }
+
+    /// A figure over all points, made of the pooled stall figures and the like, must name a live side.
+    pub(crate) fn is_live(&self) -> bool {
+        self.info().backend == Backend::Live
+    }
+}
+
+/// The repetitions of a point that figures are made of: the finished ones; if there is none, the interrupted one.
+pub(crate) fn counted(point: &StoredPoint) -> impl Iterator<Item = &RepetitionSummary> {
+    let any_finished = point.repetitions.iter().any(|r| !r.partial && r.summary.is_some());
+    point
+        .repetitions
+        .iter()
+        .filter(move |r| !(any_finished && r.partial))
+        .filter_map(|r| r.summary.as_ref())
+}
+
+/// Whether a point's figures come from an interrupted repetition only.
+pub(crate) fn is_cut_short(point: &StoredPoint) -> bool {
+    let mut with_summary = point.repetitions.iter().filter(|r| r.summary.is_some()).peekable();
+    with_summary.peek().is_some() && with_summary.all(|r| r.partial)
+}
+
+/// Mean, standard deviation and confidence interval of the values that are there.
+pub(crate) fn over_repetitions(values: impl Iterator<Item = Option<f64>>) -> Option<Estimate> {
+    let values: Vec<f64> = values.flatten().collect();
+    (!values.is_empty()).then(|| trunkline_metrics::estimate(&values))
+}
+
+/// `sim` or `live`, as on the command line.
+pub(crate) fn backend_name(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Sim => "sim",
+        Backend::Live => "live",
+    }
+}
+
+/// A swept key without the part that says nothing: `bulk.count` for `flow.bulk.count`.
+pub(crate) fn axis_name(axis: &Axis) -> &str {
+    axis.key.strip_prefix("flow.").or_else(|| axis.key.strip_prefix("link.")).unwrap_or(&axis.key)
+}
+
+/// The value that a point has on an axis, as written in the file.
+pub(crate) fn value_on<'a>(point: &StoredPoint, axes: &'a [Axis], axis: usize) -> &'a str {
+    let choice = point.choice.get(axis).copied();
+    choice.and_then(|c| axes.get(axis)?.values.get(c)).map_or("?", String::as_str)
+}
+
+/// `bulk.count = 2, trunk.rate = 2 Mbit/s`; empty if nothing is swept.
+pub(crate) fn point_name(point: &StoredPoint, axes: &[Axis]) -> String {
+    let parts: Vec<String> = axes
+        .iter()
+        .enumerate()
+        .map(|(i, axis)| format!("{} = {}", axis_name(axis), value_on(point, axes, i)))
+        .collect();
+    parts.join(", ")
+}
+
+fn why_not_beside(run: &StoredRun, other: &StoredRun) -> Option<&'static str> {
+    if run.info.experiment_hash != other.info.experiment_hash {
+        Some("its experiment file is a different one")
+    } else if run.axes != other.axes {
+        Some("it sweeps other values")
+    } else {
+        None
+    }
+}
