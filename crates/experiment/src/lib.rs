@@ -1,10 +1,28 @@
 //! The experiment file: schema, units, validation with positions, expansion of sweeps and repetitions into points, and
 //! the building of pure objects from them. Reads no files itself: it is given text, and what it needs beside (speech,
 //! traces) through [`Files`].
+//!
+//! [`Experiment::parse`] goes through these steps: TOML to a tree in which every value knows its place; the swept values
+//! into a copy of the tree for every point; each copy against the schema to a [`Scenario`]. A driver
+//! takes a scenario and asks it for [links](Scenario::build_links) and [sources](Scenario::build_source).
 
+mod build;
+mod experiment;
+mod files;
+mod limits;
 pub mod model;
+mod problem;
+mod quantity;
+mod read;
+mod schema;
+mod speech;
+mod sweep;
+mod tree;
 
+pub use files::{Files, FilesError};
 pub use model::{
-    Axis, Direction, Experiment, Flow, Host, Impairments, Limit, LimitMetric, Link, Loss, Operator, Path, PathStep,
-    Point, Progress, Scenario, Source, Supervisor, TcpOptions, Transport, UdpOptions,
+    Axis, Direction, Experiment, Flow, Host, Impairments, Limit, LimitMetric, Link, Loss, Operator, Path,
+    PathStep, Point, Progress, Scenario, Source, Supervisor, TcpOptions, Transport, UdpOptions,
 };
+pub use problem::{Problem, Problems};
+pub use schema::transport::{TRANSPORTS, TransportKind};

@@ -80,6 +80,8 @@ pub struct Link {
     pub name: String,
     /// The hosts at port 0 and port 1.
     pub between: [usize; 2],
+    /// Index of its medium in the registry of `trunkline-network`.
+    pub medium: usize,
     /// What holds from port 0 to port 1, and from port 1 to port 0.
     pub directions: [Direction; 2],
 }
@@ -95,6 +97,8 @@ pub struct Direction {
     pub mtu: Bytes,
     /// Framing added to every packet on the line.
     pub overhead: Bytes,
+    /// All values of the medium's parameters, those above among them.
+    pub values: Values,
     /// Index of the queue in the registry of `trunkline-network`, with its values.
     pub queue: (usize, Values),
     /// What else happens to packets.

@@ -1,0 +1,64 @@
+//! Pure objects from a scenario.
+
+use trunkline_core::{Seed, Time};
+use trunkline_network::medium::PortConfig;
+use trunkline_network::{Medium, medium, queue};
+use trunkline_traffic::{Source, SourceContext};
+
+use crate::model::{Flow, Link, Scenario};
+
+impl Scenario {
+    /// The links, empty, in their order. Their random streams are named after their place:
+    /// `link.trunk/berlin-ottawa/loss`.
+    pub fn build_links(&self, seed: Seed) -> Vec<Box<dyn Medium>> {
+        self.links.iter().map(|link| self.build_link(link, seed)).collect()
+    }
+
+    fn build_link(&self, link: &Link, seed: Seed) -> Box<dyn Medium> {
+        let port = |port: usize| {
+            let [from, to] = [link.between[port], link.between[1 - port]].map(|host| &self.hosts[host].name);
+            let place = format!("link.{}/{from}-{to}", link.name);
+            let direction = &link.directions[port];
+            let (kind, values) = &direction.queue;
+            PortConfig {
+                values: &direction.values,
+                queue: (queue::KINDS[*kind].build)(values, seed.stream(&format!("{place}/queue"))),
+                impairments: direction.impairments.clone(),
+                place,
+            }
+        };
+        (medium::KINDS[link.medium].build)([port(0), port(1)], seed)
+    }
+
+    /// The source of one member of the flow with this index. Its random streams are named after its place:
+    /// `flow.voice/3/source`.
+    ///
+    /// # Errors
+    /// If the values of the source do not go together; a validated experiment has none of these.
+    ///
+    /// # Panics
+    /// If there is no such flow.
+    pub fn build_source(&self, flow: usize, member: u32, seed: Seed) -> Result<Box<dyn Source>, String> {
+        let flow = &self.flows[flow];
+        build(flow, member, Time::ZERO + self.duration, seed)
+    }
+}
+
+/// Builds the source of a flow's first member to see whether its values go together.
+pub(crate) fn try_source(flow: &Flow) -> Result<(), String> {
+    build(flow, 0, Time::MAX, Seed::new(0, 0)).map(|_| ())
+}
+
+fn build(flow: &Flow, member: u32, stop: Time, seed: Seed) -> Result<Box<dyn Source>, String> {
+    let context = SourceContext {
+        channels: flow.meta.channels,
+        member,
+        members: flow.meta.members,
+        start: Time::ZERO + flow.start,
+        stop,
+        seed,
+        place: format!("flow.{}/{member}/source", flow.meta.name),
+        speech: flow.source.speech.clone(),
+    };
+    (trunkline_traffic::KINDS[flow.source.kind].build)(&flow.source.values, &context)
+}

@@ -1,0 +1,150 @@
+//! From text to a validated experiment.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::files::{Files, Shelf};
+use crate::model::{Experiment, Point};
+use crate::problem::{Problems, Remark};
+use crate::read::Reading;
+use crate::schema::Schema;
+use crate::sweep::Swept;
+use crate::tree::Node;
+use crate::{limits, read, sweep, tree};
+
+impl Experiment {
+    /// Reads and validates an experiment file and all that it names.
+    ///
+    /// `file` is what the file is called in problems; `files` reads what it names, once each.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, in the order of its lines. A problem of a swept value is told at that value.
+    pub fn parse(text: &str, file: &str, files: &dyn Files) -> Result<Experiment, Problems> {
+        parse(text, files).map_err(|remarks| Problems::place(remarks, file, text))
+    }
+}
+
+fn parse(text: &str, files: &dyn Files) -> Result<Experiment, Vec<Remark>> {
+    let root = tree::parse(text)?;
+    let table = root.table().cloned().unwrap_or_default();
+    let (schema, shelf) = (Schema::new(), Shelf::new(files));
+    let mut remarks = Vec::new();
+    let swept = sweep::read(&schema, text, &table, &mut remarks);
+    let limits = limits::read(&table, &mut remarks);
+    let mut product = Product { schema: &schema, shelf: &shelf, root: &root, swept: &swept };
+    match product.read() {
+        Ok((first, points)) if remarks.is_empty() => Ok(Experiment {
+            name: first.name,
+            text: text.to_owned(),
+            repetitions: first.repetitions,
+            seed: first.seed,
+            axes: swept.into_iter().map(|swept| swept.axis).collect(),
+            points,
+            limits,
+        }),
+        Ok(_) => Err(remarks),
+        Err(more) => {
+            remarks.extend(more);
+            Err(remarks)
+        }
+    }
+}
+
+/// Every combination of the swept values.
+struct Product<'p> {
+    schema: &'p Schema,
+    shelf: &'p Shelf<'p>,
+    root: &'p Node,
+    swept: &'p [Swept],
+}
+
+/// In which points a remark was made: how many, the first, and on each axis the values.
+struct Occurrence {
+    points: usize,
+    first: Vec<usize>,
+    choices: Vec<BTreeSet<usize>>,
+}
+
+impl Product<'_> {
+    /// Reads every point, the last axis fastest.
+    fn read(&mut self) -> Result<(Reading, Vec<Point>), Vec<Remark>> {
+        let mut choice = vec![0; self.swept.len()];
+        let mut readings: Option<Reading> = None;
+        let mut points = Vec::new();
+        let mut occurrences: BTreeMap<Remark, Occurrence> = BTreeMap::new();
+        let mut count = 0;
+        loop {
+            match read::read(self.schema, self.shelf, &self.tree(&choice)) {
+                Ok(reading) => {
+                    let scenario = Arc::new(reading.scenario.clone());
+                    points.push(Point { index: count as u32, choice: choice.clone(), scenario });
+                    readings.get_or_insert(reading);
+                }
+                Err(remarks) => {
+                    for remark in remarks {
+                        occurrences.entry(remark).or_insert_with(|| Occurrence::at(&choice)).count(&choice);
+                    }
+                }
+            }
+            count += 1;
+            if !self.next(&mut choice) {
+                break;
+            }
+        }
+        match readings {
+            Some(reading) if occurrences.is_empty() => Ok((reading, points)),
+            _ => Err(occurrences.into_iter().map(|(remark, at)| self.placed(remark, &at, count)).collect()),
+        }
+    }
+
+    /// The tree with the values of a point in place.
+    fn tree(&self, choice: &[usize]) -> Node {
+        let mut tree = self.root.clone();
+        for (swept, chosen) in self.swept.iter().zip(choice) {
+            sweep::apply(self.schema, &mut tree, &swept.axis.key, &swept.nodes[*chosen]);
+        }
+        tree
+    }
+
+    /// Goes to the next point; false after the last.
+    fn next(&self, choice: &mut [usize]) -> bool {
+        for (chosen, swept) in choice.iter_mut().zip(self.swept).rev() {
+            *chosen += 1;
+            if *chosen < swept.nodes.len() {
+                return true;
+            }
+            *chosen = 0;
+        }
+        false
+    }
+
+    /// A remark that is not made in every point is about a swept value: it is moved to the first such value of the
+    /// axis that tells best where it is made and where not.
+    fn placed(&self, mut remark: Remark, occurrence: &Occurrence, points: usize) -> Remark {
+        let within = |node: &Node| node.span.start <= remark.start && remark.end <= node.span.end;
+        let already = self.swept.iter().flat_map(|swept| &swept.nodes).any(within);
+        if already || occurrence.points == points {
+            return remark;
+        }
+        let share = |axis: usize| occurrence.choices[axis].len() as f64 / self.swept[axis].nodes.len() as f64;
+        let Some(axis) = (0..self.swept.len()).min_by(|a, b| share(*a).total_cmp(&share(*b))) else {
+            return remark;
+        };
+        let span = &self.swept[axis].nodes[occurrence.first[axis]].span;
+        (remark.start, remark.end) = (span.start, span.end);
+        remark
+    }
+}
+
+impl Occurrence {
+    fn at(choice: &[usize]) -> Occurrence {
+        Occurrence { points: 0, first: choice.to_vec(), choices: vec![BTreeSet::new(); choice.len()] }
+    }
+
+    fn count(&mut self, choice: &[usize]) {
+        self.points += 1;
+        for (choices, chosen) in self.choices.iter_mut().zip(choice) {
+            choices.insert(*chosen);
+        }
+    }
+}

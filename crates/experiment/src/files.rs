@@ -1,0 +1,93 @@
+//! Files that an experiment names: read once each, whatever number of points uses them.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::quantity;
+use trunkline_core::schema::Kind;
+
+/// Reads what an experiment file names. Implemented by whoever may touch a file system.
+pub trait Files {
+    /// The bytes of the file at `path`, which is relative to the experiment file.
+    ///
+    /// # Errors
+    /// If it cannot be read, with the reason.
+    fn read(&self, path: &str) -> Result<Vec<u8>, FilesError>;
+}
+
+/// Why a file cannot be read; the text continues "`speech.wav` ...".
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct FilesError(String);
+
+impl FilesError {
+    /// A reason that continues the sentence "`speech.wav` ...": "does not exist".
+    pub fn new(reason: impl Into<String>) -> FilesError {
+        FilesError(reason.into())
+    }
+}
+
+/// No files at all: every name is an error.
+impl Files for () {
+    fn read(&self, _: &str) -> Result<Vec<u8>, FilesError> {
+        Err(FilesError::new("cannot be read here"))
+    }
+}
+
+/// Mu-law bytes per channel of an audio file.
+pub(crate) type Speech = Arc<[Vec<u8>]>;
+
+/// What was read so far. Errors continue the sentence "`name` ...".
+pub(crate) struct Shelf<'f> {
+    files: &'f dyn Files,
+    speech: RefCell<BTreeMap<String, Result<Speech, String>>>,
+    traces: RefCell<BTreeMap<(String, bool), Result<Arc<[u64]>, String>>>,
+}
+
+impl<'f> Shelf<'f> {
+    pub(crate) fn new(files: &'f dyn Files) -> Shelf<'f> {
+        Shelf { files, speech: RefCell::default(), traces: RefCell::default() }
+    }
+
+    /// The channels of a WAV file.
+    pub(crate) fn speech(&self, path: &str) -> Result<Speech, String> {
+        let read = || {
+            let bytes = self.files.read(path).map_err(|e| e.to_string())?;
+            crate::speech::channels(&bytes)
+        };
+        self.speech.borrow_mut().entry(path.to_owned()).or_insert_with(read).clone()
+    }
+
+    /// The values of a trace, one per line, in nanoseconds or bytes as the parameter's kind wants.
+    pub(crate) fn trace(&self, path: &str, kind: &Kind) -> Result<Arc<[u64]>, String> {
+        let key = (path.to_owned(), matches!(kind, Kind::Durations { .. }));
+        let read = || {
+            let bytes = self.files.read(path).map_err(|e| e.to_string())?;
+            trace_of(&bytes, kind).map(Arc::from)
+        };
+        self.traces.borrow_mut().entry(key).or_insert_with(read).clone()
+    }
+}
+
+/// One value per line; empty lines and what follows a `#` do not count. A bare number means microseconds or bytes.
+fn trace_of(bytes: &[u8], kind: &Kind) -> Result<Vec<u64>, String> {
+    let text = core::str::from_utf8(bytes).map_err(|_| "is not text".to_owned())?;
+    let unit = if matches!(kind, Kind::Durations { .. }) { "us" } else { "B" };
+    let mut values = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if line.is_empty() {
+            continue;
+        }
+        let bare = line.parse::<f64>().is_ok();
+        let written = if bare { format!("{line} {unit}") } else { line.to_owned() };
+        let value =
+            quantity::fixed(&written, kind).map_err(|e| format!("is wrong in line {}: {e}", index + 1))?;
+        values.push(value);
+    }
+    if values.is_empty() {
+        return Err("holds no values; one per line is expected".to_owned());
+    }
+    Ok(values)
+}

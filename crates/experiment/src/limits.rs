@@ -1,0 +1,221 @@
+//! What counts as good enough: `"flow.voice.latency.p999" = "< 150 ms"`.
+
+use core::str::FromStr;
+
+use trunkline_core::{Duration, QuantityError, Rate, Ratio};
+use trunkline_metrics::{DelaySummary, FlowSummary, JitterSummary};
+
+use crate::model::{Limit, LimitMetric, Operator};
+use crate::problem::{Remark, suggestion};
+use crate::sweep::flattened;
+use crate::tree::{Node, Table};
+
+/// A figure that a limit can name.
+pub(crate) struct Metric {
+    /// As written behind the flow's name.
+    pub(crate) name: &'static str,
+    pub(crate) metric: LimitMetric,
+    pub(crate) unit: Unit,
+    pub(crate) doc: &'static str,
+}
+
+/// What a figure is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Share,
+    Duration,
+    Rate,
+    Number,
+}
+
+/// Every figure that a limit can name.
+pub(crate) const METRICS: &[Metric] = &[
+    metric("loss", LimitMetric::Loss, Unit::Share, "Lost and refused messages, of those due."),
+    metric("late", LimitMetric::Late, Unit::Share, "Messages after their playout deadline, of those due."),
+    metric("loss-and-late", LimitMetric::LossAndLate, Unit::Share, "Both together."),
+    metric("latency.mean", LimitMetric::LatencyMean, Unit::Duration, "Mean latency."),
+    metric("latency.p50", LimitMetric::LatencyP50, Unit::Duration, "Median latency."),
+    metric("latency.p90", LimitMetric::LatencyP90, Unit::Duration, "90 % of the latencies are at most this."),
+    metric("latency.p99", LimitMetric::LatencyP99, Unit::Duration, "99 % of the latencies are at most this."),
+    metric(
+        "latency.p999",
+        LimitMetric::LatencyP999,
+        Unit::Duration,
+        "99.9 % of the latencies are at most this.",
+    ),
+    metric("latency.max", LimitMetric::LatencyMax, Unit::Duration, "The largest latency."),
+    metric(
+        "jitter.mean-absolute-deviation",
+        LimitMetric::JitterMeanAbsoluteDeviation,
+        Unit::Duration,
+        "Mean absolute deviation of latency from its mean (Schiavoni and Queiroz 2013, equation 2).",
+    ),
+    metric(
+        "jitter.interarrival",
+        LimitMetric::JitterInterarrival,
+        Unit::Duration,
+        "Interarrival jitter (RFC 3550 section 6.4.1).",
+    ),
+    metric(
+        "jitter.pdv-p999",
+        LimitMetric::JitterPdvP999,
+        Unit::Duration,
+        "99.9th percentile of latency minus the smallest latency (RFC 5481 section 4.2).",
+    ),
+    metric(
+        "throughput",
+        LimitMetric::Throughput,
+        Unit::Rate,
+        "Payload received, each message once, per time.",
+    ),
+    metric(
+        "voice-channels",
+        LimitMetric::VoiceChannels,
+        Unit::Number,
+        "Throughput divided by 64 kbit/s, rounded down.",
+    ),
+    metric(
+        "fairness",
+        LimitMetric::Fairness,
+        Unit::Number,
+        "Jain's index of the members' throughputs, from 1/n to 1.",
+    ),
+];
+
+const fn metric(name: &'static str, metric: LimitMetric, unit: Unit, doc: &'static str) -> Metric {
+    Metric { name, metric, unit, doc }
+}
+
+/// The signs, the longer ones first.
+pub(crate) const OPERATORS: &[(&str, Operator)] =
+    &[("<=", Operator::AtMost), (">=", Operator::AtLeast), ("<", Operator::Less), (">", Operator::Greater)];
+
+impl LimitMetric {
+    /// The figure in a summary: seconds, bits per second, a share from 0 to 1 or a count. `None` where nothing was
+    /// measured.
+    pub fn value(&self, flow: &FlowSummary) -> Option<f64> {
+        let latency = |of: fn(&DelaySummary) -> Duration| flow.latency.as_ref().map(|l| of(l).as_secs_f64());
+        let jitter = |of: fn(&JitterSummary) -> Duration| flow.jitter.as_ref().map(|j| of(j).as_secs_f64());
+        // Without a message there is no share of messages.
+        let share = |share: f64| (flow.counts.sent + flow.counts.refused > 0).then_some(share);
+        match self {
+            LimitMetric::Loss => share(flow.loss.value()),
+            LimitMetric::Late => share(flow.late.value()),
+            LimitMetric::LossAndLate => share(flow.loss.value() + flow.late.value()),
+            LimitMetric::LatencyMean => latency(|l| l.mean),
+            LimitMetric::LatencyP50 => latency(|l| l.p50),
+            LimitMetric::LatencyP90 => latency(|l| l.p90),
+            LimitMetric::LatencyP99 => latency(|l| l.p99),
+            LimitMetric::LatencyP999 => latency(|l| l.p999),
+            LimitMetric::LatencyMax => latency(|l| l.max),
+            LimitMetric::JitterMeanAbsoluteDeviation => jitter(|j| j.mean_absolute_deviation),
+            LimitMetric::JitterInterarrival => jitter(|j| j.interarrival),
+            LimitMetric::JitterPdvP999 => jitter(|j| j.pdv_p999),
+            LimitMetric::Throughput => Some(flow.throughput.user.bits_per_second() as f64),
+            LimitMetric::VoiceChannels => Some(flow.voice_channels as f64),
+            LimitMetric::Fairness => flow.fairness,
+        }
+    }
+}
+
+impl Operator {
+    /// Whether `value` is good enough for `bound`.
+    pub fn holds(&self, value: f64, bound: f64) -> bool {
+        match self {
+            Operator::Less => value < bound,
+            Operator::AtMost => value <= bound,
+            Operator::Greater => value > bound,
+            Operator::AtLeast => value >= bound,
+        }
+    }
+}
+
+impl Limit {
+    /// Whether the flow of the limit kept it; `None` where its figure was not measured.
+    pub fn check(&self, flow: &FlowSummary) -> Option<bool> {
+        self.metric.value(flow).map(|value| self.operator.holds(value, self.bound))
+    }
+}
+
+/// Reads the limits of a file.
+pub(crate) fn read(root: &Table, remarks: &mut Vec<Remark>) -> Vec<Limit> {
+    let flows: Vec<&str> = root
+        .node("flow")
+        .and_then(Node::table)
+        .map(|flows| flows.0.iter().map(|entry| &*entry.key).collect())
+        .unwrap_or_default();
+    let mut limits = Vec::new();
+    for (key, key_span, node) in flattened(root, "limits", remarks) {
+        let place = match target(&key, &flows) {
+            Ok(place) => place,
+            Err(message) => {
+                remarks.push(Remark::new(key_span, message));
+                continue;
+            }
+        };
+        let Some(text) = node.text() else {
+            let message =
+                format!("the limit of `{key}` must be a text such as `< 1 %`, not {}", node.describe());
+            remarks.push(Remark::new(node.span.clone(), message));
+            continue;
+        };
+        match condition(text, place.1.unit) {
+            Ok((operator, bound)) => limits.push(Limit {
+                key,
+                condition: text.to_owned(),
+                flow: place.0,
+                metric: place.1.metric,
+                operator,
+                bound,
+            }),
+            Err(problem) => {
+                remarks.push(Remark::new(node.span.clone(), format!("the limit of `{key}`: {problem}")));
+            }
+        }
+    }
+    limits
+}
+
+/// The flow and the figure that a key names.
+fn target(key: &str, flows: &[&str]) -> Result<(usize, &'static Metric), String> {
+    let names = || METRICS.iter().map(|metric| metric.name);
+    let Some((flow, figure)) = key.strip_prefix("flow.").and_then(|rest| rest.split_once('.')) else {
+        return Err(format!(
+            "`{key}` is not `flow.NAME.FIGURE`; the figures are {}",
+            crate::problem::enumerate(names())
+        ));
+    };
+    let Some(index) = flows.iter().position(|name| *name == flow) else {
+        return Err(format!("there is no flow `{flow}`{}", suggestion(flow, flows.iter().copied())));
+    };
+    let Some(metric) = METRICS.iter().find(|metric| metric.name == figure) else {
+        return Err(format!("a flow has no figure `{figure}`{}", suggestion(figure, names())));
+    };
+    Ok((index, metric))
+}
+
+/// `< 150 ms`
+fn condition(text: &str, unit: Unit) -> Result<(Operator, f64), String> {
+    let text = text.trim();
+    let signs = OPERATORS.iter().find_map(|(sign, operator)| Some((operator, text.strip_prefix(sign)?)));
+    let Some((operator, value)) = signs else {
+        return Err(format!("`{text}` does not begin with `<`, `<=`, `>` or `>=`"));
+    };
+    let value = value.trim();
+    let bound = match unit {
+        Unit::Share => quantity::<Ratio>(value)?.value(),
+        Unit::Duration => quantity::<Duration>(value)?.as_secs_f64(),
+        Unit::Rate => quantity::<Rate>(value)?.bits_per_second() as f64,
+        Unit::Number => {
+            let number = value.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
+            number.ok_or_else(|| {
+                format!("`{value}` is not a number; expected one of at least 0, without a unit")
+            })?
+        }
+    };
+    Ok((*operator, bound))
+}
+
+fn quantity<T: FromStr<Err = QuantityError>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|e: QuantityError| e.to_string())
+}

@@ -1,0 +1,149 @@
+//! What is wrong with an experiment file: one clear sentence each, with the place.
+
+use core::fmt;
+use core::ops::Range;
+use std::sync::Arc;
+
+/// Everything that is wrong with a file, in the order of its lines; never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problems(Vec<Problem>);
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The file, as its reader called it.
+    pub file: Arc<str>,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    /// What is wrong, what was expected and what to do.
+    pub message: String,
+    /// The source line, with tabs as single spaces.
+    excerpt: String,
+    /// How many characters of it are meant, at least 1.
+    width: usize,
+}
+
+/// A remark on a range of bytes of the text; becomes a [`Problem`] when the text is at hand.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Remark {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) message: String,
+}
+
+impl Problems {
+    /// Places remarks on the text they are about; equal ones are told once.
+    pub(crate) fn place(mut remarks: Vec<Remark>, file: &str, text: &str) -> Problems {
+        remarks.sort();
+        remarks.dedup();
+        let file: Arc<str> = file.into();
+        Problems(remarks.into_iter().map(|remark| Problem::place(remark, &file, text)).collect())
+    }
+
+    /// Each of them.
+    pub fn iter(&self) -> core::slice::Iter<'_, Problem> {
+        self.0.iter()
+    }
+}
+
+impl<'p> IntoIterator for &'p Problems {
+    type Item = &'p Problem;
+    type IntoIter = core::slice::Iter<'p, Problem>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl Remark {
+    pub(crate) fn new(at: Range<usize>, message: impl Into<String>) -> Remark {
+        Remark { start: at.start, end: at.end, message: message.into() }
+    }
+}
+
+impl Problem {
+    fn place(remark: Remark, file: &Arc<str>, text: &str) -> Problem {
+        let start = floor_to_character(text, remark.start);
+        let end = floor_to_character(text, remark.end).max(start);
+        let before = &text[..start];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line_end = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
+        let meant = text[start..end.min(line_end)].trim_end();
+        Problem {
+            file: Arc::clone(file),
+            line: before.matches('\n').count() + 1,
+            column: text[line_start..start].chars().count() + 1,
+            message: remark.message,
+            excerpt: text[line_start..line_end].trim_end().replace('\t', " "),
+            width: meant.chars().count().max(1),
+        }
+    }
+
+    /// `file:line:column: message`, without the excerpt.
+    pub fn headline(&self) -> String {
+        format!("{}:{}:{}: {}", self.file, self.line, self.column, self.message)
+    }
+}
+
+/// The headline, and under it the source line with the place underlined.
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.headline())?;
+        if self.excerpt.trim().is_empty() {
+            return Ok(());
+        }
+        let number = self.line.to_string();
+        let gutter = " ".repeat(number.len());
+        let indent = " ".repeat(self.column - 1);
+        write!(f, "\n{number} | {}\n{gutter} | {indent}{}", self.excerpt, "^".repeat(self.width))
+    }
+}
+
+/// All of them, each on lines of its own.
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.0.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "\n" };
+            write!(f, "{separator}{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problems {}
+
+/// The start of the character that holds byte `at`.
+fn floor_to_character(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+/// `; did you mean ...?` with the candidate that is nearest to what was written, or all of them if none is near.
+pub(crate) fn suggestion<'c>(written: &str, candidates: impl IntoIterator<Item = &'c str>) -> String {
+    let candidates: Vec<&str> = candidates.into_iter().collect();
+    let nearest = candidates
+        .iter()
+        .map(|candidate| (strsim::damerau_levenshtein(written, candidate), *candidate))
+        .min_by_key(|(distance, _)| *distance);
+    match nearest {
+        Some((distance, candidate)) if distance <= 1 + written.chars().count() / 4 => {
+            format!("; did you mean `{candidate}`?")
+        }
+        Some(_) => format!("; known are {}", enumerate(candidates)),
+        None => String::new(),
+    }
+}
+
+/// `` `a`, `b` and `c` ``
+pub(crate) fn enumerate<'c>(names: impl IntoIterator<Item = &'c str>) -> String {
+    let quoted: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    match quoted.split_last() {
+        None => "none".to_owned(),
+        Some((only, [])) => only.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+    }
+}

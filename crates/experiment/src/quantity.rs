@@ -1,0 +1,302 @@
+//! Reads single values: of the right kind, with their unit, within their range.
+
+use core::fmt::Display;
+use core::str::FromStr;
+use std::sync::Arc;
+
+use trunkline_core::schema::{Kind, Limit, Value};
+use trunkline_core::{Bytes, Distribution, Duration, Rate, Ratio};
+
+use crate::files::Shelf;
+use crate::problem::{Remark, suggestion};
+use crate::schema::distribution::{DISTRIBUTIONS, DistributionKind, Part};
+use crate::tree::{Item, Node, Table};
+
+/// Reads the value of `key`.
+pub(crate) fn value(key: &str, node: &Node, kind: &Kind, shelf: &Shelf<'_>) -> Result<Value, Vec<Remark>> {
+    let wrong = |problem: String| vec![Remark::new(node.span.clone(), problem)];
+    if let (Kind::Durations { .. } | Kind::Sizes { .. }, Some(table)) = (kind, node.table()) {
+        return drawn(key, node, table, kind, shelf).map(Value::Distribution);
+    }
+    single(node, kind).map_err(|problem| match problem {
+        Wrong::Kind => wrong(format!("`{key}` must be {}, not {}", describe(kind), node.describe())),
+        Wrong::Range(written) => wrong(format!("`{key}` must be {}, not `{written}`", describe(kind))),
+        Wrong::Text(problem) => wrong(format!("`{key}`: {problem}")),
+    })
+}
+
+/// Reads the text that a default is written as.
+pub(crate) fn default_value(text: &str, kind: &Kind) -> Result<Value, String> {
+    let item = match kind {
+        Kind::Integer { .. } => {
+            text.parse().map(Item::Integer).map_err(|_| "is not a whole number".to_owned())
+        }
+        Kind::Number { .. } => text.parse().map(Item::Number).map_err(|_| "is not a number".to_owned()),
+        Kind::Flag => text.parse().map(Item::Flag).map_err(|_| "is neither true nor false".to_owned()),
+        _ => Ok(Item::Text(text.into())),
+    }?;
+    single(&Node { span: 0..0, item }, kind).map_err(|problem| match problem {
+        Wrong::Kind => format!("is not {}", describe(kind)),
+        Wrong::Range(written) => format!("is out of range: {written}"),
+        Wrong::Text(problem) => problem,
+    })
+}
+
+/// A fixed duration in nanoseconds or size in bytes, for a parameter that may also be drawn from a distribution.
+pub(crate) fn fixed(text: &str, kind: &Kind) -> Result<u64, String> {
+    let node = Node { span: 0..0, item: Item::Text(text.into()) };
+    match single(&node, kind) {
+        Ok(Value::Distribution(Distribution::Constant(value))) => Ok(value),
+        Ok(_) | Err(Wrong::Kind) => Err(format!("expected {}", describe(kind))),
+        Err(Wrong::Range(written)) => Err(format!("`{written}` is not {}", describe(kind))),
+        Err(Wrong::Text(problem)) => Err(problem),
+    }
+}
+
+/// Why a value is not what was expected.
+enum Wrong {
+    /// It is something else altogether.
+    Kind,
+    /// It is of the right kind and out of range; as written.
+    Range(String),
+    /// A sentence.
+    Text(String),
+}
+
+fn single(node: &Node, kind: &Kind) -> Result<Value, Wrong> {
+    match (kind, &node.item) {
+        (Kind::Duration { min, max }, Item::Text(text)) => ranged(text, *min, *max).map(Value::Duration),
+        (Kind::Rate { min, max }, Item::Text(text)) => ranged(text, *min, *max).map(Value::Rate),
+        (Kind::Bytes { min, max }, Item::Text(text)) => ranged(text, *min, *max).map(Value::Bytes),
+        (Kind::Durations { min, max }, Item::Text(text)) => ranged::<Duration>(text, *min, *max)
+            .map(|d| Value::Distribution(Distribution::Constant(d.as_nanos()))),
+        (Kind::Sizes { min, max }, Item::Text(text)) => {
+            ranged::<Bytes>(text, *min, *max).map(|b| Value::Distribution(Distribution::Constant(b.count())))
+        }
+        (Kind::Integer { min, max }, Item::Integer(value)) => match u64::try_from(*value) {
+            Ok(small) if (*min..=*max).contains(&small) => Ok(Value::Integer(small)),
+            _ => Err(Wrong::Range(value.to_string())),
+        },
+        (Kind::Number { min, max }, Item::Integer(_) | Item::Number(_)) => {
+            let value = number(node);
+            if (*min..=*max).contains(&value) {
+                Ok(Value::Number(value))
+            } else {
+                Err(Wrong::Range(value.to_string()))
+            }
+        }
+        (Kind::Ratio, Item::Text(text)) => text
+            .parse()
+            .map(Value::Ratio)
+            .map_err(|e: trunkline_core::QuantityError| Wrong::Text(e.to_string())),
+        (Kind::Ratio, Item::Integer(_) | Item::Number(_)) => {
+            let value = number(node);
+            Ratio::new(value).map(Value::Ratio).ok_or_else(|| Wrong::Range(value.to_string()))
+        }
+        (Kind::Flag, Item::Flag(flag)) => Ok(Value::Flag(*flag)),
+        (Kind::Text, Item::Text(text)) => Ok(Value::Text(text.to_string())),
+        (Kind::File, Item::Text(text)) if text.trim().is_empty() => Err(Wrong::Range(text.to_string())),
+        (Kind::File, Item::Text(text)) => Ok(Value::Text(text.to_string())),
+        (Kind::Choice(choices), Item::Text(text)) => {
+            if choices.iter().any(|choice| *choice.name == **text) {
+                return Ok(Value::Text(text.to_string()));
+            }
+            let suggestion = suggestion(text, choices.iter().map(|choice| choice.name));
+            Err(Wrong::Text(format!("`{text}` is not one of its words{suggestion}")))
+        }
+        (Kind::Limit, Item::Text(text)) => text
+            .parse::<Limit>()
+            .map(Value::Limit)
+            .map_err(|e: trunkline_core::QuantityError| Wrong::Text(e.to_string())),
+        _ => Err(Wrong::Kind),
+    }
+}
+
+fn number(node: &Node) -> f64 {
+    match node.item {
+        Item::Integer(value) => value as f64,
+        Item::Number(value) => value,
+        _ => f64::NAN,
+    }
+}
+
+fn ranged<T>(text: &str, min: T, max: T) -> Result<T, Wrong>
+where
+    T: FromStr<Err = trunkline_core::QuantityError> + PartialOrd,
+{
+    match text.parse::<T>() {
+        Ok(value) if value < min || value > max => Err(Wrong::Range(text.to_owned())),
+        Ok(value) => Ok(value),
+        Err(e) => Err(Wrong::Text(e.to_string())),
+    }
+}
+
+/// `{ kind = "exponential", mean = "10 ms" }`
+fn drawn(
+    key: &str,
+    node: &Node,
+    table: &Table,
+    kind: &Kind,
+    shelf: &Shelf<'_>,
+) -> Result<Distribution, Vec<Remark>> {
+    let at_table = |message: String| vec![Remark::new(node.span.clone(), message)];
+    let Some(tag) = table.node("kind") else {
+        let message = format!("the distribution of `{key}` lacks the key `kind`");
+        return Err(at_table(message + &suggestion("", DISTRIBUTIONS.iter().map(|d| d.name))));
+    };
+    let named = tag.text().unwrap_or_default();
+    let Some(distribution) = DISTRIBUTIONS.iter().find(|d| d.name == named) else {
+        let suggestion = suggestion(named, DISTRIBUTIONS.iter().map(|d| d.name));
+        let message = format!("the kind of a distribution cannot be {}{suggestion}", tag.describe());
+        return Err(vec![Remark::new(tag.span.clone(), message)]);
+    };
+    let known = |key: &str| key == "kind" || distribution.parts.iter().any(|(name, _, _)| *name == key);
+    let unknown = |entry: &crate::tree::Entry| {
+        let suggestion = suggestion(&entry.key, distribution.parts.iter().map(|(name, _, _)| *name));
+        let message = format!("unknown key `{}` of a distribution of kind `{named}`{suggestion}", entry.key);
+        Remark::new(entry.key_span.clone(), message)
+    };
+    let mut remarks: Vec<Remark> = table.0.iter().filter(|e| !known(&e.key)).map(unknown).collect();
+    let mut parts = Vec::new();
+    for (name, part, _) in distribution.parts {
+        let Some(node) = table.node(name) else {
+            remarks.extend(at_table(format!("the distribution of `{key}` lacks the key `{name}`")));
+            continue;
+        };
+        match part_of(name, *part, node, kind, shelf) {
+            Ok(part) => parts.push(part),
+            Err(more) => remarks.extend(more),
+        }
+    }
+    if !remarks.is_empty() {
+        return Err(remarks);
+    }
+    assemble(distribution, &parts).map_err(|problem| {
+        vec![Remark::new(node.span.clone(), format!("the distribution of `{key}` {problem}"))]
+    })
+}
+
+/// A part of a distribution that was read.
+enum Read {
+    Fixed(u64),
+    Share(f64),
+    Trace(Arc<[u64]>),
+}
+
+fn part_of(name: &str, part: Part, node: &Node, kind: &Kind, shelf: &Shelf<'_>) -> Result<Read, Vec<Remark>> {
+    let read = match part {
+        Part::Value => match value(name, node, kind, shelf)? {
+            Value::Distribution(Distribution::Constant(value)) => Some(Read::Fixed(value)),
+            _ => None,
+        },
+        Part::Probability => match value(name, node, &Kind::Ratio, shelf)? {
+            Value::Ratio(share) => Some(Read::Share(share.value())),
+            _ => None,
+        },
+        Part::File => match value(name, node, &Kind::File, shelf)? {
+            Value::Text(path) => {
+                let trace = shelf.trace(&path, kind);
+                let wrong = |problem| vec![Remark::new(node.span.clone(), format!("`{path}` {problem}"))];
+                Some(Read::Trace(trace.map_err(wrong)?))
+            }
+            _ => None,
+        },
+    };
+    read.ok_or_else(|| vec![Remark::new(node.span.clone(), format!("`{name}` must be one fixed value"))])
+}
+
+fn assemble(distribution: &DistributionKind, parts: &[Read]) -> Result<Distribution, String> {
+    match (distribution.name, parts) {
+        ("constant", [Read::Fixed(value)]) => Ok(Distribution::Constant(*value)),
+        ("exponential", [Read::Fixed(mean)]) => Ok(Distribution::Exponential { mean: *mean }),
+        ("uniform", [Read::Fixed(min), Read::Fixed(max)]) if min > max => {
+            Err("has a `min` above its `max`".to_owned())
+        }
+        ("uniform", [Read::Fixed(min), Read::Fixed(max)]) => {
+            Ok(Distribution::Uniform { min: *min, max: *max })
+        }
+        ("bivalue", [Read::Fixed(first), Read::Fixed(second), Read::Share(probability)]) => {
+            Ok(Distribution::Bivalue { first: *first, second: *second, probability: *probability })
+        }
+        ("trace", [Read::Trace(values)]) => Ok(Distribution::Trace(Arc::clone(values))),
+        (name, _) => Err(format!("of kind `{name}` cannot be read")),
+    }
+}
+
+/// What a parameter takes, with its range: "a rate from 1 bit/s to 1000 Gbit/s".
+pub(crate) fn describe(kind: &Kind) -> String {
+    match kind {
+        Kind::Duration { min, max } => format!("a duration{}", range(min, max, *max == Duration::MAX)),
+        Kind::Durations { min, max } => {
+            format!("a duration{} or a distribution of durations", range(min, max, *max == Duration::MAX))
+        }
+        Kind::Rate { min, max } => {
+            format!("a rate{}", range(min, max, max.bits_per_second() == u64::MAX))
+        }
+        Kind::Bytes { min, max } => format!("a size{}", range(min, max, max.0 == u64::MAX)),
+        Kind::Sizes { min, max } => {
+            format!("a size{} or a distribution of sizes", range(min, max, max.0 == u64::MAX))
+        }
+        Kind::Integer { min, max } => format!("a whole number{}", range(min, max, *max == u64::MAX)),
+        Kind::Number { min, max } => format!("a number{}", range(min, max, max.is_infinite())),
+        Kind::Ratio => "a share from `0 %` to `100 %` (or 0 to 1)".to_owned(),
+        Kind::Flag => "`true` or `false`".to_owned(),
+        Kind::Text => "a text".to_owned(),
+        Kind::File => "the path of a file".to_owned(),
+        Kind::Choice(choices) => {
+            format!("one of {}", crate::problem::enumerate(choices.iter().map(|choice| choice.name)))
+        }
+        Kind::Limit => "a limit such as `100 packets` or `64 KiB`".to_owned(),
+    }
+}
+
+fn range(min: &impl Display, max: &impl Display, endless: bool) -> String {
+    if endless { format!(" of at least {min}") } else { format!(" from {min} to {max}") }
+}
+
+/// The unit in which a list of quantities is drawn on an axis, and the numbers: the unit of the first one that is not
+/// zero. `None` if they are not all quantities of the kind.
+pub(crate) fn axis(kind: &Kind, nodes: &[Node]) -> Option<(String, Vec<f64>)> {
+    let texts = || nodes.iter().map(Node::text).collect::<Option<Vec<&str>>>();
+    match kind {
+        Kind::Integer { .. } | Kind::Number { .. } => {
+            let numbers: Vec<f64> = nodes.iter().map(number).collect();
+            numbers.iter().all(|n| n.is_finite()).then_some((String::new(), numbers))
+        }
+        Kind::Ratio => {
+            let share = |node: &Node| match single(node, kind) {
+                Ok(Value::Ratio(share)) => Some(share.value() * 100.0),
+                _ => None,
+            };
+            Some(("%".to_owned(), nodes.iter().map(share).collect::<Option<_>>()?))
+        }
+        Kind::Duration { .. } | Kind::Durations { .. } => scaled::<Duration>(&texts()?, |d| d.as_nanos()),
+        Kind::Rate { .. } => scaled::<Rate>(&texts()?, |r| r.bits_per_second()),
+        Kind::Bytes { .. } | Kind::Sizes { .. } => scaled::<Bytes>(&texts()?, |b| b.count()),
+        Kind::Limit => {
+            let limits: Vec<Limit> = texts()?.iter().map(|text| text.parse().ok()).collect::<Option<_>>()?;
+            let packets: Option<Vec<f64>> = limits
+                .iter()
+                .map(|limit| if let Limit::Packets(n) = limit { Some(*n as f64) } else { None })
+                .collect();
+            match packets {
+                Some(packets) => Some(("packets".to_owned(), packets)),
+                None => scaled::<Bytes>(&texts()?, |b| b.count()),
+            }
+        }
+        Kind::Flag | Kind::Text | Kind::File | Kind::Choice(_) => None,
+    }
+}
+
+fn scaled<T: FromStr>(texts: &[&str], count: fn(T) -> u64) -> Option<(String, Vec<f64>)> {
+    let counts: Vec<u64> = texts.iter().map(|text| text.parse().ok().map(count)).collect::<Option<_>>()?;
+    let first = counts.iter().position(|n| *n > 0).unwrap_or(0);
+    let unit = texts
+        .get(first)?
+        .trim()
+        .trim_start_matches(|c: char| !c.is_alphabetic())
+        .trim_start_matches(['e', 'E']);
+    let unit = unit.trim_start_matches(|c: char| !c.is_alphabetic());
+    let one = format!("1 {unit}").parse().ok().map(count).filter(|n| *n > 0)?;
+    Some((unit.to_owned(), counts.iter().map(|n| *n as f64 / one as f64).collect()))
+}

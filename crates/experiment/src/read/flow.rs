@@ -1,0 +1,250 @@
+//! Reads flows.
+
+use core::ops::Range;
+use std::sync::Arc;
+
+use trunkline_core::FlowId;
+use trunkline_core::schema::Kind;
+use trunkline_metrics::{FlowMeta, Measured};
+
+use super::Reader;
+use super::checks::Places;
+use super::paths::{MOST_HOPS, Map, reversed};
+use super::table::Chosen;
+use crate::files::Speech;
+use crate::model::{Flow, Link, Path, Source};
+use crate::problem::suggestion;
+use crate::schema::Shape;
+use crate::schema::transport::TRANSPORTS;
+use crate::tree::{Entry, Item, Node, Table};
+
+/// The most members that all flows may have together.
+const MOST_MEMBERS: u64 = 1_000_000;
+
+impl Reader<'_> {
+    /// The flows; `None` after remarks. Without links, since those could not be read, paths are not looked for.
+    pub(super) fn flows(
+        &mut self,
+        root: &Table,
+        hosts: &[String],
+        links: Option<&[Link]>,
+    ) -> Option<Vec<Flow>> {
+        let before = self.remarks.len();
+        let entries = self.named_tables(root, "flow");
+        if entries.is_empty() {
+            let at = root.get("flow").map_or(0..0, |entry| entry.key_span.clone());
+            self.remark(&at, "the experiment has no flows; add a table `[flow.NAME]`");
+        }
+        let links = links.map(|links| (links, Map::new(links, hosts.len())));
+        let mut flows = Vec::with_capacity(entries.len());
+        let mut members = 0;
+        for entry in entries {
+            let Some(mut flow) = self.flow(entry, hosts, links.as_ref()) else { continue };
+            flow.meta.first = FlowId(u32::try_from(members).unwrap_or(u32::MAX));
+            members += u64::from(flow.meta.members);
+            if members > MOST_MEMBERS {
+                let message =
+                    format!("with this flow there are more than {MOST_MEMBERS} members; lower a `count`");
+                self.remark(&entry.key_span, message);
+                return None;
+            }
+            flows.push(flow);
+        }
+        (self.remarks.len() == before && links.is_some()).then_some(flows)
+    }
+
+    fn flow(&mut self, entry: &Entry, hosts: &[String], links: Option<&(&[Link], Map)>) -> Option<Flow> {
+        let table = self.table_of(entry, "flow")?;
+        let keys = &self.schema.flow;
+        let (at, place) = (&entry.node.span, format!("[flow.{}]", entry.key));
+        let known: Vec<&str> = keys.iter().map(|key| key.name).collect();
+        self.refuse_unknown(table, &known, &place);
+        let place = format!("in {place}");
+        let values = self.plain_values(table, at, &place, keys);
+        let from = self.end(table, at, &place, "from", hosts);
+        let to = self.end(table, at, &place, "to", hosts);
+        let transport = self.choice(table, at, &place, "transport");
+        let source = self.choice(table, at, &place, "source");
+        let speech = source.as_ref().and_then(|source| self.speech(source));
+        let ends = self.ends(table, from, to, hosts);
+        let path = match (ends, links) {
+            (Some(ends), Some((links, map))) => self.path(table, at, ends, hosts, links, map),
+            _ => None,
+        };
+        let (values, transport, source, speech) = (values?, transport?, source?, speech?);
+        let (from, to) = ends?;
+        let transport_kind = TRANSPORTS.get(transport.index)?;
+        let source_kind = trunkline_traffic::KINDS.get(source.index)?;
+        let reflect = values.flag("reflect");
+        let forward = path.unwrap_or_default();
+        let flow = Flow {
+            meta: FlowMeta {
+                name: entry.key.to_string(),
+                transport: transport_kind.name.to_owned(),
+                first: FlowId(0),
+                members: u32::try_from(values.integer("count")).unwrap_or(u32::MAX),
+                channels: u16::try_from(values.integer("channels")).unwrap_or(u16::MAX),
+                measured: if reflect { Measured::RoundTrip } else { Measured::OneWay },
+                endless: (source_kind.endless)(&source.values),
+                playout: values.duration_if_given("playout"),
+                keeps_payload: values.flag_if_given("audio").unwrap_or(!speech.is_empty()),
+            },
+            from,
+            to,
+            transport: (transport_kind.read)(&transport.values),
+            source: Source { kind: source.index, values: source.values.clone(), speech },
+            reflect,
+            start: values.duration("start"),
+            backward: reversed(&forward),
+            forward,
+            priority: u16::try_from(values.integer("priority")).unwrap_or(u16::MAX),
+        };
+        let places = Places { flow: table, transport: &transport, source: &source };
+        self.check_flow(&flow, transport_kind, source_kind, &places, links.map(|(links, _)| *links));
+        Some(flow)
+    }
+
+    fn end(
+        &mut self,
+        table: &Table,
+        at: &Range<usize>,
+        place: &str,
+        key: &str,
+        hosts: &[String],
+    ) -> Option<usize> {
+        let Some(node) = table.node(key) else {
+            self.missing(key, at, place, "the name of a host");
+            return None;
+        };
+        self.host(key, node, hosts)
+    }
+
+    fn ends(
+        &mut self,
+        table: &Table,
+        from: Option<usize>,
+        to: Option<usize>,
+        hosts: &[String],
+    ) -> Option<(usize, usize)> {
+        let (from, to) = (from?, to?);
+        if from == to {
+            let at = table.node("to").map_or(0..0, |node| node.span.clone());
+            self.remark(
+                &at,
+                format!("the flow would go from `{}` to itself; name another host", hosts[from]),
+            );
+            return None;
+        }
+        Some((from, to))
+    }
+
+    /// What a key of several kinds that must be given says.
+    fn choice(&mut self, table: &Table, at: &Range<usize>, place: &str, name: &str) -> Option<Chosen> {
+        let key = self.schema.flow.iter().find(|key| key.name == name)?;
+        let Shape::OneOf(one_of) = &key.shape else { return None };
+        self.one_of(table, at, place, key, one_of)?
+    }
+
+    /// What the source plays; nothing if it names no file, `None` after remarks.
+    fn speech(&mut self, source: &Chosen) -> Option<Speech> {
+        let kind = trunkline_traffic::KINDS.get(source.index)?;
+        let file = kind.parameters.iter().find(|p| matches!(p.kind, Kind::File)).map(|p| p.name);
+        let Some((key, path)) = file.and_then(|key| Some((key, source.values.text_if_given(key)?))) else {
+            return Some(Arc::new([]));
+        };
+        match self.shelf.speech(&path) {
+            Ok(speech) => Some(speech),
+            Err(problem) => {
+                self.remark(source.span_of(key), format!("`{path}` {problem}"));
+                None
+            }
+        }
+    }
+
+    fn path(
+        &mut self,
+        table: &Table,
+        at: &Range<usize>,
+        (from, to): (usize, usize),
+        hosts: &[String],
+        links: &[Link],
+        map: &Map,
+    ) -> Option<Path> {
+        if let Some(node) = table.node("path") {
+            return self.written_path(node, (from, to), hosts, links, map);
+        }
+        let at = table.node("to").map_or(at, |node| &node.span);
+        let mut ways = map.shortest(from, to);
+        match ways.len() {
+            0 => {
+                let message = format!(
+                    "no path of at most {MOST_HOPS} links leads from `{}` to `{}`; join them by a `[link.NAME]`",
+                    hosts[from], hosts[to]
+                );
+                self.remark(at, message);
+                None
+            }
+            1 => ways.pop(),
+            _ => {
+                let named = ways.iter().map(|way| {
+                    let names = way.iter().map(|step| format!("\"{}\"", links[step.link].name));
+                    format!("[{}]", names.collect::<Vec<_>>().join(", "))
+                });
+                let message = format!(
+                    "several paths lead from `{}` to `{}` over {} links; choose one: `path = {}`",
+                    hosts[from],
+                    hosts[to],
+                    ways[0].len(),
+                    named.collect::<Vec<_>>().join("` or `path = ")
+                );
+                self.remark(at, message);
+                None
+            }
+        }
+    }
+
+    /// `path = ["trunk", "tail"]`
+    fn written_path(
+        &mut self,
+        node: &Node,
+        (from, to): (usize, usize),
+        hosts: &[String],
+        links: &[Link],
+        map: &Map,
+    ) -> Option<Path> {
+        let Item::Array(names) = &node.item else {
+            self.remark(&node.span, format!("`path` must be a list of links, not {}", node.describe()));
+            return None;
+        };
+        if names.len() > MOST_HOPS {
+            self.remark(&node.span, format!("`path` has more than {MOST_HOPS} links"));
+            return None;
+        }
+        let mut host = from;
+        let mut path = Path::with_capacity(names.len());
+        for name in names {
+            let written = name.text().unwrap_or_default();
+            let Some(link) = links.iter().position(|link| link.name == written) else {
+                let suggestion = suggestion(written, links.iter().map(|link| link.name.as_str()));
+                self.remark(&name.span, format!("there is no link for {}{suggestion}", name.describe()));
+                return None;
+            };
+            let Some((step, next)) = map.step(link, host) else {
+                let ends = links[link].between.map(|end| hosts[end].as_str());
+                let message = format!(
+                    "the path is at `{}` here, and `{written}` joins `{}` and `{}`",
+                    hosts[host], ends[0], ends[1]
+                );
+                self.remark(&name.span, message);
+                return None;
+            };
+            path.push(step);
+            host = next;
+        }
+        if host != to {
+            self.remark(&node.span, format!("the path ends at `{}`, not at `{}`", hosts[host], hosts[to]));
+            return None;
+        }
+        Some(path)
+    }
+}

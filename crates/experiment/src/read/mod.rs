@@ -1,0 +1,124 @@
+//! From the tree of a file to what it means: one scenario, and the remarks on what is wrong.
+
+mod checks;
+mod flow;
+mod link;
+mod paths;
+mod table;
+
+use core::ops::Range;
+
+use trunkline_core::schema::Values;
+
+use crate::files::Shelf;
+use crate::model::{Host, Scenario};
+use crate::problem::Remark;
+use crate::schema::{SECTIONS, Schema};
+use crate::tree::{Entry, Item, Node, Table};
+
+/// Reads trees of one file.
+pub(crate) struct Reader<'r> {
+    schema: &'r Schema,
+    shelf: &'r Shelf<'r>,
+    remarks: Vec<Remark>,
+}
+
+/// What the keys before the first table say, and the rest.
+pub(crate) struct Reading {
+    pub(crate) name: String,
+    pub(crate) repetitions: u32,
+    pub(crate) seed: u64,
+    pub(crate) scenario: Scenario,
+}
+
+/// Reads a tree.
+pub(crate) fn read(schema: &Schema, shelf: &Shelf<'_>, root: &Node) -> Result<Reading, Vec<Remark>> {
+    let mut reader = Reader { schema, shelf, remarks: Vec::new() };
+    let reading = reader.experiment(root);
+    match reading {
+        Some(reading) if reader.remarks.is_empty() => Ok(reading),
+        _ => Err(reader.remarks),
+    }
+}
+
+impl Reader<'_> {
+    fn remark(&mut self, at: &Range<usize>, message: impl Into<String>) {
+        self.remarks.push(Remark::new(at.clone(), message));
+    }
+
+    fn experiment(&mut self, root: &Node) -> Option<Reading> {
+        let table = root.table()?;
+        let schema = self.schema;
+        let sections = SECTIONS.iter().map(|(name, _)| *name);
+        let known: Vec<&str> = schema.experiment.iter().map(|key| key.name).chain(sections).collect();
+        self.refuse_unknown(table, &known, "");
+        // A missing key has no place: the file's first line stands for it.
+        let values = self.plain_values(table, &(0..0), "before the first table", &schema.experiment);
+        let hosts = self.hosts(table);
+        let links = self.links(table, &hosts);
+        let flows = self.flows(table, &hosts, links.as_deref());
+        let (values, links, flows) = (values?, links?, flows?);
+        let scenario = Scenario {
+            duration: values.duration("duration"),
+            drain: values.duration("drain"),
+            hosts: hosts.into_iter().map(|name| Host { name }).collect(),
+            links,
+            flows,
+        };
+        Some(reading(&values, scenario))
+    }
+
+    /// The names of the hosts.
+    fn hosts(&mut self, root: &Table) -> Vec<String> {
+        let mut names = Vec::new();
+        for entry in self.named_tables(root, "hosts") {
+            if let Some(host) = self.table_of(entry, "hosts") {
+                self.refuse_unknown(host, &[], &format!("[hosts.{}]", entry.key));
+            }
+            names.push(entry.key.to_string());
+        }
+        if let Some(entry) = root.get("hosts").filter(|_| names.len() > usize::from(u16::MAX)) {
+            self.remark(&entry.key_span, format!("more than {} hosts", u16::MAX));
+        }
+        names
+    }
+
+    /// The entries of a section, with their names checked.
+    fn named_tables<'t>(&mut self, root: &'t Table, section: &str) -> &'t [Entry] {
+        let Some(entry) = root.get(section) else { return &[] };
+        let Item::Table(table) = &entry.node.item else {
+            let message = format!("`{section}` must be a table of tables, not {}", entry.node.describe());
+            self.remark(&entry.node.span, message);
+            return &[];
+        };
+        for entry in &table.0 {
+            let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+            if entry.key.is_empty() || !entry.key.chars().all(good) {
+                let message = format!(
+                    "the name `{}` must consist of letters a to z, digits, `-` and `_`",
+                    entry.key.escape_debug()
+                );
+                self.remark(&entry.key_span, message);
+            }
+        }
+        &table.0
+    }
+
+    fn table_of<'t>(&mut self, entry: &'t Entry, section: &str) -> Option<&'t Table> {
+        let table = entry.node.table();
+        if table.is_none() {
+            let message = format!("`{section}.{}` must be a table, not {}", entry.key, entry.node.describe());
+            self.remark(&entry.node.span, message);
+        }
+        table
+    }
+}
+
+fn reading(values: &Values, scenario: Scenario) -> Reading {
+    Reading {
+        name: values.text("name"),
+        repetitions: u32::try_from(values.integer("repetitions")).unwrap_or(u32::MAX),
+        seed: values.integer("seed"),
+        scenario,
+    }
+}

@@ -1,0 +1,318 @@
+//! What an experiment file may say, as data. Reading, suggestions, sweepable keys, the reference page and the JSON
+//! schema all come from here, and from the registries of queues, media, impairments and sources that it gathers.
+
+pub(crate) mod distribution;
+pub(crate) mod transport;
+
+use trunkline_core::Duration;
+use trunkline_core::schema::{Default as Preset, Kind, Parameter};
+use trunkline_network::{impairment, medium, queue};
+
+use transport::TRANSPORTS;
+
+/// Everything that a file may say.
+pub(crate) struct Schema {
+    /// Keys before the first table.
+    pub(crate) experiment: Vec<Key>,
+    /// Keys of `[link.NAME]` that belong to the link as a whole.
+    pub(crate) link: Vec<Key>,
+    /// Keys of one direction of a link, by medium; also allowed in `[link.NAME]`, for both directions.
+    pub(crate) direction: Vec<Vec<Key>>,
+    /// Keys of `[flow.NAME]`.
+    pub(crate) flow: Vec<Key>,
+}
+
+/// One key of a table.
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(crate) shape: Shape,
+    pub(crate) default: Preset,
+    pub(crate) doc: &'static str,
+}
+
+/// What stands behind a key.
+pub(crate) enum Shape {
+    /// One value.
+    Plain(Kind),
+    /// A word, or a table with `kind` and that kind's keys.
+    OneOf(OneOf),
+    /// The name of a host.
+    Host,
+    /// The names of two hosts.
+    Hosts,
+    /// Names of links, in a row.
+    Links,
+    /// The name of a medium, whose keys stand beside it.
+    Medium(Vec<Alternative>),
+    /// A table of a direction's keys.
+    Direction,
+}
+
+/// Several kinds of a thing, each with its own keys.
+pub(crate) struct OneOf {
+    pub(crate) alternatives: Vec<Alternative>,
+    /// The alternative whose first key a plain share stands for.
+    pub(crate) plain_share: Option<usize>,
+}
+
+/// One kind.
+pub(crate) struct Alternative {
+    pub(crate) name: &'static str,
+    pub(crate) aliases: &'static [&'static str],
+    pub(crate) doc: &'static str,
+    pub(crate) parameters: &'static [Parameter],
+}
+
+/// The tables of a file beside the keys before the first one: name and meaning.
+pub(crate) const SECTIONS: &[(&str, &str)] = &[
+    ("hosts", "The hosts by name, each a table that is empty for now: `ottawa = {}`."),
+    (
+        "link",
+        "The links between hosts, `[link.NAME]`. They apply to `sim` and `wire`; `live` uses the network as it is.",
+    ),
+    ("flow", "The flows, `[flow.NAME]`: who sends what to whom, over which transport."),
+    (
+        "sweep",
+        "What is varied: a dotted key and the list of its values. Every combination is a point that is measured.",
+    ),
+    ("limits", "What counts as good enough: a flow's figure and a condition."),
+];
+
+const EXPERIMENT: &[Parameter] = &[
+    Parameter {
+        name: "name",
+        kind: Kind::Text,
+        default: Preset::Required,
+        doc: "What the experiment is called in lists and reports.",
+    },
+    Parameter {
+        name: "duration",
+        kind: Kind::Duration { min: Duration::from_millis(1), max: Duration::from_secs(7 * 86_400) },
+        default: Preset::Required,
+        doc: "How long sources send, in every repetition of every point.",
+    },
+    Parameter {
+        name: "drain",
+        kind: Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(3600) },
+        default: Preset::Text("1 s"),
+        doc: "How long receivers wait for stragglers after that; what has not arrived then is lost.",
+    },
+    Parameter {
+        name: "repetitions",
+        kind: Kind::Integer { min: 1, max: 1000 },
+        default: Preset::Text("1"),
+        doc: "How often every point is measured. From two on, figures have a confidence interval.",
+    },
+    Parameter {
+        name: "seed",
+        // TOML's integers are signed.
+        kind: Kind::Integer { min: 0, max: i64::MAX as u64 },
+        default: Preset::Text("1"),
+        doc: "From which all random draws derive. The same seed gives the same simulation, to the byte.",
+    },
+];
+
+const FLOW: &[Parameter] = &[
+    Parameter {
+        name: "channels",
+        kind: Kind::Integer { min: 1, max: 65_535 },
+        default: Preset::Text("1"),
+        doc: "Voice or audio channels of each member; each has its own messages and sequence numbers.",
+    },
+    Parameter {
+        name: "count",
+        kind: Kind::Integer { min: 0, max: 100_000 },
+        default: Preset::Text("1"),
+        doc: "How many members the flow has: conversations that are alike, each with its own source. None with 0.",
+    },
+    Parameter {
+        name: "reflect",
+        kind: Kind::Flag,
+        default: Preset::Text("false"),
+        doc: "Whether `to` sends every message back: latency is then measured as round trip, on one clock.",
+    },
+    Parameter {
+        name: "playout",
+        kind: Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(60) },
+        default: Preset::Absent,
+        doc: "Delay of the receiver's playout buffer. A message is late if it arrives after the first received message \
+              of its channel plus this plus the difference of their due times. Without this key nothing is late.",
+    },
+    Parameter {
+        name: "start",
+        kind: Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(7 * 86_400) },
+        default: Preset::Text("0 s"),
+        doc: "When the sources may start, from the beginning of the run.",
+    },
+    Parameter {
+        name: "priority",
+        kind: Kind::Integer { min: 0, max: 65_535 },
+        default: Preset::Text("0"),
+        doc: "Urgency of its packets in queues that know priorities; smaller is more urgent.",
+    },
+    Parameter {
+        name: "audio",
+        kind: Kind::Flag,
+        default: Preset::Absent,
+        doc: "Whether the received audio is written as a WAV file per channel. Without this key it is if the source \
+              plays a file.",
+    },
+];
+
+impl Schema {
+    /// Gathers the registries.
+    pub(crate) fn new() -> Schema {
+        let mut flow = vec![
+            Key::new("from", Shape::Host, Preset::Required, "Host of the sources."),
+            Key::new("to", Shape::Host, Preset::Required, "Host of the sinks, or of the reflector."),
+            Key::new(
+                "transport",
+                one_of(transports()),
+                Preset::Required,
+                "The transport, by name or with options.",
+            ),
+            Key::new(
+                "source",
+                one_of(sources()),
+                Preset::Required,
+                "The traffic model, by name or with its keys.",
+            ),
+        ];
+        flow.extend(FLOW.iter().map(Key::from));
+        flow.push(Key::new(
+            "path",
+            Shape::Links,
+            Preset::Absent,
+            "The links from `from` to `to`, in their order; the way back is the reverse. Without this key the path of \
+             the fewest links, which must be the only one of its length.",
+        ));
+        Schema {
+            experiment: EXPERIMENT.iter().map(Key::from).collect(),
+            link: vec![
+                Key::new(
+                    "between",
+                    Shape::Hosts,
+                    Preset::Required,
+                    "The two hosts; forward is from the first to the second.",
+                ),
+                Key::new(
+                    "medium",
+                    Shape::Medium(media()),
+                    medium::KINDS.first().map_or(Preset::Required, |first| Preset::Text(first.name)),
+                    "What carries the packets. The keys of the medium stand beside this one.",
+                ),
+                Key::new(
+                    "forward",
+                    Shape::Direction,
+                    Preset::Absent,
+                    "Keys of a direction that hold from the first host to the second only: `[link.NAME.forward]`.",
+                ),
+                Key::new(
+                    "backward",
+                    Shape::Direction,
+                    Preset::Absent,
+                    "Keys of a direction that hold from the second host to the first only: `[link.NAME.backward]`.",
+                ),
+            ],
+            direction: medium::KINDS.iter().map(|kind| direction(kind.parameters)).collect(),
+            flow,
+        }
+    }
+}
+
+/// The keys of one direction of a link.
+fn direction(medium: &'static [Parameter]) -> Vec<Key> {
+    let mut keys: Vec<Key> = medium.iter().map(Key::from).collect();
+    keys.push(Key::new(
+        "queue",
+        one_of(queues()),
+        queue::KINDS.first().map_or(Preset::Required, |first| Preset::Text(first.name)),
+        "The queue in front of the line, by name or with its keys.",
+    ));
+    keys.push(Key::new(
+        "loss",
+        Shape::OneOf(OneOf { alternatives: losses(), plain_share: Some(0) }),
+        Preset::Absent,
+        "Random loss after transmission: a share such as `\"1 %\"`, or a loss model. Without this key none.",
+    ));
+    keys.extend(impairment::PARAMETERS.iter().map(Key::from));
+    keys
+}
+
+fn one_of(alternatives: Vec<Alternative>) -> Shape {
+    Shape::OneOf(OneOf { alternatives, plain_share: None })
+}
+
+fn transports() -> Vec<Alternative> {
+    let alternative = |kind: &'static transport::TransportKind| Alternative {
+        name: kind.name,
+        aliases: &[],
+        doc: kind.doc,
+        parameters: kind.parameters,
+    };
+    TRANSPORTS.iter().map(alternative).collect()
+}
+
+fn sources() -> Vec<Alternative> {
+    let alternative = |kind: &'static trunkline_traffic::SourceKind| Alternative {
+        name: kind.name,
+        aliases: kind.aliases,
+        doc: kind.doc,
+        parameters: kind.parameters,
+    };
+    trunkline_traffic::KINDS.iter().map(alternative).collect()
+}
+
+fn queues() -> Vec<Alternative> {
+    let alternative = |kind: &'static queue::QueueKind| Alternative {
+        name: kind.name,
+        aliases: &[],
+        doc: kind.doc,
+        parameters: kind.parameters,
+    };
+    queue::KINDS.iter().map(alternative).collect()
+}
+
+fn media() -> Vec<Alternative> {
+    let alternative = |kind: &'static medium::MediumKind| Alternative {
+        name: kind.name,
+        aliases: &[],
+        doc: kind.doc,
+        parameters: kind.parameters,
+    };
+    medium::KINDS.iter().map(alternative).collect()
+}
+
+fn losses() -> Vec<Alternative> {
+    let alternative = |kind: &'static impairment::LossKind| Alternative {
+        name: kind.name,
+        aliases: &[],
+        doc: kind.doc,
+        parameters: kind.parameters,
+    };
+    impairment::LOSS_KINDS.iter().map(alternative).collect()
+}
+
+impl Key {
+    fn new(name: &'static str, shape: Shape, default: Preset, doc: &'static str) -> Key {
+        Key { name, shape, default, doc }
+    }
+}
+
+impl From<&'static Parameter> for Key {
+    fn from(parameter: &'static Parameter) -> Key {
+        Key::new(parameter.name, Shape::Plain(parameter.kind), parameter.default, parameter.doc)
+    }
+}
+
+impl OneOf {
+    /// The alternative of that name or alias.
+    pub(crate) fn find(&self, name: &str) -> Option<usize> {
+        self.alternatives.iter().position(|a| a.name == name || a.aliases.contains(&name))
+    }
+
+    /// Every word that names one.
+    pub(crate) fn words(&self) -> impl Iterator<Item = &'static str> {
+        self.alternatives.iter().flat_map(|a| core::iter::once(a.name).chain(a.aliases.iter().copied()))
+    }
+}

@@ -1,0 +1,94 @@
+//! Transports and their options.
+
+use trunkline_core::schema::{Default as Preset, Kind, Parameter, Values};
+use trunkline_core::{Bytes, Duration};
+use trunkline_transport::framing::{HEADER_LENGTH, MAX_PAYLOAD};
+use trunkline_transport::{Features, features, udp};
+
+use crate::model::{TcpOptions, Transport, UdpOptions};
+
+/// A transport that an experiment file can name: `transport = { kind = "tcp", window = "16 KiB" }`.
+pub struct TransportKind {
+    /// The word in the file.
+    pub name: &'static str,
+    /// One paragraph: what it is in each backend and where it is defined.
+    pub doc: &'static str,
+    /// Its parameters.
+    pub parameters: &'static [Parameter],
+    /// What it promises.
+    pub features: &'static Features,
+    /// The largest payload of a message in bytes, without the header of a measured message.
+    pub max_message: u64,
+    /// Makes its options from its values.
+    pub read: fn(&Values) -> Transport,
+}
+
+/// Every transport that an experiment file can name.
+pub const TRANSPORTS: &[TransportKind] = &[
+    TransportKind {
+        name: "udp",
+        doc: "UDP (RFC 768): every message is one datagram, with a header of 40 bytes by which it is measured. Nothing \
+              is repaired and nothing holds the sender back.",
+        parameters: &[Parameter {
+            name: "buffer",
+            kind: Kind::Bytes { min: Bytes(1 << 10), max: Bytes(1 << 30) },
+            default: Preset::Absent,
+            doc: "Socket buffers (`SO_SNDBUF`, `SO_RCVBUF`) in `live` and `wire`; without this key the system's.",
+        }],
+        features: &features::UDP,
+        max_message: (udp::MAX_MESSAGE - HEADER_LENGTH) as u64,
+        read: |values| Transport::Udp(UdpOptions { buffer: values.bytes_if_given("buffer") }),
+    },
+    TransportKind {
+        name: "tcp",
+        doc: "TCP (RFC 9293), one connection per member: the kernel's in `live` and `wire`, smoltcp's in `sim`. \
+              Messages carry a header of 40 bytes by which they are found in the byte stream and measured.",
+        parameters: &[
+            Parameter {
+                name: "window",
+                kind: Kind::Bytes { min: Bytes(1 << 10), max: Bytes(1 << 30) },
+                default: Preset::Absent,
+                doc: "Receive window: in `sim` exactly this, in `live` set as `SO_RCVBUF` and `SO_SNDBUF` (Linux \
+                      doubles what it is told and uses part of it for its own books). Without this key the backend's \
+                      default.",
+            },
+            Parameter {
+                name: "mss",
+                kind: Kind::Bytes { min: Bytes(88), max: Bytes(65_495) },
+                default: Preset::Absent,
+                doc: "Largest segment payload; without this key what the MTU allows.",
+            },
+            Parameter {
+                name: "nodelay",
+                kind: Kind::Flag,
+                default: Preset::Text("true"),
+                doc: "`TCP_NODELAY`: send at once instead of collecting small messages (Nagle, RFC 896, off).",
+            },
+            Parameter {
+                name: "congestion-control",
+                kind: Kind::Text,
+                default: Preset::Absent,
+                doc: "By name: `reno`, `cubic` or `none` in `sim`, whatever the kernel offers in `live`. Without this \
+                      key the backend's default.",
+            },
+            Parameter {
+                name: "send-timeout",
+                kind: Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(3600) },
+                default: Preset::Absent,
+                doc: "How long a message may wait for room in the send buffer before it is given up and counted as \
+                      refused (Schiavoni and Queiroz 2013: 40 ms). Without this key it waits.",
+            },
+        ],
+        features: &features::TCP,
+        max_message: MAX_PAYLOAD as u64,
+        read: |values| {
+            Transport::Tcp(TcpOptions {
+                window: values.bytes_if_given("window"),
+                mss: values.bytes_if_given("mss"),
+                nodelay: values.flag("nodelay"),
+                congestion_control: values.text_if_given("congestion-control"),
+                send_timeout: values.duration_if_given("send-timeout"),
+            })
+        },
+    },
+];

@@ -1,0 +1,296 @@
+//! What is varied: finds swept keys in the schema, and puts swept values into copies of the tree.
+
+use core::ops::Range;
+
+use trunkline_core::schema::{Default as Preset, Kind};
+
+use crate::model::Axis;
+use crate::problem::{Remark, suggestion};
+use crate::quantity;
+use crate::schema::{Key, OneOf, Schema, Shape};
+use crate::tree::{Item, Node, Table};
+
+/// The most points of a product.
+pub(crate) const MOST_POINTS: u64 = 100_000;
+
+/// One swept key with its values.
+pub(crate) struct Swept {
+    pub(crate) axis: Axis,
+    pub(crate) nodes: Vec<Node>,
+}
+
+/// A key that can be swept, and what it takes if that is one value.
+struct Sweepable {
+    key: String,
+    kind: Option<Kind>,
+}
+
+/// Keys that are the whole run's and cannot differ between points.
+const FIXED: [&str; 3] = ["name", "repetitions", "seed"];
+
+/// Reads the sweep of a file.
+pub(crate) fn read(schema: &Schema, text: &str, root: &Table, remarks: &mut Vec<Remark>) -> Vec<Swept> {
+    let entries = flattened(root, "sweep", remarks);
+    let keys: Vec<&str> = entries.iter().map(|(key, _, _)| key.as_str()).collect();
+    let known = if entries.is_empty() { Vec::new() } else { sweepable(schema, root, &keys) };
+    let mut swept = Vec::new();
+    let mut points: u64 = 1;
+    for (key, key_span, node) in &entries {
+        let Some(target) = known.iter().find(|known| known.key == *key) else {
+            let message = if FIXED.contains(&key.as_str()) {
+                format!("`{key}` is one for all points and cannot be swept")
+            } else {
+                let suggestion = suggestion(key, known.iter().map(|known| known.key.as_str()));
+                // A list of every key of every flow would help nobody.
+                let suggestion = if suggestion.contains("did you mean") { suggestion } else { String::new() };
+                format!("no key `{key}` can be swept here{suggestion}")
+            };
+            remarks.push(Remark::new(key_span.clone(), message));
+            continue;
+        };
+        let Item::Array(nodes) = &node.item else {
+            let message = format!("the sweep of `{key}` must be a list of values, not {}", node.describe());
+            remarks.push(Remark::new(node.span.clone(), message));
+            continue;
+        };
+        if nodes.is_empty() {
+            let message = format!("the sweep of `{key}` is empty; give it at least one value");
+            remarks.push(Remark::new(node.span.clone(), message));
+            continue;
+        }
+        points = points.saturating_mul(nodes.len() as u64);
+        let (unit, numbers) = match target.kind.and_then(|kind| quantity::axis(&kind, nodes)) {
+            Some((unit, numbers)) => (unit, Some(numbers)),
+            None => (String::new(), None),
+        };
+        let values = nodes.iter().map(|node| written(text, node)).collect();
+        swept.push(Swept { axis: Axis { key: key.clone(), values, numbers, unit }, nodes: nodes.clone() });
+    }
+    if points > MOST_POINTS {
+        let at = root.get("sweep").map_or(0..0, |entry| entry.key_span.clone());
+        let message =
+            format!("the sweep has {points} points and may have at most {MOST_POINTS}; sweep fewer values");
+        remarks.push(Remark::new(at, message));
+        swept.clear();
+    }
+    swept
+}
+
+/// A value as it stands in the file, a text without its quotes.
+fn written(text: &str, node: &Node) -> String {
+    match &node.item {
+        Item::Text(text) => text.to_string(),
+        _ => text.get(node.span.clone()).unwrap_or_default().to_owned(),
+    }
+}
+
+/// The entries of a section whose keys are dotted, quoted (`"flow.voice.count"`) or not (`flow.voice.count`).
+pub(crate) fn flattened<'t>(
+    root: &'t Table,
+    section: &str,
+    remarks: &mut Vec<Remark>,
+) -> Vec<(String, Range<usize>, &'t Node)> {
+    let Some(entry) = root.get(section) else { return Vec::new() };
+    let Item::Table(table) = &entry.node.item else {
+        let message = format!("`{section}` must be a table, not {}", entry.node.describe());
+        remarks.push(Remark::new(entry.node.span.clone(), message));
+        return Vec::new();
+    };
+    let mut flat = Vec::new();
+    flatten("", table, &mut flat);
+    flat
+}
+
+fn flatten<'t>(prefix: &str, table: &'t Table, flat: &mut Vec<(String, Range<usize>, &'t Node)>) {
+    for entry in &table.0 {
+        let key = if prefix.is_empty() { entry.key.to_string() } else { format!("{prefix}.{}", entry.key) };
+        match &entry.node.item {
+            Item::Table(inner) => flatten(&key, inner, flat),
+            _ => flat.push((key, entry.key_span.clone(), &entry.node)),
+        }
+    }
+}
+
+/// Every key that can be swept in this file; `swept` are those that are.
+fn sweepable(schema: &Schema, root: &Table, swept: &[&str]) -> Vec<Sweepable> {
+    let mut found = Vec::new();
+    for key in schema.experiment.iter().filter(|key| !FIXED.contains(&key.name)) {
+        list(key.name.to_owned(), key, root.node(key.name), swept, &mut found);
+    }
+    for (name, link) in named(root, "link") {
+        for key in &schema.link {
+            list(format!("link.{name}.{}", key.name), key, link.node(key.name), swept, &mut found);
+        }
+        let Some(keys) = schema.direction.get(medium(schema, link)) else { continue };
+        for key in keys {
+            list(format!("link.{name}.{}", key.name), key, link.node(key.name), swept, &mut found);
+            for direction in ["forward", "backward"] {
+                let own = link.node(direction).and_then(Node::table).and_then(|own| own.node(key.name));
+                let node = own.or(link.node(key.name));
+                list(format!("link.{name}.{direction}.{}", key.name), key, node, swept, &mut found);
+            }
+        }
+    }
+    for (name, flow) in named(root, "flow") {
+        for key in &schema.flow {
+            list(format!("flow.{name}.{}", key.name), key, flow.node(key.name), swept, &mut found);
+        }
+    }
+    found
+}
+
+fn named<'t>(root: &'t Table, section: &str) -> impl Iterator<Item = (&'t str, &'t Table)> {
+    let entries = root.node(section).and_then(Node::table).map_or(&[][..], |table| &table.0);
+    entries.iter().filter_map(|entry| Some((&*entry.key, entry.node.table()?)))
+}
+
+/// The index of a link's medium; that of the default if none is given.
+fn medium(schema: &Schema, link: &Table) -> usize {
+    let word = link.node("medium").and_then(Node::text);
+    let media = schema
+        .link
+        .iter()
+        .find_map(|key| if let Shape::Medium(media) = &key.shape { Some(media) } else { None });
+    word.and_then(|word| media?.iter().position(|medium| medium.name == word)).unwrap_or(0)
+}
+
+/// Lists a key and the keys behind it.
+fn list(path: String, key: &Key, node: Option<&Node>, swept: &[&str], found: &mut Vec<Sweepable>) {
+    match &key.shape {
+        Shape::Direction => {}
+        Shape::Host | Shape::Hosts | Shape::Links | Shape::Medium(_) => {
+            found.push(Sweepable { key: path, kind: None })
+        }
+        Shape::Plain(kind) => list_plain(path, *kind, node, found),
+        Shape::OneOf(one_of) => {
+            let kind_key = format!("{path}.kind");
+            let fixed = !swept.contains(&path.as_str()) && !swept.contains(&kind_key.as_str());
+            let chosen = chosen(key, one_of, node).filter(|_| fixed);
+            let table = node.and_then(Node::table);
+            for (index, alternative) in one_of.alternatives.iter().enumerate() {
+                if chosen.is_none_or(|chosen| chosen == index) {
+                    for parameter in alternative.parameters {
+                        let node = table.and_then(|table| table.node(parameter.name));
+                        list_plain(format!("{path}.{}", parameter.name), parameter.kind, node, found);
+                    }
+                }
+            }
+            found.push(Sweepable { key: kind_key, kind: None });
+            let kind = one_of.plain_share.map(|_| Kind::Ratio);
+            found.push(Sweepable { key: path, kind });
+        }
+    }
+}
+
+/// Lists a key of one value, and the parts of the distribution that stands there.
+fn list_plain(path: String, kind: Kind, node: Option<&Node>, found: &mut Vec<Sweepable>) {
+    if let Some(table) = node.and_then(Node::table) {
+        for entry in table.0.iter().filter(|entry| &*entry.key != "kind") {
+            let kind = if &*entry.key == "probability" { Kind::Ratio } else { kind };
+            found.push(Sweepable { key: format!("{path}.{}", entry.key), kind: Some(kind) });
+        }
+    }
+    found.push(Sweepable { key: path, kind: Some(kind) });
+}
+
+/// The alternative that a key says, or would if it were written.
+fn chosen(key: &Key, one_of: &OneOf, node: Option<&Node>) -> Option<usize> {
+    match node.map(|node| &node.item) {
+        Some(Item::Text(word)) => one_of.find(word).or(one_of.plain_share),
+        Some(Item::Table(table)) => one_of.find(table.node("kind")?.text()?),
+        Some(_) => one_of.plain_share,
+        None => match key.default {
+            Preset::Text(word) => one_of.find(word),
+            _ => one_of.plain_share,
+        },
+    }
+}
+
+/// Puts a value in place of what stands under a swept key.
+pub(crate) fn apply(schema: &Schema, root: &mut Node, path: &str, value: &Node) {
+    let Item::Table(root) = &mut root.item else { return };
+    let parts: Vec<&str> = path.split('.').collect();
+    match parts.as_slice() {
+        [key] => root.set(key, value.clone()),
+        ["flow", name, key, rest @ ..] => {
+            let Some(flow) = inner(root, "flow").and_then(|flows| inner(flows, name)) else { return };
+            let Some(key) = schema.flow.iter().find(|k| k.name == *key) else { return };
+            put(flow, key, rest, value, None);
+        }
+        ["link", name, direction @ ("forward" | "backward"), key, rest @ ..] => {
+            let Some(link) = inner(root, "link").and_then(|links| inner(links, name)) else { return };
+            let inherited = link.node(key).cloned();
+            let Some(key) = schema
+                .direction
+                .get(medium(schema, link))
+                .and_then(|keys| keys.iter().find(|k| k.name == *key))
+            else {
+                return;
+            };
+            if link.node(direction).is_none() {
+                link.set(direction, Node { span: value.span.clone(), item: Item::Table(Table::default()) });
+            }
+            let Some(own) = inner(link, direction) else { return };
+            put(own, key, rest, value, inherited);
+        }
+        ["link", name, key, rest @ ..] => {
+            let Some(link) = inner(root, "link").and_then(|links| inner(links, name)) else { return };
+            let direction = schema.direction.get(medium(schema, link)).map_or(&[][..], Vec::as_slice);
+            let Some(key) = schema.link.iter().chain(direction).find(|k| k.name == *key) else { return };
+            put(link, key, rest, value, None);
+        }
+        _ => {}
+    }
+}
+
+fn inner<'t>(table: &'t mut Table, key: &str) -> Option<&'t mut Table> {
+    let entry = table.0.iter_mut().find(|entry| &*entry.key == key)?;
+    match &mut entry.node.item {
+        Item::Table(table) => Some(table),
+        _ => None,
+    }
+}
+
+fn put(table: &mut Table, key: &Key, rest: &[&str], value: &Node, inherited: Option<Node>) {
+    let Some((first, rest)) = rest.split_first() else { return table.set(key.name, value.clone()) };
+    let node = table.node(key.name).cloned().or(inherited);
+    let span = node.as_ref().map_or(value.span.clone(), |node| node.span.clone());
+    let mut own = match &key.shape {
+        Shape::OneOf(one_of) => spelled_out(key, one_of, node, &span),
+        _ => match node.map(|node| node.item) {
+            Some(Item::Table(table)) => table,
+            _ => return,
+        },
+    };
+    match rest {
+        [] => own.set(first, value.clone()),
+        [part] => {
+            if let Some(distribution) = inner(&mut own, first) {
+                distribution.set(part, value.clone());
+            }
+        }
+        _ => return,
+    }
+    table.set(key.name, Node { span, item: Item::Table(own) });
+}
+
+/// A word, a plain share or nothing as the table that says the same.
+fn spelled_out(key: &Key, one_of: &OneOf, node: Option<Node>, span: &Range<usize>) -> Table {
+    let word = |word: &str| Node { span: span.clone(), item: Item::Text(word.into()) };
+    let mut table = Table::default();
+    let default = chosen(key, one_of, None).map(|index| &one_of.alternatives[index]);
+    match node.map(|node| node.item) {
+        Some(Item::Table(table)) => return table,
+        Some(Item::Text(text)) if one_of.find(&text).is_some() || one_of.plain_share.is_none() => {
+            table.set("kind", word(&text));
+        }
+        share => {
+            let Some(alternative) = default else { return table };
+            table.set("kind", word(alternative.name));
+            if let (Some(item), Some(first)) = (share, alternative.parameters.first()) {
+                table.set(first.name, Node { span: span.clone(), item });
+            }
+        }
+    }
+    table
+}

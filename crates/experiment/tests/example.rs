@@ -1,0 +1,41 @@
+//! The files in `examples/` are valid and mean what they say.
+
+mod common;
+
+use common::{Beside, example};
+use trunkline_core::{Bytes, Duration, Rate};
+use trunkline_experiment::{Experiment, LimitMetric, Operator, Transport};
+
+#[test]
+fn voice_beside_bulk() {
+    let text = example("voice-beside-bulk.toml");
+    let experiment = Experiment::parse(&text, "x.toml", &Beside).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(
+        (experiment.name.as_str(), experiment.repetitions, experiment.seed),
+        ("voice beside bulk", 3, 7)
+    );
+    let [axis] = experiment.axes.as_slice() else { panic!("one axis") };
+    assert_eq!((axis.key.as_str(), axis.unit.as_str()), ("flow.bulk.count", ""));
+    assert_eq!(axis.numbers, Some(vec![0.0, 1.0, 2.0, 4.0]));
+    let counts: Vec<u32> = experiment.points.iter().map(|p| p.scenario.flows[1].meta.members).collect();
+    assert_eq!(counts, [0, 1, 2, 4]);
+    assert_eq!(experiment.limits[1].metric, LimitMetric::LatencyP99);
+    assert_eq!((experiment.limits[1].operator, experiment.limits[1].bound), (Operator::Less, 0.15));
+
+    let scenario = &experiment.points[0].scenario;
+    assert_eq!((scenario.duration, scenario.drain), (Duration::from_secs(10), Duration::from_secs(1)));
+    // Hosts stand in the order of the file.
+    assert_eq!(scenario.hosts.iter().map(|h| h.name.as_str()).collect::<Vec<_>>(), ["ottawa", "berlin"]);
+    let trunk = &scenario.links[0];
+    assert_eq!(trunk.between, [1, 0]);
+    assert_eq!(trunk.directions[0].rate, Rate::from_bits_per_second(2_000_000));
+    assert_eq!(trunk.directions[1].delay, Duration::from_millis(20));
+    let voice = &scenario.flows[0];
+    assert_eq!((voice.forward[0].from_port, voice.backward[0].from_port), (0, 1));
+    assert!(voice.meta.keeps_payload && !voice.source.speech.is_empty());
+    assert_eq!(voice.meta.playout, Some(Duration::from_millis(60)));
+    let Transport::Tcp(tcp) = &scenario.flows[1].transport else { panic!("bulk goes over TCP") };
+    assert_eq!((tcp.window, tcp.nodelay), (Some(Bytes(32 << 10)), true));
+    // Members are numbered on over the flows.
+    assert_eq!(scenario.flows[1].meta.first.0, 1);
+}
