@@ -5,7 +5,7 @@ use trunkline_core::{Bytes, Duration, Time};
 
 use crate::draws::{Intervals, MAX_MESSAGE, Sizes, Volume};
 use crate::paced::{First, Paced};
-use crate::source::{Feedback, MessageBuffer, Source, SourceContext, SourceKind};
+use crate::source::{Built, Feedback, MessageBuffer, Source, SourceContext, SourceKind};
 
 pub(crate) const KIND: SourceKind = SourceKind {
     name: "bulk",
@@ -53,7 +53,7 @@ pub(crate) const KIND: SourceKind = SourceKind {
     samples_per_packet: |_| None,
 };
 
-fn build(values: &Values, context: &SourceContext) -> Result<Box<dyn Source>, String> {
+fn build(values: &Values, context: &SourceContext) -> Built {
     let sizes = values.distribution("message");
     let volume = Volume {
         bytes: values.bytes_if_given("bytes").map(Bytes::count),

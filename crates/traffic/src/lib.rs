@@ -16,4 +16,4 @@ mod tests;
 mod voice;
 
 pub use registry::{KINDS, find};
-pub use source::{Feedback, MessageBuffer, Produced, Source, SourceContext, SourceKind};
+pub use source::{Built, Feedback, MessageBuffer, Produced, Source, SourceContext, SourceKind};

@@ -5,7 +5,7 @@ use trunkline_core::{Bytes, Duration};
 
 use crate::draws::{Intervals, MAX_MESSAGE, Sizes, Volume};
 use crate::paced::{First, Paced};
-use crate::source::{Source, SourceContext, SourceKind};
+use crate::source::{Built, SourceContext, SourceKind};
 
 pub(crate) const KIND: SourceKind = SourceKind {
     name: "load",
@@ -38,7 +38,7 @@ pub(crate) const KIND: SourceKind = SourceKind {
     samples_per_packet: |_| None,
 };
 
-fn build(values: &Values, context: &SourceContext) -> Result<Box<dyn Source>, String> {
+fn build(values: &Values, context: &SourceContext) -> Built {
     let (sizes, intervals) = (values.distribution("message"), values.distribution("interval"));
-    Ok(Box::new(Paced::new(&sizes, &intervals, Volume::default(), First::InProgress, context)?))
+    Ok(Box::new(Paced::new(&sizes, &intervals, Volume::default(), First::AfterInterval, context)?))
 }

@@ -1,6 +1,6 @@
 //! Messages at intervals of any distribution: what background load and paced bulk have in common.
 
-use trunkline_core::{Distribution, Time};
+use trunkline_core::{Distribution, Duration, Time};
 
 use crate::agenda::Agenda;
 use crate::draws::{Intervals, Sizes, Volume};
@@ -25,9 +25,9 @@ struct Channel {
 pub(crate) enum First {
     /// At the start.
     AtStart,
-    /// Wherever an observer finds a process that has long been running: after a whole interval, but for constant
-    /// intervals at a random phase, so that sources that are alike do not send in step.
-    InProgress,
+    /// After an interval; constant intervals begin at a random phase, so that sources that are alike do not send in
+    /// step.
+    AfterInterval,
 }
 
 impl Paced {
@@ -46,11 +46,11 @@ impl Paced {
             let mut draws = Intervals::new(intervals, context, channel);
             let due = match (first, intervals) {
                 (First::AtStart, _) => context.start,
-                (First::InProgress, Distribution::Constant(interval)) => {
+                (First::AfterInterval, Distribution::Constant(interval)) => {
                     let mut phase = context.seed.stream(&format!("{}/{channel}/phase", context.place));
-                    context.start + trunkline_core::Duration::from_nanos(phase.below(*interval))
+                    context.start + Duration::from_nanos(phase.below(*interval))
                 }
-                (First::InProgress, _) => context.start + draws.draw(),
+                (First::AfterInterval, _) => context.start + draws.draw(),
             };
             agenda.set(channel, due);
             channels.push(Channel { sizes, intervals: draws, left: volume });

@@ -122,7 +122,7 @@ pub struct SourceKind {
     /// Its parameters.
     pub parameters: &'static [Parameter],
     /// Builds the source of one member of a flow, or says what is wrong with the combination of values.
-    pub build: fn(&Values, &SourceContext) -> Result<Box<dyn Source>, String>,
+    pub build: fn(&Values, &SourceContext) -> Built,
     /// Whether it goes on only when its messages are answered: its flow must reflect them.
     pub needs_answers: bool,
     /// Whether, with these values, nothing but the transport holds it back: the transport must have flow control.
@@ -136,6 +136,9 @@ pub struct SourceKind {
     /// How many samples of G.711 audio at 8 kHz each message carries; `None` if it carries no audio.
     pub samples_per_packet: fn(&Values) -> Option<u64>,
 }
+
+/// A source, or what is wrong with the combination of its values, in one clause.
+pub type Built = Result<Box<dyn Source>, String>;
 
 /// What a source is built with, beside its own values.
 #[derive(Clone, Debug)]

@@ -51,8 +51,9 @@ fn voice(pitch_period: usize) -> Vec<u8> {
                 _ if at % pitch_period == 0 => 8 * (SYLLABLE - within) as i64,
                 _ => 0,
             };
-            // Every voice goes through the vowels in its own order.
-            let vowel = VOWELS[syllable * (1 + pitch_period % 4) % VOWELS.len()];
+            // Every voice goes through the vowels in its own order, and every word begins with another one.
+            let word = syllable / (SYLLABLES_PER_WORD + 1);
+            let vowel = VOWELS[(syllable * (1 + pitch_period % 4) + word) % VOWELS.len()];
             resonators
                 .iter_mut()
                 .zip(vowel)

@@ -53,7 +53,7 @@ impl TalkSpurts {
             self.starts = self.ends + Duration::from_nanos(self.silence.draw());
             self.ends = self.starts + self.draw_talk();
             let ahead = self.starts.since(slot).as_nanos().div_ceil(interval.as_nanos());
-            slot = slot + interval * ahead;
+            slot += interval * ahead;
         }
         slot
     }
