@@ -58,7 +58,7 @@ fn bernoulli_loss_converges_to_its_probability_without_memory() {
         let losses = losses(Loss::Bernoulli(share(probability)));
         let found = lost_share(&losses);
         // Four standard deviations of the binomial distribution.
-        let tolerance = 4.0 * square_root(probability * (1.0 - probability) / PACKETS as f64);
+        let tolerance = 4.0 * (probability * (1.0 - probability) / PACKETS as f64).sqrt();
         assert!((found - probability).abs() < tolerance, "{found} for {probability}");
         let burst = mean_burst(&losses);
         assert!((burst - 1.0 / (1.0 - probability)).abs() < 0.05, "mean burst {burst}");
@@ -106,7 +106,7 @@ fn shares_converge() {
 #[test]
 fn a_corrupted_packet_differs_in_one_bit_and_every_bit_has_its_turn() {
     let impairments = Impairments { corrupt: Ratio::ONE, ..Impairments::default() };
-    let mut flipped = vec![0u8; 100];
+    let mut flipped = [0u8; 100];
     for (passage, bytes) in passages(&impairments, 20_000) {
         assert!(passage.corrupted);
         assert_eq!(bytes.iter().map(|byte| byte.count_ones()).sum::<u32>(), 1);
@@ -131,7 +131,7 @@ fn switching_one_impairment_never_changes_what_another_hits() {
         passages(&impairments, 5_000)
     };
     let reference = passages(&all, 5_000);
-    let variants: [(&str, Vec<(Passage, Vec<u8>)>); 5] = [
+    let variants = [
         ("loss", with(|i| i.loss = Loss::None)),
         ("corrupt", with(|i| i.corrupt = Ratio::ZERO)),
         ("duplicate", with(|i| i.duplicate = Ratio::ZERO)),
@@ -161,9 +161,9 @@ fn held_back_packets_are_overtaken_and_counted_by_their_overtakers() {
     };
     let passed = passages(&impairments, 10_000);
     let held = |n: usize| passed[n].0.arrival == due(n as u64) + Duration::from_micros(2_500);
-    for n in 2..passed.len() {
+    for (n, (passage, _)) in passed.iter().enumerate().skip(2) {
         // Due every millisecond: a packet overtakes if one of the two before it is held back and it is not.
-        assert_eq!(passed[n].0.overtakes, !held(n) && (held(n - 1) || held(n - 2)), "packet {n}");
+        assert_eq!(passage.overtakes, !held(n) && (held(n - 1) || held(n - 2)), "packet {n}");
     }
     let share = (0..passed.len()).filter(|&n| held(n)).count() as f64 / passed.len() as f64;
     assert!((share - 0.02).abs() < 0.005, "{share}");
@@ -192,8 +192,4 @@ proptest! {
             last = passage.arrival;
         }
     }
-}
-
-fn square_root(x: f64) -> f64 {
-    x.sqrt() // correctly rounded everywhere, unlike the functions that clippy.toml forbids
 }
