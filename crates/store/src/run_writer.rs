@@ -1,6 +1,7 @@
 //! A run as it is written.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, TransactionBehavior, params};
@@ -168,7 +169,9 @@ impl Shared {
 
     fn end(&self, status: Status) -> Result<(), StoreError> {
         self.database(|connection| {
-            let whole = recovery::repair_traces(connection, self.id as i64, &self.directory)?;
+            // A trace that is still being written is not touched: its writer holds the lock, and closes it.
+            let idle = self.open.load(Ordering::Relaxed) == 0;
+            let whole = idle && recovery::repair_traces(connection, self.id as i64, &self.directory)?;
             connection.execute(
                 "UPDATE run SET status = ?2, repair = ?3, finished = ?4 WHERE id = ?1",
                 params![self.id as i64, status_name(status), !whole, jiff::Timestamp::now().to_string()],

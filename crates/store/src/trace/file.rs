@@ -120,8 +120,15 @@ pub(crate) fn repair(path: &Path, keys: &TraceKeys) -> io::Result<()> {
     let part_path = beside(path, "part");
     let mut part = match OpenOptions::new().read(true).write(true).open(&part_path) {
         Ok(part) => part,
-        // Killed before it existed, or after it had its own name.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return remove_sidecars(path),
+        // Killed after it had its own name, or before it existed: then it is an empty one.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            remove_sidecars(path)?;
+            return if path.exists() {
+                Ok(())
+            } else {
+                TraceFile::create(path.to_path_buf(), keys.clone())?.finish().map(drop)
+            };
+        }
         Err(error) => return Err(error),
     };
     let length = part.metadata()?.len();
@@ -162,9 +169,9 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
     remove_sidecars(path)
 }
 
-/// Whether a trace was left unfinished at `path`.
+/// Whether a trace was left unfinished, or not even begun, at `path`.
 pub(crate) fn is_unfinished(path: &Path) -> bool {
-    ["part", "groups", "journal"].iter().any(|suffix| beside(path, suffix).exists())
+    !path.exists() || ["part", "groups", "journal"].iter().any(|suffix| beside(path, suffix).exists())
 }
 
 fn complete(

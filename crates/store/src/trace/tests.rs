@@ -142,6 +142,16 @@ fn a_cut_group_is_taken_from_the_journal() {
 }
 
 #[test]
+fn a_trace_that_was_not_begun_becomes_an_empty_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t.parquet");
+    assert!(is_unfinished(&path));
+    repair(&path, &keys()).unwrap();
+    assert_eq!(all(&path), []);
+    assert!(!is_unfinished(&path));
+}
+
+#[test]
 fn latencies_are_those_of_messages_sent_and_received() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("t.parquet");
@@ -206,6 +216,8 @@ fn write_the_golden_trace() {
     let path = std::path::PathBuf::from(std::env::var_os("TRUNKLINE_GOLDEN").unwrap());
     let records: Vec<Record> = (0..100).map(nth).collect();
     let mut file = TraceFile::create(path, keys()).unwrap();
-    file.append(&bytes(&records), 60).unwrap();
+    for records in records.chunks(30) {
+        file.append(&bytes(records), 60).unwrap();
+    }
     file.finish().unwrap();
 }
