@@ -46,7 +46,7 @@ pub struct TcpEndpoint {
     timeout: Option<Duration>,
     /// Answers that the engine gave while it took a packet, before all else it wants to send.
     replies: VecDeque<Vec<u8>>,
-    spare: Vec<u8>,
+    spares: Vec<Vec<u8>>,
     /// The part of the last message that the send buffer had no room for yet.
     rest: Vec<u8>,
     rest_fed: usize,
@@ -165,7 +165,7 @@ impl TcpEndpoint {
             nodelay: config.nodelay,
             timeout: config.timeout,
             replies: VecDeque::new(),
-            spare: Vec::new(),
+            spares: Vec::new(),
             rest: Vec::new(),
             rest_fed: 0,
             leftover: Vec::new(),
@@ -401,12 +401,12 @@ impl Endpoint for TcpEndpoint {
         self.counters.segments_received += 1;
         self.unanswered = None;
         let unread = self.socket().recv_queue();
-        let mut reply = core::mem::take(&mut self.spare);
+        let mut reply = self.spares.pop().unwrap_or_default();
         reply.clear();
         let mut port = Port::receiving(self.mtu, packet, &mut reply);
         self.interface.poll_ingress_single(instant(now), &mut port, &mut self.sockets);
         if reply.is_empty() {
-            self.spare = reply;
+            self.spares.push(reply);
         } else {
             self.replies.push_back(reply);
         }
@@ -433,9 +433,9 @@ impl Endpoint for TcpEndpoint {
     fn poll_transmit(&mut self, now: Time, into: &mut Vec<u8>) -> Option<Transmit> {
         self.now = now;
         into.clear();
-        if let Some(mut reply) = self.replies.pop_front() {
-            core::mem::swap(into, &mut reply);
-            self.spare = reply;
+        if let Some(reply) = self.replies.pop_front() {
+            into.extend_from_slice(&reply);
+            self.spares.push(reply);
             return Some(self.account(into));
         }
         if !self.progress.silent && !self.held {

@@ -8,8 +8,8 @@ use trunkline_testkit::two_process::assert_same_in_another_process;
 use trunkline_transport::Endpoint;
 
 fn tcp(config: &TcpConfig, seed: u64) -> (Box<dyn Endpoint>, Box<dyn Endpoint>) {
-    let near = TcpEndpoint::connect(NEAR, FAR, config, seed).unwrap();
-    let far = TcpEndpoint::listen(FAR, config, seed ^ 0xFA12).unwrap();
+    let near = TcpEndpoint::connect(NEAR, FAR, config, seed).expect("the configuration is possible");
+    let far = TcpEndpoint::listen(FAR, config, seed ^ 0xFA12).expect("the configuration is possible");
     (Box::new(near), Box::new(far))
 }
 

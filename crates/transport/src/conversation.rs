@@ -71,7 +71,8 @@ pub enum Event {
     Readable,
     /// The send buffer has room again after [`SendError::Full`].
     Writable,
-    /// The conversation is over.
+    /// The conversation is over; comes once. With [`CloseReason::Peer`] the peer sends nothing more, all that it sent
+    /// has been received, and this end may still send until it closes too.
     Closed(CloseReason),
 }
 

@@ -289,14 +289,14 @@ mod packets {
     }
 
     /// So that damage gets beyond the checksums, into the engine.
-    fn mend_checksums(packet: &mut Vec<u8>) {
+    fn mend_checksums(packet: &mut [u8]) {
         use smoltcp::wire::{Ipv4Packet, TcpPacket};
         let length = packet.len() as u16;
         if packet.len() < HEADERS {
             return;
         }
         packet[0] = 0x45;
-        let mut ip = Ipv4Packet::new_unchecked(&mut packet[..]);
+        let mut ip = Ipv4Packet::new_unchecked(&mut *packet);
         ip.set_total_len(length);
         ip.fill_checksum();
         let (from, to) = (ip.src_addr(), ip.dst_addr());
