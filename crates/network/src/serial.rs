@@ -92,8 +92,8 @@ impl From<PortConfig<'_>> for SerialConfig {
 /// A link of two independent lines, from port 0 to port 1 and back.
 ///
 /// When a packet's transmission begins, everything about it is decided, and its delivery or loss is handed out at
-/// once; it lies in the future by transmission time and delay, but a lost packet's fate is dated to the beginning.
-/// So a link needs the driver only while packets wait.
+/// once. A delivery lies in the future by transmission time and delay; a lost packet's fate is dated to the beginning
+/// of its transmission. So a link needs the driver only while packets wait.
 #[derive(Debug)]
 pub struct SerialLink {
     directions: [Direction; 2],
@@ -118,19 +118,8 @@ struct Direction {
 impl SerialLink {
     /// The link whose first direction leads from port 0 to port 1 and whose second leads back.
     pub fn new(directions: [SerialConfig; 2], seed: Seed) -> SerialLink {
-        let mut to = [Port(1), Port(0)].into_iter();
-        let directions = directions.map(|config| Direction {
-            to: to.next().unwrap_or_default(),
-            stage: Stage::new(&config.impairments, &config.place, seed),
-            queue: Counted::new(config.queue),
-            line: Serialiser::new(config.rate),
-            delay: config.delay,
-            mtu: config.mtu,
-            overhead: config.overhead,
-            wake: Time::MAX,
-            counters: MediumCounters::default(),
-        });
-        SerialLink { directions }
+        let [there, back] = directions;
+        SerialLink { directions: [Direction::new(there, Port(1), seed), Direction::new(back, Port(0), seed)] }
     }
 }
 
@@ -165,6 +154,20 @@ impl Medium for SerialLink {
 }
 
 impl Direction {
+    fn new(config: SerialConfig, to: Port, seed: Seed) -> Direction {
+        Direction {
+            to,
+            stage: Stage::new(&config.impairments, &config.place, seed),
+            queue: Counted::new(config.queue),
+            line: Serialiser::new(config.rate),
+            delay: config.delay,
+            mtu: config.mtu,
+            overhead: config.overhead,
+            wake: Time::MAX,
+            counters: MediumCounters::default(),
+        }
+    }
+
     /// Takes a packet once everything due up to `at` is done.
     fn offer(&mut self, at: Time, packet: Packet, out: &mut Outcome) {
         self.counters.offered += 1;
