@@ -69,7 +69,8 @@ pub enum WavError {
     },
     /// Its data chunk ends between two channels' samples of one moment.
     #[error(
-        "is cut inside a sample: its data chunk has {length} bytes, which is no multiple of the {frame} bytes of one sample of all channels"
+        "is cut inside a sample: its data chunk has {length} bytes, which is no multiple of the {frame} bytes of one \
+         sample of all channels"
     )]
     PartialFrame {
         /// Bytes of the data chunk.
@@ -138,8 +139,8 @@ fn samples(format: &Format, data: &[u8]) -> Result<Pcm, WavError> {
     Ok(Pcm { sample_rate: format.sample_rate, channels })
 }
 
-/// A sample of one to four bytes as 16 bits. One byte is unsigned with silence at 128; more are little-endian and signed,
-/// so that the last two bytes are the upper ones.
+/// A sample of one to four bytes as 16 bits. One byte is unsigned with silence at 128; more are little-endian and
+/// signed, so that the last two bytes are the upper ones.
 fn upper_16_bits(sample: &[u8]) -> i16 {
     match *sample {
         [unsigned] => (i16::from(unsigned) - 128) << 8,

@@ -10,8 +10,8 @@ pub(super) const SHORTEST: Duration = Duration::from_millis(1);
 
 /// Talk spurts and silences in turn, of independently drawn lengths (an on-off process).
 ///
-/// It runs in continuous time: a packet is sent if the person talks at its due time. So the share of packets sent is the
-/// share of time talked, whatever the packet's length.
+/// It runs in continuous time: a packet is sent if the person talks at its due time. So the share of packets sent is
+/// the share of time talked, whatever the packet's length.
 #[derive(Debug)]
 pub(super) struct TalkSpurts {
     talk: Sampler,
