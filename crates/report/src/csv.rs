@@ -1,1 +1,299 @@
-//! stub
+//! Tidy tables for spreadsheets, R and pandas: one row per observation, base units, names as in the glossary.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ::csv::Writer;
+use trunkline_metrics::{FlowSummary, Measured, RepetitionSummary};
+use trunkline_store::{StoredPoint, StoredRun};
+
+use crate::Error;
+use crate::metric::{METRICS, Metric};
+use crate::units::Quantity;
+use crate::verdict::{Outcome, Verdict};
+use crate::view::{View, backend_name, value_on};
+
+/// Writes the run's tables into the directory, which is made if it is missing, and says which files those are. All
+/// times are seconds, rates bits per second, shares from 0 to 1; what was not measured is empty.
+///
+/// | file | one row per |
+/// | --- | --- |
+/// | `repetitions.csv` | point, repetition and flow; a column per figure |
+/// | `sweep.csv` | point, flow and figure: mean, standard deviation and 95 % confidence interval |
+/// | `limits.csv` | limit and point |
+/// | `links.csv` | point, repetition and direction of a link |
+/// | `causes.csv` | the same and cause of a drop or mark |
+/// | `counters.csv` | point, repetition, flow and counter of the transport |
+/// | `loss-bursts.csv` | point, repetition, flow and length of a burst |
+/// | `latency-over-time.csv` | message of the sample that the figure shows |
+/// | `latency-distribution.csv` | step of the distribution that the figure shows |
+/// | `stalls.csv` | point, repetition and threshold |
+///
+/// # Errors
+/// If the directory or a file cannot be written.
+pub fn csv(run: &StoredRun, directory: &Path) -> Result<Vec<PathBuf>, Error> {
+    fs::create_dir_all(directory).map_err(|source| Error::write(directory, source))?;
+    let view = View::new(run, None);
+    let mut files = Files { run, directory, written: Vec::new() };
+    files.write("repetitions", &repetition_columns(), |table| repetitions(run, table))?;
+    files.write("sweep", &["flow", "figure", "unit", "mean", "sd", "ci95", "repetitions"], |table| {
+        sweep(&view, table)
+    })?;
+    files.write("limits", &["limit", "condition", "outcome", "uncertain", "mean", "ci95"], |table| {
+        limits(&view, table)
+    })?;
+    files.write(
+        "links",
+        &[
+            "repetition",
+            "link",
+            "utilisation",
+            "offered",
+            "delivered",
+            "sojourn_mean_s",
+            "sojourn_max_s",
+            "backlog_max_bytes",
+            "backlog_max_packets",
+        ],
+        |table| links(run, table),
+    )?;
+    files.write("causes", &["repetition", "link", "fate", "cause", "packets"], |table| causes(run, table))?;
+    files.write("counters", &["repetition", "flow", "counter", "value"], |table| {
+        per_flow(run, table, |flow| flow.transport_counters.iter().map(|(k, v)| vec![k.clone(), v.to_string()]).collect())
+    })?;
+    files.write("loss-bursts", &["repetition", "flow", "length", "bursts"], |table| {
+        per_flow(run, table, |flow| flow.loss_bursts.iter().map(|(k, v)| vec![k.to_string(), v.to_string()]).collect())
+    })?;
+    files.write("latency-over-time", &["repetition", "flow", "sent_s", "latency_s"], |table| {
+        per_flow(run, table, |flow| {
+            let sample = flow.latency_over_time.iter();
+            sample.map(|(sent, l)| vec![number(sent.as_secs_f64()), number(l.as_secs_f64())]).collect()
+        })
+    })?;
+    files.write("latency-distribution", &["repetition", "flow", "latency_s", "share"], |table| {
+        per_flow(run, table, |flow| {
+            flow.latency_cdf.iter().map(|(l, share)| vec![number(l.as_secs_f64()), number(*share)]).collect()
+        })
+    })?;
+    files.write("stalls", &["repetition", "probe", "watched_s", "longer_than_s", "gaps"], |table| {
+        stalls(run, table)
+    })?;
+    Ok(files.written)
+}
+
+/// Rows without what all tables begin with.
+type Table<'t> = dyn FnMut(&StoredPoint, Vec<String>) -> Result<(), ::csv::Error> + 't;
+type Written = Result<(), ::csv::Error>;
+
+struct Files<'a> {
+    run: &'a StoredRun,
+    directory: &'a Path,
+    written: Vec<PathBuf>,
+}
+
+impl Files<'_> {
+    /// One file; every row begins with the run, the backend, the point and its swept values.
+    fn write(&mut self, name: &str, columns: &[&str], rows: impl FnOnce(&mut Table) -> Written) -> Result<(), Error> {
+        let file = self.directory.join(format!("{name}.csv"));
+        self.fill(&file, columns, rows).map_err(|error| Error::write(&file, std::io::Error::other(error)))?;
+        self.written.push(file);
+        Ok(())
+    }
+
+    fn fill(&self, file: &Path, columns: &[&str], rows: impl FnOnce(&mut Table) -> Written) -> Written {
+        let run = self.run;
+        let mut writer = Writer::from_path(file)?;
+        let mut head = vec!["run".to_owned(), "backend".to_owned(), "point".to_owned()];
+        for axis in &run.axes {
+            head.push(axis.key.clone());
+            if axis.numbers.is_some() && !axis.unit.is_empty() {
+                head.push(format!("{} [{}]", axis.key, axis.unit));
+            }
+        }
+        head.extend(columns.iter().map(|c| (*c).to_owned()));
+        writer.write_record(&head)?;
+        rows(&mut |point, rest| {
+            let mut row = vec![run.info.id.to_string(), backend_name(run.info.backend).to_owned(), point.index.to_string()];
+            for (i, axis) in run.axes.iter().enumerate() {
+                row.push(value_on(point, &run.axes, i).to_owned());
+                if let Some(numbers) = axis.numbers.as_ref().filter(|_| !axis.unit.is_empty()) {
+                    let value = point.choice.get(i).and_then(|c| numbers.get(*c));
+                    row.push(value.map_or(String::new(), |n| number(*n)));
+                }
+            }
+            row.extend(rest);
+            writer.write_record(&row)
+        })?;
+        writer.flush()?;
+        Ok(())
+    }
+}
+
+/// Shortest text that reads back as the same number.
+fn number(value: f64) -> String {
+    format!("{value}")
+}
+
+fn if_any(value: Option<f64>) -> String {
+    value.map_or(String::new(), number)
+}
+
+fn summaries(run: &StoredRun) -> impl Iterator<Item = (&StoredPoint, u32, &RepetitionSummary)> {
+    let all = run.points.iter().flat_map(|p| p.repetitions.iter().map(move |r| (p, r)));
+    all.filter_map(|(p, r)| Some((p, r.index, r.summary.as_ref()?)))
+}
+
+fn column(metric: &Metric) -> String {
+    let suffix = match metric.quantity {
+        Quantity::Time => "_s",
+        Quantity::Rate => "_bit_per_s",
+        Quantity::Bytes => "_bytes",
+        Quantity::Share | Quantity::Count | Quantity::Number => "",
+    };
+    // `stray` and `active` carry their unit like the rest.
+    format!("{}{suffix}", metric.id)
+}
+
+fn repetition_columns() -> Vec<&'static str> {
+    let fixed = ["repetition", "partial", "flow", "transport", "members", "channels", "measured", "percentiles"];
+    // The names live as long as the program: there is one list of metrics.
+    static NAMES: std::sync::OnceLock<Vec<String>> = std::sync::OnceLock::new();
+    let names = NAMES.get_or_init(|| METRICS.iter().map(column).collect());
+    fixed.into_iter().chain(names.iter().map(String::as_str)).collect()
+}
+
+fn repetitions(run: &StoredRun, table: &mut Table) -> Written {
+    for (point, repetition, summary) in summaries(run) {
+        for flow in &summary.flows {
+            let mut row = vec![
+                repetition.to_string(),
+                summary.partial.to_string(),
+                flow.flow.clone(),
+                flow.transport.clone(),
+                flow.members.to_string(),
+                flow.channels.to_string(),
+                measured(flow).to_owned(),
+                flow.latency.map_or("", |l| if l.exact { "exact" } else { "histogram" }).to_owned(),
+            ];
+            row.extend(METRICS.iter().map(|metric| if_any(metric.value(flow))));
+            table(point, row)?;
+        }
+    }
+    Ok(())
+}
+
+fn measured(flow: &FlowSummary) -> &'static str {
+    match flow.measured {
+        Measured::OneWay => "one-way",
+        Measured::RoundTrip => "round-trip",
+    }
+}
+
+fn sweep(view: &View, table: &mut Table) -> Written {
+    for point in view.points() {
+        for flow in &view.flows {
+            for metric in METRICS {
+                let Some(estimate) = view.sides[0].estimate(point.index, flow, metric) else { continue };
+                let row = vec![
+                    (*flow).to_owned(),
+                    metric.id.to_owned(),
+                    metric.quantity.base_unit().to_owned(),
+                    number(estimate.mean),
+                    number(estimate.standard_deviation),
+                    if_any(estimate.confidence95),
+                    estimate.repetitions.to_string(),
+                ];
+                table(point, row)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn limits(view: &View, table: &mut Table) -> Written {
+    for limit in view.limits() {
+        let verdict = Verdict::of(limit, view, &view.sides[0]);
+        for (point, judged) in view.points().iter().zip(&verdict.points) {
+            let row = vec![
+                limit.key.clone(),
+                limit.condition.clone(),
+                judged.outcome.word().to_owned(),
+                (judged.uncertain && judged.outcome != Outcome::NotMeasured).to_string(),
+                if_any(judged.estimate.map(|e| e.mean)),
+                if_any(judged.estimate.and_then(|e| e.confidence95)),
+            ];
+            table(point, row)?;
+        }
+    }
+    Ok(())
+}
+
+fn links(run: &StoredRun, table: &mut Table) -> Written {
+    for (point, repetition, summary) in summaries(run) {
+        for link in &summary.links {
+            let row = vec![
+                repetition.to_string(),
+                link.link.clone(),
+                number(link.utilisation.value()),
+                link.offered.to_string(),
+                link.delivered.to_string(),
+                number(link.sojourn_mean.as_secs_f64()),
+                number(link.sojourn_max.as_secs_f64()),
+                link.backlog_max.count().to_string(),
+                link.backlog_packets_max.to_string(),
+            ];
+            table(point, row)?;
+        }
+    }
+    Ok(())
+}
+
+fn causes(run: &StoredRun, table: &mut Table) -> Written {
+    for (point, repetition, summary) in summaries(run) {
+        for link in &summary.links {
+            for (fate, causes) in [("dropped", &link.dropped), ("marked", &link.marked)] {
+                for (cause, packets) in causes {
+                    let row = vec![
+                        repetition.to_string(),
+                        link.link.clone(),
+                        fate.to_owned(),
+                        cause.clone(),
+                        packets.to_string(),
+                    ];
+                    table(point, row)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn per_flow(run: &StoredRun, table: &mut Table, rows: impl Fn(&FlowSummary) -> Vec<Vec<String>>) -> Written {
+    for (point, repetition, summary) in summaries(run) {
+        for flow in &summary.flows {
+            for rest in rows(flow) {
+                let mut row = vec![repetition.to_string(), flow.flow.clone()];
+                row.extend(rest);
+                table(point, row)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn stalls(run: &StoredRun, table: &mut Table) -> Written {
+    for (point, repetition, summary) in summaries(run) {
+        let Some(stalls) = &summary.stalls else { continue };
+        for (threshold, gaps) in &stalls.gaps {
+            let row = vec![
+                repetition.to_string(),
+                stalls.probe.clone(),
+                number(stalls.watched.as_secs_f64()),
+                number(threshold.as_secs_f64()),
+                gaps.to_string(),
+            ];
+            table(point, row)?;
+        }
+    }
+    Ok(())
+}

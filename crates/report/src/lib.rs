@@ -23,8 +23,11 @@ mod view;
 
 use std::path::{Path, PathBuf};
 
+pub use crate::csv::csv;
 pub use crate::html::html;
+pub use crate::json::json;
 pub use crate::png::png;
+pub use crate::terminal::{Style, terminal};
 
 /// Why a report could not be written.
 #[derive(Debug, thiserror::Error)]

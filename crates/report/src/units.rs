@@ -75,7 +75,8 @@ impl Quantity {
         let Some(half_width) = estimate.confidence95.map(|c| c * unit.factor) else {
             return (self.digits(mean), None);
         };
-        if half_width == 0.0 || !half_width.is_finite() {
+        // Equal repetitions differ by rounding only.
+        if half_width <= mean.abs() * 1e-9 || !half_width.is_finite() {
             return (self.digits(mean), Some("0".to_owned()));
         }
         // Two digits of the interval, and the mean to the same place, but no more digits than its five.
@@ -83,7 +84,7 @@ impl Quantity {
         let magnitude = if mean == 0.0 { 0 } else { mean.abs().log10().floor() as i32 };
         let decimals = place.clamp(0, (4 - magnitude).max(0)) as usize;
         let decimals = decimals.min(9);
-        (grouped(&format!("{mean:.decimals$}")), Some(number(half_width, 2)))
+        (grouped(&format!("{mean:.decimals$}")), Some(two_digits(half_width)))
     }
 
     fn digits(self, value: f64) -> String {
@@ -96,6 +97,15 @@ impl Quantity {
 
 fn with_unit(number: &str, unit: &str) -> String {
     if unit.is_empty() { number.to_owned() } else { format!("{number} {unit}") }
+}
+
+/// A half width keeps its trailing zero: `± 0.30`.
+fn two_digits(value: f64) -> String {
+    let place = 1 - value.log10().floor() as i32;
+    match place {
+        0..=6 => format!("{value:.*}", place as usize),
+        _ => number(value, 2),
+    }
 }
 
 /// A number to so many significant digits, without trailing zeros; all digits before the point are kept, and ten

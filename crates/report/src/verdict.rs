@@ -145,6 +145,7 @@ pub(crate) fn headline(view: &View, side: &Side) -> Headline {
         let passing = view.points().iter().filter(|p| all_hold(&verdicts, p.index)).count();
         let mut text = match broken.len() {
             1 if limits == 1 => "The limit is broken".to_owned(),
+            2 if limits == 2 => "Both limits are broken".to_owned(),
             n => format!("{n} of {limits} limits {} broken", if n == 1 { "is" } else { "are" }),
         };
         if view.is_swept() {

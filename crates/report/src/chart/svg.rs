@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::text::{fit, width};
-use super::{Axis, Bound, Chart, Entry, Kind, Look, Panel, Scale, Series, Tick};
+use super::{Axis, Bound, Chart, Entry, Kind, Look, Scale, Series, Tick};
 
 /// Where colours come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +150,9 @@ fn panels(out: &mut String, chart: &Chart, frame: Frame, top: f64) -> f64 {
     let titled = chart.panels.iter().any(|p| !p.title.is_empty());
     let gap = 18.0;
     let panel_width = (frame.width - gap * (columns - 1) as f64) / columns as f64;
-    let vertical = (frame.plot_height / 34.0) as usize;
+    // Even steps read well with room between them; decades need every number they can get.
+    let apart = if matches!(chart.y.scale, Scale::Linear { .. }) { 34.0 } else { 24.0 };
+    let vertical = (frame.plot_height / apart) as usize;
     let y_ticks = chart.y.ticks.clone().unwrap_or_else(|| chart.y.scale.ticks(vertical));
     let label_width = y_ticks.iter().map(|t| width(&t.label, SMALL)).fold(0.0, f64::max).min(panel_width * 0.4);
     let above = if titled { LINE } else { 4.0 } + LINE;
@@ -246,7 +248,7 @@ fn grid(out: &mut String, chart: &Chart, theme: Theme, area: &Area, y_ticks: &[T
 fn x_ticks(axis: &Axis, area: &Area) -> Vec<(f64, String)> {
     let ticks = match &axis.ticks {
         Some(ticks) => ticks.clone(),
-        None => axis.scale.ticks(((area.right - area.left) / 62.0) as usize),
+        None => axis.scale.ticks(((area.right - area.left) / 52.0) as usize),
     };
     let longest = (area.right - area.left) / 2.0;
     let mut free_from = f64::NEG_INFINITY;

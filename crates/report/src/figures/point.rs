@@ -97,12 +97,12 @@ fn over_time(view: &View, point: u32) -> Option<Figure> {
         description: "Latency of single messages against the time at which they were sent, in the first repetition; an \
                       even sample that keeps the largest of each interval."
             .to_owned(),
-        x: Axis { label: "sent after, s".to_owned(), scale: Scale::Linear { min: 0.0, max: longest.max(1e-9) }, ticks: None },
+        x: Axis { label: "sent after, s".to_owned(), scale: Scale::linear(0.0, longest.max(1e-9), 20), ticks: None },
         y: Axis { label: axis_label("latency", unit.name), scale: y, ticks: None },
         legend: legend(view, |flow| shown.contains(&flow), true, true, false),
         panels,
     };
-    Some(Figure { id: numbered("latency-over-time", view, point), chart, note: String::new(), point: Some(point) })
+    Some(Figure { id: numbered("latency-over-time", view, point), chart, note: "The first repetition: an even sample that keeps the largest of each interval.".to_owned(), point: Some(point) })
 }
 
 fn distribution(view: &View, point: u32) -> Option<Figure> {
@@ -150,7 +150,7 @@ fn distribution(view: &View, point: u32) -> Option<Figure> {
         legend: legend(view, shown, true, false, true),
         panels: vec![Panel { series, ..Panel::default() }],
     };
-    Some(Figure { id: numbered("latency-distribution", view, point), chart, note: String::new(), point: Some(point) })
+    Some(Figure { id: numbered("latency-distribution", view, point), chart, note: "One line per repetition. The vertical axis spreads the tail.".to_owned(), point: Some(point) })
 }
 
 fn titled(title: &str, view: &View, point: u32) -> String {

@@ -109,8 +109,8 @@ fn figure(view: &View, plan: &Plan, id: String, title: String, metrics: &[&'stat
         panels,
     };
     let note = match left_out {
-        0 => String::new(),
-        n => format!("{n} more combinations of the other swept keys are not drawn; they stand in the table."),
+        0 => "Mean over repetitions; bars show the 95 % confidence interval.".to_owned(),
+        n => format!("Mean over repetitions; bars show the 95 % confidence interval. {n} more combinations of the other swept keys are not drawn; they stand in the table."),
     };
     Some(Figure { id, chart, note, point: None })
 }

@@ -191,7 +191,7 @@ fn show(figure: &Figure) -> Markup {
             figcaption { (figure.chart.title) }
             div.on-screen { (PreEscaped(render(&figure.chart, figure.screen_frame(), &format!("{}-screen", figure.id)))) }
             div.on-phone { (PreEscaped(render(&figure.chart, figure.phone_frame(), &format!("{}-phone", figure.id)))) }
-            p.aside { (figure.chart.description) @if !figure.note.is_empty() { " " (figure.note) } }
+            p.aside { (figure.note) }
         }
     }
 }

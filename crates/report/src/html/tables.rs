@@ -50,7 +50,7 @@ pub(super) fn flows(view: &View) -> Markup {
             @else {
                 div.scroll.long[rows > LONG] tabindex="0" role="region" aria-label="Figures of each flow" {
                     table.data data-name="flows" {
-                        caption { "Each flow at each point. ≈ marks percentiles from a histogram (within 0.1 %)." }
+                        caption { span { "Each flow at each point. ≈ marks percentiles from a histogram (within 0.1 %)." } }
                         thead {
                             tr {
                                 td colspan=(before) {}
@@ -178,7 +178,7 @@ pub(super) fn links(view: &View) -> Markup {
             h2 id="links" { "Links" }
             div.scroll.long[rows > LONG] tabindex="0" role="region" aria-label="Figures of each link" {
                 table.data data-name="links" {
-                    caption { "Each direction of each link" @if several { " (sim)" } "." }
+                    caption { span { "Each direction of each link" @if several { " (sim)" } "." } }
                     thead {
                         tr {
                             @for axis in view.axes() { th scope="col" { (axis_name(axis)) } }

@@ -29,7 +29,7 @@ fn table(view: &View) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="Limits of the file" {
             table.data data-name="limits" {
-                caption { "The limits of the file. A point passes if the mean over its repetitions meets the limit." }
+                caption { span { "The limits of the file. A point passes if the mean over its repetitions meets the limit." } }
                 thead {
                     tr {
                         th scope="col" { "limit" }
