@@ -2,6 +2,8 @@
 //!
 //! The child is this test program, started again with the store's folder in `TRUNKLINE_STORE_CHILD`.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests too")]
+
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

@@ -1,5 +1,7 @@
 //! Runs as another crate sees them.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests too")]
+
 use std::path::{Path, PathBuf};
 
 use trunkline_core::{Duration, Time};
