@@ -130,7 +130,7 @@ fn a_full_disk_keeps_what_was_recorded() {
     let lines: Vec<String> =
         BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok).collect();
     assert!(child.wait().unwrap().success(), "no panic: {lines:?}");
-    let safe = lines.iter().filter_map(|line| synced(line)).last().unwrap();
+    let safe = lines.iter().rev().find_map(|line| synced(line)).unwrap();
     assert!(
         lines.iter().any(|line| line.contains("failed: `") && line.contains("cannot be written")),
         "{lines:?}"
