@@ -298,6 +298,20 @@ fn memory_is_bounded_with_one_percent_loss() {
 }
 
 #[test]
+fn nothing_is_overtaken_in_order_without_loss() {
+    let mut nothing = ();
+    let mut meter = Meter::new(&[meta(0, 1, 1)], &mut nothing);
+    for sequence in 0..2_000 {
+        send(&mut meter, 0, 0, sequence, 0, 0);
+        if let Some(arrived) = sequence.checked_sub(100) {
+            receive(&mut meter, 0, 0, arrived, 0, 1);
+        }
+        assert_eq!(meter.remembered().overtaken, 0, "{sequence}");
+    }
+    assert_eq!(meter.remembered().windows, 100);
+}
+
+#[test]
 fn memory_is_bounded_when_nothing_arrives() {
     let mut nothing = ();
     let limits = Limits { entries: 1_000, overtaken: 500 };
