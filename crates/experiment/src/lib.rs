@@ -3,26 +3,33 @@
 //! traces) through [`Files`].
 //!
 //! [`Experiment::parse`] goes through these steps: TOML to a tree in which every value knows its place; the swept values
-//! into a copy of the tree for every point; each copy against the schema to a [`Scenario`]. A driver
+//! into a copy of the tree for every point; each copy against the schema (its [`reference`]) to a [`Scenario`]. A driver
 //! takes a scenario and asks it for [links](Scenario::build_links) and [sources](Scenario::build_source).
 
 mod build;
 mod experiment;
 mod files;
+mod fuzz;
+mod json_schema;
 mod limits;
 pub mod model;
 mod problem;
 mod quantity;
 mod read;
+mod reference;
 mod schema;
 mod speech;
 mod sweep;
 mod tree;
 
 pub use files::{Files, FilesError};
+#[doc(hidden)]
+pub use fuzz::fuzz_parse;
+pub use json_schema::json_schema;
 pub use model::{
     Axis, Direction, Experiment, Flow, Host, Impairments, Limit, LimitMetric, Link, Loss, Operator, Path,
     PathStep, Point, Progress, Scenario, Source, Supervisor, TcpOptions, Transport, UdpOptions,
 };
 pub use problem::{Problem, Problems};
-pub use schema::transport::{TRANSPORTS, TransportKind};
+pub use reference::reference;
+pub use schema::transport::TRANSPORTS;

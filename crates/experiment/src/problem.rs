@@ -122,6 +122,18 @@ fn floor_to_character(text: &str, at: usize) -> usize {
     at
 }
 
+/// How many candidates are named at most.
+const MOST_NAMED: usize = 20;
+
+/// How many slips of the fingers a word of that length may hold before it is taken for another word.
+pub(crate) fn slips(written: &str) -> usize {
+    match written.chars().count() {
+        0..=2 => 0,
+        3..=7 => 1,
+        _ => 2,
+    }
+}
+
 /// `; did you mean ...?` with the candidate that is nearest to what was written, or all of them if none is near.
 pub(crate) fn suggestion<'c>(written: &str, candidates: impl IntoIterator<Item = &'c str>) -> String {
     let candidates: Vec<&str> = candidates.into_iter().collect();
@@ -130,10 +142,13 @@ pub(crate) fn suggestion<'c>(written: &str, candidates: impl IntoIterator<Item =
         .map(|candidate| (strsim::damerau_levenshtein(written, candidate), *candidate))
         .min_by_key(|(distance, _)| *distance);
     match nearest {
-        Some((distance, candidate)) if distance <= 1 + written.chars().count() / 4 => {
-            format!("; did you mean `{candidate}`?")
-        }
-        Some(_) => format!("; known are {}", enumerate(candidates)),
+        Some((distance, candidate)) if distance <= slips(written) => format!("; did you mean `{candidate}`?"),
+        Some(_) => match candidates.split_at_checked(MOST_NAMED) {
+            Some((some, others)) if !others.is_empty() => {
+                format!("; known are {} and {} others", enumerate(some.iter().copied()), others.len())
+            }
+            _ => format!("; known are {}", enumerate(candidates)),
+        },
         None => String::new(),
     }
 }

@@ -20,6 +20,9 @@ pub(crate) fn value(key: &str, node: &Node, kind: &Kind, shelf: &Shelf<'_>) -> R
     }
     single(node, kind).map_err(|problem| match problem {
         Wrong::Kind => wrong(format!("`{key}` must be {}, not {}", describe(kind), node.describe())),
+        Wrong::Range(written) if written.trim().is_empty() => {
+            wrong(format!("`{key}` must be {}, not an empty text", describe(kind)))
+        }
         Wrong::Range(written) => wrong(format!("`{key}` must be {}, not `{written}`", describe(kind))),
         Wrong::Text(problem) => wrong(format!("`{key}`: {problem}")),
     })
@@ -233,9 +236,12 @@ pub(crate) fn describe(kind: &Kind) -> String {
         Kind::Rate { min, max } => {
             format!("a rate{}", range(min, max, max.bits_per_second() == u64::MAX))
         }
-        Kind::Bytes { min, max } => format!("a size{}", range(min, max, max.0 == u64::MAX)),
+        Kind::Bytes { min, max } => format!("a size{}", range(&exact(*min), &exact(*max), max.0 == u64::MAX)),
         Kind::Sizes { min, max } => {
-            format!("a size{} or a distribution of sizes", range(min, max, max.0 == u64::MAX))
+            format!(
+                "a size{} or a distribution of sizes",
+                range(&exact(*min), &exact(*max), max.0 == u64::MAX)
+            )
         }
         Kind::Integer { min, max } => format!("a whole number{}", range(min, max, *max == u64::MAX)),
         Kind::Number { min, max } => format!("a number{}", range(min, max, max.is_infinite())),
@@ -248,6 +254,12 @@ pub(crate) fn describe(kind: &Kind) -> String {
         }
         Kind::Limit => "a limit such as `100 packets` or `64 KiB`".to_owned(),
     }
+}
+
+/// A size without rounding.
+fn exact(size: Bytes) -> String {
+    let short = size.to_string();
+    if short.parse() == Ok(size) { short } else { format!("{} B", size.count()) }
 }
 
 fn range(min: &impl Display, max: &impl Display, endless: bool) -> String {

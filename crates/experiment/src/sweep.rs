@@ -1,6 +1,7 @@
 //! What is varied: finds swept keys in the schema, and puts swept values into copies of the tree.
 
 use core::ops::Range;
+use std::collections::BTreeSet;
 
 use trunkline_core::schema::{Default as Preset, Kind};
 
@@ -26,7 +27,7 @@ struct Sweepable {
 }
 
 /// Keys that are the whole run's and cannot differ between points.
-const FIXED: [&str; 3] = ["name", "repetitions", "seed"];
+pub(crate) const FIXED: [&str; 3] = ["name", "repetitions", "seed"];
 
 /// Reads the sweep of a file.
 pub(crate) fn read(schema: &Schema, text: &str, root: &Table, remarks: &mut Vec<Remark>) -> Vec<Swept> {
@@ -40,10 +41,7 @@ pub(crate) fn read(schema: &Schema, text: &str, root: &Table, remarks: &mut Vec<
             let message = if FIXED.contains(&key.as_str()) {
                 format!("`{key}` is one for all points and cannot be swept")
             } else {
-                let suggestion = suggestion(key, known.iter().map(|known| known.key.as_str()));
-                // A list of every key of every flow would help nobody.
-                let suggestion = if suggestion.contains("did you mean") { suggestion } else { String::new() };
-                format!("no key `{key}` can be swept here{suggestion}")
+                format!("there is no key `{key}`{}", nearest(key, &known))
             };
             remarks.push(Remark::new(key_span.clone(), message));
             continue;
@@ -74,6 +72,25 @@ pub(crate) fn read(schema: &Schema, text: &str, root: &Table, remarks: &mut Vec<
         swept.clear();
     }
     swept
+}
+
+/// The key that was meant, or what stands behind the part that is right.
+fn nearest(key: &str, known: &[Sweepable]) -> String {
+    let mut prefix = "";
+    for (at, _) in key.match_indices('.') {
+        if known.iter().any(|known| known.key.starts_with(&key[..=at])) {
+            prefix = &key[..=at];
+        }
+    }
+    let behind = |full: &str| Some(full.strip_prefix(prefix)?.split('.').next()?.to_owned());
+    let next: BTreeSet<String> = known.iter().filter_map(|known| behind(&known.key)).collect();
+    let written = key[prefix.len()..].split('.').next().unwrap_or_default();
+    let suggestion = suggestion(written, next.iter().map(String::as_str));
+    match suggestion.strip_prefix("; known are ") {
+        Some(names) if prefix.is_empty() => format!("; keys that can be swept begin with {names}"),
+        Some(names) => format!("; behind `{}` there are {names}", prefix.trim_end_matches('.')),
+        None => suggestion.replace("did you mean `", &format!("did you mean `{prefix}")),
+    }
 }
 
 /// A value as it stands in the file, a text without its quotes.

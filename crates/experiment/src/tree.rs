@@ -48,8 +48,15 @@ pub(crate) fn parse(text: &str) -> Result<Node, Vec<Remark>> {
         return Ok(Node { span, item: Item::Table(table_of(table.get_ref())) });
     }
     let remark = |error: &toml::de::Error| {
+        let span = error.span().unwrap_or(0..0);
         let message = error.message().lines().collect::<Vec<_>>().join(", ");
-        Remark::new(error.span().unwrap_or(0..0), message)
+        let message = match text.get(span.clone()) {
+            Some(key) if message == "duplicate key" => {
+                format!("the key `{}` stands here again", key.escape_debug())
+            }
+            _ => format!("not TOML: {message}"),
+        };
+        Remark::new(span, message)
     };
     Err(errors.iter().map(remark).collect())
 }

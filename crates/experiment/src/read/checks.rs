@@ -9,7 +9,7 @@ use trunkline_transport::udp::{IPV4_HEADER_LENGTH, UDP_HEADER_LENGTH};
 use super::Reader;
 use super::table::Chosen;
 use crate::model::{Flow, Link, PathStep, Transport};
-use crate::schema::transport::{TRANSPORTS, TransportKind};
+use crate::schema::transport::{self, TransportKind};
 use crate::tree::Table;
 
 /// Length of the TCP header without options, in bytes (RFC 9293 section 3.1).
@@ -49,7 +49,7 @@ impl Reader<'_> {
                     ""
                 },
                 crate::problem::enumerate(
-                    TRANSPORTS.iter().filter(|t| t.features.flow_control).map(|t| t.name)
+                    transport::KINDS.iter().filter(|t| t.features.flow_control).map(|t| t.name)
                 ),
             );
             self.remark(at, message);
@@ -107,7 +107,7 @@ impl Reader<'_> {
             return;
         };
         let message = format!(
-            "{what} with its headers, which link `{}` would drop: its MTU is {} B",
+            "{what} with all headers, which link `{}` would drop: its MTU is {} B",
             links[narrow.link].name,
             mtu(narrow)
         );

@@ -15,7 +15,7 @@ use crate::files::Speech;
 use crate::model::{Flow, Link, Path, Source};
 use crate::problem::suggestion;
 use crate::schema::Shape;
-use crate::schema::transport::TRANSPORTS;
+use crate::schema::transport;
 use crate::tree::{Entry, Item, Node, Table};
 
 /// The most members that all flows may have together.
@@ -63,7 +63,7 @@ impl Reader<'_> {
         let values = self.plain_values(table, at, &place, keys);
         let from = self.end(table, at, &place, "from", hosts);
         let to = self.end(table, at, &place, "to", hosts);
-        let transport = self.choice(table, at, &place, "transport");
+        let chosen = self.choice(table, at, &place, "transport");
         let source = self.choice(table, at, &place, "source");
         let speech = source.as_ref().and_then(|source| self.speech(source));
         let ends = self.ends(table, from, to, hosts);
@@ -71,9 +71,9 @@ impl Reader<'_> {
             (Some(ends), Some((links, map))) => self.path(table, at, ends, hosts, links, map),
             _ => None,
         };
-        let (values, transport, source, speech) = (values?, transport?, source?, speech?);
+        let (values, chosen, source, speech) = (values?, chosen?, source?, speech?);
         let (from, to) = ends?;
-        let transport_kind = TRANSPORTS.get(transport.index)?;
+        let transport_kind = transport::KINDS.get(chosen.index)?;
         let source_kind = trunkline_traffic::KINDS.get(source.index)?;
         let reflect = values.flag("reflect");
         let forward = path.unwrap_or_default();
@@ -91,7 +91,7 @@ impl Reader<'_> {
             },
             from,
             to,
-            transport: (transport_kind.read)(&transport.values),
+            transport: (transport_kind.read)(&chosen.values),
             source: Source { kind: source.index, values: source.values.clone(), speech },
             reflect,
             start: values.duration("start"),
@@ -99,7 +99,7 @@ impl Reader<'_> {
             forward,
             priority: u16::try_from(values.integer("priority")).unwrap_or(u16::MAX),
         };
-        let places = Places { flow: table, transport: &transport, source: &source };
+        let places = Places { flow: table, transport: &chosen, source: &source };
         self.check_flow(&flow, transport_kind, source_kind, &places, links.map(|(links, _)| *links));
         Some(flow)
     }
@@ -175,32 +175,22 @@ impl Reader<'_> {
         }
         let at = table.node("to").map_or(at, |node| &node.span);
         let mut ways = map.shortest(from, to);
-        match ways.len() {
-            0 => {
-                let message = format!(
-                    "no path of at most {MOST_HOPS} links leads from `{}` to `{}`; join them by a `[link.NAME]`",
-                    hosts[from], hosts[to]
-                );
-                self.remark(at, message);
-                None
-            }
-            1 => ways.pop(),
+        let ends = format!("from `{}` to `{}`", hosts[from], hosts[to]);
+        let message = match ways.as_slice() {
+            [_] => return ways.pop(),
+            [] if map.joins(from, to) => format!("every path {ends} has more than {MOST_HOPS} links"),
+            [] => format!("no path leads {ends}; join them by a `[link.NAME]`"),
             _ => {
                 let named = ways.iter().map(|way| {
                     let names = way.iter().map(|step| format!("\"{}\"", links[step.link].name));
-                    format!("[{}]", names.collect::<Vec<_>>().join(", "))
+                    format!("`path = [{}]`", names.collect::<Vec<_>>().join(", "))
                 });
-                let message = format!(
-                    "several paths lead from `{}` to `{}` over {} links; choose one: `path = {}`",
-                    hosts[from],
-                    hosts[to],
-                    ways[0].len(),
-                    named.collect::<Vec<_>>().join("` or `path = ")
-                );
-                self.remark(at, message);
-                None
+                let named = named.collect::<Vec<_>>().join(" or ");
+                format!("several shortest paths lead {ends}; choose one: {named}")
             }
-        }
+        };
+        self.remark(at, message);
+        None
     }
 
     /// `path = ["trunk", "tail"]`

@@ -39,6 +39,11 @@ impl Map {
         found
     }
 
+    /// Whether any path leads from one host to another.
+    pub(super) fn joins(&self, from: usize, to: usize) -> bool {
+        self.distances_to(to)[from].is_some()
+    }
+
     fn distances_to(&self, to: usize) -> Vec<Option<usize>> {
         let mut distances = vec![None; self.from.len()];
         distances[to] = Some(0);

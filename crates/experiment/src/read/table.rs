@@ -142,7 +142,7 @@ impl Reader<'_> {
             Item::Table(table) => {
                 let Some(kind) = table.node("kind") else {
                     let expected = format!("one of {}", crate::problem::enumerate(one_of.words()));
-                    self.missing("kind", &node.span, &format!("of `{}`", key.name), &expected);
+                    self.missing("kind", &node.span, &format!("in `{}`", key.name), &expected);
                     return None;
                 };
                 let Some(word) = kind.text() else {
@@ -178,7 +178,7 @@ impl Reader<'_> {
         let alternative = &one_of.alternatives[index];
         let nothing = Table::default();
         let table = table.map(|(table, _)| table);
-        let place = format!("of the {key} `{}`", alternative.name);
+        let place = format!("in the {key} `{}`", alternative.name);
         if let Some(table) = table {
             let known: Vec<&str> =
                 core::iter::once("kind").chain(alternative.parameters.iter().map(|p| p.name)).collect();
@@ -198,7 +198,7 @@ impl Reader<'_> {
         }
         let mut table = Table::default();
         table.set(first.name, node.clone());
-        let place = format!("of the {key} `{}`", alternative.name);
+        let place = format!("in the {key} `{}`", alternative.name);
         let values = self.parameters(&table, &node.span, &place, alternative.parameters)?;
         Some(Chosen { index, values, span: node.span.clone(), table: None })
     }

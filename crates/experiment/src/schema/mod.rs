@@ -8,8 +8,6 @@ use trunkline_core::Duration;
 use trunkline_core::schema::{Default as Preset, Kind, Parameter};
 use trunkline_network::{impairment, medium, queue};
 
-use transport::TRANSPORTS;
-
 /// Everything that a file may say.
 pub(crate) struct Schema {
     /// Keys before the first table.
@@ -250,7 +248,7 @@ fn transports() -> Vec<Alternative> {
         doc: kind.doc,
         parameters: kind.parameters,
     };
-    TRANSPORTS.iter().map(alternative).collect()
+    transport::KINDS.iter().map(alternative).collect()
 }
 
 fn sources() -> Vec<Alternative> {

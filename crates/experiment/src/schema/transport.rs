@@ -8,23 +8,23 @@ use trunkline_transport::{Features, features, udp};
 use crate::model::{TcpOptions, Transport, UdpOptions};
 
 /// A transport that an experiment file can name: `transport = { kind = "tcp", window = "16 KiB" }`.
-pub struct TransportKind {
+pub(crate) struct TransportKind {
     /// The word in the file.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// One paragraph: what it is in each backend and where it is defined.
-    pub doc: &'static str,
+    pub(crate) doc: &'static str,
     /// Its parameters.
-    pub parameters: &'static [Parameter],
+    pub(crate) parameters: &'static [Parameter],
     /// What it promises.
-    pub features: &'static Features,
+    pub(crate) features: &'static Features,
     /// The largest payload of a message in bytes, without the header of a measured message.
-    pub max_message: u64,
+    pub(crate) max_message: u64,
     /// Makes its options from its values.
-    pub read: fn(&Values) -> Transport,
+    pub(crate) read: fn(&Values) -> Transport,
 }
 
 /// Every transport that an experiment file can name.
-pub const TRANSPORTS: &[TransportKind] = &[
+pub(crate) const KINDS: &[TransportKind] = &[
     TransportKind {
         name: "udp",
         doc: "UDP (RFC 768): every message is one datagram, with a header of 40 bytes by which it is measured. Nothing \
@@ -92,3 +92,14 @@ pub const TRANSPORTS: &[TransportKind] = &[
         },
     },
 ];
+
+/// What every transport that an experiment file can name promises, in the order of the reference.
+pub const TRANSPORTS: &[&Features] = &{
+    let mut all = [KINDS[0].features; KINDS.len()];
+    let mut index = 0;
+    while index < KINDS.len() {
+        all[index] = KINDS[index].features;
+        index += 1;
+    }
+    all
+};

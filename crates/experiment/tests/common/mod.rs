@@ -23,3 +23,24 @@ impl Files for Beside {
         read(path).ok_or_else(|| FilesError::new("does not exist"))
     }
 }
+
+/// A WAV file of one channel of silence.
+pub(crate) fn wav(format: u16, rate: u32, bits: u16, samples: u32) -> Vec<u8> {
+    let block = u32::from(bits / 8);
+    let data = samples * block;
+    let mut bytes = Vec::new();
+    bytes.extend_from_slice(b"RIFF");
+    bytes.extend_from_slice(&(36 + data).to_le_bytes());
+    bytes.extend_from_slice(b"WAVEfmt ");
+    bytes.extend_from_slice(&16u32.to_le_bytes());
+    bytes.extend_from_slice(&format.to_le_bytes());
+    bytes.extend_from_slice(&1u16.to_le_bytes());
+    bytes.extend_from_slice(&rate.to_le_bytes());
+    bytes.extend_from_slice(&(rate * block).to_le_bytes());
+    bytes.extend_from_slice(&(block as u16).to_le_bytes());
+    bytes.extend_from_slice(&bits.to_le_bytes());
+    bytes.extend_from_slice(b"data");
+    bytes.extend_from_slice(&data.to_le_bytes());
+    bytes.resize(bytes.len() + data as usize, 0);
+    bytes
+}

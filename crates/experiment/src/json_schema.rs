@@ -1,0 +1,208 @@
+//! The JSON Schema of an experiment file, by which editors complete and check it.
+
+use serde_json::{Map, Value, json};
+use trunkline_core::schema::{Default as Preset, Kind, Parameter};
+
+use crate::limits::METRICS;
+use crate::quantity::default_value;
+use crate::schema::distribution::{DISTRIBUTIONS, Part};
+use crate::schema::{Alternative, Key, OneOf, SECTIONS, Schema, Shape};
+
+const NAME: &str = "^[A-Za-z0-9_-]+$";
+const NUMBER: &str = r"^\s*\+?[0-9._]+([eE][+-]?[0-9]+)?\s*";
+
+/// The JSON Schema (draft 2020-12) of an experiment file. What it allows may still be refused by
+/// [`Experiment::parse`](crate::Experiment::parse), which knows more: which hosts there are, what fits together.
+pub fn json_schema() -> Value {
+    let schema = Schema::new();
+    let mut sections = properties(&schema.experiment);
+    for (section, doc) in SECTIONS {
+        let mut value = match *section {
+            "hosts" => named(json!({ "type": "object", "additionalProperties": false })),
+            "link" => named(link(&schema)),
+            "flow" => named(object(properties(&schema.flow), required(&schema.flow))),
+            "sweep" => json!({
+                "type": "object",
+                "additionalProperties": { "anyOf": [{ "type": "array", "minItems": 1 }, { "type": "object" }] },
+            }),
+            _ => limits(),
+        };
+        describe(&mut value, doc);
+        sections.insert((*section).to_owned(), value);
+    }
+    let mut needed = required(&schema.experiment);
+    needed.extend([json!("hosts"), json!("flow")]);
+    let mut whole = object(sections, needed);
+    insert(&mut whole, "$schema", json!("https://json-schema.org/draft/2020-12/schema"));
+    insert(&mut whole, "title", json!("Trunkline experiment file"));
+    whole
+}
+
+/// A table of named tables.
+fn named(each: Value) -> Value {
+    json!({ "type": "object", "propertyNames": { "pattern": NAME }, "additionalProperties": each })
+}
+
+fn object(properties: Map<String, Value>, required: Vec<Value>) -> Value {
+    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+}
+
+fn insert(object: &mut Value, key: &str, value: Value) {
+    if let Value::Object(map) = object {
+        map.insert(key.to_owned(), value);
+    }
+}
+
+fn describe(value: &mut Value, doc: &str) {
+    insert(value, "description", json!(doc));
+}
+
+fn required(keys: &[Key]) -> Vec<Value> {
+    keys.iter().filter(|key| key.default == Preset::Required).map(|key| json!(key.name)).collect()
+}
+
+fn properties(keys: &[Key]) -> Map<String, Value> {
+    keys.iter().map(|key| (key.name.to_owned(), property(key))).collect()
+}
+
+/// A link: one object per medium.
+fn link(schema: &Schema) -> Value {
+    let each = schema.direction.iter().map(|direction| {
+        let mut all = properties(&schema.link);
+        for side in ["forward", "backward"] {
+            if let Some(value) = all.get_mut(side) {
+                let mut own = object(properties(direction), Vec::new());
+                if let Some(doc) = value.get("description").cloned() {
+                    insert(&mut own, "description", doc);
+                }
+                *value = own;
+            }
+        }
+        all.extend(properties(direction));
+        let mut needed = required(&schema.link);
+        needed.extend(required(direction));
+        object(all, needed)
+    });
+    let mut media: Vec<Value> = each.collect();
+    if media.len() == 1 { media.remove(0) } else { json!({ "anyOf": media }) }
+}
+
+fn property(key: &Key) -> Value {
+    let mut value = match &key.shape {
+        Shape::Plain(kind) => return plain(kind, key.default, key.doc),
+        Shape::Host => json!({ "type": "string", "pattern": NAME }),
+        Shape::Hosts => {
+            json!({ "type": "array", "items": { "type": "string" }, "minItems": 2, "maxItems": 2 })
+        }
+        Shape::Links => json!({ "type": "array", "items": { "type": "string" } }),
+        Shape::Medium(media) => json!({ "enum": media.iter().map(|medium| medium.name).collect::<Vec<_>>() }),
+        Shape::Direction => json!({ "type": "object" }),
+        Shape::OneOf(one_of) => one(one_of),
+    };
+    describe(&mut value, key.doc);
+    if let Preset::Text(text) = key.default {
+        insert(&mut value, "default", json!(text));
+    }
+    value
+}
+
+fn one(one_of: &OneOf) -> Value {
+    let mut any: Vec<Value> = vec![json!({ "enum": one_of.words().collect::<Vec<_>>() })];
+    if one_of.plain_share.is_some() {
+        any.push(of_kind(&Kind::Ratio));
+    }
+    any.extend(one_of.alternatives.iter().map(alternative));
+    json!({ "anyOf": any })
+}
+
+fn alternative(alternative: &Alternative) -> Value {
+    let words: Vec<&str> =
+        core::iter::once(alternative.name).chain(alternative.aliases.iter().copied()).collect();
+    let property = |p: &Parameter| (p.name.to_owned(), plain(&p.kind, p.default, p.doc));
+    let mut properties: Map<String, Value> = alternative.parameters.iter().map(property).collect();
+    properties.insert("kind".to_owned(), json!({ "enum": words }));
+    let needed = alternative.parameters.iter().filter(|p| p.default == Preset::Required).map(|p| p.name);
+    let mut value =
+        object(properties, core::iter::once("kind").chain(needed).map(|name| json!(name)).collect());
+    describe(&mut value, alternative.doc);
+    value
+}
+
+fn plain(kind: &Kind, default: Preset, doc: &str) -> Value {
+    let mut value = of_kind(kind);
+    describe(&mut value, doc);
+    if let Preset::Text(text) = default {
+        let default = match default_value(text, kind) {
+            Ok(trunkline_core::schema::Value::Integer(n)) => json!(n),
+            Ok(trunkline_core::schema::Value::Number(n)) => json!(n),
+            Ok(trunkline_core::schema::Value::Flag(flag)) => json!(flag),
+            _ => json!(text),
+        };
+        insert(&mut value, "default", default);
+    }
+    value
+}
+
+fn of_kind(kind: &Kind) -> Value {
+    const DURATION: &str = "(ns|us|µs|μs|ms|s|min|h)";
+    const SIZE: &str = "(B|[kK]B|MB|GB|KiB|MiB|GiB)";
+    let quantity = |unit: &str| json!({ "type": "string", "pattern": format!("{NUMBER}{unit}\\s*$") });
+    match kind {
+        Kind::Duration { .. } => quantity(DURATION),
+        Kind::Rate { .. } => quantity("([kKmMgG]?[bB][iI][tT](/s)?)"),
+        Kind::Bytes { .. } => quantity(SIZE),
+        Kind::Limit => quantity(&format!("(packets?|{SIZE})")),
+        Kind::Ratio => {
+            json!({ "anyOf": [quantity("%?"), { "type": "number", "minimum": 0, "maximum": 1 }] })
+        }
+        Kind::Integer { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
+        Kind::Number { min, max } => {
+            let mut value = json!({ "type": "number", "minimum": min });
+            if max.is_finite() {
+                insert(&mut value, "maximum", json!(max));
+            }
+            value
+        }
+        Kind::Flag => json!({ "type": "boolean" }),
+        Kind::Text | Kind::File => json!({ "type": "string" }),
+        Kind::Choice(choices) => {
+            json!({ "enum": choices.iter().map(|choice| choice.name).collect::<Vec<_>>() })
+        }
+        Kind::Durations { .. } => distribution(quantity(DURATION)),
+        Kind::Sizes { .. } => distribution(quantity(SIZE)),
+    }
+}
+
+/// A fixed value, or a table that names a distribution of such values.
+fn distribution(fixed: Value) -> Value {
+    let mut any = vec![fixed.clone()];
+    for kind in DISTRIBUTIONS {
+        let part = |(name, part, doc): &(&str, Part, &str)| {
+            let mut value = match part {
+                Part::Value => fixed.clone(),
+                Part::Probability => of_kind(&Kind::Ratio),
+                Part::File => of_kind(&Kind::File),
+            };
+            describe(&mut value, doc);
+            ((*name).to_owned(), value)
+        };
+        let mut properties: Map<String, Value> = kind.parts.iter().map(part).collect();
+        properties.insert("kind".to_owned(), json!({ "const": kind.name }));
+        let needed = core::iter::once("kind").chain(kind.parts.iter().map(|(name, _, _)| *name));
+        let mut value = object(properties, needed.map(|name| json!(name)).collect());
+        describe(&mut value, kind.doc);
+        any.push(value);
+    }
+    json!({ "anyOf": any })
+}
+
+fn limits() -> Value {
+    let figures: Vec<String> = METRICS.iter().map(|metric| metric.name.replace('.', "\\.")).collect();
+    let key = format!("^flow\\.[A-Za-z0-9_-]+\\.({})$", figures.join("|"));
+    json!({
+        "type": "object",
+        "patternProperties": { key: { "type": "string", "pattern": "^\\s*[<>]=?\\s*[0-9.]" } },
+        // Dotted keys without quotes are tables in tables.
+        "additionalProperties": { "type": "object" },
+    })
+}
