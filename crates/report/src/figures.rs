@@ -21,7 +21,14 @@ pub(crate) struct Figure {
     pub(crate) note: String,
     /// The point that it shows; `None` if it shows them all.
     pub(crate) point: Option<u32>,
+    /// Whether it needs the whole width of a page; otherwise its panels stand below each other.
+    pub(crate) wide: bool,
+    /// Height of a panel on a screen.
+    pub(crate) height: f64,
 }
+
+/// Height of a panel that stands alone.
+const HEIGHT: f64 = 230.0;
 
 /// Every figure: first those over the sweep, then those of the chosen points.
 pub(crate) fn figures(view: &View) -> Vec<Figure> {
@@ -33,16 +40,10 @@ pub(crate) fn figures(view: &View) -> Vec<Figure> {
 }
 
 impl Figure {
-    /// Whether it needs the whole width of a page.
-    pub(crate) fn is_wide(&self) -> bool {
-        self.chart.panels.len() > 1
-    }
-
     /// The layout for a screen or a wide page.
     pub(crate) fn screen_frame(&self) -> Frame {
-        let panels = self.chart.panels.len();
-        let (width, columns) = if self.is_wide() { (1100.0, panels.min(3)) } else { (540.0, 1) };
-        Frame { width, plot_height: 230.0, columns, theme: Theme::Page }
+        let (width, columns) = if self.wide { (1100.0, self.chart.panels.len().min(3)) } else { (540.0, 1) };
+        Frame { width, plot_height: self.height, columns, theme: Theme::Page }
     }
 
     /// The layout for a phone.
@@ -53,7 +54,7 @@ impl Figure {
     /// The layout of a file of its own.
     pub(crate) fn file_frame(&self) -> Frame {
         let panels = self.chart.panels.len();
-        let (width, columns) = if self.is_wide() { (1000.0, panels.min(3)) } else { (680.0, 1) };
+        let (width, columns) = if panels > 1 { (1000.0, panels.min(3)) } else { (680.0, 1) };
         Frame { width, plot_height: 300.0, columns, theme: Theme::Print }
     }
 }

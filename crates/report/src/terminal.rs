@@ -100,7 +100,7 @@ fn limits(out: &mut Printer, view: &View, side: &Side) {
         let estimate = worst.and_then(|w| w.estimate);
         let mut row = vec![
             Cell::left(&format!("{} {} {}", verdict.flow, verdict.metric.name, limit.condition)),
-            Cell { paint: Some(paint(outcome)), ..Cell::left(&format!("{} {}{unsure}", outcome.sign(), outcome.word())) },
+            Cell { paint: Some(paint(outcome)), ..Cell::left(&format!("{} {}{unsure}", outcome.sign(), verdict.word())) },
             Cell::right(&estimate.map_or("–".to_owned(), |e| verdict.metric.quantity.show_estimate(&e))),
         ];
         if view.is_swept() {
@@ -155,8 +155,8 @@ fn flows(out: &mut Printer, view: &View, side: &Side) {
             }
             let mut row: Vec<Cell> =
                 (0..view.axes().len()).map(|i| Cell::left(value_on(point, view.axes(), i))).collect();
-            let way = if view.measured(flow) == Measured::RoundTrip { " (round trip)" } else { "" };
-            let cut = if side.point(point.index).is_some_and(is_cut_short) { ", cut short" } else { "" };
+            let way = if view.measured(flow) == Measured::RoundTrip { " rtt" } else { "" };
+            let cut = if side.point(point.index).is_some_and(is_cut_short) { "*" } else { "" };
             row.push(Cell::left(&format!("{flow}{way}{cut}")));
             for (_, metric, unit) in &columns {
                 let estimate = side.estimate(point.index, flow, metric);
@@ -174,7 +174,9 @@ fn flows(out: &mut Printer, view: &View, side: &Side) {
         out.wrapped(&format!("{left_out} more rows stand in the report."), QUIET);
     }
     let repetitions = if view.run().info.repetitions > 1 { "means over repetitions; " } else { "" };
-    let text = format!("mean to p99.9: latency; jitter MAD: mean absolute deviation of latency; {repetitions}more in the report");
+    let rtt = if view.flows.iter().any(|f| view.measured(f) == Measured::RoundTrip) { ", rtt: round trip" } else { "" };
+    let cut = if view.points().iter().any(is_cut_short) { "*: cut short; " } else { "" };
+    let text = format!("mean to p99.9: latency{rtt}; jitter MAD: its mean absolute deviation; {cut}{repetitions}more in the report");
     out.wrapped(&text, QUIET);
 }
 

@@ -1,5 +1,366 @@
+//! What holds for every report, however odd the run.
+
+use std::collections::BTreeSet;
 use std::fs;
+
+use resvg::usvg::roxmltree::{Document, ParsingOptions};
+use trunkline_experiment::{LimitMetric, Operator};
+use trunkline_store::{Backend, StoredRun};
+
+use crate::chart::{Frame, Theme, render};
+use crate::figures::figures;
 use crate::fixtures;
+use crate::metric::{METRICS, metric};
+use crate::verdict::{Outcome, Verdict, headline};
+use crate::view::View;
+use crate::{Style, csv, html, json, png, terminal};
+
+#[test]
+fn names_from_the_file_never_become_markup() {
+    let run = fixtures::odd();
+    let page = html(&run, None);
+    assert!(!page.contains("<script>alert"), "a name from the file became a script");
+    assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt; &amp; "));
+    assert_eq!(page.matches("<script").count(), 1, "only our own script");
+    assert_eq!(page.matches("</code></pre>").count(), 1, "the file's text may not end its box");
+}
+
+#[test]
+fn the_page_loads_nothing_from_elsewhere() {
+    for (name, run, counterpart) in fixtures::all() {
+        let page = html(&run, counterpart.as_ref());
+        let page = page.replace("http://www.w3.org/2000/svg", "");
+        for forbidden in ["http://", "https://", "src=", "@import", "url(", "<link"] {
+            assert!(!page.contains(forbidden), "{name}: {forbidden}");
+        }
+    }
+}
+
+#[test]
+fn figures_are_well_formed_in_every_layout_and_hold_only_finite_numbers() {
+    for (name, run, counterpart) in fixtures::all() {
+        let view = View::new(&run, counterpart.as_ref());
+        for figure in figures(&view) {
+            for frame in [figure.screen_frame(), figure.phone_frame(), figure.file_frame()] {
+                let svg = render(&figure.chart, frame, "x");
+                let parsed = Document::parse(&svg).unwrap_or_else(|e| panic!("{name} {}: {e}", figure.id));
+                for bad in ["NaN", "inf"] {
+                    assert!(!svg.contains(bad), "{name} {}: {bad}", figure.id);
+                }
+                assert_stays_inside(&parsed, frame, name, &figure.id);
+            }
+        }
+    }
+}
+
+/// Every number of every path and text lies on the canvas.
+fn assert_stays_inside(svg: &Document, frame: Frame, name: &str, id: &str) {
+    for text in svg.descendants().filter(|n| n.has_tag_name("text")) {
+        let x: f64 = text.attribute("x").unwrap().parse().unwrap();
+        assert!((-1.0..=frame.width + 1.0).contains(&x), "{name} {id}: {:?} at {x}", text.text());
+    }
+    for path in svg.descendants().filter(|n| n.has_tag_name("path")) {
+        for start in path.attribute("d").unwrap().split('M').filter(|part| !part.is_empty()) {
+            let x = start.split([' ', 'H', 'h', 'l', 'v', 'a']).next().unwrap();
+            let x: f64 = x.parse().unwrap_or_else(|_| panic!("{name} {id}: {start}"));
+            assert!((-6.0..=frame.width + 1.0).contains(&x), "{name} {id}: path at {x}");
+        }
+    }
+}
+
+#[test]
+fn labels_on_an_axis_do_not_overlap() {
+    let run = fixtures::grid();
+    let view = View::new(&run, None);
+    for figure in figures(&view) {
+        let svg = render(&figure.chart, figure.phone_frame(), "x");
+        let parsed = Document::parse(&svg).unwrap();
+        let mut rows: Vec<(String, f64, f64)> = Vec::new();
+        for text in parsed.descendants().filter(|n| n.attribute("text-anchor") == Some("middle")) {
+            let x: f64 = text.attribute("x").unwrap().parse().unwrap();
+            // Digits of any sans serif are narrower than this.
+            let half = text.text().unwrap_or("").chars().count() as f64 * 11.0 * 0.3;
+            let y = text.attribute("y").unwrap().to_owned();
+            for (other, from, to) in &rows {
+                assert!(*other != y || x + half <= *from || x - half >= *to, "{}: {:?}", figure.id, text.text());
+            }
+            rows.push((y, x - half, x + half));
+        }
+    }
+}
+
+#[test]
+fn sweep_figures_are_left_out_without_a_sweep() {
+    let run = fixtures::single(Backend::Sim);
+    let ids: Vec<String> = figures(&View::new(&run, None)).into_iter().map(|f| f.id).collect();
+    assert_eq!(ids, ["latency-over-time", "latency-distribution"]);
+    let run = fixtures::swept(Backend::Sim);
+    let ids: BTreeSet<String> = figures(&View::new(&run, None)).into_iter().map(|f| f.id).collect();
+    for id in ["throughput", "loss", "latency", "latency-over-time-3", "latency-distribution-0"] {
+        assert!(ids.contains(id), "{id} is missing from {ids:?}");
+    }
+}
+
+#[test]
+fn further_axes_become_small_multiples() {
+    let run = fixtures::grid();
+    let view = View::new(&run, None);
+    let all = figures(&view);
+    let throughput = all.iter().find(|f| f.id == "throughput").unwrap();
+    assert_eq!(throughput.chart.panels.len(), 8, "four rates and two queues");
+    assert_eq!(throughput.chart.panels[1].title, "trunk.rate = 1 Mbit/s, trunk.queue.kind = round-robin");
+    assert_eq!(throughput.chart.panels[1].series[0].data.len(), 4, "one value per count");
+}
+
+#[test]
+fn both_backends_stand_in_the_same_figure_and_differ_without_colour() {
+    let (sim, live) = (fixtures::swept(Backend::Sim), fixtures::swept(Backend::Live));
+    for (run, other) in [(&sim, &live), (&live, &sim)] {
+        let view = View::new(run, Some(other));
+        let all = figures(&view);
+        let series = &all.iter().find(|f| f.id == "throughput").unwrap().chart.panels[0].series;
+        assert_eq!(series.len(), 4, "two flows on two sides");
+        assert_eq!(series.iter().filter(|s| s.look.dashed).count(), 2, "live is dashed, whichever comes first");
+    }
+}
+
+#[test]
+fn a_counterpart_from_another_file_is_refused_and_the_page_says_so() {
+    let mut other = fixtures::swept(Backend::Live);
+    other.info.experiment_hash = "another".to_owned();
+    let page = html(&fixtures::swept(Backend::Sim), Some(&other));
+    assert!(page.contains("its experiment file is a different one"));
+    assert!(!page.contains("used as it is"), "nothing of the live run is shown");
+}
+
+#[test]
+fn live_runs_say_that_links_were_not_applied_and_show_stalls() {
+    let live = fixtures::swept(Backend::Live);
+    let page = html(&live, None);
+    assert!(page.contains("The links described in the file were not applied"));
+    assert!(page.contains("id=\"stalls\""));
+    assert!(terminal(&live, Style::Plain).contains("used as it is"));
+    assert!(!html(&fixtures::swept(Backend::Sim), None).contains("were not applied"));
+}
+
+#[test]
+fn partial_runs_are_marked() {
+    let run = fixtures::partial();
+    let page = html(&run, None);
+    assert!(page.contains("partial: 6 of 12 measured"));
+    assert!(page.contains("cut short"));
+    assert!(page.contains("trunkline run --resume 13"));
+    assert!(terminal(&run, Style::Plain).contains("--resume 13"));
+}
+
+#[test]
+fn interrupted_repetitions_do_not_count_beside_finished_ones() {
+    let mut run = fixtures::swept(Backend::Sim);
+    run.points[0].repetitions[2].partial = true;
+    let view = View::new(&run, None);
+    let estimate = view.sides[0].estimate(0, "voice", metric("loss")).unwrap();
+    assert_eq!(estimate.repetitions, 2);
+}
+
+#[test]
+fn verdicts_follow_the_mean_over_repetitions() {
+    let run = fixtures::swept(Backend::Sim);
+    let view = View::new(&run, None);
+    let loss = Verdict::of(&run.limits[0], &view, &view.sides[0]);
+    assert_eq!(loss.outcome(), Outcome::Broken);
+    assert_eq!(loss.worst().unwrap().point, 3, "loss grows with the load");
+    assert_eq!(loss.where_(Outcome::Holds, &view), "bulk.count = 0, 1");
+    assert_eq!(headline(&view, &view.sides[0]).outcome, Some(Outcome::Broken));
+
+    let live = fixtures::swept(Backend::Live);
+    let view = View::new(&live, None);
+    assert_eq!(headline(&view, &view.sides[0]).text, "Both limits hold at all 4 points.");
+}
+
+#[test]
+fn a_lower_bound_is_worst_where_the_value_is_smallest() {
+    let mut run = fixtures::swept(Backend::Sim);
+    run.limits.truncate(1);
+    run.limits[0].metric = LimitMetric::Throughput;
+    run.limits[0].operator = Operator::AtLeast;
+    run.limits[0].bound = 0.0;
+    let view = View::new(&run, None);
+    let verdict = Verdict::of(&run.limits[0], &view, &view.sides[0]);
+    assert_eq!(verdict.outcome(), Outcome::Holds);
+    assert_eq!(verdict.worst().unwrap().point, 3, "voice loses most beside four transfers");
+}
+
+#[test]
+fn a_bound_within_the_confidence_interval_is_not_certain() {
+    let mut run = fixtures::swept(Backend::Sim);
+    let mean = {
+        let view = View::new(&run, None);
+        view.sides[0].estimate(2, "voice", metric("loss")).unwrap().mean
+    };
+    run.limits[0].bound = mean * 1.0001;
+    let view = View::new(&run, None);
+    let verdict = Verdict::of(&run.limits[0], &view, &view.sides[0]);
+    assert_eq!(verdict.points[2].outcome, Outcome::Holds);
+    assert!(verdict.points[2].uncertain && !verdict.points[3].uncertain);
+}
+
+#[test]
+fn a_limit_on_what_was_not_measured_is_neither_held_nor_broken() {
+    let silent = fixtures::silent();
+    let view = View::new(&silent, None);
+    let latency = Verdict::of(&silent.limits[1], &view, &view.sides[0]);
+    assert_eq!(latency.outcome(), Outcome::NotMeasured);
+    let empty = fixtures::empty();
+    let view = View::new(&empty, None);
+    assert_eq!(headline(&view, &view.sides[0]).outcome, Some(Outcome::NotMeasured));
+}
+
+#[test]
+fn every_link_within_the_page_has_a_target() {
+    for (name, run, counterpart) in fixtures::all() {
+        let page = html(&run, counterpart.as_ref());
+        let ids: BTreeSet<&str> = attributes(&page, " id=\"").collect();
+        for target in attributes(&page, "href=\"#") {
+            assert!(ids.contains(target), "{name}: #{target}");
+        }
+        assert_eq!(ids.len(), attributes(&page, " id=\"").count(), "{name}: an id twice");
+    }
+}
+
+fn attributes<'p>(page: &'p str, before: &'p str) -> impl Iterator<Item = &'p str> {
+    page.split(before).skip(1).filter_map(|rest| rest.split('"').next())
+}
+
+#[test]
+fn the_page_is_balanced() {
+    for (name, run, counterpart) in fixtures::all() {
+        let page = html(&run, counterpart.as_ref());
+        // Our HTML is XML but for its void elements and attributes without a value.
+        let body = page.split_once("<body>").unwrap().1.split_once("<script>").unwrap().0;
+        let body = body.replace("<br>", "<br/>").replace(" open>", " open=\"\">");
+        let options = ParsingOptions { allow_dtd: false, ..ParsingOptions::default() };
+        Document::parse_with_options(&format!("<body>{body}</body>"), options)
+            .unwrap_or_else(|e| panic!("{name}: {e}"));
+    }
+}
+
+#[test]
+fn terminal_lines_fit_and_plain_text_has_no_escapes() {
+    for (name, run, _) in fixtures::all() {
+        let text = terminal(&run, Style::Plain);
+        for line in text.lines() {
+            assert!(line.chars().count() <= 100, "{name}: {line}");
+            assert_eq!(line, line.trim_end(), "{name}: spaces at the end");
+        }
+        assert!(!text.contains('\u{1b}'), "{name}");
+        let coloured = terminal(&run, Style::Colour);
+        assert_eq!(without_escapes(&coloured), text, "{name}: colour changes nothing else");
+    }
+}
+
+#[test]
+fn a_name_cannot_move_the_cursor() {
+    let mut run = fixtures::swept(Backend::Sim);
+    run.info.name = "\u{1b}[2Jgone\r".to_owned();
+    run.axes[0].values[0] = "\u{7}\u{9b}31m".to_owned();
+    let text = terminal(&run, Style::Plain);
+    assert!(!text.chars().any(|c| c.is_control() && c != '\n'));
+}
+
+fn without_escapes(text: &str) -> String {
+    let mut parts = text.split('\u{1b}');
+    let first = parts.next().unwrap_or("").to_owned();
+    parts.fold(first, |out, part| out + part.split_once('m').unwrap().1)
+}
+
+#[test]
+fn csv_files_read_back() {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, run, _) in fixtures::all() {
+        let files = csv(&run, &directory.path().join(name)).unwrap();
+        assert_eq!(files.len(), 10);
+        for file in files {
+            let mut reader = ::csv::Reader::from_path(&file).unwrap();
+            let columns: BTreeSet<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
+            assert_eq!(columns.len(), reader.headers().unwrap().len(), "{name} {}", file.display());
+            // The reader refuses rows of another length.
+            for row in reader.records() {
+                row.unwrap_or_else(|e| panic!("{name} {}: {e}", file.display()));
+            }
+        }
+    }
+}
+
+#[test]
+fn csv_holds_what_was_measured() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = fixtures::odd();
+    csv(&run, directory.path()).unwrap();
+    let mut reader = ::csv::Reader::from_path(directory.path().join("repetitions.csv")).unwrap();
+    let columns = reader.headers().unwrap().clone();
+    let at = |column: &str| columns.iter().position(|c| c == column).unwrap();
+    let rows: Vec<::csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), 4 * 3 * 2);
+    let summary = run.points[1].repetitions[2].summary.as_ref().unwrap();
+    let row = rows
+        .iter()
+        .find(|r| &r[at("point")] == "1" && &r[at("repetition")] == "2" && r[at("flow")] == summary.flows[0].flow)
+        .unwrap();
+    let latency = summary.flows[0].latency.unwrap();
+    assert_eq!(row[at("latency_p50_s")].parse::<f64>().unwrap(), latency.p50.as_secs_f64());
+    assert_eq!(row[at("sent")].parse::<u64>().unwrap(), summary.flows[0].counts.sent);
+    assert_eq!(columns[3], run.axes[0].key);
+    assert_eq!(&row[3], "<script>alert(1)</script> & \"co\" 'x'");
+}
+
+#[test]
+fn png_files_are_drawn_with_their_text() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = png(&fixtures::lone(), None, directory.path()).unwrap();
+    assert_eq!(files.len(), 2);
+    for file in files {
+        assert!(fs::read(&file).unwrap().starts_with(b"\x89PNG\r\n\x1a\n"), "{}", file.display());
+    }
+}
+
+#[test]
+fn json_keeps_its_keys() {
+    let (sim, live) = (fixtures::swept(Backend::Sim), fixtures::swept(Backend::Live));
+    let value = json(&sim, Some(&live));
+    let keys = |value: &serde_json::Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
+    assert_eq!(value["format"], 1);
+    assert_eq!(keys(&value), ["axes", "figures", "format", "limits", "name", "points", "runs", "text"]);
+    assert_eq!(value["runs"][0]["backend"], "sim");
+    assert_eq!(value["runs"][0]["outcome"], "broken");
+    assert_eq!(value["runs"][1]["outcome"], "holds");
+    assert_eq!(keys(&value["limits"][0]), ["bound", "condition", "figure", "key", "runs"]);
+    assert_eq!(keys(&value["limits"][0]["runs"][0]), ["outcome", "points", "run", "worst"]);
+    assert_eq!(keys(&value["points"][3]), ["index", "runs", "values"]);
+    assert_eq!(value["points"][3]["values"]["flow.bulk.count"], "4");
+    let side = &value["points"][3]["runs"][0];
+    assert_eq!(keys(side), ["backend", "cut_short", "flows", "links", "repetitions", "run"]);
+    let flow = &side["flows"][0];
+    assert_eq!(
+        keys(flow),
+        ["channels", "figures", "flow", "measured", "members", "percentiles_exact", "transport"]
+    );
+    assert_eq!(keys(&flow["figures"]["latency_p99"]), ["ci95", "mean", "repetitions", "sd"]);
+    assert_eq!(value["figures"].as_object().unwrap().len(), METRICS.len());
+    for (_, run, counterpart) in fixtures::all() {
+        let text = json(&run, counterpart.as_ref()).to_string();
+        assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok());
+    }
+}
+
+#[test]
+fn pictures_on_a_page_use_its_colours_and_files_bring_their_own() {
+    let run: StoredRun = fixtures::single(Backend::Sim);
+    let view = View::new(&run, None);
+    let figure = &figures(&view)[0];
+    assert!(render(&figure.chart, figure.screen_frame(), "x").contains("var(--series-0)"));
+    assert_eq!(figure.file_frame().theme, Theme::Print);
+    assert!(!render(&figure.chart, figure.file_frame(), "x").contains("var("));
+}
 
 /// Not a check: writes every made-up report to a folder, to be looked at. `cargo test -p trunkline-report -- --ignored`.
 #[test]
@@ -8,8 +369,12 @@ fn sample_reports_are_written() {
     let directory = std::env::temp_dir().join("trunkline-report-samples");
     fs::create_dir_all(&directory).unwrap();
     for (name, run, counterpart) in fixtures::all() {
-        fs::write(directory.join(format!("{name}.html")), crate::html(&run, counterpart.as_ref())).unwrap();
-        crate::png(&run, counterpart.as_ref(), &directory.join(name)).unwrap();
+        let file = |extension: &str| directory.join(format!("{name}.{extension}"));
+        fs::write(file("html"), html(&run, counterpart.as_ref())).unwrap();
+        fs::write(file("txt"), terminal(&run, Style::Plain)).unwrap();
+        fs::write(file("json"), json(&run, counterpart.as_ref()).to_string()).unwrap();
+        csv(&run, &directory.join(name)).unwrap();
+        png(&run, counterpart.as_ref(), &directory.join(name)).unwrap();
     }
     println!("{}", directory.display());
 }

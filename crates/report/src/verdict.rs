@@ -78,6 +78,14 @@ impl<'a> Verdict<'a> {
         }
     }
 
+    /// The outcome in words.
+    pub(crate) fn word(&self) -> &'static str {
+        match self.outcome() {
+            Outcome::NotMeasured if self.count(Outcome::Holds) > 0 => "holds so far",
+            outcome => outcome.word(),
+        }
+    }
+
     /// The point that is farthest on the wrong side, or nearest to it.
     pub(crate) fn worst(&self) -> Option<&PointVerdict> {
         let wrong_way = |p: &PointVerdict| {

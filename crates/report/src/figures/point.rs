@@ -2,7 +2,7 @@
 
 use trunkline_metrics::FlowSummary;
 
-use super::{Figure, axis_label, legend, look};
+use super::{Figure, HEIGHT, axis_label, legend, look};
 use crate::chart::{Axis, Chart, Datum, Kind, Panel, Scale, Series, extremes};
 use crate::units::Quantity;
 use crate::verdict::{Outcome, Verdict};
@@ -102,7 +102,16 @@ fn over_time(view: &View, point: u32) -> Option<Figure> {
         legend: legend(view, |flow| shown.contains(&flow), true, true, false),
         panels,
     };
-    Some(Figure { id: numbered("latency-over-time", view, point), chart, note: "The first repetition: an even sample that keeps the largest of each interval.".to_owned(), point: Some(point) })
+    // Two sides stand below each other: time runs the same way in both.
+    let height = if chart.panels.len() > 1 { HEIGHT * 0.7 } else { HEIGHT };
+    Some(Figure {
+        id: numbered("latency-over-time", view, point),
+        chart,
+        note: "The first repetition: an even sample that keeps the largest of each interval.".to_owned(),
+        point: Some(point),
+        wide: false,
+        height,
+    })
 }
 
 fn distribution(view: &View, point: u32) -> Option<Figure> {
@@ -150,7 +159,16 @@ fn distribution(view: &View, point: u32) -> Option<Figure> {
         legend: legend(view, shown, true, false, true),
         panels: vec![Panel { series, ..Panel::default() }],
     };
-    Some(Figure { id: numbered("latency-distribution", view, point), chart, note: "One line per repetition. The vertical axis spreads the tail.".to_owned(), point: Some(point) })
+    // As high as the figure beside it.
+    let height = if view.sides.len() > 1 { HEIGHT * 1.4 + 76.0 } else { HEIGHT };
+    Some(Figure {
+        id: numbered("latency-distribution", view, point),
+        chart,
+        note: "One line per repetition. The vertical axis spreads the tail.".to_owned(),
+        point: Some(point),
+        wide: false,
+        height,
+    })
 }
 
 fn titled(title: &str, view: &View, point: u32) -> String {

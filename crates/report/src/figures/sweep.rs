@@ -2,7 +2,7 @@
 
 use trunkline_store::StoredPoint;
 
-use super::{Figure, axis_label, bounds, legend, look};
+use super::{Figure, HEIGHT, axis_label, bounds, legend, look};
 use crate::chart::{Axis, Chart, Datum, Kind, Panel, Scale, Series, Tick, extremes};
 use crate::metric::{Metric, metric};
 use crate::units::Unit;
@@ -112,7 +112,8 @@ fn figure(view: &View, plan: &Plan, id: String, title: String, metrics: &[&'stat
         0 => "Mean over repetitions; bars show the 95 % confidence interval.".to_owned(),
         n => format!("Mean over repetitions; bars show the 95 % confidence interval. {n} more combinations of the other swept keys are not drawn; they stand in the table."),
     };
-    Some(Figure { id, chart, note, point: None })
+    let wide = chart.panels.len() > 1;
+    Some(Figure { id, chart, note, point: None, wide, height: HEIGHT })
 }
 
 /// Points that differ on the first axis only.

@@ -35,7 +35,7 @@ pub fn html(run: &StoredRun, counterpart: Option<&StoredRun>) -> String {
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                header { (masthead(&view)) }
+                header { (masthead(&view, !of_sweep.is_empty() || !of_points.is_empty())) }
                 main {
                     (verdicts::section(&view))
                     (notes(&view))
@@ -56,7 +56,7 @@ pub fn html(run: &StoredRun, counterpart: Option<&StoredRun>) -> String {
     .into_string()
 }
 
-fn masthead(view: &View) -> Markup {
+fn masthead(view: &View, any_figure: bool) -> Markup {
     html! {
         p.product { "Trunkline report" }
         h1 { (view.run().info.name) }
@@ -73,8 +73,8 @@ fn masthead(view: &View) -> Markup {
         nav aria-label="Parts of this report" {
             a href="#verdict" { "Verdict" } " "
             a href="#flows" { "Flows" } " "
-            @if !view.flows.is_empty() { a href="#figures" { "Figures" } " " }
-            a href="#detail" { "Every figure" } " "
+            @if any_figure { a href="#figures" { "Figures" } " " }
+            @if !view.flows.is_empty() { a href="#detail" { "Every figure" } " " }
             a href="#settings" { "Settings" } " "
             a href="#definitions" { "Definitions" }
         }
@@ -185,7 +185,7 @@ fn point_figures(view: &View, figures: &[Figure]) -> Markup {
 
 /// A figure twice: laid out for wide pages and for phones. Styles show one of them.
 fn show(figure: &Figure) -> Markup {
-    let class = if figure.is_wide() { "wide" } else { "half" };
+    let class = if figure.wide { "wide" } else { "half" };
     html! {
         figure id={ "figure-" (figure.id) } class=(class) {
             figcaption { (figure.chart.title) }

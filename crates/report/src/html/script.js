@@ -25,7 +25,8 @@ for (const table of document.querySelectorAll("table.data")) {
         body.append(...rows);
         table.classList.add("sorted");
       });
-      head.append(" ", button);
+      head.insertBefore(button, head.querySelector(".unit"));
+      button.before(" ");
     });
   }
 

@@ -42,14 +42,14 @@ pub(super) fn flows(view: &View) -> Markup {
         .filter(|(_, columns)| !columns.is_empty())
         .collect();
     let rows = view.points().len() * view.flows.len() * view.sides.len();
-    let before = view.axes().len() + 2 + usize::from(view.sides.len() > 1);
+    let before = view.axes().len() + 1 + usize::from(view.sides.len() > 1);
     html! {
         section aria-labelledby="flows" {
             h2 id="flows" { "Flows" }
             @if view.flows.is_empty() { p { "Nothing was measured yet." } }
             @else {
                 div.scroll.long[rows > LONG] tabindex="0" role="region" aria-label="Figures of each flow" {
-                    table.data data-name="flows" {
+                    table.data.stacked data-name="flows" {
                         caption { span { "Each flow at each point. ≈ marks percentiles from a histogram (within 0.1 %)." } }
                         thead {
                             tr {
@@ -57,13 +57,14 @@ pub(super) fn flows(view: &View) -> Markup {
                                 @for (heading, columns) in &groups {
                                     th.group scope="colgroup" colspan=(columns.len()) { (heading) }
                                 }
+                                td {}
                             }
                             tr {
                                 @for axis in view.axes() { th scope="col" { (axis_name(axis)) } }
                                 th scope="col" { "flow" }
                                 @if view.sides.len() > 1 { th scope="col" { "on" } }
-                                th scope="col" { "carried by" }
                                 @for column in groups.iter().flat_map(|(_, columns)| columns) { (heading(column)) }
+                                th scope="col" { "carried by" }
                             }
                         }
                         tbody {
@@ -121,6 +122,10 @@ fn flow_row(view: &View, side: &Side, point: &StoredPoint, flow: &str, groups: &
                 @if cut_short { " " span.tag.open { "cut short" } }
             }
             @if view.sides.len() > 1 { td { (side.label) } }
+            @for column in groups.iter().flat_map(|(_, columns)| columns) {
+                @let inexact = is_percentile(column.metric) && summaries.iter().filter_map(|f| f.latency).any(|l| !l.exact);
+                (cell(column.metric.quantity, column.unit, side.estimate(point.index, flow, column.metric), inexact))
+            }
             td.carrier {
                 @match summaries.first() {
                     Some(f) if f.members == 0 => "none here",
@@ -131,10 +136,6 @@ fn flow_row(view: &View, side: &Side, point: &StoredPoint, flow: &str, groups: &
                     }
                     None => "not measured",
                 }
-            }
-            @for column in groups.iter().flat_map(|(_, columns)| columns) {
-                @let inexact = is_percentile(column.metric) && summaries.iter().filter_map(|f| f.latency).any(|l| !l.exact);
-                (cell(column.metric.quantity, column.unit, side.estimate(point.index, flow, column.metric), inexact))
             }
         }
     }

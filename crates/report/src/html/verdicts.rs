@@ -66,7 +66,7 @@ fn row(view: &View, verdict: &Verdict, side: Option<&String>) -> Markup {
             }
             @if let Some(side) = side { td { (side) } }
             td class=(class(outcome)) {
-                (outcome.sign()) " " (outcome.word())
+                (outcome.sign()) " " (verdict.word())
                 @if uncertain > 0 { br; small { "not certain at " (uncertain) " " (if uncertain == 1 { "point" } else { "points" }) } }
                 @if missing > 0 && missing < verdict.points.len() { br; small { (missing) " not measured" } }
             }
