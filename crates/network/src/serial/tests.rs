@@ -174,3 +174,14 @@ fn packets_that_end_within_a_nanosecond_do_not_stop_time() {
     // 800 bits at 1 bit per picosecond.
     assert_eq!(arrivals(&out).last(), Some(&(99, ms(101) + Duration::from_nanos(1))));
 }
+
+#[test]
+fn at_equal_times_the_first_direction_comes_first() {
+    let (mut link, mut out) = (link(config(fifo(100))), Outcome::default());
+    for (id, port) in [(10, 1), (0, 0), (11, 1), (1, 0)] {
+        link.offer(ms(0), Port(port), packet(id, 1000), &mut out);
+    }
+    out.deliveries.clear();
+    link.advance(ms(1), &mut out);
+    assert_eq!(arrivals(&out), [(1, ms(102)), (11, ms(102))]);
+}
