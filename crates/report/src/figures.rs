@@ -25,6 +25,8 @@ pub(crate) struct Figure {
     pub(crate) wide: bool,
     /// Height of a panel on a screen.
     pub(crate) height: f64,
+    /// How many panels stand side by side where there is room.
+    pub(crate) columns: usize,
 }
 
 /// Height of a panel that stands alone.
@@ -42,7 +44,7 @@ pub(crate) fn figures(view: &View) -> Vec<Figure> {
 impl Figure {
     /// The layout for a screen or a wide page.
     pub(crate) fn screen_frame(&self) -> Frame {
-        let (width, columns) = if self.wide { (1100.0, self.chart.panels.len().min(3)) } else { (540.0, 1) };
+        let (width, columns) = if self.wide { (1000.0, self.columns) } else { (540.0, 1) };
         Frame { width, plot_height: self.height, columns, theme: Theme::Page }
     }
 
@@ -53,9 +55,8 @@ impl Figure {
 
     /// The layout of a file of its own.
     pub(crate) fn file_frame(&self) -> Frame {
-        let panels = self.chart.panels.len();
-        let (width, columns) = if panels > 1 { (1000.0, panels.min(3)) } else { (680.0, 1) };
-        Frame { width, plot_height: 300.0, columns, theme: Theme::Print }
+        let width = if self.chart.panels.len() > 1 { 1000.0 } else { 680.0 };
+        Frame { width, plot_height: 300.0, columns: self.columns, theme: Theme::Print }
     }
 }
 

@@ -29,6 +29,8 @@ const TEXT: f64 = 12.0;
 const SMALL: f64 = 11.0;
 const TITLE: f64 = 15.0;
 const LINE: f64 = 18.0;
+/// How much wider bold letters are.
+const BOLD: f64 = 1.12;
 const COLOURS: usize = 8;
 
 impl Theme {
@@ -88,7 +90,7 @@ pub(crate) fn render(chart: &Chart, frame: Frame, id: &str) -> String {
     let mut top = 0.0;
     if frame.theme == Theme::Print {
         top += TITLE + 11.0;
-        let title = fit(&chart.title, TITLE, frame.width - 8.0);
+        let title = fit(&chart.title, TITLE * BOLD, frame.width - 8.0);
         text(&mut body, 4.0, top - 8.0, &title, Style { size: TITLE, bold: true, ..Style::new(frame.theme.ink()) });
     }
     top = legend(&mut body, &chart.legend, frame, top);
@@ -155,7 +157,7 @@ fn panels(out: &mut String, chart: &Chart, frame: Frame, top: f64) -> f64 {
     let vertical = (frame.plot_height / apart) as usize;
     let y_ticks = chart.y.ticks.clone().unwrap_or_else(|| chart.y.scale.ticks(vertical));
     let label_width = y_ticks.iter().map(|t| width(&t.label, SMALL)).fold(0.0, f64::max).min(panel_width * 0.4);
-    let above = if titled { LINE } else { 4.0 } + LINE;
+    let above = if titled { LINE + 4.0 } else { 4.0 } + LINE;
     let below = 40.0;
     let mut bottom = top;
     for (i, panel) in chart.panels.iter().enumerate() {
@@ -163,7 +165,7 @@ fn panels(out: &mut String, chart: &Chart, frame: Frame, top: f64) -> f64 {
         let left = column as f64 * (panel_width + gap);
         let panel_top = top + row as f64 * (above + frame.plot_height + below);
         if titled {
-            let title = fit(&panel.title, TEXT, panel_width - 4.0);
+            let title = fit(&panel.title, TEXT * BOLD, panel_width - 4.0);
             let style = Style { size: TEXT, bold: true, ..Style::new(frame.theme.ink()) };
             text(out, left + 4.0, panel_top + LINE * 0.8, &title, style);
         }

@@ -103,7 +103,8 @@ fn over_time(view: &View, point: u32) -> Option<Figure> {
         panels,
     };
     // Two sides stand below each other: time runs the same way in both.
-    let height = if chart.panels.len() > 1 { HEIGHT * 0.7 } else { HEIGHT };
+    let columns = chart.panels.len();
+    let height = if columns > 1 { HEIGHT * 0.7 } else { HEIGHT };
     Some(Figure {
         id: numbered("latency-over-time", view, point),
         chart,
@@ -111,6 +112,7 @@ fn over_time(view: &View, point: u32) -> Option<Figure> {
         point: Some(point),
         wide: false,
         height,
+        columns,
     })
 }
 
@@ -160,7 +162,7 @@ fn distribution(view: &View, point: u32) -> Option<Figure> {
         panels: vec![Panel { series, ..Panel::default() }],
     };
     // As high as the figure beside it.
-    let height = if view.sides.len() > 1 { HEIGHT * 1.4 + 76.0 } else { HEIGHT };
+    let height = if view.sides.len() > 1 { HEIGHT * 1.4 + 84.0 } else { HEIGHT };
     Some(Figure {
         id: numbered("latency-distribution", view, point),
         chart,
@@ -168,6 +170,7 @@ fn distribution(view: &View, point: u32) -> Option<Figure> {
         point: Some(point),
         wide: false,
         height,
+        columns: 1,
     })
 }
 

@@ -112,8 +112,18 @@ fn figure(view: &View, plan: &Plan, id: String, title: String, metrics: &[&'stat
         0 => "Mean over repetitions; bars show the 95 % confidence interval.".to_owned(),
         n => format!("Mean over repetitions; bars show the 95 % confidence interval. {n} more combinations of the other swept keys are not drawn; they stand in the table."),
     };
-    let wide = chart.panels.len() > 1;
-    Some(Figure { id, chart, note, point: None, wide, height: HEIGHT })
+    let panels = chart.panels.len();
+    Some(Figure { id, chart, note, point: None, wide: panels > 1, height: HEIGHT, columns: columns(view, panels) })
+}
+
+/// Panels in a row: where it works out, a row for every value of the middle axis.
+fn columns(view: &View, panels: usize) -> usize {
+    match view.axes() {
+        [_, _, .., last] if (2..=3).contains(&last.values.len()) && panels.is_multiple_of(last.values.len()) => {
+            last.values.len()
+        }
+        _ => panels.clamp(1, 3),
+    }
 }
 
 /// Points that differ on the first axis only.

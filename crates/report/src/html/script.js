@@ -26,7 +26,7 @@ for (const table of document.querySelectorAll("table.data")) {
         table.classList.add("sorted");
       });
       head.insertBefore(button, head.querySelector(".unit"));
-      button.before(" ");
+      button.before("\u00a0");
     });
   }
 

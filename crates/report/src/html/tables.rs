@@ -20,7 +20,7 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "jitter",
-        &[("mean abs. deviation", "jitter_mean_absolute_deviation"), ("RFC 3550", "jitter_interarrival")],
+        &[("mean abs.\ndeviation", "jitter_mean_absolute_deviation"), ("RFC 3550", "jitter_interarrival")],
     ),
     ("messages", &[("sent", "sent"), ("received", "received"), ("lost", "lost")]),
 ];
@@ -185,14 +185,14 @@ pub(super) fn links(view: &View) -> Markup {
                             @for axis in view.axes() { th scope="col" { (axis_name(axis)) } }
                             th scope="col" { "link" }
                             th.number scope="col" { a href="#def-utilisation" { "utilisation" } " " span.unit { "%" } }
-                            th.number scope="col" { "packets offered" }
+                            th.number scope="col" { "packets" br; "offered" }
                             th.number scope="col" { "delivered" }
                             th scope="col" { "dropped, by cause" }
                             th scope="col" { "marked" }
-                            th.number scope="col" { a href="#def-sojourn" { "sojourn, mean" } " " span.unit { (sojourn.name) } }
-                            th.number scope="col" { a href="#def-sojourn" { "sojourn, longest" } " " span.unit { (sojourn.name) } }
-                            th.number scope="col" { a href="#def-backlog" { "backlog, largest" } " " span.unit { (backlog.name) } }
-                            th.number scope="col" { a href="#def-backlog" { "backlog" } " " span.unit { "packets" } }
+                            th.number scope="col" { a href="#def-sojourn" { "sojourn,\nmean" } " " span.unit { (sojourn.name) } }
+                            th.number scope="col" { a href="#def-sojourn" { "sojourn,\nlongest" } " " span.unit { (sojourn.name) } }
+                            th.number scope="col" { a href="#def-backlog" { "backlog,\nlargest" } " " span.unit { (backlog.name) } }
+                            th.number scope="col" { a href="#def-backlog" { "backlog,\nlargest" } " " span.unit { "packets" } }
                         }
                     }
                     tbody {
