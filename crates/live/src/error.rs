@@ -1,0 +1,141 @@
+//! Why a live run failed.
+
+use std::io;
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+use trunkline_core::Duration;
+use trunkline_metrics::DriverOutcome;
+
+/// Why a live run failed.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// Somebody else has the port: the user's to change.
+    #[error(
+        "port {port} on {address} is in use; choose another with `--port`, or 0 to let the system choose"
+    )]
+    PortInUse {
+        /// The address.
+        address: IpAddr,
+        /// The port.
+        port: u16,
+    },
+    /// The address is not one of this host: the user's to change.
+    #[error("{address} is not an address of this host; choose one of its own with `--address`")]
+    AddressNotHere {
+        /// The address.
+        address: IpAddr,
+    },
+    /// A flow cannot be set up as the experiment says: the user's to change.
+    #[error("flow `{flow}` cannot be set up: {reason}")]
+    Flow {
+        /// Its name.
+        flow: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The far end could not be started.
+    #[error("the far end `{program}` cannot be started: {error}")]
+    Start {
+        /// The program.
+        program: String,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The far end did not answer.
+    #[error("the far end has not answered for {patience} while {step}")]
+    NoAnswer {
+        /// How long we waited.
+        patience: Duration,
+        /// What was going on.
+        step: &'static str,
+    },
+    /// The far end ended or failed. What was measured until then has been recorded.
+    #[error("the far end {reason}; what was measured until then is kept")]
+    FarEndLost {
+        /// What happened to it.
+        reason: String,
+        /// What a whole run would have returned, marked partial.
+        outcome: Box<DriverOutcome>,
+    },
+    /// What came over the pipe is not our protocol.
+    #[error("the other end of the session does not speak this version of the protocol: {0}")]
+    Protocol(String),
+    /// A socket or thread.
+    #[error("{what}: {error}")]
+    System {
+        /// What was being done.
+        what: String,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+impl LiveError {
+    /// Whether the user's input is wrong, rather than the environment.
+    pub fn is_bad_input(&self) -> bool {
+        matches!(
+            self,
+            LiveError::PortInUse { .. } | LiveError::AddressNotHere { .. } | LiveError::Flow { .. }
+        )
+    }
+
+    /// What was measured before the failure, if the run had begun.
+    pub fn outcome(&self) -> Option<&DriverOutcome> {
+        match self {
+            LiveError::FarEndLost { outcome, .. } => Some(outcome),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> LiveError {
+        let what = what.into();
+        move |error| LiveError::System { what, error }
+    }
+
+    /// What opening a socket at an address of the user's choice can come to.
+    pub(crate) fn binding(address: IpAddr, port: u16) -> impl FnOnce(io::Error) -> LiveError {
+        move |error| match error.kind() {
+            io::ErrorKind::AddrInUse => LiveError::PortInUse { address, port },
+            io::ErrorKind::AddrNotAvailable => LiveError::AddressNotHere { address },
+            _ => LiveError::System {
+                what: format!("a socket cannot be opened at {address} port {port}"),
+                error,
+            },
+        }
+    }
+}
+
+/// A [`LiveError`] that the far end tells the near end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Failure {
+    PortInUse { address: IpAddr, port: u16 },
+    AddressNotHere { address: IpAddr },
+    Flow { flow: String, reason: String },
+    Other(String),
+}
+
+impl From<&LiveError> for Failure {
+    fn from(error: &LiveError) -> Failure {
+        match error {
+            &LiveError::PortInUse { address, port } => Failure::PortInUse { address, port },
+            &LiveError::AddressNotHere { address } => Failure::AddressNotHere { address },
+            LiveError::Flow { flow, reason } => Failure::Flow { flow: flow.clone(), reason: reason.clone() },
+            other => Failure::Other(other.to_string()),
+        }
+    }
+}
+
+impl From<Failure> for LiveError {
+    fn from(failure: Failure) -> LiveError {
+        match failure {
+            Failure::PortInUse { address, port } => LiveError::PortInUse { address, port },
+            Failure::AddressNotHere { address } => LiveError::AddressNotHere { address },
+            Failure::Flow { flow, reason } => LiveError::Flow { flow, reason },
+            Failure::Other(reason) => {
+                LiveError::FarEndLost { reason: format!("failed: {reason}"), outcome: Box::default() }
+            }
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The other end of a live run: reflects what is to be reflected, sinks the rest and reports what arrived.
+//!
+//! It serves one session and ends with it. It answers nobody but the near end: datagrams and connections count only if
+//! they come from the address the session was opened from, and messages only with the run's key, so that it can
+//! never be used to send to somebody else.
+
+mod report;
+mod tcp;
+mod udp;
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+use std::os::fd::AsFd as _;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::Scope;
+
+use trunkline_core::Duration;
+use trunkline_io::MonotonicClock;
+use trunkline_io::tcp::{TcpSetup, set_up};
+use trunkline_io::udp::SocketOptions;
+use trunkline_transport::framing::Key;
+
+use crate::error::{Failure, LiveError};
+use crate::protocol::{Bye, FlowTerms, FromFar, Ready, ToFar, VERSION};
+pub(crate) use report::Reporter;
+
+/// Serves one session over this process's standard input and output, and dies with the process that started it. What
+/// a program does that is started as [`FarEnd::Process`](crate::FarEnd::Process).
+///
+/// # Errors
+/// If the near end breaks the protocol, or a socket fails. The near end has been told.
+pub fn serve_standard_streams() -> Result<(), LiveError> {
+    trunkline_io::process::die_with_parent();
+    // Past the standard library's line buffer, which has no place between binary frames.
+    let output = io::stdout().as_fd().try_clone_to_owned().map_err(LiveError::system("standard output"))?;
+    serve(io::stdin().lock(), std::fs::File::from(output))
+}
+
+/// Serves one session until the near end says that it is over, or `input` ends.
+///
+/// # Errors
+/// If the near end breaks the protocol, or a socket fails. The near end has been told.
+pub fn serve(mut input: impl Read, output: impl Write + Send) -> Result<(), LiveError> {
+    let (say, said) = sync_channel(64);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(move || write_frames(output, &said));
+        let result = session(&mut input, &say);
+        if let Err(error) = &result {
+            // If nobody hears it, the pipe's end tells.
+            let _ = say.send(FromFar::Failed(Failure::from(error)));
+        }
+        drop(say);
+        let written = writer.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()));
+        match (result, written) {
+            (Ok(()), Err(error)) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(LiveError::system("the session's pipe cannot be written")(error))
+            }
+            (result, _) => result,
+        }
+    })
+}
+
+/// Reports and answers go through one thread, so that nothing that measures waits for the pipe.
+fn write_frames(mut output: impl Write, frames: &Receiver<FromFar>) -> io::Result<()> {
+    frames.iter().try_for_each(|frame| frame.write(&mut output))
+}
+
+/// What all threads of a session share.
+pub(crate) struct Session {
+    pub(crate) key: Key,
+    pub(crate) peer: IpAddr,
+    pub(crate) flows: Vec<FlowTerms>,
+    /// Ids are below this.
+    pub(crate) members: u32,
+    /// Datagrams have at most so many bytes.
+    pub(crate) largest: usize,
+    /// The clock's epoch; [`NOT_STARTED`] until it is known.
+    epoch: AtomicU64,
+    over: AtomicBool,
+    pub(crate) unreflected: AtomicU64,
+}
+
+const NOT_STARTED: u64 = u64::MAX;
+/// No thread waits longer than this without looking whether the session is over.
+pub(crate) const LOOK: Duration = Duration::from_millis(20);
+
+impl Session {
+    /// The run's clock, once it has started.
+    #[inline]
+    pub(crate) fn clock(&self) -> Option<MonotonicClock> {
+        let epoch = self.epoch.load(Ordering::Relaxed);
+        (epoch != NOT_STARTED).then(|| MonotonicClock::with_epoch(epoch))
+    }
+
+    #[inline]
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    /// What to do with a message of this flow.
+    #[inline]
+    pub(crate) fn terms(&self, id: u32) -> Option<&FlowTerms> {
+        // Files have few flows; the members of one are found by arithmetic.
+        self.flows.iter().find(|flow| id.wrapping_sub(flow.first) < flow.members)
+    }
+}
+
+/// Ends the session also when a thread panics or returns early.
+struct EndOnDrop<'s>(&'s Session);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.over.store(true, Ordering::Relaxed);
+    }
+}
+
+fn session(input: &mut impl Read, say: &SyncSender<FromFar>) -> Result<(), LiveError> {
+    let open = match ToFar::read(input)? {
+        None => return Ok(()),
+        Some(ToFar::Open(open)) if open.version == VERSION => open,
+        Some(ToFar::Open(open)) => {
+            return Err(LiveError::Protocol(format!("version {} instead of {VERSION}", open.version)));
+        }
+        Some(_) => return Err(LiveError::Protocol("the session does not begin with its terms".to_owned())),
+    };
+    let members = open.flows.iter().map(|flow| flow.first.saturating_add(flow.members)).max().unwrap_or(0);
+    // Far more than the sockets of one host; one per TCP conversation, and some of our own.
+    let _ = trunkline_io::process::raise_open_files(u64::from(members).min(1 << 16) + 64);
+
+    let buffer = usize::try_from(open.udp_buffer).ok();
+    let options = SocketOptions { receive_buffer: buffer, send_buffer: buffer, priority: None };
+    let (udp, _) = trunkline_io::udp::open(SocketAddr::new(open.address, open.port), None, options)
+        .map_err(LiveError::binding(open.address, open.port))?;
+    trunkline_io::udp::set_receive_timeout(&udp, LOOK).map_err(LiveError::system("a receive timeout"))?;
+    if open.kernel_stamps {
+        trunkline_io::udp::stamp_received(&udp)
+            .map_err(LiveError::system("the kernel does not stamp arrivals"))?;
+    }
+    let listeners = listen(&open)?;
+    let ready =
+        Ready { udp: port_of(udp.local_addr())?, tcp: listeners.iter().map(port).collect::<Result<_, _>>()? };
+
+    let session = Session {
+        key: Key(open.key),
+        peer: open.peer,
+        flows: open.flows,
+        members,
+        largest: open.largest as usize,
+        epoch: AtomicU64::new(NOT_STARTED),
+        over: AtomicBool::new(false),
+        unreflected: AtomicU64::new(0),
+    };
+    let _ = say.send(FromFar::Ready(ready));
+    let result = std::thread::scope(|scope| {
+        let _end = EndOnDrop(&session);
+        spawn(scope, "udp", || {
+            udp::run(&udp, open.receive, open.kernel_stamps, &session, Reporter::new(say.clone()))
+        })?;
+        if !listeners.is_empty() {
+            spawn(scope, "accept", || tcp::accept(scope, &listeners, &session, say))?;
+        }
+        converse(input, say, &session)
+    });
+    if let Ok(true) = result {
+        let _ = say.send(FromFar::Bye(Bye { unreflected: session.unreflected.load(Ordering::Relaxed) }));
+    }
+    result.map(|_| ())
+}
+
+/// Does what the near end says; true when it says that the run is over, false when it says nothing more.
+fn converse(input: &mut impl Read, say: &SyncSender<FromFar>, session: &Session) -> Result<bool, LiveError> {
+    loop {
+        match ToFar::read(input)? {
+            Some(ToFar::Start(epoch)) => {
+                session.epoch.store(epoch, Ordering::Relaxed);
+                let _ = say.send(FromFar::Started);
+            }
+            Some(ToFar::Finish) => return Ok(true),
+            None => return Ok(false),
+            Some(ToFar::Open(_)) => return Err(LiveError::Protocol("a session is opened twice".to_owned())),
+        }
+    }
+}
+
+pub(crate) fn spawn<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    name: &str,
+    work: impl FnOnce() + Send + 'scope,
+) -> Result<(), LiveError> {
+    let started = std::thread::Builder::new().name(format!("far-{name}")).spawn_scoped(scope, work);
+    started.map(|_| ()).map_err(LiveError::system("a thread cannot be started"))
+}
+
+/// Opens the listeners: the first at the port that was asked for.
+fn listen(open: &crate::protocol::Open) -> Result<Vec<TcpListener>, LiveError> {
+    let mut listeners = Vec::new();
+    for (place, terms) in open.listeners.iter().enumerate() {
+        let port = if place == 0 { open.port } else { 0 };
+        let listener = trunkline_io::tcp::listen(SocketAddr::new(open.address, port))
+            .map_err(LiveError::binding(open.address, port))?;
+        let setup = TcpSetup::from(terms);
+        set_up(&listener, &setup)
+            .map_err(|error| LiveError::Flow { flow: terms.flow.clone(), reason: error.to_string() })?;
+        listener.set_nonblocking(true).map_err(LiveError::system("a listener cannot be set up"))?;
+        listeners.push(listener);
+    }
+    Ok(listeners)
+}
+
+fn port(listener: &TcpListener) -> Result<u16, LiveError> {
+    port_of(listener.local_addr())
+}
+
+fn port_of(address: io::Result<SocketAddr>) -> Result<u16, LiveError> {
+    address.map(|address| address.port()).map_err(LiveError::system("a socket has no address"))
+}
+
+/// For benches: the reflector alone, on a socket of the caller's, until `over` is set.
+#[doc(hidden)]
+pub fn reflect(socket: &UdpSocket, key: Key, peer: IpAddr, receive: crate::Receive, over: &AtomicBool) {
+    let session = Session {
+        key,
+        peer,
+        flows: vec![FlowTerms { first: 0, members: 1, reflect: true, keeps_payload: false }],
+        members: 1,
+        largest: 65_507,
+        epoch: AtomicU64::new(0),
+        over: AtomicBool::new(false),
+        unreflected: AtomicU64::new(0),
+    };
+    let (say, _said) = sync_channel(64);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                trunkline_io::pace::sleep(LOOK);
+            }
+            drop(EndOnDrop(&session));
+        });
+        udp::run(socket, receive, false, &session, Reporter::new(say));
+    });
+}

@@ -1,0 +1,113 @@
+//! The far end's TCP: one thread accepts, and one serves each connection.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd as _;
+use std::sync::mpsc::SyncSender;
+use std::thread::Scope;
+
+use trunkline_core::{Bytes, FlowId};
+use trunkline_io::Poller;
+use trunkline_io::poll::Interest;
+use trunkline_metrics::Observation;
+use trunkline_transport::framing::{Deframer, MessageKind, reflect_in_place};
+
+use super::{LOOK, Reporter, Session, spawn};
+use crate::near::tcp::is_timeout;
+use crate::protocol::FromFar;
+
+/// Accepts connections of the peer until the session is over.
+pub(super) fn accept<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    listeners: &[TcpListener],
+    session: &'scope Session,
+    say: &SyncSender<FromFar>,
+) {
+    let mut poller = Poller::new(listeners.iter().map(|listener| (listener.as_fd(), Interest::Read)));
+    while !session.is_over() {
+        if poller.wait(LOOK).is_err() {
+            trunkline_io::pace::sleep(LOOK);
+            continue;
+        }
+        for place in poller.ready() {
+            // The connection may have gone again, or we are out of descriptors: the near end will notice.
+            let Ok((stream, source)) = listeners[place].accept() else { continue };
+            if source.ip() != session.peer || prepare(&stream).is_err() {
+                continue;
+            }
+            let reporter = Reporter::new(say.clone());
+            let _ = spawn(scope, "tcp", move || serve(stream, session, reporter));
+        }
+    }
+}
+
+/// Blocking calls, which look up in time to see that the session is over.
+fn prepare(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(LOOK.to_std()))?;
+    stream.set_write_timeout(Some(LOOK.to_std()))
+}
+
+/// Takes messages from one connection until it ends or the session is over.
+fn serve(mut stream: TcpStream, session: &Session, mut reporter: Reporter) {
+    let mut deframer = Deframer::new(session.key, 0..session.members);
+    let mut chunk = vec![0; 64 << 10];
+    let mut flow = FlowId(0);
+    while !session.is_over() {
+        let length = match stream.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(length) => length,
+            Err(error) if is_timeout(&error) => {
+                session.clock().inspect(|clock| reporter.tick(clock.now()));
+                continue;
+            }
+            Err(_) => break,
+        };
+        let Some(clock) = session.clock() else { continue };
+        let now = clock.now();
+        deframer.push(&chunk[..length]);
+        while let Some(framed) = deframer.next() {
+            let header = framed.header;
+            flow = header.flow;
+            if framed.skipped > 0 {
+                reporter.push(now, flow, &Observation::Stray { bytes: Bytes(framed.skipped as u64) }, None);
+            }
+            let Some(terms) = session.terms(flow.0) else { continue };
+            if header.kind != MessageKind::Forward {
+                continue;
+            }
+            if terms.reflect {
+                reflect_in_place(framed.bytes, now);
+                if write_all(&mut stream, framed.bytes, session).is_err() {
+                    return;
+                }
+                continue;
+            }
+            let what = Observation::Received {
+                channel: header.channel,
+                sequence: header.sequence,
+                sent: header.sent,
+                reflected: header.reflected,
+                payload: Bytes(framed.payload().len() as u64),
+            };
+            reporter.push(now, flow, &what, terms.keeps_payload.then_some(framed.payload()));
+        }
+        reporter.tick(now);
+    }
+    let rest = deframer.finish();
+    if let (1.., Some(clock)) = (rest, session.clock()) {
+        reporter.push(clock.now(), flow, &Observation::Stray { bytes: Bytes(rest as u64) }, None);
+    }
+}
+
+/// Writes everything, unless the session ends meanwhile.
+fn write_all(stream: &mut TcpStream, mut bytes: &[u8], session: &Session) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match stream.write(bytes) {
+            Ok(taken) => bytes = &bytes[taken..],
+            Err(error) if is_timeout(&error) && !session.is_over() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

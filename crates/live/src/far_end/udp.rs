@@ -1,0 +1,109 @@
+//! The far end's UDP socket: the reflector and the sink. No locks and no allocation per datagram.
+
+use std::net::UdpSocket;
+use std::sync::atomic::Ordering;
+
+use trunkline_core::{Bytes, FlowId};
+use trunkline_io::clock::realtime_offset;
+use trunkline_io::udp::{ReceiveBatch, Wait};
+use trunkline_metrics::Observation;
+use trunkline_transport::framing::{MessageKind, decode_message, reflect_in_place};
+
+use super::{Reporter, Session};
+use crate::options::Receive;
+
+/// As many datagrams are taken from the kernel at once; one bit of a word each.
+const BATCH: usize = 64;
+
+/// Receives until the session is over.
+pub(super) fn run(
+    socket: &UdpSocket,
+    how: Receive,
+    kernel_stamps: bool,
+    session: &Session,
+    mut reporter: Reporter,
+) {
+    let mut batch = ReceiveBatch::new(BATCH, session.largest.min(65_507));
+    let offset = kernel_stamps.then(realtime_offset);
+    let wait = match how {
+        Receive::Blocking => Wait::Block,
+        Receive::Polling => Wait::Poll,
+    };
+    let mut idle = 0u32;
+    while !session.is_over() {
+        // An error here is of an answer that nobody wanted, or of the moment.
+        let count = batch.receive(socket, wait).unwrap_or(0);
+        if count > 0 {
+            idle = 0;
+            take(&mut batch, count, socket, offset, session, &mut reporter);
+        } else {
+            idle = idle.wrapping_add(1);
+            let looks = wait == Wait::Block || idle.is_multiple_of(1 << 12);
+            if looks && let Some(clock) = session.clock() {
+                reporter.tick(clock.now());
+            }
+        }
+    }
+    // What the kernel had before the end still counts.
+    for _ in 0..1024 {
+        let Ok(count @ 1..) = batch.receive(socket, Wait::Poll) else { return };
+        take(&mut batch, count, socket, offset, session, &mut reporter);
+    }
+}
+
+/// Reflects or notes every datagram of a batch.
+#[inline]
+fn take(
+    batch: &mut ReceiveBatch,
+    count: usize,
+    socket: &UdpSocket,
+    offset: Option<i64>,
+    session: &Session,
+    reporter: &mut Reporter,
+) {
+    // Before the run has a time, nothing can be of this run.
+    let Some(clock) = session.clock() else { return };
+    let now = clock.now();
+    let mut reflected = 0u64;
+    for place in 0..count {
+        let from_peer = batch.source(place).is_some_and(|source| source.ip() == session.peer);
+        let datagram = batch.datagram(place);
+        let message = decode_message(datagram, session.key).ok().filter(|_| from_peer);
+        let terms = message.and_then(|(header, _)| session.terms(header.flow.0));
+        let (Some((header, payload)), Some(terms)) = (message, terms) else {
+            // Not of this run: counted with the first flow, never answered.
+            let first = session.flows.first().map_or(0, |flow| flow.first);
+            let stray = Observation::Stray { bytes: Bytes(datagram.len() as u64) };
+            reporter.push(now, FlowId(first), &stray, None);
+            continue;
+        };
+        let at = match (offset, offset.and_then(|_| batch.stamp(place))) {
+            (Some(offset), Some(stamp)) => clock.from_raw(stamp.saturating_add_signed(-offset)).min(now),
+            _ => now,
+        };
+        if header.kind != MessageKind::Forward {
+            continue;
+        }
+        if terms.reflect {
+            reflected |= 1 << place;
+            reflect_in_place(batch.datagram_mut(place), at);
+        } else {
+            let what = Observation::Received {
+                channel: header.channel,
+                sequence: header.sequence,
+                sent: header.sent,
+                reflected: header.reflected,
+                payload: Bytes(payload.len() as u64),
+            };
+            reporter.push(at, header.flow, &what, terms.keeps_payload.then_some(payload));
+        }
+    }
+    if reflected != 0 {
+        let sent = batch.reply(socket, |place| reflected & (1 << place) != 0).unwrap_or(0);
+        let missing = u64::from(reflected.count_ones()) - sent as u64;
+        if missing > 0 {
+            session.unreflected.fetch_add(missing, Ordering::Relaxed);
+        }
+    }
+    reporter.tick(now);
+}

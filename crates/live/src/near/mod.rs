@@ -1,0 +1,71 @@
+//! The near end's threads: one that sends for all UDP flows, one that receives what comes back to them, and one or two
+//! per TCP conversation.
+
+mod answers;
+pub(crate) mod tcp;
+pub(crate) mod udp_receive;
+pub(crate) mod udp_send;
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::mpsc::SyncSender;
+
+use trunkline_core::Duration;
+use trunkline_io::MonotonicClock;
+use trunkline_transport::framing::Key;
+
+use crate::events::{Input, Outbox, Pool};
+pub(crate) use answers::Answers;
+
+/// What all threads of a run share.
+#[derive(Clone, Debug)]
+pub(crate) struct Common<'r> {
+    pub(crate) clock: MonotonicClock,
+    pub(crate) key: Key,
+    pub(crate) stage: &'r Stage,
+    pub(crate) inbox: SyncSender<Input>,
+    pub(crate) pool: Pool,
+}
+
+impl Common<'_> {
+    /// Where the thread that sends puts what it observes.
+    pub(crate) fn departures(&self, sender: usize) -> Outbox {
+        Outbox::new(self.inbox.clone(), self.pool.clone(), sender, true)
+    }
+
+    /// Where a thread that receives what `sender` sent puts what it observes.
+    pub(crate) fn arrivals(&self, sender: usize) -> Outbox {
+        Outbox::new(self.inbox.clone(), self.pool.clone(), sender, false)
+    }
+}
+
+/// How far the run is. Every thread looks at it at least every [`LOOK`].
+#[derive(Debug, Default)]
+pub(crate) struct Stage(AtomicU8);
+
+/// No thread waits longer than this without looking at the stage.
+pub(crate) const LOOK: Duration = Duration::from_millis(20);
+
+impl Stage {
+    const DRAINING: u8 = 1;
+    const OVER: u8 = 2;
+
+    /// Sources are not asked any more; what is on its way may arrive.
+    pub(crate) fn drain(&self) {
+        self.0.fetch_max(Stage::DRAINING, Ordering::Relaxed);
+    }
+
+    /// Everything ends.
+    pub(crate) fn end(&self) {
+        self.0.store(Stage::OVER, Ordering::Relaxed);
+    }
+
+    /// Whether sources may still send.
+    pub(crate) fn is_sending(&self) -> bool {
+        self.0.load(Ordering::Relaxed) < Stage::DRAINING
+    }
+
+    /// Whether threads are to end.
+    pub(crate) fn is_over(&self) -> bool {
+        self.0.load(Ordering::Relaxed) >= Stage::OVER
+    }
+}

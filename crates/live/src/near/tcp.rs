@@ -1,0 +1,287 @@
+//! TCP conversations: one thread sends, and one receives if the flow is reflected.
+
+use std::io::{self, Read as _};
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::AsFd as _;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+
+use socket2::SockRef;
+use trunkline_core::{Bytes, Duration, FlowId, Time};
+use trunkline_io::poll::Interest;
+use trunkline_io::{Pacer, Poller};
+use trunkline_metrics::Observation;
+use trunkline_traffic::{Feedback, MessageBuffer, Source};
+use trunkline_transport::framing::{Deframer, HEADER_LENGTH, Header, MessageKind};
+
+use super::{Common, LOOK};
+use crate::events::Outbox;
+
+/// One member of a TCP flow, connected.
+pub(crate) struct Conversation {
+    pub(crate) id: FlowId,
+    /// Its number among the senders.
+    pub(crate) sender: usize,
+    pub(crate) stream: TcpStream,
+    pub(crate) source: Box<dyn Source>,
+    pub(crate) channels: u16,
+    pub(crate) send_timeout: Option<Duration>,
+    /// What comes back, for a reflected flow.
+    pub(crate) answers: Option<Receiver<Feedback>>,
+    pub(crate) spin: Duration,
+}
+
+/// What is left of a conversation when its source has finished.
+pub(crate) struct Spoken {
+    /// Kept open until the run is over: the kernel still has bytes to send.
+    pub(crate) stream: TcpStream,
+    /// Whether the connection broke before.
+    pub(crate) broken: bool,
+}
+
+/// Sends what the source wants until it is finished or the run drains.
+pub(crate) fn send(conversation: Conversation, common: &Common<'_>) -> Spoken {
+    let mut speaker = Speaker {
+        common,
+        pacer: Pacer::new(common.clock, conversation.spin),
+        sequences: vec![0; usize::from(conversation.channels)],
+        outbox: common.departures(conversation.sender),
+        conversation,
+    };
+    let broken = speaker.run().is_err();
+    Spoken { stream: speaker.conversation.stream, broken }
+}
+
+struct Speaker<'s> {
+    common: &'s Common<'s>,
+    pacer: Pacer,
+    conversation: Conversation,
+    sequences: Vec<u32>,
+    outbox: Outbox,
+}
+
+impl Speaker<'_> {
+    fn run(&mut self) -> Result<(), io::Error> {
+        let mut messages = MessageBuffer::with_headroom(HEADER_LENGTH);
+        while self.common.stage.is_sending() {
+            self.hear_answers();
+            let now = self.common.clock.now();
+            match self.conversation.source.next_due() {
+                Some(due) if due <= now => {
+                    messages.clear();
+                    self.conversation.source.produce(now, &mut messages);
+                    if messages.messages().is_empty() {
+                        self.wait_until(now + LOOK); // it is over; never asked twice at one moment
+                    }
+                    for place in 0..messages.messages().len() {
+                        self.say(&mut messages, place)?;
+                    }
+                }
+                Some(due) => self.wait_until(due),
+                None if self.conversation.source.is_finished() => break,
+                None => self.wait_until(now + LOOK),
+            }
+        }
+        self.say_goodbye()
+    }
+
+    /// Hands one message to the kernel. Once a part of it is taken the rest follows, however long that takes: a
+    /// message that has begun is sent, and one that could not begin within the send timeout is refused.
+    fn say(&mut self, messages: &mut MessageBuffer, place: usize) -> io::Result<()> {
+        let (channel, due) = (messages.messages()[place].channel, messages.messages()[place].due);
+        let Some(counter) = self.sequences.get_mut(usize::from(channel)) else { return Ok(()) };
+        let sequence = *counter;
+        *counter = counter.wrapping_add(1);
+        let bytes = messages.bytes_mut(place);
+        let payload = Bytes((bytes.len() - HEADER_LENGTH) as u64);
+        let sent = self.common.clock.now();
+        self.header(MessageKind::Forward, channel, sequence, due, sent, payload).encode(bytes);
+
+        let id = self.conversation.id;
+        let patience = self.conversation.send_timeout.unwrap_or(Duration::MAX);
+        let (taken, result) =
+            write(&self.conversation.stream, bytes, patience, &mut self.outbox, self.common);
+        let end = self.common.clock.now();
+        if taken == 0 {
+            self.outbox.push(end, id, Observation::Refused { channel, sequence, due, payload }, None);
+        } else {
+            self.outbox.push(sent, id, Observation::Sent { channel, sequence, due, payload }, None);
+            let error_nanos = sent.since(due).as_nanos();
+            let call = Observation::SendCall { error_nanos, took_nanos: end.since(sent).as_nanos() };
+            self.outbox.push(sent, id, call, None);
+        }
+        self.outbox.tick(self.common.clock.now());
+        self.conversation.source.notify(end, Feedback::Writable);
+        result
+    }
+
+    /// Says that nothing follows, in a message and by closing this direction.
+    fn say_goodbye(&mut self) -> io::Result<()> {
+        self.outbox.flush(self.common.clock.now());
+        let now = self.common.clock.now();
+        let mut end = [0; HEADER_LENGTH];
+        self.header(MessageKind::End, 0, 0, now, now, Bytes::ZERO).encode(&mut end);
+        write(&self.conversation.stream, &end, Duration::MAX, &mut self.outbox, self.common).1?;
+        self.conversation.stream.shutdown(Shutdown::Write)
+    }
+
+    fn header(
+        &self,
+        kind: MessageKind,
+        channel: u16,
+        sequence: u32,
+        due: Time,
+        sent: Time,
+        payload: Bytes,
+    ) -> Header {
+        Header {
+            key: self.common.key,
+            length: payload.0 as u32,
+            flow: self.conversation.id,
+            sequence,
+            channel,
+            kind,
+            late: sent.since(due),
+            sent,
+            reflected: Time::ZERO,
+        }
+    }
+
+    fn hear_answers(&mut self) {
+        let now = self.common.clock.now();
+        while let Some(Ok(feedback)) = self.conversation.answers.as_ref().map(Receiver::try_recv) {
+            self.conversation.source.notify(now, feedback);
+        }
+    }
+
+    /// Returns at `due`, at an answer, or in time to look at the stage.
+    fn wait_until(&mut self, due: Time) {
+        let now = self.common.clock.now();
+        self.outbox.tick(now);
+        if due.since(now) >= LOOK {
+            self.outbox.flush(now);
+        }
+        let until = due.min(now + LOOK);
+        let Some(answers) = &self.conversation.answers else {
+            self.pacer.sleep_until(until);
+            return;
+        };
+        let sleep = until.since(now).saturating_sub(self.pacer.spin());
+        if !sleep.is_zero() {
+            match answers.recv_timeout(sleep.to_std()) {
+                Ok(feedback) => {
+                    let now = self.common.clock.now();
+                    return self.conversation.source.notify(now, feedback);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => _ = self.pacer.sleep_until(until),
+            }
+        }
+        while self.common.clock.now() < until {
+            if let Ok(feedback) = answers.try_recv() {
+                return self.conversation.source.notify(self.common.clock.now(), feedback);
+            }
+            core::hint::spin_loop();
+        }
+    }
+}
+
+/// Writes as the kernel takes it: gives up if it takes nothing for `patience`, or when the run is over. Says how much
+/// was taken.
+fn write(
+    stream: &TcpStream,
+    bytes: &[u8],
+    patience: Duration,
+    outbox: &mut Outbox,
+    common: &Common<'_>,
+) -> (usize, io::Result<()>) {
+    let begun = common.clock.now();
+    let mut taken = 0;
+    while taken < bytes.len() {
+        match SockRef::from(stream).send_with_flags(&bytes[taken..], libc::MSG_DONTWAIT | NO_SIGNAL) {
+            Ok(more) => taken += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let now = common.clock.now();
+                outbox.tick(now);
+                let left = if taken == 0 { (begun + patience).since(now) } else { Duration::MAX };
+                if left.is_zero() {
+                    return (taken, Ok(()));
+                }
+                if common.stage.is_over() {
+                    return (taken, Err(io::ErrorKind::TimedOut.into()));
+                }
+                let mut poller = Poller::new([(stream.as_fd(), Interest::Write)]);
+                if let Err(error) = poller.wait(left.min(LOOK)) {
+                    return (taken, Err(error));
+                }
+            }
+            Err(error) => return (taken, Err(error)),
+        }
+    }
+    (taken, Ok(()))
+}
+
+/// A broken connection is an error, not a signal.
+#[cfg(target_os = "linux")]
+const NO_SIGNAL: libc::c_int = libc::MSG_NOSIGNAL;
+/// A broken connection is an error, not a signal: elsewhere the runtime ignores the signal.
+#[cfg(not(target_os = "linux"))]
+const NO_SIGNAL: libc::c_int = 0;
+
+/// Who hears what is reflected of one conversation.
+pub(crate) struct Listener {
+    pub(crate) stream: TcpStream,
+    pub(crate) id: FlowId,
+    /// The conversation's number among the senders.
+    pub(crate) sender: usize,
+    pub(crate) keeps_payload: bool,
+    pub(crate) answers: Sender<Feedback>,
+}
+
+impl Listener {
+    /// Receives until the conversation ends or the run is over.
+    pub(crate) fn listen(self, common: &Common<'_>) {
+        let Listener { mut stream, id, sender, keeps_payload, answers } = self;
+        let mut outbox = common.arrivals(sender);
+        let mut deframer = Deframer::new(common.key, id.0..id.0 + 1);
+        let mut chunk = vec![0; 64 << 10];
+        while !common.stage.is_over() {
+            let length = match stream.read(&mut chunk) {
+                Ok(0) => break,
+                Ok(length) => length,
+                Err(error) if is_timeout(&error) => {
+                    outbox.tick(common.clock.now());
+                    continue;
+                }
+                Err(_) => break,
+            };
+            let now = common.clock.now();
+            deframer.push(&chunk[..length]);
+            while let Some(framed) = deframer.next() {
+                if framed.skipped > 0 {
+                    outbox.push(now, id, Observation::Stray { bytes: Bytes(framed.skipped as u64) }, None);
+                }
+                let header = framed.header;
+                if header.kind != MessageKind::Reflected {
+                    continue;
+                }
+                let payload = Bytes(framed.payload().len() as u64);
+                let Header { channel, sequence, sent, reflected, .. } = header;
+                let what = Observation::Received { channel, sequence, sent, reflected, payload };
+                outbox.push(now, id, what, keeps_payload.then_some(framed.payload()));
+                // The sending thread may have finished: then nobody asks.
+                let _ = answers.send(Feedback::Answered { channel, sequence });
+            }
+            outbox.tick(now);
+        }
+        let rest = deframer.finish();
+        if rest > 0 {
+            outbox.push(common.clock.now(), id, Observation::Stray { bytes: Bytes(rest as u64) }, None);
+        }
+    }
+}
+
+/// Whether a blocking read only gave up waiting.
+pub(crate) fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+}

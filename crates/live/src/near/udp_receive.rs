@@ -1,0 +1,144 @@
+//! One thread receives what the far end reflects of all UDP flows.
+
+use std::io;
+use std::net::UdpSocket;
+use std::os::fd::AsFd as _;
+
+use trunkline_core::{Bytes, FlowId, Time};
+use trunkline_io::poll::Interest;
+use trunkline_io::udp::{ReceiveBatch, Wait};
+use trunkline_io::{Poller, clock};
+use trunkline_metrics::Observation;
+use trunkline_transport::framing::{MessageKind, decode_message};
+
+use super::answers::Answer;
+use super::udp_send::SENDER;
+use super::{Answers, Common, LOOK};
+use crate::events::Outbox;
+use crate::options::Receive;
+
+/// As many datagrams are taken from the kernel at once.
+const BATCH: usize = 32;
+
+/// What the receiver has to know of a flow: its members, and whether their payload is kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reflected {
+    pub(crate) first: u32,
+    pub(crate) members: u32,
+    pub(crate) keeps_payload: bool,
+}
+
+/// Receives until the run is over; messages have at most `largest` bytes.
+pub(crate) fn receive(
+    sockets: &[UdpSocket],
+    flows: &[Reflected],
+    how: Receive,
+    kernel_stamps: bool,
+    largest: usize,
+    common: &Common<'_>,
+    answers: &Answers,
+) {
+    let mut receiver = Receiver {
+        common,
+        flows,
+        answers,
+        back: Vec::new(),
+        batch: ReceiveBatch::new(BATCH, largest),
+        offset: kernel_stamps.then(clock::realtime_offset),
+        outbox: common.arrivals(SENDER),
+    };
+    match (sockets, how) {
+        ([one], Receive::Blocking) => receiver.block(one),
+        (_, Receive::Blocking) => receiver.wait_for_any(sockets),
+        (_, Receive::Polling) => receiver.poll(sockets),
+    }
+}
+
+struct Receiver<'r> {
+    common: &'r Common<'r>,
+    flows: &'r [Reflected],
+    answers: &'r Answers,
+    back: Vec<Answer>,
+    batch: ReceiveBatch,
+    /// How far the clock of the kernel's stamps is ahead of ours, if they are to be used.
+    offset: Option<i64>,
+    outbox: Outbox,
+}
+
+impl Receiver<'_> {
+    fn block(&mut self, socket: &UdpSocket) {
+        while !self.common.stage.is_over() {
+            self.take(socket, Wait::Block);
+            self.outbox.tick(self.common.clock.now());
+        }
+    }
+
+    fn wait_for_any(&mut self, sockets: &[UdpSocket]) {
+        let mut poller = Poller::new(sockets.iter().map(|socket| (socket.as_fd(), Interest::Read)));
+        while !self.common.stage.is_over() {
+            if poller.wait(LOOK).is_ok() {
+                for place in poller.ready() {
+                    self.take(&sockets[place], Wait::Poll);
+                }
+            }
+            self.outbox.tick(self.common.clock.now());
+        }
+    }
+
+    fn poll(&mut self, sockets: &[UdpSocket]) {
+        while !self.common.stage.is_over() {
+            for _ in 0..256 {
+                for socket in sockets {
+                    self.take(socket, Wait::Poll);
+                }
+            }
+            self.outbox.tick(self.common.clock.now());
+        }
+    }
+
+    /// Takes one batch from a socket.
+    fn take(&mut self, socket: &UdpSocket, wait: Wait) {
+        let count = match self.batch.receive(socket, wait) {
+            Ok(0) => return,
+            Ok(count) => count,
+            // An earlier datagram of ours found nobody: the sender hears of it too, or nobody needs to.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return,
+            Err(_) => return trunkline_io::pace::sleep(LOOK),
+        };
+        let now = self.common.clock.now();
+        for place in 0..count {
+            let at = match (self.offset, self.offset.and_then(|_| self.batch.stamp(place))) {
+                (Some(offset), Some(stamp)) => {
+                    self.common.clock.from_raw(stamp.saturating_add_signed(-offset)).min(now)
+                }
+                _ => now,
+            };
+            self.take_one(place, at);
+        }
+        self.answers.give(&mut self.back);
+        self.outbox.tick(now);
+    }
+
+    fn take_one(&mut self, place: usize, at: Time) {
+        let datagram = self.batch.datagram(place);
+        let stray = Observation::Stray { bytes: Bytes(datagram.len() as u64) };
+        let first = FlowId(self.flows.first().map_or(0, |flow| flow.first));
+        let Ok((header, payload)) = decode_message(datagram, self.common.key) else {
+            return self.outbox.push(at, first, stray, None);
+        };
+        let mut flows = self.flows.iter();
+        let flow = flows.find(|flow| (flow.first..flow.first + flow.members).contains(&header.flow.0));
+        let (Some(flow), MessageKind::Reflected) = (flow, header.kind) else {
+            return self.outbox.push(at, first, stray, None);
+        };
+        let what = Observation::Received {
+            channel: header.channel,
+            sequence: header.sequence,
+            sent: header.sent,
+            reflected: header.reflected,
+            payload: Bytes(payload.len() as u64),
+        };
+        self.outbox.push(at, header.flow, what, flow.keeps_payload.then_some(payload));
+        self.back.push(Answer { flow: header.flow, channel: header.channel, sequence: header.sequence });
+    }
+}

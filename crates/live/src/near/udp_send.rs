@@ -1,0 +1,303 @@
+//! One thread sends for all UDP flows, each message when it is due.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+use std::net::UdpSocket;
+use std::os::fd::AsFd as _;
+
+use trunkline_core::{Bytes, Duration, FlowId, Time};
+use trunkline_io::poll::Interest;
+use trunkline_io::udp::SendBatch;
+use trunkline_io::{Pacer, Poller};
+use trunkline_metrics::Observation;
+use trunkline_traffic::{Feedback, MessageBuffer, Source};
+use trunkline_transport::framing::{HEADER_LENGTH, Header, MessageKind};
+
+use super::answers::Answer;
+use super::{Answers, Common, LOOK};
+use crate::events::Outbox;
+
+/// The UDP sender's number among the senders.
+pub(crate) const SENDER: usize = 0;
+
+/// As many datagrams go to the kernel at once.
+const BATCH: usize = 64;
+/// A socket that takes nothing for so long has what waits for it refused.
+const PATIENCE: Duration = Duration::from_millis(10);
+
+/// One member of a UDP flow.
+pub(crate) struct Member {
+    pub(crate) id: FlowId,
+    /// The socket it sends through.
+    pub(crate) lane: usize,
+    pub(crate) source: Box<dyn Source>,
+    pub(crate) channels: u16,
+    /// Whether an answer can make its source due, so that it has to be told at once.
+    pub(crate) answered: bool,
+}
+
+/// Sends until the sources are finished or the run drains.
+pub(crate) fn send(
+    members: Vec<Member>,
+    sockets: &[UdpSocket],
+    spin: Duration,
+    common: &Common<'_>,
+    answers: Option<&Answers>,
+) {
+    let mut scheduler = Scheduler {
+        common,
+        pacer: Pacer::new(common.clock, spin),
+        answers: answers.map(|answers| (answers, members.iter().any(|member| member.answered))),
+        seen: Vec::new(),
+        first: members.iter().map(|member| member.id.0).min().unwrap_or_default(),
+        places: Vec::new(),
+        agenda: BinaryHeap::with_capacity(members.len() * 2),
+        lanes: sockets.iter().map(Lane::new).collect(),
+        members: members.into_iter().map(Scheduled::new).collect(),
+        batch: SendBatch::with_capacity(BATCH),
+        outbox: common.departures(SENDER),
+    };
+    scheduler.run();
+}
+
+struct Scheduler<'s> {
+    common: &'s Common<'s>,
+    pacer: Pacer,
+    /// What came back, and whether sources wait for it.
+    answers: Option<(&'s Answers, bool)>,
+    seen: Vec<Answer>,
+    members: Vec<Scheduled>,
+    /// Flow id, less the first, to place among the members.
+    first: u32,
+    places: Vec<u32>,
+    /// When which member is due. An entry counts only while it says what the member says.
+    agenda: BinaryHeap<Reverse<(Time, u32)>>,
+    lanes: Vec<Lane<'s>>,
+    batch: SendBatch,
+    outbox: Outbox,
+}
+
+struct Scheduled {
+    member: Member,
+    /// Messages so far, per channel.
+    sequences: Vec<u32>,
+    /// Its entry in the agenda; [`Time::MAX`] for none.
+    due: Time,
+}
+
+impl Scheduled {
+    fn new(member: Member) -> Scheduled {
+        Scheduled { sequences: vec![0; usize::from(member.channels)], due: Time::MAX, member }
+    }
+}
+
+/// A socket with what waits to go through it.
+struct Lane<'s> {
+    socket: &'s UdpSocket,
+    messages: MessageBuffer,
+    /// Beside every message: who sends it, and its number.
+    names: Vec<(FlowId, u32)>,
+}
+
+impl<'s> Lane<'s> {
+    fn new(socket: &'s UdpSocket) -> Lane<'s> {
+        Lane { socket, messages: MessageBuffer::with_headroom(HEADER_LENGTH), names: Vec::new() }
+    }
+}
+
+impl Scheduler<'_> {
+    fn run(&mut self) {
+        let span =
+            self.members.iter().map(|scheduled| scheduled.member.id.0 - self.first + 1).max().unwrap_or(0);
+        self.places = vec![u32::MAX; span as usize];
+        for place in 0..self.members.len() {
+            self.places[(self.members[place].member.id.0 - self.first) as usize] = place as u32;
+            self.enter(place);
+        }
+        while self.common.stage.is_sending() {
+            self.hear_answers();
+            self.produce();
+            (0..self.lanes.len()).for_each(|lane| self.depart(lane));
+            match self.next_due() {
+                Some(due) => self.wait_until(due),
+                None if self.members.iter().all(|scheduled| scheduled.member.source.is_finished()) => return,
+                None => self.wait_until(Time::MAX),
+            }
+        }
+    }
+
+    /// Puts a member's next due time into the agenda.
+    fn enter(&mut self, place: usize) {
+        let scheduled = &mut self.members[place];
+        let due = scheduled.member.source.next_due().unwrap_or(Time::MAX);
+        if due != scheduled.due {
+            scheduled.due = due;
+            if due < Time::MAX {
+                self.agenda.push(Reverse((due, place as u32)));
+            }
+        }
+    }
+
+    /// The earliest entry that still counts.
+    fn next_due(&mut self) -> Option<Time> {
+        while let Some(&Reverse((due, place))) = self.agenda.peek() {
+            if self.members[place as usize].due == due {
+                return Some(due);
+            }
+            self.agenda.pop();
+        }
+        None
+    }
+
+    /// Has every source that is due put its messages into its lane.
+    fn produce(&mut self) {
+        let now = self.common.clock.now();
+        while let Some(due) = self.next_due()
+            && due <= now
+            && self.common.stage.is_sending()
+        {
+            let Some(Reverse((_, place))) = self.agenda.pop() else { return };
+            let scheduled = &mut self.members[place as usize];
+            scheduled.due = Time::MAX;
+            let Member { id, lane, source, .. } = &mut scheduled.member;
+            let (id, lane) = (*id, *lane);
+            let Lane { messages, names, .. } = &mut self.lanes[lane];
+            source.produce(now, messages);
+            let new = &messages.messages()[names.len()..];
+            if new.is_empty() {
+                continue; // nothing came although it was due: it is over, and never asked twice at one moment
+            }
+            for message in new {
+                let Some(counter) = scheduled.sequences.get_mut(usize::from(message.channel)) else {
+                    names.push((id, 0));
+                    continue;
+                };
+                names.push((id, *counter));
+                *counter = counter.wrapping_add(1);
+            }
+            let full = names.len() >= BATCH;
+            self.enter(place as usize);
+            if full {
+                self.depart(lane);
+            }
+        }
+    }
+
+    /// Sends everything that waits in a lane.
+    fn depart(&mut self, lane: usize) {
+        let clock = self.common.clock;
+        let Lane { socket, messages, names } = &mut self.lanes[lane];
+        let mut done = 0;
+        let mut told = false;
+        while done < names.len() {
+            let upto = (done + BATCH).min(names.len());
+            let start = clock.now();
+            for place in done..upto {
+                let (channel, due) = (messages.messages()[place].channel, messages.messages()[place].due);
+                let (flow, sequence) = names[place];
+                let bytes = messages.bytes_mut(place);
+                let header = Header {
+                    key: self.common.key,
+                    length: (bytes.len() - HEADER_LENGTH) as u32,
+                    flow,
+                    sequence,
+                    channel,
+                    kind: MessageKind::Forward,
+                    late: start.since(due),
+                    sent: start,
+                    reflected: Time::ZERO,
+                };
+                header.encode(bytes);
+            }
+            let result = self.batch.send(socket, (done..upto).map(|place| messages.bytes(place)));
+            let end = clock.now();
+            let (taken, refused) = match result {
+                Ok(taken) => (taken, 0),
+                Err(error) => (0, refuse(&error, socket, upto - done, &mut told)),
+            };
+            for (place, &(flow, sequence)) in names.iter().enumerate().take(done + taken).skip(done) {
+                let message = &messages.messages()[place];
+                let (channel, due, payload) = (message.channel, message.due, payload_of(messages, place));
+                self.outbox.push(start, flow, Observation::Sent { channel, sequence, due, payload }, None);
+                let error_nanos = start.since(due).as_nanos();
+                let call = Observation::SendCall { error_nanos, took_nanos: end.since(start).as_nanos() };
+                self.outbox.push(start, flow, call, None);
+            }
+            done += taken;
+            for (place, &(flow, sequence)) in names.iter().enumerate().take(done + refused).skip(done) {
+                let message = &messages.messages()[place];
+                let (channel, due, payload) = (message.channel, message.due, payload_of(messages, place));
+                self.outbox.push(end, flow, Observation::Refused { channel, sequence, due, payload }, None);
+            }
+            done += refused;
+        }
+        if done > 0 {
+            messages.clear();
+            names.clear();
+            self.outbox.tick(clock.now());
+        }
+    }
+
+    /// Tells the sources what has come back.
+    fn hear_answers(&mut self) {
+        let Some((answers, _)) = self.answers else { return };
+        if !answers.any() {
+            return;
+        }
+        let mut seen = core::mem::take(&mut self.seen);
+        answers.take(&mut seen);
+        let now = self.common.clock.now();
+        for Answer { flow, channel, sequence } in seen.drain(..) {
+            let place = flow.0.checked_sub(self.first).and_then(|place| self.places.get(place as usize));
+            let Some(&place) = place else { continue };
+            let Some(scheduled) = self.members.get_mut(place as usize) else { continue };
+            scheduled.member.source.notify(now, Feedback::Answered { channel, sequence });
+            if scheduled.member.answered {
+                self.enter(place as usize);
+            }
+        }
+        self.seen = seen;
+    }
+
+    /// Returns at `due`, at an answer that somebody waits for, or in time to look at the stage.
+    fn wait_until(&mut self, due: Time) {
+        let now = self.common.clock.now();
+        if due <= now {
+            return;
+        }
+        self.outbox.tick(now);
+        if due.since(now) > LOOK {
+            self.outbox.flush(now);
+        }
+        let until = due.min(now + LOOK);
+        match self.answers {
+            Some((answers, true)) => answers.sleep_until(until, self.common.clock, &self.pacer),
+            _ if until == due => _ = self.pacer.sleep_until(until),
+            _ => trunkline_io::pace::sleep_until_raw(self.common.clock.to_raw(until)),
+        }
+    }
+}
+
+fn payload_of(messages: &MessageBuffer, place: usize) -> Bytes {
+    Bytes((messages.bytes(place).len() - HEADER_LENGTH) as u64)
+}
+
+/// How many of the `waiting` datagrams to give up after an error; 0 to try again.
+fn refuse(error: &io::Error, socket: &UdpSocket, waiting: usize, told: &mut bool) -> usize {
+    let first_time = !core::mem::replace(told, true);
+    match error.kind() {
+        io::ErrorKind::WouldBlock => {}
+        _ if error.raw_os_error() == Some(libc::ENOBUFS) => {}
+        // Tells of an earlier datagram that found nobody; this one was not tried yet.
+        io::ErrorKind::ConnectionRefused if first_time => return 0,
+        _ => return 1,
+    }
+    if first_time {
+        let mut poller = Poller::new([(socket.as_fd(), Interest::Write)]);
+        if poller.wait(PATIENCE).is_ok_and(|ready| ready > 0) {
+            return 0;
+        }
+    }
+    waiting
+}

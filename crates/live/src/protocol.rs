@@ -1,0 +1,277 @@
+//! What the two ends of a live run say to each other, over any pair of byte pipes.
+//!
+//! ```text
+//! near                                far
+//!  | Open(flows, key, address ...)   ->|   opens its sockets
+//!  |<- Ready(ports)                    |
+//!  | Start(epoch)                    ->|   measured messages may come from now on
+//!  |<- Started                         |
+//!  |<- Report(observations)            |   at least every 100 ms while there are any
+//!  | Finish                          ->|
+//!  |<- Report(the rest)                |
+//!  |<- Bye(counters)                   |   and the far end ends
+//! ```
+//! Every frame is a length of four bytes (big-endian, of what follows), a tag of one byte and a body: JSON for what is
+//! said once, packed binary for observations. The end of the pipe ends the session in either direction.
+
+use std::io::{self, Read, Write};
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::error::{Failure, LiveError};
+use crate::options::Receive;
+
+/// Both ends must have the same.
+pub(crate) const VERSION: u32 = 1;
+
+/// The largest frame that a reader accepts.
+pub(crate) const MAX_FRAME: usize = 64 << 20;
+
+/// The first thing the near end says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Open {
+    pub(crate) version: u32,
+    /// The run's key: messages without it are strangers'.
+    pub(crate) key: u32,
+    /// Where the far end opens its sockets.
+    pub(crate) address: IpAddr,
+    /// Its UDP port and its first TCP port; 0 for any.
+    pub(crate) port: u16,
+    /// Nobody else is answered. Over a pipe this is an address of the host itself; a network control channel puts
+    /// here from where the session was opened.
+    pub(crate) peer: IpAddr,
+    pub(crate) receive: Receive,
+    pub(crate) kernel_stamps: bool,
+    /// Receive buffer of the UDP socket.
+    pub(crate) udp_buffer: u64,
+    /// The largest UDP message, with its header.
+    pub(crate) largest: u32,
+    /// One listener each.
+    pub(crate) listeners: Vec<ListenerTerms>,
+    pub(crate) flows: Vec<FlowTerms>,
+}
+
+/// A TCP listener of the far end; connections inherit its options.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ListenerTerms {
+    /// The first flow that uses it, for messages.
+    pub(crate) flow: String,
+    pub(crate) window: Option<u64>,
+    pub(crate) mss: Option<u32>,
+    pub(crate) nodelay: bool,
+    pub(crate) congestion_control: Option<String>,
+}
+
+/// What the far end does with a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FlowTerms {
+    pub(crate) first: u32,
+    pub(crate) members: u32,
+    pub(crate) reflect: bool,
+    pub(crate) keeps_payload: bool,
+}
+
+/// Where the far end's sockets are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Ready {
+    pub(crate) udp: u16,
+    /// One per listener.
+    pub(crate) tcp: Vec<u16>,
+}
+
+/// The last thing the far end says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Bye {
+    /// Datagrams that the reflector's socket did not take.
+    pub(crate) unreflected: u64,
+}
+
+/// What the near end says.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum ToFar {
+    Open(Open),
+    /// The raw value of the monotonic clock that is time zero.
+    Start(u64),
+    Finish,
+}
+
+/// What the far end says.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum FromFar {
+    Ready(Ready),
+    Started,
+    /// Packed observations: [`report::Report`](crate::events).
+    Report(Vec<u8>),
+    Bye(Bye),
+    Failed(Failure),
+}
+
+impl ToFar {
+    pub(crate) fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        match self {
+            ToFar::Open(open) => write_json(to, b'O', open),
+            ToFar::Start(epoch) => write_frame(to, b'S', &epoch.to_be_bytes()),
+            ToFar::Finish => write_frame(to, b'F', &[]),
+        }?;
+        to.flush()
+    }
+
+    /// The next thing said, or `None` at the end of the pipe.
+    pub(crate) fn read(from: &mut impl Read) -> Result<Option<ToFar>, LiveError> {
+        let Some((tag, body)) = read_frame(from)? else { return Ok(None) };
+        Ok(Some(match tag {
+            b'O' => ToFar::Open(from_json(&body)?),
+            b'S' => ToFar::Start(u64::from_be_bytes(
+                body.as_slice()
+                    .try_into()
+                    .map_err(|_| LiveError::Protocol("an epoch of another length".into()))?,
+            )),
+            b'F' => ToFar::Finish,
+            tag => return Err(unknown(tag)),
+        }))
+    }
+}
+
+impl FromFar {
+    pub(crate) fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        match self {
+            FromFar::Ready(ready) => write_json(to, b'R', ready),
+            FromFar::Started => write_frame(to, b's', &[]),
+            FromFar::Report(report) => write_frame(to, b'r', report),
+            FromFar::Bye(bye) => write_json(to, b'B', bye),
+            FromFar::Failed(failure) => write_json(to, b'X', failure),
+        }?;
+        to.flush()
+    }
+
+    /// The next thing said, or `None` at the end of the pipe.
+    pub(crate) fn read(from: &mut impl Read) -> Result<Option<FromFar>, LiveError> {
+        let Some((tag, body)) = read_frame(from)? else { return Ok(None) };
+        Ok(Some(match tag {
+            b'R' => FromFar::Ready(from_json(&body)?),
+            b's' => FromFar::Started,
+            b'r' => FromFar::Report(body),
+            b'B' => FromFar::Bye(from_json(&body)?),
+            b'X' => FromFar::Failed(from_json(&body)?),
+            tag => return Err(unknown(tag)),
+        }))
+    }
+}
+
+fn unknown(tag: u8) -> LiveError {
+    LiveError::Protocol(format!("a frame with the unknown tag {tag:#04x}"))
+}
+
+fn write_json(to: &mut impl Write, tag: u8, body: &impl Serialize) -> io::Result<()> {
+    write_frame(to, tag, &serde_json::to_vec(body)?)
+}
+
+fn from_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, LiveError> {
+    serde_json::from_slice(body).map_err(|error| LiveError::Protocol(error.to_string()))
+}
+
+fn write_frame(to: &mut impl Write, tag: u8, body: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(body.len() + 1).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let [a, b, c, d] = length.to_be_bytes();
+    to.write_all(&[a, b, c, d, tag])?;
+    to.write_all(body)
+}
+
+fn read_frame(from: &mut impl Read) -> Result<Option<(u8, Vec<u8>)>, LiveError> {
+    let broken = |error: io::Error| LiveError::Protocol(format!("the pipe broke off: {error}"));
+    let mut head = [0u8; 5];
+    let mut filled = 0;
+    while filled < head.len() {
+        match from.read(&mut head[filled..]) {
+            Ok(0) if filled == 0 => return Ok(None),
+            Ok(0) => return Err(broken(io::ErrorKind::UnexpectedEof.into())),
+            Ok(more) => filled += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(broken(error)),
+        }
+    }
+    let [a, b, c, d, tag] = head;
+    let length = u32::from_be_bytes([a, b, c, d]) as usize;
+    if length == 0 || length > MAX_FRAME {
+        return Err(LiveError::Protocol(format!("a frame of {length} bytes")));
+    }
+    // Grows with what really comes, so that a wrong length costs no memory.
+    let mut body = Vec::new();
+    from.take(length as u64 - 1).read_to_end(&mut body).map_err(broken)?;
+    if body.len() != length - 1 {
+        return Err(broken(io::ErrorKind::UnexpectedEof.into()));
+    }
+    Ok(Some((tag, body)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn everything_said_is_heard() {
+        let open = Open {
+            version: VERSION,
+            key: 7,
+            address: "127.0.0.1".parse().unwrap(),
+            port: 5000,
+            peer: "::1".parse().unwrap(),
+            receive: Receive::Polling,
+            kernel_stamps: true,
+            udp_buffer: 1 << 20,
+            largest: 120,
+            listeners: vec![ListenerTerms {
+                flow: "bulk".into(),
+                window: Some(32_768),
+                mss: None,
+                nodelay: true,
+                congestion_control: Some("cubic".into()),
+            }],
+            flows: vec![FlowTerms { first: 0, members: 4, reflect: true, keeps_payload: false }],
+        };
+        let mut pipe = Vec::new();
+        let said = [ToFar::Open(open), ToFar::Start(u64::MAX - 1), ToFar::Finish];
+        said.iter().for_each(|what| what.write(&mut pipe).unwrap());
+        let mut from = pipe.as_slice();
+        for what in said {
+            assert_eq!(ToFar::read(&mut from).unwrap(), Some(what));
+        }
+        assert_eq!(ToFar::read(&mut from).unwrap(), None);
+
+        let said = [
+            FromFar::Ready(Ready { udp: 1, tcp: vec![2, 3] }),
+            FromFar::Started,
+            FromFar::Report(vec![1, 2, 3]),
+            FromFar::Failed(Failure::Other("no".into())),
+            FromFar::Bye(Bye { unreflected: 1 }),
+        ];
+        let mut pipe = Vec::new();
+        said.iter().for_each(|what| what.write(&mut pipe).unwrap());
+        let mut from = pipe.as_slice();
+        for what in said {
+            assert_eq!(FromFar::read(&mut from).unwrap(), Some(what));
+        }
+    }
+
+    #[test]
+    fn a_pipe_that_breaks_off_is_told_from_one_that_ends() {
+        let mut pipe = Vec::new();
+        ToFar::Start(5).write(&mut pipe).unwrap();
+        for cut in 1..pipe.len() {
+            assert!(ToFar::read(&mut &pipe[..cut]).is_err(), "cut at {cut}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_a_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let mut from = bytes.as_slice();
+            while let Ok(Some(_)) = FromFar::read(&mut from) {}
+            let mut from = bytes.as_slice();
+            while let Ok(Some(_)) = ToFar::read(&mut from) {}
+        }
+    }
+}

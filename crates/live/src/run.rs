@@ -1,0 +1,406 @@
+//! The near end of a run, from the set-up to the outcome.
+
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{Scope, ScopedJoinHandle};
+
+use trunkline_core::{Duration, Ratio, Seed, Time};
+use trunkline_experiment::{Flow, Progress, Scenario, Supervisor, Transport};
+use trunkline_io::{MonotonicClock, StallProbe, Stalls, clock, process, tcp};
+use trunkline_metrics::{DriverOutcome, FlowOutcome, Recorder, StallSummary};
+use trunkline_traffic::Source;
+use trunkline_transport::framing::Key;
+
+use crate::collect::Collector;
+use crate::error::LiveError;
+use crate::events::{Input, Pool};
+use crate::link::Link;
+use crate::near::tcp::Spoken;
+use crate::near::{self, Answers, Common, Stage, udp_receive, udp_send};
+use crate::options::LiveOptions;
+use crate::protocol::{Bye, FromFar, Ready, ToFar};
+use crate::setup::{self, Connected, Terms};
+
+/// Runs one point on real sockets.
+///
+/// Sources send for the scenario's duration; then it waits for stragglers for the scenario's drain time, or until
+/// every message that was sent has arrived. When the supervisor says stop, what was measured is kept and the outcome is
+/// marked partial.
+///
+/// # Errors
+/// [`LiveError`]; [`LiveError::is_bad_input`] tells those that the user's input is to blame for. If the far end is
+/// lost during the run, what was measured until then has been recorded, and [`LiveError::outcome`] is the rest of it.
+pub fn run(
+    scenario: &Scenario,
+    seed: Seed,
+    options: &LiveOptions,
+    recorder: &mut dyn Recorder,
+    supervisor: &mut dyn Supervisor,
+) -> Result<DriverOutcome, LiveError> {
+    run_with(
+        scenario,
+        &|flow, member| scenario.build_source(flow, member, seed),
+        options,
+        recorder,
+        supervisor,
+    )
+}
+
+/// As [`run`], with sources of the caller's own: `build` is given the index of a flow and a member of it. What the
+/// flow says of its source (its kind, whether it needs answers) must hold for them.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with(
+    scenario: &Scenario,
+    build: &dyn Fn(usize, u32) -> Result<Box<dyn Source>, String>,
+    options: &LiveOptions,
+    recorder: &mut dyn Recorder,
+    supervisor: &mut dyn Supervisor,
+) -> Result<DriverOutcome, LiveError> {
+    let cpu_before = process::cpu_time();
+    let terms = Terms::of(scenario, options, Key(draw()));
+    let sources = setup::sources(scenario, terms.lanes, build)?;
+    // Whatever fits; a socket that cannot be opened says so itself.
+    let _ = process::raise_open_files(terms.descriptors);
+
+    let mut session = Session::start(options)?;
+    let ready = session.open(&terms)?;
+    let sockets = setup::udp_sockets(scenario, options, &terms, ready.udp)?;
+    let connected = setup::connect(scenario, options, &terms, &ready, sources.tcp)?;
+    let answered = setup::reflected(scenario);
+    let answers = if answered.is_empty() { None } else { Some(Answers::new()) };
+    let answers = answers.transpose().map_err(LiveError::system("a pipe cannot be made"))?;
+    let probe = StallProbe::start().map_err(LiveError::system("the stall probe cannot be started"))?;
+    let clock = session.synchronise()?;
+
+    let stage = Stage::default();
+    let common =
+        Common { clock, key: terms.key, stage: &stage, inbox: session.inbox.clone(), pool: Pool::default() };
+    // By reference, so that the closure can own the session: should the recorder panic, its end frees the threads.
+    let (common, sockets, answered, answers, terms) =
+        (&common, &sockets[..], &answered[..], answers.as_ref(), &terms);
+    let (session, end, spoken) = std::thread::scope(move |scope| {
+        let _end = EndOnDrop(&common.stage);
+        let mut crew = Crew { scope, threads: Vec::new() };
+        let mut collector =
+            Collector::new(recorder, common.pool.clone(), terms.sender_numbers, terms.members);
+        let started: Result<(), LiveError> = (|| {
+            if let Some(answers) = answers {
+                let (how, stamps, largest) = (options.receive, options.kernel_stamps, terms.largest);
+                crew.start("udp-receive", move || {
+                    udp_receive::receive(sockets, answered, how, stamps, largest, common, answers);
+                    None
+                })?;
+            }
+            if !sockets.is_empty() {
+                crew.start("udp-send", move || {
+                    udp_send::send(sources.udp, sockets, terms.spin, common, answers);
+                    None
+                })?;
+            }
+            for Connected { flow, conversation, listener } in connected {
+                if let Some(listener) = listener {
+                    crew.start("tcp-receive", move || {
+                        listener.listen(common);
+                        None
+                    })?;
+                }
+                crew.start("tcp-send", move || Some((flow, near::tcp::send(conversation, common))))?;
+            }
+            Ok(())
+        })();
+        let end = match started {
+            Ok(()) => session.attend(scenario, terms, common, &mut collector, supervisor),
+            Err(error) => {
+                common.stage.end();
+                session.gather(terms, crew, &mut collector);
+                return Err(error);
+            }
+        };
+        let end = session.finish(end, terms, &mut collector);
+        common.stage.end();
+        let spoken = session.gather(terms, crew, &mut collector);
+        collector.finish();
+        Ok((session, end, spoken))
+    })?;
+
+    let stalls = probe.finish();
+    let mut outcome = DriverOutcome {
+        duration: if end.partial {
+            end.at.since(Time::ZERO).min(scenario.duration)
+        } else {
+            scenario.duration
+        },
+        links: Vec::new(),
+        stalls: Some(stall_summary(&stalls)),
+        cpu: None,
+        flows: flow_outcomes(scenario, &spoken, end.bye.as_ref()),
+        partial: end.partial,
+    };
+    drop(spoken);
+    let how_it_ended = session.close();
+    outcome.cpu = Some(process::cpu_time().saturating_sub(cpu_before));
+    match end.lost {
+        None => Ok(outcome),
+        Some(reason) => {
+            let reason = reason.map_or(how_it_ended.clone(), |reason| format!("{how_it_ended}: {reason}"));
+            Err(LiveError::FarEndLost { reason, outcome: Box::new(outcome) })
+        }
+    }
+}
+
+fn stall_summary(stalls: &Stalls) -> StallSummary {
+    let share =
+        if stalls.watched.is_zero() { 0.0 } else { stalls.lost.as_secs_f64() / stalls.watched.as_secs_f64() };
+    StallSummary {
+        probe: StallProbe::NAME.to_owned(),
+        watched: stalls.watched,
+        gaps: stalls.gaps.to_vec(),
+        share: Ratio::new(share.min(1.0)).unwrap_or_default(),
+        longest: stalls.longest,
+    }
+}
+
+/// What the kernel counted, and what went wrong on the way.
+fn flow_outcomes(scenario: &Scenario, spoken: &[(usize, Spoken)], bye: Option<&Bye>) -> Vec<FlowOutcome> {
+    let mut flows = vec![FlowOutcome::default(); scenario.flows.len()];
+    let mut count = |flow: usize, name: &str, more: u64| {
+        *flows[flow].transport_counters.entry(name.to_owned()).or_default() += more;
+    };
+    for (flow, spoken) in spoken {
+        if let Some(counters) = tcp::counters(&spoken.stream) {
+            count(*flow, "segments-sent", counters.segments_sent);
+            count(*flow, "segments-retransmitted", counters.retransmitted_segments);
+        }
+        count(*flow, "connections-broken", u64::from(spoken.broken));
+    }
+    let reflected = |flow: &Flow| flow.reflect && matches!(flow.transport, Transport::Udp(_));
+    if let (Some(bye), Some(flow)) = (bye, scenario.flows.iter().position(reflected))
+        && bye.unreflected > 0
+    {
+        count(flow, "not-reflected", bye.unreflected);
+    }
+    flows
+}
+
+/// A number that nobody can guess: the standard library's hash keys come from the system.
+fn draw() -> u32 {
+    std::hash::RandomState::new().build_hasher().finish() as u32
+}
+
+/// The threads of the near end; those of TCP conversations leave something behind.
+struct Crew<'scope, 'env> {
+    scope: &'scope Scope<'scope, 'env>,
+    threads: Vec<ScopedJoinHandle<'scope, Option<(usize, Spoken)>>>,
+}
+
+impl<'scope> Crew<'scope, '_> {
+    fn start(
+        &mut self,
+        name: &str,
+        work: impl FnOnce() -> Option<(usize, Spoken)> + Send + 'scope,
+    ) -> Result<(), LiveError> {
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn_scoped(self.scope, work);
+        self.threads.push(thread.map_err(LiveError::system("a thread cannot be started"))?);
+        Ok(())
+    }
+}
+
+/// Ends the threads however the run ends.
+struct EndOnDrop<'r>(&'r Stage);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+/// How a run ended.
+struct End {
+    at: Time,
+    partial: bool,
+    /// The far end was lost: with its own reason, if it gave one.
+    lost: Option<Option<String>>,
+    bye: Option<Bye>,
+}
+
+/// The near end's view of the far end, and all that is observed on its way to the recorder.
+struct Session {
+    link: Link,
+    inbox: SyncSender<Input>,
+    incoming: Receiver<Input>,
+    patience: Duration,
+}
+
+impl Session {
+    /// Starts the far end.
+    fn start(options: &LiveOptions) -> Result<Session, LiveError> {
+        let (inbox, incoming) = sync_channel(1024);
+        let link = Link::start(&options.far_end, inbox.clone())?;
+        Ok(Session { link, inbox, incoming, patience: options.patience })
+    }
+
+    /// Tells the far end the terms and waits until its sockets are open.
+    fn open(&mut self, terms: &Terms) -> Result<Ready, LiveError> {
+        self.link.say(&ToFar::Open(terms.open.clone()));
+        loop {
+            if let FromFar::Ready(ready) = self.hear("opening its sockets")? {
+                return Ok(ready);
+            }
+        }
+    }
+
+    /// Agrees on an epoch that lies a little ahead, so that both ends know it before the first message is due.
+    fn synchronise(&mut self) -> Result<MonotonicClock, LiveError> {
+        let mut ahead = Duration::from_millis(20);
+        loop {
+            let clock = MonotonicClock::with_epoch(clock::raw_now() + ahead.as_nanos());
+            self.link.say(&ToFar::Start(clock.epoch()));
+            while !matches!(self.hear("starting the clock")?, FromFar::Started) {}
+            if clock.now() == Time::ZERO || ahead > Duration::from_secs(1) {
+                return Ok(clock);
+            }
+            // The machine stood still meanwhile: the sources would begin late.
+            ahead = ahead * 2;
+        }
+    }
+
+    /// The next thing that the far end says during the set-up.
+    fn hear(&mut self, step: &'static str) -> Result<FromFar, LiveError> {
+        match self.incoming.recv_timeout(self.patience.to_std()) {
+            Ok(Input::Far(Ok(FromFar::Failed(failure)))) => Err(failure.into()),
+            Ok(Input::Far(Ok(frame))) => Ok(frame),
+            Ok(Input::Far(Err(reason))) => {
+                let ended = self.link.close();
+                let reason = reason.map_or(ended.clone(), |reason| format!("{ended}: {reason}"));
+                Err(LiveError::FarEndLost {
+                    reason: format!("{reason}, while {step}"),
+                    outcome: Box::default(),
+                })
+            }
+            Ok(_) => Err(LiveError::Protocol("observations before the start".to_owned())),
+            Err(_) => Err(LiveError::NoAnswer { patience: self.patience, step }),
+        }
+    }
+
+    /// Passes observations to the recorder until the run is at its end.
+    fn attend(
+        &mut self,
+        scenario: &Scenario,
+        terms: &Terms,
+        common: &Common<'_>,
+        collector: &mut Collector<'_>,
+        supervisor: &mut dyn Supervisor,
+    ) -> End {
+        let stop = Time::ZERO + scenario.duration;
+        let mut deadline = stop + scenario.drain;
+        let mut end = End { at: Time::ZERO, partial: false, lost: None, bye: None };
+        let mut senders = terms.senders;
+        let mut told = Time::ZERO;
+        loop {
+            let input = self.incoming.recv_timeout(STEP.to_std());
+            if let Ok(Input::Departures { until: Time::MAX, .. }) = input {
+                senders = senders.saturating_sub(1);
+            }
+            if let Ok(input) = input {
+                end.take(input, terms, collector);
+            }
+            let now = common.clock.now();
+            if now >= stop {
+                common.stage.drain();
+            }
+            if !end.partial && now.since(told) >= STEP {
+                told = now;
+                if supervisor.progress(now.min(deadline).since(Time::ZERO)) == Progress::Stop {
+                    common.stage.drain();
+                    end.partial = true;
+                    end.at = now;
+                    deadline = deadline.min(now + LAST_CALL);
+                }
+            }
+            let complete = senders == 0 && (now >= stop || end.partial) && collector.is_all_back();
+            if end.lost.is_some() || now >= deadline || complete {
+                if !end.partial || end.lost.is_some() {
+                    end.at = now;
+                }
+                end.partial |= end.lost.is_some();
+                return end;
+            }
+        }
+    }
+
+    /// Tells the far end that the run is over, and takes what it still has to report.
+    fn finish(&mut self, mut end: End, terms: &Terms, collector: &mut Collector<'_>) -> End {
+        if end.lost.is_some() {
+            return end;
+        }
+        self.link.say(&ToFar::Finish);
+        while end.bye.is_none() && end.lost.is_none() {
+            match self.incoming.recv_timeout(self.patience.to_std()) {
+                Ok(input) => end.take(input, terms, collector),
+                Err(_) => end.lost = Some(Some(format!("it has not reported for {}", self.patience))),
+            }
+        }
+        end.partial |= end.lost.is_some();
+        end
+    }
+
+    /// Waits for the threads, which have been told to end, and takes what they still have.
+    fn gather(
+        &mut self,
+        terms: &Terms,
+        crew: Crew<'_, '_>,
+        collector: &mut Collector<'_>,
+    ) -> Vec<(usize, Spoken)> {
+        // What the far end says now changes nothing any more.
+        let mut end = End { at: Time::ZERO, partial: true, lost: None, bye: None };
+        let short = core::time::Duration::from_millis(1);
+        loop {
+            let ended = crew.threads.iter().all(ScopedJoinHandle::is_finished);
+            match self.incoming.recv_timeout(short) {
+                Ok(input) => end.take(input, terms, collector),
+                Err(_) if ended => break,
+                Err(_) => {}
+            }
+        }
+        crew.threads.into_iter().filter_map(|thread| thread.join().ok().flatten()).collect()
+    }
+
+    /// Ends the far end and says how it ended.
+    fn close(self) -> String {
+        let Session { mut link, incoming, .. } = self;
+        drop(incoming);
+        link.close()
+    }
+}
+
+impl End {
+    /// Passes one input on.
+    fn take(&mut self, input: Input, terms: &Terms, collector: &mut Collector<'_>) {
+        match input {
+            Input::Departures { sender, until, batch } => collector.departures(sender, until, batch),
+            Input::Arrivals { sender, batch } => collector.arrivals(sender, batch),
+            Input::Far(Ok(FromFar::Report(report))) => {
+                if collector.report(&report, &terms.sender_of).is_none() {
+                    self.lost = Some(Some("its report is damaged".to_owned()));
+                }
+            }
+            Input::Far(Ok(FromFar::Bye(bye))) => self.bye = Some(bye),
+            Input::Far(Ok(FromFar::Failed(failure))) => {
+                self.lost = Some(Some(LiveError::from(failure).to_string()));
+            }
+            Input::Far(Ok(FromFar::Ready(_) | FromFar::Started)) => {}
+            Input::Far(Err(reason)) => {
+                if self.bye.is_none() && self.lost.is_none() {
+                    self.lost = Some(reason);
+                }
+            }
+        }
+    }
+}
+
+/// The recorder waits no longer than this for observations before it looks at the clock and tells the supervisor.
+const STEP: Duration = Duration::from_millis(50);
+/// After a stop, what is on its way may still arrive for so long.
+const LAST_CALL: Duration = Duration::from_millis(200);

@@ -1,0 +1,290 @@
+//! What a scenario and the options come to: the terms for the far end, sockets, sources.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::sync::mpsc::{Sender, channel};
+
+use trunkline_core::Duration;
+use trunkline_experiment::{Flow, Scenario, TcpOptions, Transport};
+use trunkline_io::tcp::{self, TcpError, TcpSetup};
+use trunkline_io::udp::SocketOptions;
+use trunkline_traffic::{Feedback, KINDS, Source};
+use trunkline_transport::framing::{HEADER_LENGTH, Key};
+
+use crate::error::LiveError;
+use crate::near::tcp::{Conversation, Listener};
+use crate::near::udp_receive::Reflected;
+use crate::near::udp_send::{Member, SENDER};
+use crate::options::LiveOptions;
+use crate::protocol::{FlowTerms, ListenerTerms, Open, Ready, VERSION};
+
+/// UDP members share this many sockets at most: enough to look like many conversations to a network that sorts by
+/// port, few enough to send in batches and to wait for together.
+const MAX_LANES: usize = 64;
+/// Receive buffer of UDP sockets unless the file says otherwise: the instrument should not lose what the network has
+/// delivered because the machine stood still for some milliseconds. Without privilege the system grants less.
+const UDP_BUFFER: u64 = 4 << 20;
+/// The largest payload of a UDP datagram.
+const LARGEST_DATAGRAM: u64 = 65_507;
+
+/// What a run is made of, in numbers.
+pub(crate) struct Terms {
+    pub(crate) open: Open,
+    pub(crate) key: Key,
+    /// How many UDP sockets.
+    pub(crate) lanes: usize,
+    /// How many members all flows have together: ids are below this.
+    pub(crate) members: usize,
+    /// By flow id: the thread that sends for it.
+    pub(crate) sender_of: Vec<usize>,
+    /// How many numbers senders have, and how many of them there are.
+    pub(crate) sender_numbers: usize,
+    pub(crate) senders: usize,
+    pub(crate) spin: Duration,
+    /// Largest UDP message, with its header.
+    pub(crate) largest: usize,
+    /// How many descriptors it may take.
+    pub(crate) descriptors: u64,
+    /// By flow: its listener, for TCP.
+    listener_of: Vec<usize>,
+}
+
+impl Terms {
+    pub(crate) fn of(scenario: &Scenario, options: &LiveOptions, key: Key) -> Terms {
+        let mut listeners: Vec<ListenerTerms> = Vec::new();
+        let mut listener_of = Vec::new();
+        let mut sender_of = Vec::new();
+        let mut sender_numbers = SENDER + 1;
+        let (mut udp_members, mut channels, mut largest, mut udp_buffer) = (0, 0, 0, None);
+        for flow in &scenario.flows {
+            let members = flow.meta.members as usize;
+            sender_of.resize(flow.meta.first.0 as usize, SENDER);
+            channels += u64::from(flow.meta.members) * u64::from(flow.meta.channels);
+            match &flow.transport {
+                Transport::Udp(udp) => {
+                    udp_members += members;
+                    sender_of.resize(sender_of.len() + members, SENDER);
+                    largest = largest.max((KINDS[flow.source.kind].max_message)(&flow.source.values));
+                    udp_buffer = udp_buffer.max(udp.buffer);
+                    listener_of.push(usize::MAX);
+                }
+                Transport::Tcp(tcp) => {
+                    sender_of.extend(sender_numbers..sender_numbers + members);
+                    sender_numbers += members;
+                    listener_of.push(listener(&mut listeners, flow, tcp));
+                }
+            }
+        }
+        let tcp_members = sender_numbers - (SENDER + 1);
+        let largest = (largest + HEADER_LENGTH as u64).min(LARGEST_DATAGRAM);
+        let flow_terms = |flow: &Flow| FlowTerms {
+            first: flow.meta.first.0,
+            members: flow.meta.members,
+            reflect: flow.reflect,
+            keeps_payload: flow.meta.keeps_payload,
+        };
+        Terms {
+            open: Open {
+                version: VERSION,
+                key: key.0,
+                address: options.address,
+                port: options.port,
+                peer: options.address,
+                receive: options.receive,
+                kernel_stamps: options.kernel_stamps,
+                udp_buffer: udp_buffer.map_or(UDP_BUFFER, |bytes| bytes.0),
+                largest: largest as u32,
+                listeners,
+                flows: scenario.flows.iter().map(flow_terms).collect(),
+            },
+            key,
+            lanes: udp_members.min(MAX_LANES),
+            members: sender_of.len(),
+            sender_of,
+            sender_numbers,
+            senders: tcp_members + usize::from(udp_members > 0),
+            spin: options.spin.stretch(channels),
+            largest: largest as usize,
+            // Two per reflected conversation; the other end may be a thread of this process.
+            descriptors: 3 * tcp_members as u64 + 2 * MAX_LANES as u64 + 64,
+            listener_of,
+        }
+    }
+}
+
+/// The place of a listener with these options, which is added if there is none.
+fn listener(listeners: &mut Vec<ListenerTerms>, flow: &Flow, options: &TcpOptions) -> usize {
+    let terms = ListenerTerms {
+        flow: flow.meta.name.clone(),
+        window: options.window.map(|bytes| bytes.0),
+        mss: options.mss.map(|bytes| u32::try_from(bytes.0).unwrap_or(u32::MAX)),
+        nodelay: options.nodelay,
+        congestion_control: options.congestion_control.clone(),
+    };
+    let alike = |other: &ListenerTerms| TcpSetup::from(other) == TcpSetup::from(&terms);
+    listeners.iter().position(alike).unwrap_or_else(|| {
+        listeners.push(terms);
+        listeners.len() - 1
+    })
+}
+
+impl From<&ListenerTerms> for TcpSetup {
+    fn from(terms: &ListenerTerms) -> TcpSetup {
+        TcpSetup {
+            window: terms.window.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+            mss: terms.mss,
+            nodelay: terms.nodelay,
+            congestion_control: terms.congestion_control.clone(),
+        }
+    }
+}
+
+/// The sources of all members, before anything is opened.
+pub(crate) struct Sources {
+    pub(crate) udp: Vec<Member>,
+    /// With the index of the flow, the member's number, and its source.
+    pub(crate) tcp: Vec<(usize, u32, Box<dyn Source>)>,
+}
+
+/// Builds all sources.
+pub(crate) fn sources(
+    scenario: &Scenario,
+    lanes: usize,
+    build: &dyn Fn(usize, u32) -> Result<Box<dyn Source>, String>,
+) -> Result<Sources, LiveError> {
+    let mut sources = Sources { udp: Vec::new(), tcp: Vec::new() };
+    for (index, flow) in scenario.flows.iter().enumerate() {
+        for member in 0..flow.meta.members {
+            let refused = |reason| LiveError::Flow { flow: flow.meta.name.clone(), reason };
+            let source = build(index, member).map_err(refused)?;
+            match flow.transport {
+                Transport::Tcp(_) => sources.tcp.push((index, member, source)),
+                Transport::Udp(_) => sources.udp.push(Member {
+                    id: flow.member(member),
+                    lane: sources.udp.len() % lanes.max(1),
+                    source,
+                    channels: flow.meta.channels,
+                    answered: flow.reflect && KINDS[flow.source.kind].needs_answers,
+                }),
+            }
+        }
+    }
+    Ok(sources)
+}
+
+/// Opens the sockets through which UDP members send and hear their answers.
+pub(crate) fn udp_sockets(
+    scenario: &Scenario,
+    options: &LiveOptions,
+    terms: &Terms,
+    far_port: u16,
+) -> Result<Vec<UdpSocket>, LiveError> {
+    let priority = scenario.flows.iter().map(|flow| flow.priority).max().filter(|&priority| priority > 0);
+    let _ = priority; // of the experiment's queues, which do not apply here
+    let buffer = usize::try_from(terms.open.udp_buffer).unwrap_or(usize::MAX);
+    let buffers = SocketOptions { receive_buffer: Some(buffer), send_buffer: Some(buffer), priority: None };
+    let open = |_| -> io::Result<UdpSocket> {
+        let far = SocketAddr::new(options.address, far_port);
+        let (socket, _) = trunkline_io::udp::open(SocketAddr::new(options.address, 0), Some(far), buffers)?;
+        trunkline_io::udp::set_receive_timeout(&socket, crate::near::LOOK)?;
+        if options.kernel_stamps {
+            trunkline_io::udp::stamp_received(&socket)?;
+        }
+        Ok(socket)
+    };
+    let sockets: io::Result<Vec<UdpSocket>> = (0..terms.lanes).map(open).collect();
+    sockets.map_err(LiveError::system(format!("a UDP socket cannot be opened at {}", options.address)))
+}
+
+/// Whether the far end reflects any flow over UDP.
+pub(crate) fn reflected(scenario: &Scenario) -> Vec<Reflected> {
+    let udp =
+        scenario.flows.iter().filter(|flow| matches!(flow.transport, Transport::Udp(_)) && flow.reflect);
+    udp.map(|flow| Reflected {
+        first: flow.meta.first.0,
+        members: flow.meta.members,
+        keeps_payload: flow.meta.keeps_payload,
+    })
+    .filter(|flow| flow.members > 0)
+    .collect()
+}
+
+/// A conversation, its flow's index, and who listens to what comes back.
+pub(crate) struct Connected {
+    pub(crate) flow: usize,
+    pub(crate) conversation: Conversation,
+    pub(crate) listener: Option<Listener>,
+}
+
+/// Connects every TCP member.
+pub(crate) fn connect(
+    scenario: &Scenario,
+    options: &LiveOptions,
+    terms: &Terms,
+    ready: &Ready,
+    sources: Vec<(usize, u32, Box<dyn Source>)>,
+) -> Result<Vec<Connected>, LiveError> {
+    // Every conversation has a thread: with more of them than this leaves room for, spinning would only get in its
+    // own way.
+    let cores = std::thread::available_parallelism().map_or(1, core::num::NonZero::get);
+    let spin = if sources.len() <= cores / 2 { terms.spin } else { Duration::ZERO };
+    let mut connected = Vec::new();
+    for (index, member, source) in sources {
+        let flow = &scenario.flows[index];
+        let place = terms.listener_of[index];
+        let (Some(setup), Some(&port)) = (terms.open.listeners.get(place), ready.tcp.get(place)) else {
+            return Err(LiveError::Protocol("the far end has opened too few listeners".to_owned()));
+        };
+        let stream = connect_one(flow, options, setup, port)?;
+        let id = flow.member(member);
+        let sender = terms.sender_of[id.0 as usize];
+        let mut answers = None;
+        let mut listener = None;
+        if flow.reflect {
+            let (give, take) = channel();
+            answers = Some(take);
+            listener = Some(listen(&stream, flow, member, sender, give)?);
+        }
+        let send_timeout = match &flow.transport {
+            Transport::Tcp(tcp) => tcp.send_timeout,
+            Transport::Udp(_) => None,
+        };
+        let channels = flow.meta.channels;
+        let conversation = Conversation { id, sender, stream, source, channels, send_timeout, answers, spin };
+        connected.push(Connected { flow: index, conversation, listener });
+    }
+    Ok(connected)
+}
+
+fn connect_one(
+    flow: &Flow,
+    options: &LiveOptions,
+    setup: &ListenerTerms,
+    port: u16,
+) -> Result<TcpStream, LiveError> {
+    let far = SocketAddr::new(options.address, port);
+    tcp::connect(options.address, far, &TcpSetup::from(setup), options.patience).map_err(
+        |error| match error {
+            TcpError::Io(error) => LiveError::System {
+                what: format!("flow `{}` cannot connect to {far}", flow.meta.name),
+                error,
+            },
+            other => LiveError::Flow { flow: flow.meta.name.clone(), reason: other.to_string() },
+        },
+    )
+}
+
+fn listen(
+    stream: &TcpStream,
+    flow: &Flow,
+    member: u32,
+    sender: usize,
+    answers: Sender<Feedback>,
+) -> Result<Listener, LiveError> {
+    let second = || -> io::Result<TcpStream> {
+        stream.set_read_timeout(Some(crate::near::LOOK.to_std()))?;
+        stream.try_clone()
+    };
+    let stream = second().map_err(LiveError::system("a connection cannot be set up"))?;
+    Ok(Listener { stream, id: flow.member(member), sender, keeps_payload: flow.meta.keeps_payload, answers })
+}

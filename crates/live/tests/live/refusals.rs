@@ -1,0 +1,70 @@
+//! What cannot be run, and how that is said.
+
+use std::net::UdpSocket;
+
+use trunkline_live::{FarEnd, LiveError, LiveOptions};
+
+use crate::support::{GoOn, process, run, run_with, scenario};
+
+const TCP: &str =
+    "[flow.bulk]\nfrom = \"a\"\nto = \"b\"\nsource = { kind = \"bulk\", message = \"8 KiB\" }\n";
+
+#[test]
+fn a_port_in_use_is_named_with_what_to_do() {
+    let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let scenario = scenario("100 ms", &format!("{TCP}transport = \"tcp\"\n"));
+    for far_end in [FarEnd::Thread, process()] {
+        let options = LiveOptions { port, ..LiveOptions::new(far_end) };
+        let (memory, result) = run_with(&scenario, &options, &mut GoOn);
+        let error = result.unwrap_err();
+        assert!(error.is_bad_input());
+        let expected = format!(
+            "port {port} on 127.0.0.1 is in use; choose another with `--port`, or 0 to let the system choose"
+        );
+        assert_eq!(error.to_string(), expected);
+        assert!(memory.messages.is_empty());
+    }
+}
+
+#[test]
+fn an_address_of_somebody_else_is_refused() {
+    let scenario = scenario("100 ms", &format!("{TCP}transport = \"tcp\"\n"));
+    let options = LiveOptions { address: "192.0.2.1".parse().unwrap(), ..LiveOptions::new(FarEnd::Thread) };
+    let (_, result) = run_with(&scenario, &options, &mut GoOn);
+    assert!(matches!(result, Err(LiveError::AddressNotHere { .. })), "{result:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_unknown_congestion_control_is_answered_with_those_there_are() {
+    let mut scenario = (*scenario("100 ms", &format!("{TCP}transport = \"tcp\"\n"))).clone();
+    let trunkline_experiment::Transport::Tcp(options) = &mut scenario.flows[0].transport else {
+        unreachable!()
+    };
+    options.congestion_control = Some("warp".to_owned());
+    let (_, result) = run(&scenario, process());
+    let error = result.unwrap_err();
+    assert!(error.is_bad_input());
+    assert!(
+        error.to_string().starts_with("flow `bulk` cannot be set up: the kernel does not offer"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_far_end_that_is_no_program_is_named() {
+    let scenario = scenario("100 ms", &format!("{TCP}transport = \"tcp\"\n"));
+    let far_end = FarEnd::Process { program: "/nonexistent/trunkline".into(), arguments: Vec::new() };
+    let (_, result) = run(&scenario, far_end);
+    assert!(matches!(&result, Err(LiveError::Start { program, .. }) if program == "/nonexistent/trunkline"));
+}
+
+#[test]
+fn a_program_that_is_no_far_end_is_found_out() {
+    let scenario = scenario("100 ms", &format!("{TCP}transport = \"tcp\"\n"));
+    for (program, arguments) in [("true", vec![]), ("echo", vec!["hello, world".into()])] {
+        let (_, result) = run(&scenario, FarEnd::Process { program: program.into(), arguments });
+        assert!(matches!(result, Err(LiveError::FarEndLost { .. })), "{result:?}");
+    }
+}
