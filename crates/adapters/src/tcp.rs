@@ -57,6 +57,8 @@ pub struct TcpEndpoint {
     /// the engine's next microsecond at most), as in Linux: sent at once it would announce a window smaller by what is
     /// about to be read, and throughput would be that of a smaller window.
     held: bool,
+    /// The engine was stuck, and keep-alives run until it moves again.
+    woken: bool,
     /// Since when something that needs an answer has had none.
     unanswered: Option<Time>,
     now: Time,
@@ -171,6 +173,7 @@ impl TcpEndpoint {
             leftover: Vec::new(),
             progress: Progress::default(),
             held: false,
+            woken: false,
             unanswered: None,
             now: Time::ZERO,
             next: None,
@@ -217,6 +220,22 @@ impl TcpEndpoint {
         if self.nodelay {
             let full_segment_waits = self.sent.unsent + (self.rest.len() - self.rest_fed) >= self.mss;
             self.socket().set_nagle_enabled(full_segment_waits);
+        }
+    }
+
+    /// When a zero window opens, smoltcp stops all timers, even if sent data beyond the new window is unacknowledged (a
+    /// fast retransmission may have sent it): nothing would ever happen again. Keep-alives make the peer repeat its
+    /// acknowledgement, and three of those start the retransmission.
+    fn wake_stuck_engine(&mut self) {
+        let sending = [State::Established, State::CloseWait, State::FinWait1, State::Closing, State::LastAck]
+            .contains(&self.state());
+        let stuck = sending
+            && !self.woken
+            && self.socket().send_queue() > 0
+            && self.interface.poll_at(instant(self.now), &self.sockets).is_none();
+        if stuck {
+            self.woken = true;
+            self.socket().set_keep_alive(Some(smoltcp::time::Duration::from_secs(1)));
         }
     }
 
@@ -280,6 +299,7 @@ impl TcpEndpoint {
             return;
         }
         self.avoid_silly_window();
+        self.wake_stuck_engine();
         let engine = self.interface.poll_at(instant(self.now), &self.sockets).map(|at| {
             // An engine time at or before now means "at once". Whoever has drained it has nothing left to send, so
             // that follows a `receive`, or the engine is held; the next microsecond is its next moment.
@@ -400,7 +420,7 @@ impl Endpoint for TcpEndpoint {
         };
         self.counters.segments_received += 1;
         self.unanswered = None;
-        let unread = self.socket().recv_queue();
+        let (unread, unacknowledged) = (self.socket().recv_queue(), self.socket().send_queue());
         let mut reply = self.spares.pop().unwrap_or_default();
         reply.clear();
         let mut port = Port::receiving(self.mtu, packet, &mut reply);
@@ -409,6 +429,10 @@ impl Endpoint for TcpEndpoint {
             self.spares.push(reply);
         } else {
             self.replies.push_back(reply);
+        }
+        if self.woken && self.socket().send_queue() < unacknowledged {
+            self.woken = false;
+            self.socket().set_keep_alive(None);
         }
         if self.socket().recv_queue() > unread {
             self.pending.readable = true;

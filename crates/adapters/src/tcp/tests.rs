@@ -305,3 +305,19 @@ mod packets {
         }
     }
 }
+#[test]
+fn a_window_smaller_than_a_segment_never_stops_the_engine_for_good() {
+    let near = TcpConfig { send_buffer: 68, mss: 339, nodelay: true, timeout: None, ..TcpConfig::default() };
+    let far = TcpConfig { window: 20, mss: 48, ..near.clone() };
+    let near = TcpConfig { congestion_control: CongestionControl::None, ..near };
+    for seed in 0..200 {
+        let out = Path { loss: 0.14, corrupt: 0.02, ..Path::default() };
+        let back = Path { loss: 0.15, reorder: 0.12, ..Path::with_latency(Duration::from_millis(11)) };
+        let near = TcpEndpoint::connect(NEAR, FAR, &near, 1).unwrap();
+        let far = TcpEndpoint::listen(FAR, &far, 2).unwrap();
+        let mut pair = Pair::new(Box::new(near), Box::new(far), [out, back], Seed::new(seed, 0));
+        pair.drive();
+        let received = transfer(&mut pair, Side::Near, &[vec![0; 1971]]).concat().len();
+        assert_eq!(received, 1971, "seed {seed}");
+    }
+}
