@@ -283,7 +283,11 @@ pub(crate) fn axis(kind: &Kind, nodes: &[Node]) -> Option<(String, Vec<f64>)> {
             Some(("%".to_owned(), nodes.iter().map(share).collect::<Option<_>>()?))
         }
         Kind::Duration { .. } | Kind::Durations { .. } => scaled::<Duration>(&texts()?, |d| d.as_nanos()),
-        Kind::Rate { .. } => scaled::<Rate>(&texts()?, |r| r.bits_per_second()),
+        Kind::Rate { .. } => {
+            let (unit, numbers) = scaled::<Rate>(&texts()?, |r| r.bits_per_second())?;
+            // `64kbit` is tc's way to write it; a figure says `kbit/s`.
+            Some((if unit.ends_with("/s") { unit } else { unit + "/s" }, numbers))
+        }
         Kind::Bytes { .. } | Kind::Sizes { .. } => scaled::<Bytes>(&texts()?, |b| b.count()),
         Kind::Limit => {
             let limits: Vec<Limit> = texts()?.iter().map(|text| text.parse().ok()).collect::<Option<_>>()?;

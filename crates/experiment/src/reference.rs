@@ -159,8 +159,9 @@ fn keys(page: &mut String, keys: &[Key]) {
         let (value, doc) = match &key.shape {
             Shape::Plain(kind) => (value(kind), meaning(kind, key.doc)),
             Shape::OneOf(one_of) => {
-                let share = if one_of.plain_share.is_some() { "a share, or " } else { "" };
-                (format!("{share}{}, or a table", enumerate(one_of.words())), key.doc.to_owned())
+                let share = if one_of.plain_share.is_some() { "a share, " } else { "" };
+                let words: Vec<String> = one_of.words().map(|word| format!("`{word}`")).collect();
+                (format!("{share}{} or a table with its keys", words.join(", ")), key.doc.to_owned())
             }
             Shape::Host => ("the name of a host".to_owned(), key.doc.to_owned()),
             Shape::Hosts => ("the names of two hosts".to_owned(), key.doc.to_owned()),

@@ -7,6 +7,15 @@ use trunkline_core::{Bytes, Duration, Rate};
 use trunkline_experiment::{Experiment, LimitMetric, Operator, Transport};
 
 #[test]
+fn every_example_is_valid() {
+    for name in ["voice-beside-bulk.toml", "bursty-loss.toml", "calls-on-a-t1.toml"] {
+        if let Err(problems) = Experiment::parse(&example(name), name, &Beside) {
+            panic!("{problems}");
+        }
+    }
+}
+
+#[test]
 fn voice_beside_bulk() {
     let text = example("voice-beside-bulk.toml");
     let experiment = Experiment::parse(&text, "x.toml", &Beside).unwrap_or_else(|e| panic!("{e}"));

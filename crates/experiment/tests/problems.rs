@@ -663,7 +663,7 @@ seed = [1, 2]
         r#"[limit]
 "flow.voice.loss" = "< 1 %"
 [flow.bulk]"#,
-        &[],
+        &[r#"x.toml:21:2: unknown key `limit`; did you mean `limits`?"#],
     ),
 ];
 

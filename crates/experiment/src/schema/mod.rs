@@ -314,3 +314,61 @@ impl OneOf {
         self.alternatives.iter().flat_map(|a| core::iter::once(a.name).chain(a.aliases.iter().copied()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quantity::default_value;
+
+    fn defaults(schema: &Schema) -> Vec<(&'static str, Kind, &'static str)> {
+        let mut found = Vec::new();
+        let tables = [&schema.experiment, &schema.link, &schema.flow].into_iter().chain(&schema.direction);
+        for key in tables.flatten() {
+            match (&key.shape, key.default) {
+                (Shape::Plain(kind), Preset::Text(text)) => found.push((key.name, *kind, text)),
+                (Shape::OneOf(one_of), default) => {
+                    if let Preset::Text(word) = default {
+                        assert!(
+                            one_of.find(word).is_some(),
+                            "the default of `{}` is no kind of it",
+                            key.name
+                        );
+                    }
+                    for parameter in one_of.alternatives.iter().flat_map(|alternative| alternative.parameters)
+                    {
+                        if let Preset::Text(text) = parameter.default {
+                            found.push((parameter.name, parameter.kind, text));
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn every_default_is_of_its_kind_and_in_its_range() {
+        let defaults = defaults(&Schema::new());
+        assert!(defaults.len() > 10, "{}", defaults.len());
+        for (name, kind, text) in defaults {
+            assert!(default_value(text, &kind).is_ok(), "`{name}`: {text}: {:?}", default_value(text, &kind));
+        }
+    }
+
+    #[test]
+    fn no_word_names_two_kinds_and_no_key_stands_twice() {
+        let schema = Schema::new();
+        for direction in &schema.direction {
+            let mut names: Vec<&str> = schema.link.iter().chain(direction).map(|key| key.name).collect();
+            names.sort_unstable();
+            assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+        }
+        for key in schema.flow.iter().chain(schema.direction.iter().flatten()) {
+            let Shape::OneOf(one_of) = &key.shape else { continue };
+            let mut words: Vec<&str> = one_of.words().collect();
+            words.sort_unstable();
+            assert!(words.windows(2).all(|pair| pair[0] != pair[1]), "{words:?}");
+        }
+    }
+}

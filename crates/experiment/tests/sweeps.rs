@@ -1,0 +1,125 @@
+//! Sweeps: every combination, in order, with the values in place.
+
+mod common;
+
+use common::Beside;
+use trunkline_core::schema::{Limit, Value};
+use trunkline_core::{Bytes, Rate};
+use trunkline_experiment::{Experiment, Loss, Transport};
+
+const FILE: &str = r#"name = "sweeps"
+duration = "1 s"
+
+[hosts]
+a = {}
+b = {}
+
+[link.trunk]
+between = ["a", "b"]
+rate = "2 Mbit/s"
+
+[flow.voice]
+from = "a"
+to = "b"
+transport = "udp"
+source = { kind = "voice", file = "speech.wav" }
+
+[flow.bulk]
+from = "a"
+to = "b"
+transport = "tcp"
+source = { kind = "load", interval = { kind = "exponential", mean = "1 ms" } }
+
+[sweep]
+"#;
+
+fn swept(lines: &str) -> Experiment {
+    Experiment::parse(&format!("{FILE}{lines}"), "x.toml", &Beside).unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn the_product_runs_through_all_combinations_the_last_axis_fastest() {
+    let experiment = swept("\"flow.voice.count\" = [1, 2]\nflow.bulk.count = [0, 3, 5]");
+    let members = |point: usize| experiment.points[point].scenario.flows.iter().map(|f| f.meta.members);
+    let all: Vec<Vec<u32>> = (0..6).map(|point| members(point).collect()).collect();
+    assert_eq!(all, [[1, 0], [1, 3], [1, 5], [2, 0], [2, 3], [2, 5]]);
+    assert_eq!(experiment.points[4].choice, [1, 1]);
+    assert_eq!(experiment.points[4].index, 4);
+    // The second flow's members are numbered on from the first's.
+    assert_eq!(experiment.points[4].scenario.flows[1].meta.first.0, 2);
+}
+
+#[test]
+fn a_word_becomes_a_table_where_an_option_is_swept() {
+    let experiment = swept("\"flow.bulk.transport.window\" = [\"16 KiB\", \"1 MiB\"]");
+    let windows = experiment.points.iter().map(|point| match &point.scenario.flows[1].transport {
+        Transport::Tcp(tcp) => tcp.window,
+        Transport::Udp(_) => None,
+    });
+    assert_eq!(windows.collect::<Vec<_>>(), [Some(Bytes(16 << 10)), Some(Bytes(1 << 20))]);
+}
+
+#[test]
+fn keys_that_are_not_written_can_be_swept() {
+    let experiment = swept(
+        "\"link.trunk.loss.probability\" = [\"1 %\", 0.5]\n\"link.trunk.queue.limit\" = [\"5 packets\"]\n\
+         \"link.trunk.backward.rate\" = [\"64 kbit/s\"]",
+    );
+    let [forward, backward] = &experiment.points[1].scenario.links[0].directions;
+    assert!(matches!(forward.impairments.loss, Loss::Bernoulli(share) if share.value() == 0.5));
+    assert_eq!(forward.queue.1.value("limit"), &Value::Limit(Limit::Packets(5)));
+    assert_eq!(forward.rate, Rate::from_bits_per_second(2_000_000));
+    assert_eq!(backward.rate, Rate::from_bits_per_second(64_000));
+    assert_eq!(backward.queue, forward.queue);
+}
+
+#[test]
+fn whole_transports_and_parts_of_distributions_can_be_swept() {
+    let experiment = swept(
+        "\"flow.bulk.transport\" = [\"udp\", { kind = \"tcp\", window = \"8 KiB\" }]\n\
+         \"flow.bulk.source.interval.mean\" = [\"1 ms\", \"20 ms\"]",
+    );
+    assert_eq!(experiment.points[0].scenario.flows[1].meta.transport, "udp");
+    assert_eq!(experiment.points[2].scenario.flows[1].meta.transport, "tcp");
+    assert_eq!(experiment.points[3].scenario.flows[1].source.values.distribution("interval").mean(), 20e6);
+    assert_eq!(experiment.axes[0].numbers, None);
+    assert_eq!(experiment.axes[0].values, ["udp", "{ kind = \"tcp\", window = \"8 KiB\" }"]);
+}
+
+#[test]
+fn an_axis_has_one_unit() {
+    for (line, unit, numbers) in [
+        ("\"link.trunk.queue.limit\" = [\"512 B\", \"1 KiB\"]", "B", vec![512.0, 1024.0]),
+        ("\"flow.bulk.transport.window\" = [\"64 KiB\", \"1 MiB\"]", "KiB", vec![64.0, 1024.0]),
+        ("\"link.trunk.queue.limit\" = [\"5 packets\", \"1 packet\"]", "packets", vec![5.0, 1.0]),
+        ("\"link.trunk.delay\" = [\"0 s\", \"5 ms\", \"1.5 s\"]", "ms", vec![0.0, 5.0, 1500.0]),
+        ("\"link.trunk.rate\" = [\"64kbit\", \"2 Mbit/s\"]", "kbit/s", vec![64.0, 2000.0]),
+        ("\"link.trunk.loss\" = [0.01, \"5 %\"]", "%", vec![1.0, 5.0]),
+        ("\"flow.voice.channels\" = [1, 2]", "", vec![1.0, 2.0]),
+    ] {
+        let experiment = swept(line);
+        let axis = &experiment.axes[0];
+        assert_eq!((axis.unit.as_str(), axis.numbers.clone()), (unit, Some(numbers)), "{line}");
+    }
+}
+
+#[test]
+fn ten_thousand_points_share_their_speech() {
+    let counts: Vec<String> = (0..100).map(|n| n.to_string()).collect();
+    let list = counts.join(", ");
+    let experiment = swept(&format!("\"flow.voice.count\" = [{list}]\n\"flow.bulk.count\" = [{list}]"));
+    assert_eq!(experiment.points.len(), 10_000);
+    let speech = |point: usize| &experiment.points[point].scenario.flows[0].source.speech;
+    assert!(std::sync::Arc::ptr_eq(speech(0), speech(9_999)));
+}
+
+#[test]
+fn too_many_points_are_refused() {
+    let list = (0..400).map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
+    let text = format!("{FILE}\"flow.voice.count\" = [{list}]\n\"flow.bulk.count\" = [{list}]");
+    let problems = Experiment::parse(&text, "x.toml", &Beside).unwrap_err();
+    assert_eq!(
+        problems.iter().map(|p| p.headline()).collect::<Vec<_>>(),
+        ["x.toml:24:2: the sweep has 160000 points and may have at most 100000; sweep fewer values"]
+    );
+}
