@@ -21,6 +21,12 @@ struct Options {
     /// Simulated seconds of the scenario with 1,000 channels
     #[arg(long, default_value_t = 60)]
     seconds: u32,
+    /// Only the growth with the number of flows
+    #[arg(long)]
+    growth_only: bool,
+    /// Numbers of flows to compare
+    #[arg(long, value_delimiter = ',', default_values_t = [10, 100, 1_000, 10_000])]
+    flows: Vec<u32>,
     /// Simulated seconds for ns-3, which is slower: its rate does not depend on the length
     #[arg(long, default_value_t = 5)]
     peer_seconds: u32,
@@ -28,7 +34,9 @@ struct Options {
 
 fn main() {
     let options = Options::parse();
-    against_ns3(&options);
+    if !options.growth_only {
+        against_ns3(&options);
+    }
     by_flows(&options);
 }
 
@@ -83,18 +91,18 @@ fn against_ns3(options: &Options) {
 
 fn by_flows(options: &Options) {
     const PACKETS: u32 = 2_000_000;
-    let flows = [10, 100, 1_000, 10_000];
+    let flows = &options.flows;
     let mut nanos = vec![Vec::new(); flows.len()];
     for _ in 0..options.rounds {
-        for (of_flows, &flows) in nanos.iter_mut().zip(&flows) {
+        for (of_flows, &flows) in nanos.iter_mut().zip(flows) {
             // The same number of packets at every size: 100 packets per second and flow.
             let seconds = PACKETS / (100 * flows);
             let (rate, _) = simulate(&scenario(flows, seconds, "4 Gbit/s"));
             of_flows.push(1e9 / rate);
         }
     }
-    anstream::println!("\nnanoseconds per packet-hop by number of flows, and relative to 10 flows:");
-    for (of_flows, &flows) in nanos.iter().zip(&flows) {
+    anstream::println!("\nnanoseconds per packet-hop by number of flows, and relative to the first:");
+    for (of_flows, flows) in nanos.iter().zip(flows) {
         let growth = Spread::of_ratios(of_flows, &nanos[0]);
         anstream::println!("  {flows:6} flows  {:.0}   x {growth:.2}", Spread::of(of_flows));
     }

@@ -47,6 +47,14 @@ pub fn set_color(global: &Global) {
     }
 }
 
+/// Whether standard output shows colours.
+pub fn style() -> trunkline_report::Style {
+    match anstream::AutoStream::choice(&std::io::stdout()) {
+        anstream::ColorChoice::Never => trunkline_report::Style::Plain,
+        _ => trunkline_report::Style::Colour,
+    }
+}
+
 /// Prints a result. A closed pipe (`trunkline runs | head -1`) is not an error.
 pub fn print(text: impl Display) {
     let mut out = anstream::stdout().lock();

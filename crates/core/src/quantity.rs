@@ -230,9 +230,9 @@ impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let n = self.0 as f64;
         let (value, unit) = match self.0 {
-            ..1_000 => (n, "bit/s"),
-            ..10_000_000 => (n / 1e3, "kbit/s"),
-            ..10_000_000_000 => (n / 1e6, "Mbit/s"),
+            0..1_000 => (n, "bit/s"),
+            1_000..10_000_000 => (n / 1e3, "kbit/s"),
+            10_000_000..10_000_000_000 => (n / 1e6, "Mbit/s"),
             _ => (n / 1e9, "Gbit/s"),
         };
         f.pad(&format!("{} {unit}", significant(value, 4)))
@@ -247,8 +247,8 @@ impl fmt::Display for Bytes {
             _ if n.is_multiple_of(1 << 30) => ("GiB", 1 << 30),
             _ if n.is_multiple_of(1 << 20) => ("MiB", 1 << 20),
             _ if n.is_multiple_of(1 << 10) => ("KiB", 1 << 10),
-            ..10_000 => ("B", 1),
-            ..10_000_000 => ("KB", 1_000),
+            1..10_000 => ("B", 1),
+            10_000..10_000_000 => ("KB", 1_000),
             _ => ("MB", 1_000_000),
         };
         f.pad(&format!("{} {unit}", significant(n as f64 / size as f64, 4)))

@@ -177,11 +177,11 @@ impl fmt::Display for Duration {
         let n = self.0;
         let (value, unit) = match n {
             0 => return f.pad("0 s"),
-            ..1_000 => (n as f64, "ns"),
-            ..1_000_000 => (n as f64 / 1e3, "us"),
-            ..1_000_000_000 => (n as f64 / 1e6, "ms"),
-            ..120_000_000_000 => (n as f64 / 1e9, "s"),
-            ..7_200_000_000_000 => (n as f64 / 60e9, "min"),
+            1..1_000 => (n as f64, "ns"),
+            1_000..1_000_000 => (n as f64 / 1e3, "us"),
+            1_000_000..1_000_000_000 => (n as f64 / 1e6, "ms"),
+            1_000_000_000..120_000_000_000 => (n as f64 / 1e9, "s"),
+            120_000_000_000..7_200_000_000_000 => (n as f64 / 60e9, "min"),
             _ => (n as f64 / 3600e9, "h"),
         };
         f.pad(&format!("{} {unit}", crate::quantity::significant(value, 4)))

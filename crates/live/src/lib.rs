@@ -16,6 +16,7 @@
 //!
 
 
+mod check;
 mod collect;
 mod error;
 mod events;
@@ -27,6 +28,7 @@ mod protocol;
 mod run;
 mod setup;
 
+pub use check::check;
 pub use error::LiveError;
 pub use options::{FarEnd, LiveOptions, Receive, Spin};
 pub use run::{run, run_with};

@@ -34,13 +34,26 @@ pub(crate) fn measure(
         }
     };
     let (meter, audio) = recorder;
-    // The audio is closed also when the driver failed: what arrived stays.
+    // Both are closed also when the driver failed: what was recorded stays.
     let audio = audio.finish().map_err(RunnerError::Audio);
-    let outcome = driven?;
+    let (outcome, failed) = match driven {
+        Ok(outcome) => (outcome, None),
+        Err(RunnerError::Live(error)) if error.outcome().is_some() => {
+            (error.outcome().cloned().unwrap_or_default(), Some(RunnerError::Live(error)))
+        }
+        Err(error) => return Err(error),
+    };
     let complete = !outcome.partial;
     let mut summary = meter.finish(outcome);
     let closed = traces.close()?;
     exact::percentiles(&mut summary, &closed)?;
-    closed.finish(&summary, &audio?)?;
-    Ok(complete)
+    let (audio, failed) = match audio {
+        Ok(paths) => (paths, failed),
+        Err(error) => (Vec::new(), failed.or(Some(error))),
+    };
+    closed.finish(&summary, &audio)?;
+    match failed {
+        Some(error) => Err(error),
+        None => Ok(complete),
+    }
 }

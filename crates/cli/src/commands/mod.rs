@@ -60,7 +60,7 @@ fn man(directory: Option<PathBuf>) -> Result<u8, Failure> {
 }
 
 fn far_end() -> Result<u8, Failure> {
-    trunkline_live::far_end::serve(std::io::stdin(), std::io::stdout()).map_err(Failure::environment)?;
+    trunkline_live::far_end::serve_standard_streams().map_err(Failure::environment)?;
     Ok(output::DONE)
 }
 

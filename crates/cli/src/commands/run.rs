@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use trunkline_experiment::Experiment;
-use trunkline_live::{LiveOptions, Spin};
+use trunkline_live::{FarEnd, LiveOptions, Spin};
 use trunkline_runner::{Outcome, Request, RunnerError};
 use trunkline_store::{Backend, Status, Store};
 
@@ -88,7 +88,8 @@ fn request<'r>(
 fn live_options(arguments: &args::Run) -> Result<LiveOptions, Failure> {
     let program = std::env::current_exe()
         .map_err(|e| Failure::environment(format_args!("this program's own path is not known: {e}")))?;
-    let mut options = LiveOptions::new(program, ["far-end"]);
+    let far_end = FarEnd::Process { program, arguments: vec!["far-end".into()] };
+    let mut options = LiveOptions::new(far_end);
     options.address = arguments.address;
     options.port = arguments.port;
     options.spin = match arguments.spin {
@@ -125,7 +126,7 @@ fn show(global: &Global, arguments: &args::Run, store: &Store, outcome: &Outcome
     if global.json {
         output::print_json(&trunkline_report::json(&run, counterpart.as_ref()));
     } else {
-        output::print(trunkline_report::terminal(&run));
+        output::print(trunkline_report::terminal(&run, output::style()));
     }
     let say: fn(String) = if global.json { |text| output::note(text) } else { |text| output::print(text) };
     if let Some(report) = report {
