@@ -38,11 +38,15 @@ impl Files for () {
 /// Mu-law bytes per channel of an audio file.
 pub(crate) type Speech = Arc<[Vec<u8>]>;
 
+/// Values of a trace file, in nanoseconds or bytes.
+pub(crate) type Trace = Arc<[u64]>;
+
 /// What was read so far. Errors continue the sentence "`name` ...".
 pub(crate) struct Shelf<'f> {
     files: &'f dyn Files,
     speech: RefCell<BTreeMap<String, Result<Speech, String>>>,
-    traces: RefCell<BTreeMap<(String, bool), Result<Arc<[u64]>, String>>>,
+    /// By path, and whether it was read as durations.
+    traces: RefCell<BTreeMap<(String, bool), Result<Trace, String>>>,
 }
 
 impl<'f> Shelf<'f> {
@@ -60,7 +64,7 @@ impl<'f> Shelf<'f> {
     }
 
     /// The values of a trace, one per line, in nanoseconds or bytes as the parameter's kind wants.
-    pub(crate) fn trace(&self, path: &str, kind: &Kind) -> Result<Arc<[u64]>, String> {
+    pub(crate) fn trace(&self, path: &str, kind: &Kind) -> Result<Trace, String> {
         let key = (path.to_owned(), matches!(kind, Kind::Durations { .. }));
         let read = || {
             let bytes = self.files.read(path).map_err(|e| e.to_string())?;

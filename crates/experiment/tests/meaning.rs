@@ -91,8 +91,10 @@ fn limits_are_checked_against_summaries() {
 /// When the messages of the first member of the first flow of that name are due.
 fn due_times(experiment: &Experiment, name: &str) -> Vec<Time> {
     let scenario = &experiment.points[0].scenario;
-    let flow = scenario.flows.iter().position(|flow| flow.meta.name == name).unwrap();
-    let mut source = scenario.build_source(flow, 0, Seed::new(experiment.seed, 0)).unwrap();
+    let flow =
+        scenario.flows.iter().position(|flow| flow.meta.name == name).expect("the flow is in the file");
+    let mut source =
+        scenario.build_source(flow, 0, Seed::new(experiment.seed, 0)).expect("its values were checked");
     let mut messages = MessageBuffer::default();
     while let Some(due) = source.next_due() {
         source.produce(due, &mut messages);
@@ -198,7 +200,7 @@ fn jsonschema_errors(schema: &serde_json::Value, value: &serde_json::Value) -> V
     }
     if let Value::Object(map) = value {
         for required in schema["required"].as_array().into_iter().flatten() {
-            if !map.contains_key(required.as_str().unwrap()) {
+            if required.as_str().is_none_or(|required| !map.contains_key(required)) {
                 errors.push(format!("{required} is missing"));
             }
         }

@@ -52,6 +52,26 @@ impl Files for Fixtures {
 /// (what is replaced, by what, the headlines)
 const CASES: &[(&str, &str, &[&str])] = &[
     (
+        r#"samples = 80"#,
+        r#"talk = "1 s""#,
+        &[r#"x.toml:19:10: `talk` needs `silence`: how long it is silent after a talk spurt"#],
+    ),
+    (
+        r#"source = { kind = "bulk", message = "8 KiB" }"#,
+        r#"source = "bulk"
+audio = true"#,
+        &[r#"x.toml:26:9: the source `bulk` carries no audio that could be written"#],
+    ),
+    (
+        r#"[flow.bulk]"#,
+        r#"[link.other]
+between = ["c", "b"]
+rate = "1 Mbit/s"
+[flow.bulk]
+path = ["other"]"#,
+        &[r#"x.toml:25:9: the path is at `a` here, and `other` joins `c` and `b`"#],
+    ),
+    (
         r#"name = "good""#,
         r#"# no name"#,
         &[r#"x.toml:1:1: the key `name` is missing before the first table; expected a text"#],

@@ -38,6 +38,15 @@ impl Reader<'_> {
             let at = places.flow.node("reflect").map_or(at, |node| &node.span);
             self.remark(at, format!("the source `{}` waits for answers; set `reflect = true`", source.name));
         }
+        if let Some(audio) = places.flow.node("audio")
+            && flow.meta.keeps_payload
+            && (source.samples_per_packet)(values).is_none()
+        {
+            self.remark(
+                &audio.span,
+                format!("the source `{}` carries no audio that could be written", source.name),
+            );
+        }
         if (source.needs_flow_control)(values) && !transport.features.flow_control {
             let message = format!(
                 "the source `{}` sends as fast as the transport takes it, and `{}` has no flow control; {}use {}",

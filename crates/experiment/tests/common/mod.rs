@@ -6,7 +6,8 @@ use trunkline_experiment::{Files, FilesError};
 
 /// The text of a file in `examples/`.
 pub(crate) fn example(name: &str) -> String {
-    String::from_utf8(read(name).unwrap()).unwrap()
+    let bytes = read(name).expect("the examples are part of the repository");
+    String::from_utf8(bytes).expect("the examples are text")
 }
 
 fn read(name: &str) -> Option<Vec<u8>> {
