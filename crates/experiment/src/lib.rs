@@ -3,7 +3,7 @@
 //! traces) through [`Files`].
 //!
 //! [`Experiment::parse`] goes through these steps: TOML to a tree in which every value knows its place; the swept values
-//! into a copy of the tree for every point; each copy against the schema (its [`reference`]) to a [`Scenario`]. A driver
+//! into a copy of the tree for every point; each copy against the schema (its [`reference()`]) to a [`Scenario`]. A driver
 //! takes a scenario and asks it for [links](Scenario::build_links) and [sources](Scenario::build_source).
 
 mod build;
