@@ -4,6 +4,8 @@
 //! Linux is served best (`sendmmsg`, `recvmmsg`, segmentation offload, kernel time stamps, absolute sleeping); other
 //! Unix systems get the same interface over the portable calls.
 
+#[doc(hidden)]
+pub mod bare;
 pub mod clock;
 pub mod machine;
 pub mod pace;

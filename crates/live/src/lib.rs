@@ -14,8 +14,9 @@
 //! Observations travel in recycled batches over a bounded channel to the caller's thread, which alone calls the
 //! recorder. What was sent is recorded before its arrival.
 //!
+//! [`blast`] measures how many packets a second the machine can account for.
 
-
+pub mod blast;
 mod check;
 mod collect;
 mod error;

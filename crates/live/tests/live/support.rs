@@ -59,7 +59,9 @@ impl Recorder for Memory {
                 assert!(due <= at, "sent before it was due");
                 self.message(flow, channel, sequence).sent += 1;
             }
-            Observation::Refused { channel, sequence, .. } => self.message(flow, channel, sequence).refused += 1,
+            Observation::Refused { channel, sequence, .. } => {
+                self.message(flow, channel, sequence).refused += 1
+            }
             Observation::Received { channel, sequence, sent, reflected, .. } => {
                 assert!(sent <= at && reflected <= at, "received before it was sent or reflected");
                 let seen = self.message(flow, channel, sequence);
