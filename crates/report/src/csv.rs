@@ -59,10 +59,14 @@ pub fn csv(run: &StoredRun, directory: &Path) -> Result<Vec<PathBuf>, Error> {
     )?;
     files.write("causes", &["repetition", "link", "fate", "cause", "packets"], |table| causes(run, table))?;
     files.write("counters", &["repetition", "flow", "counter", "value"], |table| {
-        per_flow(run, table, |flow| flow.transport_counters.iter().map(|(k, v)| vec![k.clone(), v.to_string()]).collect())
+        per_flow(run, table, |flow| {
+            flow.transport_counters.iter().map(|(k, v)| vec![k.clone(), v.to_string()]).collect()
+        })
     })?;
     files.write("loss-bursts", &["repetition", "flow", "length", "bursts"], |table| {
-        per_flow(run, table, |flow| flow.loss_bursts.iter().map(|(k, v)| vec![k.to_string(), v.to_string()]).collect())
+        per_flow(run, table, |flow| {
+            flow.loss_bursts.iter().map(|(k, v)| vec![k.to_string(), v.to_string()]).collect()
+        })
     })?;
     files.write("latency-over-time", &["repetition", "flow", "sent_s", "latency_s"], |table| {
         per_flow(run, table, |flow| {
@@ -93,7 +97,12 @@ struct Files<'a> {
 
 impl Files<'_> {
     /// One file; every row begins with the run, the backend, the point and its swept values.
-    fn write(&mut self, name: &str, columns: &[&str], rows: impl FnOnce(&mut Table) -> Written) -> Result<(), Error> {
+    fn write(
+        &mut self,
+        name: &str,
+        columns: &[&str],
+        rows: impl FnOnce(&mut Table) -> Written,
+    ) -> Result<(), Error> {
         let file = self.directory.join(format!("{name}.csv"));
         self.fill(&file, columns, rows).map_err(|error| Error::write(&file, std::io::Error::other(error)))?;
         self.written.push(file);
@@ -113,7 +122,11 @@ impl Files<'_> {
         head.extend(columns.iter().map(|c| (*c).to_owned()));
         writer.write_record(&head)?;
         rows(&mut |point, rest| {
-            let mut row = vec![run.info.id.to_string(), backend_name(run.info.backend).to_owned(), point.index.to_string()];
+            let mut row = vec![
+                run.info.id.to_string(),
+                backend_name(run.info.backend).to_owned(),
+                point.index.to_string(),
+            ];
             for (i, axis) in run.axes.iter().enumerate() {
                 row.push(value_on(point, &run.axes, i).to_owned());
                 if let Some(numbers) = axis.numbers.as_ref().filter(|_| !axis.unit.is_empty()) {
@@ -155,7 +168,8 @@ fn column(metric: &Metric) -> String {
 }
 
 fn repetition_columns() -> Vec<&'static str> {
-    let fixed = ["repetition", "partial", "flow", "transport", "members", "channels", "measured", "percentiles"];
+    let fixed =
+        ["repetition", "partial", "flow", "transport", "members", "channels", "measured", "percentiles"];
     // The names live as long as the program: there is one list of metrics.
     static NAMES: std::sync::OnceLock<Vec<String>> = std::sync::OnceLock::new();
     let names = NAMES.get_or_init(|| METRICS.iter().map(column).collect());

@@ -74,7 +74,13 @@ fn is_dashed(view: &View, side: usize) -> bool {
 }
 
 /// The legend: flows by colour and shape; with two sides, how each is drawn.
-fn legend(view: &View, is_shown: impl Fn(&str) -> bool, latency: bool, marked: bool, sides: bool) -> Vec<Entry> {
+fn legend(
+    view: &View,
+    is_shown: impl Fn(&str) -> bool,
+    latency: bool,
+    marked: bool,
+    sides: bool,
+) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
     for (i, flow) in view.flows.iter().enumerate().filter(|(_, flow)| is_shown(flow)) {
         let way = match view.measured(flow) {

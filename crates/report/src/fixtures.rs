@@ -124,8 +124,11 @@ pub(crate) fn flow(made: &Made, live: bool, draw: &mut Draw) -> FlowSummary {
             loaded_threshold: seconds(mean + 8.0 * deviation),
         });
         let step = (n / 500).max(1);
-        summary.latency_cdf =
-            (0..n).step_by(step).chain([n - 1]).map(|i| (seconds(all[i]), (i + 1) as f64 / n as f64)).collect();
+        summary.latency_cdf = (0..n)
+            .step_by(step)
+            .chain([n - 1])
+            .map(|i| (seconds(all[i]), (i + 1) as f64 / n as f64))
+            .collect();
         summary.latency_cdf.dedup();
         summary.latency_over_time = over_time;
     }
@@ -180,7 +183,11 @@ pub(crate) fn repetition(bulk: u32, live: bool, draw: &mut Draw) -> RepetitionSu
         utilisation: Ratio::new(share.min(0.998)).unwrap_or_default(),
         offered: 4_100 + 900 * u64::from(bulk),
         delivered: 4_090 + 880 * u64::from(bulk),
-        dropped: if bulk > 1 { BTreeMap::from([("queue-full".to_owned(), 17 * u64::from(bulk))]) } else { BTreeMap::new() },
+        dropped: if bulk > 1 {
+            BTreeMap::from([("queue-full".to_owned(), 17 * u64::from(bulk))])
+        } else {
+            BTreeMap::new()
+        },
         marked: BTreeMap::new(),
         sojourn_mean: seconds(0.0004 + 0.05 * load),
         sojourn_max: seconds(0.002 + 0.08 * load),
@@ -192,7 +199,10 @@ pub(crate) fn repetition(bulk: u32, live: bool, draw: &mut Draw) -> RepetitionSu
         links: if live {
             Vec::new()
         } else {
-            vec![link("trunk berlin>ottawa", 0.2 + 0.3 * load), link("trunk ottawa>berlin", 0.18 + 0.01 * load)]
+            vec![
+                link("trunk berlin>ottawa", 0.2 + 0.3 * load),
+                link("trunk ottawa>berlin", 0.18 + 0.01 * load),
+            ]
         },
         stalls: live.then(|| StallSummary {
             probe: "sleeping".to_owned(),
@@ -274,7 +284,9 @@ pub(crate) fn swept(backend: Backend) -> StoredRun {
     let points = values.iter().enumerate().map(|(i, bulk)| StoredPoint {
         index: i as u32,
         choice: vec![i],
-        repetitions: (0..3).map(|r| stored(r, repetition(*bulk, backend == Backend::Live, &mut draw))).collect(),
+        repetitions: (0..3)
+            .map(|r| stored(r, repetition(*bulk, backend == Backend::Live, &mut draw)))
+            .collect(),
     });
     StoredRun {
         info: info(backend, values.len(), 3),
@@ -308,7 +320,12 @@ pub(crate) fn grid() -> StoredRun {
     };
     run.axes = vec![
         axis("flow.bulk.count", &["1", "2", "4", "16"], Some(&[1.0, 2.0, 4.0, 16.0]), ""),
-        axis("link.trunk.rate", &["1 Mbit/s", "2 Mbit/s", "4 Mbit/s", "8 Mbit/s"], Some(&[1.0, 2.0, 4.0, 8.0]), "Mbit/s"),
+        axis(
+            "link.trunk.rate",
+            &["1 Mbit/s", "2 Mbit/s", "4 Mbit/s", "8 Mbit/s"],
+            Some(&[1.0, 2.0, 4.0, 8.0]),
+            "Mbit/s",
+        ),
         axis("link.trunk.queue.kind", &["fifo", "round-robin"], None, ""),
     ];
     let mut draw = Draw::new(11);
@@ -316,7 +333,9 @@ pub(crate) fn grid() -> StoredRun {
         .map(|i| StoredPoint {
             index: i as u32,
             choice: vec![i / 8, i / 2 % 4, i % 2],
-            repetitions: (0..2).map(|r| stored(r, repetition([1, 2, 4, 8][i / 8], false, &mut draw))).collect(),
+            repetitions: (0..2)
+                .map(|r| stored(r, repetition([1, 2, 4, 8][i / 8], false, &mut draw)))
+                .collect(),
         })
         .collect();
     run.info.points = 32;

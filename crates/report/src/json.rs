@@ -19,7 +19,8 @@ const FORMAT: u32 = 1;
 /// - `runs`: what each run is (`id`, `backend`, `status`, `started`, `seed`, `machine` ...), with its `headline` and
 ///   `outcome` (`holds`, `broken`, `not-measured`, or null without limits). The first is the one asked for.
 /// - `axes`: what was swept: `key`, `values` as written, `numbers`, `unit`.
-/// - `limits`: `key`, `condition`, `bound` and per run `outcome`, `worst` and every point's `outcome`, `mean`, `ci95`,
+/// - `limits`: `key`, `condition`, `bound` and per run `outcome`, `worst` and every point's `outcome` (also `not-applicable`, where the flow has no
+///   members), `mean`, `ci95`,
 ///   `uncertain`.
 /// - `points`: `index`, `values` by swept key, and per run the number of `repetitions` behind the figures, whether it
 ///   was `cut_short`, its `flows` with `figures` by name (`mean`, `sd`, `ci95`, `repetitions`), and its `links`.
@@ -78,6 +79,7 @@ fn outcome(outcome: Outcome) -> &'static str {
         Outcome::Holds => "holds",
         Outcome::Broken => "broken",
         Outcome::NotMeasured => "not-measured",
+        Outcome::NotApplicable => "not-applicable",
     }
 }
 
@@ -112,7 +114,9 @@ fn of_point(view: &View, side: &Side, index: u32) -> Value {
         let first = summaries.first()?;
         let figures: Map<String, Value> = METRICS
             .iter()
-            .filter_map(|metric| Some((metric.id.to_owned(), of_estimate(side.estimate(index, flow, metric)?))))
+            .filter_map(|metric| {
+                Some((metric.id.to_owned(), of_estimate(side.estimate(index, flow, metric)?)))
+            })
             .collect();
         Some(json!({
             "flow": flow,

@@ -73,6 +73,11 @@ fn if_due(flow: &FlowSummary, value: f64) -> Option<f64> {
     (due(flow) > 0).then_some(value)
 }
 
+/// A flow of no members has no throughput, one that sent nothing has a throughput of zero.
+fn if_there(flow: &FlowSummary, value: f64) -> Option<f64> {
+    (flow.members > 0).then_some(value)
+}
+
 fn latency(flow: &FlowSummary, of: fn(&DelaySummary) -> Duration) -> Option<f64> {
     flow.latency.as_ref().map(|d| of(d).as_secs_f64())
 }
@@ -100,13 +105,13 @@ macro_rules! metrics {
 
 metrics! {
     "throughput_user", "user throughput", Rate, "throughput-user",
-        |f| if_due(f, f.throughput.user.bits_per_second() as f64);
+        |f| if_there(f, f.throughput.user.bits_per_second() as f64);
     "throughput_network", "network throughput", Rate, "throughput-network",
         |f| f.throughput.network.map(|r| r.bits_per_second() as f64);
     "throughput_offered", "offered load", Rate, "throughput-offered",
-        |f| if_due(f, f.throughput.offered.bits_per_second() as f64);
+        |f| if_there(f, f.throughput.offered.bits_per_second() as f64);
     "active", "active time", Time, "active", |f| if_due(f, f.throughput.active.as_secs_f64());
-    "voice_channels", "voice channels", Count, "voice-channels", |f| if_due(f, f.voice_channels as f64);
+    "voice_channels", "voice channels", Count, "voice-channels", |f| if_there(f, f.voice_channels as f64);
     "fairness", "fairness (Jain)", Number, "fairness", |f| f.fairness;
     "loss", "loss", Share, "loss", |f| if_due(f, f.loss.value());
     "late", "late", Share, "late", |f| if_due(f, f.late.value());
@@ -214,7 +219,7 @@ definitions! {
     "loss", "loss", "Messages not received by the end of the run plus its drain time, and messages that the sender \
         gave up (refused), as a share of those due.", "RFC 7680 section 2";
     "late", "late", "Received after the playout deadline: the first received message of the channel, plus the playout \
-        delay, plus the difference of their due times. A share of the messages due. Needs `playout` in the file.", "";
+        delay, plus the difference of their due times. A share of the messages due. Needs a playout in the file.", "";
     "loss-and-late", "loss and late", "Loss plus late: what a listener does not hear in time.", "";
     "loss-burst", "loss burst", "Consecutive lost or refused messages of one channel.", "RFC 3357 section 3";
     "reordered", "reordered", "Arrived with a smaller sequence number than one that arrived before, per channel.",
@@ -225,7 +230,7 @@ definitions! {
     "throughput-user", "user throughput", "Payload received, each message once, per second of the flow's active time, \
         over all its members and channels.", "";
     "throughput-network", "network throughput", "What the flow took of the first link of its path, with all framing \
-        of that link. Not known in `live`.", "";
+        of that link. Not known in live runs.", "";
     "throughput-offered", "offered load", "Payload that the source wanted sent, per second of active time.", "";
     "active", "active time", "From the first due message to the last arrival, or to the end of the run for a source \
         without end.", "";
@@ -262,6 +267,38 @@ mod tests {
         }
         let definitions: BTreeSet<_> = DEFINITIONS.iter().map(|d| d.id).collect();
         assert_eq!(definitions.len(), DEFINITIONS.len());
+    }
+
+    #[test]
+    fn limits_and_tables_read_the_same_figures() {
+        let flow = crate::fixtures::single(trunkline_store::Backend::Live).points[0].repetitions[0]
+            .summary
+            .as_ref()
+            .unwrap()
+            .flows[0]
+            .clone();
+        let silent = FlowSummary { members: 1, ..FlowSummary::default() };
+        for limit in [
+            LimitMetric::Loss,
+            LimitMetric::Late,
+            LimitMetric::LossAndLate,
+            LimitMetric::LatencyMean,
+            LimitMetric::LatencyP50,
+            LimitMetric::LatencyP90,
+            LimitMetric::LatencyP99,
+            LimitMetric::LatencyP999,
+            LimitMetric::LatencyMax,
+            LimitMetric::JitterMeanAbsoluteDeviation,
+            LimitMetric::JitterInterarrival,
+            LimitMetric::JitterPdvP999,
+            LimitMetric::Throughput,
+            LimitMetric::VoiceChannels,
+            LimitMetric::Fairness,
+        ] {
+            for flow in [&flow, &silent] {
+                assert_eq!(limited(limit).value(flow), limit.value(flow), "{limit:?}");
+            }
+        }
     }
 
     #[test]

@@ -22,7 +22,11 @@ const SCALE: f32 = 2.0;
 ///
 /// # Errors
 /// If the directory or a file cannot be written.
-pub fn png(run: &StoredRun, counterpart: Option<&StoredRun>, directory: &Path) -> Result<Vec<PathBuf>, Error> {
+pub fn png(
+    run: &StoredRun,
+    counterpart: Option<&StoredRun>,
+    directory: &Path,
+) -> Result<Vec<PathBuf>, Error> {
     fs::create_dir_all(directory).map_err(|source| Error::write(directory, source))?;
     let view = View::new(run, counterpart);
     let mut files = Vec::new();

@@ -67,7 +67,7 @@ fn paint(outcome: Outcome) -> Ansi {
     let colour = match outcome {
         Outcome::Holds => AnsiColor::Green,
         Outcome::Broken => AnsiColor::Red,
-        Outcome::NotMeasured => AnsiColor::Yellow,
+        Outcome::NotMeasured | Outcome::NotApplicable => AnsiColor::Yellow,
     };
     Ansi::new().bold().fg_color(Some(colour.into()))
 }
@@ -100,7 +100,10 @@ fn limits(out: &mut Printer, view: &View, side: &Side) {
         let estimate = worst.and_then(|w| w.estimate);
         let mut row = vec![
             Cell::left(&format!("{} {} {}", verdict.flow, verdict.metric.name, limit.condition)),
-            Cell { paint: Some(paint(outcome)), ..Cell::left(&format!("{} {}{unsure}", outcome.sign(), verdict.word())) },
+            Cell {
+                paint: Some(paint(outcome)),
+                ..Cell::left(&format!("{} {}{unsure}", outcome.sign(), verdict.word()))
+            },
             Cell::right(&estimate.map_or("–".to_owned(), |e| verdict.metric.quantity.show_estimate(&e))),
         ];
         if view.is_swept() {
@@ -160,7 +163,8 @@ fn flows(out: &mut Printer, view: &View, side: &Side) {
             row.push(Cell::left(&format!("{flow}{way}{cut}")));
             for (_, metric, unit) in &columns {
                 let estimate = side.estimate(point.index, flow, metric);
-                let text = estimate.map_or("–".to_owned(), |e| crate::units::number(e.mean * unit.factor, 4));
+                let text =
+                    estimate.map_or("–".to_owned(), |e| crate::units::number(e.mean * unit.factor, 4));
                 row.push(Cell::right(&text));
             }
             table.rows.push(row);
@@ -174,9 +178,15 @@ fn flows(out: &mut Printer, view: &View, side: &Side) {
         out.wrapped(&format!("{left_out} more rows stand in the report."), QUIET);
     }
     let repetitions = if view.run().info.repetitions > 1 { "means over repetitions; " } else { "" };
-    let rtt = if view.flows.iter().any(|f| view.measured(f) == Measured::RoundTrip) { ", rtt: round trip" } else { "" };
+    let rtt = if view.flows.iter().any(|f| view.measured(f) == Measured::RoundTrip) {
+        ", rtt: round trip"
+    } else {
+        ""
+    };
     let cut = if view.points().iter().any(is_cut_short) { "*: cut short; " } else { "" };
-    let text = format!("mean to p99.9: latency{rtt}; jitter MAD: its mean absolute deviation; {cut}{repetitions}more in the report");
+    let text = format!(
+        "mean to p99.9: latency{rtt}; jitter MAD: its mean absolute deviation; {cut}{repetitions}more in the report"
+    );
     out.wrapped(&text, QUIET);
 }
 
@@ -240,7 +250,8 @@ impl Table {
         let total = |widths: &[usize]| widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
         while total(&widths) > WIDTH {
             let is_word = |i: &usize| !self.columns[*i].heading.right;
-            let widest = (0..widths.len()).filter(is_word).filter(|i| widths[*i] > 8).max_by_key(|i| widths[*i]);
+            let widest =
+                (0..widths.len()).filter(is_word).filter(|i| widths[*i] > 8).max_by_key(|i| widths[*i]);
             match widest {
                 Some(i) => widths[i] -= 1,
                 None => {

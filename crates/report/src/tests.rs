@@ -82,7 +82,12 @@ fn labels_on_an_axis_do_not_overlap() {
             let half = text.text().unwrap_or("").chars().count() as f64 * 11.0 * 0.3;
             let y = text.attribute("y").unwrap().to_owned();
             for (other, from, to) in &rows {
-                assert!(*other != y || x + half <= *from || x - half >= *to, "{}: {:?}", figure.id, text.text());
+                assert!(
+                    *other != y || x + half <= *from || x - half >= *to,
+                    "{}: {:?}",
+                    figure.id,
+                    text.text()
+                );
             }
             rows.push((y, x - half, x + half));
         }
@@ -120,7 +125,11 @@ fn both_backends_stand_in_the_same_figure_and_differ_without_colour() {
         let all = figures(&view);
         let series = &all.iter().find(|f| f.id == "throughput").unwrap().chart.panels[0].series;
         assert_eq!(series.len(), 4, "two flows on two sides");
-        assert_eq!(series.iter().filter(|s| s.look.dashed).count(), 2, "live is dashed, whichever comes first");
+        assert_eq!(
+            series.iter().filter(|s| s.look.dashed).count(),
+            2,
+            "live is dashed, whichever comes first"
+        );
     }
 }
 
@@ -216,6 +225,20 @@ fn a_limit_on_what_was_not_measured_is_neither_held_nor_broken() {
 }
 
 #[test]
+fn a_limit_does_not_apply_where_the_flow_has_no_members() {
+    let mut run = fixtures::swept(Backend::Sim);
+    run.limits.truncate(1);
+    run.limits[0].key = "flow.bulk.throughput".to_owned();
+    run.limits[0].metric = LimitMetric::Throughput;
+    run.limits[0].operator = Operator::Greater;
+    run.limits[0].bound = 1_000.0;
+    let view = View::new(&run, None);
+    let verdict = Verdict::of(&run.limits[0], &view, &view.sides[0]);
+    assert_eq!(verdict.points[0].outcome, Outcome::NotApplicable, "no bulk transfer at the first point");
+    assert_eq!(verdict.outcome(), Outcome::Holds);
+}
+
+#[test]
 fn every_link_within_the_page_has_a_target() {
     for (name, run, counterpart) in fixtures::all() {
         let page = html(&run, counterpart.as_ref());
@@ -304,7 +327,9 @@ fn csv_holds_what_was_measured() {
     let summary = run.points[1].repetitions[2].summary.as_ref().unwrap();
     let row = rows
         .iter()
-        .find(|r| &r[at("point")] == "1" && &r[at("repetition")] == "2" && r[at("flow")] == summary.flows[0].flow)
+        .find(|r| {
+            &r[at("point")] == "1" && &r[at("repetition")] == "2" && r[at("flow")] == summary.flows[0].flow
+        })
         .unwrap();
     let latency = summary.flows[0].latency.unwrap();
     assert_eq!(row[at("latency_p50_s")].parse::<f64>().unwrap(), latency.p50.as_secs_f64());
@@ -327,7 +352,8 @@ fn png_files_are_drawn_with_their_text() {
 fn json_keeps_its_keys() {
     let (sim, live) = (fixtures::swept(Backend::Sim), fixtures::swept(Backend::Live));
     let value = json(&sim, Some(&live));
-    let keys = |value: &serde_json::Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
+    let keys =
+        |value: &serde_json::Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
     assert_eq!(value["format"], 1);
     assert_eq!(keys(&value), ["axes", "figures", "format", "limits", "name", "points", "runs", "text"]);
     assert_eq!(value["runs"][0]["backend"], "sim");

@@ -1,10 +1,10 @@
 //! Whether the limits of the file hold.
 
 use trunkline_experiment::{Limit, Operator};
-use trunkline_metrics::Estimate;
+use trunkline_metrics::{Estimate, FlowSummary};
 
 use crate::metric::{Metric, limited};
-use crate::view::{Side, View, axis_name, point_name, value_on};
+use crate::view::{Side, View, axis_name, over_repetitions, point_name, value_on};
 
 /// One limit on one side.
 pub(crate) struct Verdict<'a> {
@@ -34,6 +34,8 @@ pub(crate) enum Outcome {
     Broken,
     /// There is nothing to judge.
     NotMeasured,
+    /// The flow has no members at this point: a sweep may start at none.
+    NotApplicable,
 }
 
 impl Outcome {
@@ -42,6 +44,7 @@ impl Outcome {
             Outcome::Holds => "holds",
             Outcome::Broken => "broken",
             Outcome::NotMeasured => "not measured",
+            Outcome::NotApplicable => "does not apply",
         }
     }
 
@@ -50,7 +53,7 @@ impl Outcome {
         match self {
             Outcome::Holds => "✓",
             Outcome::Broken => "✗",
-            Outcome::NotMeasured => "–",
+            Outcome::NotMeasured | Outcome::NotApplicable => "–",
         }
     }
 }
@@ -62,16 +65,16 @@ impl<'a> Verdict<'a> {
         let points = view
             .points()
             .iter()
-            .map(|point| judge(limit, point.index, side.estimate(point.index, flow, metric)))
+            .map(|point| judge(limit, point.index, &side.flow(point.index, flow)))
             .collect();
         Verdict { limit, metric, flow, points }
     }
 
-    /// Over all points: broken if it is broken anywhere; holds only if it was measured and holds everywhere.
+    /// Over all points: broken if it is broken anywhere; holds only if it was measured and holds wherever it applies.
     pub(crate) fn outcome(&self) -> Outcome {
         if self.points.iter().any(|p| p.outcome == Outcome::Broken) {
             Outcome::Broken
-        } else if self.points.is_empty() || self.points.iter().any(|p| p.outcome == Outcome::NotMeasured) {
+        } else if self.count(Outcome::NotMeasured) > 0 || self.count(Outcome::Holds) == 0 {
             Outcome::NotMeasured
         } else {
             Outcome::Holds
@@ -136,7 +139,7 @@ pub(crate) struct Headline {
 /// The headline of one side.
 pub(crate) fn headline(view: &View, side: &Side) -> Headline {
     let points = view.points().len();
-    let measured = view.points().iter().filter(|p| side.point(p.index).is_some_and(|p| has_data(p))).count();
+    let measured = view.points().iter().filter(|p| side.point(p.index).is_some_and(has_data)).count();
     if measured == 0 {
         let text = "Nothing was measured to the end yet.".to_owned();
         return Headline { outcome: Some(Outcome::NotMeasured), text };
@@ -165,7 +168,8 @@ pub(crate) fn headline(view: &View, side: &Side) -> Headline {
         if let Some(worst) = first.worst()
             && let Some(estimate) = worst.estimate
         {
-            let at = view.points().iter().find(|p| p.index == worst.point).map(|p| point_name(p, view.axes()));
+            let at =
+                view.points().iter().find(|p| p.index == worst.point).map(|p| point_name(p, view.axes()));
             let at = at.filter(|a| !a.is_empty()).map(|a| format!(" at {a}")).unwrap_or_default();
             let value = first.metric.quantity.show(estimate.mean);
             text += &format!(
@@ -195,8 +199,10 @@ fn has_data(point: &trunkline_store::StoredPoint) -> bool {
     point.repetitions.iter().any(|r| r.summary.is_some())
 }
 
+/// Whether every limit that applies at a point holds there.
 fn all_hold(verdicts: &[Verdict], point: u32) -> bool {
-    verdicts.iter().all(|v| v.points.iter().any(|p| p.point == point && p.outcome == Outcome::Holds))
+    let mut here = verdicts.iter().flat_map(|v| v.points.iter().filter(|p| p.point == point)).peekable();
+    here.peek().is_some() && here.all(|p| matches!(p.outcome, Outcome::Holds | Outcome::NotApplicable))
 }
 
 fn of_points(n: usize, all: usize) -> String {
@@ -207,23 +213,20 @@ fn of_points(n: usize, all: usize) -> String {
     }
 }
 
-fn judge(limit: &Limit, point: u32, estimate: Option<Estimate>) -> PointVerdict {
-    let Some(e) = estimate else {
-        return PointVerdict { point, outcome: Outcome::NotMeasured, estimate: None, uncertain: false };
+fn judge(limit: &Limit, point: u32, repetitions: &[&FlowSummary]) -> PointVerdict {
+    let estimate = over_repetitions(repetitions.iter().map(|flow| limit.metric.value(flow)));
+    let meets = |value: f64| limit.operator.holds(value, limit.bound);
+    let outcome = match estimate {
+        _ if !repetitions.is_empty() && repetitions.iter().all(|f| f.members == 0) => Outcome::NotApplicable,
+        None => Outcome::NotMeasured,
+        Some(e) if meets(e.mean) => Outcome::Holds,
+        Some(_) => Outcome::Broken,
     };
-    let outcome = if meets(limit, e.mean) { Outcome::Holds } else { Outcome::Broken };
-    let uncertain =
-        e.confidence95.is_some_and(|half| meets(limit, e.mean - half) != meets(limit, e.mean + half));
+    let estimate = estimate.filter(|_| outcome != Outcome::NotApplicable);
+    let uncertain = estimate
+        .and_then(|e| Some((e.mean, e.confidence95?)))
+        .is_some_and(|(mean, half)| meets(mean - half) != meets(mean + half));
     PointVerdict { point, outcome, estimate, uncertain }
-}
-
-fn meets(limit: &Limit, value: f64) -> bool {
-    match limit.operator {
-        Operator::Less => value < limit.bound,
-        Operator::AtMost => value <= limit.bound,
-        Operator::Greater => value > limit.bound,
-        Operator::AtLeast => value >= limit.bound,
-    }
 }
 
 fn is_upper_bound(operator: Operator) -> bool {

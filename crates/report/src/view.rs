@@ -32,7 +32,8 @@ impl<'a> View<'a> {
             .flatten()
             .map(|run| {
                 let name = backend_name(run.info.backend);
-                let label = if same_backend { format!("{name} (run {})", run.info.id) } else { name.to_owned() };
+                let label =
+                    if same_backend { format!("{name} (run {})", run.info.id) } else { name.to_owned() };
                 Side { run, label }
             })
             .collect();
@@ -153,11 +154,7 @@ impl<'a> Side<'a> {
 /// The repetitions of a point that figures are made of: the finished ones; if there is none, the interrupted one.
 pub(crate) fn counted(point: &StoredPoint) -> impl Iterator<Item = &RepetitionSummary> {
     let any_finished = point.repetitions.iter().any(|r| !r.partial && r.summary.is_some());
-    point
-        .repetitions
-        .iter()
-        .filter(move |r| !(any_finished && r.partial))
-        .filter_map(|r| r.summary.as_ref())
+    point.repetitions.iter().filter(move |r| !(any_finished && r.partial)).filter_map(|r| r.summary.as_ref())
 }
 
 /// Whether a point's figures come from an interrupted repetition only.

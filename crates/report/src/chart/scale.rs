@@ -62,9 +62,9 @@ impl Scale {
             let margin = if min == 0.0 { 1.0 } else { min.abs() * 0.5 };
             return Scale::Linear { min: min - margin, max: max + margin };
         }
-        let (least, most) =
-            extremes(sorted.windows(2).map(|pair| pair[1] / pair[0])).unwrap_or((1.0, 1.0));
-        if min > 0.0 && sorted.len() > 2 && (max / min >= 100.0 || (max / min >= 16.0 && most / least <= 1.6)) {
+        let (least, most) = extremes(sorted.windows(2).map(|pair| pair[1] / pair[0])).unwrap_or((1.0, 1.0));
+        if min > 0.0 && sorted.len() > 2 && (max / min >= 100.0 || (max / min >= 16.0 && most / least <= 1.6))
+        {
             let margin = (max / min).powf(0.04);
             return Scale::Log { min: min / margin, max: max * margin };
         }
@@ -144,12 +144,28 @@ fn decades(smallest: f64, largest: f64) -> (f64, f64) {
     let below = |v: f64| {
         let power = 10f64.powf(v.log10().floor());
         let lead = v / power * (1.0 + 1e-9);
-        power * if lead >= 5.0 { 5.0 } else if lead >= 2.0 { 2.0 } else { 1.0 }
+        power
+            * if lead >= 5.0 {
+                5.0
+            } else if lead >= 2.0 {
+                2.0
+            } else {
+                1.0
+            }
     };
     let above = |v: f64| {
         let power = 10f64.powf(v.log10().floor());
         let lead = v / power * (1.0 - 1e-9);
-        power * if lead <= 1.0 { 1.0 } else if lead <= 2.0 { 2.0 } else if lead <= 5.0 { 5.0 } else { 10.0 }
+        power
+            * if lead <= 1.0 {
+                1.0
+            } else if lead <= 2.0 {
+                2.0
+            } else if lead <= 5.0 {
+                5.0
+            } else {
+                10.0
+            }
     };
     (below(smallest), above(largest))
 }

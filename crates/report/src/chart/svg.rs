@@ -91,7 +91,13 @@ pub(crate) fn render(chart: &Chart, frame: Frame, id: &str) -> String {
     if frame.theme == Theme::Print {
         top += TITLE + 11.0;
         let title = fit(&chart.title, TITLE * BOLD, frame.width - 8.0);
-        text(&mut body, 4.0, top - 8.0, &title, Style { size: TITLE, bold: true, ..Style::new(frame.theme.ink()) });
+        text(
+            &mut body,
+            4.0,
+            top - 8.0,
+            &title,
+            Style { size: TITLE, bold: true, ..Style::new(frame.theme.ink()) },
+        );
     }
     top = legend(&mut body, &chart.legend, frame, top);
     let height = panels(&mut body, chart, frame, top);
@@ -156,7 +162,8 @@ fn panels(out: &mut String, chart: &Chart, frame: Frame, top: f64) -> f64 {
     let apart = if matches!(chart.y.scale, Scale::Linear { .. }) { 34.0 } else { 24.0 };
     let vertical = (frame.plot_height / apart) as usize;
     let y_ticks = chart.y.ticks.clone().unwrap_or_else(|| chart.y.scale.ticks(vertical));
-    let label_width = y_ticks.iter().map(|t| width(&t.label, SMALL)).fold(0.0, f64::max).min(panel_width * 0.4);
+    let label_width =
+        y_ticks.iter().map(|t| width(&t.label, SMALL)).fold(0.0, f64::max).min(panel_width * 0.4);
     let above = if titled { LINE + 4.0 } else { 4.0 } + LINE;
     let below = 40.0;
     let mut bottom = top;
@@ -236,11 +243,17 @@ fn grid(out: &mut String, chart: &Chart, theme: Theme, area: &Area, y_ticks: &[T
     let grid = theme.grid();
     let quiet = theme.quiet();
     let _ = write!(out, "<path d=\"{lines}\" stroke=\"{grid}\" stroke-width=\"1\"/>");
-    let _ = write!(out, "<path d=\"M{left} {bottom}H{right}{marks}\" stroke=\"{quiet}\" stroke-width=\"1\" fill=\"none\"/>");
+    let _ = write!(
+        out,
+        "<path d=\"M{left} {bottom}H{right}{marks}\" stroke=\"{quiet}\" stroke-width=\"1\" fill=\"none\"/>"
+    );
     if let Some(place) = chart.y.scale.break_at() {
         let y = area.bottom - place * (area.bottom - area.top);
         let (x, y) = (coordinate(area.left - 4.0), coordinate(y));
-        let _ = write!(out, "<path d=\"M{x} {y}l3 -4l3 8l3 -4\" stroke=\"{quiet}\" stroke-width=\"1\" fill=\"none\"/>");
+        let _ = write!(
+            out,
+            "<path d=\"M{x} {y}l3 -4l3 8l3 -4\" stroke=\"{quiet}\" stroke-width=\"1\" fill=\"none\"/>"
+        );
     }
     let label = fit(&chart.x.label, SMALL, area.right - area.left + 8.0);
     text(out, area.right, area.bottom + 33.0, &label, Style { anchor: "end", ..Style::new(theme.quiet()) });
@@ -286,11 +299,8 @@ fn limit_line(out: &mut String, scale: &Scale, bound: &Bound, theme: Theme, area
 
 fn draw(out: &mut String, chart: &Chart, series: &Series, theme: Theme, area: &Area) {
     let colour = theme.colour(series.look);
-    let places: Vec<(f64, f64)> = series
-        .data
-        .iter()
-        .map(|d| (area.x(&chart.x.scale, d.x), area.y(&chart.y.scale, d.y)))
-        .collect();
+    let places: Vec<(f64, f64)> =
+        series.data.iter().map(|d| (area.x(&chart.x.scale, d.x), area.y(&chart.y.scale, d.y))).collect();
     let dash = if series.look.dashed { " stroke-dasharray=\"5 3\"" } else { "" };
     match series.kind {
         Kind::Dots => {
@@ -328,7 +338,10 @@ fn draw(out: &mut String, chart: &Chart, series: &Series, theme: Theme, area: &A
                 }
             }
             if !bars.is_empty() {
-                let _ = write!(out, "<path d=\"{bars}\" stroke=\"{colour}\" stroke-width=\"1.2\" fill=\"none\"/>");
+                let _ = write!(
+                    out,
+                    "<path d=\"{bars}\" stroke=\"{colour}\" stroke-width=\"1.2\" fill=\"none\"/>"
+                );
             }
             for (datum, (x, y)) in series.data.iter().zip(&places) {
                 marker(out, theme, series.look, *x, *y, &datum.label);
@@ -383,9 +396,8 @@ fn simplified(places: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut kept: Vec<(f64, f64)> = Vec::new();
     let mut start = 0;
     for end in 0..places.len() {
-        let skips_something = places[start..=end]
-            .iter()
-            .any(|p| distance_from_line(*p, places[start], places[end]) > SEEN);
+        let skips_something =
+            places[start..=end].iter().any(|p| distance_from_line(*p, places[start], places[end]) > SEEN);
         if end == 0 {
             kept.push(places[0]);
         } else if skips_something {
@@ -427,7 +439,12 @@ impl<'s> Style<'s> {
 
 fn text(out: &mut String, x: f64, y: f64, content: &str, style: Style) {
     let Style { size, anchor, colour, .. } = style;
-    let _ = write!(out, "<text x=\"{}\" y=\"{}\" font-size=\"{size}\" fill=\"{colour}\"", coordinate(x), coordinate(y));
+    let _ = write!(
+        out,
+        "<text x=\"{}\" y=\"{}\" font-size=\"{size}\" fill=\"{colour}\"",
+        coordinate(x),
+        coordinate(y)
+    );
     if anchor != "start" {
         let _ = write!(out, " text-anchor=\"{anchor}\"");
     }
@@ -435,7 +452,10 @@ fn text(out: &mut String, x: f64, y: f64, content: &str, style: Style) {
         out.push_str(" font-weight=\"bold\"");
     }
     if let Some(halo) = style.halo {
-        let _ = write!(out, " stroke=\"{halo}\" stroke-width=\"3\" stroke-linejoin=\"round\" paint-order=\"stroke\"");
+        let _ = write!(
+            out,
+            " stroke=\"{halo}\" stroke-width=\"3\" stroke-linejoin=\"round\" paint-order=\"stroke\""
+        );
     }
     let _ = write!(out, ">{}</text>", escaped(content));
 }

@@ -28,11 +28,13 @@ pub(super) fn fit(text: &str, size: f64, available: f64) -> String {
 fn advance(c: char) -> f64 {
     match c {
         '\u{202f}' => 0.2,
-        'i' | 'j' | 'l' | '\'' | '|' | '.' | ',' | ':' | ';' | '!' | ' ' => 0.28,
+        'i' | 'j' | 'l' | '\'' | '`' | '|' | '.' | ',' | ':' | ';' | '!' | ' ' => 0.28,
         'f' | 't' | 'r' | 'I' | '(' | ')' | '[' | ']' | '/' | '-' => 0.4,
         'm' | 'w' | 'M' | 'W' | '%' | '@' | '…' => 0.9,
-        'A'..='Z' => 0.66,
-        _ if c.is_ascii() => 0.58,
+        '<' | '>' | '=' | '+' | '~' | '^' | '&' | '#' => 0.82,
+        '0'..='9' => 0.62,
+        'A'..='Z' => 0.68,
+        _ if c.is_ascii() => 0.6,
         // Wide scripts, and whatever else there is: rather too much room than too little.
         _ if u32::from(c) >= 0x2e80 => 1.05,
         _ => 0.62,

@@ -55,13 +55,15 @@ fn over_time(view: &View, point: u32) -> Option<Figure> {
     let mut panels = Vec::new();
     let mut shown: Vec<&str> = Vec::new();
     // Sides use their own clocks: each panel starts at its first message.
-    let summaries: Vec<_> = view
-        .sides
-        .iter()
-        .map(|side| side.point(point).and_then(|p| counted(p).next()))
-        .collect();
+    let summaries: Vec<_> =
+        view.sides.iter().map(|side| side.point(point).and_then(|p| counted(p).next())).collect();
     let flows_of = |side: usize| summaries[side].into_iter().flat_map(|s| &s.flows);
-    let latencies = || (0..summaries.len()).flat_map(flows_of).flat_map(|f| &f.latency_over_time).map(|(_, l)| l.as_secs_f64());
+    let latencies = || {
+        (0..summaries.len())
+            .flat_map(flows_of)
+            .flat_map(|f| &f.latency_over_time)
+            .map(|(_, l)| l.as_secs_f64())
+    };
     let unit = Quantity::Time.unit(extremes(latencies())?.1);
     for (s, side) in view.sides.iter().enumerate() {
         let start = flows_of(s).flat_map(|f| &f.latency_over_time).map(|(sent, _)| *sent).min();
@@ -127,7 +129,8 @@ fn distribution(view: &View, point: u32) -> Option<Figure> {
     let tail = Scale::tail(count);
     let Scale::Tail { top } = tail else { return None };
     let visible = |f: &FlowSummary| {
-        let end = f.latency_cdf.iter().position(|(_, share)| *share >= top).map_or(f.latency_cdf.len(), |i| i + 1);
+        let end =
+            f.latency_cdf.iter().position(|(_, share)| *share >= top).map_or(f.latency_cdf.len(), |i| i + 1);
         f.latency_cdf[..end].to_vec()
     };
     let latencies: Vec<f64> = all().flat_map(|f| visible(f)).map(|(l, _)| l.as_secs_f64()).collect();

@@ -67,7 +67,13 @@ pub(super) fn figures(view: &View) -> Vec<Figure> {
     out
 }
 
-fn figure(view: &View, plan: &Plan, id: String, title: String, metrics: &[&'static Metric]) -> Option<Figure> {
+fn figure(
+    view: &View,
+    plan: &Plan,
+    id: String,
+    title: String,
+    metrics: &[&'static Metric],
+) -> Option<Figure> {
     let unit = metrics[0].quantity.unit(view.largest(metrics));
     let (groups, left_out) = groups(view);
     let mut panels: Vec<Panel> = Vec::new();
@@ -110,16 +116,28 @@ fn figure(view: &View, plan: &Plan, id: String, title: String, metrics: &[&'stat
     };
     let note = match left_out {
         0 => "Mean over repetitions; bars show the 95 % confidence interval.".to_owned(),
-        n => format!("Mean over repetitions; bars show the 95 % confidence interval. {n} more combinations of the other swept keys are not drawn; they stand in the table."),
+        n => format!(
+            "Mean over repetitions; bars show the 95 % confidence interval. {n} more combinations of the other swept keys are not drawn; they stand in the table."
+        ),
     };
     let panels = chart.panels.len();
-    Some(Figure { id, chart, note, point: None, wide: panels > 1, height: HEIGHT, columns: columns(view, panels) })
+    Some(Figure {
+        id,
+        chart,
+        note,
+        point: None,
+        wide: panels > 1,
+        height: HEIGHT,
+        columns: columns(view, panels),
+    })
 }
 
 /// Panels in a row: where it works out, a row for every value of the middle axis.
 fn columns(view: &View, panels: usize) -> usize {
     match view.axes() {
-        [_, _, .., last] if (2..=3).contains(&last.values.len()) && panels.is_multiple_of(last.values.len()) => {
+        [_, _, .., last]
+            if (2..=3).contains(&last.values.len()) && panels.is_multiple_of(last.values.len()) =>
+        {
             last.values.len()
         }
         _ => panels.clamp(1, 3),
@@ -152,7 +170,8 @@ fn groups<'a>(view: &View<'a>) -> (Vec<Group<'a>>, usize) {
     // Evenly chosen, the first and the last among them.
     let count = groups.len();
     let kept = |i: usize| count <= PANELS || (0..PANELS).any(|k| k * (count - 1) / (PANELS - 1) == i);
-    let groups = groups.into_iter().enumerate().filter(|(i, _)| kept(*i)).map(|(_, (_, group))| group).collect();
+    let groups =
+        groups.into_iter().enumerate().filter(|(i, _)| kept(*i)).map(|(_, (_, group))| group).collect();
     (groups, left_out)
 }
 
@@ -194,13 +213,16 @@ fn x_axis(view: &View) -> Axis {
     let axis = &view.axes()[0];
     match &axis.numbers {
         Some(numbers) => {
-            let ticks = numbers
-                .iter()
-                .map(|n| Tick { at: *n, label: crate::units::number(*n, 6) })
-                .collect();
-            Axis { label: axis_label(axis_name(axis), &axis.unit), scale: Scale::of_sweep(numbers), ticks: Some(ticks) }
+            let ticks = numbers.iter().map(|n| Tick { at: *n, label: crate::units::number(*n, 6) }).collect();
+            Axis {
+                label: axis_label(axis_name(axis), &axis.unit),
+                scale: Scale::of_sweep(numbers),
+                ticks: Some(ticks),
+            }
         }
-        None => Axis { label: axis_name(axis).to_owned(), scale: Scale::Words(axis.values.clone()), ticks: None },
+        None => {
+            Axis { label: axis_name(axis).to_owned(), scale: Scale::Words(axis.values.clone()), ticks: None }
+        }
     }
 }
 

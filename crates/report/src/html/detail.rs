@@ -60,7 +60,7 @@ fn of_point(view: &View, point: u32, name: &str) -> Markup {
                                     a href={ "#def-" (metric.definition().id) } { (metric.name) }
                                     @if !unit.name.is_empty() { " " span.unit { (unit.name) } }
                                 }
-                                @for estimate in row { (cell(metric.quantity, unit, estimate, false)) }
+                                @for estimate in row { (cell(metric.quantity, unit, estimate)) }
                             }
                         }
                     }
@@ -70,7 +70,7 @@ fn of_point(view: &View, point: u32, name: &str) -> Markup {
                             @for (flow, side) in &columns {
                                 @let values = view.sides[*side].flow(point, flow).into_iter()
                                     .map(|f| f.transport_counters.get(counter).map(|n| *n as f64));
-                                (cell(Quantity::Count, Quantity::Count.unit(0.0), crate::view::over_repetitions(values), false))
+                                (cell(Quantity::Count, Quantity::Count.unit(0.0), crate::view::over_repetitions(values)))
                             }
                         }
                     }

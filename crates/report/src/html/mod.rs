@@ -22,7 +22,8 @@ const SCRIPT: &str = include_str!("script.js");
 pub fn html(run: &StoredRun, counterpart: Option<&StoredRun>) -> String {
     let view = View::new(run, counterpart);
     let figures = figures(&view);
-    let (of_sweep, of_points): (Vec<Figure>, Vec<Figure>) = figures.into_iter().partition(|f| f.point.is_none());
+    let (of_sweep, of_points): (Vec<Figure>, Vec<Figure>) =
+        figures.into_iter().partition(|f| f.point.is_none());
     html! {
         (DOCTYPE)
         html lang="en" {

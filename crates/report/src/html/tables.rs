@@ -16,7 +16,12 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
     ("not in time", &[("loss", "loss"), ("late", "late")]),
     (
         "latency",
-        &[("mean", "latency_mean"), ("p50", "latency_p50"), ("p99", "latency_p99"), ("p99.9", "latency_p999")],
+        &[
+            ("mean", "latency_mean"),
+            ("p50", "latency_p50"),
+            ("p99", "latency_p99"),
+            ("p99.9", "latency_p999"),
+        ],
     ),
     (
         "jitter",
@@ -50,21 +55,23 @@ pub(super) fn flows(view: &View) -> Markup {
             @else {
                 div.scroll.long[rows > LONG] tabindex="0" role="region" aria-label="Figures of each flow" {
                     table.data.stacked data-name="flows" {
-                        caption { span { "Each flow at each point. ≈ marks percentiles from a histogram (within 0.1 %)." } }
+                        caption { span { "Each flow at each point. ≈ marks percentiles from a histogram (within 0.1 %)." span.on-paper { " Counts stand in the file itself." } } }
                         thead {
                             tr {
                                 td colspan=(before) {}
                                 @for (heading, columns) in &groups {
-                                    th.group scope="colgroup" colspan=(columns.len()) { (heading) }
+                                    th.group.extra[is_extra(heading)] scope="colgroup" colspan=(columns.len()) { (heading) }
                                 }
-                                td {}
+                                td.extra {}
                             }
                             tr {
                                 @for axis in view.axes() { th scope="col" { (axis_name(axis)) } }
                                 th scope="col" { "flow" }
                                 @if view.sides.len() > 1 { th scope="col" { "on" } }
-                                @for column in groups.iter().flat_map(|(_, columns)| columns) { (heading(column)) }
-                                th scope="col" { "carried by" }
+                                @for (group, columns) in &groups {
+                                    @for column in columns { (heading(column, is_extra(group))) }
+                                }
+                                th.extra scope="col" { "carried by" }
                             }
                         }
                         tbody {
@@ -100,16 +107,28 @@ fn shown_columns(view: &View, columns: &[(&'static str, &str)]) -> Vec<Column> {
         .collect()
 }
 
-fn heading(column: &Column) -> Markup {
+/// What does not fit on paper.
+fn is_extra(group: &str) -> bool {
+    group == "messages"
+}
+
+fn heading(column: &Column, extra: bool) -> Markup {
     html! {
-        th.number scope="col" {
+        th.number.extra[extra] scope="col" {
             a href={ "#def-" (column.metric.definition().id) } title=(column.metric.name) { (column.heading) }
             @if !column.unit.name.is_empty() { " " span.unit { (column.unit.name) } }
         }
     }
 }
 
-fn flow_row(view: &View, side: &Side, point: &StoredPoint, flow: &str, groups: &[(&str, Vec<Column>)], first: bool) -> Markup {
+fn flow_row(
+    view: &View,
+    side: &Side,
+    point: &StoredPoint,
+    flow: &str,
+    groups: &[(&str, Vec<Column>)],
+    first: bool,
+) -> Markup {
     let summaries = side.flow(point.index, flow);
     let cut_short = side.point(point.index).is_some_and(is_cut_short);
     let hue = view.flows.iter().position(|f| *f == flow).unwrap_or(0) % 8;
@@ -122,11 +141,14 @@ fn flow_row(view: &View, side: &Side, point: &StoredPoint, flow: &str, groups: &
                 @if cut_short { " " span.tag.open { "cut short" } }
             }
             @if view.sides.len() > 1 { td { (side.label) } }
-            @for column in groups.iter().flat_map(|(_, columns)| columns) {
-                @let inexact = is_percentile(column.metric) && summaries.iter().filter_map(|f| f.latency).any(|l| !l.exact);
-                (cell(column.metric.quantity, column.unit, side.estimate(point.index, flow, column.metric), inexact))
+            @for (group, columns) in groups {
+                @for column in columns {
+                    @let inexact = is_percentile(column.metric) && summaries.iter().filter_map(|f| f.latency).any(|l| !l.exact);
+                    @let estimate = side.estimate(point.index, flow, column.metric);
+                    (cell_of(column.metric.quantity, column.unit, estimate, inexact, is_extra(group)))
+                }
             }
-            td.carrier {
+            td.carrier.extra {
                 @match summaries.first() {
                     Some(f) if f.members == 0 => "none here",
                     Some(f) => {
@@ -150,13 +172,17 @@ fn number_on(view: &View, point: &StoredPoint, axis: usize) -> Option<f64> {
 }
 
 /// A figure over repetitions as a table cell; sorting uses the base unit.
-pub(super) fn cell(quantity: Quantity, unit: Unit, estimate: Option<Estimate>, inexact: bool) -> Markup {
+pub(super) fn cell(quantity: Quantity, unit: Unit, estimate: Option<Estimate>) -> Markup {
+    cell_of(quantity, unit, estimate, false, false)
+}
+
+fn cell_of(quantity: Quantity, unit: Unit, estimate: Option<Estimate>, inexact: bool, extra: bool) -> Markup {
     let Some(estimate) = estimate else {
-        return html! { td.number { "–" } };
+        return html! { td.number.extra[extra] { "–" } };
     };
     let (mean, half_width) = quantity.estimate_in(&estimate, unit);
     html! {
-        td.number data-v=(estimate.mean) {
+        td.number.extra[extra] data-v=(estimate.mean) {
             @if inexact { "≈ " }
             (mean)
             @if let Some(half) = half_width { @if half != "0" { " " small { "± " (half) } } }
@@ -166,11 +192,16 @@ pub(super) fn cell(quantity: Quantity, unit: Unit, estimate: Option<Estimate>, i
 
 /// Per point, link direction and side: what the network did. Empty if no side has links.
 pub(super) fn links(view: &View) -> Markup {
-    let rows: usize = view.sides.iter().flat_map(|s| view.points().iter().map(|p| s.links(p.index).len())).sum();
+    let rows: usize =
+        view.sides.iter().flat_map(|s| view.points().iter().map(|p| s.links(p.index).len())).sum();
     if rows == 0 {
         return html! {};
     }
-    let all = || view.sides.iter().flat_map(|s| view.points().iter().flat_map(|p| s.links(p.index).into_iter().flat_map(|l| s.link(p.index, l))));
+    let all = || {
+        view.sides.iter().flat_map(|s| {
+            view.points().iter().flat_map(|p| s.links(p.index).into_iter().flat_map(|l| s.link(p.index, l)))
+        })
+    };
     let sojourn = Quantity::Time.unit(all().map(|l| l.sojourn_max.as_secs_f64()).fold(0.0, f64::max));
     let backlog = Quantity::Bytes.unit(all().map(|l| l.backlog_max.count() as f64).fold(0.0, f64::max));
     let several = view.sides.len() > 1;
@@ -208,24 +239,33 @@ pub(super) fn links(view: &View) -> Markup {
     }
 }
 
-fn link_row(view: &View, side: &Side, point: &StoredPoint, link: &str, sojourn: Unit, backlog: Unit) -> Markup {
+fn link_row(
+    view: &View,
+    side: &Side,
+    point: &StoredPoint,
+    link: &str,
+    sojourn: Unit,
+    backlog: Unit,
+) -> Markup {
     let all = side.link(point.index, link);
-    let over = |of: &dyn Fn(&trunkline_metrics::LinkSummary) -> f64| over_repetitions(all.iter().map(|l| Some(of(l))));
+    let over = |of: &dyn Fn(&trunkline_metrics::LinkSummary) -> f64| {
+        over_repetitions(all.iter().map(|l| Some(of(l))))
+    };
     let plain = Unit { name: "", factor: 1.0 };
     let percent = Unit { name: "%", factor: 100.0 };
     html! {
         tr {
             @for i in 0..view.axes().len() { td data-v=[number_on(view, point, i)] { (value_on(point, view.axes(), i)) } }
             th scope="row" { (link) }
-            (cell(Quantity::Share, percent, over(&|l| l.utilisation.value()), false))
-            (cell(Quantity::Count, plain, over(&|l| l.offered as f64), false))
-            (cell(Quantity::Count, plain, over(&|l| l.delivered as f64), false))
+            (cell(Quantity::Share, percent, over(&|l| l.utilisation.value())))
+            (cell(Quantity::Count, plain, over(&|l| l.offered as f64)))
+            (cell(Quantity::Count, plain, over(&|l| l.delivered as f64)))
             td { (causes(all.iter().map(|l| &l.dropped), all.len())) }
             td { (causes(all.iter().map(|l| &l.marked), all.len())) }
-            (cell(Quantity::Time, sojourn, over(&|l| l.sojourn_mean.as_secs_f64()), false))
-            (cell(Quantity::Time, sojourn, over(&|l| l.sojourn_max.as_secs_f64()), false))
-            (cell(Quantity::Bytes, backlog, over(&|l| l.backlog_max.count() as f64), false))
-            (cell(Quantity::Count, plain, over(&|l| l.backlog_packets_max as f64), false))
+            (cell(Quantity::Time, sojourn, over(&|l| l.sojourn_mean.as_secs_f64())))
+            (cell(Quantity::Time, sojourn, over(&|l| l.sojourn_max.as_secs_f64())))
+            (cell(Quantity::Bytes, backlog, over(&|l| l.backlog_max.count() as f64)))
+            (cell(Quantity::Count, plain, over(&|l| l.backlog_packets_max as f64)))
         }
     }
 }

@@ -115,6 +115,6 @@ pub(super) fn class(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Holds => "holds",
         Outcome::Broken => "broken",
-        Outcome::NotMeasured => "open",
+        Outcome::NotMeasured | Outcome::NotApplicable => "open",
     }
 }
