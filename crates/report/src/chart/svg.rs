@@ -191,6 +191,9 @@ fn panels(out: &mut String, chart: &Chart, frame: Frame, top: f64) -> f64 {
         for series in &panel.series {
             draw(out, chart, series, frame.theme, &area);
         }
+        for bound in &panel.bounds {
+            limit_label(out, &chart.y.scale, bound, frame.theme, &area);
+        }
         bottom = f64::max(bottom, area.bottom + below);
     }
     bottom
@@ -291,6 +294,12 @@ fn limit_line(out: &mut String, scale: &Scale, bound: &Bound, theme: Theme, area
         out,
         "<path d=\"M{left} {at}H{right}\" stroke=\"{colour}\" stroke-width=\"1.2\" stroke-dasharray=\"2 3\"/>"
     );
+}
+
+/// The line's label, over the data.
+fn limit_label(out: &mut String, scale: &Scale, bound: &Bound, theme: Theme, area: &Area) {
+    let y = area.y(scale, bound.at);
+    let colour = theme.limit();
     let above = y - 5.0;
     let at = if above < area.top + SMALL * 0.5 { y + SMALL + 2.0 } else { above };
     let style = Style { anchor: "end", halo: Some(theme.ground()), ..Style::new(colour) };
