@@ -107,7 +107,7 @@ metrics! {
     "throughput_user", "user throughput", Rate, "throughput-user",
         |f| if_there(f, f.throughput.user.bits_per_second() as f64);
     "throughput_network", "network throughput", Rate, "throughput-network",
-        |f| f.throughput.network.map(|r| r.bits_per_second() as f64);
+        |f| if_there(f, f.throughput.network?.bits_per_second() as f64);
     "throughput_offered", "offered load", Rate, "throughput-offered",
         |f| if_there(f, f.throughput.offered.bits_per_second() as f64);
     "active", "active time", Time, "active", |f| if_due(f, f.throughput.active.as_secs_f64());
