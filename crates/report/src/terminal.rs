@@ -125,7 +125,7 @@ const FIGURES: &[(&str, &str)] = &[
     ("p50", "latency_p50"),
     ("p99", "latency_p99"),
     ("p99.9", "latency_p999"),
-    ("jitter MAD", "jitter_mean_absolute_deviation"),
+    ("jitter", "jitter_mean_absolute_deviation"),
 ];
 
 fn flows(out: &mut Printer, view: &View, side: &Side) {
@@ -185,7 +185,7 @@ fn flows(out: &mut Printer, view: &View, side: &Side) {
     };
     let cut = if view.points().iter().any(is_cut_short) { "*: cut short; " } else { "" };
     let text = format!(
-        "mean to p99.9: latency{rtt}; jitter MAD: its mean absolute deviation; {cut}{repetitions}more in the report"
+        "mean to p99.9: latency{rtt}; jitter: its mean absolute deviation; {cut}{repetitions}more in the report"
     );
     out.wrapped(&text, QUIET);
 }
