@@ -6,6 +6,7 @@ use trunkline_core::{Bytes, Duration, Time};
 
 use crate::agenda::Agenda;
 use crate::draws::{MAX_MESSAGE, Sizes};
+use crate::per_channel::PerChannel;
 use crate::source::{Feedback, MessageBuffer, Source, SourceContext, SourceKind};
 
 pub(crate) const KIND: SourceKind = SourceKind {
@@ -51,7 +52,7 @@ pub(crate) const KIND: SourceKind = SourceKind {
 #[derive(Debug)]
 struct Interactive {
     agenda: Agenda,
-    channels: Vec<Channel>,
+    channels: PerChannel<Channel>,
     timeout: Duration,
     /// How many channels wait for an answer that may still make them due before the stop.
     waiting: usize,
@@ -112,7 +113,7 @@ impl Source for Interactive {
 
     fn produce(&mut self, now: Time, out: &mut MessageBuffer) {
         while let Some((due, number)) = self.agenda.first_by(now) {
-            let channel = &mut self.channels[usize::from(number)];
+            let channel = self.channels.of(number);
             if channel.waits_for.take().is_some() {
                 self.waiting = self.waiting.saturating_sub(1);
             }
@@ -143,7 +144,7 @@ impl Source for Interactive {
     fn notify(&mut self, now: Time, what: Feedback) {
         self.stop_waiting_by(now);
         let Feedback::Answered { channel: number, sequence } = what else { return };
-        let Some(channel) = self.channels.get_mut(usize::from(number)) else { return };
+        let Some(channel) = self.channels.get_mut(number) else { return };
         let Some(awaited) = channel.waits_for.filter(|a| a.sequence == sequence && now < a.timeout) else {
             return;
         };

@@ -7,6 +7,7 @@ mod draws;
 mod interactive;
 mod load;
 mod paced;
+mod per_channel;
 pub mod registry;
 pub mod source;
 #[cfg(test)]

@@ -4,13 +4,14 @@ use trunkline_core::{Distribution, Duration, Time};
 
 use crate::agenda::Agenda;
 use crate::draws::{Intervals, Sizes, Volume};
+use crate::per_channel::PerChannel;
 use crate::source::{Feedback, MessageBuffer, Source, SourceContext};
 
 /// An open loop: every channel sends a message after each interval, whatever becomes of the ones before.
 #[derive(Debug)]
 pub(crate) struct Paced {
     agenda: Agenda,
-    channels: Vec<Channel>,
+    channels: PerChannel<Channel>,
 }
 
 #[derive(Debug)]
@@ -40,8 +41,7 @@ impl Paced {
     ) -> Result<Paced, String> {
         Intervals::check(intervals)?;
         let mut agenda = Agenda::new(context.channels, context.stop);
-        let mut channels = Vec::with_capacity(usize::from(context.channels));
-        for channel in 0..context.channels {
+        let channel = |channel| {
             let sizes = Sizes::new(sizes, context, channel);
             let mut draws = Intervals::new(intervals, context, channel);
             let due = match (first, intervals) {
@@ -53,8 +53,9 @@ impl Paced {
                 (First::AfterInterval, _) => context.start + draws.draw(),
             };
             agenda.set(channel, due);
-            channels.push(Channel { sizes, intervals: draws, left: volume });
-        }
+            Channel { sizes, intervals: draws, left: volume }
+        };
+        let channels = (0..context.channels).map(channel).collect();
         Ok(Paced { agenda, channels })
     }
 }
@@ -66,7 +67,7 @@ impl Source for Paced {
 
     fn produce(&mut self, now: Time, out: &mut MessageBuffer) {
         while let Some((due, number)) = self.agenda.first_by(now) {
-            let channel = &mut self.channels[usize::from(number)];
+            let channel = self.channels.of(number);
             let size = channel.left.take(channel.sizes.draw());
             out.push(number, due, size as usize, |_| {});
             if channel.left.is_used_up() {

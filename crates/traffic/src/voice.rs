@@ -12,6 +12,7 @@ use trunkline_core::schema::{Choice, Default, Kind, Parameter, Values};
 use trunkline_core::{Duration, Time};
 
 use crate::agenda::Agenda;
+use crate::per_channel::PerChannel;
 use crate::source::{Feedback, MessageBuffer, Source, SourceContext, SourceKind};
 use talk::TalkSpurts;
 
@@ -76,95 +77,103 @@ pub(crate) const KIND: SourceKind = SourceKind {
 
 /// Speech of several channels. Message n of a channel holds samples n x `samples` and on of its speech, whether or not
 /// silences lie between: what is received can be put together again from the sequence numbers alone.
+///
+/// With an only channel it is one cache line, and the speech is all that a message touches besides.
 #[derive(Debug)]
+#[repr(align(64))]
 struct Voice {
     agenda: Agenda,
-    samples: usize,
-    interval: Duration,
+    speakers: PerChannel<Speaker>,
+}
+
+/// Who speaks on a channel.
+#[derive(Debug)]
+struct Speaker {
     speech: Arc<[Vec<u8>]>,
-    /// Where in its speech each channel is.
-    positions: Vec<usize>,
-    /// One per channel; empty if they never pause.
-    spurts: Vec<TalkSpurts>,
+    /// Which entry of the speech.
+    part: u16,
+    /// Samples per packet.
+    samples: u16,
+    /// Where in its part of the speech, which comes from a WAV file and is shorter than 4 GiB.
+    position: u32,
+    /// `None` for one that never pauses.
+    spurts: Option<Box<TalkSpurts>>,
 }
 
 impl Voice {
     fn new(values: &Values, context: &SourceContext) -> Result<Voice, String> {
-        let recorded = values.text_if_given("file").is_some();
-        let speech = if recorded { Arc::clone(&context.speech) } else { synthetic::voices() };
-        if speech.is_empty() || speech.iter().any(Vec::is_empty) {
-            return Err("`file` has a channel without samples".to_owned());
-        }
-        let samples = values.integer("samples");
-        let mut voice = Voice {
-            agenda: Agenda::new(context.channels, context.stop),
-            samples: samples as usize,
-            interval: SAMPLE * samples,
-            positions: (0..context.channels)
-                .map(|channel| if recorded { 0 } else { offset(context, channel) })
-                .collect(),
-            speech,
-            spurts: spurts(values, context)?,
-        };
-        let phase = values.text("phase");
+        let speakers = (0..context.channels)
+            .map(|channel| Speaker::new(values, context, channel))
+            .collect::<Result<_, _>>()?;
+        let mut voice = Voice { agenda: Agenda::new(context.channels, context.stop), speakers };
         for channel in 0..context.channels {
-            let first = context.start + voice.phase(&phase, channel, context);
-            voice.schedule(channel, first);
+            let speaker = voice.speakers.of(channel);
+            let first = context.start + phase(values, context, channel, speaker.interval());
+            voice.agenda.set(channel, speaker.next_slot(first));
         }
         Ok(voice)
     }
+}
 
-    /// How long after the start a channel's first packet is due.
-    fn phase(&self, phase: &str, channel: u16, context: &SourceContext) -> Duration {
-        match phase {
-            "spread" => {
-                let channels = u128::from(context.channels);
-                let place = u128::from(context.member) * channels + u128::from(channel);
-                let places = u128::from(context.members.max(1)) * channels;
-                let nanos = u128::from(self.interval.as_nanos()) * place / places.max(place + 1);
-                Duration::from_nanos(nanos as u64)
+impl Speaker {
+    fn new(values: &Values, context: &SourceContext, channel: u16) -> Result<Speaker, String> {
+        let (speech, part, position) = if values.text_if_given("file").is_some() {
+            let speech = Arc::clone(&context.speech);
+            let part = usize::from(channel) % speech.len().max(1);
+            if speech.get(part).is_none_or(Vec::is_empty) {
+                return Err("`file` has a channel without samples".to_owned());
             }
-            "together" => Duration::ZERO,
-            _ => {
-                let place = format!("{}/{channel}/phase", context.place);
-                context.seed.stream(&place).duration_below(self.interval)
-            }
+            (speech, part as u16, 0)
+        } else {
+            let (part, position) = synthetic::place(context, channel);
+            (synthetic::voices(), part, position)
+        };
+        let samples = values.integer("samples") as u16; // At most 4096.
+        let spurts = spurts(values, context, channel)?.map(Box::new);
+        Ok(Speaker { speech, part, samples, position, spurts })
+    }
+
+    #[inline]
+    fn interval(&self) -> Duration {
+        SAMPLE * u64::from(self.samples)
+    }
+
+    #[inline]
+    fn next_slot(&mut self, slot: Time) -> Time {
+        let interval = self.interval();
+        match &mut self.spurts {
+            Some(spurts) => spurts.next_slot(slot, interval),
+            None => slot,
         }
     }
 
-    /// Makes a channel due at `slot`, or at its first slot after that at which it talks.
-    fn schedule(&mut self, channel: u16, slot: Time) {
-        let due = match self.spurts.get_mut(usize::from(channel)) {
-            Some(spurts) => spurts.next_slot(slot, self.interval),
-            None => slot,
-        };
-        self.agenda.set(channel, due);
-    }
-
-    /// Writes a channel's next samples.
-    fn speak(&mut self, channel: u16, mut payload: &mut [u8]) {
-        let speech = &self.speech[usize::from(channel) % self.speech.len()];
-        let position = &mut self.positions[usize::from(channel)];
+    /// Writes the next samples.
+    #[inline]
+    fn speak(&mut self, mut payload: &mut [u8]) {
+        let speech = &self.speech[usize::from(self.part)];
         while !payload.is_empty() {
-            let rest = &speech[*position..];
+            let rest = &speech[self.position as usize..];
             let length = rest.len().min(payload.len());
             let (now, later) = payload.split_at_mut(length);
             now.copy_from_slice(&rest[..length]);
-            *position = if length == rest.len() { 0 } else { *position + length };
+            self.position = if length == rest.len() { 0 } else { self.position + length as u32 };
             payload = later;
         }
     }
 }
 
 impl Source for Voice {
+    #[inline]
     fn next_due(&self) -> Option<Time> {
         self.agenda.first().map(|(due, _)| due)
     }
 
     fn produce(&mut self, now: Time, out: &mut MessageBuffer) {
         while let Some((due, channel)) = self.agenda.first_by(now) {
-            out.push(channel, due, self.samples, |payload| self.speak(channel, payload));
-            self.schedule(channel, due + self.interval);
+            let speaker = self.speakers.of(channel);
+            out.push(channel, due, usize::from(speaker.samples), |payload| speaker.speak(payload));
+            let next = speaker.next_slot(due + speaker.interval());
+            self.agenda.set(channel, next);
             if out.has_enough() {
                 break;
             }
@@ -178,21 +187,30 @@ impl Source for Voice {
     }
 }
 
-/// The talk spurts of every channel, if the voice pauses at all.
-fn spurts(values: &Values, context: &SourceContext) -> Result<Vec<TalkSpurts>, String> {
-    match (values.distribution_if_given("talk"), values.distribution_if_given("silence")) {
-        (None, None) => Ok(Vec::new()),
-        (Some(talk), Some(silence)) => Ok((0..context.channels)
-            .map(|channel| TalkSpurts::new(&talk, &silence, context, channel))
-            .collect()),
-        (Some(_), None) => Err("`talk` needs `silence`: how long it is silent after a talk spurt".to_owned()),
-        (None, Some(_)) => Err("`silence` needs `talk`: how long a talk spurt is".to_owned()),
+/// How long after the start a channel's first packet is due.
+fn phase(values: &Values, context: &SourceContext, channel: u16, interval: Duration) -> Duration {
+    match &*values.text("phase") {
+        "spread" => {
+            let channels = u128::from(context.channels);
+            let place = u128::from(context.member) * channels + u128::from(channel);
+            let places = u128::from(context.members.max(1)) * channels;
+            let nanos = u128::from(interval.as_nanos()) * place / places.max(place + 1);
+            Duration::from_nanos(nanos as u64)
+        }
+        "together" => Duration::ZERO,
+        _ => {
+            let place = format!("{}/{channel}/phase", context.place);
+            context.seed.stream(&place).duration_below(interval)
+        }
     }
 }
 
-/// Where in the synthetic speech a channel begins, so that no two of a flow say the same at the same time.
-fn offset(context: &SourceContext, channel: u16) -> usize {
-    let place = u64::from(context.member) * u64::from(context.channels) + u64::from(channel);
-    // A step that shares no divisor with the length visits every position.
-    (place.wrapping_mul(7919) % synthetic::LENGTH as u64) as usize
+/// The talk spurts of a channel, if the voice pauses at all.
+fn spurts(values: &Values, context: &SourceContext, channel: u16) -> Result<Option<TalkSpurts>, String> {
+    match (values.distribution_if_given("talk"), values.distribution_if_given("silence")) {
+        (None, None) => Ok(None),
+        (Some(talk), Some(silence)) => Ok(Some(TalkSpurts::new(&talk, &silence, context, channel))),
+        (Some(_), None) => Err("`talk` needs `silence`: how long it is silent after a talk spurt".to_owned()),
+        (None, Some(_)) => Err("`silence` needs `talk`: how long a talk spurt is".to_owned()),
+    }
 }

@@ -7,6 +7,8 @@ use std::sync::{Arc, LazyLock};
 
 use trunkline_audio::g711::encode_mu_law;
 
+use crate::source::SourceContext;
+
 /// Samples of each voice before it begins again: 4 s.
 pub(super) const LENGTH: usize = 32_000;
 
@@ -15,6 +17,19 @@ pub(super) fn voices() -> Arc<[Vec<u8>]> {
     static VOICES: LazyLock<Arc<[Vec<u8>]>> =
         LazyLock::new(|| PITCH_PERIODS.iter().map(|&p| voice(p)).collect());
     Arc::clone(&VOICES)
+}
+
+/// How many places there are in each voice at which a channel may begin.
+const STARTS: usize = 8;
+
+/// In which voice a channel begins to speak, and where: the first 32 channels of a flow say different things at any
+/// time. There are few places on purpose. All channels move on together, so that at any moment thousands of them read
+/// the same few KiB.
+pub(super) fn place(context: &SourceContext, channel: u16) -> (u16, u32) {
+    let number = u64::from(context.member) * u64::from(context.channels) + u64::from(channel);
+    let voices = PITCH_PERIODS.len() as u64;
+    let start = number / voices % STARTS as u64 * (LENGTH / STARTS) as u64;
+    ((number % voices) as u16, start as u32)
 }
 
 /// Samples from one pulse of the voice to the next: 110, 138, 195 and 222 Hz.

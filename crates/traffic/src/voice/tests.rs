@@ -95,6 +95,26 @@ fn the_file_is_played_from_its_start_and_over_again() {
 }
 
 #[test]
+fn the_first_32_channels_of_a_flow_say_different_things() {
+    let mut said: Vec<Vec<u8>> = Vec::new();
+    for member in 0..16 {
+        let context = SourceContext { channels: 2, member, members: 16, ..context() };
+        let mut source = build("voice", &[samples(1600), phase("together")], &context);
+        let mut buffer = MessageBuffer::with_headroom(0);
+        source.produce(context.start, &mut buffer);
+        said.extend((0..2).map(|message| buffer.bytes(message).to_vec()));
+    }
+    said.sort_unstable();
+    said.dedup();
+    assert_eq!(said.len(), 32);
+}
+
+#[test]
+fn a_voice_of_one_channel_is_one_cache_line() {
+    assert_eq!(size_of::<super::Voice>(), 64);
+}
+
+#[test]
 fn talk_spurts_send_for_the_share_of_time_that_is_talked() {
     // ITU-T P.59; with long packets too, since whether one is sent is decided at its due time.
     let talk = ("talk", exponential(Duration::from_millis(1004)));
