@@ -2,10 +2,13 @@
 //! are the same objects that the other drivers use; all results follow from the scenario and the seed, and are the
 //! same on every machine.
 
+mod conversation;
 mod engine;
 mod events;
 mod member;
 mod network;
+mod receive;
+mod send;
 mod transports;
 
 use trunkline_core::Seed;
@@ -27,9 +30,9 @@ pub enum SimulationError {
 
 /// Finds what [`run`] would refuse, without running it.
 pub fn check(scenario: &Scenario) -> Result<(), SimulationError> {
-    for flow in &scenario.flows {
+    for (index, flow) in scenario.flows.iter().enumerate() {
         let refused = |reason| SimulationError::Flow { flow: flow.meta.name.clone(), reason };
-        transports::check(scenario, flow).map_err(refused)?;
+        transports::check(scenario, index).map_err(refused)?;
     }
     Ok(())
 }

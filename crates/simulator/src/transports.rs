@@ -1,46 +1,33 @@
-//! The two endpoints of a member, as the simulator has them.
+//! The two endpoints of a conversation, as the simulator has them.
 
 use trunkline_adapters::tcp::{CongestionControl, TcpConfig, TcpEndpoint};
 use trunkline_core::{Address, Bytes, FlowId, Seed};
 use trunkline_experiment::{Flow, Scenario, TcpOptions, Transport};
-use trunkline_transport::Endpoint;
 use trunkline_transport::framing::{Deframer, Key};
 use trunkline_transport::udp::{UdpConfig, UdpEndpoint};
 
-use crate::member::Side;
-
-/// An endpoint, with the reader of its byte stream if it is one.
-pub(crate) type Made = (Box<dyn Endpoint>, Option<Deframer>);
+use crate::conversation::{Conversation, End, Side};
 
 /// First of the ports that conversations use on both hosts: the dynamic range of RFC 6335.
 const FIRST_PORT: u32 = 49_152;
+/// IPv4 and TCP headers, without options.
+const TCP_HEADERS: u64 = 40;
 
-/// The address of one end of a member's conversation. Ports repeat after 16,384 members, which harms nobody: packets
-/// find their way by flow.
-pub(crate) fn address(flow: &Flow, id: FlowId, side: Side) -> Address {
-    let host = match side {
-        Side::Near => flow.from,
-        Side::Far => flow.to,
-    };
-    let port = FIRST_PORT + id.0 % (65_536 - FIRST_PORT);
-    Address { host: host as u16, port: port as u16 }
+/// Finds what [`conversations`] would refuse.
+pub(crate) fn check(scenario: &Scenario, flow: usize) -> Result<(), String> {
+    conversations(scenario, flow, 1, Key(0), Seed::new(0, 0)).map(|_| ())
 }
 
-/// Finds what [`endpoints`] would refuse.
-pub(crate) fn check(scenario: &Scenario, flow: &Flow) -> Result<(), String> {
-    endpoints(scenario, flow, 0, Key(0), Seed::new(0, 0)).map(|_| ())
-}
-
-/// Makes the near and the far endpoint of a member.
-pub(crate) fn endpoints(
+/// Makes the conversations of a flow with so many members: one for each, or one for all.
+pub(crate) fn conversations(
     scenario: &Scenario,
-    flow: &Flow,
-    member: u32,
+    flow_index: usize,
+    members: u32,
     key: Key,
     seed: Seed,
-) -> Result<(Made, Made), String> {
-    let id = flow.member(member);
-    let (near, far) = (address(flow, id, Side::Near), address(flow, id, Side::Far));
+) -> Result<Vec<Conversation>, String> {
+    let flow = &scenario.flows[flow_index];
+    let pair = |near, far, member| Conversation { near, far, flow: flow_index as u32, member };
     match &flow.transport {
         Transport::Udp(options) => {
             let mut config = UdpConfig::default();
@@ -48,24 +35,43 @@ pub(crate) fn endpoints(
                 config.send_buffer = buffer.count() as usize;
                 config.receive_buffer = buffer.count() as usize;
             }
-            let endpoint = |local, peer| -> Made { (Box::new(UdpEndpoint::new(local, peer, config)), None) };
-            Ok((endpoint(near, far), endpoint(far, near)))
+            let (near, far) = addresses(flow, flow.meta.first);
+            let end = |local, peer| End::new(local, Box::new(UdpEndpoint::new(local, peer, config)), None);
+            Ok(vec![pair(end(near, far), end(far, near), None)])
         }
         Transport::Tcp(options) => {
             let config = tcp_config(scenario, flow, options)?;
-            let members = flow.meta.first.0..flow.meta.first.0 + flow.meta.members;
-            let stream = || Some(Deframer::new(key, members.clone()));
-            // Initial sequence numbers and ports of the engine, per end.
-            let bits = |side: &str| seed.stream(&format!("flow.{}/{member}/tcp/{side}", flow.meta.name)).bits();
-            let connecting = TcpEndpoint::connect(near, far, &config, bits("near")).map_err(|e| e.to_string())?;
-            let listening = TcpEndpoint::listen(far, &config, bits("far")).map_err(|e| e.to_string())?;
-            Ok(((Box::new(connecting), stream()), (Box::new(listening), stream())))
+            let ids = flow.meta.first.0..flow.meta.first.0 + flow.meta.members;
+            let stream = || Some(Deframer::new(key, ids.clone()));
+            let connection = |member| {
+                let (near, far) = addresses(flow, flow.member(member));
+                // What the engine draws, its initial sequence numbers, belongs to this end of this member.
+                let place = format!("flow.{}/{member}/tcp", flow.meta.name);
+                let bits = |side: &str| seed.stream(&format!("{place}/{side}")).bits();
+                let connecting = TcpEndpoint::connect(near, far, &config, bits("near"))?;
+                let listening = TcpEndpoint::listen(far, &config, bits("far"))?;
+                let near = End::new(near, Box::new(connecting), stream());
+                let far = End::new(far, Box::new(listening), stream());
+                Ok(pair(near, far, Some(flow.member(member))))
+            };
+            let made: Result<Vec<_>, trunkline_adapters::tcp::TcpConfigError> = (0..members).map(connection).collect();
+            made.map_err(|error| error.to_string())
         }
     }
 }
 
-/// IPv4 and TCP headers, without options.
-const TCP_HEADERS: u64 = 40;
+/// The addresses of both ends. Ports repeat after 16,384 members, which harms nobody: packets find their way by flow.
+fn addresses(flow: &Flow, id: FlowId) -> (Address, Address) {
+    let port = (FIRST_PORT + id.0 % (65_536 - FIRST_PORT)) as u16;
+    let at = |side| {
+        let host = match side {
+            Side::Near => flow.from,
+            Side::Far => flow.to,
+        };
+        Address { host: host as u16, port }
+    };
+    (at(Side::Near), at(Side::Far))
+}
 
 /// What the file says of TCP, as the engine wants it. Without a word on it, segments are as large as the path carries, as
 /// path MTU discovery (RFC 1191) would find.
@@ -76,13 +82,14 @@ fn tcp_config(scenario: &Scenario, flow: &Flow, options: &TcpOptions) -> Result<
     if let Some(window) = options.window {
         config.window = window.count() as usize;
     }
-    // The sender must be able to fill the peer's window while it waits for acknowledgements.
-    config.send_buffer = config.send_buffer.max(2 * config.window);
+    // A sender that can just fill its peer's window, as one whose SO_SNDBUF is set to it: a larger buffer would add no
+    // throughput, only delay before the network.
+    config.send_buffer = config.window;
     if let Some(mss) = options.mss.or(mtu.map(|mtu| Bytes(mtu.count().saturating_sub(TCP_HEADERS).min(65_495)))) {
         config.mss = mss.count() as usize;
     }
     if let Some(name) = &options.congestion_control {
-        config.congestion_control = name.parse::<CongestionControl>().map_err(|e| e.to_string())?;
+        config.congestion_control = name.parse::<CongestionControl>().map_err(|error| error.to_string())?;
     }
     Ok(config)
 }

@@ -1,0 +1,71 @@
+//! The two ends between which messages go.
+//!
+//! The members of a UDP flow share one socket at either end, as they would on a real host whose reflector answers all of
+//! them; each packet still carries its member's flow id, by which queues tell them apart. Every member of a TCP flow has
+//! a connection of its own.
+
+use std::collections::VecDeque;
+
+use trunkline_core::{Address, FlowId, Time};
+use trunkline_transport::Endpoint;
+use trunkline_transport::framing::Deframer;
+
+/// How many reflected messages may wait for a full byte stream.
+pub(crate) const BACKLOG_LIMIT: usize = 16;
+
+/// Which end of a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// Where the sources are.
+    Near,
+    /// Where the sink or the reflector is.
+    Far,
+}
+
+/// A conversation, used by one member or by all of a flow.
+pub(crate) struct Conversation {
+    pub(crate) near: End,
+    pub(crate) far: End,
+    /// Index of the flow in the scenario.
+    pub(crate) flow: u32,
+    /// The one member that it belongs to; `None` if all of its flow share it.
+    pub(crate) member: Option<FlowId>,
+}
+
+/// One end of a conversation.
+pub(crate) struct End {
+    pub(crate) address: Address,
+    pub(crate) endpoint: Box<dyn Endpoint>,
+    /// For byte streams: finds the messages again.
+    pub(crate) stream: Option<Deframer>,
+    /// Reflected messages that the transport did not take yet.
+    pub(crate) backlog: VecDeque<Vec<u8>>,
+    pub(crate) scheduled: Time,
+}
+
+impl Conversation {
+    pub(crate) fn end(&mut self, side: Side) -> &mut End {
+        match side {
+            Side::Near => &mut self.near,
+            Side::Far => &mut self.far,
+        }
+    }
+
+    /// The transport's counters, of both ends.
+    pub(crate) fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {
+        self.near.endpoint.counters(count);
+        self.far.endpoint.counters(count);
+    }
+}
+
+impl End {
+    pub(crate) fn new(address: Address, endpoint: Box<dyn Endpoint>, stream: Option<Deframer>) -> End {
+        End { address, endpoint, stream, backlog: VecDeque::new(), scheduled: Time::MAX }
+    }
+
+    /// Whether it reads more: a reflector reads no more than it can send back, so that its backlog holds the sender back
+    /// by flow control.
+    pub(crate) fn reads(&self) -> bool {
+        self.backlog.len() < BACKLOG_LIMIT
+    }
+}

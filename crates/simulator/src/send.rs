@@ -1,0 +1,209 @@
+//! From a source to the network: producing, sending, waiting for a full transport, giving up.
+
+use trunkline_core::{Bytes, FlowId, Packet, Time};
+use trunkline_metrics::{Observation, Recorder};
+use trunkline_traffic::Feedback;
+use trunkline_transport::framing::{HEADER_LENGTH, Header, MessageKind};
+use trunkline_transport::{CloseReason, Message, SendError, drain};
+
+use crate::conversation::Side;
+use crate::engine::{Engine, Event};
+use crate::member::{self, Name, Waiting};
+
+impl Engine<'_> {
+    /// Sends what a member's source has due, as far as the transport takes it.
+    pub(crate) fn produce(&mut self, m: u32, recorder: &mut dyn Recorder) {
+        let member = &mut self.members[m as usize];
+        member.source_scheduled = Time::MAX;
+        let conversation = member.conversation;
+        self.fill(m, recorder);
+        if self.conversations[conversation as usize].member.is_some() {
+            // An engine with a state of its own wants to be looked after; a datagram has left already.
+            self.serve(conversation, Side::Near, recorder);
+        }
+    }
+
+    /// Gives up the message that has waited for the whole send timeout, as a blocking send would.
+    pub(crate) fn give_up(&mut self, m: u32, recorder: &mut dyn Recorder) {
+        let member = &mut self.members[m as usize];
+        let conversation = member.conversation;
+        let (Some(timeout), Some(queue)) = (member::send_timeout(self.scenario, member.flow), &mut member.queue)
+        else {
+            return;
+        };
+        if queue.head_since + timeout > self.now {
+            return; // the transport took it meanwhile
+        }
+        let Some(message) = queue.messages.pop_front() else { return };
+        queue.head_since = self.now;
+        self.refused(m, message.name, message.bytes.len() - HEADER_LENGTH, recorder);
+        self.network.recycle(message.bytes);
+        self.arm_send_timeout(m);
+        self.fill(m, recorder);
+        self.serve(conversation, Side::Near, recorder);
+    }
+
+    /// Produces and sends until the source is not due or the transport is full, and queues the next call.
+    pub(crate) fn fill(&mut self, m: u32, recorder: &mut dyn Recorder) {
+        loop {
+            let member = &mut self.members[m as usize];
+            if member.is_waiting() {
+                return; // called again when the transport has room
+            }
+            match member.source.next_due() {
+                Some(due) if due <= self.now => {
+                    self.messages.clear();
+                    member.source.produce(self.now, &mut self.messages);
+                    if self.messages.messages().is_empty() {
+                        return; // nothing came although it was due: never ask twice at one moment
+                    }
+                    self.send_produced(m, recorder);
+                }
+                Some(due) => {
+                    if due < member.source_scheduled {
+                        member.source_scheduled = due;
+                        self.events.push(due, Event::Source(m));
+                    }
+                    return;
+                }
+                None => return,
+            }
+        }
+    }
+
+    /// Sends what has waited, now that the transport takes messages again, and lets the source go on.
+    pub(crate) fn send_waiting(&mut self, m: u32, recorder: &mut dyn Recorder) {
+        while let Some(mut message) = self.pop_waiting(m) {
+            let payload = message.bytes.len() - HEADER_LENGTH;
+            match self.offer(m, message.name, &mut message.bytes) {
+                Ok(()) => self.sent(m, message.name, payload, recorder),
+                Err(SendError::Full | SendError::Closed(CloseReason::NotConnected)) => {
+                    if let Some(queue) = &mut self.members[m as usize].queue {
+                        queue.messages.push_front(message);
+                    }
+                    return;
+                }
+                Err(SendError::TooLarge { .. } | SendError::Closed(_)) => {
+                    self.refused(m, message.name, payload, recorder);
+                }
+            }
+            self.network.recycle(message.bytes);
+            if let Some(queue) = &mut self.members[m as usize].queue {
+                queue.head_since = self.now;
+            }
+            self.arm_send_timeout(m);
+        }
+        self.members[m as usize].source.notify(self.now, Feedback::Writable);
+        self.fill(m, recorder);
+    }
+
+    /// Puts every packet that an endpoint wants to send on its path, as packets of the member `id`.
+    pub(crate) fn transmit(&mut self, conversation: u32, side: Side, id: FlowId) {
+        let now = self.now;
+        let conversation = &mut self.conversations[conversation as usize];
+        let priority = self.scenario.flows[conversation.flow as usize].priority;
+        let (network, events) = (&mut self.network, &mut self.events);
+        let mut buffer = network.buffer();
+        let end = conversation.end(side);
+        let from = end.address;
+        drain(end.endpoint.as_mut(), now, &mut buffer, |transmit, bytes| {
+            let packet = Packet {
+                flow: id,
+                size: transmit.size,
+                ecn: transmit.ecn,
+                priority,
+                backward: side == Side::Far,
+                from,
+                bytes: core::mem::replace(bytes, network.buffer()),
+                ..Packet::default()
+            };
+            if transmit.earliest > now {
+                network.depart_later(transmit.earliest, packet, events);
+            } else {
+                network.send(now, packet, events);
+            }
+        });
+        network.recycle(buffer);
+    }
+
+    /// Sends the messages that the source has just produced; those that the transport does not take wait.
+    fn send_produced(&mut self, m: u32, recorder: &mut dyn Recorder) {
+        let mut messages = core::mem::take(&mut self.messages);
+        for index in 0..messages.messages().len() {
+            let produced = &messages.messages()[index];
+            let (channel, due) = (produced.channel, produced.due);
+            let member = &mut self.members[m as usize];
+            let name = Name { channel, sequence: member.next_sequence(channel), due };
+            let bytes = messages.bytes_mut(index);
+            let payload = bytes.len() - HEADER_LENGTH;
+            let taken = match member.is_waiting() {
+                true => Err(SendError::Full), // behind those that wait already
+                false => self.offer(m, name, bytes),
+            };
+            match taken {
+                Ok(()) => self.sent(m, name, payload, recorder),
+                Err(SendError::Full | SendError::Closed(CloseReason::NotConnected)) => self.wait(m, name, bytes),
+                Err(SendError::TooLarge { .. } | SendError::Closed(_)) => self.refused(m, name, payload, recorder),
+            }
+        }
+        self.messages = messages;
+    }
+
+    /// Keeps a message until the transport takes it.
+    fn wait(&mut self, m: u32, name: Name, bytes: &[u8]) {
+        let mut kept = self.network.buffer();
+        kept.extend_from_slice(bytes);
+        let queue = self.members[m as usize].queue.get_or_insert_default();
+        queue.messages.push_back(Waiting { name, bytes: kept });
+        if queue.messages.len() == 1 {
+            queue.head_since = self.now;
+            self.arm_send_timeout(m);
+        }
+    }
+
+    fn pop_waiting(&mut self, m: u32) -> Option<Waiting> {
+        self.members[m as usize].queue.as_mut()?.messages.pop_front()
+    }
+
+    /// Writes the header into the room before the payload, hands the message to the transport, and sends what follows.
+    fn offer(&mut self, m: u32, name: Name, bytes: &mut [u8]) -> Result<(), SendError> {
+        let header = Header {
+            key: self.key,
+            length: (bytes.len() - HEADER_LENGTH) as u32,
+            flow: FlowId(m),
+            sequence: name.sequence,
+            channel: name.channel,
+            kind: MessageKind::Forward,
+            late: self.now.since(name.due),
+            sent: self.now,
+            reflected: Time::ZERO,
+        };
+        header.encode(bytes);
+        let conversation = self.members[m as usize].conversation;
+        let endpoint = &mut self.conversations[conversation as usize].near.endpoint;
+        endpoint.send(self.now, Message::new(bytes))?;
+        self.transmit(conversation, Side::Near, FlowId(m));
+        Ok(())
+    }
+
+    fn sent(&self, m: u32, name: Name, payload: usize, recorder: &mut dyn Recorder) {
+        let Name { channel, sequence, due } = name;
+        let payload = Bytes(payload as u64);
+        recorder.record(self.now, FlowId(m), Observation::Sent { channel, sequence, due, payload });
+    }
+
+    fn refused(&self, m: u32, name: Name, payload: usize, recorder: &mut dyn Recorder) {
+        let Name { channel, sequence, due } = name;
+        let payload = Bytes(payload as u64);
+        recorder.record(self.now, FlowId(m), Observation::Refused { channel, sequence, due, payload });
+    }
+
+    fn arm_send_timeout(&mut self, m: u32) {
+        let member = &self.members[m as usize];
+        if member.is_waiting()
+            && let Some(timeout) = member::send_timeout(self.scenario, member.flow)
+        {
+            self.events.push(self.now + timeout, Event::GiveUp(m));
+        }
+    }
+}
