@@ -68,7 +68,8 @@ impl Observer for Display {
             if state.terminal {
                 let style = ProgressStyle::with_template("{msg}  {wide_bar} {percent:>3} %  {eta} left");
                 let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-                state.bar = ProgressBar::with_draw_target(Some(state.length), ProgressDrawTarget::stderr_with_hz(10));
+                state.bar =
+                    ProgressBar::with_draw_target(Some(state.length), ProgressDrawTarget::stderr_with_hz(10));
                 state.bar.set_style(style);
                 state.bar.set_message(state.message());
             } else {

@@ -24,7 +24,9 @@ source = { kind = "voice", samples = 80 }
 fn refused(text: &str, position: &str, says: &[&str]) {
     let bench = Bench::new();
     bench.write("bad.toml", text);
-    for arguments in [vec!["check", "bad.toml"], vec!["run", "bad.toml"], vec!["run", "bad.toml", "--on", "live"]] {
+    for arguments in
+        [vec!["check", "bad.toml"], vec!["run", "bad.toml"], vec!["run", "bad.toml", "--on", "live"]]
+    {
         let ran = bench.run(&arguments);
         assert_eq!(ran.code, Some(2), "{arguments:?}: {ran:#?}");
         assert!(ran.out.is_empty(), "{ran:#?}");
@@ -65,7 +67,11 @@ fn impossible_values_are_refused_with_their_range() {
 
 #[test]
 fn a_flow_without_a_path_names_both_hosts() {
-    refused(&GOOD.replace("b = {}", "b = {}\nc = {}").replace("to = \"b\"", "to = \"c\""), "", &["`a`", "`c`", "path"]);
+    refused(
+        &GOOD.replace("b = {}", "b = {}\nc = {}").replace("to = \"b\"", "to = \"c\""),
+        "",
+        &["`a`", "`c`", "path"],
+    );
 }
 
 #[test]
@@ -97,7 +103,9 @@ fn audio_files_are_checked() {
         wav[4..8].copy_from_slice(&length.to_le_bytes());
         wav
     };
-    for (wav, says) in [(header(7, 8, 160), "PCM"), (header(1, 16, 16_000), "truncated"), (b"MP3".to_vec(), "WAV")] {
+    for (wav, says) in
+        [(header(7, 8, 160), "PCM"), (header(1, 16, 16_000), "truncated"), (b"MP3".to_vec(), "WAV")]
+    {
         bench.write("speech.wav", wav);
         let ran = bench.run(&["check", "bad.toml"]);
         assert_eq!(ran.code, Some(2), "{ran:#?}");

@@ -11,7 +11,9 @@ pub(crate) fn percentiles(
     repetition: &ClosedRepetition,
 ) -> Result<(), StoreError> {
     for flow in &mut summary.flows {
-        let Some((_, trace)) = repetition.traces().iter().find(|(name, _)| *name == flow.flow) else { continue };
+        let Some((_, trace)) = repetition.traces().iter().find(|(name, _)| *name == flow.flow) else {
+            continue;
+        };
         let select = |delays: &DelaySummary, of: fn(&Arrival) -> Duration| -> Result<_, StoreError> {
             let mut selector = delays.selector();
             while selector.wants_pass() {

@@ -44,14 +44,18 @@ pub fn load(path: &Path) -> Result<Experiment, LoadError> {
     let unreadable = |problem: String| LoadError::Unreadable { path: path.to_path_buf(), problem };
     let bytes = std::fs::read(path).map_err(|e| unreadable(describe(&e)))?;
     let text = String::from_utf8(bytes).map_err(|e| {
-        unreadable(format!("is not UTF-8 text (byte {}); an experiment file is TOML", e.utf8_error().valid_up_to()))
+        unreadable(format!(
+            "is not UTF-8 text (byte {}); an experiment file is TOML",
+            e.utf8_error().valid_up_to()
+        ))
     })?;
     parse_stored(&text, path)
 }
 
 /// Validates a text that was stored from the file at `path`; what it names is read beside that path.
 pub fn parse_stored(text: &str, path: &Path) -> Result<Experiment, LoadError> {
-    Experiment::parse(text, &path.display().to_string(), &DirectoryFiles::beside(path)).map_err(LoadError::Invalid)
+    Experiment::parse(text, &path.display().to_string(), &DirectoryFiles::beside(path))
+        .map_err(LoadError::Invalid)
 }
 
 /// An IO error in words: "does not exist" instead of "No such file or directory (os error 2)".

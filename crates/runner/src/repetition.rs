@@ -29,9 +29,8 @@ pub(crate) fn measure(
         Backend::Sim => {
             trunkline_simulator::run(scenario, seed, &mut recorder, supervisor).map_err(RunnerError::from)
         }
-        Backend::Live => {
-            trunkline_live::run(scenario, seed, request.live, &mut recorder, supervisor).map_err(RunnerError::from)
-        }
+        Backend::Live => trunkline_live::run(scenario, seed, request.live, &mut recorder, supervisor)
+            .map_err(RunnerError::from),
     };
     let (meter, audio) = recorder;
     // Both are closed also when the driver failed: what was recorded stays.

@@ -66,7 +66,8 @@ impl<'s> Engine<'s> {
         for (f, flow) in scenario.flows.iter().enumerate() {
             let refused = |reason: String| SimulationError::Flow { flow: flow.meta.name.clone(), reason };
             let first = engine.conversations.len() as u32;
-            let made = transports::conversations(scenario, f, flow.meta.members, engine.key, seed).map_err(refused)?;
+            let made = transports::conversations(scenario, f, flow.meta.members, engine.key, seed)
+                .map_err(refused)?;
             engine.conversations.extend(made);
             for m in 0..flow.meta.members {
                 let source = scenario.build_source(f, m, seed).map_err(refused)?;
@@ -80,7 +81,11 @@ impl<'s> Engine<'s> {
         Ok(engine)
     }
 
-    pub(crate) fn run(mut self, recorder: &mut dyn Recorder, supervisor: &mut dyn Supervisor) -> DriverOutcome {
+    pub(crate) fn run(
+        mut self,
+        recorder: &mut dyn Recorder,
+        supervisor: &mut dyn Supervisor,
+    ) -> DriverOutcome {
         let end = Time::ZERO + self.scenario.duration + self.scenario.drain;
         let mut until_report = EVENTS_PER_REPORT;
         let mut stopped_at = None;
@@ -108,6 +113,12 @@ impl<'s> Engine<'s> {
                 Event::Timeout(conversation, side) => self.timeout(conversation, side, recorder),
                 Event::GiveUp(member) => self.give_up(member, recorder),
                 Event::Depart(slot) => self.network.depart(now, slot, &mut self.events),
+            }
+        }
+        if stopped_at.is_none() {
+            self.now = end;
+            for member in 0..self.members.len() as u32 {
+                self.refuse_the_rest(member, recorder);
             }
         }
         self.outcome(stopped_at)

@@ -26,7 +26,13 @@ pub(crate) struct EventQueue<E> {
 impl<E: Copy> EventQueue<E> {
     /// An empty queue at time zero.
     pub(crate) fn new() -> EventQueue<E> {
-        EventQueue { buckets: (0..65).map(|_| Vec::new()).collect(), head: 0, occupied: 0, last: 0, length: 0 }
+        EventQueue {
+            buckets: (0..65).map(|_| Vec::new()).collect(),
+            head: 0,
+            occupied: 0,
+            last: 0,
+            length: 0,
+        }
     }
 
     /// Adds an event at `at`, which must not lie before the last popped one (it is moved there if it does: an event

@@ -63,7 +63,8 @@ impl<'s> Network<'s> {
         if !packet.backward {
             let flow = self.flow_of[packet.flow.0 as usize] as usize;
             if let Some(step) = self.scenario.flows[flow].forward.first() {
-                let overhead = self.scenario.links[step.link].directions[usize::from(step.from_port)].overhead;
+                let overhead =
+                    self.scenario.links[step.link].directions[usize::from(step.from_port)].overhead;
                 self.first_link_bytes[flow] += (packet.size + overhead).count();
             }
         }
@@ -184,6 +185,13 @@ impl<'s> Network<'s> {
 }
 
 /// Counters above zero with their names.
-fn named<'n>(names: impl Iterator<Item = &'n str>, counts: &[u64]) -> std::collections::BTreeMap<String, u64> {
-    names.zip(counts).filter(|(_, count)| **count > 0).map(|(name, count)| (name.to_owned(), *count)).collect()
+fn named<'n>(
+    names: impl Iterator<Item = &'n str>,
+    counts: &[u64],
+) -> std::collections::BTreeMap<String, u64> {
+    names
+        .zip(counts)
+        .filter(|(_, count)| **count > 0)
+        .map(|(name, count)| (name.to_owned(), *count))
+        .collect()
 }

@@ -99,7 +99,14 @@ impl Engine<'_> {
     }
 
     /// Takes a whole message, header included.
-    fn message(&mut self, index: u32, side: Side, header: Header, bytes: &mut [u8], recorder: &mut dyn Recorder) {
+    fn message(
+        &mut self,
+        index: u32,
+        side: Side,
+        header: Header,
+        bytes: &mut [u8],
+        recorder: &mut dyn Recorder,
+    ) {
         let flow_index = self.conversations[index as usize].flow;
         let flow = &self.scenario.flows[flow_index as usize];
         let Header { flow: id, channel, sequence, sent, reflected, kind, .. } = header;
@@ -112,7 +119,8 @@ impl Engine<'_> {
             (Side::Far, MessageKind::Forward) | (Side::Near, MessageKind::Reflected) => {
                 let payload = &bytes[HEADER_LENGTH..];
                 let length = Bytes(payload.len() as u64);
-                let observation = Observation::Received { channel, sequence, sent, reflected, payload: length };
+                let observation =
+                    Observation::Received { channel, sequence, sent, reflected, payload: length };
                 recorder.record(self.now, id, observation);
                 if flow.meta.keeps_payload {
                     recorder.payload(id, channel, sequence, payload);
@@ -152,7 +160,10 @@ impl Engine<'_> {
     fn reflect_backlog(&mut self, index: u32) {
         loop {
             let conversation = &mut self.conversations[index as usize];
-            let (Some(message), Some(id)) = (conversation.far.backlog.pop_front(), conversation.member) else { return };
+            let (Some(message), Some(id)) = (conversation.far.backlog.pop_front(), conversation.member)
+            else {
+                return;
+            };
             if conversation.far.endpoint.send(self.now, Message::new(&message)) == Err(SendError::Full) {
                 conversation.far.backlog.push_front(message);
                 return;

@@ -27,7 +27,8 @@ impl Engine<'_> {
     pub(crate) fn give_up(&mut self, m: u32, recorder: &mut dyn Recorder) {
         let member = &mut self.members[m as usize];
         let conversation = member.conversation;
-        let (Some(timeout), Some(queue)) = (member::send_timeout(self.scenario, member.flow), &mut member.queue)
+        let (Some(timeout), Some(queue)) =
+            (member::send_timeout(self.scenario, member.flow), &mut member.queue)
         else {
             return;
         };
@@ -41,6 +42,32 @@ impl Engine<'_> {
         self.arm_send_timeout(m);
         self.fill(m, recorder);
         self.serve(conversation, Side::Near, recorder);
+    }
+
+    /// At the end of the run: what a source wanted sent and its transport never took is refused, so that a blocked sender
+    /// cannot hide its own queue. A source without a pace wanted nothing in particular.
+    pub(crate) fn refuse_the_rest(&mut self, m: u32, recorder: &mut dyn Recorder) {
+        while let Some(message) = self.pop_waiting(m) {
+            let source = &self.scenario.flows[self.members[m as usize].flow as usize].source;
+            if !(trunkline_traffic::KINDS[source.kind].needs_flow_control)(&source.values) {
+                self.refused(m, message.name, message.bytes.len() - HEADER_LENGTH, recorder);
+            }
+            if self.members[m as usize].is_waiting() {
+                continue;
+            }
+            let mut messages = core::mem::take(&mut self.messages);
+            messages.clear();
+            let member = &mut self.members[m as usize];
+            if member.source.next_due().is_some_and(|due| due <= self.now) {
+                member.source.produce(self.now, &mut messages);
+            }
+            for (index, produced) in messages.messages().iter().enumerate() {
+                let sequence = self.members[m as usize].next_sequence(produced.channel);
+                let name = Name { channel: produced.channel, sequence, due: produced.due };
+                self.wait(m, name, messages.bytes(index));
+            }
+            self.messages = messages;
+        }
     }
 
     /// Produces and sends until the source is not due or the transport is full, and queues the next call.
@@ -142,8 +169,12 @@ impl Engine<'_> {
             };
             match taken {
                 Ok(()) => self.sent(m, name, payload, recorder),
-                Err(SendError::Full | SendError::Closed(CloseReason::NotConnected)) => self.wait(m, name, bytes),
-                Err(SendError::TooLarge { .. } | SendError::Closed(_)) => self.refused(m, name, payload, recorder),
+                Err(SendError::Full | SendError::Closed(CloseReason::NotConnected)) => {
+                    self.wait(m, name, bytes)
+                }
+                Err(SendError::TooLarge { .. } | SendError::Closed(_)) => {
+                    self.refused(m, name, payload, recorder)
+                }
             }
         }
         self.messages = messages;

@@ -54,7 +54,8 @@ pub(crate) fn conversations(
                 let far = End::new(far, Box::new(listening), stream());
                 Ok(pair(near, far, Some(flow.member(member))))
             };
-            let made: Result<Vec<_>, trunkline_adapters::tcp::TcpConfigError> = (0..members).map(connection).collect();
+            let made: Result<Vec<_>, trunkline_adapters::tcp::TcpConfigError> =
+                (0..members).map(connection).collect();
             made.map_err(|error| error.to_string())
         }
     }
@@ -85,7 +86,9 @@ fn tcp_config(scenario: &Scenario, flow: &Flow, options: &TcpOptions) -> Result<
     // A sender that can just fill its peer's window, as one whose SO_SNDBUF is set to it: a larger buffer would add no
     // throughput, only delay before the network.
     config.send_buffer = config.window;
-    if let Some(mss) = options.mss.or(mtu.map(|mtu| Bytes(mtu.count().saturating_sub(TCP_HEADERS).min(65_495)))) {
+    if let Some(mss) =
+        options.mss.or(mtu.map(|mtu| Bytes(mtu.count().saturating_sub(TCP_HEADERS).min(65_495))))
+    {
         config.mss = mss.count() as usize;
     }
     if let Some(name) = &options.congestion_control {

@@ -71,8 +71,9 @@ fn store_directory(global: &Global) -> Result<PathBuf, Failure> {
     }
     let from = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let data = from("XDG_DATA_HOME").or_else(|| from("HOME").map(|home| home.join(".local/share")));
-    data.map(|data| data.join("trunkline"))
-        .ok_or_else(|| Failure::input("neither XDG_DATA_HOME nor HOME is set: say where runs are stored with `--store DIR`"))
+    data.map(|data| data.join("trunkline")).ok_or_else(|| {
+        Failure::input("neither XDG_DATA_HOME nor HOME is set: say where runs are stored with `--store DIR`")
+    })
 }
 
 fn open_store(global: &Global) -> Result<Store, Failure> {
@@ -88,7 +89,8 @@ fn write_report(
 ) -> Result<PathBuf, Failure> {
     let path = to.unwrap_or_else(|| run.info.directory.join("report.html"));
     let html = trunkline_report::html(run, counterpart);
-    std::fs::write(&path, html)
-        .map_err(|e| Failure::environment(format_args!("the report {} cannot be written: {e}", path.display())))?;
+    std::fs::write(&path, html).map_err(|e| {
+        Failure::environment(format_args!("the report {} cannot be written: {e}", path.display()))
+    })?;
     Ok(path)
 }

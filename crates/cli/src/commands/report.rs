@@ -8,7 +8,8 @@ pub(super) fn report(global: &Global, arguments: &Report) -> Result<u8, Failure>
     let store = open_store(global)?;
     let run = store.find(&arguments.run).map_err(Failure::input)?;
     let run = store.run(run).map_err(Failure::environment)?;
-    let counterpart = if arguments.alone { None } else { store.counterpart(&run).map_err(Failure::environment)? };
+    let counterpart =
+        if arguments.alone { None } else { store.counterpart(&run).map_err(Failure::environment)? };
     let counterpart = counterpart.as_ref();
 
     if let Some(directory) = &arguments.csv {

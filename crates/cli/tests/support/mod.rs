@@ -1,5 +1,7 @@
 //! A folder and a store of its own for each test, and the program run in it.
 
+#![allow(dead_code, unreachable_pub, reason = "every test program uses a part of this")]
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 

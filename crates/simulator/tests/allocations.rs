@@ -1,0 +1,31 @@
+//! A packet costs no allocation once everything has grown to its size.
+
+mod support;
+
+use support::{GoOn, parse, run};
+use trunkline_testkit::alloc::{CountingAllocator, allocations_during};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+#[test]
+fn ten_times_the_packets_allocate_nothing_more() {
+    let allocations = |seconds: u32| {
+        let experiment = parse(&format!(
+            "name = \"test\"\nduration = \"{seconds} s\"\n[hosts]\na = {{}}\nb = {{}}\n[link.trunk]\n\
+             between = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\ndelay = \"10 ms\"\nqueue = {{ kind = \"fifo\", limit = \"20 packets\" }}\n\
+             [flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsource = {{ kind = \"voice\" }}\nchannels = 4\nreflect = true\n\
+             [flow.load]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\n\
+             source = {{ kind = \"load\", message = \"1000 B\", interval = \"9 ms\" }}\n"
+        ));
+        let (count, outcome) =
+            allocations_during(|| run(&experiment.points[0].scenario, 7, &mut (), &mut GoOn));
+        let delivered: u64 = outcome.links.iter().map(|link| link.delivered).sum();
+        (count, delivered)
+    };
+    let (short, few) = allocations(3);
+    let (long, many) = allocations(30);
+    assert!(many > 9 * few, "{few} and {many} packets");
+    // The event queue's buckets may still grow a little when more bits of the clock come into use.
+    assert!(long < short + 64, "{short} allocations for {few} packets, {long} for {many}");
+}

@@ -1,0 +1,178 @@
+//! What can be calculated by hand must come out of the simulator.
+
+mod support;
+
+use support::{Log, experiment, flow, parse, run, simulate};
+use trunkline_core::{Duration, FlowId, Time};
+use trunkline_experiment::{Progress, Supervisor};
+use trunkline_metrics::Observation;
+
+const VOICE: &str = "[flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\n\
+                     source = { kind = \"voice\", samples = 80 }\n";
+
+/// 80 bytes of voice, 40 of measurement header, 8 of UDP, 20 of IPv4 at 1 Mbit/s, and 10 ms of propagation.
+const ONE_WAY: Duration = Duration::from_nanos(148 * 8 * 1_000 + 10_000_000);
+
+#[test]
+fn an_idle_link_delays_by_serialisation_and_propagation() {
+    let summary = simulate(&experiment("", VOICE));
+    let voice = flow(&summary, "voice");
+    let latency = voice.latency.expect("messages were received");
+    assert_eq!((latency.min, latency.p50, latency.max), (ONE_WAY, ONE_WAY, ONE_WAY));
+    assert_eq!(voice.counts.sent, 1_000, "a message every 10 ms for 10 s");
+    assert_eq!(voice.counts.received, 1_000);
+    assert_eq!(summary.links[0].link, "trunk a>b");
+    assert_eq!(summary.links[0].delivered, 1_000);
+    assert!((summary.links[0].utilisation.value() - 0.1184).abs() < 1e-4, "{:?}", summary.links[0]);
+    assert_eq!(summary.links[1].offered, 0);
+}
+
+#[test]
+fn a_reflected_message_takes_twice_as_long() {
+    let summary = simulate(&experiment("", &format!("{VOICE}reflect = true\n")));
+    let latency = flow(&summary, "voice").latency.expect("messages were received");
+    assert_eq!((latency.min, latency.max), (ONE_WAY * 2, ONE_WAY * 2));
+    assert_eq!(summary.links[1].delivered, 1_000);
+}
+
+#[test]
+fn delays_of_a_path_add_up() {
+    let text = "name = \"test\"\nduration = \"1 s\"\n[hosts]\na = {}\nm = {}\nb = {}\n\
+                [link.first]\nbetween = [\"a\", \"m\"]\nrate = \"1 Mbit/s\"\ndelay = \"10 ms\"\n\
+                [link.second]\nbetween = [\"b\", \"m\"]\nrate = \"2 Mbit/s\"\ndelay = \"5 ms\"\noverhead = \"52 B\"\n";
+    let summary = simulate(&parse(&format!("{text}{VOICE}")));
+    let second = Duration::from_nanos(200 * 8 * 500 + 5_000_000);
+    let latency = flow(&summary, "voice").latency.expect("messages were received");
+    assert_eq!((latency.min, latency.max), (ONE_WAY + second, ONE_WAY + second));
+}
+
+#[test]
+fn loss_is_what_the_link_is_told() {
+    let voice = format!("{VOICE}channels = 8\n");
+    let summary = simulate(&experiment("loss = \"5 %\"", &voice));
+    let voice = flow(&summary, "voice");
+    // 8,000 messages: the standard deviation of the share is 0.24 %.
+    assert!((voice.loss.value() - 0.05).abs() < 0.01, "{}", voice.loss);
+    assert_eq!(voice.counts.lost, summary.links[0].dropped["link-loss"]);
+    assert_eq!(voice.counts.sent, voice.counts.received + voice.counts.lost);
+}
+
+#[test]
+fn corrupted_messages_are_never_received() {
+    let summary = simulate(&experiment("corrupt = \"10 %\"", VOICE));
+    let voice = flow(&summary, "voice");
+    assert!((50..150).contains(&voice.counts.lost), "{:?}", voice.counts);
+    // A flipped bit in the header's length shows before the checksum does.
+    let found = ["checksum-errors", "malformed", "strays"].map(|name| voice.transport_counters[name]);
+    assert_eq!(voice.counts.lost, found.iter().sum::<u64>());
+}
+
+#[test]
+fn tcp_is_limited_by_window_over_round_trip_time() {
+    for (window, expected) in [("8 KiB", 8_192.0), ("16 KiB", 16_384.0)] {
+        let bulk = format!(
+            "[flow.bulk]\nfrom = \"a\"\nto = \"b\"\ntransport = {{ kind = \"tcp\", window = \"{window}\" }}\n\
+             source = {{ kind = \"bulk\", message = \"4 KiB\" }}\n"
+        );
+        let summary = simulate(&parse(&format!(
+            "name = \"test\"\nduration = \"30 s\"\n[hosts]\na = {{}}\nb = {{}}\n[link.trunk]\n\
+             between = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\ndelay = \"50 ms\"\n{bulk}"
+        )));
+        let bulk = flow(&summary, "bulk");
+        let user = bulk.throughput.user.bits_per_second() as f64;
+        // A window each round trip of 100 ms and a segment's serialisation, less the headers of our messages.
+        let law = expected * 8.0 / 0.1012 * 4_096.0 / 4_136.0;
+        assert!((0.93..1.02).contains(&(user / law)), "{window}: {user} bit/s, the law says {law}");
+        assert_eq!(bulk.counts.lost, 0);
+    }
+}
+
+#[test]
+fn a_shared_link_is_full_and_never_more() {
+    let bulk = "[flow.bulk]\nfrom = \"a\"\nto = \"b\"\ntransport = { kind = \"tcp\", window = \"32 KiB\" }\n\
+                source = { kind = \"bulk\" }\ncount = 3\n";
+    let summary = simulate(&experiment("", &format!("{VOICE}{bulk}")));
+    assert!(summary.links[0].utilisation.value() > 0.98, "{:?}", summary.links[0]);
+    let user: u64 = summary.flows.iter().map(|flow| flow.throughput.user.bits_per_second()).sum();
+    assert!((870_000..1_000_000).contains(&user), "{user} bit/s of user data on a link of 1 Mbit/s");
+    let fairness = flow(&summary, "bulk").fairness.expect("there are three members");
+    assert!(fairness > 0.9, "{fairness}");
+    let voice = flow(&summary, "voice").latency.expect("messages were received");
+    assert!(voice.mean > ONE_WAY * 5, "voice waits behind bulk: {}", voice.mean);
+}
+
+#[test]
+fn a_full_transport_gives_messages_up_after_the_send_timeout() {
+    // 20 messages of 1,000 bytes per second, through a window of 2 KiB per round trip of 200 ms: half of them fit.
+    let slow = parse(
+        "name = \"slow\"\nduration = \"10 s\"\ndrain = \"5 s\"\n[hosts]\na = {}\nb = {}\n[link.trunk]\n\
+         between = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\ndelay = \"100 ms\"\n[flow.load]\nfrom = \"a\"\nto = \"b\"\n\
+         transport = { kind = \"tcp\", window = \"2 KiB\", send-timeout = \"40 ms\" }\n\
+         source = { kind = \"load\", message = \"1000 B\", interval = \"50 ms\" }\n",
+    );
+    let summary = simulate(&slow);
+    let load = flow(&summary, "load");
+    assert_eq!(load.counts.sent + load.counts.refused, 200, "{:?}", load.counts);
+    assert_eq!(load.counts.received, load.counts.sent, "what was taken arrives");
+    assert!((50..150).contains(&load.counts.refused), "{:?}", load.counts);
+    let from_due = load.latency_from_due.expect("messages were received");
+    assert!(
+        from_due.mean > load.latency.expect("messages were received").mean,
+        "waiting counts from the due time"
+    );
+}
+
+#[test]
+fn what_a_blocked_sender_never_sent_is_not_forgotten() {
+    // Twice what the link carries, and nobody gives up: half of the messages still wait when the run ends.
+    let flows = "[flow.load]\nfrom = \"a\"\nto = \"b\"\ntransport = \"tcp\"\n\
+                 source = { kind = \"load\", message = \"2500 B\", interval = \"10 ms\" }\n";
+    let summary = simulate(&experiment("", flows));
+    let load = flow(&summary, "load");
+    assert_eq!(load.counts.sent + load.counts.refused, 1_000, "{:?}", load.counts);
+    assert!(load.counts.refused > 350, "{:?}", load.counts);
+}
+
+#[test]
+fn interactive_sends_one_message_per_round_trip() {
+    let flows = "[flow.typing]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nreflect = true\n\
+                 source = { kind = \"interactive\", message = \"80 B\" }\n";
+    let summary = simulate(&experiment("", flows));
+    let typing = flow(&summary, "typing");
+    let round_trips = Duration::from_secs(10).as_nanos() / (ONE_WAY * 2).as_nanos();
+    assert!(typing.counts.sent.abs_diff(round_trips) <= 1, "{} messages", typing.counts.sent);
+}
+
+#[test]
+fn another_flow_never_changes_what_a_flow_draws() {
+    let sent = |flows: &str| {
+        let experiment = experiment("queue = { kind = \"fifo\", limit = \"10 MB\" }", flows);
+        let mut log = Log::default();
+        run(&experiment.points[0].scenario, 7, &mut log, &mut support::GoOn);
+        let of_first = log.0.into_iter().filter(|(_, flow, _)| *flow == FlowId(0));
+        let sent = of_first.filter(|(.., what)| matches!(what, Observation::Sent { .. }));
+        sent.map(|(at, ..)| at).collect::<Vec<Time>>()
+    };
+    let load = "[flow.a-load]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\n\
+                source = { kind = \"load\", interval = { kind = \"exponential\", mean = \"10 ms\" } }\n";
+    let alone = sent(load);
+    assert!(alone.len() > 800);
+    assert_eq!(alone, sent(&format!("{load}{VOICE}channels = 3\n")));
+}
+
+#[test]
+fn a_stopped_run_keeps_what_it_has() {
+    struct StopAt(Duration);
+    impl Supervisor for StopAt {
+        fn progress(&mut self, done: Duration) -> Progress {
+            if done >= self.0 { Progress::Stop } else { Progress::Continue }
+        }
+    }
+    let experiment = experiment("", &format!("{VOICE}channels = 8\n"));
+    let mut log = Log::default();
+    let outcome = run(&experiment.points[0].scenario, 7, &mut log, &mut StopAt(Duration::from_secs(5)));
+    assert!(outcome.partial);
+    assert!((5..10).contains(&(outcome.duration.as_nanos() / 1_000_000_000)), "{}", outcome.duration);
+    let last = log.0.last().expect("something was recorded").0;
+    assert!(last >= Time::ZERO + Duration::from_secs(5) && last <= Time::ZERO + outcome.duration);
+}
