@@ -1,5 +1,7 @@
 //! What the benches share: repeated measurements in turn, and their ratios with spread.
 
+pub mod memory;
+
 use trunkline_experiment::{Experiment, Files, FilesError, Progress, Supervisor};
 
 /// Experiments of benches name no files.

@@ -260,7 +260,7 @@ fn voices() {
         println!(
             "  {}: sent {sent}, received {received}, loss {:.4} %, channels at their full rate {whole} of {CHANNELS}, \
              cpu {:.0} % of a core",
-            if reflect { "reflected" } else { "one way  " },
+            if reflect { "reflected (no goal)" } else { "one way" },
             100.0 * (1.0 - received as f64 / sent as f64),
             100.0 * outcome.cpu.unwrap_or_default().as_secs_f64() / outcome.duration.as_secs_f64(),
         );

@@ -79,7 +79,10 @@ fn against_ns3(options: &Options) {
             theirs.push(run_ns3(peer, options.peer_seconds));
         }
     }
-    anstream::println!("1,000 voice channels over one link, {} simulated seconds, million packet-hops per second:", options.seconds);
+    anstream::println!(
+        "1,000 voice channels over one link, {} simulated seconds, million packet-hops per second:",
+        options.seconds
+    );
     anstream::println!("  trunkline        {:.2}", Spread::of(&millions(&ours)));
     if theirs.is_empty() {
         anstream::println!("  ns-3             not installed (Debian: libns3-dev and g++)");
@@ -116,7 +119,8 @@ fn millions(rates: &[f64]) -> Vec<f64> {
 fn build_ns3() -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/ns3-voice.cc");
     let program = std::env::temp_dir().join(format!("trunkline-ns3-voice-{}", std::process::id()));
-    let libraries = ["applications", "point-to-point", "internet", "network", "core"].map(|l| format!("-lns3-{l}"));
+    let libraries =
+        ["applications", "point-to-point", "internet", "network", "core"].map(|l| format!("-lns3-{l}"));
     let built = Command::new("g++")
         .args(["-O2", "-std=c++17"])
         .arg(source)

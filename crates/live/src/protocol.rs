@@ -19,6 +19,8 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+use trunkline_core::Duration;
+
 use crate::error::{Failure, LiveError};
 use crate::options::Receive;
 
@@ -43,6 +45,8 @@ pub(crate) struct Open {
     pub(crate) peer: IpAddr,
     pub(crate) receive: Receive,
     pub(crate) kernel_stamps: bool,
+    /// How long receivers of UDP rest after each batch.
+    pub(crate) rest: Duration,
     /// Receive buffer of the UDP socket.
     pub(crate) udp_buffer: u64,
     /// The largest UDP message, with its header.
@@ -221,6 +225,7 @@ mod tests {
             peer: "::1".parse().unwrap(),
             receive: Receive::Polling,
             kernel_stamps: true,
+            rest: Duration::from_micros(5),
             udp_buffer: 1 << 20,
             largest: 120,
             listeners: vec![ListenerTerms {

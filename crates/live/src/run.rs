@@ -66,7 +66,7 @@ pub fn run_with(
 
     let mut session = Session::start(options)?;
     let ready = session.open(&terms)?;
-    let sockets = setup::udp_sockets(scenario, options, &terms, ready.udp)?;
+    let sockets = setup::udp_sockets(options, &terms, ready.udp)?;
     let connected = setup::connect(scenario, options, &terms, &ready, sources.tcp)?;
     let answered = setup::reflected(scenario);
     let answers = if answered.is_empty() { None } else { Some(Answers::new()) };
@@ -75,21 +75,26 @@ pub fn run_with(
     let clock = session.synchronise()?;
 
     let stage = Stage::default();
-    let common =
-        Common { clock, key: terms.key, stage: &stage, inbox: session.inbox.clone(), pool: Pool::default() };
+    let common = Common {
+        clock,
+        stop: Time::ZERO + scenario.duration,
+        key: terms.key,
+        stage: &stage,
+        inbox: session.inbox.clone(),
+        pool: Pool::default(),
+    };
     // By reference, so that the closure can own the session: should the recorder panic, its end frees the threads.
     let (common, sockets, answered, answers, terms) =
         (&common, &sockets[..], &answered[..], answers.as_ref(), &terms);
     let (session, end, spoken) = std::thread::scope(move |scope| {
-        let _end = EndOnDrop(&common.stage);
+        let _end = EndOnDrop(common.stage);
         let mut crew = Crew { scope, threads: Vec::new() };
         let mut collector =
             Collector::new(recorder, common.pool.clone(), terms.sender_numbers, terms.members);
         let started: Result<(), LiveError> = (|| {
             if let Some(answers) = answers {
-                let (how, stamps, largest) = (options.receive, options.kernel_stamps, terms.largest);
                 crew.start("udp-receive", move || {
-                    udp_receive::receive(sockets, answered, how, stamps, largest, common, answers);
+                    udp_receive::receive(sockets, answered, &terms.open, common, answers);
                     None
                 })?;
             }
@@ -118,8 +123,8 @@ pub fn run_with(
                 return Err(error);
             }
         };
-        let end = session.finish(end, terms, &mut collector);
         common.stage.end();
+        let end = session.finish(end, terms, &mut collector);
         let spoken = session.gather(terms, crew, &mut collector);
         collector.finish();
         Ok((session, end, spoken))
@@ -227,9 +232,10 @@ struct End {
 
 /// The near end's view of the far end, and all that is observed on its way to the recorder.
 struct Session {
-    link: Link,
-    inbox: SyncSender<Input>,
+    /// Dropped first, however the run ends: a thread that waits for room in it would never let the far end go.
     incoming: Receiver<Input>,
+    inbox: SyncSender<Input>,
+    link: Link,
     patience: Duration,
 }
 
@@ -307,13 +313,10 @@ impl Session {
                 end.take(input, terms, collector);
             }
             let now = common.clock.now();
-            if now >= stop {
-                common.stage.drain();
-            }
             if !end.partial && now.since(told) >= STEP {
                 told = now;
                 if supervisor.progress(now.min(deadline).since(Time::ZERO)) == Progress::Stop {
-                    common.stage.drain();
+                    common.stage.stop();
                     end.partial = true;
                     end.at = now;
                     deadline = deadline.min(now + LAST_CALL);

@@ -15,12 +15,18 @@ use crate::error::LiveError;
 use crate::near::tcp::{Conversation, Listener};
 use crate::near::udp_receive::Reflected;
 use crate::near::udp_send::{Member, SENDER};
-use crate::options::LiveOptions;
+use crate::options::{LiveOptions, Receive};
 use crate::protocol::{FlowTerms, ListenerTerms, Open, Ready, VERSION};
 
 /// UDP members share this many sockets at most: enough to look like many conversations to a network that sorts by
 /// port, few enough to send in batches and to wait for together.
 const MAX_LANES: usize = 64;
+/// Above so many datagrams a second, waking the receiver for each costs more than all the rest: in blocking mode
+/// receivers then rest for [`REST`] after each batch, and arrivals are stamped by the kernel, so that a rest shows in no
+/// latency but that of the reflector. Fewer sockets then make larger batches.
+const BUSY: f64 = 50_000.0;
+const REST: Duration = Duration::from_micros(100);
+const BUSY_LANES: usize = 8;
 /// Receive buffer of UDP sockets unless the file says otherwise: the instrument should not lose what the network has
 /// delivered because the machine stood still for some milliseconds. Without privilege the system grants less.
 const UDP_BUFFER: u64 = 4 << 20;
@@ -41,8 +47,6 @@ pub(crate) struct Terms {
     pub(crate) sender_numbers: usize,
     pub(crate) senders: usize,
     pub(crate) spin: Duration,
-    /// Largest UDP message, with its header.
-    pub(crate) largest: usize,
     /// How many descriptors it may take.
     pub(crate) descriptors: u64,
     /// By flow: its listener, for TCP.
@@ -56,6 +60,7 @@ impl Terms {
         let mut sender_of = Vec::new();
         let mut sender_numbers = SENDER + 1;
         let (mut udp_members, mut channels, mut largest, mut udp_buffer) = (0, 0, 0, None);
+        let mut per_second = 0.0;
         for flow in &scenario.flows {
             let members = flow.meta.members as usize;
             sender_of.resize(flow.meta.first.0 as usize, SENDER);
@@ -66,6 +71,7 @@ impl Terms {
                     sender_of.resize(sender_of.len() + members, SENDER);
                     largest = largest.max((KINDS[flow.source.kind].max_message)(&flow.source.values));
                     udp_buffer = udp_buffer.max(udp.buffer);
+                    per_second += datagrams_per_second(flow);
                     listener_of.push(usize::MAX);
                 }
                 Transport::Tcp(tcp) => {
@@ -75,6 +81,8 @@ impl Terms {
                 }
             }
         }
+        let busy = per_second > BUSY && options.receive == Receive::Blocking;
+        let rest = if busy { REST } else { Duration::ZERO };
         let tcp_members = sender_numbers - (SENDER + 1);
         let largest = (largest + HEADER_LENGTH as u64).min(LARGEST_DATAGRAM);
         let flow_terms = |flow: &Flow| FlowTerms {
@@ -91,25 +99,32 @@ impl Terms {
                 port: options.port,
                 peer: options.address,
                 receive: options.receive,
-                kernel_stamps: options.kernel_stamps,
+                kernel_stamps: options.kernel_stamps || (busy && cfg!(target_os = "linux")),
+                rest,
                 udp_buffer: udp_buffer.map_or(UDP_BUFFER, |bytes| bytes.0),
                 largest: largest as u32,
                 listeners,
                 flows: scenario.flows.iter().map(flow_terms).collect(),
             },
             key,
-            lanes: udp_members.min(MAX_LANES),
+            lanes: udp_members.min(if busy { BUSY_LANES } else { MAX_LANES }),
             members: sender_of.len(),
             sender_of,
             sender_numbers,
             senders: tcp_members + usize::from(udp_members > 0),
             spin: options.spin.stretch(channels),
-            largest: largest as usize,
             // Two per reflected conversation; the other end may be a thread of this process.
             descriptors: 3 * tcp_members as u64 + 2 * MAX_LANES as u64 + 64,
             listener_of,
         }
     }
+}
+
+/// How many datagrams the flow's sources want to send in a second; 0 if answers decide.
+fn datagrams_per_second(flow: &Flow) -> f64 {
+    let interval = (KINDS[flow.source.kind].interval)(&flow.source.values).map_or(0.0, Duration::as_secs_f64);
+    let channels = f64::from(flow.meta.members) * f64::from(flow.meta.channels);
+    if interval > 0.0 { channels / interval } else { 0.0 }
 }
 
 /// The place of a listener with these options, which is added if there is none.
@@ -174,20 +189,17 @@ pub(crate) fn sources(
 
 /// Opens the sockets through which UDP members send and hear their answers.
 pub(crate) fn udp_sockets(
-    scenario: &Scenario,
     options: &LiveOptions,
     terms: &Terms,
     far_port: u16,
 ) -> Result<Vec<UdpSocket>, LiveError> {
-    let priority = scenario.flows.iter().map(|flow| flow.priority).max().filter(|&priority| priority > 0);
-    let _ = priority; // of the experiment's queues, which do not apply here
     let buffer = usize::try_from(terms.open.udp_buffer).unwrap_or(usize::MAX);
     let buffers = SocketOptions { receive_buffer: Some(buffer), send_buffer: Some(buffer), priority: None };
     let open = |_| -> io::Result<UdpSocket> {
         let far = SocketAddr::new(options.address, far_port);
         let (socket, _) = trunkline_io::udp::open(SocketAddr::new(options.address, 0), Some(far), buffers)?;
         trunkline_io::udp::set_receive_timeout(&socket, crate::near::LOOK)?;
-        if options.kernel_stamps {
+        if terms.open.kernel_stamps {
             trunkline_io::udp::stamp_received(&socket)?;
         }
         Ok(socket)
@@ -196,7 +208,7 @@ pub(crate) fn udp_sockets(
     sockets.map_err(LiveError::system(format!("a UDP socket cannot be opened at {}", options.address)))
 }
 
-/// Whether the far end reflects any flow over UDP.
+/// What the far end reflects over UDP.
 pub(crate) fn reflected(scenario: &Scenario) -> Vec<Reflected> {
     let udp =
         scenario.flows.iter().filter(|flow| matches!(flow.transport, Transport::Udp(_)) && flow.reflect);

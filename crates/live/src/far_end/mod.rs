@@ -151,12 +151,11 @@ fn session(input: &mut impl Read, say: &SyncSender<FromFar>) -> Result<(), LiveE
         over: AtomicBool::new(false),
         unreflected: AtomicU64::new(0),
     };
+    let how = udp::How { receive: open.receive, kernel_stamps: open.kernel_stamps, rest: open.rest };
     let _ = say.send(FromFar::Ready(ready));
     let result = std::thread::scope(|scope| {
         let _end = EndOnDrop(&session);
-        spawn(scope, "udp", || {
-            udp::run(&udp, open.receive, open.kernel_stamps, &session, Reporter::new(say.clone()))
-        })?;
+        spawn(scope, "udp", || udp::run(&udp, how, &session, Reporter::new(say.clone())))?;
         if !listeners.is_empty() {
             spawn(scope, "accept", || tcp::accept(scope, &listeners, &session, say))?;
         }
@@ -237,6 +236,11 @@ pub fn reflect(socket: &UdpSocket, key: Key, peer: IpAddr, receive: crate::Recei
             }
             drop(EndOnDrop(&session));
         });
-        udp::run(socket, receive, false, &session, Reporter::new(say));
+        udp::run(
+            socket,
+            udp::How { receive, kernel_stamps: false, rest: Duration::ZERO },
+            &session,
+            Reporter::new(say),
+        );
     });
 }

@@ -3,8 +3,9 @@
 use std::net::UdpSocket;
 use std::sync::atomic::Ordering;
 
-use trunkline_core::{Bytes, FlowId};
+use trunkline_core::{Bytes, Duration, FlowId};
 use trunkline_io::clock::realtime_offset;
+use trunkline_io::pace;
 use trunkline_io::udp::{ReceiveBatch, Wait};
 use trunkline_metrics::Observation;
 use trunkline_transport::framing::{MessageKind, decode_message, reflect_in_place};
@@ -15,20 +16,24 @@ use crate::options::Receive;
 /// As many datagrams are taken from the kernel at once; one bit of a word each.
 const BATCH: usize = 64;
 
+/// How it receives.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct How {
+    pub(super) receive: Receive,
+    pub(super) kernel_stamps: bool,
+    /// How long to rest after each batch.
+    pub(super) rest: Duration,
+}
+
 /// Receives until the session is over.
-pub(super) fn run(
-    socket: &UdpSocket,
-    how: Receive,
-    kernel_stamps: bool,
-    session: &Session,
-    mut reporter: Reporter,
-) {
+pub(super) fn run(socket: &UdpSocket, how: How, session: &Session, mut reporter: Reporter) {
     let mut batch = ReceiveBatch::new(BATCH, session.largest.min(65_507));
-    let offset = kernel_stamps.then(realtime_offset);
-    let wait = match how {
+    let offset = how.kernel_stamps.then(realtime_offset);
+    let wait = match how.receive {
         Receive::Blocking => Wait::Block,
         Receive::Polling => Wait::Poll,
     };
+    pace::reduce_timer_slack();
     let mut idle = 0u32;
     while !session.is_over() {
         // An error here is of an answer that nobody wanted, or of the moment.
@@ -36,6 +41,10 @@ pub(super) fn run(
         if count > 0 {
             idle = 0;
             take(&mut batch, count, socket, offset, session, &mut reporter);
+            // A full batch means that more is waiting.
+            if !how.rest.is_zero() && count < BATCH {
+                pace::sleep(how.rest);
+            }
         } else {
             idle = idle.wrapping_add(1);
             let looks = wait == Wait::Block || idle.is_multiple_of(1 << 12);

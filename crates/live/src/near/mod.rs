@@ -9,7 +9,7 @@ pub(crate) mod udp_send;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::SyncSender;
 
-use trunkline_core::Duration;
+use trunkline_core::{Duration, Time};
 use trunkline_io::MonotonicClock;
 use trunkline_transport::framing::Key;
 
@@ -20,6 +20,8 @@ pub(crate) use answers::Answers;
 #[derive(Clone, Debug)]
 pub(crate) struct Common<'r> {
     pub(crate) clock: MonotonicClock,
+    /// Nothing is due at or after this.
+    pub(crate) stop: Time,
     pub(crate) key: Key,
     pub(crate) stage: &'r Stage,
     pub(crate) inbox: SyncSender<Input>,
@@ -46,12 +48,12 @@ pub(crate) struct Stage(AtomicU8);
 pub(crate) const LOOK: Duration = Duration::from_millis(20);
 
 impl Stage {
-    const DRAINING: u8 = 1;
+    const STOPPED: u8 = 1;
     const OVER: u8 = 2;
 
-    /// Sources are not asked any more; what is on its way may arrive.
-    pub(crate) fn drain(&self) {
-        self.0.fetch_max(Stage::DRAINING, Ordering::Relaxed);
+    /// Sources are not asked any more, whatever they have due; what is on its way may arrive.
+    pub(crate) fn stop(&self) {
+        self.0.fetch_max(Stage::STOPPED, Ordering::Relaxed);
     }
 
     /// Everything ends.
@@ -61,7 +63,7 @@ impl Stage {
 
     /// Whether sources may still send.
     pub(crate) fn is_sending(&self) -> bool {
-        self.0.load(Ordering::Relaxed) < Stage::DRAINING
+        self.0.load(Ordering::Relaxed) < Stage::STOPPED
     }
 
     /// Whether threads are to end.

@@ -38,7 +38,8 @@ pub(crate) struct Spoken {
     pub(crate) broken: bool,
 }
 
-/// Sends what the source wants until it is finished or the run drains.
+/// Sends what the source wants until it is finished, or until the run is stopped or over: then what was due by its end
+/// and has not left is refused.
 pub(crate) fn send(conversation: Conversation, common: &Common<'_>) -> Spoken {
     let mut speaker = Speaker {
         common,
@@ -47,7 +48,10 @@ pub(crate) fn send(conversation: Conversation, common: &Common<'_>) -> Spoken {
         outbox: common.departures(conversation.sender),
         conversation,
     };
-    let broken = speaker.run().is_err();
+    let broken = speaker.run().is_err() && !common.stage.is_over();
+    if common.stage.is_over() {
+        speaker.refuse_overdue();
+    }
     Spoken { stream: speaker.conversation.stream, broken }
 }
 
@@ -73,11 +77,14 @@ impl Speaker<'_> {
                         self.wait_until(now + LOOK); // it is over; never asked twice at one moment
                     }
                     for place in 0..messages.messages().len() {
-                        self.say(&mut messages, place)?;
+                        if let Err(error) = self.say(&mut messages, place) {
+                            self.refuse(&messages, place + 1);
+                            return Err(error);
+                        }
                     }
                 }
                 Some(due) => self.wait_until(due),
-                None if self.conversation.source.is_finished() => break,
+                None if self.conversation.source.is_finished() || now >= self.common.stop => break,
                 None => self.wait_until(now + LOOK),
             }
         }
@@ -112,6 +119,37 @@ impl Speaker<'_> {
         self.outbox.tick(self.common.clock.now());
         self.conversation.source.notify(end, Feedback::Writable);
         result
+    }
+
+    /// Refuses what should have left before the end: a sender that is held up must not hide it.
+    fn refuse_overdue(&mut self) {
+        let now = self.common.clock.now();
+        let mut messages = MessageBuffer::with_headroom(HEADER_LENGTH);
+        while self.conversation.source.next_due().is_some_and(|due| due <= now) {
+            messages.clear();
+            self.conversation.source.produce(now, &mut messages);
+            if messages.messages().is_empty() {
+                return;
+            }
+            self.refuse(&messages, 0);
+        }
+    }
+
+    /// Refuses the messages from this place on.
+    fn refuse(&mut self, messages: &MessageBuffer, from: usize) {
+        let now = self.common.clock.now();
+        for (place, message) in messages.messages().iter().enumerate().skip(from) {
+            let Some(counter) = self.sequences.get_mut(usize::from(message.channel)) else { continue };
+            let (channel, sequence, due) = (message.channel, *counter, message.due);
+            *counter = counter.wrapping_add(1);
+            let payload = Bytes((messages.bytes(place).len() - HEADER_LENGTH) as u64);
+            self.outbox.push(
+                now,
+                self.conversation.id,
+                Observation::Refused { channel, sequence, due, payload },
+                None,
+            );
+        }
     }
 
     /// Says that nothing follows, in a message and by closing this direction.

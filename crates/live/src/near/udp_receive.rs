@@ -4,10 +4,10 @@ use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsFd as _;
 
-use trunkline_core::{Bytes, FlowId, Time};
+use trunkline_core::{Bytes, Duration, FlowId, Time};
 use trunkline_io::poll::Interest;
 use trunkline_io::udp::{ReceiveBatch, Wait};
-use trunkline_io::{Poller, clock};
+use trunkline_io::{Poller, clock, pace};
 use trunkline_metrics::Observation;
 use trunkline_transport::framing::{MessageKind, decode_message};
 
@@ -16,6 +16,7 @@ use super::udp_send::SENDER;
 use super::{Answers, Common, LOOK};
 use crate::events::Outbox;
 use crate::options::Receive;
+use crate::protocol::Open;
 
 /// As many datagrams are taken from the kernel at once.
 const BATCH: usize = 32;
@@ -28,13 +29,11 @@ pub(crate) struct Reflected {
     pub(crate) keeps_payload: bool,
 }
 
-/// Receives until the run is over; messages have at most `largest` bytes.
+/// Receives until the run is over, in the way that the terms say.
 pub(crate) fn receive(
     sockets: &[UdpSocket],
     flows: &[Reflected],
-    how: Receive,
-    kernel_stamps: bool,
-    largest: usize,
+    terms: &Open,
     common: &Common<'_>,
     answers: &Answers,
 ) {
@@ -43,11 +42,13 @@ pub(crate) fn receive(
         flows,
         answers,
         back: Vec::new(),
-        batch: ReceiveBatch::new(BATCH, largest),
-        offset: kernel_stamps.then(clock::realtime_offset),
+        batch: ReceiveBatch::new(BATCH, terms.largest as usize),
+        offset: terms.kernel_stamps.then(clock::realtime_offset),
+        rest: terms.rest,
         outbox: common.arrivals(SENDER),
     };
-    match (sockets, how) {
+    pace::reduce_timer_slack();
+    match (sockets, terms.receive) {
         ([one], Receive::Blocking) => receiver.block(one),
         (_, Receive::Blocking) => receiver.wait_for_any(sockets),
         (_, Receive::Polling) => receiver.poll(sockets),
@@ -62,6 +63,8 @@ struct Receiver<'r> {
     batch: ReceiveBatch,
     /// How far the clock of the kernel's stamps is ahead of ours, if they are to be used.
     offset: Option<i64>,
+    /// How long to rest after each batch.
+    rest: Duration,
     outbox: Outbox,
 }
 
@@ -78,8 +81,11 @@ impl Receiver<'_> {
         while !self.common.stage.is_over() {
             if poller.wait(LOOK).is_ok() {
                 for place in poller.ready() {
-                    self.take(&sockets[place], Wait::Poll);
+                    while self.take(&sockets[place], Wait::Poll) == BATCH {}
                 }
+            }
+            if !self.rest.is_zero() {
+                pace::sleep(self.rest);
             }
             self.outbox.tick(self.common.clock.now());
         }
@@ -96,14 +102,17 @@ impl Receiver<'_> {
         }
     }
 
-    /// Takes one batch from a socket.
-    fn take(&mut self, socket: &UdpSocket, wait: Wait) {
+    /// Takes one batch from a socket, and says how many datagrams it had.
+    fn take(&mut self, socket: &UdpSocket, wait: Wait) -> usize {
         let count = match self.batch.receive(socket, wait) {
-            Ok(0) => return,
+            Ok(0) => return 0,
             Ok(count) => count,
             // An earlier datagram of ours found nobody: the sender hears of it too, or nobody needs to.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return,
-            Err(_) => return trunkline_io::pace::sleep(LOOK),
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return 0,
+            Err(_) => {
+                pace::sleep(LOOK);
+                return 0;
+            }
         };
         let now = self.common.clock.now();
         for place in 0..count {
@@ -117,6 +126,7 @@ impl Receiver<'_> {
         }
         self.answers.give(&mut self.back);
         self.outbox.tick(now);
+        count
     }
 
     fn take_one(&mut self, place: usize, at: Time) {

@@ -12,7 +12,7 @@ use trunkline_io::udp::SendBatch;
 use trunkline_io::{Pacer, Poller};
 use trunkline_metrics::Observation;
 use trunkline_traffic::{Feedback, MessageBuffer, Source};
-use trunkline_transport::framing::{HEADER_LENGTH, Header, MessageKind};
+use trunkline_transport::framing::{HEADER_LENGTH, Header, Key, MessageKind};
 
 use super::answers::Answer;
 use super::{Answers, Common, LOOK};
@@ -37,7 +37,8 @@ pub(crate) struct Member {
     pub(crate) answered: bool,
 }
 
-/// Sends until the sources are finished or the run drains.
+/// Sends until the sources are finished, or until the run is stopped or over: then what was due by its end and has not
+/// left is refused.
 pub(crate) fn send(
     members: Vec<Member>,
     sockets: &[UdpSocket],
@@ -100,9 +101,46 @@ struct Lane<'s> {
     names: Vec<(FlowId, u32)>,
 }
 
+/// A message of a lane.
+struct Name {
+    flow: FlowId,
+    channel: u16,
+    sequence: u32,
+    due: Time,
+    payload: Bytes,
+}
+
 impl<'s> Lane<'s> {
     fn new(socket: &'s UdpSocket) -> Lane<'s> {
         Lane { socket, messages: MessageBuffer::with_headroom(HEADER_LENGTH), names: Vec::new() }
+    }
+
+    /// What is known of the message at this place.
+    fn name(&self, place: usize) -> Name {
+        let message = &self.messages.messages()[place];
+        let (flow, sequence) = self.names[place];
+        let payload = Bytes((message.range.len() - HEADER_LENGTH) as u64);
+        Name { flow, channel: message.channel, sequence, due: message.due, payload }
+    }
+
+    /// Writes the header of a message that is about to be sent.
+    fn stamp(&mut self, place: usize, key: Key, sent: Time) {
+        let Name { flow, channel, sequence, due, payload } = self.name(place);
+        let length = payload.0 as u32;
+        let (kind, late, reflected) = (MessageKind::Forward, sent.since(due), Time::ZERO);
+        let header = Header { key, length, flow, sequence, channel, kind, late, sent, reflected };
+        header.encode(self.messages.bytes_mut(place));
+    }
+
+    /// Notes that a message was given up.
+    fn refuse(&self, place: usize, at: Time, outbox: &mut Outbox) {
+        let Name { flow, channel, sequence, due, payload } = self.name(place);
+        outbox.push(at, flow, Observation::Refused { channel, sequence, due, payload }, None);
+    }
+
+    fn clear(&mut self) {
+        self.messages.clear();
+        self.names.clear();
     }
 }
 
@@ -117,13 +155,38 @@ impl Scheduler<'_> {
         }
         while self.common.stage.is_sending() {
             self.hear_answers();
-            self.produce();
+            let horizon = self.horizon();
+            self.produce(horizon);
+            while self.common.clock.now() < horizon {
+                core::hint::spin_loop();
+            }
             (0..self.lanes.len()).for_each(|lane| self.depart(lane));
             match self.next_due() {
                 Some(due) => self.wait_until(due),
-                None if self.members.iter().all(|scheduled| scheduled.member.source.is_finished()) => return,
+                None if self.is_finished() => return,
                 None => self.wait_until(Time::MAX),
             }
+        }
+        if self.common.stage.is_over() {
+            self.refuse_overdue();
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        self.common.clock.now() >= self.common.stop
+            || self.members.iter().all(|scheduled| scheduled.member.source.is_finished())
+    }
+
+    /// Refuses what should have left before the end: a sender that falls behind must not hide it.
+    fn refuse_overdue(&mut self) {
+        let now = self.common.clock.now();
+        while self.next_due().is_some_and(|due| due <= now) {
+            self.produce(now);
+            for lane in &mut self.lanes {
+                (0..lane.names.len()).for_each(|place| lane.refuse(place, now, &mut self.outbox));
+                lane.clear();
+            }
+            self.outbox.tick(self.common.clock.now());
         }
     }
 
@@ -150,12 +213,22 @@ impl Scheduler<'_> {
         None
     }
 
-    /// Has every source that is due put its messages into its lane.
-    fn produce(&mut self) {
+    /// Up to when to produce: now, or where it spins anyway, the next moment that something is due. What is to leave
+    /// then is made ready before and waits for the clock, not for a source whose memory has gone cold.
+    fn horizon(&mut self) -> Time {
         let now = self.common.clock.now();
+        // An answer may want to be followed at once: then nothing is made ready in advance.
+        let closed_loop = self.answers.is_some_and(|(_, waited_for)| waited_for);
+        match self.next_due() {
+            Some(due) if !closed_loop && due > now && due.since(now) <= self.pacer.spin() => due,
+            _ => now,
+        }
+    }
+
+    /// Has every source that is due put its messages into its lane, until a lane is full.
+    fn produce(&mut self, horizon: Time) {
         while let Some(due) = self.next_due()
-            && due <= now
-            && self.common.stage.is_sending()
+            && due <= horizon
         {
             let Some(Reverse((_, place))) = self.agenda.pop() else { return };
             let scheduled = &mut self.members[place as usize];
@@ -163,7 +236,7 @@ impl Scheduler<'_> {
             let Member { id, lane, source, .. } = &mut scheduled.member;
             let (id, lane) = (*id, *lane);
             let Lane { messages, names, .. } = &mut self.lanes[lane];
-            source.produce(now, messages);
+            source.produce(horizon, messages);
             let new = &messages.messages()[names.len()..];
             if new.is_empty() {
                 continue; // nothing came although it was due: it is over, and never asked twice at one moment
@@ -179,7 +252,7 @@ impl Scheduler<'_> {
             let full = names.len() >= BATCH;
             self.enter(place as usize);
             if full {
-                self.depart(lane);
+                return; // the rest is still due when these have left
             }
         }
     }
@@ -187,54 +260,33 @@ impl Scheduler<'_> {
     /// Sends everything that waits in a lane.
     fn depart(&mut self, lane: usize) {
         let clock = self.common.clock;
-        let Lane { socket, messages, names } = &mut self.lanes[lane];
+        let lane = &mut self.lanes[lane];
+        let waiting = lane.names.len();
         let mut done = 0;
         let mut told = false;
-        while done < names.len() {
-            let upto = (done + BATCH).min(names.len());
+        while done < waiting {
+            let upto = (done + BATCH).min(waiting);
             let start = clock.now();
-            for place in done..upto {
-                let (channel, due) = (messages.messages()[place].channel, messages.messages()[place].due);
-                let (flow, sequence) = names[place];
-                let bytes = messages.bytes_mut(place);
-                let header = Header {
-                    key: self.common.key,
-                    length: (bytes.len() - HEADER_LENGTH) as u32,
-                    flow,
-                    sequence,
-                    channel,
-                    kind: MessageKind::Forward,
-                    late: start.since(due),
-                    sent: start,
-                    reflected: Time::ZERO,
-                };
-                header.encode(bytes);
-            }
-            let result = self.batch.send(socket, (done..upto).map(|place| messages.bytes(place)));
+            (done..upto).for_each(|place| lane.stamp(place, self.common.key, start));
+            let result = self.batch.send(lane.socket, (done..upto).map(|place| lane.messages.bytes(place)));
             let end = clock.now();
             let (taken, refused) = match result {
                 Ok(taken) => (taken, 0),
-                Err(error) => (0, refuse(&error, socket, upto - done, &mut told)),
+                Err(error) => (0, refuse(&error, lane.socket, waiting - done, &mut told)),
             };
-            for (place, &(flow, sequence)) in names.iter().enumerate().take(done + taken).skip(done) {
-                let message = &messages.messages()[place];
-                let (channel, due, payload) = (message.channel, message.due, payload_of(messages, place));
+            for place in done..done + taken {
+                let Name { flow, channel, sequence, due, payload } = lane.name(place);
                 self.outbox.push(start, flow, Observation::Sent { channel, sequence, due, payload }, None);
                 let error_nanos = start.since(due).as_nanos();
                 let call = Observation::SendCall { error_nanos, took_nanos: end.since(start).as_nanos() };
                 self.outbox.push(start, flow, call, None);
             }
             done += taken;
-            for (place, &(flow, sequence)) in names.iter().enumerate().take(done + refused).skip(done) {
-                let message = &messages.messages()[place];
-                let (channel, due, payload) = (message.channel, message.due, payload_of(messages, place));
-                self.outbox.push(end, flow, Observation::Refused { channel, sequence, due, payload }, None);
-            }
+            (done..done + refused).for_each(|place| lane.refuse(place, end, &mut self.outbox));
             done += refused;
         }
         if done > 0 {
-            messages.clear();
-            names.clear();
+            lane.clear();
             self.outbox.tick(clock.now());
         }
     }
@@ -273,14 +325,13 @@ impl Scheduler<'_> {
         let until = due.min(now + LOOK);
         match self.answers {
             Some((answers, true)) => answers.sleep_until(until, self.common.clock, &self.pacer),
-            _ if until == due => _ = self.pacer.sleep_until(until),
-            _ => trunkline_io::pace::sleep_until_raw(self.common.clock.to_raw(until)),
+            // The stretch over which it would spin is left to the next look at what is due.
+            _ => {
+                let wake = self.common.clock.to_raw(until).saturating_sub(self.pacer.spin().as_nanos());
+                trunkline_io::pace::sleep_until_raw(wake);
+            }
         }
     }
-}
-
-fn payload_of(messages: &MessageBuffer, place: usize) -> Bytes {
-    Bytes((messages.bytes(place).len() - HEADER_LENGTH) as u64)
 }
 
 /// How many of the `waiting` datagrams to give up after an error; 0 to try again.

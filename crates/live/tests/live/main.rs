@@ -1,5 +1,7 @@
 //! Live runs over the loopback interface: a second of traffic each at most. Nothing here judges a clock.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
 mod endings;
 mod flows;
 mod refusals;
