@@ -14,10 +14,11 @@ pub(crate) fn transit(sent: Time, received: Time) -> i64 {
 /// numbers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InterarrivalJitter {
-    last_transit: Option<i64>,
+    last_transit: i64,
     /// Sixteen times J: the fraction that the appendix keeps.
     scaled: u64,
-    updated: bool,
+    /// How many messages have arrived, counted to two.
+    arrivals: u8,
 }
 
 impl InterarrivalJitter {
@@ -25,27 +26,42 @@ impl InterarrivalJitter {
     #[inline]
     pub fn arrival(&mut self, sent: Time, received: Time) {
         let transit = transit(sent, received);
-        if let Some(last) = self.last_transit.replace(transit) {
+        if self.arrivals > 0 {
             // J += (|D| - J) / 16, rounded as in the appendix.
             let smoothed = self.scaled - (self.scaled.saturating_add(8) >> 4);
-            self.scaled = smoothed.saturating_add(transit.abs_diff(last));
-            self.updated = true;
+            self.scaled = smoothed.saturating_add(transit.abs_diff(self.last_transit));
         }
+        self.last_transit = transit;
+        self.arrivals = 2.min(self.arrivals + 1);
     }
 
     /// J now; `None` before the second arrival.
     pub fn value(&self) -> Option<Duration> {
-        self.updated.then(|| Duration::from_nanos(self.scaled >> 4))
+        (self.arrivals > 1).then(|| Duration::from_nanos(self.scaled >> 4))
     }
 }
 
 /// Pairs messages with consecutive sequence numbers (RFC 3393, selection function "consecutive packets") in any order
 /// of arrival, as long as their arrivals lie fewer than [`IpdvPairs::REACH`] sequence numbers apart.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct IpdvPairs {
-    sequences: [u32; IpdvPairs::REACH],
-    transits: [i64; IpdvPairs::REACH],
-    filled: u16,
+    /// A message stands at its sequence number modulo their number, beside its neighbours.
+    recent: [Arrived; IpdvPairs::REACH],
+}
+
+#[derive(Clone, Copy, Debug)]
+#[repr(C, packed(4))]
+struct Arrived {
+    sequence: u32,
+    transit: i64,
+}
+
+impl Default for IpdvPairs {
+    fn default() -> IpdvPairs {
+        // A number that has its place elsewhere: it is never looked for here.
+        let nothing = |place| Arrived { sequence: place as u32 + 1, transit: 0 };
+        IpdvPairs { recent: core::array::from_fn(nothing) }
+    }
 }
 
 impl IpdvPairs {
@@ -59,16 +75,13 @@ impl IpdvPairs {
         let transit = transit(sent, received);
         let pairs = [sequence.wrapping_sub(1), sequence.wrapping_add(1)]
             .map(|other| self.get(other).map(|its| Duration::from_nanos(transit.abs_diff(its))));
-        let place = sequence as usize % Self::REACH;
-        self.sequences[place] = sequence;
-        self.transits[place] = transit;
-        self.filled |= 1 << place;
+        self.recent[sequence as usize % Self::REACH] = Arrived { sequence, transit };
         pairs
     }
 
     fn get(&self, sequence: u32) -> Option<i64> {
-        let place = sequence as usize % Self::REACH;
-        (self.filled >> place & 1 == 1 && self.sequences[place] == sequence).then(|| self.transits[place])
+        let there = self.recent[sequence as usize % Self::REACH];
+        (there.sequence == sequence).then_some(there.transit)
     }
 }
 

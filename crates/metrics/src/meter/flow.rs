@@ -19,19 +19,22 @@ use crate::throughput::{jain_fairness, voice_channels};
 /// Most points of a latency distribution in a summary.
 const CURVE_POINTS: usize = 512;
 
-/// What is kept of one channel of one member.
-#[derive(Debug, Default)]
+/// What is kept of one channel of one member: one block, in which what every message needs stands first.
+#[derive(Debug)]
+#[repr(C, align(64))]
 pub(super) struct Channel {
+    pub(super) outstanding: Outstanding,
+    /// [`Channel::UNUSED`] before its first use.
     pub(super) flow: u32,
     pub(super) member: u32,
-    pub(super) channel: u16,
-    pub(super) outstanding: Outstanding,
-    pub(super) losses: LossRun,
     next_expected: NextExpected,
+    pub(super) channel: u16,
     jitter: InterarrivalJitter,
-    ipdv: IpdvPairs,
     last_arrival: Option<Time>,
+    received: Bytes,
+    ipdv: IpdvPairs,
     playout: Playout,
+    pub(super) losses: LossRun,
 }
 
 /// What is kept of a flow.
@@ -50,15 +53,34 @@ pub(super) struct FlowMeter {
     first: Vec<Duration>,
     offered: Bytes,
     received: Bytes,
-    /// Payload received by each member.
-    members: Vec<Bytes>,
     first_due: Option<Time>,
     last_arrival: Option<Time>,
 }
 
 impl Channel {
+    /// No flow.
+    pub(super) const UNUSED: u32 = u32::MAX;
+
     pub(super) fn new(flow: u32, member: u32, channel: u16) -> Channel {
         Channel { flow, member, channel, ..Channel::default() }
+    }
+}
+
+impl Default for Channel {
+    fn default() -> Channel {
+        Channel {
+            outstanding: Outstanding::default(),
+            flow: Channel::UNUSED,
+            member: 0,
+            next_expected: NextExpected::default(),
+            channel: 0,
+            jitter: InterarrivalJitter::default(),
+            last_arrival: None,
+            received: Bytes::ZERO,
+            ipdv: IpdvPairs::default(),
+            playout: Playout::default(),
+            losses: LossRun::default(),
+        }
     }
 }
 
@@ -85,7 +107,6 @@ impl FlowMeter {
             first: Vec::new(),
             offered: Bytes::ZERO,
             received: Bytes::ZERO,
-            members: vec![Bytes::ZERO; meta.members as usize],
             first_due: None,
             last_arrival: None,
         }
@@ -128,9 +149,7 @@ impl FlowMeter {
 
         let payload = Bytes(u64::from(payload));
         self.received += payload;
-        if let Some(member) = self.members.get_mut(channel.member as usize) {
-            *member += payload;
-        }
+        channel.received += payload;
         self.last_arrival = Some(self.last_arrival.map_or(received, |last| last.max(received)));
     }
 
@@ -148,12 +167,12 @@ impl FlowMeter {
         }
     }
 
-    /// The flow's summary. `jitter` is J of each channel that has one.
+    /// The flow's summary, with what its channels add to it.
     pub(super) fn finish(
         mut self,
         duration: Duration,
         outcome: FlowOutcome,
-        jitter: JitterSum,
+        channels: ChannelSums,
     ) -> FlowSummary {
         let active = self.active(duration);
         let throughput = ThroughputSummary {
@@ -169,11 +188,11 @@ impl FlowMeter {
             late: share(counts.late, due),
             latency: self.latency.summary(),
             latency_from_due: self.latency_from_due.summary(),
-            jitter: self.jitter(jitter),
+            jitter: self.jitter(channels.jitter),
             robust: robust_delay(&self.first),
             throughput,
             voice_channels: voice_channels(throughput.user),
-            fairness: jain_fairness(&self.members),
+            fairness: jain_fairness(&channels.received),
             schedule_error: self.schedule_error.summary(),
             send_call: self.send_call.summary(),
             transport_counters: outcome.transport_counters,
@@ -183,13 +202,15 @@ impl FlowMeter {
         }
     }
 
-    /// From the first due message to the end of a source without end, or else to the last arrival.
+    /// From the first due message to the last arrival, and for a source without end not less than to the end of the
+    /// run.
     fn active(&self, duration: Duration) -> Duration {
         let Some(first) = self.first_due else { return Duration::ZERO };
         let end_of_run = Time::ZERO + duration;
         let end = match self.last_arrival {
-            Some(last) if !self.meta.endless || end_of_run <= first => last,
-            _ => end_of_run,
+            Some(last) if self.meta.endless => last.max(end_of_run),
+            Some(last) => last,
+            None => end_of_run,
         };
         end.since(first)
     }
@@ -211,21 +232,38 @@ impl FlowMeter {
     }
 }
 
+/// What is known of a flow only when its channels are looked at, at the end.
+#[derive(Clone, Debug)]
+pub(super) struct ChannelSums {
+    jitter: JitterSum,
+    /// Payload received by each member.
+    received: Vec<Bytes>,
+}
+
+impl ChannelSums {
+    pub(super) fn new(flow: &FlowMeter) -> ChannelSums {
+        ChannelSums { jitter: JitterSum::default(), received: vec![Bytes::ZERO; flow.meta.members as usize] }
+    }
+
+    pub(super) fn add(&mut self, channel: &Channel) {
+        if let Some(jitter) = channel.jitter.value() {
+            self.jitter.nanos += u128::from(jitter.as_nanos());
+            self.jitter.channels += 1;
+        }
+        if let Some(member) = self.received.get_mut(channel.member as usize) {
+            *member += channel.received;
+        }
+    }
+}
+
 /// The sum over channels of their final interarrival jitter.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct JitterSum {
+struct JitterSum {
     nanos: u128,
     channels: u64,
 }
 
 impl JitterSum {
-    pub(super) fn add(&mut self, channel: &Channel) {
-        if let Some(jitter) = channel.jitter.value() {
-            self.nanos += u128::from(jitter.as_nanos());
-            self.channels += 1;
-        }
-    }
-
     fn mean(self) -> Duration {
         let channels = u128::from(self.channels.max(1));
         Duration::from_nanos(u64::try_from((self.nanos + channels / 2) / channels).unwrap_or(u64::MAX))

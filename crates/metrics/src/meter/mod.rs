@@ -1,11 +1,14 @@
 //! The recorder that measures: joins what was sent with what was received, writes the trace and makes the summary.
 
+mod channels;
 mod flow;
 mod outstanding;
+mod window;
 
 use trunkline_core::{Bytes, Duration, FlowId, Time};
 
-use crate::meter::flow::{Channel, FlowMeter, JitterSum};
+use crate::meter::channels::Channels;
+use crate::meter::flow::{Channel, ChannelSums, FlowMeter};
 use crate::meter::outstanding::{Arrival, Bounds, Entry, Limits, OnArrival, OnSent};
 use crate::record::{DriverOutcome, Fate, FlowMeta, Observation, Record, Recorder, TraceSink};
 use crate::summary::{Counts, RepetitionSummary};
@@ -31,14 +34,7 @@ use crate::summary::{Counts, RepetitionSummary};
 pub struct Meter<'t> {
     trace: &'t mut dyn TraceSink,
     flows: Vec<FlowMeter>,
-    /// The lowest flow id.
-    first: u32,
-    /// Where the channels of the member with the id `first + i` stand.
-    members: Vec<Member>,
-    /// Index into `channels` of each channel of each member, or [`UNUSED`].
-    slots: Vec<u32>,
-    /// Channels that have been used, in the order of first use.
-    channels: Vec<Channel>,
+    channels: Channels,
     bounds: Bounds,
 }
 
@@ -64,17 +60,6 @@ pub struct Remembered {
     pub overtaken: usize,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Member {
-    /// [`UNUSED`] for an id that no flow has.
-    flow: u32,
-    index: u32,
-    first_slot: usize,
-    channels: u16,
-}
-
-const UNUSED: u32 = u32::MAX;
-
 impl<'t> Meter<'t> {
     /// A recorder for these flows (the scenario's, in the file's order) that writes their records to `trace`.
     pub fn new(flows: &[FlowMeta], trace: &'t mut dyn TraceSink) -> Meter<'t> {
@@ -82,27 +67,10 @@ impl<'t> Meter<'t> {
     }
 
     fn with_limits(flows: &[FlowMeta], trace: &'t mut dyn TraceSink, limits: Limits) -> Meter<'t> {
-        let first = flows.iter().map(|flow| flow.first.0).min().unwrap_or(0);
-        let mut members = Vec::new();
-        let mut slots = 0;
-        for (number, flow) in (0u32..).zip(flows) {
-            let offset = (flow.first.0 - first) as usize;
-            let end = offset + flow.members as usize;
-            if members.len() < end {
-                members.resize(end, Member { flow: UNUSED, index: 0, first_slot: 0, channels: 0 });
-            }
-            for (index, member) in (0u32..).zip(&mut members[offset..end]) {
-                *member = Member { flow: number, index, first_slot: slots, channels: flow.channels };
-                slots += usize::from(flow.channels);
-            }
-        }
         Meter {
             trace,
             flows: flows.iter().map(FlowMeter::new).collect(),
-            first,
-            members,
-            slots: vec![UNUSED; slots],
-            channels: Vec::new(),
+            channels: Channels::new(flows),
             bounds: Bounds::new(limits),
         }
     }
@@ -129,23 +97,23 @@ impl<'t> Meter<'t> {
 
     /// Settles what is left (what was sent and not received is lost) and makes the summary. Call it after the drain
     /// time.
-    pub fn finish(mut self, outcome: DriverOutcome) -> RepetitionSummary {
-        let mut jitter = vec![JitterSum::default(); self.flows.len()];
-        for mut channel in std::mem::take(&mut self.channels) {
+    pub fn finish(self, outcome: DriverOutcome) -> RepetitionSummary {
+        let Meter { trace, mut flows, channels, .. } = self;
+        let mut sums: Vec<ChannelSums> = flows.iter().map(ChannelSums::new).collect();
+        for mut channel in channels.into_used() {
+            let index = channel.flow as usize;
             for (number, entry) in std::mem::take(&mut channel.outstanding).into_unsettled() {
-                self.settle(&mut channel, number, entry);
+                settle(&mut channel, number, entry, &mut flows[index], trace);
             }
-            let flow = channel.flow as usize;
-            channel.losses.end(&mut self.flows[flow].summary.loss_bursts);
-            jitter[flow].add(&channel);
+            channel.losses.end(&mut flows[index].summary.loss_bursts);
+            sums[index].add(&channel);
         }
         let mut outcomes = outcome.flows.into_iter();
-        let flows = self.flows.into_iter().zip(jitter);
         RepetitionSummary {
             flows: flows
-                .map(|(flow, jitter)| {
-                    flow.finish(outcome.duration, outcomes.next().unwrap_or_default(), jitter)
-                })
+                .into_iter()
+                .zip(sums)
+                .map(|(flow, sums)| flow.finish(outcome.duration, outcomes.next().unwrap_or_default(), sums))
                 .collect(),
             links: outcome.links,
             stalls: outcome.stalls,
@@ -155,28 +123,9 @@ impl<'t> Meter<'t> {
         }
     }
 
-    fn member(&self, flow: FlowId) -> Option<Member> {
-        let member = *self.members.get(flow.0.checked_sub(self.first)? as usize)?;
-        (member.flow != UNUSED).then_some(member)
-    }
-
-    /// The state of a channel, made on its first use.
-    #[inline]
-    fn slot(&mut self, member: Member, channel: u16) -> Option<u32> {
-        if channel >= member.channels {
-            return None;
-        }
-        let slot = &mut self.slots[member.first_slot + usize::from(channel)];
-        if *slot == UNUSED {
-            *slot = u32::try_from(self.channels.len()).ok().filter(|&slot| slot != UNUSED)?;
-            self.channels.push(Channel::new(member.flow, member.index, channel));
-        }
-        Some(*slot)
-    }
-
     #[inline]
     fn sent(&mut self, at: Time, slot: u32, sequence: u32, due: Time, payload: u32) {
-        let channel = &mut self.channels[slot as usize];
+        let channel = &mut self.channels[slot];
         let flow = &mut self.flows[channel.flow as usize];
         let entry = Entry::Sent { due, sent: at, payload };
         match channel.outstanding.sent(sequence, entry, slot, &mut self.bounds) {
@@ -191,7 +140,7 @@ impl<'t> Meter<'t> {
     }
 
     fn refused(&mut self, slot: u32, sequence: u32, due: Time, payload: u32) {
-        let channel = &mut self.channels[slot as usize];
+        let channel = &mut self.channels[slot];
         match channel.outstanding.sent(sequence, Entry::Refused, slot, &mut self.bounds) {
             OnSent::New => {
                 let flow = &mut self.flows[channel.flow as usize];
@@ -219,7 +168,7 @@ impl<'t> Meter<'t> {
 
     #[inline]
     fn received(&mut self, slot: u32, sequence: u32, arrival: Arrival) {
-        let channel = &mut self.channels[slot as usize];
+        let channel = &mut self.channels[slot];
         let flow = &mut self.flows[channel.flow as usize];
         let fate_and_due = match channel.outstanding.arrived(sequence, arrival, slot, &mut self.bounds) {
             OnArrival::First { due } => {
@@ -251,7 +200,7 @@ impl<'t> Meter<'t> {
 
     /// Settles a message that arrived before it was reported as sent.
     fn join_early(&mut self, slot: u32, sequence: u32, due: Time, arrival: Arrival) {
-        let channel = &mut self.channels[slot as usize];
+        let channel = &mut self.channels[slot];
         let flow = &mut self.flows[channel.flow as usize];
         flow.counts().sent += 1;
         flow.offered(due, arrival.payload);
@@ -262,77 +211,80 @@ impl<'t> Meter<'t> {
     #[inline]
     fn give_up_excess(&mut self) {
         while let Some((slot, number)) = self.bounds.excess() {
-            if let Some(entry) = self.channels[slot as usize].outstanding.give_up(number) {
-                let mut channel = std::mem::take(&mut self.channels[slot as usize]);
-                self.settle(&mut channel, number, entry);
-                self.channels[slot as usize] = channel;
+            let channel = &mut self.channels[slot];
+            if let Some(entry) = channel.outstanding.give_up(number) {
+                let flow = &mut self.flows[channel.flow as usize];
+                settle(channel, number, entry, flow, self.trace);
             }
-        }
-    }
-
-    /// Settles a message of which no more is expected.
-    fn settle(&mut self, channel: &mut Channel, number: u64, entry: Entry) {
-        let index = channel.flow as usize;
-        let flow = &mut self.flows[index];
-        let sequence = number as u32; // The wire's 32 bits of it.
-        match entry {
-            Entry::Sent { due, sent, payload } => {
-                flow.counts().lost += 1;
-                channel.losses.lost(number, &mut flow.summary.loss_bursts);
-                let record = Record {
-                    member: channel.member,
-                    channel: channel.channel,
-                    sequence,
-                    due,
-                    sent: Some(sent),
-                    received: None,
-                    reflected: None,
-                    payload,
-                    fate: Fate::Lost,
-                };
-                self.trace.write(index, &record);
-            }
-            Entry::Refused => channel.losses.lost(number, &mut flow.summary.loss_bursts),
-            Entry::Early { received, sent, reflected, payload } => {
-                flow.counts().sent += 1;
-                flow.offered(sent, payload);
-                let fate = flow.joined(channel, sent, received);
-                let arrival = Arrival { received, sent, reflected, payload };
-                self.trace.write(index, &record_of(channel, sequence, sent, arrival, fate));
-            }
-            Entry::Unknown | Entry::Settled => {}
         }
     }
 }
 
 impl Recorder for Meter<'_> {
     fn record(&mut self, at: Time, flow: FlowId, what: Observation) {
-        let Some(member) = self.member(flow) else { return };
-        let of_flow = member.flow as usize;
         match what {
             Observation::Sent { channel, sequence, due, payload } => {
-                if let Some(slot) = self.slot(member, channel) {
+                if let Some(slot) = self.channels.slot(flow, channel) {
                     self.sent(at, slot, sequence, due, length(payload));
                 }
             }
             Observation::Received { channel, sequence, sent, reflected, payload } => {
-                if let Some(slot) = self.slot(member, channel) {
+                if let Some(slot) = self.channels.slot(flow, channel) {
                     let payload = length(payload);
                     self.received(slot, sequence, Arrival { received: at, sent, reflected, payload });
                 }
             }
             Observation::Refused { channel, sequence, due, payload } => {
-                if let Some(slot) = self.slot(member, channel) {
+                if let Some(slot) = self.channels.slot(flow, channel) {
                     self.refused(slot, sequence, due, length(payload));
                 }
             }
-            Observation::Stray { bytes } => self.flows[of_flow].summary.stray += bytes,
+            Observation::Stray { bytes } => {
+                if let Some(flow) = self.channels.flow(flow) {
+                    self.flows[flow].summary.stray += bytes;
+                }
+            }
             Observation::SendCall { error_nanos, took_nanos } => {
-                let flow = &mut self.flows[of_flow];
-                flow.schedule_error.record(Duration::from_nanos(error_nanos));
-                flow.send_call.record(Duration::from_nanos(took_nanos));
+                if let Some(flow) = self.channels.flow(flow) {
+                    let flow = &mut self.flows[flow];
+                    flow.schedule_error.record(Duration::from_nanos(error_nanos));
+                    flow.send_call.record(Duration::from_nanos(took_nanos));
+                }
             }
         }
+    }
+}
+
+/// Settles a message of which no more is expected.
+fn settle(channel: &mut Channel, number: u64, entry: Entry, flow: &mut FlowMeter, trace: &mut dyn TraceSink) {
+    let index = channel.flow as usize;
+    let sequence = number as u32; // The wire's 32 bits of it.
+    match entry {
+        Entry::Sent { due, sent, payload } => {
+            flow.counts().lost += 1;
+            channel.losses.lost(number, &mut flow.summary.loss_bursts);
+            let record = Record {
+                member: channel.member,
+                channel: channel.channel,
+                sequence,
+                due,
+                sent: Some(sent),
+                received: None,
+                reflected: None,
+                payload,
+                fate: Fate::Lost,
+            };
+            trace.write(index, &record);
+        }
+        Entry::Refused => channel.losses.lost(number, &mut flow.summary.loss_bursts),
+        Entry::Early { received, sent, reflected, payload } => {
+            flow.counts().sent += 1;
+            flow.offered(sent, payload);
+            let fate = flow.joined(channel, sent, received);
+            let arrival = Arrival { received, sent, reflected, payload };
+            trace.write(index, &record_of(channel, sequence, sent, arrival, fate));
+        }
+        Entry::Unknown | Entry::Settled => {}
     }
 }
 

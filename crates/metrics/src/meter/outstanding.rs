@@ -9,6 +9,8 @@ use std::collections::VecDeque;
 
 use trunkline_core::Time;
 
+use crate::meter::window::Window;
+
 /// What is known of a message that is not settled, or was settled a moment ago. Kept at 32 bytes: there may be a
 /// million.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,13 +64,19 @@ pub(super) enum OnArrival {
 
 /// The unsettled messages of one channel. Sequence numbers are counted in 64 bits inside.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(super) struct Outstanding {
     /// Entry `i` is of the message with the number `base + i`. The front is never settled.
-    window: VecDeque<Entry>,
+    window: Window,
     base: u64,
-    /// How many in the window are settled.
-    settled: usize,
-    /// Messages before `base`, increasing; the front is never settled.
+    /// Most channels lose nothing.
+    behind: Option<Box<Behind>>,
+}
+
+/// What is known of messages before the window.
+#[derive(Debug, Default)]
+struct Behind {
+    /// Increasing; the front is never settled.
     overtaken: VecDeque<(u64, Entry)>,
     /// The last messages that were given up as lost, increasing.
     given_up: VecDeque<u64>,
@@ -118,9 +126,9 @@ impl Outstanding {
                 self.shorten(channel, bounds);
                 OnSent::New
             }
-            Place::Window(index) => match self.window[index] {
+            Place::Window(index) => match self.window.get(index) {
                 Entry::Unknown => {
-                    self.window[index] = entry;
+                    self.window.set(index, entry);
                     OnSent::New
                 }
                 Entry::Early { received, sent, reflected, payload } => {
@@ -129,18 +137,10 @@ impl Outstanding {
                 }
                 Entry::Sent { .. } | Entry::Refused | Entry::Settled => OnSent::Ignored,
             },
-            Place::Overtaken(index) => match self.overtaken[index].1 {
-                Entry::Unknown => {
-                    self.overtaken[index].1 = entry;
-                    OnSent::New
-                }
-                Entry::Early { received, sent, reflected, payload } => {
-                    self.settle_overtaken(index);
-                    OnSent::Arrived(Arrival { received, sent, reflected, payload })
-                }
-                Entry::Sent { .. } | Entry::Refused | Entry::Settled => OnSent::Ignored,
-            },
-            Place::Gone(_) | Place::Impossible => OnSent::Ignored,
+            Place::Behind(number) => {
+                self.behind.as_mut().map_or(OnSent::Ignored, |behind| behind.sent(number, entry))
+            }
+            Place::Impossible => OnSent::Ignored,
         }
     }
 
@@ -156,24 +156,13 @@ impl Outstanding {
         let Arrival { received, sent, reflected, payload } = arrival;
         let early = Entry::Early { received, sent, reflected, payload };
         match self.place(sequence) {
-            Place::Window(index) => match self.window[index] {
+            Place::Window(index) => match self.window.get(index) {
                 Entry::Sent { due, .. } => {
                     self.settle_in_window(index, bounds);
                     OnArrival::First { due }
                 }
                 Entry::Unknown => {
-                    self.window[index] = early;
-                    OnArrival::Early
-                }
-                Entry::Early { .. } | Entry::Refused | Entry::Settled => OnArrival::Duplicate,
-            },
-            Place::Overtaken(index) => match self.overtaken[index].1 {
-                Entry::Sent { due, .. } => {
-                    self.settle_overtaken(index);
-                    OnArrival::First { due }
-                }
-                Entry::Unknown => {
-                    self.overtaken[index].1 = early;
+                    self.window.set(index, early);
                     OnArrival::Early
                 }
                 Entry::Early { .. } | Entry::Refused | Entry::Settled => OnArrival::Duplicate,
@@ -186,37 +175,23 @@ impl Outstanding {
                 self.shorten(channel, bounds);
                 OnArrival::Early
             }
-            Place::Gone(number) => match self.given_up.iter().rposition(|&other| other == number) {
-                Some(index) => {
-                    self.given_up.remove(index);
-                    OnArrival::GivenUp
-                }
-                None => OnArrival::Duplicate,
-            },
+            Place::Behind(number) => {
+                self.behind.as_mut().map_or(OnArrival::Duplicate, |behind| behind.arrived(number, early))
+            }
             Place::Impossible => OnArrival::Stranger,
         }
     }
 
     /// Forgets the overtaken message `number` if it is still unsettled, and returns what is known of it.
     pub(super) fn give_up(&mut self, number: u64) -> Option<Entry> {
-        let &(front, entry) = self.overtaken.front()?;
-        if front != number {
-            return None; // It was settled and has left.
-        }
-        self.settle_overtaken(0);
-        if matches!(entry, Entry::Sent { .. }) {
-            if self.given_up.len() == GIVEN_UP {
-                self.given_up.pop_front();
-            }
-            self.given_up.push_back(number);
-        }
-        Some(entry)
+        self.behind.as_mut()?.give_up(number)
     }
 
     /// What is unsettled, in the order of sequence numbers.
     pub(super) fn into_unsettled(self) -> impl Iterator<Item = (u64, Entry)> {
-        let window = (self.base..).zip(self.window);
-        self.overtaken.into_iter().chain(window).filter(|(_, entry)| *entry != Entry::Settled)
+        let overtaken = self.behind.map(|behind| behind.overtaken).unwrap_or_default();
+        let window = (self.base..).zip(self.window.into_entries());
+        overtaken.into_iter().chain(window).filter(|(_, entry)| *entry != Entry::Settled)
     }
 
     #[inline]
@@ -230,11 +205,7 @@ impl Outstanding {
                 Place::Ahead(self.base + index as u64)
             };
         }
-        let Some(number) = self.base.checked_add_signed(distance) else { return Place::Impossible };
-        match self.overtaken.binary_search_by_key(&number, |&(number, _)| number) {
-            Ok(index) => Place::Overtaken(index),
-            Err(_) => Place::Gone(number),
-        }
+        self.base.checked_add_signed(distance).map_or(Place::Impossible, Place::Behind)
     }
 
     /// Makes the window end right before `number`, unless that is absurdly far away.
@@ -252,7 +223,7 @@ impl Outstanding {
 
     #[inline]
     fn push(&mut self, entry: Entry, bounds: &mut Bounds) {
-        self.window.push_back(entry);
+        self.window.push(entry);
         bounds.entries += 1;
     }
 
@@ -261,10 +232,10 @@ impl Outstanding {
     #[inline]
     fn shorten(&mut self, channel: u32, bounds: &mut Bounds) {
         while self.window.len() > SHORT
-            && (2 * self.settled > self.window.len() || bounds.entries > bounds.limits.entries)
+            && (2 * self.window.settled() > self.window.len() || bounds.entries > bounds.limits.entries)
         {
-            if let Some(entry) = self.window.pop_front() {
-                self.overtaken.push_back((self.base, entry));
+            if let Some(entry) = self.window.pop() {
+                self.behind.get_or_insert_default().overtaken.push_back((self.base, entry));
                 bounds.overtaken.push_back((channel, self.base));
                 bounds.entries -= 1;
                 self.base += 1;
@@ -275,21 +246,80 @@ impl Outstanding {
 
     #[inline]
     fn settle_in_window(&mut self, index: usize, bounds: &mut Bounds) {
-        self.window[index] = Entry::Settled;
-        self.settled += 1;
+        self.window.settle(index);
         self.drop_settled(bounds);
     }
 
     #[inline]
     fn drop_settled(&mut self, bounds: &mut Bounds) {
-        while self.window.pop_front_if(|entry| *entry == Entry::Settled).is_some() {
-            self.settled -= 1;
+        while self.window.pop_settled() {
             self.base += 1;
             bounds.entries -= 1;
         }
     }
+}
 
-    fn settle_overtaken(&mut self, index: usize) {
+impl Behind {
+    fn sent(&mut self, number: u64, entry: Entry) -> OnSent {
+        let Some(index) = self.overtaken(number) else { return OnSent::Ignored };
+        match self.overtaken[index].1 {
+            Entry::Unknown => {
+                self.overtaken[index].1 = entry;
+                OnSent::New
+            }
+            Entry::Early { received, sent, reflected, payload } => {
+                self.settle(index);
+                OnSent::Arrived(Arrival { received, sent, reflected, payload })
+            }
+            Entry::Sent { .. } | Entry::Refused | Entry::Settled => OnSent::Ignored,
+        }
+    }
+
+    fn arrived(&mut self, number: u64, early: Entry) -> OnArrival {
+        let Some(index) = self.overtaken(number) else { return self.arrived_after_all(number) };
+        match self.overtaken[index].1 {
+            Entry::Sent { due, .. } => {
+                self.settle(index);
+                OnArrival::First { due }
+            }
+            Entry::Unknown => {
+                self.overtaken[index].1 = early;
+                OnArrival::Early
+            }
+            Entry::Early { .. } | Entry::Refused | Entry::Settled => OnArrival::Duplicate,
+        }
+    }
+
+    fn arrived_after_all(&mut self, number: u64) -> OnArrival {
+        match self.given_up.iter().rposition(|&other| other == number) {
+            Some(index) => {
+                self.given_up.remove(index);
+                OnArrival::GivenUp
+            }
+            None => OnArrival::Duplicate,
+        }
+    }
+
+    fn give_up(&mut self, number: u64) -> Option<Entry> {
+        let &(front, entry) = self.overtaken.front()?;
+        if front != number {
+            return None; // It was settled and has left.
+        }
+        self.settle(0);
+        if matches!(entry, Entry::Sent { .. }) {
+            if self.given_up.len() == GIVEN_UP {
+                self.given_up.pop_front();
+            }
+            self.given_up.push_back(number);
+        }
+        Some(entry)
+    }
+
+    fn overtaken(&self, number: u64) -> Option<usize> {
+        self.overtaken.binary_search_by_key(&number, |&(number, _)| number).ok()
+    }
+
+    fn settle(&mut self, index: usize) {
         self.overtaken[index].1 = Entry::Settled;
         while self.overtaken.pop_front_if(|(_, entry)| *entry == Entry::Settled).is_some() {}
     }
@@ -315,11 +345,10 @@ impl Bounds {
 /// Where a sequence number stands.
 enum Place {
     Window(usize),
-    Overtaken(usize),
-    /// Behind the window's end.
+    /// Ahead of the window's end.
     Ahead(u64),
-    /// Settled and forgotten.
-    Gone(u64),
+    /// Before the window: overtaken, or settled and forgotten.
+    Behind(u64),
     /// Before the first message of the channel.
     Impossible,
 }
@@ -333,6 +362,6 @@ impl Outstanding {
 
     /// How many entries there is room for.
     pub(super) fn capacity(&self) -> usize {
-        self.window.capacity() + self.overtaken.capacity()
+        self.window.capacity() + self.behind.as_ref().map_or(0, |behind| behind.overtaken.capacity())
     }
 }
