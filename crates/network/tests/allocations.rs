@@ -1,11 +1,9 @@
 //! No packet costs an allocation once buffers and queues have grown to their size.
 
-mod common;
-
-use common::values;
 use trunkline_core::{Bytes, Duration, Packet, PacketId, Port, Seed, Time};
 use trunkline_network::{Fate, Medium, Outcome, SerialConfig, SerialLink, queue};
 use trunkline_testkit::alloc::{CountingAllocator, allocations_during};
+use trunkline_testkit::values::values;
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;

@@ -1,8 +1,5 @@
 //! What every medium of the registry, with every queue of the registry, must do.
 
-mod common;
-
-use common::{share, values};
 use proptest::prelude::*;
 use trunkline_core::{Bytes, Distribution, Duration, Port, Rate, Seed, Time};
 use trunkline_network::DropCause;
@@ -11,6 +8,7 @@ use trunkline_network::medium::{self, Medium, MediumKind, Outcome, PortConfig};
 use trunkline_network::queue::{self, QueueKind};
 use trunkline_testkit::accounting::Accounted;
 use trunkline_testkit::split::{self, Offer};
+use trunkline_testkit::values::{share, values};
 
 const RATES: [&str; 4] = ["64 kbit/s", "1544 kbit/s", "100 Mbit/s", "10 Gbit/s"];
 
@@ -18,13 +16,13 @@ const RATES: [&str; 4] = ["64 kbit/s", "1544 kbit/s", "100 Mbit/s", "10 Gbit/s"]
 fn build(medium: &MediumKind, queue: &QueueKind, impairments: &Impairments, seed: u64) -> Box<dyn Medium> {
     let rate = RATES[(seed % 4) as usize];
     let given = [("rate", rate), ("delay", "3 ms"), ("overhead", "38 B")];
-    let values = values(medium.parameters, &given);
+    let medium_values = values(medium.parameters, &given);
     let queue_values =
-        common::values(queue.parameters, &[("limit", ["20 packets", "9 KB"][(seed / 4 % 2) as usize])]);
+        values(queue.parameters, &[("limit", ["20 packets", "9 KB"][(seed / 4 % 2) as usize])]);
     let seed = Seed::new(seed, 0);
     let port = |place: &str| PortConfig {
         place: place.to_owned(),
-        values: &values,
+        values: &medium_values,
         queue: (queue.build)(&queue_values, seed.stream(&format!("{place}/queue"))),
         impairments: impairments.clone(),
     };

@@ -1,16 +1,14 @@
 //! What every queue of the registry must do, and what every registry must say.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::values;
 use proptest::prelude::*;
 use trunkline_core::schema::{Default as Preset, Parameter};
 use trunkline_core::{Bytes, Duration, Ecn, FlowId, Packet, PacketId, Seed, Time};
 use trunkline_network::impairment::{self, LOSS_KINDS, Loss};
 use trunkline_network::queue::{self, Backlog, Counted, Dequeued};
 use trunkline_network::{Fate, Fates, medium};
+use trunkline_testkit::values::{share, values};
 
 /// One step of a driver.
 #[derive(Clone, Debug)]
@@ -133,19 +131,18 @@ fn declared_defaults_are_readable_and_enough() {
 
 #[test]
 fn loss_kinds_build_what_they_name() {
-    let ratio = common::share;
     let build = |name: &str, given: &[(&str, &str)]| {
         let kind = impairment::find_loss(name).expect("a kind of that name");
         (kind.build)(&values(kind.parameters, given))
     };
-    assert_eq!(build("bernoulli", &[("probability", "1 %")]), Loss::Bernoulli(ratio(0.01)));
+    assert_eq!(build("bernoulli", &[("probability", "1 %")]), Loss::Bernoulli(share(0.01)));
     assert_eq!(
         build("gilbert-elliott", &[("to-bad", "1 %"), ("to-good", "25 %")]),
         Loss::GilbertElliott {
-            to_bad: ratio(0.01),
-            to_good: ratio(0.25),
-            loss_good: ratio(0.0),
-            loss_bad: ratio(1.0)
+            to_bad: share(0.01),
+            to_good: share(0.25),
+            loss_good: share(0.0),
+            loss_bad: share(1.0)
         }
     );
 }

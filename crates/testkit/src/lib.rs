@@ -7,3 +7,4 @@ pub mod conformance;
 pub mod pair;
 pub mod split;
 pub mod two_process;
+pub mod values;

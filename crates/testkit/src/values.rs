@@ -1,6 +1,4 @@
-//! Values of parameter tables for tests, without the reader of experiment files.
-
-#![allow(dead_code, reason = "not every test binary needs everything")]
+//! Values of parameter tables for tests and benches, without the reader of experiment files.
 
 use trunkline_core::schema::{Default as Preset, Kind, Parameter, Value, Values};
 use trunkline_core::{Bytes, Distribution, Duration, Ratio};
@@ -9,13 +7,40 @@ use trunkline_core::{Bytes, Distribution, Duration, Ratio};
 ///
 /// # Panics
 /// If a key is required and not given, or a text is not of the parameter's kind.
-pub(crate) fn values(parameters: &[Parameter], given: &[(&str, &str)]) -> Values {
+pub fn values(parameters: &[Parameter], given: &[(&str, &str)]) -> Values {
+    complete(parameters, given, |parameter| panic!("`{}` is required", parameter.name))
+}
+
+/// As [`values`], with something ordinary for every required key that is not given: whoever goes through a registry
+/// need not know what each kind requires.
+///
+/// # Panics
+/// If a text is not of the parameter's kind, or a file is required.
+pub fn ordinary_values(parameters: &[Parameter], given: &[(&str, &str)]) -> Values {
+    complete(parameters, given, |parameter| match parameter.kind {
+        Kind::Duration { .. } | Kind::Durations { .. } => "1 ms",
+        Kind::Rate { .. } => "100 Mbit/s",
+        Kind::Bytes { .. } | Kind::Sizes { .. } => "1000 B",
+        Kind::Integer { .. } | Kind::Number { .. } => "10",
+        Kind::Ratio => "1 %",
+        Kind::Flag => "true",
+        Kind::Limit => "100 packets",
+        Kind::Choice(choices) => choices[0].name,
+        Kind::Text | Kind::File => panic!("`{}` is required", parameter.name),
+    })
+}
+
+fn complete(
+    parameters: &[Parameter],
+    given: &[(&str, &str)],
+    required: impl Fn(&Parameter) -> &'static str,
+) -> Values {
     let value = |parameter: &Parameter| {
         let text = given.iter().find(|(name, _)| *name == parameter.name).map(|(_, text)| *text);
         match (text, parameter.default) {
             (Some(text), _) | (None, Preset::Text(text)) => read(parameter, text),
             (None, Preset::Absent) => Value::Absent,
-            (None, Preset::Required) => panic!("`{}` is required", parameter.name),
+            (None, Preset::Required) => read(parameter, required(parameter)),
         }
     };
     Values::new(parameters.iter().map(|parameter| (parameter.name, value(parameter))).collect())
@@ -43,6 +68,9 @@ fn read(parameter: &Parameter, text: &str) -> Value {
 }
 
 /// A share of packets.
-pub(crate) fn share(value: f64) -> Ratio {
+///
+/// # Panics
+/// If it is not from 0 to 1.
+pub fn share(value: f64) -> Ratio {
     Ratio::new(value).expect("a share from 0 to 1")
 }
