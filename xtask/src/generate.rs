@@ -6,7 +6,8 @@ use clap::CommandFactory as _;
 use trunkline_transport::Features;
 
 pub(crate) fn run(check: bool) -> Result<(), String> {
-    let schema = serde_json::to_string_pretty(&trunkline_experiment::json_schema()).map_err(|e| e.to_string())? + "\n";
+    let schema =
+        serde_json::to_string_pretty(&trunkline_experiment::json_schema()).map_err(|e| e.to_string())? + "\n";
     let files = [
         ("docs/reference/experiment-file.md", trunkline_experiment::reference()),
         ("docs/reference/experiment-file.schema.json", schema),
@@ -22,14 +23,19 @@ pub(crate) fn run(check: bool) -> Result<(), String> {
         if check {
             drifted.push(file);
         } else {
-            std::fs::write(&path, text).map_err(|e| format!("{file} cannot be written: {e}"))?;
+            let folder = path.parent().unwrap_or(&path);
+            std::fs::create_dir_all(folder)
+                .and_then(|()| std::fs::write(&path, text)).map_err(|e| format!("{file} cannot be written: {e}"))?;
             anstream::println!("wrote {file}");
         }
     }
     if drifted.is_empty() {
         return Ok(());
     }
-    Err(format!("{} is not what the code says; run `cargo xtask generate` and commit the result", drifted.join(", ")))
+    Err(format!(
+        "{} is not what the code says; run `cargo xtask generate` and commit the result",
+        drifted.join(", ")
+    ))
 }
 
 /// Every command with its help, as one page.
@@ -51,7 +57,8 @@ fn describe(page: &mut String, command: &mut clap::Command, depth: usize) {
     }
     let name = command.get_bin_name().unwrap_or(command.get_name()).to_owned();
     // Writing to a String cannot fail.
-    let _ = writeln!(page, "\n{} `{name}`\n\n```text\n{}\n```", "#".repeat(depth), command.render_long_help());
+    let _ =
+        writeln!(page, "\n{} `{name}`\n\n```text\n{}\n```", "#".repeat(depth), command.render_long_help());
     for sub in command.get_subcommands_mut() {
         describe(page, sub, depth + 1);
     }

@@ -19,7 +19,9 @@ pub(crate) fn run() -> Result<(), String> {
     }
     let reason = |file: &str| REASONS.iter().any(|(listed, _)| *listed == file);
     match long.iter().find(|(lines, file)| *lines > 1000 && !reason(file)) {
-        Some((lines, file)) => Err(format!("{file} has {lines} lines: split it, or give a reason in xtask/src/sizes.rs")),
+        Some((lines, file)) => {
+            Err(format!("{file} has {lines} lines: split it, or give a reason in xtask/src/sizes.rs"))
+        }
         None => Ok(()),
     }
 }

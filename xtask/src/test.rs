@@ -21,7 +21,9 @@ pub(crate) fn run() -> Result<(), String> {
     crate::generate::run(true)?;
     step(
         "documentation of the code",
-        Command::new(&cargo).args(["doc", "--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", "--deny warnings"),
+        Command::new(&cargo)
+            .args(["doc", "--workspace", "--no-deps", "--locked"])
+            .env("RUSTDOCFLAGS", "--deny warnings"),
     )?;
     announce("the book");
     crate::book()?;
@@ -30,7 +32,8 @@ pub(crate) fn run() -> Result<(), String> {
 
 /// The README's first command, for real, in a store of its own.
 fn quick_start(cargo: &str) -> Result<(), String> {
-    let readme = std::fs::read_to_string(crate::root().join("README.md")).map_err(|e| format!("README.md: {e}"))?;
+    let readme =
+        std::fs::read_to_string(crate::root().join("README.md")).map_err(|e| format!("README.md: {e}"))?;
     let line = readme
         .lines()
         .find(|line| line.starts_with("cargo run ") && line.contains("--on live"))
@@ -38,9 +41,7 @@ fn quick_start(cargo: &str) -> Result<(), String> {
     let store = std::env::temp_dir().join(format!("trunkline-quick-start-{}", std::process::id()));
     let done = step(
         &format!("quick start: {line}"),
-        Command::new(cargo)
-            .args(line.split_whitespace().skip(1))
-            .env("TRUNKLINE_STORE", &store),
+        Command::new(cargo).args(line.split_whitespace().skip(1)).env("TRUNKLINE_STORE", &store),
     );
     let report = std::fs::read_dir(store.join("runs"))
         .map(|runs| runs.flatten().any(|run| run.path().join("report.html").is_file()))
@@ -56,7 +57,8 @@ fn quick_start(cargo: &str) -> Result<(), String> {
 fn step(name: &str, command: &mut Command) -> Result<(), String> {
     announce(name);
     let started = Instant::now();
-    let status = command.current_dir(crate::root()).status().map_err(|e| format!("{name}: does not start: {e}"))?;
+    let status =
+        command.current_dir(crate::root()).status().map_err(|e| format!("{name}: does not start: {e}"))?;
     if !status.success() {
         return Err(format!("{name} failed ({status})"));
     }

@@ -24,11 +24,23 @@ const SIBLINGS: &[(&str, &str, &str)] = &[
     ("runner", "store", "the runner streams records into the store"),
 ];
 
-const PURE: &[&str] = &["core", "network", "transport", "traffic", "audio", "metrics", "adapters", "experiment"];
+const PURE: &[&str] =
+    &["core", "network", "transport", "traffic", "audio", "metrics", "adapters", "experiment"];
 
 /// Packages that do IO, threads or global randomness, which no pure crate may reach through normal dependencies.
-const FORBIDDEN: &[&str] =
-    &["tokio", "mio", "socket2", "rayon", "crossbeam-channel", "rand", "getrandom", "nix", "rustix", "async-std", "fastrand"];
+const FORBIDDEN: &[&str] = &[
+    "tokio",
+    "mio",
+    "socket2",
+    "rayon",
+    "crossbeam-channel",
+    "rand",
+    "getrandom",
+    "nix",
+    "rustix",
+    "async-std",
+    "fastrand",
+];
 
 fn metadata() -> Metadata {
     MetadataCommand::new().exec().expect("cargo metadata runs in this workspace")
@@ -50,11 +62,12 @@ fn crates_use_lower_layers_only() {
         let Some(own) = layer(&package.name) else { continue };
         for dependency in package.dependencies.iter().filter(|d| d.kind == DependencyKind::Normal) {
             let Some(other) = layer(&dependency.name) else { continue };
-            let allowed = SIBLINGS.iter().any(|(user, used, _)| {
-                (*user, *used) == (short(&package.name), short(&dependency.name))
-            });
+            let allowed = SIBLINGS
+                .iter()
+                .any(|(user, used, _)| (*user, *used) == (short(&package.name), short(&dependency.name)));
             if other >= own && !allowed {
-                wrong.push(format!("{} (layer {own}) uses {} (layer {other})", package.name, dependency.name));
+                wrong
+                    .push(format!("{} (layer {own}) uses {} (layer {other})", package.name, dependency.name));
             }
         }
     }

@@ -78,7 +78,7 @@ fn a_flow_without_a_path_names_both_hosts() {
 fn sweeps_are_checked() {
     refused(&(GOOD.to_owned() + "[sweep]\n\"flow.voice.cuont\" = [1]\n"), "15:1", &["cuont", "count"]);
     refused(&(GOOD.to_owned() + "[sweep]\n\"flow.voice.count\" = []\n"), "15:", &["empty"]);
-    refused(&(GOOD.to_owned() + "[sweep]\n\"flow.voice.count\" = [1, -2]\n"), "15:25", &["count"]);
+    refused(&(GOOD.to_owned() + "[sweep]\n\"flow.voice.count\" = [1, -2]\n"), "15:26", &["count"]);
 }
 
 #[test]
