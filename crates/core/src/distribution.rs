@@ -55,7 +55,9 @@ impl Distribution {
                 *first as f64 * probability + *second as f64 * (1.0 - probability)
             }
             Distribution::Trace(values) if values.is_empty() => 0.0,
-            Distribution::Trace(values) => values.iter().map(|&v| v as f64).sum::<f64>() / values.len() as f64,
+            Distribution::Trace(values) => {
+                values.iter().map(|&v| v as f64).sum::<f64>() / values.len() as f64
+            }
         }
     }
 
