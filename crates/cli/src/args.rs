@@ -24,7 +24,7 @@ pub struct Cli {
 #[derive(Debug, Args)]
 pub struct Global {
     /// Folder of stored runs [default: $XDG_DATA_HOME/trunkline, else ~/.local/share/trunkline]
-    #[arg(long, global = true, value_name = "DIR", env = "TRUNKLINE_STORE")]
+    #[arg(long, global = true, value_name = "DIR", env = "TRUNKLINE_STORE", hide_env_values = true)]
     pub store: Option<PathBuf>,
 
     /// Print results as JSON on standard output; everything else goes to standard error
