@@ -29,6 +29,12 @@ pub(crate) struct Common<'r> {
 }
 
 impl Common<'_> {
+    /// Whether the run is over because its time is: not stopped, and not broken off. Before that a source without a
+    /// pace of its own has always something due.
+    pub(crate) fn is_at_its_end(&self) -> bool {
+        self.stage.is_over() && self.clock.now() >= self.stop
+    }
+
     /// Where the thread that sends puts what it observes.
     pub(crate) fn departures(&self, sender: usize) -> Outbox {
         Outbox::new(self.inbox.clone(), self.pool.clone(), sender, true)

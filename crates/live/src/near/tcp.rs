@@ -49,7 +49,7 @@ pub(crate) fn send(conversation: Conversation, common: &Common<'_>) -> Spoken {
         conversation,
     };
     let broken = speaker.run().is_err() && !common.stage.is_over();
-    if common.stage.is_over() {
+    if common.is_at_its_end() {
         speaker.refuse_overdue();
     }
     Spoken { stream: speaker.conversation.stream, broken }

@@ -167,7 +167,7 @@ impl Scheduler<'_> {
                 None => self.wait_until(Time::MAX),
             }
         }
-        if self.common.stage.is_over() {
+        if self.common.is_at_its_end() {
             self.refuse_overdue();
         }
     }
