@@ -155,7 +155,8 @@ pub struct FlowMeta {
     pub channels: u16,
     /// What its latencies are.
     pub measured: Measured,
-    /// Whether its source goes on to the end of the run: then its active time ends there, not at the last arrival.
+    /// Whether its source goes on to the end of the run: then its active time ends there, or at the last arrival if that
+    /// comes later, in the drain time.
     pub endless: bool,
     /// Playout delay, if it has a playout: a message is late if it is received after the first received message of its
     /// channel plus this plus the difference of their due times.

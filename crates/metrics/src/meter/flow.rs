@@ -24,13 +24,13 @@ const CURVE_POINTS: usize = 512;
 #[repr(C, align(64))]
 pub(super) struct Channel {
     pub(super) outstanding: Outstanding,
-    /// [`Channel::UNUSED`] before its first use.
     pub(super) flow: u32,
     pub(super) member: u32,
     next_expected: NextExpected,
     pub(super) channel: u16,
     jitter: InterarrivalJitter,
-    last_arrival: Option<Time>,
+    /// [`Time::MAX`] before the first.
+    last_arrival: Time,
     received: Bytes,
     ipdv: IpdvPairs,
     playout: Playout,
@@ -58,24 +58,15 @@ pub(super) struct FlowMeter {
 }
 
 impl Channel {
-    /// No flow.
-    pub(super) const UNUSED: u32 = u32::MAX;
-
     pub(super) fn new(flow: u32, member: u32, channel: u16) -> Channel {
-        Channel { flow, member, channel, ..Channel::default() }
-    }
-}
-
-impl Default for Channel {
-    fn default() -> Channel {
         Channel {
             outstanding: Outstanding::default(),
-            flow: Channel::UNUSED,
-            member: 0,
+            flow,
+            member,
             next_expected: NextExpected::default(),
-            channel: 0,
+            channel,
             jitter: InterarrivalJitter::default(),
-            last_arrival: None,
+            last_arrival: Time::MAX,
             received: Bytes::ZERO,
             ipdv: IpdvPairs::default(),
             playout: Playout::default(),
@@ -143,9 +134,10 @@ impl FlowMeter {
         for variation in channel.ipdv.arrival(sequence, sent, received).into_iter().flatten() {
             self.ipdv.record(variation);
         }
-        if let Some(last) = channel.last_arrival.replace(received) {
-            self.interarrival.add(received.since(last));
+        if channel.last_arrival < Time::MAX {
+            self.interarrival.add(received.since(channel.last_arrival));
         }
+        channel.last_arrival = received;
 
         let payload = Bytes(u64::from(payload));
         self.received += payload;

@@ -124,24 +124,24 @@ impl<'t> Meter<'t> {
     }
 
     #[inline]
-    fn sent(&mut self, at: Time, slot: u32, sequence: u32, due: Time, payload: u32) {
-        let channel = &mut self.channels[slot];
+    fn sent(&mut self, at: Time, place: u32, sequence: u32, due: Time, payload: u32) {
+        let channel = &mut self.channels[place];
         let flow = &mut self.flows[channel.flow as usize];
         let entry = Entry::Sent { due, sent: at, payload };
-        match channel.outstanding.sent(sequence, entry, slot, &mut self.bounds) {
+        match channel.outstanding.sent(sequence, entry, place, &mut self.bounds) {
             OnSent::New => {
                 flow.counts().sent += 1;
                 flow.offered(due, payload);
                 self.give_up_excess();
             }
-            OnSent::Arrived(arrival) => self.join_early(slot, sequence, due, arrival),
+            OnSent::Arrived(arrival) => self.join_early(place, sequence, due, arrival),
             OnSent::Ignored => {}
         }
     }
 
-    fn refused(&mut self, slot: u32, sequence: u32, due: Time, payload: u32) {
-        let channel = &mut self.channels[slot];
-        match channel.outstanding.sent(sequence, Entry::Refused, slot, &mut self.bounds) {
+    fn refused(&mut self, place: u32, sequence: u32, due: Time, payload: u32) {
+        let channel = &mut self.channels[place];
+        match channel.outstanding.sent(sequence, Entry::Refused, place, &mut self.bounds) {
             OnSent::New => {
                 let flow = &mut self.flows[channel.flow as usize];
                 flow.counts().refused += 1;
@@ -161,16 +161,16 @@ impl<'t> Meter<'t> {
                 self.give_up_excess();
             }
             // What has arrived was sent, whatever the sender made of it.
-            OnSent::Arrived(arrival) => self.join_early(slot, sequence, due, arrival),
+            OnSent::Arrived(arrival) => self.join_early(place, sequence, due, arrival),
             OnSent::Ignored => {}
         }
     }
 
     #[inline]
-    fn received(&mut self, slot: u32, sequence: u32, arrival: Arrival) {
-        let channel = &mut self.channels[slot];
+    fn received(&mut self, place: u32, sequence: u32, arrival: Arrival) {
+        let channel = &mut self.channels[place];
         let flow = &mut self.flows[channel.flow as usize];
-        let fate_and_due = match channel.outstanding.arrived(sequence, arrival, slot, &mut self.bounds) {
+        let fate_and_due = match channel.outstanding.arrived(sequence, arrival, place, &mut self.bounds) {
             OnArrival::First { due } => {
                 flow.arrived(channel, sequence, &arrival);
                 (flow.joined(channel, due, arrival.received), due)
@@ -199,8 +199,8 @@ impl<'t> Meter<'t> {
     }
 
     /// Settles a message that arrived before it was reported as sent.
-    fn join_early(&mut self, slot: u32, sequence: u32, due: Time, arrival: Arrival) {
-        let channel = &mut self.channels[slot];
+    fn join_early(&mut self, place: u32, sequence: u32, due: Time, arrival: Arrival) {
+        let channel = &mut self.channels[place];
         let flow = &mut self.flows[channel.flow as usize];
         flow.counts().sent += 1;
         flow.offered(due, arrival.payload);
@@ -210,8 +210,8 @@ impl<'t> Meter<'t> {
 
     #[inline]
     fn give_up_excess(&mut self) {
-        while let Some((slot, number)) = self.bounds.excess() {
-            let channel = &mut self.channels[slot];
+        while let Some((place, number)) = self.bounds.excess() {
+            let channel = &mut self.channels[place];
             if let Some(entry) = channel.outstanding.give_up(number) {
                 let flow = &mut self.flows[channel.flow as usize];
                 settle(channel, number, entry, flow, self.trace);
@@ -224,19 +224,19 @@ impl Recorder for Meter<'_> {
     fn record(&mut self, at: Time, flow: FlowId, what: Observation) {
         match what {
             Observation::Sent { channel, sequence, due, payload } => {
-                if let Some(slot) = self.channels.slot(flow, channel) {
-                    self.sent(at, slot, sequence, due, length(payload));
+                if let Some(place) = self.channels.place(flow, channel) {
+                    self.sent(at, place, sequence, due, length(payload));
                 }
             }
             Observation::Received { channel, sequence, sent, reflected, payload } => {
-                if let Some(slot) = self.channels.slot(flow, channel) {
+                if let Some(place) = self.channels.place(flow, channel) {
                     let payload = length(payload);
-                    self.received(slot, sequence, Arrival { received: at, sent, reflected, payload });
+                    self.received(place, sequence, Arrival { received: at, sent, reflected, payload });
                 }
             }
             Observation::Refused { channel, sequence, due, payload } => {
-                if let Some(slot) = self.channels.slot(flow, channel) {
-                    self.refused(slot, sequence, due, length(payload));
+                if let Some(place) = self.channels.place(flow, channel) {
+                    self.refused(place, sequence, due, length(payload));
                 }
             }
             Observation::Stray { bytes } => {

@@ -197,6 +197,22 @@ fn throughput_of_a_source_with_an_end_lasts_to_the_last_arrival() {
 }
 
 #[test]
+fn what_arrives_in_the_drain_time_of_a_source_without_end_counts_with_its_time() {
+    let flow = FlowMeta { endless: true, ..meta(0, 1, 1) };
+    let (summary, _) = measure(flow, |meter| {
+        for sequence in 0..100u32 {
+            let at = 10 * u64::from(sequence);
+            send(meter, 0, 0, sequence, at, at);
+            // The link takes twice as long as the source.
+            receive(meter, 0, 0, sequence, at, 20 * u64::from(sequence + 1));
+        }
+    });
+    assert_eq!(summary.throughput.active, MS(2_000));
+    assert_eq!(summary.throughput.user, Rate::from_bits_per_second(32_000));
+    assert_eq!(summary.throughput.offered, Rate::from_bits_per_second(32_000));
+}
+
+#[test]
 fn members_and_channels_are_kept_apart() {
     let mut kept = Kept::default();
     let flows = [meta(10, 2, 2), meta(12, 1, 1)];

@@ -7,15 +7,15 @@ use trunkline_core::Time;
 use crate::meter::outstanding::Entry;
 
 /// How many messages stand in the channel itself.
-const NEAR: usize = 8;
+const NEAR: usize = 6;
 
 /// A queue of [`Entry`]s. A channel of voice has a few messages on their way: these stand in the channel itself, packed,
-/// so that a report touches two cache lines. If they are more, or one that cannot be packed, all move to the heap until
-/// none is left.
+/// so that a report touches two cache lines. If they are more, or one cannot be packed, all move to the heap until none
+/// is left.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(super) struct Window {
-    /// A ring that begins at `head`, used while `far` is empty. First, so that none of them lies on two cache lines.
+    /// A ring that begins at `head`. First, so that none of them lies on two cache lines.
     near: [Packed; NEAR],
     far: VecDeque<Entry>,
     kinds: [Kind; NEAR],
@@ -23,6 +23,8 @@ pub(super) struct Window {
     length: u8,
     /// How many are settled.
     settled: u32,
+    /// Whether all stand in `far`, which is then not empty.
+    spread: bool,
 }
 
 /// What is to be known of a message that was sent.
@@ -48,7 +50,7 @@ impl Window {
     /// How many messages it has.
     #[inline]
     pub(super) fn len(&self) -> usize {
-        if self.far.is_empty() { usize::from(self.length) } else { self.far.len() }
+        if self.spread { self.far.len() } else { usize::from(self.length) }
     }
 
     /// How many of them are settled.
@@ -59,17 +61,17 @@ impl Window {
 
     #[inline]
     pub(super) fn get(&self, index: usize) -> Entry {
-        if self.far.is_empty() { self.unpack(self.place(index)) } else { self.far[index] }
+        if self.spread { self.far[index] } else { self.unpack(self.place(index)) }
     }
 
     /// Replaces what is known of a message that is not settled, nor becomes so.
     #[inline]
     pub(super) fn set(&mut self, index: usize, entry: Entry) {
-        if self.far.is_empty() && !self.pack(self.place(index), entry) {
+        if self.spread {
+            self.far[index] = entry;
+        } else if !self.pack(self.place(index), entry) {
             self.spread();
-        }
-        if let Some(place) = self.far.get_mut(index) {
-            *place = entry;
+            self.far[index] = entry;
         }
     }
 
@@ -77,17 +79,17 @@ impl Window {
     #[inline]
     pub(super) fn settle(&mut self, index: usize) {
         self.settled += 1;
-        if self.far.is_empty() {
-            self.kinds[self.place(index)] = Kind::Settled;
-        } else {
+        if self.spread {
             self.far[index] = Entry::Settled;
+        } else {
+            self.kinds[self.place(index)] = Kind::Settled;
         }
     }
 
     /// Appends a message that is not settled.
     #[inline]
     pub(super) fn push(&mut self, entry: Entry) {
-        if self.far.is_empty() {
+        if !self.spread {
             let length = usize::from(self.length);
             if length < NEAR && self.pack(self.place(length), entry) {
                 self.length += 1;
@@ -102,7 +104,10 @@ impl Window {
     pub(super) fn pop(&mut self) -> Option<Entry> {
         let entry = (self.len() > 0).then(|| self.get(0))?;
         self.settled -= u32::from(entry == Entry::Settled);
-        if self.far.pop_front().is_none() {
+        if self.spread {
+            self.far.pop_front();
+            self.spread = !self.far.is_empty();
+        } else {
             self.pop_near();
         }
         Some(entry)
@@ -111,13 +116,16 @@ impl Window {
     /// Takes the first message away if it is settled, and says whether it was.
     #[inline]
     pub(super) fn pop_settled(&mut self) -> bool {
-        if self.far.is_empty() {
+        if self.spread {
+            if self.far.pop_front_if(|entry| *entry == Entry::Settled).is_none() {
+                return false;
+            }
+            self.spread = !self.far.is_empty();
+        } else {
             if self.length == 0 || self.kinds[self.place(0)] != Kind::Settled {
                 return false;
             }
             self.pop_near();
-        } else if self.far.pop_front_if(|entry| *entry == Entry::Settled).is_none() {
-            return false;
         }
         self.settled -= 1;
         true
@@ -179,6 +187,7 @@ impl Window {
             self.far.push_back(self.unpack(self.place(index)));
         }
         (self.head, self.length) = (0, 0);
+        self.spread = true;
     }
 }
 
