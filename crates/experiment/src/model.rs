@@ -172,7 +172,7 @@ pub enum Transport {
 /// Options of UDP.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UdpOptions {
-    /// Socket buffers (`SO_SNDBUF`, `SO_RCVBUF`); the system's default if absent. `live` and `wire` only.
+    /// Socket buffers (`SO_SNDBUF`, `SO_RCVBUF`); the backend's default if absent.
     pub buffer: Option<Bytes>,
 }
 

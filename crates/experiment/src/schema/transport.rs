@@ -33,7 +33,8 @@ pub(crate) const KINDS: &[TransportKind] = &[
             name: "buffer",
             kind: Kind::Bytes { min: Bytes(1 << 10), max: Bytes(1 << 30) },
             default: Preset::Absent,
-            doc: "Socket buffers (`SO_SNDBUF`, `SO_RCVBUF`) in `live` and `wire`; without this key the system's.",
+            doc: "Socket buffers (`SO_SNDBUF`, `SO_RCVBUF`); without this key 4 MiB in `live`, as far as the system \
+                  grants it, and in `sim` 64 KiB to send and 208 KiB to receive.",
         }],
         features: &features::UDP,
         max_message: (udp::MAX_MESSAGE - HEADER_LENGTH) as u64,
