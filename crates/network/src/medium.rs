@@ -90,7 +90,7 @@ pub struct MediumCounters {
     pub backlog_packets_max: u64,
 }
 
-/// A medium that an experiment file can name: `[link.trunk] kind = "serial"`.
+/// A medium that an experiment file can name: `[link.trunk]` with `medium = "serial"`.
 ///
 /// Beside its own parameters every direction of it has a `queue`, one of [`queue::KINDS`](crate::queue::KINDS), a
 /// `loss`, one of [`LOSS_KINDS`](crate::impairment::LOSS_KINDS), and the

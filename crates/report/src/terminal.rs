@@ -136,9 +136,9 @@ fn flows(out: &mut Printer, view: &View, side: &Side) {
         .map(|(heading, id)| {
             let metric = metric(id);
             let alike = if metric.id.starts_with("latency") { latencies.clone() } else { vec![metric] };
-            (*heading, metric, metric.quantity.unit(view.largest(&alike)))
+            (*heading, metric, metric.quantity.unit(view.telling(&alike)))
         })
-        .filter(|(_, metric, _)| metric.id != "late" || view.largest(&[metric]) > 0.0)
+        .filter(|(_, metric, _)| metric.id != "late" || view.telling(&[metric]) > 0.0)
         .collect();
     let mut table = Table { columns: Vec::new(), rows: Vec::new() };
     table.columns.extend(view.axes().iter().map(|axis| Column::new(Cell::left(axis_name(axis)))));

@@ -49,7 +49,7 @@ pub(super) fn figures(view: &View) -> Vec<Figure> {
     let mut out = Vec::new();
     for plan in PLANS {
         let metrics: Vec<&'static Metric> = plan.metrics.iter().map(|id| metric(id)).collect();
-        if plan.only_if_any && view.largest(&metrics) <= 0.0 {
+        if plan.only_if_any && view.telling(&metrics) <= 0.0 {
             continue;
         }
         if view.axes().len() == 1 {
@@ -74,7 +74,7 @@ fn figure(
     title: String,
     metrics: &[&'static Metric],
 ) -> Option<Figure> {
-    let unit = metrics[0].quantity.unit(view.largest(metrics));
+    let unit = metrics[0].quantity.unit(view.telling(metrics));
     let (groups, left_out) = groups(view);
     let mut panels: Vec<Panel> = Vec::new();
     for metric in metrics {

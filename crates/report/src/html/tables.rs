@@ -93,7 +93,7 @@ pub(super) fn flows(view: &View) -> Markup {
 fn shown_columns(view: &View, columns: &[(&'static str, &str)]) -> Vec<Column> {
     // All figures of one kind in one unit, so that a row can be read across.
     let metrics: Vec<&'static Metric> = columns.iter().map(|(_, id)| metric(id)).collect();
-    let largest = view.largest(&metrics);
+    let telling = view.telling(&metrics);
     let has_any = |metric: &Metric| {
         view.points().iter().any(|p| {
             view.sides.iter().any(|s| view.flows.iter().any(|f| s.estimate(p.index, f, metric).is_some()))
@@ -103,7 +103,7 @@ fn shown_columns(view: &View, columns: &[(&'static str, &str)]) -> Vec<Column> {
         .iter()
         .zip(metrics)
         .filter(|(_, metric)| has_any(metric))
-        .map(|((heading, _), metric)| Column { heading, metric, unit: metric.quantity.unit(largest) })
+        .map(|((heading, _), metric)| Column { heading, metric, unit: metric.quantity.unit(telling) })
         .collect()
 }
 
