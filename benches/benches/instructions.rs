@@ -8,7 +8,12 @@ mod parts;
 use std::hint::black_box;
 
 use gungraun::prelude::*;
-use parts::{Chunk, MediumHop, Part, Production, QueueHop, SentAndReceived, UdpExchange};
+use parts::Part;
+use parts::codecs::{self, Chunk};
+use parts::metrics::SentAndReceived;
+use parts::network::{MediumHop, QueueHop};
+use parts::traffic::Production;
+use parts::transport::UdpExchange;
 use trunkline_network::{medium, queue};
 use trunkline_traffic as traffic;
 use trunkline_transport::framing::decode_message;
@@ -61,13 +66,13 @@ fn medium_hop(mut part: MediumHop) -> MediumHop {
 }
 
 fn message() -> Vec<u8> {
-    parts::datagram(1, 80)
+    codecs::datagram(1, 80)
 }
 
 #[library_benchmark]
 #[bench::voice(setup = message)]
 fn framing_encode(mut message: Vec<u8>) -> Vec<u8> {
-    let header = parts::header(1, 80);
+    let header = codecs::header(1, 80);
     for _ in 0..UNITS {
         black_box(&header).encode(black_box(&mut message));
     }
@@ -77,7 +82,7 @@ fn framing_encode(mut message: Vec<u8>) -> Vec<u8> {
 #[library_benchmark]
 #[bench::voice(setup = message)]
 fn framing_decode(message: Vec<u8>) -> Vec<u8> {
-    let key = parts::header(1, 80).key;
+    let key = codecs::header(1, 80).key;
     for _ in 0..UNITS {
         let _ = black_box(decode_message(black_box(&message), key));
     }

@@ -8,9 +8,12 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput};
-use parts::{
-    Chunk, MediumHop, Part, Percentiles, Production, QueueHop, SentAndReceived, Speech, TcpBulk, UdpExchange,
-};
+use parts::Part;
+use parts::codecs::{self, Chunk, Speech};
+use parts::metrics::{Percentiles, SentAndReceived};
+use parts::network::{MediumHop, QueueHop};
+use parts::traffic::Production;
+use parts::transport::{TcpBulk, UdpExchange};
 use trunkline_audio::{g711, wav};
 use trunkline_network::{medium, queue};
 use trunkline_traffic as traffic;
@@ -47,7 +50,7 @@ fn network(criterion: &mut Criterion) {
 }
 
 fn framing(criterion: &mut Criterion) {
-    let (header, message) = (parts::header(1, 80), parts::datagram(1, 80));
+    let (header, message) = (codecs::header(1, 80), codecs::datagram(1, 80));
     let mut group = criterion.benchmark_group("framing");
     group.throughput(Throughput::Elements(1));
     group.bench_function("encode", |bencher| {

@@ -1,0 +1,61 @@
+//! Sources, driven as a driver drives them, each message on time.
+
+use trunkline_core::{Seed, Time};
+use trunkline_testkit::values::ordinary_values;
+use trunkline_traffic::{Feedback, MessageBuffer, Source, SourceContext, SourceKind};
+use trunkline_transport::framing::HEADER_LENGTH;
+
+use super::Part;
+
+/// A source that never ends. Unit: a message.
+pub(crate) struct Production {
+    source: Box<dyn Source>,
+    buffer: MessageBuffer,
+    now: Time,
+    /// Of each channel, where the source waits for answers.
+    sequences: Option<Vec<u32>>,
+}
+
+impl Production {
+    pub(crate) fn new(kind: &SourceKind, channels: u16) -> Production {
+        let context = SourceContext {
+            channels,
+            member: 0,
+            members: 1,
+            start: Time::ZERO,
+            stop: Time::MAX,
+            seed: Seed::new(1, 0),
+            place: format!("flow.{}/0/source", kind.name),
+            speech: Vec::new().into(),
+        };
+        let source = (kind.build)(&ordinary_values(kind.parameters, &[]), &context);
+        let mut production = Production {
+            source: source.unwrap_or_else(|problem| panic!("{}: {problem}", kind.name)),
+            buffer: MessageBuffer::with_headroom(HEADER_LENGTH),
+            now: Time::ZERO,
+            sequences: kind.needs_answers.then(|| vec![0; usize::from(channels)]),
+        };
+        for _ in 0..2 * channels {
+            production.step();
+        }
+        production
+    }
+}
+
+impl Part for Production {
+    fn step(&mut self) -> u64 {
+        let due = self.source.next_due().expect("it goes on to the end of time");
+        self.now = self.now.max(due);
+        self.buffer.clear();
+        self.source.produce(self.now, &mut self.buffer);
+        if let Some(sequences) = &mut self.sequences {
+            for message in self.buffer.messages() {
+                let sequence = &mut sequences[usize::from(message.channel)];
+                self.source
+                    .notify(self.now, Feedback::Answered { channel: message.channel, sequence: *sequence });
+                *sequence = sequence.wrapping_add(1);
+            }
+        }
+        self.buffer.messages().len() as u64
+    }
+}
