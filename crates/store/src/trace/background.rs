@@ -11,20 +11,26 @@ use std::time::{Duration, Instant};
 
 use trunkline_metrics::Record;
 
-use super::file::TraceFile;
+use super::file::{TraceFile, Workshop};
 use super::row::{self, ROW};
 
 /// How long a record waits in memory at most, twice over: half a second leaves the other half to a slow disk.
 const EVERY: Duration = Duration::from_millis(500);
 
-/// Bytes of rows that wait for their row group, over all open traces of a run.
-const GROUPS: usize = 32 << 20;
+/// Bytes of rows that wait for their row group in the journals of all open traces of a run: on disk, not in memory.
+const JOURNALS: usize = 512 << 20;
 
-/// Bytes of rows on their way to the thread, over all open traces of a run.
-const CHUNKS: usize = 16 << 20;
+/// The rows of a group at most, however few traces are open: they are in memory while it is made.
+const GROUP_ROWS: usize = 128 << 10;
 
-/// Full chunks that wait for the thread before the driver does.
-const QUEUE: usize = 8;
+/// Bytes of rows on their way to the thread, over all open traces of a run; half of them are being filled.
+const CHUNKS: usize = 32 << 20;
+
+/// The rows of a chunk at most, however few traces are open.
+const CHUNK_ROWS: usize = 4096;
+
+/// Bytes in full chunks that wait for the thread before the driver does.
+const QUEUE: usize = 8 * CHUNK_ROWS * ROW;
 
 /// The open traces of a run, over all repetitions that are measured at once: they share the memory.
 pub(crate) type OpenTraces = Arc<AtomicUsize>;
@@ -33,7 +39,10 @@ pub(crate) type OpenTraces = Arc<AtomicUsize>;
 pub(crate) struct TraceWriter {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<Vec<io::Result<PathBuf>>>>,
+    /// Bytes of a full chunk.
     chunk: usize,
+    /// Full chunks that wait before the driver does.
+    queue: usize,
     open: OpenTraces,
     traces: usize,
 }
@@ -53,6 +62,10 @@ struct State {
     full: VecDeque<(usize, Vec<u8>)>,
     /// Empty ones, for use again.
     spare: Vec<Vec<u8>>,
+    /// The thread is to be woken when so many are full.
+    wake_at: usize,
+    /// Whether it sleeps.
+    sleeping: bool,
     syncs_wanted: u64,
     syncs_done: u64,
     closing: bool,
@@ -63,12 +76,17 @@ struct State {
 impl TraceWriter {
     pub(crate) fn start(files: Vec<TraceFile>, open: OpenTraces) -> io::Result<TraceWriter> {
         let traces = files.len();
+        let workshop = Workshop::new()?;
         let now_open = open.fetch_add(traces, Ordering::Relaxed) + traces;
+        let chunk = (CHUNKS / 2 / ROW / now_open.max(1)).clamp(64, CHUNK_ROWS) * ROW;
+        let queue = QUEUE / chunk;
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
                 filling: vec![Vec::new(); traces],
                 full: VecDeque::new(),
                 spare: Vec::new(),
+                wake_at: queue / 2,
+                sleeping: false,
                 syncs_wanted: 0,
                 syncs_done: 0,
                 closing: false,
@@ -77,15 +95,14 @@ impl TraceWriter {
             work: Condvar::new(),
             done: Condvar::new(),
         });
-        let chunk = (CHUNKS / 4 / ROW / now_open.max(1)).clamp(64, 4096) * ROW;
         let theirs = (Arc::clone(&shared), Arc::clone(&open));
         let thread = std::thread::Builder::new()
             .name("traces".to_owned())
-            .spawn(move || write_all(&theirs.0, files, &theirs.1));
+            .spawn(move || write_all(&theirs.0, files, workshop, &theirs.1));
         if thread.is_err() {
             open.fetch_sub(traces, Ordering::Relaxed);
         }
-        Ok(TraceWriter { shared, thread: Some(thread?), chunk, open, traces })
+        Ok(TraceWriter { shared, thread: Some(thread?), chunk, queue, open, traces })
     }
 
     /// Takes one record of the flow with this index; of an unknown flow it is dropped.
@@ -133,13 +150,17 @@ impl TraceWriter {
 
     #[cold]
     fn pass_on(&self, mut state: MutexGuard<'_, State>, flow: usize) {
-        while state.full.len() >= QUEUE && self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
+        while state.full.len() >= self.queue
+            && self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+        {
             state = self.shared.wait(&self.shared.done, state);
         }
         let empty = state.spare.pop().unwrap_or_else(|| Vec::with_capacity(self.chunk + ROW));
         let chunk = std::mem::replace(&mut state.filling[flow], empty);
         state.full.push_back((flow, chunk));
-        self.shared.work.notify_one();
+        if state.sleeping && state.full.len() >= state.wake_at {
+            self.shared.work.notify_one();
+        }
     }
 }
 
@@ -168,19 +189,27 @@ impl State {
     }
 
     fn nothing_to_do(&self) -> bool {
-        self.full.is_empty() && !self.closing && self.syncs_done == self.syncs_wanted
+        self.full.len() < self.wake_at && !self.closing && self.syncs_done == self.syncs_wanted
     }
 }
 
 /// The thread's life.
-fn write_all(shared: &Shared, mut files: Vec<TraceFile>, open: &OpenTraces) -> Vec<io::Result<PathBuf>> {
+fn write_all(
+    shared: &Shared,
+    mut files: Vec<TraceFile>,
+    mut workshop: Workshop,
+    open: &OpenTraces,
+) -> Vec<io::Result<PathBuf>> {
+    let spare = files.len().max(QUEUE / CHUNK_ROWS / ROW);
     let mut last = Instant::now();
     let mut failed = false;
     loop {
         let mut state = shared.lock();
         while state.nothing_to_do() && last.elapsed() < EVERY {
             let rest = EVERY.saturating_sub(last.elapsed());
+            state.sleeping = true;
             state = shared.work.wait_timeout(state, rest).unwrap_or_else(PoisonError::into_inner).0;
+            state.sleeping = false;
         }
         let closing = state.closing;
         let syncs = state.syncs_wanted;
@@ -198,10 +227,10 @@ fn write_all(shared: &Shared, mut files: Vec<TraceFile>, open: &OpenTraces) -> V
         drop(state);
         shared.done.notify_all();
 
-        let group_rows = (GROUPS / ROW / open.load(Ordering::Relaxed).max(1)).clamp(512, 128 << 10);
+        let group_rows = (JOURNALS / ROW / open.load(Ordering::Relaxed).max(1)).clamp(512, GROUP_ROWS);
         let mut problem = None;
         for (flow, chunk) in &chunks {
-            if !failed && let Err(error) = files[*flow].append(chunk, group_rows) {
+            if !failed && let Err(error) = files[*flow].append(chunk, group_rows, &mut workshop) {
                 failed = true;
                 problem = Some((error.kind(), error.to_string()));
             }
@@ -212,7 +241,7 @@ fn write_all(shared: &Shared, mut files: Vec<TraceFile>, open: &OpenTraces) -> V
             chunk.clear();
             chunk
         }));
-        state.spare.truncate(QUEUE);
+        state.spare.truncate(spare);
         state.problem = state.problem.take().or(problem);
         if all {
             state.syncs_done = syncs;
@@ -220,7 +249,7 @@ fn write_all(shared: &Shared, mut files: Vec<TraceFile>, open: &OpenTraces) -> V
         drop(state);
         shared.done.notify_all();
         if closing {
-            return files.into_iter().map(TraceFile::finish).collect();
+            return files.into_iter().map(|file| file.finish(&mut workshop)).collect();
         }
     }
 }

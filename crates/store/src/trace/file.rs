@@ -3,11 +3,14 @@
 //! While `X.parquet` is being written there are three files beside its name:
 //! - `X.parquet.part`: the row groups so far, without a footer;
 //! - `X.parquet.groups`: a frame with the metadata of each, appended when the group is in the file;
-//! - `X.parquet.journal`: the rows that are in no group yet, cleared when they are.
+//! - `X.parquet.journal`: the rows that are in no group yet; once they are, the next ones are written over them.
 //!
 //! The order of these writes makes every moment a good one to die: a group without its metadata is cut off and its rows
 //! are still in the journal; rows that are in both are numbered, and taken once. At the end the footer is written,
 //! `.part` is renamed to `X.parquet`, and the other two are removed.
+//!
+//! Rows and metadata are read back from these files when they are needed, so that memory grows neither with the number
+//! of open traces nor with their length.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -46,21 +49,34 @@ impl TraceKeys {
     }
 }
 
+/// What the traces of one thread use in turn to make row groups.
+pub(crate) struct Workshop {
+    encoder: GroupEncoder,
+    /// The rows of the group that is being made.
+    rows: Vec<u8>,
+}
+
+impl Workshop {
+    pub(crate) fn new() -> io::Result<Workshop> {
+        Ok(Workshop { encoder: GroupEncoder::new().map_err(io::Error::other)?, rows: Vec::new() })
+    }
+}
+
 /// A trace that is being written.
 pub(crate) struct TraceFile {
     path: PathBuf,
     keys: TraceKeys,
-    encoder: GroupEncoder,
     part: File,
     metadata: FrameWriter,
     journal: FrameWriter,
-    groups: Vec<RowGroupMetaData>,
+    /// Groups in the file.
+    groups: usize,
     /// Where the next group begins.
     end: u64,
     /// Rows in `groups`.
     settled: u64,
-    /// The rows of the next group.
-    waiting: Vec<u8>,
+    /// Rows in the journal.
+    waiting: usize,
 }
 
 impl TraceFile {
@@ -68,14 +84,13 @@ impl TraceFile {
         let mut part = File::create(beside(&path, "part"))?;
         part.write_all(MAGIC)?;
         Ok(TraceFile {
-            encoder: GroupEncoder::new().map_err(io::Error::other)?,
             part,
             metadata: FrameWriter::create(&beside(&path, "groups"))?,
             journal: FrameWriter::create(&beside(&path, "journal"))?,
-            groups: Vec::new(),
+            groups: 0,
             end: MAGIC.len() as u64,
             settled: 0,
-            waiting: Vec::new(),
+            waiting: 0,
             path,
             keys,
         })
@@ -83,34 +98,41 @@ impl TraceFile {
 
     /// Takes whole rows; when this returns, killing the process no longer loses them. A group is written once
     /// `group_rows` wait.
-    pub(crate) fn append(&mut self, rows: &[u8], group_rows: usize) -> io::Result<()> {
-        self.journal.append(self.settled + (self.waiting.len() / ROW) as u64, rows)?;
-        self.waiting.extend_from_slice(rows);
-        if self.waiting.len() >= group_rows * ROW { self.settle() } else { Ok(()) }
+    pub(crate) fn append(
+        &mut self,
+        rows: &[u8],
+        group_rows: usize,
+        workshop: &mut Workshop,
+    ) -> io::Result<()> {
+        self.journal.append(self.settled + self.waiting as u64, rows)?;
+        self.waiting += rows.len() / ROW;
+        if self.waiting >= group_rows { self.settle(workshop) } else { Ok(()) }
     }
 
     /// Makes the file readable under its own name; returns its path.
-    pub(crate) fn finish(mut self) -> io::Result<PathBuf> {
-        if !self.waiting.is_empty() {
-            self.settle()?;
+    pub(crate) fn finish(mut self, workshop: &mut Workshop) -> io::Result<PathBuf> {
+        if self.waiting > 0 {
+            self.settle(workshop)?;
         }
-        let groups = std::mem::take(&mut self.groups);
-        complete(&mut self.part, &self.encoder, groups, &self.path, &self.keys)?;
+        let (groups, _) = settled_groups(&self.path, self.end)?;
+        complete(&mut self.part, &workshop.encoder, groups, &self.path, &self.keys)?;
         Ok(self.path)
     }
 
     /// Moves the waiting rows from the journal to a group.
-    fn settle(&mut self) -> io::Result<()> {
-        let group =
-            self.encoder.encode(&self.waiting, self.groups.len(), self.end).map_err(io::Error::other)?;
+    fn settle(&mut self, workshop: &mut Workshop) -> io::Result<()> {
+        let Workshop { encoder, rows } = workshop;
+        rows.clear();
+        self.journal.contents(rows)?;
+        let group = encoder.encode(rows, self.groups, self.end).map_err(io::Error::other)?;
         self.part.write_all(&group.bytes)?;
         self.end += group.bytes.len() as u64;
-        let footer = self.encoder.footer(vec![group.metadata.clone()], &[]).map_err(io::Error::other)?;
+        let footer = encoder.footer(vec![group.metadata], &[]).map_err(io::Error::other)?;
         self.metadata.append(self.end, &footer)?;
         self.journal.clear()?;
-        self.settled += (self.waiting.len() / ROW) as u64;
-        self.groups.push(group.metadata);
-        self.waiting.clear();
+        self.groups += 1;
+        self.settled += self.waiting as u64;
+        self.waiting = 0;
         Ok(())
     }
 }
@@ -126,21 +148,13 @@ pub(crate) fn repair(path: &Path, keys: &TraceKeys) -> io::Result<()> {
             return if path.exists() {
                 Ok(())
             } else {
-                TraceFile::create(path.to_path_buf(), keys.clone())?.finish().map(drop)
+                TraceFile::create(path.to_path_buf(), keys.clone())?.finish(&mut Workshop::new()?).map(drop)
             };
         }
         Err(error) => return Err(error),
     };
     let length = part.metadata()?.len();
-    let mut groups = Vec::new();
-    let mut end = MAGIC.len() as u64;
-    read_frames(&beside(path, "groups"), |after, footer| -> io::Result<()> {
-        if after <= length {
-            groups.extend(GroupEncoder::groups(footer).map_err(io::Error::other)?);
-            end = after;
-        }
-        Ok(())
-    })?;
+    let (mut groups, end) = settled_groups(path, length)?;
     let settled = groups.iter().map(RowGroupMetaData::num_rows).sum::<i64>() as u64;
     let mut rows = Vec::new();
     read_frames(&beside(path, "journal"), |first, content| -> io::Result<()> {
@@ -153,7 +167,7 @@ pub(crate) fn repair(path: &Path, keys: &TraceKeys) -> io::Result<()> {
     part.seek(SeekFrom::Start(0))?;
     part.write_all(MAGIC)?;
     part.seek(SeekFrom::Start(end))?;
-    let encoder = GroupEncoder::new().map_err(io::Error::other)?;
+    let mut encoder = GroupEncoder::new().map_err(io::Error::other)?;
     if rows.len() >= ROW {
         let group = encoder.encode(&rows, groups.len(), end).map_err(io::Error::other)?;
         part.write_all(&group.bytes)?;
@@ -172,6 +186,21 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
 /// Whether a trace was left unfinished, or not even begun, at `path`.
 pub(crate) fn is_unfinished(path: &Path) -> bool {
     !path.exists() || ["part", "groups", "journal"].iter().any(|suffix| beside(path, suffix).exists())
+}
+
+/// The row groups of which metadata was entered, and that lie in the first `length` bytes of the file; and where the last
+/// of them ends.
+fn settled_groups(path: &Path, length: u64) -> io::Result<(Vec<RowGroupMetaData>, u64)> {
+    let mut groups = Vec::new();
+    let mut end = MAGIC.len() as u64;
+    read_frames(&beside(path, "groups"), |after, footer| -> io::Result<()> {
+        if after <= length {
+            groups.extend(GroupEncoder::groups(footer).map_err(io::Error::other)?);
+            end = after;
+        }
+        Ok(())
+    })?;
+    Ok((groups, end))
 }
 
 fn complete(

@@ -5,7 +5,8 @@
 //! groups' metadata are numbered by the file's length after the group.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, IoSlice, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 const HEADER: usize = 16;
@@ -16,29 +17,54 @@ const LONGEST: usize = 64 << 20;
 /// Appends frames.
 pub(crate) struct FrameWriter {
     file: File,
-    buffer: Vec<u8>,
+    /// Bytes of whole frames.
+    length: u64,
 }
 
 impl FrameWriter {
     pub(crate) fn create(path: &Path) -> io::Result<FrameWriter> {
-        Ok(FrameWriter { file: File::create(path)?, buffer: Vec::new() })
+        let file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
+        Ok(FrameWriter { file, length: 0 })
     }
 
     /// Appends one frame; when this returns, killing the process no longer loses it.
     pub(crate) fn append(&mut self, number: u64, content: &[u8]) -> io::Result<()> {
-        let length = u32::try_from(content.len()).map_err(io::Error::other)?;
-        self.buffer.clear();
-        self.buffer.extend_from_slice(&number.to_le_bytes());
-        self.buffer.extend_from_slice(&length.to_le_bytes());
-        self.buffer.extend_from_slice(&checksum(&self.buffer, content).to_le_bytes());
-        self.buffer.extend_from_slice(content);
-        self.file.write_all(&self.buffer)
+        let mut header = [0; HEADER];
+        header[..8].copy_from_slice(&number.to_le_bytes());
+        header[8..12].copy_from_slice(&u32::try_from(content.len()).map_err(io::Error::other)?.to_le_bytes());
+        let sum = checksum(&header[..12], content);
+        header[12..].copy_from_slice(&sum.to_le_bytes());
+        let written = self.file.write_vectored(&[IoSlice::new(&header), IoSlice::new(content)]);
+        let written = match written {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+            written => written?,
+        };
+        self.file.write_all(header.get(written..).unwrap_or_default())?;
+        self.file.write_all(content.get(written.saturating_sub(HEADER)..).unwrap_or_default())?;
+        self.length += (HEADER + content.len()) as u64;
+        Ok(())
     }
 
-    /// Forgets all frames.
+    /// Adds the contents of all frames since the last [`FrameWriter::clear`] to `into`.
+    pub(crate) fn contents(&self, into: &mut Vec<u8>) -> io::Result<()> {
+        let mut at = 0;
+        while at < self.length {
+            let mut header = [0; HEADER];
+            self.file.read_exact_at(&mut header, at)?;
+            let content = u32::from_le_bytes([header[8], header[9], header[10], header[11]]) as usize;
+            let start = into.len();
+            into.resize(start + content, 0);
+            self.file.read_exact_at(&mut into[start..], at + HEADER as u64)?;
+            at += (HEADER + content) as u64;
+        }
+        Ok(())
+    }
+
+    /// Forgets all frames. The next ones take their place in the file; until then, and behind them, the old ones can
+    /// still be read, and are known by their numbers. To write over pages in memory is cheaper than to free them.
     pub(crate) fn clear(&mut self) -> io::Result<()> {
-        self.file.set_len(0)?;
-        self.file.seek(SeekFrom::Start(0)).map(|_| ())
+        self.length = 0;
+        self.file.seek(SeekFrom::Start(0)).map(drop)
     }
 }
 

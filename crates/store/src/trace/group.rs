@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use parquet::basic::{Compression, Encoding};
-use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{
     FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataReader, ParquetMetaDataWriter, RowGroupMetaData,
 };
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::file::writer::{SerializedRowGroupWriter, TrackedWrite};
+use parquet::file::writer::{SerializedColumnWriter, SerializedRowGroupWriter, TrackedWrite};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::{ColumnPath, SchemaDescriptor};
 
-use super::row::{FATES, Row, rows};
+use super::row::{FATES, ROW, Row, rows};
 
 /// The columns of a trace. Times are nanoseconds since the start of the repetition on the source's clock,
 /// `reflected_ns` on the reflector's.
@@ -34,6 +35,8 @@ pub(crate) struct GroupEncoder {
     schema: Arc<SchemaDescriptor>,
     properties: Arc<WriterProperties>,
     fates: Vec<ByteArray>,
+    /// The columns of the group that is being made.
+    columns: Columns,
 }
 
 /// A row group, to be written at the place that was given for it.
@@ -45,26 +48,27 @@ pub(crate) struct Group {
 impl GroupEncoder {
     pub(crate) fn new() -> Result<GroupEncoder> {
         let schema = Arc::new(SchemaDescriptor::new(Arc::new(parse_message_type(SCHEMA)?)));
-        let mut properties = WriterProperties::builder()
+        let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             .set_statistics_enabled(EnabledStatistics::Chunk)
-            .set_offset_index_disabled(true);
-        // Times and counters grow by about the same from row to row; the other columns have few values.
-        for column in ["sequence", "due_ns", "sent_ns", "received_ns", "reflected_ns"] {
-            let column = ColumnPath::from(column);
-            properties = properties
-                .set_column_dictionary_enabled(column.clone(), false)
-                .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
-        }
-        let fates = FATES.iter().map(|(_, name)| ByteArray::from(*name)).collect();
-        Ok(GroupEncoder { schema, properties: Arc::new(properties.build()), fates })
+            .set_offset_index_disabled(true)
+            // Numbers grow by about the same from row to row, or stay what they are. To look every one up in a
+            // dictionary costs more than its difference to the one before.
+            .set_dictionary_enabled(false)
+            .set_encoding(Encoding::DELTA_BINARY_PACKED)
+            .set_column_dictionary_enabled(ColumnPath::from("fate"), true)
+            .set_column_encoding(ColumnPath::from("fate"), Encoding::PLAIN)
+            .set_column_statistics_enabled(ColumnPath::from("fate"), EnabledStatistics::None)
+            .build();
+        let fates = FATES.iter().map(|(_, name)| Bytes::from_static(name.as_bytes()).into()).collect();
+        Ok(GroupEncoder { schema, properties: Arc::new(properties), fates, columns: Columns::default() })
     }
 
     /// Encodes `bytes` (whole rows) as the row group that begins at `offset` of its file.
-    pub(crate) fn encode(&self, bytes: &[u8], ordinal: usize, offset: u64) -> Result<Group> {
+    pub(crate) fn encode(&mut self, bytes: &[u8], ordinal: usize, offset: u64) -> Result<Group> {
         let ordinal =
             i32::try_from(ordinal).map_err(|_| ParquetError::General("too many row groups".to_owned()))?;
-        let mut out = TrackedWrite::new(Vec::with_capacity(bytes.len() / 4));
+        let mut out = TrackedWrite::new(Vec::with_capacity(bytes.len() / 8));
         let mut group = SerializedRowGroupWriter::new(
             self.schema.clone(),
             self.properties.clone(),
@@ -72,16 +76,17 @@ impl GroupEncoder {
             ordinal,
             None,
         );
-        ints(&mut group, bytes, Row::member)?;
-        ints(&mut group, bytes, Row::channel)?;
-        ints(&mut group, bytes, Row::sequence)?;
-        column::<Int64Type>(&mut group, &rows(bytes).map(Row::due).collect::<Vec<_>>(), None)?;
-        times(&mut group, bytes, Row::sent)?;
-        times(&mut group, bytes, Row::received)?;
-        times(&mut group, bytes, Row::reflected)?;
-        ints(&mut group, bytes, Row::payload)?;
-        let fates: Vec<ByteArray> = rows(bytes).map(|row| self.fates[row.fate()].clone()).collect();
-        column::<ByteArrayType>(&mut group, &fates, None)?;
+        let columns = &mut self.columns;
+        columns.fill(bytes);
+        write::<Int32Type>(&mut group, &columns.member, None)?;
+        write::<Int32Type>(&mut group, &columns.channel, None)?;
+        write::<Int32Type>(&mut group, &columns.sequence, None)?;
+        write::<Int64Type>(&mut group, &columns.due, None)?;
+        for times in [&columns.sent, &columns.received, &columns.reflected] {
+            write::<Int64Type>(&mut group, &times.values, Some(&times.present))?;
+        }
+        write::<Int32Type>(&mut group, &columns.payload, None)?;
+        write_fates(&mut group, &columns.fate, &self.fates)?;
         let metadata = group.close()?;
         Ok(Group { bytes: out.into_inner()?, metadata: moved((*metadata).clone(), offset)? })
     }
@@ -106,28 +111,99 @@ impl GroupEncoder {
     }
 }
 
+/// Rows turned on their side; kept from group to group for its memory.
+#[derive(Default)]
+struct Columns {
+    member: Vec<i32>,
+    channel: Vec<i32>,
+    sequence: Vec<i32>,
+    due: Vec<i64>,
+    sent: Times,
+    received: Times,
+    reflected: Times,
+    payload: Vec<i32>,
+    fate: Vec<u8>,
+}
+
+/// The times of the rows that have one, and of every row whether it has.
+#[derive(Default)]
+struct Times {
+    values: Vec<i64>,
+    present: Vec<i16>,
+}
+
+impl Columns {
+    /// Rows that are turned at a time: they stay in the cache while column after column is taken from them.
+    const BLOCK: usize = 512;
+
+    fn fill(&mut self, bytes: &[u8]) {
+        self.clear();
+        for block in bytes.chunks(Self::BLOCK * ROW) {
+            self.member.extend(rows(block).map(Row::member));
+            self.channel.extend(rows(block).map(Row::channel));
+            self.sequence.extend(rows(block).map(Row::sequence));
+            self.due.extend(rows(block).map(Row::due));
+            self.sent.extend(block, Row::sent);
+            self.received.extend(block, Row::received);
+            self.reflected.extend(block, Row::reflected);
+            self.payload.extend(rows(block).map(Row::payload));
+            self.fate.extend(rows(block).map(Row::fate));
+        }
+    }
+
+    fn clear(&mut self) {
+        let Columns { member, channel, sequence, due, sent, received, reflected, payload, fate } = self;
+        for ints in [member, channel, sequence, payload] {
+            ints.clear();
+        }
+        due.clear();
+        for times in [sent, received, reflected] {
+            times.values.clear();
+            times.present.clear();
+        }
+        fate.clear();
+    }
+}
+
+impl Times {
+    fn extend<'b>(&mut self, block: &'b [u8], of: impl Fn(Row<'b>) -> Option<i64>) {
+        self.present.extend(rows(block).map(|row| i16::from(of(row).is_some())));
+        // Every row writes its value, and those without one are written over: no branch to be guessed wrong.
+        let mut end = self.values.len();
+        self.values.resize(end + rows(block).len(), 0);
+        for row in rows(block) {
+            let time = of(row);
+            self.values[end] = time.unwrap_or_default();
+            end += usize::from(time.is_some());
+        }
+        self.values.truncate(end);
+    }
+}
+
 type GroupWriter<'w> = SerializedRowGroupWriter<'w, Vec<u8>>;
 
-fn ints<'b>(group: &mut GroupWriter<'_>, bytes: &'b [u8], of: fn(Row<'b>) -> i32) -> Result<()> {
-    column::<Int32Type>(group, &rows(bytes).map(of).collect::<Vec<_>>(), None)
-}
-
-fn times<'b>(group: &mut GroupWriter<'_>, bytes: &'b [u8], of: fn(Row<'b>) -> Option<i64>) -> Result<()> {
-    let values: Vec<i64> = rows(bytes).filter_map(of).collect();
-    let present: Vec<i16> = rows(bytes).map(|row| i16::from(of(row).is_some())).collect();
-    column::<Int64Type>(group, &values, Some(&present))
-}
-
-fn column<T: parquet::data_type::DataType>(
-    group: &mut GroupWriter<'_>,
-    values: &[T::T],
-    present: Option<&[i16]>,
-) -> Result<()> {
-    let writer = group.next_column()?;
-    let mut writer =
-        writer.ok_or_else(|| ParquetError::General("more columns than the schema has".to_owned()))?;
+/// Writes the next column.
+fn write<T: DataType>(group: &mut GroupWriter<'_>, values: &[T::T], present: Option<&[i16]>) -> Result<()> {
+    let mut writer = next_column(group)?;
     writer.typed::<T>().write_batch(values, present, None)?;
     writer.close()
+}
+
+/// Writes the next column: the names of fates. A name as Parquet takes it is 32 bytes long: block by block.
+fn write_fates(group: &mut GroupWriter<'_>, fates: &[u8], names: &[ByteArray]) -> Result<()> {
+    let mut writer = next_column(group)?;
+    let mut values = Vec::with_capacity(Columns::BLOCK);
+    for block in fates.chunks(Columns::BLOCK) {
+        values.clear();
+        values.extend(block.iter().map(|&fate| names[usize::from(fate)].clone()));
+        writer.typed::<ByteArrayType>().write_batch(&values, None, None)?;
+    }
+    writer.close()
+}
+
+fn next_column<'g>(group: &'g mut GroupWriter<'_>) -> Result<SerializedColumnWriter<'g>> {
+    let writer = group.next_column()?;
+    writer.ok_or_else(|| ParquetError::General("more columns than the schema has".to_owned()))
 }
 
 /// A group that was encoded as if its file began with it, at `offset`.

@@ -74,9 +74,9 @@ impl Row<'_> {
         (self.0[47] & REFLECTED != 0).then(|| self.long(24))
     }
     /// The fate's number; of a journal that was damaged in spite of its checksum, `Lost`.
-    pub(crate) fn fate(self) -> usize {
-        let fate = usize::from(self.0[46]);
-        if fate < FATES.len() { fate } else { Fate::Lost as usize }
+    pub(crate) fn fate(self) -> u8 {
+        let fate = self.0[46];
+        if usize::from(fate) < FATES.len() { fate } else { Fate::Lost as u8 }
     }
 
     fn int(self, at: usize) -> i32 {

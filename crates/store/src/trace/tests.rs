@@ -6,7 +6,7 @@ use trunkline_core::Time;
 use trunkline_metrics::{Fate, Record};
 
 use super::background::{OpenTraces, TraceWriter};
-use super::file::{TraceFile, TraceKeys, is_unfinished, repair};
+use super::file::{TraceFile, TraceKeys, Workshop, is_unfinished, repair};
 use super::row::{FATES, encode};
 use super::{Arrival, read_latencies, read_trace};
 
@@ -69,11 +69,12 @@ proptest! {
     ) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("t.parquet");
+        let mut workshop = Workshop::new().unwrap();
         let mut file = TraceFile::create(path.clone(), keys()).unwrap();
         for chunk in records.chunks(chunk) {
-            file.append(&bytes(chunk), group_rows).unwrap();
+            file.append(&bytes(chunk), group_rows, &mut workshop).unwrap();
         }
-        file.finish().unwrap();
+        file.finish(&mut workshop).unwrap();
         prop_assert_eq!(all(&path), records);
         prop_assert!(!is_unfinished(&path));
     }
@@ -87,9 +88,10 @@ proptest! {
     ) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("t.parquet");
+        let mut workshop = Workshop::new().unwrap();
         let mut file = TraceFile::create(path.clone(), keys()).unwrap();
         for chunk in records.chunks(7) {
-            file.append(&bytes(chunk), group_rows).unwrap();
+            file.append(&bytes(chunk), group_rows, &mut workshop).unwrap();
         }
         // Dropped, not finished; and the next group and the next block are cut short.
         drop(file);
@@ -110,10 +112,11 @@ fn rows_that_are_in_a_group_and_in_the_journal_are_taken_once() {
     let path = directory.path().join("t.parquet");
     let journal = directory.path().join("t.parquet.journal");
     let records: Vec<Record> = (0..20).map(nth).collect();
+    let mut workshop = Workshop::new().unwrap();
     let mut file = TraceFile::create(path.clone(), keys()).unwrap();
-    file.append(&bytes(&records[..15]), 100).unwrap();
+    file.append(&bytes(&records[..15]), 100, &mut workshop).unwrap();
     let before = std::fs::read(&journal).unwrap();
-    file.append(&bytes(&records[15..]), 20).unwrap();
+    file.append(&bytes(&records[15..]), 20, &mut workshop).unwrap();
     drop(file);
     // Killed after the group was entered and before the journal was cleared.
     std::fs::write(&journal, before).unwrap();
@@ -126,9 +129,10 @@ fn a_cut_group_is_taken_from_the_journal() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("t.parquet");
     let records: Vec<Record> = (0..30).map(nth).collect();
+    let mut workshop = Workshop::new().unwrap();
     let mut file = TraceFile::create(path.clone(), keys()).unwrap();
-    file.append(&bytes(&records[..20]), 20).unwrap();
-    file.append(&bytes(&records[20..]), 20).unwrap();
+    file.append(&bytes(&records[..20]), 20, &mut workshop).unwrap();
+    file.append(&bytes(&records[20..]), 20, &mut workshop).unwrap();
     drop(file);
     // The second repair finds what the first would have left, had it been killed before its footer was whole.
     let part = directory.path().join("t.parquet.part");
@@ -156,9 +160,10 @@ fn latencies_are_those_of_messages_sent_and_received() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("t.parquet");
     let records: Vec<Record> = (0..500).map(nth).collect();
+    let mut workshop = Workshop::new().unwrap();
     let mut file = TraceFile::create(path.clone(), keys()).unwrap();
-    file.append(&bytes(&records), 200).unwrap();
-    file.finish().unwrap();
+    file.append(&bytes(&records), 200, &mut workshop).unwrap();
+    file.finish(&mut workshop).unwrap();
     let mut read = Vec::new();
     read_latencies(&path, &mut |arrival| read.push(arrival)).unwrap();
     let expected: Vec<Arrival> = records
@@ -215,9 +220,10 @@ fn the_golden_trace_is_read() {
 fn write_the_golden_trace() {
     let path = std::path::PathBuf::from(std::env::var_os("TRUNKLINE_GOLDEN").unwrap());
     let records: Vec<Record> = (0..100).map(nth).collect();
+    let mut workshop = Workshop::new().unwrap();
     let mut file = TraceFile::create(path, keys()).unwrap();
     for records in records.chunks(30) {
-        file.append(&bytes(records), 60).unwrap();
+        file.append(&bytes(records), 60, &mut workshop).unwrap();
     }
-    file.finish().unwrap();
+    file.finish(&mut workshop).unwrap();
 }
