@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use trunkline_core::{Duration, Seed, Time};
+use trunkline_core::{Duration, FlowId, Seed, Time};
 use trunkline_experiment::{Progress, Scenario, Supervisor};
 use trunkline_metrics::{DriverOutcome, FlowOutcome, Recorder};
 use trunkline_traffic::MessageBuffer;
@@ -18,7 +18,7 @@ use crate::transports;
 /// What can be due. Small and `Copy`: the packet itself waits in a slot of the [`Network`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The source of a member wants to produce.
+    /// The source of the member at a place wants to produce.
     Source(u32),
     /// The packet in a slot arrives at the end of a link.
     Arrive(u32),
@@ -32,6 +32,15 @@ pub(crate) enum Event {
     Depart(u32),
 }
 
+/// Where a member is found, without a look at the member itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Place {
+    /// Its index in the engine's members.
+    pub(crate) member: u32,
+    /// Its conversation's index.
+    pub(crate) conversation: u32,
+}
+
 /// How many events pass between two reports of progress: some milliseconds' worth.
 const EVENTS_PER_REPORT: u32 = 1 << 14;
 
@@ -42,7 +51,11 @@ pub(crate) struct Engine<'s> {
     pub(crate) key: Key,
     pub(crate) network: Network<'s>,
     pub(crate) events: EventQueue<Event>,
+    /// In the order in which they are first due: periodic sources stay in that order, so memory is walked in one
+    /// direction, which caches see coming.
     pub(crate) members: Vec<Member>,
+    /// By member's id.
+    places: Vec<Place>,
     pub(crate) conversations: Vec<Conversation>,
     /// Where sources produce.
     pub(crate) messages: MessageBuffer,
@@ -59,24 +72,38 @@ impl<'s> Engine<'s> {
             network: Network::new(scenario, seed),
             events: EventQueue::new(),
             members: Vec::new(),
+            places: Vec::new(),
             conversations: Vec::new(),
             messages: MessageBuffer::with_headroom(HEADER_LENGTH),
             received: Vec::new(),
         };
+        let refused = |flow: usize| {
+            let name = &scenario.flows[flow].meta.name;
+            move |reason: String| SimulationError::Flow { flow: name.clone(), reason }
+        };
+        // Everything is built twice: first to learn when it is due, then in that order.
+        let mut order = Vec::new();
         for (f, flow) in scenario.flows.iter().enumerate() {
-            let refused = |reason: String| SimulationError::Flow { flow: flow.meta.name.clone(), reason };
             let first = engine.conversations.len() as u32;
-            let made = transports::conversations(scenario, f, flow.meta.members, engine.key, seed)
-                .map_err(refused)?;
-            engine.conversations.extend(made);
+            let made = transports::conversations(scenario, f, flow.meta.members, engine.key, seed);
+            engine.conversations.extend(made.map_err(refused(f))?);
             for m in 0..flow.meta.members {
-                let source = scenario.build_source(f, m, seed).map_err(refused)?;
+                let source = scenario.build_source(f, m, seed).map_err(refused(f))?;
                 let own = engine.conversations[first as usize].member.is_some();
                 let conversation = if own { first + m } else { first };
-                // The first call lets the source say when it is due, and the endpoint start to connect.
-                engine.events.push(Time::ZERO, Event::Source(engine.members.len() as u32));
-                engine.members.push(Member::new(source, flow.meta.channels, f as u32, conversation));
+                order.push((source.next_due().unwrap_or(Time::MAX), flow.member(m), f, m, conversation));
             }
+        }
+        order.sort_unstable();
+        engine.places = vec![Place::default(); order.len()];
+        for (_, id, f, m, conversation) in order {
+            let source = scenario.build_source(f, m, seed).map_err(refused(f))?;
+            let place = engine.members.len() as u32;
+            engine.places[id.0 as usize] = Place { member: place, conversation };
+            // The first call lets the source say when it is due, and the endpoint start to connect.
+            engine.events.push(Time::ZERO, Event::Source(place));
+            let channels = scenario.flows[f].meta.channels;
+            engine.members.push(Member::new(source, id, channels, f as u32, conversation));
         }
         Ok(engine)
     }
@@ -122,6 +149,11 @@ impl<'s> Engine<'s> {
             }
         }
         self.outcome(stopped_at)
+    }
+
+    /// Where the member with this id is found.
+    pub(crate) fn place(&self, id: FlowId) -> Place {
+        self.places[id.0 as usize]
     }
 
     fn outcome(&self, stopped_at: Option<Time>) -> DriverOutcome {

@@ -16,6 +16,7 @@ pub(crate) struct Member {
     /// What the transport did not take yet.
     pub(crate) queue: Option<Box<SendQueue>>,
     pub(crate) source_scheduled: Time,
+    pub(crate) id: FlowId,
     /// Index of the flow in the scenario.
     pub(crate) flow: u32,
     /// Index of its conversation.
@@ -52,12 +53,18 @@ pub(crate) struct Waiting {
 
 impl Member {
     /// A member that has sent nothing yet.
-    pub(crate) fn new(source: Box<dyn Source>, channels: u16, flow: u32, conversation: u32) -> Member {
+    pub(crate) fn new(
+        source: Box<dyn Source>,
+        id: FlowId,
+        channels: u16,
+        flow: u32,
+        conversation: u32,
+    ) -> Member {
         let sequences = match channels {
             0 | 1 => Sequences::One(0),
             _ => Sequences::Many(vec![0; usize::from(channels)].into()),
         };
-        Member { source, sequences, queue: None, source_scheduled: Time::MAX, flow, conversation }
+        Member { source, sequences, queue: None, source_scheduled: Time::MAX, id, flow, conversation }
     }
 
     /// The next sequence number of a channel.
@@ -83,11 +90,6 @@ pub(crate) fn send_timeout(scenario: &Scenario, flow: u32) -> Option<Duration> {
         Transport::Tcp(options) => options.send_timeout,
         Transport::Udp(_) => None,
     }
-}
-
-/// The members' index of a flow id.
-pub(crate) fn index(id: FlowId) -> usize {
-    id.0 as usize
 }
 
 #[cfg(test)]

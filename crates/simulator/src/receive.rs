@@ -8,13 +8,12 @@ use trunkline_transport::{Event as Happened, Message, SendError};
 
 use crate::conversation::Side;
 use crate::engine::{Engine, Event};
-use crate::member;
 
 impl Engine<'_> {
     /// Takes a packet that has reached the end of its path.
     pub(crate) fn packet_arrived(&mut self, packet: Packet, recorder: &mut dyn Recorder) {
         let side = if packet.backward { Side::Near } else { Side::Far };
-        let index = self.members[member::index(packet.flow)].conversation;
+        let index = self.place(packet.flow).conversation;
         let endpoint = &mut self.conversations[index as usize].end(side).endpoint;
         endpoint.handle_packet(self.now, packet.from, packet.ecn, &packet.bytes);
         self.network.recycle(packet.bytes);
@@ -49,7 +48,7 @@ impl Engine<'_> {
             let received = self.receive(index, side, recorder);
             if let (true, Some(id)) = (writable, owner) {
                 match side {
-                    Side::Near => self.send_waiting(id.0, recorder),
+                    Side::Near => self.send_waiting(self.place(id).member, recorder),
                     Side::Far => self.reflect_backlog(index),
                 }
             }
@@ -126,9 +125,10 @@ impl Engine<'_> {
                     recorder.payload(id, channel, sequence, payload);
                 }
                 if side == Side::Near {
-                    let source = &mut self.members[member::index(id)].source;
+                    let place = self.place(id).member;
+                    let source = &mut self.members[place as usize].source;
                     source.notify(self.now, Feedback::Answered { channel, sequence });
-                    self.fill(id.0, recorder);
+                    self.fill(place, recorder);
                 }
             }
             _ => self.stray(index, bytes.len(), recorder),

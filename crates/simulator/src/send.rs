@@ -8,7 +8,7 @@ use trunkline_transport::{CloseReason, Message, SendError, drain};
 
 use crate::conversation::Side;
 use crate::engine::{Engine, Event};
-use crate::member::{self, Name, Waiting};
+use crate::member::{self, Member, Name, Waiting};
 
 impl Engine<'_> {
     /// Sends what a member's source has due, as far as the transport takes it.
@@ -198,10 +198,11 @@ impl Engine<'_> {
 
     /// Writes the header into the room before the payload, hands the message to the transport, and sends what follows.
     fn offer(&mut self, m: u32, name: Name, bytes: &mut [u8]) -> Result<(), SendError> {
+        let Member { id, conversation, .. } = self.members[m as usize];
         let header = Header {
             key: self.key,
             length: (bytes.len() - HEADER_LENGTH) as u32,
-            flow: FlowId(m),
+            flow: id,
             sequence: name.sequence,
             channel: name.channel,
             kind: MessageKind::Forward,
@@ -210,23 +211,30 @@ impl Engine<'_> {
             reflected: Time::ZERO,
         };
         header.encode(bytes);
-        let conversation = self.members[m as usize].conversation;
         let endpoint = &mut self.conversations[conversation as usize].near.endpoint;
         endpoint.send(self.now, Message::new(bytes))?;
-        self.transmit(conversation, Side::Near, FlowId(m));
+        self.transmit(conversation, Side::Near, id);
         Ok(())
     }
 
     fn sent(&self, m: u32, name: Name, payload: usize, recorder: &mut dyn Recorder) {
         let Name { channel, sequence, due } = name;
         let payload = Bytes(payload as u64);
-        recorder.record(self.now, FlowId(m), Observation::Sent { channel, sequence, due, payload });
+        recorder.record(
+            self.now,
+            self.members[m as usize].id,
+            Observation::Sent { channel, sequence, due, payload },
+        );
     }
 
     fn refused(&self, m: u32, name: Name, payload: usize, recorder: &mut dyn Recorder) {
         let Name { channel, sequence, due } = name;
         let payload = Bytes(payload as u64);
-        recorder.record(self.now, FlowId(m), Observation::Refused { channel, sequence, due, payload });
+        recorder.record(
+            self.now,
+            self.members[m as usize].id,
+            Observation::Refused { channel, sequence, due, payload },
+        );
     }
 
     fn arm_send_timeout(&mut self, m: u32) {
