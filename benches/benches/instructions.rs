@@ -3,6 +3,12 @@
 //! `cargo bench -p trunkline-benches --bench instructions`, which needs valgrind and
 //! `cargo install gungraun-runner --version 0.20.0`. Each figure is for [`UNITS`] units of work.
 
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    reason = "what the macros of gungraun make is public and has no documentation"
+)]
+
 mod parts;
 
 use std::hint::black_box;
