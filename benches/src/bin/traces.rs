@@ -95,7 +95,7 @@ fn record(n: u32, noise: &mut Noise) -> Record {
     let draw = noise.draw();
     let due = Time::from_nanos(u64::from(n / 1000) * 10_000_000);
     let sent = due + Duration::from_nanos(draw % 1000);
-    let lost = (draw >> 10) % 100 == 0;
+    let lost = (draw >> 10).is_multiple_of(100);
     Record {
         member: 0,
         channel: (n % 1000) as u16,
