@@ -60,14 +60,6 @@ impl<'s> Network<'s> {
     pub(crate) fn send(&mut self, now: Time, mut packet: Packet, events: &mut EventQueue<Event>) {
         packet.id = PacketId(self.next_packet);
         self.next_packet += 1;
-        if !packet.backward {
-            let flow = self.flow_of[packet.flow.0 as usize] as usize;
-            if let Some(step) = self.scenario.flows[flow].forward.first() {
-                let overhead =
-                    self.scenario.links[step.link].directions[usize::from(step.from_port)].overhead;
-                self.first_link_bytes[flow] += (packet.size + overhead).count();
-            }
-        }
         self.offer(now, packet, events);
     }
 
@@ -156,11 +148,15 @@ impl<'s> Network<'s> {
     fn settle(&mut self, link: usize, events: &mut EventQueue<Event>) {
         let mut outcome = core::mem::take(&mut self.outcome);
         for delivery in outcome.deliveries.drain(..) {
+            self.count_first_link(link, &delivery.packet);
             let slot = self.store(delivery.packet);
             events.push(delivery.at, Event::Arrive(slot));
         }
         for fate in outcome.fates.0.drain(..) {
-            if let Fate::Dropped { packet, .. } = fate {
+            if let Fate::Dropped { packet, cause, .. } = fate {
+                if cause == DropCause::LinkLoss {
+                    self.count_first_link(link, &packet); // it was transmitted before it was lost
+                }
                 self.recycle(packet.bytes);
             }
         }
@@ -170,6 +166,18 @@ impl<'s> Network<'s> {
         {
             self.scheduled[link] = next;
             events.push(next, Event::Medium(link as u32));
+        }
+    }
+
+    /// Counts a packet that a link has transmitted, if that is the first link of its flow's forward path.
+    fn count_first_link(&mut self, link: usize, packet: &Packet) {
+        if packet.backward || packet.hop > 0 {
+            return;
+        }
+        let flow = self.flow_of[packet.flow.0 as usize] as usize;
+        if let Some(step) = self.scenario.flows[flow].forward.first() {
+            let overhead = self.scenario.links[link].directions[usize::from(step.from_port)].overhead;
+            self.first_link_bytes[flow] += (packet.size + overhead).count();
         }
     }
 
