@@ -25,7 +25,8 @@ pub(crate) fn run(check: bool) -> Result<(), String> {
         } else {
             let folder = path.parent().unwrap_or(&path);
             std::fs::create_dir_all(folder)
-                .and_then(|()| std::fs::write(&path, text)).map_err(|e| format!("{file} cannot be written: {e}"))?;
+                .and_then(|()| std::fs::write(&path, text))
+                .map_err(|e| format!("{file} cannot be written: {e}"))?;
             anstream::println!("wrote {file}");
         }
     }

@@ -11,7 +11,10 @@ pub(crate) fn run() -> Result<(), String> {
         ("format", &["fmt", "--all", "--check"]),
         ("lints", &["clippy", "--workspace", "--all-targets", "--locked", "--", "--deny", "warnings"]),
         ("tests", &["test", "--workspace", "--locked"]),
-        ("fuzz targets", &["build", "--package", "trunkline-fuzz", "--features", "libfuzzer", "--bins", "--locked"]),
+        (
+            "fuzz targets",
+            &["build", "--package", "trunkline-fuzz", "--features", "libfuzzer", "--bins", "--locked"],
+        ),
     ];
     for (name, arguments) in steps {
         step(name, Command::new(&cargo).args(*arguments))?;

@@ -88,7 +88,9 @@ impl<'a> View<'a> {
         let (mut smallest, mut largest) = (f64::INFINITY, 0.0f64);
         for side in &self.sides {
             for flow in side.run.points.iter().flat_map(counted).flat_map(|s| &s.flows) {
-                for value in metrics.iter().filter_map(|metric| metric.value(flow)).filter(|value| *value > 0.0) {
+                for value in
+                    metrics.iter().filter_map(|metric| metric.value(flow)).filter(|value| *value > 0.0)
+                {
                     (smallest, largest) = (smallest.min(value), largest.max(value));
                 }
             }

@@ -1,8 +1,7 @@
 //! Percentiles that the histogram gave within 0.1 % are made exact from the stored trace, in bounded memory.
 
-use trunkline_core::Duration;
-use trunkline_metrics::{DelaySummary, Fate, PercentileSelector, RepetitionSummary};
-use trunkline_store::{Arrival, ClosedRepetition, StoreError, read_latencies};
+use trunkline_metrics::{Fate, FlowSummary, PercentileSelector, RepetitionSummary};
+use trunkline_store::{ClosedRepetition, StoreError, read_latencies};
 
 /// Replaces every inexact percentile of latency. A trace that no longer holds what was summarised (a disk that ran full)
 /// leaves the histogram's figures, which say of themselves that they are not exact.
@@ -11,39 +10,47 @@ pub(crate) fn percentiles(
     repetition: &ClosedRepetition,
 ) -> Result<(), StoreError> {
     for flow in &mut summary.flows {
-        let Some((_, trace)) = repetition.traces().iter().find(|(name, _)| *name == flow.flow) else {
-            continue;
-        };
-        let select = |delays: &DelaySummary, of: fn(&Arrival) -> Duration| -> Result<_, StoreError> {
-            let mut selector = delays.selector();
-            while selector.wants_pass() {
-                read_latencies(trace, &mut |arrival| {
-                    // A message has one latency, that of its first copy.
-                    if arrival.fate != Fate::Duplicate {
-                        selector.push(of(&arrival));
-                    }
-                })?;
-                if selector.end_pass().is_err() {
-                    return Ok(None);
-                }
+        if let Some((_, trace)) = repetition.traces().iter().find(|(name, _)| *name == flow.flow) {
+            of_flow(flow, trace)?;
+        }
+    }
+    Ok(())
+}
+
+fn of_flow(flow: &mut FlowSummary, trace: &std::path::Path) -> Result<(), StoreError> {
+    let selector = |delays: Option<trunkline_metrics::DelaySummary>| {
+        delays.filter(|delays| !delays.exact).map(|delays| delays.selector())
+    };
+    let (mut latency, mut from_due) = (selector(flow.latency), selector(flow.latency_from_due));
+    let wants =
+        |selector: &Option<PercentileSelector>| selector.as_ref().is_some_and(PercentileSelector::wants_pass);
+    while wants(&latency) || wants(&from_due) {
+        // Both look at the same pass: reading the trace is what costs.
+        let mut first = latency.as_mut().filter(|selector| selector.wants_pass());
+        let mut second = from_due.as_mut().filter(|selector| selector.wants_pass());
+        read_latencies(trace, &mut |arrival| {
+            // A message has one latency, that of its first copy.
+            if arrival.fate == Fate::Duplicate {
+                return;
             }
-            Ok(Some(selector))
-        };
-        let inexact = |delays: &Option<DelaySummary>| delays.filter(|delays| !delays.exact);
-        let mut found: [Option<PercentileSelector>; 2] = [None, None];
-        if let Some(latency) = inexact(&flow.latency) {
-            found[0] = select(&latency, |arrival| arrival.received.since(arrival.sent))?;
+            if let Some(selector) = &mut first {
+                selector.push(arrival.received.since(arrival.sent));
+            }
+            if let Some(selector) = &mut second {
+                selector.push(arrival.received.since(arrival.due));
+            }
+        })?;
+        let ended = [first, second].into_iter().flatten().try_for_each(PercentileSelector::end_pass);
+        if ended.is_err() {
+            return Ok(());
         }
-        if let Some(from_due) = inexact(&flow.latency_from_due) {
-            found[1] = select(&from_due, |arrival| arrival.received.since(arrival.due))?;
-        }
-        // A finished selector of the right count cannot be refused; were it, the histogram's figures would stand.
-        if let Some(selector) = &found[0] {
-            let _ = flow.set_exact_latency(selector);
-        }
-        if let (Some(selector), Some(from_due)) = (&found[1], &mut flow.latency_from_due) {
-            let _ = from_due.set_exact(selector);
-        }
+    }
+    // A finished selector of the right count cannot be refused; were it, the histogram's figures would stand.
+    if let Some(selector) = &latency {
+        let _ = flow.set_exact_latency(selector);
+    }
+    if let (Some(selector), Some(delays)) = (&from_due, &mut flow.latency_from_due) {
+        let _ = delays.set_exact(selector);
     }
     Ok(())
 }

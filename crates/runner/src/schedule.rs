@@ -157,6 +157,9 @@ fn measure(
     let length = lengths.fold(Duration::ZERO, |sum, length| sum + length);
     observer.planned(&Plan { run: writer.info()?, repetitions: tasks.len(), length });
 
+    // Whatever fits: a file that cannot be opened says so itself.
+    let _ = trunkline_io::process::raise_open_files(open_files(&request));
+
     let measured = match request.backend {
         Backend::Sim => in_parallel(&writer, request, &tasks, observer, stop),
         Backend::Live => one_by_one(&writer, request, &tasks, observer, stop),
@@ -165,6 +168,20 @@ fn measure(
     let complete = measured.is_ok() && writer.missing()?.is_empty();
     let run = writer.finish(if complete { Status::Complete } else { Status::Partial })?;
     measured.map(|()| Outcome { run, stopped: stopped && !complete })
+}
+
+/// How many files may be open at once: three for each trace that is written, one for each channel of received audio, and
+/// some for everything else.
+fn open_files(request: &Request<'_>) -> u64 {
+    let of_scenario = |scenario: &trunkline_experiment::Scenario| -> u64 {
+        let audio = |flow: &trunkline_experiment::Flow| match flow.meta.keeps_payload {
+            true => u64::from(flow.meta.members) * u64::from(flow.meta.channels),
+            false => 0,
+        };
+        scenario.flows.iter().map(|flow| 3 + audio(flow)).sum()
+    };
+    let most = request.experiment.points.iter().map(|point| of_scenario(&point.scenario)).max().unwrap_or(0);
+    most * request.jobs as u64 + 100
 }
 
 fn one_by_one(
@@ -236,8 +253,7 @@ fn one(
         &mut supervisor,
     )?;
     if complete {
-        let rest = length(experiment, task.point) - supervisor.told;
-        observer.advanced(rest);
+        observer.advanced(length(experiment, task.point) - supervisor.told);
         observer.repetition_done();
     }
     Ok(())

@@ -97,7 +97,8 @@ fn a_shared_link_is_full_and_never_more() {
     assert!(summary.links[0].utilisation.value() > 0.98, "{:?}", summary.links[0]);
     let user: u64 = summary.flows.iter().map(|flow| flow.throughput.user.bits_per_second()).sum();
     assert!((870_000..1_000_000).contains(&user), "{user} bit/s of user data on a link of 1 Mbit/s");
-    let network: u64 = summary.flows.iter().filter_map(|f| f.throughput.network).map(|r| r.bits_per_second()).sum();
+    let network: u64 =
+        summary.flows.iter().filter_map(|f| f.throughput.network).map(|r| r.bits_per_second()).sum();
     // Each flow's rate is over its own active time, and these differ a little.
     assert!((950_000..1_010_000).contains(&network), "{network} bit/s on the line");
     let fairness = flow(&summary, "bulk").fairness.expect("there are three members");

@@ -1,0 +1,94 @@
+//! From an experiment to what is stored: summaries against the traces they come from.
+
+use std::sync::atomic::AtomicBool;
+
+use trunkline_core::Duration;
+use trunkline_experiment::Experiment;
+use trunkline_live::{FarEnd, LiveOptions};
+use trunkline_metrics::Fate;
+use trunkline_runner::{Observer, Plan, Request};
+use trunkline_store::{Backend, Status, Store, StoredRun, read_trace};
+
+struct Silent;
+
+impl Observer for Silent {
+    fn planned(&self, _: &Plan) {}
+    fn advanced(&self, _: Duration) {}
+    fn repetition_done(&self) {}
+    fn warning(&self, message: &str) {
+        panic!("unexpected: {message}");
+    }
+}
+
+fn stored(text: &str) -> (tempfile::TempDir, StoredRun) {
+    let experiment =
+        Experiment::parse(text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let store = Store::open(folder.path()).expect("a store can be made");
+    let live = LiveOptions::new(FarEnd::Thread);
+    let file = folder.path().join("test.toml");
+    let request =
+        Request { experiment: &experiment, file: &file, backend: Backend::Sim, jobs: 2, live: &live };
+    let outcome = trunkline_runner::run(&store, request, &Silent, &AtomicBool::new(false)).expect("it runs");
+    assert_eq!(outcome.run.status, Status::Complete);
+    let run = store.run(outcome.run.id).expect("the run is there");
+    (folder, run)
+}
+
+#[test]
+fn percentiles_of_a_long_trace_are_exact() {
+    // More messages than are kept in memory, delayed by a distribution without gaps.
+    let (_folder, run) = stored(
+        "name = \"long\"\nduration = \"12 s\"\n[hosts]\na = {}\nb = {}\n[link.trunk]\nbetween = [\"a\", \"b\"]\n\
+         rate = \"100 Mbit/s\"\njitter = { kind = \"exponential\", mean = \"5 ms\" }\nduplicate = \"1 %\"\nloss = \"1 %\"\n\
+         [flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsource = { kind = \"voice\" }\nchannels = 64\n",
+    );
+    let repetition = &run.points[0].repetitions[0];
+    let summary = repetition.summary.as_ref().expect("a summary was made");
+    let flow = &summary.flows[0];
+    let mut latencies = Vec::new();
+    let mut fates = [0u64; 5];
+    read_trace(&repetition.traces[0].1, &mut |record| {
+        fates[record.fate as usize] += 1;
+        if let (Some(sent), Some(received), false) =
+            (record.sent, record.received, record.fate == Fate::Duplicate)
+        {
+            latencies.push(received.since(sent));
+        }
+    })
+    .expect("the trace can be read");
+    assert!(latencies.len() > 70_000, "{}", latencies.len());
+    latencies.sort_unstable();
+    let latency = flow.latency.expect("messages were received");
+    assert!(latency.exact);
+    // Nearest rank: the smallest value that at least so many per mille do not exceed.
+    for (per_mille, stated) in
+        [(500, latency.p50), (900, latency.p90), (990, latency.p99), (999, latency.p999)]
+    {
+        let rank = (latencies.len() * per_mille).div_ceil(1000);
+        assert_eq!(stated, latencies[rank - 1], "{per_mille} per mille");
+    }
+    assert_eq!((latency.min, latency.max), (latencies[0], latencies[latencies.len() - 1]));
+    let counts = flow.counts;
+    assert_eq!(fates, [counts.received, counts.late, counts.lost, counts.duplicate, counts.refused]);
+}
+
+#[test]
+fn points_and_repetitions_are_all_measured_and_repetitions_differ() {
+    let (_folder, run) = stored(
+        "name = \"sweep\"\nduration = \"2 s\"\nrepetitions = 3\n[hosts]\na = {}\nb = {}\n[link.trunk]\n\
+         between = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\nloss = \"10 %\"\n[flow.voice]\nfrom = \"a\"\nto = \"b\"\n\
+         transport = \"udp\"\nsource = { kind = \"voice\" }\n[sweep]\n\"flow.voice.channels\" = [1, 2]\n\
+         \"link.trunk.delay\" = [\"1 ms\", \"5 ms\"]\n",
+    );
+    assert_eq!(run.points.len(), 4);
+    let lost = |point: usize, repetition: usize| {
+        run.points[point].repetitions[repetition].summary.as_ref().expect("a summary").flows[0].counts.lost
+    };
+    for point in &run.points {
+        assert_eq!(point.repetitions.len(), 3);
+    }
+    // Common random numbers: the delay does not change which packets are lost, another repetition does.
+    assert_eq!([0, 1, 2].map(|r| lost(0, r)), [0, 1, 2].map(|r| lost(1, r)));
+    assert!(lost(0, 0) != lost(0, 1) || lost(0, 1) != lost(0, 2));
+}
