@@ -30,7 +30,9 @@ pub use moments::Moments;
 pub use over_time::LatencyOverTime;
 pub use percentile::PerMille;
 pub use playout::Playout;
-pub use record::{DriverOutcome, Fate, FlowMeta, FlowOutcome, Observation, Record, Recorder, TraceSink};
+pub use record::{
+    DriverOutcome, Fate, FlowMeta, FlowOutcome, Lasting, Observation, Record, Recorder, TraceSink,
+};
 pub use reordering::NextExpected;
 pub use robust::robust_delay;
 pub use summary::{

@@ -140,6 +140,19 @@ impl TraceSink for () {
     fn write(&mut self, _: usize, _: &Record) {}
 }
 
+/// How long a source goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lasting {
+    /// Until its volume is sent: the active time ends at the last arrival.
+    Volume,
+    /// To the end of the run, at a pace of its own: the active time ends there, and what arrives later was offered in it.
+    Paced,
+    /// To the end of the run, as fast as the transport takes: the active time ends there, or at the last arrival if that
+    /// is later. What was under way at the end counts with the time that it took, so that no throughput exceeds what
+    /// the link carries.
+    Greedy,
+}
+
 /// What a recorder needs to know of a flow before the first observation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowMeta {
@@ -155,9 +168,8 @@ pub struct FlowMeta {
     pub channels: u16,
     /// What its latencies are.
     pub measured: Measured,
-    /// Whether its source goes on to the end of the run: then its active time ends there, or at the last arrival if that
-    /// comes later, in the drain time.
-    pub endless: bool,
+    /// How long its source goes on, which decides when its active time ends.
+    pub lasting: Lasting,
     /// Playout delay, if it has a playout: a message is late if it is received after the first received message of its
     /// channel plus this plus the difference of their due times.
     pub playout: Option<Duration>,

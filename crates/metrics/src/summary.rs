@@ -191,8 +191,8 @@ pub struct ThroughputSummary {
     pub user: Rate,
     /// What the flow took of its path's first link, with all framing of that link (`sim` and `wire`).
     pub network: Option<Rate>,
-    /// From the first due message to the last arrival; for a source without end, to the later of that and the end of the
-    /// run; if nothing arrived, to the end of the run.
+    /// From the first due message to the end that [`Lasting`](crate::Lasting) defines; if nothing arrived, to the end of
+    /// the run.
     pub active: Duration,
 }
 

@@ -232,8 +232,8 @@ definitions! {
     "throughput-network", "network throughput", "What the flow took of the first link of its path, with all framing \
         of that link. Not known in live runs.", "";
     "throughput-offered", "offered load", "Payload that the source wanted sent, per second of active time.", "";
-    "active", "active time", "From the first due message to the last arrival, or to the end of the run for a source \
-        without end.", "";
+    "active", "active time", "From the first due message to the last arrival; for a source with a pace of its own, to \
+        the end of the run; for one as fast as its transport, to the later of the two.", "";
     "voice-channels", "voice channels", "How many telephone channels of 64 kbit/s the user throughput holds, rounded \
         down.", "ITU-T G.711";
     "fairness", "fairness", "Jain's index of the user throughputs of a flow's members: 1 if all are equal, 1/n if one \

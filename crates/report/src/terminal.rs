@@ -92,11 +92,13 @@ fn limits(out: &mut Printer, view: &View, side: &Side) {
     if view.is_swept() {
         table.columns.extend([Cell::left("worst at"), Cell::left("holds at")].map(Column::new));
     }
+    let mut any_unsure = false;
     for limit in view.limits() {
         let verdict = Verdict::of(limit, view, side);
         let outcome = verdict.outcome();
         let worst = verdict.worst();
-        let unsure = if verdict.points.iter().any(|p| p.uncertain) { ", not certain" } else { "" };
+        let unsure = if verdict.points.iter().any(|p| p.uncertain) { " ±" } else { "" };
+        any_unsure |= !unsure.is_empty();
         let estimate = worst.and_then(|w| w.estimate);
         let mut row = vec![
             Cell::left(&format!("{} {} {}", verdict.flow, verdict.metric.name, limit.condition)),
@@ -114,6 +116,9 @@ fn limits(out: &mut Printer, view: &View, side: &Side) {
         table.rows.push(row);
     }
     out.table(table);
+    if any_unsure {
+        out.wrapped("±: not certain at every point, the confidence interval crosses the bound", QUIET);
+    }
 }
 
 /// What is shown of a flow, and under which heading.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trunkline_core::FlowId;
 use trunkline_core::schema::Kind;
-use trunkline_metrics::{FlowMeta, Measured};
+use trunkline_metrics::{FlowMeta, Lasting, Measured};
 
 use super::Reader;
 use super::checks::Places;
@@ -85,7 +85,11 @@ impl Reader<'_> {
                 members: u32::try_from(values.integer("count")).unwrap_or(u32::MAX),
                 channels: u16::try_from(values.integer("channels")).unwrap_or(u16::MAX),
                 measured: if reflect { Measured::RoundTrip } else { Measured::OneWay },
-                endless: (source_kind.endless)(&source.values),
+                lasting: match (source_kind.endless)(&source.values) {
+                    false => Lasting::Volume,
+                    true if (source_kind.needs_flow_control)(&source.values) => Lasting::Greedy,
+                    true => Lasting::Paced,
+                },
                 playout: values.duration_if_given("playout"),
                 keeps_payload: values.flag_if_given("audio").unwrap_or(!speech.is_empty()),
             },

@@ -10,7 +10,7 @@ use crate::moments::Moments;
 use crate::over_time::LatencyOverTime;
 use crate::percentile::PerMille;
 use crate::playout::Playout;
-use crate::record::{Fate, FlowMeta, FlowOutcome};
+use crate::record::{Fate, FlowMeta, FlowOutcome, Lasting};
 use crate::reordering::NextExpected;
 use crate::robust::robust_delay;
 use crate::summary::{Counts, FlowSummary, JitterSummary, RobustDelay, ThroughputSummary};
@@ -194,15 +194,16 @@ impl FlowMeter {
         }
     }
 
-    /// From the first due message to the last arrival, and for a source without end not less than to the end of the
-    /// run.
+    /// From the first due message to the end that [`Lasting`] defines.
     fn active(&self, duration: Duration) -> Duration {
         let Some(first) = self.first_due else { return Duration::ZERO };
         let end_of_run = Time::ZERO + duration;
-        let end = match self.last_arrival {
-            Some(last) if self.meta.endless => last.max(end_of_run),
-            Some(last) => last,
-            None => end_of_run,
+        let end = match (self.last_arrival, self.meta.lasting) {
+            (Some(last), Lasting::Volume) => last,
+            (Some(last), Lasting::Greedy) => last.max(end_of_run),
+            // A first message that was due at the very end has no time of its own.
+            (Some(last), Lasting::Paced) if end_of_run <= first => last,
+            (Some(_), Lasting::Paced) | (None, _) => end_of_run,
         };
         end.since(first)
     }

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use trunkline_core::{Rate, Ratio};
 
 use super::*;
-use crate::record::FlowOutcome;
+use crate::record::{FlowOutcome, Lasting};
 use crate::summary::{FlowSummary, Measured};
 
 /// Keeps every record.
@@ -24,7 +24,7 @@ pub(super) fn meta(first: u32, members: u32, channels: u16) -> FlowMeta {
         members,
         channels,
         measured: Measured::OneWay,
-        endless: false,
+        lasting: Lasting::Volume,
         playout: None,
         keeps_payload: false,
     }
@@ -190,26 +190,30 @@ fn throughput_of_a_source_with_an_end_lasts_to_the_last_arrival() {
     assert_eq!(summary.throughput.offered, Rate::from_bits_per_second(64_000));
     assert_eq!(summary.voice_channels, 1);
 
-    let (summary, _) = measure(FlowMeta { endless: true, ..meta(0, 1, 1) }, run);
+    let (summary, _) = measure(FlowMeta { lasting: Lasting::Greedy, ..meta(0, 1, 1) }, run);
     assert_eq!(summary.throughput.active, MS(900));
     assert_eq!(summary.throughput.user, Rate::from_bits_per_second(35_556));
     assert_eq!(summary.voice_channels, 0);
 }
 
 #[test]
-fn what_arrives_in_the_drain_time_of_a_source_without_end_counts_with_its_time() {
-    let flow = FlowMeta { endless: true, ..meta(0, 1, 1) };
-    let (summary, _) = measure(flow, |meter| {
+fn what_arrives_in_the_drain_time_counts_with_its_time_if_only_the_transport_held_it_back() {
+    let run = |meter: &mut Meter<'_>| {
         for sequence in 0..100u32 {
             let at = 10 * u64::from(sequence);
             send(meter, 0, 0, sequence, at, at);
             // The link takes twice as long as the source.
             receive(meter, 0, 0, sequence, at, 20 * u64::from(sequence + 1));
         }
-    });
+    };
+    let (summary, _) = measure(FlowMeta { lasting: Lasting::Greedy, ..meta(0, 1, 1) }, run);
     assert_eq!(summary.throughput.active, MS(2_000));
     assert_eq!(summary.throughput.user, Rate::from_bits_per_second(32_000));
     assert_eq!(summary.throughput.offered, Rate::from_bits_per_second(32_000));
+    let (summary, _) = measure(FlowMeta { lasting: Lasting::Paced, ..meta(0, 1, 1) }, run);
+    assert_eq!(summary.throughput.active, MS(1_000));
+    assert_eq!(summary.throughput.user, Rate::from_bits_per_second(64_000));
+    assert_eq!(summary.throughput.offered, Rate::from_bits_per_second(64_000));
 }
 
 #[test]
