@@ -26,7 +26,7 @@ impl SentAndReceived {
             members: 1,
             channels,
             measured: Measured::OneWay,
-            endless: true,
+            lasting: trunkline_metrics::Lasting::Paced,
             playout: None,
             keeps_payload: false,
         };
