@@ -192,7 +192,7 @@ fn panels(out: &mut String, chart: &Chart, frame: Frame, top: f64) -> f64 {
             draw(out, chart, series, frame.theme, &area);
         }
         for bound in &panel.bounds {
-            limit_label(out, &chart.y.scale, bound, frame.theme, &area);
+            limit_label(out, chart, &panel.series, bound, frame.theme, &area);
         }
         bottom = f64::max(bottom, area.bottom + below);
     }
@@ -296,12 +296,25 @@ fn limit_line(out: &mut String, scale: &Scale, bound: &Bound, theme: Theme, area
     );
 }
 
-/// The line's label, over the data.
-fn limit_label(out: &mut String, scale: &Scale, bound: &Bound, theme: Theme, area: &Area) {
-    let y = area.y(scale, bound.at);
+/// The line's label, at its right end: above it or below, where fewer data are.
+fn limit_label(out: &mut String, chart: &Chart, series: &[Series], bound: &Bound, theme: Theme, area: &Area) {
+    let y = area.y(&chart.y.scale, bound.at);
     let colour = theme.limit();
-    let above = y - 5.0;
-    let at = if above < area.top + SMALL * 0.5 { y + SMALL + 2.0 } else { above };
+    let (above, below) = (y - 5.0, y + SMALL + 2.0);
+    let middle = (area.left + area.right) / 2.0;
+    let data = series.iter().flat_map(|series| &series.data);
+    let places = data.map(|d| (area.x(&chart.x.scale, d.x), area.y(&chart.y.scale, d.y)));
+    let right: Vec<f64> = places.filter(|(x, _)| *x >= middle).map(|(_, y)| y).collect();
+    let room = 2.0 * SMALL;
+    let crowd = |from: f64, to: f64| right.iter().filter(|at| (from..to).contains(*at)).count();
+    let fits_above = above >= area.top + SMALL * 0.5;
+    let fits_below = below <= area.bottom - 2.0;
+    let at = match crowd(y - room, y) <= crowd(y, y + room) {
+        true if fits_above => above,
+        false if fits_below => below,
+        _ if fits_above => above,
+        _ => below,
+    };
     let style = Style { anchor: "end", halo: Some(theme.ground()), ..Style::new(colour) };
     text(out, area.right - 2.0, at, &fit(&bound.label, SMALL, area.right - area.left), style);
 }
