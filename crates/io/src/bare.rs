@@ -94,9 +94,9 @@ pub fn flood(socket: &UdpSocket, size: usize, batch: usize, offload: bool, over:
     sent
 }
 
-/// Receives as fast as it goes, 64 per call, and says how many. The socket has a receive timeout.
+/// Receives as fast as it goes, 64 per call, and says how many. The socket has a receive timeout, unless it polls.
 #[cfg(target_os = "linux")]
-pub fn sink(socket: &UdpSocket, size: usize, over: &AtomicBool) -> u64 {
+pub fn sink(socket: &UdpSocket, size: usize, polling: bool, over: &AtomicBool) -> u64 {
     const BATCH: usize = 64;
     let mut bytes = vec![0u8; size * BATCH];
     let mut iovecs: Vec<libc::iovec> = bytes
@@ -113,6 +113,7 @@ pub fn sink(socket: &UdpSocket, size: usize, over: &AtomicBool) -> u64 {
             header
         })
         .collect();
+    let flags = if polling { libc::MSG_DONTWAIT } else { libc::MSG_WAITFORONE };
     let mut received = 0;
     loop {
         // SAFETY: bytes, iovecs and headers are ours and outlive the call.
@@ -121,7 +122,7 @@ pub fn sink(socket: &UdpSocket, size: usize, over: &AtomicBool) -> u64 {
                 socket.as_raw_fd(),
                 headers.as_mut_ptr(),
                 BATCH as libc::c_uint,
-                libc::MSG_WAITFORONE as _,
+                flags as _,
                 core::ptr::null_mut(),
             )
         };

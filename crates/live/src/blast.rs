@@ -11,6 +11,8 @@ use trunkline_io::MonotonicClock;
 use trunkline_io::udp::{MAX_SEGMENTS, ReceiveBatch, SendBatch, Wait, set_segment_size};
 use trunkline_transport::framing::{HEADER_LENGTH, Header, Key, MessageKind, decode_message};
 
+use crate::options::Receive;
+
 /// What is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blast {
@@ -120,13 +122,19 @@ pub fn receiver(
     key: Key,
     clock: MonotonicClock,
     datagram: usize,
+    receive: Receive,
     over: &AtomicBool,
 ) -> io::Result<Account> {
     let mut batch = ReceiveBatch::new(64, datagram);
+    // A receiver that sleeps whenever it has caught up makes the sender wake it for every datagram.
+    let wait = match receive {
+        Receive::Blocking => Wait::Block,
+        Receive::Polling => Wait::Poll,
+    };
     let mut account = Account::new();
     let (mut first, mut last) = (None, Time::ZERO);
     loop {
-        let count = batch.receive(socket, Wait::Block)?;
+        let count = batch.receive(socket, wait)?;
         if count == 0 {
             if over.load(Ordering::Relaxed) {
                 account.elapsed = last.since(first.unwrap_or(last));
@@ -317,7 +325,8 @@ mod tests {
             let over = AtomicBool::new(false);
             let blast = Blast { datagram: 80, batch: 16, offload, duration: Duration::from_millis(20) };
             let (sent, account) = std::thread::scope(|scope| {
-                let receiving = scope.spawn(|| receiver(&sink, Key(9), clock, 80, &over).unwrap());
+                let receiving =
+                    scope.spawn(|| receiver(&sink, Key(9), clock, 80, Receive::Blocking, &over).unwrap());
                 let sent = sender(&source, Key(9), clock, &blast).unwrap();
                 over.store(true, Ordering::Relaxed);
                 (sent, receiving.join().unwrap())

@@ -54,8 +54,15 @@ impl<E: Copy> EventQueue<E> {
                 return None;
             }
             let lowest = self.occupied.trailing_zeros() as usize + 1;
-            let mut bucket = core::mem::take(&mut self.buckets[lowest]);
             self.occupied &= !(1 << (lowest - 1));
+            if let [only] = self.buckets[lowest][..] {
+                // Nothing to sort, and where events lie apart the usual case.
+                self.buckets[lowest].clear();
+                self.last = only.0;
+                self.length -= 1;
+                return Some((Time::from_nanos(only.0), only.1));
+            }
+            let mut bucket = core::mem::take(&mut self.buckets[lowest]);
             self.last = bucket.iter().map(|(at, _)| *at).min().unwrap_or(self.last);
             for (at, event) in bucket.drain(..) {
                 self.place(at, event);

@@ -33,11 +33,14 @@ impl Engine<'_> {
 
     /// Drains everything an endpoint has to say, until it has nothing more.
     pub(crate) fn serve(&mut self, index: u32, side: Side, recorder: &mut dyn Recorder) {
-        let owner = self.conversations[index as usize].member;
+        let Some(owner) = self.conversations[index as usize].member else {
+            // Datagrams: nothing answers by itself, waits or is woken. One look is enough.
+            while self.conversations[index as usize].end(side).endpoint.poll_event().is_some() {}
+            self.receive(index, side, recorder);
+            return;
+        };
         loop {
-            if let Some(id) = owner {
-                self.transmit(index, side, id);
-            }
+            self.transmit(index, side, owner);
             let mut writable = false;
             while let Some(event) = self.conversations[index as usize].end(side).endpoint.poll_event() {
                 match event {
@@ -46,9 +49,9 @@ impl Engine<'_> {
                 }
             }
             let received = self.receive(index, side, recorder);
-            if let (true, Some(id)) = (writable, owner) {
+            if writable {
                 match side {
-                    Side::Near => self.send_waiting(self.place(id).member, recorder),
+                    Side::Near => self.send_waiting(self.place(owner).member, recorder),
                     Side::Far => self.reflect_backlog(index),
                 }
             }

@@ -157,10 +157,18 @@ impl Scheduler<'_> {
             self.hear_answers();
             let horizon = self.horizon();
             self.produce(horizon);
-            while self.common.clock.now() < horizon {
+            let mut now = self.common.clock.now();
+            while now < horizon {
                 core::hint::spin_loop();
+                now = self.common.clock.now();
             }
-            (0..self.lanes.len()).for_each(|lane| self.depart(lane));
+            // The reading that ended the spin is when the first call is made: another would only come later.
+            let mut ready = Some(now);
+            for lane in 0..self.lanes.len() {
+                if !self.lanes[lane].names.is_empty() {
+                    self.depart(lane, ready.take());
+                }
+            }
             match self.next_due() {
                 Some(due) => self.wait_until(due),
                 None if self.is_finished() => return,
@@ -257,8 +265,8 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Sends everything that waits in a lane.
-    fn depart(&mut self, lane: usize) {
+    /// Sends everything that waits in a lane, the first of it at `ready` if the clock has been read just now.
+    fn depart(&mut self, lane: usize, mut ready: Option<Time>) {
         let clock = self.common.clock;
         let lane = &mut self.lanes[lane];
         let waiting = lane.names.len();
@@ -266,7 +274,7 @@ impl Scheduler<'_> {
         let mut told = false;
         while done < waiting {
             let upto = (done + BATCH).min(waiting);
-            let start = clock.now();
+            let start = ready.take().unwrap_or_else(|| clock.now());
             (done..upto).for_each(|place| lane.stamp(place, self.common.key, start));
             let result = self.batch.send(lane.socket, (done..upto).map(|place| lane.messages.bytes(place)));
             let end = clock.now();
