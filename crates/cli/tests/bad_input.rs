@@ -82,6 +82,12 @@ fn sweeps_are_checked() {
 }
 
 #[test]
+fn a_mistake_beside_a_sweep_stays_where_it_is() {
+    let swept = GOOD.to_owned() + "[sweep]\n\"flow.voice.count\" = [1, 2]\n";
+    refused(&swept.replace("2 Mbit/s", "2 mx"), "8:8", &["`mx`", "Mbit/s"]);
+}
+
+#[test]
 fn audio_files_are_checked() {
     let naming = GOOD.replace("samples = 80", "file = \"speech.wav\"");
     refused(&naming, "13:", &["speech.wav", "does not exist"]);

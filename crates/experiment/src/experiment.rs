@@ -81,7 +81,8 @@ impl Product<'_> {
                     readings.get_or_insert(reading);
                 }
                 Err(remarks) => {
-                    for remark in remarks {
+                    // Once per point: both directions of a link are read from the same keys.
+                    for remark in BTreeSet::from_iter(remarks) {
                         occurrences.entry(remark).or_insert_with(|| Occurrence::at(&choice)).count(&choice);
                     }
                 }
