@@ -27,12 +27,20 @@ pub trait Conversation {
 pub struct Message<'m> {
     /// The bytes.
     pub bytes: &'m [u8],
+    /// Whether more of the same message follows (`MSG_MORE` of Linux's sockets): a host that hands a message over
+    /// piece by piece says so with every piece but the last. Transports that take whole messages only ignore it.
+    pub more: bool,
 }
 
 impl<'m> Message<'m> {
-    /// A message of these bytes.
+    /// A whole message, or its last piece.
     pub fn new(bytes: &'m [u8]) -> Message<'m> {
-        Message { bytes }
+        Message { bytes, more: false }
+    }
+
+    /// A piece of a message whose rest follows.
+    pub fn piece(bytes: &'m [u8]) -> Message<'m> {
+        Message { bytes, more: true }
     }
 }
 
