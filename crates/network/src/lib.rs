@@ -18,6 +18,7 @@
 //! [`impairment::LOSS_KINDS`]. Whatever is listed there is read, documented, tested and benched.
 
 pub mod fate;
+pub mod host;
 pub mod impairment;
 pub mod medium;
 pub mod queue;
