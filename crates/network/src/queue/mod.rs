@@ -2,6 +2,8 @@
 
 mod counted;
 mod fifo;
+#[allow(dead_code, reason = "stands ready for disciplines with a queue per flow")]
+mod slab;
 
 use trunkline_core::schema::{Parameter, Values};
 use trunkline_core::{Bytes, Packet, Stream, Time};
