@@ -59,14 +59,28 @@ causes! {
         TooLarge = "too-large",
         /// The link lost it (an impairment).
         LinkLoss = "link-loss",
+        /// Sojourn times stayed above the target (CoDel).
+        Sojourn = "sojourn",
+        /// A controller's probability hit it (PIE, the classic queue of DualPI2).
+        Probability = "probability",
+        /// So much load that marks no longer help: dropped although it could have been marked (DualPI2).
+        Overload = "overload",
+        /// It was in the longest queue when all of them together were full (FQ-CoDel).
+        LongestQueue = "longest-queue",
     }
 }
 
 causes! {
     /// Why a packet was marked.
     MarkCause {
-        /// Its sojourn time was above the target.
+        /// Sojourn times stayed above the target (CoDel).
         Sojourn = "sojourn",
+        /// A controller's probability hit it (PIE, the classic queue of DualPI2).
+        Probability = "probability",
+        /// Its own sojourn time was above a threshold (the L4S queue of DualPI2, FQ-CoDel's `ce-threshold`).
+        Threshold = "threshold",
+        /// The other queue's congestion, coupled into the L4S queue of DualPI2.
+        Coupled = "coupled",
     }
 }
 
