@@ -55,6 +55,9 @@ causes! {
     DropCause {
         /// The queue was full when it arrived (tail drop).
         QueueFull = "queue-full",
+        /// It waited, and made room for another when the queue was full: its flow's queue was the longest, or it was
+        /// the least urgent.
+        Displaced = "displaced",
         /// It is larger than the link's MTU.
         TooLarge = "too-large",
         /// The link lost it (an impairment).

@@ -17,6 +17,7 @@
 //! What an experiment file can name stands in registries with its parameters: [`queue::KINDS`], [`medium::KINDS`],
 //! [`impairment::LOSS_KINDS`]. Whatever is listed there is read, documented, tested and benched.
 
+mod buckets;
 pub mod fate;
 pub mod host;
 pub mod impairment;

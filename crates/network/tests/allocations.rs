@@ -1,6 +1,6 @@
 //! No packet costs an allocation once buffers and queues have grown to their size.
 
-use trunkline_core::{Bytes, Duration, Packet, PacketId, Port, Seed, Time};
+use trunkline_core::{Bytes, Duration, FlowId, Packet, PacketId, Port, Seed, Time};
 use trunkline_network::{Fate, Medium, Outcome, SerialConfig, SerialLink, queue};
 use trunkline_testkit::alloc::{CountingAllocator, allocations_during};
 use trunkline_testkit::values::values;
@@ -26,7 +26,11 @@ impl Driver {
             delay: Duration::from_millis(10),
             mtu: Bytes(1500),
             overhead: Bytes(38),
-            queue: (queue.build)(&values(queue.parameters, &[]), Seed::new(1, 0).stream(place)),
+            // A limit that is reached while the buffers grow.
+            queue: (queue.build)(
+                &values(queue.parameters, &[("limit", "100 packets")]),
+                Seed::new(1, 0).stream(place),
+            ),
             impairments: Default::default(),
         };
         Driver {
@@ -45,7 +49,8 @@ impl Driver {
             self.now += gap;
             let mut bytes = self.buffers.pop().unwrap_or_default();
             bytes.resize(180, 7);
-            let packet = Packet { id: PacketId(self.next), size: Bytes(200), bytes, ..Packet::default() };
+            let (id, flow) = (PacketId(self.next), FlowId((self.next * 7 % 31) as u32));
+            let packet = Packet { id, flow, size: Bytes(200), bytes, ..Packet::default() };
             self.next += 1;
             self.link.offer(self.now, Port(0), packet, &mut self.out);
             self.done += (self.out.deliveries.len() + self.out.fates.0.len()) as u64;

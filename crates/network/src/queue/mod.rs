@@ -1,9 +1,15 @@
 //! Queues: which waiting packet leaves next.
 
+mod channels;
 mod counted;
+mod drr;
 mod fifo;
-#[allow(dead_code, reason = "stands ready for disciplines with a queue per flow")]
+mod longest;
+mod priority;
+mod round_robin;
 mod slab;
+#[cfg(test)]
+mod testing;
 
 use trunkline_core::schema::{Parameter, Values};
 use trunkline_core::{Bytes, Packet, Stream, Time};
@@ -11,11 +17,14 @@ use trunkline_core::{Bytes, Packet, Stream, Time};
 use crate::fate::Fates;
 
 pub use counted::{Counted, QueueCounters};
+pub use drr::Drr;
 pub use fifo::Fifo;
+pub use priority::Priority;
+pub use round_robin::RoundRobin;
 
 /// Every queue that an experiment file can name. The file's reference and its reader, the property tests and the
 /// benches iterate over this list; the first is the default.
-pub const KINDS: &[QueueKind] = &[fifo::KIND];
+pub const KINDS: &[QueueKind] = &[fifo::KIND, round_robin::KIND, drr::KIND, priority::KIND];
 
 /// The queue of that name.
 pub fn find(name: &str) -> Option<&'static QueueKind> {
