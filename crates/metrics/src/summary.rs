@@ -213,6 +213,13 @@ pub struct LinkSummary {
     pub marked: BTreeMap<String, u64>,
     /// Mean time in the queue.
     pub sojourn_mean: Duration,
+    /// What half of the packets that left the queue did not exceed, to 0.8 %; `None` if none left it, and in runs of
+    /// versions that did not measure it.
+    pub sojourn_p50: Option<Duration>,
+    /// What 99 % of them did not exceed.
+    pub sojourn_p99: Option<Duration>,
+    /// What 99.9 % of them did not exceed.
+    pub sojourn_p999: Option<Duration>,
     /// Longest time in the queue.
     pub sojourn_max: Duration,
     /// Most bytes that waited.

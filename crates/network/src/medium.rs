@@ -5,7 +5,7 @@ use trunkline_core::{Bytes, Duration, Packet, Port, Seed, Time};
 
 use crate::fate::Fates;
 use crate::impairment::Impairments;
-use crate::queue::Queue;
+use crate::queue::{Queue, QueueCounters, Sojourns};
 use crate::serial;
 
 /// Every medium that an experiment file can name; the first is the default.
@@ -80,14 +80,30 @@ pub struct MediumCounters {
     pub busy: Duration,
     /// Sum over packets of their time in the queue; divided by those dequeued it is the mean sojourn time.
     pub sojourn_total: Duration,
-    /// The longest time a packet spent in the queue.
-    pub sojourn_max: Duration,
+    /// The times that packets spent in the queue, by length.
+    pub sojourns: Sojourns,
     /// Packets that left the queue for transmission.
     pub dequeued: u64,
     /// The most bytes that ever waited.
     pub backlog_max: Bytes,
     /// The most packets that ever waited.
     pub backlog_packets_max: u64,
+}
+
+impl MediumCounters {
+    /// Adds what the queue in front of the line counted.
+    pub(crate) fn with_queue(mut self, queue: &QueueCounters) -> MediumCounters {
+        for (sum, of_queue) in self.dropped.iter_mut().zip(queue.dropped) {
+            *sum += of_queue;
+        }
+        for (sum, of_queue) in self.marked.iter_mut().zip(queue.marked) {
+            *sum += of_queue;
+        }
+        self.dequeued = queue.dequeued;
+        self.sojourn_total = queue.sojourn_total;
+        self.sojourns = queue.sojourns.clone();
+        self
+    }
 }
 
 /// A medium that an experiment file can name: `[link.trunk]` with `medium = "serial"`.

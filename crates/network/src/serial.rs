@@ -235,16 +235,7 @@ impl Direction {
     }
 
     fn counters(&self) -> MediumCounters {
-        let queue = self.queue.counters();
-        let mut counters = self.counters.clone();
-        for (sum, here) in counters.dropped.iter_mut().zip(queue.dropped) {
-            *sum += here;
-        }
-        counters.marked = queue.marked;
-        counters.dequeued = queue.dequeued;
-        counters.sojourn_total = queue.sojourn_total;
-        counters.sojourn_max = queue.sojourn_max;
-        counters
+        self.counters.clone().with_queue(self.queue.counters())
     }
 
     fn check(&self) {

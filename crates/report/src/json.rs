@@ -143,12 +143,18 @@ fn of_link(side: &Side, index: u32, link: &str) -> Value {
     let over = |of: &dyn Fn(&trunkline_metrics::LinkSummary) -> f64| {
         over_repetitions(all.iter().map(|l| Some(of(l)))).map(of_estimate)
     };
+    let over_any = |of: &dyn Fn(&trunkline_metrics::LinkSummary) -> Option<trunkline_core::Duration>| {
+        over_repetitions(all.iter().map(|l| of(l).map(|time| time.as_secs_f64()))).map(of_estimate)
+    };
     json!({
         "link": link,
         "utilisation": over(&|l| l.utilisation.value()),
         "offered": over(&|l| l.offered as f64),
         "delivered": over(&|l| l.delivered as f64),
         "sojourn_mean": over(&|l| l.sojourn_mean.as_secs_f64()),
+        "sojourn_p50": over_any(&|l| l.sojourn_p50),
+        "sojourn_p99": over_any(&|l| l.sojourn_p99),
+        "sojourn_p999": over_any(&|l| l.sojourn_p999),
         "sojourn_max": over(&|l| l.sojourn_max.as_secs_f64()),
         "backlog_max": over(&|l| l.backlog_max.count() as f64),
         "backlog_packets_max": over(&|l| l.backlog_packets_max as f64),

@@ -246,7 +246,8 @@ definitions! {
     "verdict", "verdict", "A limit holds at a point if the mean over repetitions meets it. “Not certain” means that \
         the 95 % confidence interval reaches across the bound.", "";
     "utilisation", "utilisation", "Share of the time in which the line was busy.", "";
-    "sojourn", "sojourn time", "Time from a packet's arrival at a queue to its departure.", "";
+    "sojourn", "sojourn time", "Time from a packet's arrival at a queue to its departure; percentiles by nearest rank \
+        over all packets of the direction that left the queue, to 0.8 %.", "";
     "backlog", "backlog", "What waits in a queue; the largest seen.", "";
     "stalls", "stalls", "Gaps in which the operating system or the host of a virtual machine did not run a probe \
         that wanted to run. Latencies beyond p99 of a live run can be no better than these.", "";

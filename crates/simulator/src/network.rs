@@ -122,7 +122,10 @@ impl<'s> Network<'s> {
                     dropped: named(DropCause::ALL.iter().map(|c| c.name()), &counters.dropped),
                     marked: named(MarkCause::ALL.iter().map(|c| c.name()), &counters.marked),
                     sojourn_mean: counters.sojourn_total / counters.dequeued.max(1),
-                    sojourn_max: counters.sojourn_max,
+                    sojourn_p50: counters.sojourns.quantile(500),
+                    sojourn_p99: counters.sojourns.quantile(990),
+                    sojourn_p999: counters.sojourns.quantile(999),
+                    sojourn_max: counters.sojourns.longest(),
                     backlog_max: counters.backlog_max,
                     backlog_packets_max: counters.backlog_packets_max,
                 });

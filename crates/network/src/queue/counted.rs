@@ -2,7 +2,7 @@
 
 use trunkline_core::{Bytes, Duration, Packet, Time};
 
-use super::{Backlog, Dequeued, Queue};
+use super::{Backlog, Dequeued, Queue, Sojourns};
 use crate::fate::{DropCause, Fate, Fates, MarkCause};
 
 /// A queue with its counters.
@@ -16,7 +16,7 @@ pub struct Counted {
 }
 
 /// What [`Counted`] counts.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueueCounters {
     /// Packets given to the queue.
     pub received: u64,
@@ -28,8 +28,8 @@ pub struct QueueCounters {
     pub marked: [u64; MarkCause::COUNT],
     /// Sum of the sojourn times of packets that left.
     pub sojourn_total: Duration,
-    /// The longest of them.
-    pub sojourn_max: Duration,
+    /// All of them, by length.
+    pub sojourns: Sojourns,
 }
 
 impl Counted {
@@ -61,7 +61,7 @@ impl Counted {
                 let sojourn = now.since(packet.enqueued);
                 self.counters.dequeued += 1;
                 self.counters.sojourn_total += sojourn;
-                self.counters.sojourn_max = self.counters.sojourn_max.max(sojourn);
+                self.counters.sojourns.record(sojourn);
                 self.forget(packet.size);
             }
             Dequeued::Empty => debug_assert_eq!(self.waiting.packets, 0, "an empty queue holds packets"),

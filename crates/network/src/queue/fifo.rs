@@ -12,7 +12,8 @@ use crate::fate::{DropCause, Fate, Fates};
 pub(super) const KIND: QueueKind = QueueKind {
     name: "fifo",
     doc: "First in, first out. A packet that arrives when the queue is full is dropped (tail drop), whichever flow \
-          it belongs to.",
+          it belongs to. With limits of `32 KB` and `500 KB` it is the hardware FIFO and the software FIFO of the \
+          trunk boards of Hawley 1989.",
     parameters: &[Parameter {
         name: "limit",
         kind: Kind::Limit,

@@ -8,6 +8,7 @@ mod longest;
 mod priority;
 mod round_robin;
 mod slab;
+mod sojourns;
 #[cfg(test)]
 mod testing;
 
@@ -21,6 +22,7 @@ pub use drr::Drr;
 pub use fifo::Fifo;
 pub use priority::Priority;
 pub use round_robin::RoundRobin;
+pub use sojourns::Sojourns;
 
 /// Every queue that an experiment file can name. The file's reference and its reader, the property tests and the
 /// benches iterate over this list; the first is the default.

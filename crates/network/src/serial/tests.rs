@@ -73,7 +73,7 @@ fn a_busy_line_lets_packets_wait_and_transmits_back_to_back() {
     assert_eq!((counters.offered, counters.delivered, counters.dequeued), (4, 4, 4));
     assert_eq!(counters.busy, Duration::from_millis(4));
     assert_eq!(counters.sojourn_total, Duration::from_millis(1 + 2 + 3));
-    assert_eq!(counters.sojourn_max, Duration::from_millis(3));
+    assert_eq!(counters.sojourns.longest(), Duration::from_millis(3));
     assert_eq!((counters.backlog_packets_max, counters.backlog_max), (3, Bytes(3000)));
     assert_eq!(link.counters(Port(1)), MediumCounters::default());
 }

@@ -221,6 +221,9 @@ pub(super) fn links(view: &View) -> Markup {
                             th scope="col" { "dropped, by cause" }
                             th scope="col" { "marked" }
                             th.number scope="col" { a href="#def-sojourn" { "sojourn,\nmean" } " " span.unit { (sojourn.name) } }
+                            th.number scope="col" { a href="#def-sojourn" { "sojourn,\np50" } " " span.unit { (sojourn.name) } }
+                            th.number scope="col" { a href="#def-sojourn" { "sojourn,\np99" } " " span.unit { (sojourn.name) } }
+                            th.number scope="col" { a href="#def-sojourn" { "sojourn,\np99.9" } " " span.unit { (sojourn.name) } }
                             th.number scope="col" { a href="#def-sojourn" { "sojourn,\nlongest" } " " span.unit { (sojourn.name) } }
                             th.number scope="col" { a href="#def-backlog" { "backlog,\nlargest" } " " span.unit { (backlog.name) } }
                             th.number scope="col" { a href="#def-backlog" { "backlog,\nlargest" } " " span.unit { "packets" } }
@@ -251,6 +254,9 @@ fn link_row(
     let over = |of: &dyn Fn(&trunkline_metrics::LinkSummary) -> f64| {
         over_repetitions(all.iter().map(|l| Some(of(l))))
     };
+    let over_any = |of: &dyn Fn(&trunkline_metrics::LinkSummary) -> Option<trunkline_core::Duration>| {
+        over_repetitions(all.iter().map(|l| of(l).map(|time| time.as_secs_f64())))
+    };
     let plain = Unit { name: "", factor: 1.0 };
     let percent = Unit { name: "%", factor: 100.0 };
     html! {
@@ -263,6 +269,9 @@ fn link_row(
             td { (causes(all.iter().map(|l| &l.dropped), all.len())) }
             td { (causes(all.iter().map(|l| &l.marked), all.len())) }
             (cell(Quantity::Time, sojourn, over(&|l| l.sojourn_mean.as_secs_f64())))
+            (cell(Quantity::Time, sojourn, over_any(&|l| l.sojourn_p50)))
+            (cell(Quantity::Time, sojourn, over_any(&|l| l.sojourn_p99)))
+            (cell(Quantity::Time, sojourn, over_any(&|l| l.sojourn_p999)))
             (cell(Quantity::Time, sojourn, over(&|l| l.sojourn_max.as_secs_f64())))
             (cell(Quantity::Bytes, backlog, over(&|l| l.backlog_max.count() as f64)))
             (cell(Quantity::Count, plain, over(&|l| l.backlog_packets_max as f64)))
