@@ -2,7 +2,7 @@
 
 use trunkline_core::{Seed, Time};
 use trunkline_testkit::values::ordinary_values;
-use trunkline_traffic::{Feedback, MessageBuffer, Source, SourceContext, SourceKind};
+use trunkline_traffic::{Answer, Feedback, MessageBuffer, Source, SourceContext, SourceKind};
 use trunkline_transport::framing::HEADER_LENGTH;
 
 use super::Part;
@@ -28,12 +28,13 @@ impl Production {
             place: format!("flow.{}/0/source", kind.name),
             speech: Vec::new().into(),
         };
-        let source = (kind.build)(&ordinary_values(kind.parameters, &[]), &context);
+        let values = ordinary_values(kind.parameters, &[]);
+        let source = (kind.build)(&values, &context);
         let mut production = Production {
             source: source.unwrap_or_else(|problem| panic!("{}: {problem}", kind.name)),
             buffer: MessageBuffer::with_headroom(HEADER_LENGTH),
             now: Time::ZERO,
-            sequences: kind.needs_answers.then(|| vec![0; usize::from(channels)]),
+            sequences: ((kind.answer)(&values) != Answer::None).then(|| vec![0; usize::from(channels)]),
         };
         for _ in 0..2 * channels {
             production.step();

@@ -20,18 +20,20 @@ impl Experiment {
     /// # Errors
     /// Everything that is wrong with it, in the order of its lines. A problem of a swept value is told at that value.
     pub fn parse(text: &str, file: &str, files: &dyn Files) -> Result<Experiment, Problems> {
-        parse(text, files).map_err(|remarks| Problems::place(remarks, file, text))
+        let shelf = Shelf::new(files);
+        let named = |path: &str| shelf.profile_text(path);
+        parse(text, &shelf).map_err(|remarks| Problems::place(remarks, file, text, named))
     }
 }
 
-fn parse(text: &str, files: &dyn Files) -> Result<Experiment, Vec<Remark>> {
+fn parse(text: &str, shelf: &Shelf<'_>) -> Result<Experiment, Vec<Remark>> {
     let root = tree::parse(text)?;
     let table = root.table().cloned().unwrap_or_default();
-    let (schema, shelf) = (Schema::new(), Shelf::new(files));
+    let schema = Schema::new();
     let mut remarks = Vec::new();
     let swept = sweep::read(&schema, text, &table, &mut remarks);
     let limits = limits::read(&table, &mut remarks);
-    let mut product = Product { schema: &schema, shelf: &shelf, root: &root, swept: &swept };
+    let mut product = Product { schema: &schema, shelf, root: &root, swept: &swept };
     match product.read() {
         Ok((first, points)) if remarks.is_empty() => Ok(Experiment {
             name: first.name,
@@ -124,7 +126,7 @@ impl Product<'_> {
     fn placed(&self, mut remark: Remark, occurrence: &Occurrence, points: usize) -> Remark {
         let within = |node: &Node| node.span.start <= remark.start && remark.end <= node.span.end;
         let already = self.swept.iter().flat_map(|swept| &swept.nodes).any(within);
-        if already || occurrence.points == points {
+        if already || occurrence.points == points || remark.file.is_some() {
             return remark;
         }
         let share = |axis: usize| occurrence.choices[axis].len() as f64 / self.swept[axis].nodes.len() as f64;

@@ -4,7 +4,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::problem::Remark;
 use crate::quantity;
+use crate::tree::{self, Table};
 use trunkline_core::schema::Kind;
 
 /// Reads what an experiment file names. Implemented by whoever may touch a file system.
@@ -41,17 +43,25 @@ pub(crate) type Speech = Arc<[Vec<u8>]>;
 /// Values of a trace file, in nanoseconds or bytes.
 pub(crate) type Trace = Arc<[u64]>;
 
+/// A profile of hosts.
+pub(crate) struct Profile {
+    pub(crate) text: Arc<str>,
+    /// What stands in it, or why it is not TOML.
+    pub(crate) table: Result<Table, Vec<Remark>>,
+}
+
 /// What was read so far. Errors continue the sentence "`name` ...".
 pub(crate) struct Shelf<'f> {
     files: &'f dyn Files,
     speech: RefCell<BTreeMap<String, Result<Speech, String>>>,
     /// By path, and whether it was read as durations.
     traces: RefCell<BTreeMap<(String, bool), Result<Trace, String>>>,
+    profiles: RefCell<BTreeMap<String, Result<Arc<Profile>, String>>>,
 }
 
 impl<'f> Shelf<'f> {
     pub(crate) fn new(files: &'f dyn Files) -> Shelf<'f> {
-        Shelf { files, speech: RefCell::default(), traces: RefCell::default() }
+        Shelf { files, speech: RefCell::default(), traces: RefCell::default(), profiles: RefCell::default() }
     }
 
     /// The channels of a WAV file.
@@ -71,6 +81,22 @@ impl<'f> Shelf<'f> {
             trace_of(&bytes, kind).map(Arc::from)
         };
         self.traces.borrow_mut().entry(key).or_insert_with(read).clone()
+    }
+
+    /// A profile of hosts.
+    pub(crate) fn profile(&self, path: &str) -> Result<Arc<Profile>, String> {
+        let read = || {
+            let bytes = self.files.read(path).map_err(|e| e.to_string())?;
+            let text = String::from_utf8(bytes).map_err(|_| "is not text".to_owned())?;
+            let table = tree::parse(&text).map(|root| root.table().cloned().unwrap_or_default());
+            Ok(Arc::new(Profile { text: text.into(), table }))
+        };
+        self.profiles.borrow_mut().entry(path.to_owned()).or_insert_with(read).clone()
+    }
+
+    /// The text of a profile that was read.
+    pub(crate) fn profile_text(&self, path: &str) -> Arc<str> {
+        self.profile(path).map_or_else(|_| "".into(), |profile| profile.text.clone())
     }
 }
 

@@ -18,7 +18,7 @@ pub fn json_schema() -> Value {
     let mut sections = properties(&schema.experiment);
     for (section, doc) in SECTIONS {
         let mut value = match *section {
-            "hosts" => named(json!({ "type": "object", "additionalProperties": false })),
+            "hosts" => named(object(properties(&schema.host), required(&schema.host))),
             "link" => named(link(&schema)),
             "flow" => named(object(properties(&schema.flow), required(&schema.flow))),
             "sweep" => json!({
@@ -90,7 +90,7 @@ fn link(schema: &Schema) -> Value {
 fn property(key: &Key) -> Value {
     let mut value = match &key.shape {
         Shape::Plain(kind) => return plain(kind, key.default, key.doc),
-        Shape::Host => json!({ "type": "string", "pattern": NAME }),
+        Shape::Host | Shape::Flow => json!({ "type": "string", "pattern": NAME }),
         Shape::Hosts => {
             json!({ "type": "array", "items": { "type": "string" }, "minItems": 2, "maxItems": 2 })
         }

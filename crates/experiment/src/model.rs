@@ -7,6 +7,7 @@ use trunkline_core::schema::Values;
 use trunkline_core::{Bytes, Duration, FlowId, Rate};
 use trunkline_metrics::FlowMeta;
 pub use trunkline_network::{Impairments, Loss};
+pub use trunkline_traffic::Answer;
 
 /// A validated experiment file.
 #[derive(Clone, Debug)]
@@ -64,6 +65,9 @@ pub struct Scenario {
     pub links: Vec<Link>,
     /// The flows of the file. Members are numbered on: flow `f`'s member `m` is `flows[f].first + m`.
     pub flows: Vec<Flow>,
+    /// Index of the flow with which the measurement ends: when all its sources are over (nothing is due, no answer is
+    /// awaited), the others stop too and the drain time begins. At the latest that is after `duration`.
+    pub until: Option<usize>,
 }
 
 /// A host.
@@ -71,6 +75,10 @@ pub struct Scenario {
 pub struct Host {
     /// Its name.
     pub name: String,
+    /// What it costs: a value for every parameter of [`trunkline_network::host::PARAMETERS`]. Only `sim` asks.
+    pub values: Values,
+    /// The profile that they come from but for those that the file gives itself, as written.
+    pub profile: Option<String>,
 }
 
 /// A link between two hosts.
@@ -128,9 +136,26 @@ pub struct Flow {
     pub backward: Path,
     /// Priority of its packets in queues that know priorities; smaller is more urgent.
     pub priority: u16,
+    /// What stands in front of every message.
+    pub framing: Framing,
+}
+
+/// What stands in front of every message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Framing {
+    /// The header by which a message is measured.
+    #[default]
+    Header,
+    /// Nothing: the driver knows what was sent, and counts on a transport that delivers all of it in its order.
+    None,
 }
 
 impl Flow {
+    /// What its source waits for.
+    pub fn answer(&self) -> Answer {
+        (trunkline_traffic::KINDS[self.source.kind].answer)(&self.source.values)
+    }
+
     /// The id of a member.
     pub fn member(&self, member: u32) -> FlowId {
         FlowId(self.meta.first.0 + member)

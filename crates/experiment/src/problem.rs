@@ -4,7 +4,7 @@ use core::fmt;
 use core::ops::Range;
 use std::sync::Arc;
 
-/// Everything that is wrong with a file, in the order of its lines; never empty.
+/// Everything that is wrong with a file, in the order of its lines, then with those that it names; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems(Vec<Problem>);
 
@@ -25,21 +25,37 @@ pub struct Problem {
     width: usize,
 }
 
-/// A remark on a range of bytes of the text; becomes a [`Problem`] when the text is at hand.
+/// A remark on a range of bytes of a text; becomes a [`Problem`] when the text is at hand.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Remark {
+    /// The file that the experiment file names and that the remark is about, as written there; `None` for the experiment
+    /// file itself.
+    pub(crate) file: Option<Arc<str>>,
     pub(crate) start: usize,
     pub(crate) end: usize,
     pub(crate) message: String,
 }
 
 impl Problems {
-    /// Places remarks on the text they are about; equal ones are told once.
-    pub(crate) fn place(mut remarks: Vec<Remark>, file: &str, text: &str) -> Problems {
+    /// Places remarks on the text they are about: the experiment file's, or what `other` gives for a file that it names.
+    /// Equal ones are told once.
+    pub(crate) fn place(
+        mut remarks: Vec<Remark>,
+        file: &str,
+        text: &str,
+        other: impl Fn(&str) -> Arc<str>,
+    ) -> Problems {
         remarks.sort();
         remarks.dedup();
-        let file: Arc<str> = file.into();
-        Problems(remarks.into_iter().map(|remark| Problem::place(remark, &file, text)).collect())
+        let main: Arc<str> = file.into();
+        let placed = remarks.into_iter().map(|remark| match &remark.file {
+            None => Problem::place(remark, &main, text),
+            Some(named) => {
+                let (file, text) = (beside(file, named).into(), other(named));
+                Problem::place(remark, &file, &text)
+            }
+        });
+        Problems(placed.collect())
     }
 
     /// Each of them.
@@ -58,7 +74,7 @@ impl<'p> IntoIterator for &'p Problems {
 
 impl Remark {
     pub(crate) fn new(at: Range<usize>, message: impl Into<String>) -> Remark {
-        Remark { start: at.start, end: at.end, message: message.into() }
+        Remark { file: None, start: at.start, end: at.end, message: message.into() }
     }
 }
 
@@ -112,6 +128,14 @@ impl fmt::Display for Problems {
 }
 
 impl std::error::Error for Problems {}
+
+/// What a file is called that `file` names by a path relative to itself.
+fn beside(file: &str, named: &str) -> String {
+    match file.rfind('/') {
+        Some(slash) if !named.starts_with('/') => format!("{}{named}", &file[..=slash]),
+        _ => named.to_owned(),
+    }
+}
 
 /// The start of the character that holds byte `at`.
 fn floor_to_character(text: &str, at: usize) -> usize {

@@ -39,11 +39,15 @@ pub fn reference() -> String {
     keys(&mut page, &schema.experiment);
     for (section, doc) in SECTIONS {
         let title = match *section {
-            "link" | "flow" => format!("`[{section}.NAME]`"),
+            "hosts" | "link" | "flow" => format!("`[{section}.NAME]`"),
             _ => format!("`[{section}]`"),
         };
         let _ = write!(page, "\n## {title}\n\n{doc}\n");
         match *section {
+            "hosts" => {
+                page.push('\n');
+                keys(&mut page, &schema.host);
+            }
             "link" => link(&mut page, &schema),
             "flow" => flow(&mut page, &schema),
             "sweep" => sweep(&mut page),
@@ -84,7 +88,7 @@ fn sweep(page: &mut String) {
         page,
         "\n```toml\n[sweep]\n\"flow.voice.count\" = [1, 2, 4, 8]\n\"link.trunk.queue.limit\" = [\"16 KiB\", \"64 KiB\"]\n\
          \"flow.bulk.transport\" = [\"udp\", {{ kind = \"tcp\", window = \"32 KiB\" }}]\n```\n\n\
-         Every key of every flow and link can be swept, and every key of a queue, a loss model, a transport or a \
+         Every key of every host, flow and link can be swept, and every key of a queue, a loss model, a transport or a \
          source behind it; before the first table all but {}. The last key varies fastest. There are at most \
          {MOST_POINTS} points. Points share their random numbers, so that what differs between them is the swept \
          value.\n",
@@ -164,6 +168,7 @@ fn keys(page: &mut String, keys: &[Key]) {
                 (format!("{share}{} or a table with its keys", words.join(", ")), key.doc.to_owned())
             }
             Shape::Host => ("the name of a host".to_owned(), key.doc.to_owned()),
+            Shape::Flow => ("the name of a flow".to_owned(), key.doc.to_owned()),
             Shape::Hosts => ("the names of two hosts".to_owned(), key.doc.to_owned()),
             Shape::Links => ("a list of names of links".to_owned(), key.doc.to_owned()),
             Shape::Medium(media) => (enumerate(media.iter().map(|medium| medium.name)), key.doc.to_owned()),

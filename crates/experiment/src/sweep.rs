@@ -134,6 +134,11 @@ fn sweepable(schema: &Schema, root: &Table, swept: &[&str]) -> Vec<Sweepable> {
     for key in schema.experiment.iter().filter(|key| !FIXED.contains(&key.name)) {
         list(key.name.to_owned(), key, root.node(key.name), swept, &mut found);
     }
+    for (name, host) in named(root, "hosts") {
+        for key in &schema.host {
+            list(format!("hosts.{name}.{}", key.name), key, host.node(key.name), swept, &mut found);
+        }
+    }
     for (name, link) in named(root, "link") {
         for key in &schema.link {
             list(format!("link.{name}.{}", key.name), key, link.node(key.name), swept, &mut found);
@@ -175,7 +180,7 @@ fn medium(schema: &Schema, link: &Table) -> usize {
 fn list(path: String, key: &Key, node: Option<&Node>, swept: &[&str], found: &mut Vec<Sweepable>) {
     match &key.shape {
         Shape::Direction => {}
-        Shape::Host | Shape::Hosts | Shape::Links | Shape::Medium(_) => {
+        Shape::Host | Shape::Hosts | Shape::Flow | Shape::Links | Shape::Medium(_) => {
             found.push(Sweepable { key: path, kind: None })
         }
         Shape::Plain(kind) => list_plain(path, *kind, node, found),
@@ -229,6 +234,10 @@ pub(crate) fn apply(schema: &Schema, root: &mut Node, path: &str, value: &Node) 
     let parts: Vec<&str> = path.split('.').collect();
     match parts.as_slice() {
         [key] => root.set(key, value.clone()),
+        ["hosts", name, key] => {
+            let Some(host) = inner(root, "hosts").and_then(|hosts| inner(hosts, name)) else { return };
+            host.set(key, value.clone());
+        }
         ["flow", name, key, rest @ ..] => {
             let Some(flow) = inner(root, "flow").and_then(|flows| inner(flows, name)) else { return };
             let Some(key) = schema.flow.iter().find(|k| k.name == *key) else { return };

@@ -43,6 +43,8 @@ impl Files for Fixtures {
             "cd.wav" => Ok(wav(1, 44_100, 16, 100)),
             "cut.wav" => Ok(wav(1, 8000, 16, 100)[..100].to_vec()),
             "empty.trace" => Ok(b"# nothing\n".to_vec()),
+            "hosts/bad.toml" => Ok(b"doc = 5\nsend-message = \"11 s\"\nsend-mesage = \"1 s\"\n".to_vec()),
+            "hosts/broken.toml" => Ok(b"# one line\nx = [1,\n".to_vec()),
             "bad.trace" => Ok(b"10 ms\n20 parsecs\n".to_vec()),
             _ => Beside.read(path),
         }
@@ -146,9 +148,104 @@ name = "again""#,
     (
         r#"a = {}
 "#,
-        r#"a = { agent = "x" }
+        r#"a = { profil = "x" }
 "#,
-        &[r#"x.toml:5:7: unknown key `agent` in [hosts.a]; it takes no keys"#],
+        &[r#"x.toml:5:7: unknown key `profil` in [hosts.a]; did you mean `profile`?"#],
+    ),
+    (
+        r#"a = {}
+"#,
+        r#"a = { profile = "nowhere.toml", send-message = "1" }
+"#,
+        &[
+            r#"x.toml:5:17: `nowhere.toml` does not exist"#,
+            r#"x.toml:5:48: `send-message`: `1` has no unit; expected a duration such as `20 ms` (units: ns, us, ms, s, min, h)"#,
+        ],
+    ),
+    (
+        r#"a = {}
+b = {}
+"#,
+        r#"a = { profile = "hosts/bad.toml" }
+b = { profile = "hosts/broken.toml", profil = 1 }
+"#,
+        &[
+            r#"x.toml:6:38: unknown key `profil` in [hosts.b]; did you mean `profile`?"#,
+            r#"hosts/bad.toml:1:7: `doc` must be a text, not the number 5"#,
+            r#"hosts/bad.toml:2:16: `send-message` must be a duration from 0 s to 10 s, not `11 s`"#,
+            r#"hosts/bad.toml:3:1: unknown key `send-mesage` in a profile of hosts; did you mean `send-message`?"#,
+            r#"hosts/broken.toml:2:8: not TOML: unclosed array, expected `]`"#,
+        ],
+    ),
+    (
+        r#"a = {}
+"#,
+        r#"a = { profile = 5 }
+"#,
+        &[r#"x.toml:5:17: `profile` must be the path of a file, not the number 5"#],
+    ),
+    (
+        r#"name = "good""#,
+        r#"name = "good"
+until = "voise""#,
+        &[r#"x.toml:2:9: `until` names the unknown flow `voise`; did you mean `voice`?"#],
+    ),
+    (
+        r#"name = "good""#,
+        r#"name = "good"
+until = 1"#,
+        &[r#"x.toml:2:9: `until` must name a flow, not the number 1"#],
+    ),
+    (
+        r#"name = "good""#,
+        r#"name = "good"
+until = "bulk""#,
+        &[
+            r#"x.toml:2:9: `until` waits for the flow `bulk`, whose source goes on to the end of the run; give the source an end, such as a number of `messages`"#,
+        ],
+    ),
+    (
+        r#"[flow.bulk]"#,
+        r#"[flow.none]
+from = "a"
+to = "b"
+transport = "udp"
+source = { kind = "interactive", messages = 3 }
+reflect = true
+count = 0
+[sweep]
+until = ["none"]
+[flow.bulk]"#,
+        &[r#"x.toml:29:10: `until` waits for the flow `none`, which has no members"#],
+    ),
+    (
+        r#"transport = { kind = "tcp", window = "32 KiB" }
+source = { kind = "bulk", message = "8 KiB" }"#,
+        r#"transport = { kind = "tcp", send-timeout = "40 ms" }
+source = { kind = "bulk", bytes = "1 MB", transfers = 10 }"#,
+        &[
+            r#"x.toml:24:44: the source `bulk` would wait for good if a message were given up; leave `send-timeout` out"#,
+        ],
+    ),
+    (
+        r#"source = { kind = "bulk", message = "8 KiB" }"#,
+        r#"source = { kind = "bulk", transfers = 10 }"#,
+        &[r#"x.toml:25:10: `transfers` needs the volume of one; give it `bytes` or `messages`"#],
+    ),
+    (
+        r#"source = { kind = "voice", samples = 80 }"#,
+        r#"source = { kind = "interactive", message = "1 B", answer = "70000 B" }"#,
+        &[
+            r#"x.toml:19:10: an answer of 70000 B is larger than the 65467 B that one over `udp` may have"#,
+            r#"x.toml:19:10: an answer of 70000 B makes a packet of 70068 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+        ],
+    ),
+    (
+        r#"source = { kind = "voice", samples = 80 }"#,
+        r#"source = { kind = "interactive", message = "1 B", answer = "2000 B" }"#,
+        &[
+            r#"x.toml:19:10: an answer of 2000 B makes a packet of 2068 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+        ],
     ),
     (
         r#"a = {}
@@ -312,11 +409,6 @@ name = "again""#,
     ),
     (
         r#"queue = "fifo""#,
-        r#"queue = { limit = "64 KiB" }"#,
-        &[r#"x.toml:13:9: the key `kind` is missing in `queue`; expected one of `fifo`"#],
-    ),
-    (
-        r#"queue = "fifo""#,
         r#"queue = { kind = "fifo", limit = "64" }"#,
         &[r#"x.toml:13:34: `limit`: `64` has no unit; expected a limit such as `100 packets` or `64 KiB`"#],
     ),
@@ -460,7 +552,7 @@ transport = "udp"
 "#,
         &[
             r#"x.toml:15:1: the key `source` is missing in [flow.voice]; expected one of `voice`, `bulk`, `mpuke`, `interactive`, `ipuke` and `load`"#,
-            r#"x.toml:19:13: unknown key `extra` in [flow.voice]; known are `from`, `to`, `transport`, `source`, `channels`, `count`, `reflect`, `playout`, `start`, `priority`, `audio` and `path`"#,
+            r#"x.toml:19:13: unknown key `extra` in [flow.voice]; known are `from`, `to`, `transport`, `source`, `channels`, `count`, `reflect`, `playout`, `start`, `priority`, `framing`, `audio` and `path`"#,
         ],
     ),
     (
@@ -715,6 +807,43 @@ fn every_mistake_is_told_in_one_sentence_at_its_place() {
         }
     }
     assert!(differing.is_empty(), "these cases give now:\n{differing}");
+}
+
+#[test]
+fn a_missing_kind_is_told_with_those_that_there_are() {
+    let found = headlines(&GOOD.replacen(r#"queue = "fifo""#, r#"queue = { limit = "64 KiB" }"#, 1));
+    let [found] = found.as_slice() else { panic!("{found:?}") };
+    assert!(found.starts_with("x.toml:13:9: the key `kind` is missing in `queue`; expected one of `fifo`, "));
+    let kinds = trunkline_network::queue::KINDS;
+    assert!(kinds.iter().all(|kind| found.contains(&format!("`{}`", kind.name))), "{found}");
+}
+
+#[test]
+fn what_a_transport_does_not_promise_is_told_with_those_that_do() {
+    for (from, to, expected) in [
+        (
+            "transport = \"udp\"",
+            "transport = \"udp\"\nframing = \"none\"",
+            "x.toml:19:11: without a header every message must arrive, in its order, which `udp` does not promise; use ",
+        ),
+        (
+            "\"voice\", samples = 80",
+            "\"bulk\", message = \"1 KiB\", bytes = \"1 MB\", transfers = 10",
+            "x.toml:19:10: the source `bulk` would wait for good if an answer were lost, and `udp` does not repair loss; use ",
+        ),
+    ] {
+        let found = headlines(&GOOD.replacen(from, to, 1));
+        assert!(found.iter().any(|line| line.starts_with(expected) && line.contains("`tcp`")), "{found:?}");
+    }
+}
+
+#[test]
+fn a_profile_is_named_as_seen_from_the_experiment_file() {
+    let text = GOOD.replacen("a = {}", "a = { profile = \"hosts/bad.toml\" }", 1);
+    let problems = Experiment::parse(&text, "study/x.toml", &Fixtures).unwrap_err();
+    let last = problems.iter().last().unwrap();
+    assert_eq!((&*last.file, last.line), ("study/hosts/bad.toml", 3));
+    assert!(last.to_string().ends_with("3 | send-mesage = \"1 s\"\n  | ^^^^^^^^^^^"), "{last}");
 }
 
 #[test]

@@ -128,7 +128,10 @@ impl<'r> Collector<'r> {
         match *what {
             Observation::Sent { channel, sequence, .. } => tally.add(channel, sequence),
             Observation::Received { channel, sequence, .. } => tally.take(channel, sequence),
-            Observation::Refused { .. } | Observation::Stray { .. } | Observation::SendCall { .. } => {}
+            Observation::Refused { .. }
+            | Observation::Transferred { .. }
+            | Observation::Stray { .. }
+            | Observation::SendCall { .. } => {}
         }
     }
 }

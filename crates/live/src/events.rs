@@ -186,7 +186,10 @@ impl Report {
                 self.bytes.extend_from_slice(&sent.as_nanos().to_be_bytes());
                 self.bytes.extend_from_slice(kept.unwrap_or_default());
             }
-            Observation::Sent { .. } | Observation::Refused { .. } | Observation::SendCall { .. } => {}
+            Observation::Sent { .. }
+            | Observation::Refused { .. }
+            | Observation::Transferred { .. }
+            | Observation::SendCall { .. } => {}
         }
     }
 }

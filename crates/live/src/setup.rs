@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::mpsc::{Sender, channel};
 
 use trunkline_core::Duration;
-use trunkline_experiment::{Flow, Scenario, TcpOptions, Transport};
+use trunkline_experiment::{Answer, Flow, Scenario, TcpOptions, Transport};
 use trunkline_io::tcp::{self, TcpError, TcpSetup};
 use trunkline_io::udp::SocketOptions;
 use trunkline_traffic::{Feedback, KINDS, Source};
@@ -179,7 +179,7 @@ pub(crate) fn sources(
                     lane: sources.udp.len() % lanes.max(1),
                     source,
                     channels: flow.meta.channels,
-                    answered: flow.reflect && KINDS[flow.source.kind].needs_answers,
+                    answered: flow.answer() != Answer::None,
                 }),
             }
         }

@@ -19,6 +19,7 @@ mod reordering;
 mod robust;
 pub mod summary;
 mod throughput;
+mod transfers;
 
 pub use bursts::LossRun;
 pub use delays::Delays;
@@ -37,6 +38,6 @@ pub use reordering::NextExpected;
 pub use robust::robust_delay;
 pub use summary::{
     Counts, DelaySummary, Estimate, FlowSummary, JitterSummary, LinkSummary, Measured, RepetitionSummary,
-    RobustDelay, StallSummary, ThroughputSummary,
+    RobustDelay, StallSummary, ThroughputSummary, TransferSummary,
 };
 pub use throughput::{VOICE_CHANNEL, jain_fairness, voice_channels};

@@ -21,10 +21,23 @@ impl Moments {
     /// Adds one value.
     #[inline]
     pub fn add(&mut self, value: Duration) {
-        let nanos = u128::from(value.as_nanos().min(LONGEST));
+        self.add_number(value.as_nanos());
+    }
+
+    /// Adds a number that is no duration; what is said of nanoseconds then holds of its unit.
+    #[inline]
+    pub(crate) fn add_number(&mut self, value: u64) {
+        let value = u128::from(value.min(LONGEST));
         self.count += 1;
-        self.sum += nanos;
-        self.squares = self.squares.saturating_add(nanos * nanos);
+        self.sum += value;
+        self.squares = self.squares.saturating_add(value * value);
+    }
+
+    /// Adds all that `other` has.
+    pub(crate) fn merge(&mut self, other: &Moments) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.squares = self.squares.saturating_add(other.squares);
     }
 
     /// How many values were added.

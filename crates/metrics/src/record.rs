@@ -73,6 +73,15 @@ pub enum Observation {
         /// Payload, without the measurement header.
         payload: Bytes,
     },
+    /// The answer that ends a transfer has come back to the source (at the time of this observation).
+    Transferred {
+        /// The channel within the flow.
+        channel: u16,
+        /// When the first message of the transfer was produced.
+        began: Time,
+        /// Its payload.
+        bytes: Bytes,
+    },
     /// Bytes arrived that are no message of this run (wrong key, cut, corrupted): counted, never delivered.
     Stray {
         /// How many bytes.

@@ -28,18 +28,26 @@ pub fn robust_delay(delays: &[Duration]) -> Option<RobustDelay> {
     let loaded = moments(points, loaded_threshold);
 
     let removed = |kept: &Moments| points.len() as u64 - kept.count();
-    let deviation = twice.standard_deviation_nanos();
     Some(RobustDelay {
         minimum: twice.mean(),
         minimum_kept: twice.count(),
         minimum_removed: removed(&twice),
         minimum_threshold: nanos(second_threshold),
-        minimum_ratio: if deviation > 0.0 { twice.mean_nanos() / deviation } else { 0.0 },
+        minimum_standard_deviation: twice.standard_deviation(),
+        minimum_ratio: ratio(&twice),
         loaded: loaded.mean(),
         loaded_kept: loaded.count(),
         loaded_removed: removed(&loaded),
         loaded_threshold: nanos(loaded_threshold),
+        loaded_standard_deviation: loaded.standard_deviation(),
+        loaded_ratio: ratio(&loaded),
     })
+}
+
+/// Mean over standard deviation; 0 where that is 0.
+fn ratio(moments: &Moments) -> f64 {
+    let deviation = moments.standard_deviation_nanos();
+    if deviation > 0.0 { moments.mean_nanos() / deviation } else { 0.0 }
 }
 
 fn moments(points: &[Duration], at_most: f64) -> Moments {
@@ -85,6 +93,8 @@ mod tests {
             (Duration::from_nanos(200), 10, 0)
         );
         assert_eq!(robust.loaded_threshold, Duration::from_nanos(2730));
+        assert_eq!(robust.loaded_standard_deviation, Duration::from_nanos(316));
+        assert!((robust.loaded_ratio - 200.0 / 100_000f64.sqrt()).abs() < 1e-9);
     }
 
     #[test]
@@ -100,6 +110,7 @@ mod tests {
         assert_eq!(robust.minimum, Duration::from_nanos(11));
         assert_eq!(robust.minimum_threshold, Duration::from_nanos(15));
         assert!((robust.minimum_ratio - 11.0 / (16.0f64 / 15.0).sqrt()).abs() < 1e-9);
+        assert_eq!(robust.minimum_standard_deviation, Duration::from_nanos(1));
     }
 
     #[test]

@@ -65,6 +65,8 @@ pub struct FlowSummary {
     pub robust: Option<RobustDelay>,
     /// Data per time.
     pub throughput: ThroughputSummary,
+    /// Rates of single transfers, of a source that makes them.
+    pub transfers: Option<TransferSummary>,
     /// floor(user throughput / 64 kbit/s).
     pub voice_channels: u64,
     /// Jain's fairness index of the members' user throughputs, from 1/n to 1; `None` for one member, or if nothing was
@@ -165,6 +167,9 @@ pub struct RobustDelay {
     pub minimum_removed: u64,
     /// The second threshold.
     pub minimum_threshold: Duration,
+    /// The sample standard deviation of the points kept.
+    #[serde(default)]
+    pub minimum_standard_deviation: Duration,
     /// Mean over standard deviation of the points kept; 0 if they are all equal.
     pub minimum_ratio: f64,
     /// Loaded estimate: first and last ten dropped, then points above mean + 8 sd removed, once; the mean of the rest.
@@ -175,6 +180,12 @@ pub struct RobustDelay {
     pub loaded_removed: u64,
     /// Its threshold.
     pub loaded_threshold: Duration,
+    /// The sample standard deviation of the points kept.
+    #[serde(default)]
+    pub loaded_standard_deviation: Duration,
+    /// Mean over standard deviation of the points kept; 0 if they are all equal.
+    #[serde(default)]
+    pub loaded_ratio: f64,
 }
 
 impl RobustDelay {
@@ -194,6 +205,26 @@ pub struct ThroughputSummary {
     /// From the first due message to the end that [`Lasting`](crate::Lasting) defines; if nothing arrived, to the end of
     /// the run.
     pub active: Duration,
+}
+
+/// Rates of single transfers: payload over the time from the first message of a transfer to the answer that ends it. Of
+/// every channel with at least three transfers the first and the last are dropped (Hawley 1989 section 4.1.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransferSummary {
+    /// Transfers made, over all members and channels.
+    pub completed: u64,
+    /// Transfers that the figures are of.
+    pub kept: u64,
+    /// The mean of their rates.
+    pub rate_mean: Rate,
+    /// The sample standard deviation of their rates.
+    pub rate_standard_deviation: Rate,
+    /// The lowest rate.
+    pub rate_min: Rate,
+    /// The highest rate.
+    pub rate_max: Rate,
+    /// The mean times the number of channels of all members: what they carry together.
+    pub rate_total: Rate,
 }
 
 /// One direction of one link.
@@ -280,6 +311,7 @@ mod tests {
             latency_from_due: delay,
             jitter: Some(JitterSummary::default()),
             robust: Some(RobustDelay::default()),
+            transfers: Some(TransferSummary::default()),
             schedule_error: delay,
             send_call: delay,
             ..FlowSummary::default()

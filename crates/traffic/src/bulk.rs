@@ -1,17 +1,24 @@
 //! Bulk transfer.
 
+mod unpaced;
+
 use trunkline_core::schema::{Default, Kind, Parameter, Values};
-use trunkline_core::{Bytes, Duration, Time};
+use trunkline_core::{Bytes, Duration};
 
 use crate::draws::{Intervals, MAX_MESSAGE, Sizes, Volume};
 use crate::paced::{First, Paced};
-use crate::source::{Built, Feedback, MessageBuffer, Source, SourceContext, SourceKind};
+use crate::source::{Answer, Built, SourceContext, SourceKind};
+use unpaced::Unpaced;
+
+/// Payload of the answer with which a sink ends a transfer: the count of Hawley's `meat`.
+const COUNT: u64 = 4;
 
 pub(crate) const KIND: SourceKind = SourceKind {
     name: "bulk",
     aliases: &["mpuke"],
     doc: "Bulk transfer: message after message, as fast as the transport takes them or at intervals, up to a volume or \
-          to the end of the run. The `mpuke` of Hawley (1989).",
+          to the end of the run; or a volume several times, each transfer measured for itself. The `mpuke` of Hawley \
+          (1989).",
     parameters: &[
         Parameter {
             name: "message",
@@ -38,9 +45,21 @@ pub(crate) const KIND: SourceKind = SourceKind {
             default: Default::Absent,
             doc: "How many messages each channel sends. Absent: no limit. With `bytes`, whichever comes first.",
         },
+        Parameter {
+            name: "transfers",
+            kind: Kind::Integer { min: 1, max: 1_000_000 },
+            default: Default::Absent,
+            doc: "How often each channel transfers its volume of `bytes` or `messages`. The sink answers the last \
+                  message of each transfer with 4 B; then the next one begins. Each is measured from its first message \
+                  to that answer (Hawley 1989 section 4.1.1: 10 transfers of 1 MB). Absent: once, without an answer.",
+        },
     ],
     build,
-    needs_answers: false,
+    answer: |values| match values.integer_if_given("transfers") {
+        Some(_) => Answer::Bytes(COUNT),
+        None => Answer::None,
+    },
+    needs_reliability: |values| values.integer_if_given("transfers").is_some(),
     needs_flow_control: |values| values.distribution_if_given("interval").is_none(),
     endless: |values| {
         values.bytes_if_given("bytes").is_none() && values.integer_if_given("messages").is_none()
@@ -59,61 +78,15 @@ fn build(values: &Values, context: &SourceContext) -> Built {
         bytes: values.bytes_if_given("bytes").map(Bytes::count),
         messages: values.integer_if_given("messages"),
     };
-    if let Some(intervals) = values.distribution_if_given("interval") {
-        return Ok(Box::new(Paced::new(&sizes, &intervals, volume, First::AtStart, context)?));
+    let transfers = values.integer_if_given("transfers");
+    if transfers.is_some() && !volume.is_limited() {
+        return Err("`transfers` needs the volume of one; give it `bytes` or `messages`".to_owned());
     }
-    let channels = (0..context.channels)
-        .map(|channel| (channel, Sizes::new(&sizes, context, channel), volume))
-        .collect();
-    Ok(Box::new(Unlimited { channels, turn: 0, due: context.start, stop: context.stop }))
-}
-
-/// One message per call, each due at once: the transport sets the pace. The channels take turns.
-#[derive(Debug)]
-struct Unlimited {
-    /// Those with volume left, with their numbers.
-    channels: Vec<(u16, Sizes, Volume)>,
-    /// Whose turn it is.
-    turn: usize,
-    /// The last call, before the first the start.
-    due: Time,
-    stop: Time,
-}
-
-impl Source for Unlimited {
-    fn next_due(&self) -> Option<Time> {
-        (!self.is_finished()).then_some(self.due)
+    let Some(intervals) = values.distribution_if_given("interval") else {
+        return Ok(Box::new(Unpaced::new(&sizes, volume, transfers, context)));
+    };
+    if transfers.is_some() {
+        return Err("`transfers` go as fast as the transport takes them; leave `interval` out".to_owned());
     }
-
-    fn produce(&mut self, now: Time, out: &mut MessageBuffer) {
-        if now < self.due || self.is_finished() {
-            return;
-        }
-        self.due = now;
-        if now >= self.stop {
-            return;
-        }
-        let (channel, sizes, left) = &mut self.channels[self.turn];
-        let size = left.take(sizes.draw());
-        out.push(*channel, now, size as usize, |_| {});
-        if left.is_used_up() {
-            self.channels.remove(self.turn);
-        } else {
-            self.turn += 1;
-        }
-        if self.turn >= self.channels.len() {
-            self.turn = 0;
-        }
-    }
-
-    fn notify(&mut self, now: Time, _: Feedback) {
-        // A transport that was blocked until after the stop.
-        if now >= self.stop {
-            self.due = self.stop;
-        }
-    }
-
-    fn is_finished(&self) -> bool {
-        self.channels.is_empty() || self.due >= self.stop
-    }
+    Ok(Box::new(Paced::new(&sizes, &intervals, volume, First::AtStart, context)?))
 }

@@ -101,6 +101,11 @@ impl Volume {
         size
     }
 
+    /// Whether it ends at all.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.bytes.is_some() || self.messages.is_some()
+    }
+
     /// Whether nothing is left.
     pub(crate) fn is_used_up(&self) -> bool {
         self.bytes == Some(0) || self.messages == Some(0)

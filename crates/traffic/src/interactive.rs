@@ -7,19 +7,26 @@ use trunkline_core::{Bytes, Duration, Time};
 use crate::agenda::Agenda;
 use crate::draws::{MAX_MESSAGE, Sizes};
 use crate::per_channel::PerChannel;
-use crate::source::{Feedback, MessageBuffer, Source, SourceContext, SourceKind};
+use crate::source::{Answer, Feedback, MessageBuffer, Source, SourceContext, SourceKind};
 
 pub(crate) const KIND: SourceKind = SourceKind {
     name: "interactive",
     aliases: &["ipuke"],
     doc: "Request and response: one message, then nothing until its answer is back, then after a time to think the \
-          next. The `ipuke` of Hawley (1989). Its latency is a round trip.",
+          next. The `ipuke` of Hawley (1989). In a flow with `reflect` its latency is a round trip.",
     parameters: &[
         Parameter {
             name: "message",
             kind: Kind::Sizes { min: Bytes(1), max: Bytes(MAX_MESSAGE) },
             default: Default::Text("64 B"),
-            doc: "Size of a request and of its answer, without headers.",
+            doc: "Size of a request, without headers.",
+        },
+        Parameter {
+            name: "answer",
+            kind: Kind::Bytes { min: Bytes(1), max: Bytes(MAX_MESSAGE) },
+            default: Default::Absent,
+            doc: "Size of an answer, without headers: `4 B` in Hawley (1989), whose sink writes back the length. \
+                  Absent: the request comes back as a whole, which needs `reflect = true`.",
         },
         Parameter {
             name: "think",
@@ -41,7 +48,11 @@ pub(crate) const KIND: SourceKind = SourceKind {
         },
     ],
     build: |values, context| Ok(Box::new(Interactive::new(values, context))),
-    needs_answers: true,
+    answer: |values| match values.bytes_if_given("answer") {
+        Some(size) => Answer::Bytes(size.count()),
+        None => Answer::Echo,
+    },
+    needs_reliability: |_| false,
     needs_flow_control: |_| false,
     endless: |values| values.integer_if_given("messages").is_none(),
     max_message: |values| Sizes::max(&values.distribution("message")),
@@ -56,6 +67,10 @@ struct Interactive {
     timeout: Duration,
     /// How many channels wait for an answer that may still make them due before the stop.
     waiting: usize,
+    /// How many channels wait for the answer to their last request, and until when at the latest.
+    ending: (usize, Time),
+    /// Whether the sink is asked to answer, rather than expected to reflect.
+    asks: bool,
     stop: Time,
 }
 
@@ -94,7 +109,15 @@ impl Interactive {
             }
         };
         let channels = (0..context.channels).map(channel).collect();
-        Interactive { agenda, channels, timeout: values.duration("timeout"), waiting: 0, stop: context.stop }
+        Interactive {
+            agenda,
+            channels,
+            timeout: values.duration("timeout"),
+            waiting: 0,
+            ending: (0, Time::ZERO),
+            asks: values.bytes_if_given("answer").is_some(),
+            stop: context.stop,
+        }
     }
 
     /// Nothing that comes after the stop matters.
@@ -117,22 +140,21 @@ impl Source for Interactive {
             if channel.waits_for.take().is_some() {
                 self.waiting = self.waiting.saturating_sub(1);
             }
-            out.push(number, due, channel.sizes.draw() as usize, |_| {});
+            out.push_zeros(number, due, channel.sizes.draw() as usize, self.asks);
             let sequence = channel.sequence;
             channel.sequence = sequence.wrapping_add(1);
             channel.left = channel.left.map(|left| left.saturating_sub(1));
+            // From now and not from `due`: what a late call has already cost is no waiting for the answer.
+            let timeout = now + self.timeout;
             if channel.left == Some(0) {
                 self.agenda.clear(number);
+                channel.waits_for = Some(Awaited { sequence, timeout, think: Duration::ZERO });
+                self.ending = (self.ending.0 + 1, self.ending.1.max(timeout));
             } else {
-                // From now and not from `due`: what a late call has already cost is no waiting for the answer.
-                let awaited = Awaited {
-                    sequence,
-                    timeout: now + self.timeout,
-                    think: Duration::from_nanos(channel.think.draw()),
-                };
-                channel.waits_for = Some(awaited);
+                let think = Duration::from_nanos(channel.think.draw());
+                channel.waits_for = Some(Awaited { sequence, timeout, think });
                 self.waiting += 1;
-                self.agenda.set(number, awaited.timeout + awaited.think);
+                self.agenda.set(number, timeout + think);
             }
             if out.has_enough() {
                 break;
@@ -149,6 +171,10 @@ impl Source for Interactive {
             return;
         };
         channel.waits_for = None;
+        if channel.left == Some(0) {
+            self.ending.0 = self.ending.0.saturating_sub(1);
+            return;
+        }
         self.waiting = self.waiting.saturating_sub(1);
         self.agenda.set(number, now + awaited.think);
     }
@@ -157,6 +183,12 @@ impl Source for Interactive {
     /// be answered before it.
     fn is_finished(&self) -> bool {
         self.waiting == 0 && self.agenda.first().is_none()
+    }
+
+    /// When the last answers are back, or their timeouts over.
+    fn over_at(&self) -> Option<Time> {
+        let (waiting, latest) = self.ending;
+        self.is_finished().then_some(if waiting > 0 { latest } else { Time::ZERO })
     }
 }
 

@@ -17,4 +17,6 @@ mod tests;
 mod voice;
 
 pub use registry::{KINDS, find};
-pub use source::{Built, Feedback, MessageBuffer, Produced, Source, SourceContext, SourceKind};
+pub use source::{
+    Answer, Built, Feedback, MessageBuffer, Produced, Source, SourceContext, SourceKind, Transfer,
+};

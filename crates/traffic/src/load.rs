@@ -5,7 +5,7 @@ use trunkline_core::{Bytes, Duration};
 
 use crate::draws::{Intervals, MAX_MESSAGE, Sizes, Volume};
 use crate::paced::{First, Paced};
-use crate::source::{Built, SourceContext, SourceKind};
+use crate::source::{Answer, Built, SourceContext, SourceKind};
 
 pub(crate) const KIND: SourceKind = SourceKind {
     name: "load",
@@ -30,7 +30,8 @@ pub(crate) const KIND: SourceKind = SourceKind {
         },
     ],
     build,
-    needs_answers: false,
+    answer: |_| Answer::None,
+    needs_reliability: |_| false,
     needs_flow_control: |_| false,
     endless: |_| true,
     max_message: |values| Sizes::max(&values.distribution("message")),

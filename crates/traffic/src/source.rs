@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use trunkline_core::schema::{Parameter, Values};
-use trunkline_core::{Duration, Seed, Time};
+use trunkline_core::{Bytes, Duration, Seed, Time};
 
 /// A traffic model.
 ///
@@ -31,6 +31,29 @@ pub trait Source: Send {
 
     /// Whether nothing will ever be due again.
     fn is_finished(&self) -> bool;
+
+    /// From when on nothing is expected of it any more: nothing will be due, and no answer is waited for. `None` while
+    /// something may still become due. An answer can make it earlier; a run that lasts until a flow is over ends then.
+    fn over_at(&self) -> Option<Time> {
+        self.is_finished().then_some(Time::ZERO)
+    }
+
+    /// A transfer that an answer has just ended. Drivers ask after every [`Feedback::Answered`], until it is `None`, and
+    /// record each with the time at which the answer arrived.
+    fn take_transfer(&mut self) -> Option<Transfer> {
+        None
+    }
+}
+
+/// A volume that was transferred and acknowledged by its sink.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// The channel within the flow.
+    pub channel: u16,
+    /// When its first message was produced.
+    pub began: Time,
+    /// Its payload.
+    pub bytes: Bytes,
 }
 
 /// What a source is told.
@@ -64,6 +87,20 @@ pub struct Produced {
     pub due: Time,
     /// Where header room and payload stand in the buffer.
     pub range: Range<usize>,
+    /// Whether the sink is to answer it with a message of [`Answer::Bytes`]. Never with another [`Answer`].
+    pub asks: bool,
+}
+
+/// What a source waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Nothing.
+    None,
+    /// That its messages are reflected, whole: its flow must reflect.
+    Echo,
+    /// That the sink answers every message that [asks](Produced::asks) with one of so many bytes of payload. The
+    /// others are sunk, or reflected if the flow is.
+    Bytes(u64),
 }
 
 impl MessageBuffer {
@@ -81,7 +118,15 @@ impl MessageBuffer {
         let end = start + self.headroom + length;
         self.bytes.resize(end, 0);
         fill(&mut self.bytes[start + self.headroom..end]);
-        self.messages.push(Produced { channel, due, range: start..end });
+        self.messages.push(Produced { channel, due, range: start..end, asks: false });
+    }
+
+    /// Appends a message of `length` zeros; if it `asks`, the sink is to answer it.
+    pub fn push_zeros(&mut self, channel: u16, due: Time, length: usize, asks: bool) {
+        self.push(channel, due, length, |_| {});
+        if let Some(message) = self.messages.last_mut() {
+            message.asks = asks;
+        }
     }
 
     /// The messages, in the order of production.
@@ -123,8 +168,11 @@ pub struct SourceKind {
     pub parameters: &'static [Parameter],
     /// Builds the source of one member of a flow, or says what is wrong with the combination of values.
     pub build: fn(&Values, &SourceContext) -> Built,
-    /// Whether it goes on only when its messages are answered: its flow must reflect them.
-    pub needs_answers: bool,
+    /// What it waits for with these values.
+    pub answer: fn(&Values) -> Answer,
+    /// Whether, with these values, a message or answer that is lost would stop it for good: the transport must repair
+    /// loss.
+    pub needs_reliability: fn(&Values) -> bool,
     /// Whether, with these values, nothing but the transport holds it back: the transport must have flow control.
     pub needs_flow_control: fn(&Values) -> bool,
     /// Whether, with these values, it goes on to the end of the run.

@@ -5,7 +5,7 @@ use trunkline_core::schema::Value;
 use trunkline_core::{Bytes, Distribution, Duration, Time};
 
 use crate::registry::{KINDS, find};
-use crate::source::{Feedback, MessageBuffer, SourceContext};
+use crate::source::{Answer, Feedback, MessageBuffer, SourceContext};
 use crate::testing::{Sent, build, constant, context, exponential, produce_until, run, values};
 
 /// What a kind must be given to be built at all.
@@ -202,7 +202,12 @@ fn what_validation_asks_depends_on_the_values() {
     let values = values("voice", &[("samples", Value::Integer(160))]);
     assert_eq!((voice.samples_per_packet)(&values), Some(160));
     assert_eq!((voice.interval)(&values), Some(Duration::from_millis(20)));
-    assert!(find("ipuke").unwrap().1.needs_answers);
+    let interactive = find("ipuke").unwrap().1;
+    let answer =
+        |given: &[(&'static str, Value)]| (interactive.answer)(&crate::testing::values("ipuke", given));
+    assert_eq!(answer(&[]), Answer::Echo);
+    assert_eq!(answer(&[("answer", Value::Bytes(Bytes(4)))]), Answer::Bytes(4));
+    assert_eq!((bulk.answer)(&unlimited), Answer::None);
 }
 
 fn open_loops() -> impl Strategy<Value = (&'static str, Vec<(&'static str, Value)>)> {

@@ -13,7 +13,7 @@ use trunkline_core::{Duration, Time};
 
 use crate::agenda::Agenda;
 use crate::per_channel::PerChannel;
-use crate::source::{Feedback, MessageBuffer, Source, SourceContext, SourceKind};
+use crate::source::{Answer, Feedback, MessageBuffer, Source, SourceContext, SourceKind};
 use talk::TalkSpurts;
 
 /// How long one sample lasts at 8 kHz.
@@ -67,7 +67,8 @@ pub(crate) const KIND: SourceKind = SourceKind {
         },
     ],
     build: |values, context| Ok(Box::new(Voice::new(values, context)?)),
-    needs_answers: false,
+    answer: |_| Answer::None,
+    needs_reliability: |_| false,
     needs_flow_control: |_| false,
     endless: |_| true,
     max_message: |values| values.integer("samples"),

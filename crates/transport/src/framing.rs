@@ -63,10 +63,12 @@ pub struct Header {
 pub enum MessageKind {
     /// From the source to the sink.
     Forward = 0,
-    /// From the reflector back to the source.
+    /// From the reflector back to the source, or the sink's answer.
     Reflected = 1,
     /// The last message of a flow's member: nothing follows. Has no payload and is not counted.
     End = 2,
+    /// From the source to the sink, which is to answer it: see [`answer`].
+    Ask = 3,
 }
 
 /// Why bytes are no message of this run.
@@ -140,7 +142,7 @@ impl Header {
 
 impl MessageKind {
     fn from_number(number: u16) -> Option<MessageKind> {
-        [MessageKind::Forward, MessageKind::Reflected, MessageKind::End]
+        [MessageKind::Forward, MessageKind::Reflected, MessageKind::End, MessageKind::Ask]
             .into_iter()
             .find(|&k| k as u16 == number)
     }
@@ -163,11 +165,22 @@ pub fn decode_message(datagram: &[u8], key: Key) -> Result<(Header, &[u8]), Fram
 /// its kind. Returns false, having changed nothing, if there is no whole header.
 pub fn reflect_in_place(message: &mut [u8], reflected: Time) -> bool {
     let Some(header) = message.first_chunk_mut::<HEADER_LENGTH>() else { return false };
-    if header[KIND] == (MessageKind::Forward as u16).to_be_bytes() {
+    let forward = [MessageKind::Forward, MessageKind::Ask].map(|kind| (kind as u16).to_be_bytes());
+    if forward.iter().any(|kind| header[KIND] == *kind) {
         header[KIND].copy_from_slice(&(MessageKind::Reflected as u16).to_be_bytes());
     }
     header[REFLECTED].copy_from_slice(&reflected.as_nanos().to_be_bytes());
     true
+}
+
+/// Appends to `into` the answer to the message with this header: a header that names it, of the kind
+/// [`MessageKind::Reflected`], and `length` zeros (at most [`MAX_PAYLOAD`]).
+pub fn answer(asked: &Header, reflected: Time, length: usize, into: &mut Vec<u8>) {
+    let length = length.min(MAX_PAYLOAD);
+    let start = into.len();
+    into.resize(start + HEADER_LENGTH + length, 0);
+    let header = Header { kind: MessageKind::Reflected, length: length as u32, reflected, ..*asked };
+    header.encode(&mut into[start..]);
 }
 
 const KEY: Range<usize> = 0..4;

@@ -8,7 +8,7 @@ use trunkline_transport::udp::{IPV4_HEADER_LENGTH, UDP_HEADER_LENGTH};
 
 use super::Reader;
 use super::table::Chosen;
-use crate::model::{Flow, Link, PathStep, Transport};
+use crate::model::{Answer, Flow, Framing, Link, PathStep, Transport};
 use crate::schema::transport::{self, TransportKind};
 use crate::tree::Table;
 
@@ -34,10 +34,12 @@ impl Reader<'_> {
     ) {
         let values = &flow.source.values;
         let at = &places.source.span;
-        if source.needs_answers && !flow.reflect {
+        let answer = flow.answer();
+        if answer == Answer::Echo && !flow.reflect {
             let at = places.flow.node("reflect").map_or(at, |node| &node.span);
             self.remark(at, format!("the source `{}` waits for answers; set `reflect = true`", source.name));
         }
+        self.check_promises(flow, transport, source, places);
         if let Some(audio) = places.flow.node("audio")
             && flow.meta.keeps_payload
             && (source.samples_per_packet)(values).is_none()
@@ -64,6 +66,15 @@ impl Reader<'_> {
             self.remark(at, message);
         }
         let message = (source.max_message)(values);
+        if let Answer::Bytes(answer) = answer
+            && answer > transport.max_message
+        {
+            let message = format!(
+                "an answer of {answer} B is larger than the {} B that one over `{}` may have",
+                transport.max_message, transport.name
+            );
+            self.remark(at, message);
+        }
         // The largest of an exponential distribution comes once in 10^27 messages.
         if message > transport.max_message
             && !draws_size(flow, source, |d| matches!(d, Distribution::Exponential { .. }))
@@ -81,6 +92,52 @@ impl Reader<'_> {
         }
     }
 
+    /// Remarks on what a flow needs and its transport does not promise.
+    fn check_promises(
+        &mut self,
+        flow: &Flow,
+        transport: &TransportKind,
+        source: &SourceKind,
+        places: &Places<'_>,
+    ) {
+        let features = transport.features;
+        let reliable = |t: &&TransportKind| t.features.reliable && t.features.ordered;
+        let others = || crate::problem::enumerate(transport::KINDS.iter().filter(reliable).map(|t| t.name));
+        if flow.framing == Framing::None && !reliable(&transport) {
+            let at = places.flow.node("framing").map_or(&places.transport.span, |node| &node.span);
+            let message = format!(
+                "without a header every message must arrive, in its order, which `{}` does not promise; use {}",
+                transport.name,
+                others()
+            );
+            self.remark(at, message);
+        }
+        if !(source.needs_reliability)(&flow.source.values) {
+            return;
+        }
+        if !features.reliable {
+            let message = format!(
+                "the source `{}` would wait for good if an answer were lost, and `{}` does not repair loss; use {}",
+                source.name,
+                transport.name,
+                others()
+            );
+            self.remark(&places.source.span, message);
+        }
+        if places
+            .transport
+            .values
+            .iter()
+            .any(|(name, value)| name == "send-timeout" && *value != Value::Absent)
+        {
+            let message = format!(
+                "the source `{}` would wait for good if a message were given up; leave `send-timeout` out",
+                source.name
+            );
+            self.remark(places.transport.span_of("send-timeout"), message);
+        }
+    }
+
     /// Remarks on packets that no link on the way lets through.
     fn check_packets(
         &mut self,
@@ -90,37 +147,41 @@ impl Reader<'_> {
         links: &[Link],
         message: u64,
     ) {
-        let (packet, at, what) = match &flow.transport {
-            // Where sizes vary, some packets may pass; those that do not are counted as too large.
-            Transport::Udp(_) if draws_size(flow, source, |d| !matches!(d, Distribution::Constant(_))) => {
-                return;
-            }
-            Transport::Udp(_) => {
-                let headers = (HEADER_LENGTH + UDP_HEADER_LENGTH + IPV4_HEADER_LENGTH) as u64;
-                let what = format!(
-                    "a message of {message} B makes a packet of {} B",
-                    message.saturating_add(headers)
-                );
-                (message.saturating_add(headers), &places.source.span, what)
-            }
-            Transport::Tcp(options) => {
-                let Some(mss) = options.mss else { return };
-                let packet = mss.count() + TCP_HEADER_LENGTH + IPV4_HEADER_LENGTH as u64;
-                let what = format!("segments of {} B make packets of {packet} B", mss.count());
-                (packet, places.transport.span_of("mss"), what)
-            }
-        };
-        let both = flow.forward.iter().chain(if flow.reflect { flow.backward.as_slice() } else { &[] });
+        let drawn = draws_size(flow, source, |d| !matches!(d, Distribution::Constant(_)));
+        let mut ways = vec![(&flow.forward, "a message", message, drawn)];
+        match flow.answer() {
+            Answer::Bytes(answer) => ways.push((&flow.backward, "an answer", answer, false)),
+            _ if flow.reflect => ways.push((&flow.backward, "a message", message, drawn)),
+            _ => {}
+        }
         let mtu = |step: &PathStep| links[step.link].directions[usize::from(step.from_port)].mtu.count();
-        let Some(narrow) = both.min_by_key(|step| mtu(step)).filter(|step| mtu(step) < packet) else {
-            return;
-        };
-        let message = format!(
-            "{what} with all headers, which link `{}` would drop: its MTU is {} B",
-            links[narrow.link].name,
-            mtu(narrow)
-        );
-        self.remark(at, message);
+        for (path, noun, size, drawn) in ways {
+            let (packet, at, what) = match &flow.transport {
+                // Where sizes vary, some packets may pass; those that do not are counted as too large.
+                Transport::Udp(_) if drawn => continue,
+                Transport::Udp(_) => {
+                    let headers = (HEADER_LENGTH + UDP_HEADER_LENGTH + IPV4_HEADER_LENGTH) as u64;
+                    let packet = size.saturating_add(headers);
+                    let what = format!("{noun} of {size} B makes a packet of {packet} B");
+                    (packet, &places.source.span, what)
+                }
+                Transport::Tcp(options) => {
+                    let Some(mss) = options.mss else { return };
+                    let packet = mss.count() + TCP_HEADER_LENGTH + IPV4_HEADER_LENGTH as u64;
+                    let what = format!("segments of {} B make packets of {packet} B", mss.count());
+                    (packet, places.transport.span_of("mss"), what)
+                }
+            };
+            let narrow = path.iter().min_by_key(|step| mtu(step)).filter(|step| mtu(step) < packet);
+            if let Some(narrow) = narrow {
+                let message = format!(
+                    "{what} with all headers, which link `{}` would drop: its MTU is {} B",
+                    links[narrow.link].name,
+                    mtu(narrow)
+                );
+                return self.remark(at, message);
+            }
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use super::checks::Places;
 use super::paths::{MOST_HOPS, Map, reversed};
 use super::table::Chosen;
 use crate::files::Speech;
-use crate::model::{Flow, Link, Path, Source};
+use crate::model::{Flow, Framing, Link, Path, Source};
 use crate::problem::suggestion;
 use crate::schema::Shape;
 use crate::schema::transport;
@@ -102,6 +102,10 @@ impl Reader<'_> {
             backward: reversed(&forward),
             forward,
             priority: u16::try_from(values.integer("priority")).unwrap_or(u16::MAX),
+            framing: match values.text("framing").as_str() {
+                "none" => Framing::None,
+                _ => Framing::Header,
+            },
         };
         let places = Places { flow: table, transport: &chosen, source: &source };
         self.check_flow(&flow, transport_kind, source_kind, &places, links.map(|(links, _)| *links));

@@ -2,6 +2,7 @@
 
 mod checks;
 mod flow;
+mod host;
 mod link;
 mod paths;
 mod table;
@@ -9,10 +10,11 @@ mod table;
 use core::ops::Range;
 
 use trunkline_core::schema::Values;
+use trunkline_metrics::Lasting;
 
 use crate::files::Shelf;
-use crate::model::{Host, Scenario};
-use crate::problem::Remark;
+use crate::model::{Flow, Scenario};
+use crate::problem::{Remark, suggestion};
 use crate::schema::{SECTIONS, Schema};
 use crate::tree::{Entry, Item, Node, Table};
 
@@ -55,32 +57,46 @@ impl Reader<'_> {
         // A missing key has no place: the file's first line stands for it.
         let values = self.plain_values(table, &(0..0), "before the first table", &schema.experiment);
         let hosts = self.hosts(table);
-        let links = self.links(table, &hosts);
-        let flows = self.flows(table, &hosts, links.as_deref());
+        let names: Vec<String> = hosts.iter().map(|host| host.name.clone()).collect();
+        let links = self.links(table, &names);
+        let flows = self.flows(table, &names, links.as_deref());
         let (values, links, flows) = (values?, links?, flows?);
+        let until = self.until(table, &flows);
         let scenario = Scenario {
             duration: values.duration("duration"),
             drain: values.duration("drain"),
-            hosts: hosts.into_iter().map(|name| Host { name }).collect(),
+            hosts,
             links,
             flows,
+            until,
         };
         Some(reading(&values, scenario))
     }
 
-    /// The names of the hosts.
-    fn hosts(&mut self, root: &Table) -> Vec<String> {
-        let mut names = Vec::new();
-        for entry in self.named_tables(root, "hosts") {
-            if let Some(host) = self.table_of(entry, "hosts") {
-                self.refuse_unknown(host, &[], &format!("[hosts.{}]", entry.key));
-            }
-            names.push(entry.key.to_string());
+    /// The index of the flow with which the sending ends, if there is one.
+    fn until(&mut self, root: &Table, flows: &[Flow]) -> Option<usize> {
+        let node = root.node("until")?;
+        let Some(name) = node.text() else {
+            self.remark(&node.span, format!("`until` must name a flow, not {}", node.describe()));
+            return None;
+        };
+        let Some(index) = flows.iter().position(|flow| flow.meta.name == name) else {
+            let suggestion = suggestion(name, flows.iter().map(|flow| flow.meta.name.as_str()));
+            let message = format!("`until` names the unknown flow `{}`{suggestion}", name.escape_debug());
+            self.remark(&node.span, message);
+            return None;
+        };
+        let flow = &flows[index];
+        if flow.meta.lasting != Lasting::Volume {
+            let message = format!(
+                "`until` waits for the flow `{name}`, whose source goes on to the end of the run; give the source an \
+                 end, such as a number of `messages`"
+            );
+            self.remark(&node.span, message);
+        } else if flow.meta.members == 0 {
+            self.remark(&node.span, format!("`until` waits for the flow `{name}`, which has no members"));
         }
-        if let Some(entry) = root.get("hosts").filter(|_| names.len() > usize::from(u16::MAX)) {
-            self.remark(&entry.key_span, format!("more than {} hosts", u16::MAX));
-        }
-        names
+        Some(index)
     }
 
     /// The entries of a section, with their names checked.

@@ -5,13 +5,15 @@ pub(crate) mod distribution;
 pub(crate) mod transport;
 
 use trunkline_core::Duration;
-use trunkline_core::schema::{Default as Preset, Kind, Parameter};
-use trunkline_network::{impairment, medium, queue};
+use trunkline_core::schema::{Choice, Default as Preset, Kind, Parameter};
+use trunkline_network::{host, impairment, medium, queue};
 
 /// Everything that a file may say.
 pub(crate) struct Schema {
     /// Keys before the first table.
     pub(crate) experiment: Vec<Key>,
+    /// Keys of `[hosts.NAME]`: the profile, and the parameters that a profile may hold too.
+    pub(crate) host: Vec<Key>,
     /// Keys of `[link.NAME]` that belong to the link as a whole.
     pub(crate) link: Vec<Key>,
     /// Keys of one direction of a link, by medium; also allowed in `[link.NAME]`, for both directions.
@@ -36,6 +38,8 @@ pub(crate) enum Shape {
     OneOf(OneOf),
     /// The name of a host.
     Host,
+    /// The name of a flow.
+    Flow,
     /// The names of two hosts.
     Hosts,
     /// Names of links, in a row.
@@ -63,7 +67,11 @@ pub(crate) struct Alternative {
 
 /// The tables of a file beside the keys before the first one: name and meaning.
 pub(crate) const SECTIONS: &[(&str, &str)] = &[
-    ("hosts", "The hosts by name, each a table that is empty for now: `ottawa = {}`."),
+    (
+        "hosts",
+        "The hosts by name, each a table: `ottawa = {}`, or `[hosts.ottawa]` with keys. They say what a host costs in \
+         `sim`; without any it costs nothing. In `wire` and `live` hosts are real, and the keys are ignored.",
+    ),
     (
         "link",
         "The links between hosts, `[link.NAME]`. They apply to `sim` and `wire`; `live` uses the network as it is.",
@@ -110,6 +118,15 @@ const EXPERIMENT: &[Parameter] = &[
     },
 ];
 
+/// The words of `framing`.
+const FRAMINGS: &[Choice] = &[
+    Choice { name: "header", doc: "The header of 40 bytes by which a message is found and measured." },
+    Choice { name: "none", doc: "Nothing." },
+];
+
+/// A text in a profile of hosts that nothing reads.
+pub(crate) const PROFILE_DOC: &str = "doc";
+
 const FLOW: &[Parameter] = &[
     Parameter {
         name: "channels",
@@ -149,6 +166,14 @@ const FLOW: &[Parameter] = &[
         doc: "Urgency of its packets in queues that know priorities; smaller is more urgent.",
     },
     Parameter {
+        name: "framing",
+        kind: Kind::Choice(FRAMINGS),
+        default: Preset::Text("header"),
+        doc: "What stands in front of every message. Without a header a message of 1 B costs 1 B, as in studies that \
+              measured with one program at both ends. That needs a transport that repairs loss and keeps the order, and \
+              is for `sim` only.",
+    },
+    Parameter {
         name: "audio",
         kind: Kind::Flag,
         default: Preset::Absent,
@@ -184,8 +209,25 @@ impl Schema {
             "The links from `from` to `to`, in their order; the way back is the reverse. Without this key the path of \
              the fewest links, which must be the only one of its length.",
         ));
+        let mut experiment: Vec<Key> = EXPERIMENT.iter().map(Key::from).collect();
+        experiment.push(Key::new(
+            "until",
+            Shape::Flow,
+            Preset::Absent,
+            "The flow with which the sending ends: when its sources have sent everything and have their answers, all \
+             sources stop and the drain time begins. `duration` is then the longest that this may take.",
+        ));
+        let mut host = vec![Key::new(
+            "profile",
+            Shape::Plain(Kind::File),
+            Preset::Absent,
+            "A TOML file with any of the keys below, and a text `doc` if it likes: the costs of a kind of machine. Keys \
+             beside this one override it.",
+        )];
+        host.extend(host::PARAMETERS.iter().map(Key::from));
         Schema {
-            experiment: EXPERIMENT.iter().map(Key::from).collect(),
+            experiment,
+            host,
             link: vec![
                 Key::new(
                     "between",
@@ -322,7 +364,9 @@ mod tests {
 
     fn defaults(schema: &Schema) -> Vec<(&'static str, Kind, &'static str)> {
         let mut found = Vec::new();
-        let tables = [&schema.experiment, &schema.link, &schema.flow].into_iter().chain(&schema.direction);
+        let tables = [&schema.experiment, &schema.host, &schema.link, &schema.flow]
+            .into_iter()
+            .chain(&schema.direction);
         for key in tables.flatten() {
             match (&key.shape, key.default) {
                 (Shape::Plain(kind), Preset::Text(text)) => found.push((key.name, *kind, text)),

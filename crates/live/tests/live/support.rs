@@ -48,6 +48,8 @@ pub(crate) struct Seen {
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     pub(crate) messages: BTreeMap<(u32, u16, u32), Seen>,
+    /// Flow, channel and bytes of each, in their order.
+    pub(crate) transfers: Vec<(u32, u16, u64)>,
     pub(crate) send_calls: u64,
     pub(crate) stray: u64,
 }
@@ -67,6 +69,10 @@ impl Recorder for Memory {
                 let seen = self.message(flow, channel, sequence);
                 assert_eq!(seen.sent, 1, "arrival is recorded after departure");
                 seen.received += 1;
+            }
+            Observation::Transferred { channel, began, bytes } => {
+                assert!(began <= at, "ended before it began");
+                self.transfers.push((flow.0, channel, bytes.0));
             }
             Observation::SendCall { .. } => self.send_calls += 1,
             Observation::Stray { bytes } => self.stray += bytes.0,

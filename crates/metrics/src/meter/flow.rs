@@ -1,6 +1,6 @@
 //! Statistics of one flow while it runs, and of one of its channels.
 
-use trunkline_core::{Bytes, Duration, Rate, Ratio, Time};
+use trunkline_core::{Bytes, Duration, FlowId, Rate, Ratio, Time};
 
 use crate::bursts::LossRun;
 use crate::delays::Delays;
@@ -15,6 +15,7 @@ use crate::reordering::NextExpected;
 use crate::robust::robust_delay;
 use crate::summary::{Counts, FlowSummary, JitterSummary, RobustDelay, ThroughputSummary};
 use crate::throughput::{jain_fairness, voice_channels};
+use crate::transfers::Transfers;
 
 /// Most points of a latency distribution in a summary.
 const CURVE_POINTS: usize = 512;
@@ -51,6 +52,7 @@ pub(super) struct FlowMeter {
     over_time: LatencyOverTime,
     /// The first latencies in the order of arrival, for the robust estimates.
     first: Vec<Duration>,
+    transfers: Transfers,
     offered: Bytes,
     received: Bytes,
     first_due: Option<Time>,
@@ -96,6 +98,7 @@ impl FlowMeter {
             interarrival: Moments::default(),
             over_time: LatencyOverTime::default(),
             first: Vec::new(),
+            transfers: Transfers::default(),
             offered: Bytes::ZERO,
             received: Bytes::ZERO,
             first_due: None,
@@ -159,6 +162,13 @@ impl FlowMeter {
         }
     }
 
+    /// Takes a transfer that was answered.
+    pub(super) fn transferred(&mut self, member: FlowId, channel: u16, took: Duration, bytes: Bytes) {
+        if channel < self.meta.channels {
+            self.transfers.add((member.0, channel), Rate::of(bytes, took));
+        }
+    }
+
     /// The flow's summary, with what its channels add to it.
     pub(super) fn finish(
         mut self,
@@ -183,6 +193,7 @@ impl FlowMeter {
             jitter: self.jitter(channels.jitter),
             robust: robust_delay(&self.first),
             throughput,
+            transfers: self.transfers.summary(u64::from(self.meta.members) * u64::from(self.meta.channels)),
             voice_channels: voice_channels(throughput.user),
             fairness: jain_fairness(&channels.received),
             schedule_error: self.schedule_error.summary(),

@@ -239,6 +239,11 @@ impl Recorder for Meter<'_> {
                     self.refused(place, sequence, due, length(payload));
                 }
             }
+            Observation::Transferred { channel, began, bytes } => {
+                if let Some(index) = self.channels.flow(flow) {
+                    self.flows[index].transferred(flow, channel, at.since(began), bytes);
+                }
+            }
             Observation::Stray { bytes } => {
                 if let Some(flow) = self.channels.flow(flow) {
                     self.flows[flow].summary.stray += bytes;

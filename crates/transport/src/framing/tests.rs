@@ -76,7 +76,7 @@ fn what_is_no_message_is_refused_with_its_reason() {
     assert_eq!(decode_message(&good[..39], RUN), Err(FramingError::TooShort));
     assert_eq!(decode_message(&good[..42], RUN), Err(FramingError::LengthMismatch));
     assert_eq!(decode_message(&good, Key(1)), Err(FramingError::WrongKey));
-    assert_eq!(with(19, 3), Err(FramingError::UnknownKind));
+    assert_eq!(with(19, 4), Err(FramingError::UnknownKind));
     assert_eq!(with(4, 2), Err(FramingError::TooLong));
     assert_eq!(with(7, 8), Err(FramingError::LengthMismatch));
     assert_eq!(with(40, 8), Ok(()));
@@ -95,6 +95,22 @@ fn a_reflected_message_differs_in_kind_and_time_only() {
     reflect_in_place(&mut end, Time::from_nanos(78));
     assert_eq!(Header::decode(&end, RUN).unwrap().kind, MessageKind::End);
     assert!(!reflect_in_place(&mut [0; 39], Time::ZERO));
+}
+
+#[test]
+fn an_answer_names_the_message_and_has_a_size_of_its_own() {
+    let asked = Header { kind: MessageKind::Ask, ..header(5, 100) };
+    let mut bytes = b"before".to_vec();
+    answer(&asked, Time::from_nanos(77), 4, &mut bytes);
+    let (found, payload) = decode_message(&bytes[6..], RUN).unwrap();
+    let expected =
+        Header { kind: MessageKind::Reflected, reflected: Time::from_nanos(77), length: 4, ..header(5, 100) };
+    assert_eq!((found, payload), (expected, &[0; 4][..]));
+
+    let mut whole = vec![0; HEADER_LENGTH + 100];
+    asked.encode(&mut whole);
+    assert!(reflect_in_place(&mut whole, Time::from_nanos(77)));
+    assert_eq!(decode_message(&whole, RUN).unwrap().0, Header { length: 100, ..expected });
 }
 
 #[test]
