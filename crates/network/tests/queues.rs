@@ -3,79 +3,137 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use trunkline_core::schema::{Default as Preset, Parameter};
+use trunkline_core::schema::{Default as Preset, Kind, Limit, Parameter};
 use trunkline_core::{Bytes, Duration, Ecn, FlowId, Packet, PacketId, Seed, Time};
 use trunkline_network::impairment::{self, LOSS_KINDS, Loss};
-use trunkline_network::queue::{self, Backlog, Counted, Dequeued};
+use trunkline_network::queue::{self, Backlog, Counted, Dequeued, QueueKind};
 use trunkline_network::{Fate, Fates, medium};
 use trunkline_testkit::values::{share, values};
 
 /// One step of a driver.
 #[derive(Clone, Debug)]
 enum Step {
-    Enqueue { flow: u32, size: u64, capable: bool },
+    Enqueue { flow: u32, size: u64 },
     Dequeue,
     Wait(u64),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
-        4 => (0u32..6, 28u64..1600, any::<bool>())
-            .prop_map(|(flow, size, capable)| Step::Enqueue { flow, size, capable }),
+        4 => (0u32..9, 28u64..1600).prop_map(|(flow, size)| Step::Enqueue { flow, size }),
         3 => Just(Step::Dequeue),
         1 => (0u64..50_000_000).prop_map(Step::Wait),
     ];
     prop::collection::vec(step, 0..400)
 }
 
-proptest! {
-    #[test]
-    fn every_packet_leaves_once_or_is_dropped_once(steps in steps(), seed: u64) {
-        for kind in queue::KINDS {
-            let stream = Seed::new(seed, 0).stream("queue");
-            let mut queue = Counted::new((kind.build)(&values(kind.parameters, &[("limit", "20 packets")]), stream));
-            let mut waiting: BTreeMap<PacketId, Packet> = BTreeMap::new();
-            let (mut now, mut fates, mut next) = (Time::ZERO, Fates::default(), 0);
-            for step in &steps {
-                match *step {
-                    Step::Enqueue { flow, size, capable } => {
-                        let id = PacketId(next);
-                        next += 1;
-                        let ecn = if capable { Ecn::Ect0 } else { Ecn::NotCapable };
-                        let packet = Packet { id, flow: FlowId(flow), size: Bytes(size), ecn, ..Packet::default() };
-                        waiting.insert(id, packet.clone());
-                        queue.enqueue(now, packet, &mut fates);
-                    }
-                    Step::Dequeue => match queue.dequeue(now, &mut fates) {
-                        Dequeued::Packet(packet) => {
-                            let given = waiting.remove(&packet.id);
-                            prop_assert_eq!(given.map(|p| (p.flow, p.size)), Some((packet.flow, packet.size)));
-                            prop_assert!(packet.enqueued <= now);
-                        }
-                        Dequeued::Empty => {}
-                        Dequeued::NotBefore(time) => prop_assert!(time > now),
-                    },
-                    Step::Wait(nanos) => now += Duration::from_nanos(nanos),
-                }
-                for fate in fates.0.drain(..) {
-                    match fate {
-                        Fate::Dropped { at, packet, .. } => {
-                            prop_assert!(waiting.remove(&packet.id).is_some(), "{} dropped twice", packet.id.0);
-                            prop_assert_eq!(at, now);
-                        }
-                        Fate::Marked { id, .. } => {
-                            prop_assert!(waiting.get(&id).is_none_or(|p| p.ecn != Ecn::NotCapable));
-                        }
-                    }
-                }
-                let bytes = waiting.values().map(|packet| packet.size.count()).sum();
-                let backlog = Backlog { packets: waiting.len() as u64, bytes: Bytes(bytes) };
-                prop_assert_eq!(queue.waiting(), backlog);
-                let counted = queue.counters();
-                let dropped: u64 = counted.dropped.iter().sum();
-                prop_assert_eq!(counted.received, counted.dequeued + dropped + backlog.packets);
+/// Packets of a flow are alike in all that a queue may sort by.
+fn packet(id: u64, flow: u32, size: u64) -> Packet {
+    let ecn = [Ecn::NotCapable, Ecn::Ect0, Ecn::Ect1][flow as usize % 3];
+    let priority = (flow / 3) as u16;
+    Packet { id: PacketId(id), flow: FlowId(flow), size: Bytes(size), ecn, priority, ..Packet::default() }
+}
+
+/// What a queue handed out, in order.
+#[derive(Debug, PartialEq)]
+enum Event {
+    Left(Packet),
+    NotBefore(Time),
+    Fate(Fate),
+}
+
+/// Takes the steps with a queue of this kind, and looks after every one whether the laws of all queues hold.
+fn drive(kind: &QueueKind, limit: &str, steps: &[Step], seed: u64) -> Result<Vec<Event>, TestCaseError> {
+    let most: Limit = limit.parse().expect("a limit");
+    let stream = Seed::new(seed, 0).stream("queue");
+    let mut queue = Counted::new((kind.build)(&values(kind.parameters, &[("limit", limit)]), stream));
+    let mut waiting: BTreeMap<PacketId, Packet> = BTreeMap::new();
+    let (mut now, mut fates, mut next, mut events) = (Time::ZERO, Fates::default(), 0, Vec::new());
+    for step in steps {
+        match *step {
+            Step::Enqueue { flow, size } => {
+                let packet = packet(next, flow, size);
+                next += 1;
+                waiting.insert(packet.id, packet.clone());
+                queue.enqueue(now, packet, &mut fates);
             }
+            Step::Dequeue => match queue.dequeue(now, &mut fates) {
+                Dequeued::Packet(packet) => {
+                    let given = waiting.remove(&packet.id);
+                    prop_assert_eq!(given.map(|p| (p.flow, p.size)), Some((packet.flow, packet.size)));
+                    // What is dropped in the same call may have been before it.
+                    let dropped = |id| {
+                        fates.0.iter().any(|f| matches!(f, Fate::Dropped { packet, .. } if packet.id == id))
+                    };
+                    let overtaken = waiting
+                        .values()
+                        .find(|p| p.flow == packet.flow && p.id < packet.id && !dropped(p.id));
+                    prop_assert!(
+                        overtaken.is_none(),
+                        "{}: packet {} overtook {:?} of its flow",
+                        kind.name,
+                        packet.id.0,
+                        overtaken
+                    );
+                    prop_assert!(packet.enqueued <= now);
+                    events.push(Event::Left(packet));
+                }
+                Dequeued::Empty => {
+                    prop_assert_eq!(queue.waiting(), Backlog::default(), "{} is idle", kind.name)
+                }
+                Dequeued::NotBefore(time) => {
+                    prop_assert!(time > now);
+                    events.push(Event::NotBefore(time));
+                }
+            },
+            Step::Wait(nanos) => now += Duration::from_nanos(nanos),
         }
+        for fate in fates.0.drain(..) {
+            match &fate {
+                Fate::Dropped { at, packet, .. } => {
+                    prop_assert!(waiting.remove(&packet.id).is_some(), "{} dropped twice", packet.id.0);
+                    prop_assert_eq!(*at, now);
+                }
+                Fate::Marked { id, .. } => {
+                    prop_assert!(waiting.get(id).is_none_or(|p| p.ecn != Ecn::NotCapable));
+                }
+            }
+            events.push(Event::Fate(fate));
+        }
+        let bytes = waiting.values().map(|packet| packet.size.count()).sum();
+        let backlog = Backlog { packets: waiting.len() as u64, bytes: Bytes(bytes) };
+        prop_assert_eq!(queue.waiting(), backlog);
+        let within = match most {
+            Limit::Packets(most) => backlog.packets <= most,
+            Limit::Bytes(most) => backlog.bytes <= most,
+        };
+        prop_assert!(within, "{} holds {:?} with a limit of {}", kind.name, backlog, limit);
+        let counted = queue.counters();
+        let dropped: u64 = counted.dropped.iter().sum();
+        prop_assert_eq!(counted.received, counted.dequeued + dropped + backlog.packets);
+        prop_assert_eq!(counted.sojourns.count(), counted.dequeued);
+    }
+    Ok(events)
+}
+
+proptest! {
+    /// Every packet leaves once or is dropped once, those of a flow in order; the limit holds; the queue is never idle
+    /// while something waits; and the same packets at the same times meet the same fates.
+    #[test]
+    fn laws_of_all_queues(steps in steps(), in_bytes: bool, seed: u64) {
+        let limit = if in_bytes { "15 KB" } else { "20 packets" };
+        for kind in queue::KINDS {
+            let events = drive(kind, limit, &steps, seed)?;
+            prop_assert_eq!(&events, &drive(kind, limit, &steps, seed)?, "{}", kind.name);
+        }
+    }
+}
+
+#[test]
+fn every_queue_has_a_limit() {
+    for kind in queue::KINDS {
+        let limit = kind.parameters.iter().find(|parameter| parameter.name == "limit");
+        assert!(limit.is_some_and(|limit| matches!(limit.kind, Kind::Limit)), "{}", kind.name);
     }
 }
 
