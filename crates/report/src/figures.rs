@@ -62,7 +62,7 @@ impl Figure {
 
 /// How a flow looks on a side: live hollow and dashed wherever both backends are in one figure.
 fn look(view: &View, side: usize, flow: usize) -> Look {
-    Look { hue: Some(flow), dashed: is_dashed(view, side), marked: true }
+    Look { hue: Some(flow), dashed: is_dashed(view, side), marked: true, lined: true }
 }
 
 fn is_dashed(view: &View, side: usize) -> bool {
@@ -88,12 +88,12 @@ fn legend(
             Measured::OneWay if latency => " (one way)",
             _ => "",
         };
-        let look = Look { hue: Some(i), dashed: false, marked };
+        let look = Look { hue: Some(i), dashed: false, marked, lined: true };
         entries.push(Entry { label: format!("{flow}{way}"), look });
     }
     if sides && view.sides.len() > 1 {
         for (i, side) in view.sides.iter().enumerate() {
-            let look = Look { hue: None, dashed: is_dashed(view, i), marked };
+            let look = Look { hue: None, dashed: is_dashed(view, i), marked, lined: true };
             entries.push(Entry { label: side.label.clone(), look });
         }
     }

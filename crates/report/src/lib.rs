@@ -5,7 +5,7 @@
 //! confidence intervals. A run may be shown beside its counterpart on the other backend: prediction and measurement in
 //! one table and one figure.
 
-mod chart;
+pub mod chart;
 mod csv;
 mod figures;
 #[cfg(test)]
@@ -24,7 +24,7 @@ mod view;
 use std::path::{Path, PathBuf};
 
 pub use crate::csv::csv;
-pub use crate::html::html;
+pub use crate::html::{html, page};
 pub use crate::json::json;
 pub use crate::png::png;
 pub use crate::terminal::{Style, terminal};

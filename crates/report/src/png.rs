@@ -40,7 +40,11 @@ pub fn png(
     Ok(files)
 }
 
-fn rasterised(svg: &str) -> Result<Vec<u8>, String> {
+/// A figure that was rendered to stand alone ([`Theme::Print`](crate::chart::Theme::Print)) as a PNG file's bytes.
+///
+/// # Errors
+/// If it cannot be drawn, with the renderer's reason.
+pub fn rasterised(svg: &str) -> Result<Vec<u8>, String> {
     let options = Options { font_family: "Noto Sans".to_owned(), fontdb: fonts(), ..Options::default() };
     let tree = Tree::from_str(svg, &options).map_err(|e| e.to_string())?;
     let (width, height) = (tree.size().width() * SCALE, tree.size().height() * SCALE);

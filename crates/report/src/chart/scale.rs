@@ -4,25 +4,44 @@ use crate::units::number;
 
 /// How values are laid along an axis. Values are in the axis's unit; places go from 0 (start) to 1 (end).
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Scale {
+pub enum Scale {
     /// Even steps.
-    Linear { min: f64, max: f64 },
+    Linear {
+        /// The value at the start.
+        min: f64,
+        /// The value at the end.
+        max: f64,
+    },
     /// Even factors; both ends above zero.
-    Log { min: f64, max: f64 },
+    Log {
+        /// The value at the start.
+        min: f64,
+        /// The value at the end.
+        max: f64,
+    },
     /// Even factors above a break, with zero below it: for figures that are mostly tiny, but may be nothing at all.
-    LogAndZero { min: f64, max: f64 },
+    LogAndZero {
+        /// The value above the break.
+        min: f64,
+        /// The value at the end.
+        max: f64,
+    },
     /// Shares of a distribution from 0 to below 1, with the tail spread out: 90 %, 99 % and 99.9 % at even steps.
-    Tail { top: f64 },
+    Tail {
+        /// The share at the end.
+        top: f64,
+    },
     /// Words, one place each.
     Words(Vec<String>),
 }
 
 /// A mark on an axis.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Tick {
-    pub(crate) at: f64,
+pub struct Tick {
+    /// Where, in the axis's unit.
+    pub at: f64,
     /// Empty for a mark without a number.
-    pub(crate) label: String,
+    pub label: String,
 }
 
 /// Beyond this ratio of largest to smallest, even steps no longer show the small values.
@@ -32,7 +51,7 @@ const ZERO_PART: f64 = 0.09;
 
 impl Scale {
     /// A scale for a quantity that starts at zero, logarithmic where the values need it.
-    pub(crate) fn of_quantity(values: impl Iterator<Item = f64> + Clone) -> Scale {
+    pub fn of_quantity(values: impl Iterator<Item = f64> + Clone) -> Scale {
         let (smallest, largest) = extremes(values.clone().filter(|v| *v > 0.0)).unwrap_or((0.0, 0.0));
         if smallest > 0.0 && largest / smallest >= NEEDS_LOG {
             let (min, max) = decades(smallest, largest);
@@ -73,7 +92,7 @@ impl Scale {
     }
 
     /// Even steps from at most `min` to at least `max`, both on a tick.
-    pub(crate) fn linear(min: f64, max: f64, ticks: usize) -> Scale {
+    pub fn linear(min: f64, max: f64, ticks: usize) -> Scale {
         if max <= min {
             return Scale::Linear { min, max: if min == 0.0 { 1.0 } else { min + min.abs() } };
         }

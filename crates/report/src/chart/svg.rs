@@ -7,7 +7,7 @@ use super::{Axis, Bound, Chart, Entry, Kind, Look, Scale, Series, Tick};
 
 /// Where colours come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Theme {
+pub enum Theme {
     /// The page's CSS variables: the figure follows light and dark.
     Page,
     /// Fixed light colours and a title, to stand alone.
@@ -16,13 +16,15 @@ pub(crate) enum Theme {
 
 /// How large a figure is, and how it is laid out.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Frame {
-    pub(crate) width: f64,
+pub struct Frame {
+    /// Of the whole figure, in pixels of the screen.
+    pub width: f64,
     /// Height of one panel's plot area.
-    pub(crate) plot_height: f64,
+    pub plot_height: f64,
     /// How many panels stand side by side at most.
-    pub(crate) columns: usize,
-    pub(crate) theme: Theme,
+    pub columns: usize,
+    /// Where colours come from.
+    pub theme: Theme,
 }
 
 const TEXT: f64 = 12.0;
@@ -85,7 +87,7 @@ impl Theme {
 }
 
 /// The chart as an SVG element. `id` makes its title and description addressable: unique within a page.
-pub(crate) fn render(chart: &Chart, frame: Frame, id: &str) -> String {
+pub fn render(chart: &Chart, frame: Frame, id: &str) -> String {
     let mut body = String::new();
     let mut top = 0.0;
     if frame.theme == Theme::Print {
@@ -142,7 +144,9 @@ fn legend(out: &mut String, entries: &[Entry], frame: Frame, top: f64) -> f64 {
         let colour = frame.theme.colour(entry.look);
         let dash = if entry.look.dashed { " stroke-dasharray=\"5 3\"" } else { "" };
         let (from, to, at) = (coordinate(x), coordinate(x + SWATCH), coordinate(y - 4.0));
-        let _ = write!(out, "<path d=\"M{from} {at}H{to}\" stroke=\"{colour}\" stroke-width=\"2\"{dash}/>");
+        if entry.look.lined {
+            let _ = write!(out, "<path d=\"M{from} {at}H{to}\" stroke=\"{colour}\" stroke-width=\"2\"{dash}/>");
+        }
         if entry.look.marked {
             marker(out, frame.theme, entry.look, x + SWATCH / 2.0, y - 4.0, "");
         }
@@ -365,6 +369,11 @@ fn draw(out: &mut String, chart: &Chart, series: &Series, theme: Theme, area: &A
                     "<path d=\"{bars}\" stroke=\"{colour}\" stroke-width=\"1.2\" fill=\"none\"/>"
                 );
             }
+            for (datum, (x, y)) in series.data.iter().zip(&places) {
+                marker(out, theme, series.look, *x, *y, &datum.label);
+            }
+        }
+        Kind::Points => {
             for (datum, (x, y)) in series.data.iter().zip(&places) {
                 marker(out, theme, series.look, *x, *y, &datum.label);
             }

@@ -24,6 +24,25 @@ pub fn html(run: &StoredRun, counterpart: Option<&StoredRun>) -> String {
     let figures = figures(&view);
     let (of_sweep, of_points): (Vec<Figure>, Vec<Figure>) =
         figures.into_iter().partition(|f| f.point.is_none());
+    let header = masthead(&view, !of_sweep.is_empty() || !of_points.is_empty());
+    let main = html! {
+        (verdicts::section(&view))
+        (notes(&view))
+        (tables::flows(&view))
+        @if !of_sweep.is_empty() { (sweep_figures(&of_sweep)) }
+        @if !of_points.is_empty() { (point_figures(&view, &of_points)) }
+        (tables::links(&view))
+        (detail::stalls(&view))
+        (detail::every_figure(&view))
+        (settings::section(&view))
+        (glossary())
+    };
+    page(&run.info.name, &run.info.version, &header, &main)
+}
+
+/// A page that looks like the report: its styles and its script inside, tables of class `data` sortable and downloadable,
+/// figures in the classes `on-screen` and `on-phone`. `version` is the version of Trunkline that made it.
+pub fn page(title: &str, version: &str, header: &Markup, main: &Markup) -> String {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -31,25 +50,14 @@ pub fn html(run: &StoredRun, counterpart: Option<&StoredRun>) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                meta name="generator" content={ "Trunkline " (run.info.version) };
-                title { (run.info.name) " · Trunkline" }
+                meta name="generator" content={ "Trunkline " (version) };
+                title { (title) " · Trunkline" }
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                header { (masthead(&view, !of_sweep.is_empty() || !of_points.is_empty())) }
-                main {
-                    (verdicts::section(&view))
-                    (notes(&view))
-                    (tables::flows(&view))
-                    @if !of_sweep.is_empty() { (sweep_figures(&of_sweep)) }
-                    @if !of_points.is_empty() { (point_figures(&view, &of_points)) }
-                    (tables::links(&view))
-                    (detail::stalls(&view))
-                    (detail::every_figure(&view))
-                    (settings::section(&view))
-                    (glossary())
-                }
-                footer { p { "Made by Trunkline " (run.info.version) "." } }
+                header { (header) }
+                main { (main) }
+                footer { p { "Made by Trunkline " (version) "." } }
                 script { (PreEscaped(SCRIPT)) }
             }
         }
