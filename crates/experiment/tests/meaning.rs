@@ -122,7 +122,7 @@ fn the_reference_explains_every_key_of_the_registries() {
         .chain(trunkline_network::medium::KINDS.iter().map(|kind| kind.parameters))
         .chain(trunkline_network::impairment::LOSS_KINDS.iter().map(|kind| kind.parameters))
         .chain(trunkline_traffic::KINDS.iter().map(|kind| kind.parameters))
-        .chain([trunkline_network::impairment::PARAMETERS]);
+        .chain([trunkline_network::impairment::PARAMETERS, trunkline_network::host::PARAMETERS]);
     let page = reference();
     for Parameter { name, default, doc, .. } in parameters.flatten() {
         assert!(page.contains(&format!("| `{name}` |")), "`{name}` is not in the reference");

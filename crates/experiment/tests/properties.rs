@@ -48,6 +48,11 @@ const PIECES: &[&str] = &[
     "\"link.trunk.queue.limit\" = [\"1 packet\"]",
     "kind = \"trace\"",
     "path = [\"trunk\"]",
+    "profile = \"vax.toml\"",
+    "until = \"voice\"\n",
+    "framing = \"none\"\n",
+    "transfers = 3",
+    "\"hosts.berlin.send-message\" = [\"1 ms\"]",
 ];
 
 fn text_of_pieces() -> impl Strategy<Value = String> {

@@ -2,7 +2,7 @@
 
 use std::net::{TcpListener, UdpSocket};
 
-use trunkline_experiment::{Scenario, Transport};
+use trunkline_experiment::{Framing, Scenario, Transport};
 use trunkline_io::tcp::{TcpError, offered_congestion_controls};
 
 use crate::error::LiveError;
@@ -14,6 +14,7 @@ use crate::options::LiveOptions;
 /// # Errors
 /// As `run`'s, of those that [`LiveError::is_bad_input`] tells.
 pub fn check(scenario: &Scenario, options: &LiveOptions) -> Result<(), LiveError> {
+    refuse_bare(scenario)?;
     let LiveOptions { address, port, .. } = *options;
     // Both are open at once, as they will be; port 0 then means any two.
     let udp = UdpSocket::bind((address, port)).map_err(LiveError::binding(address, port))?;
@@ -31,4 +32,16 @@ pub fn check(scenario: &Scenario, options: &LiveOptions) -> Result<(), LiveError
         }
     }
     Ok(())
+}
+
+/// Refuses messages without a header: between two processes it is by their headers that messages are known.
+pub(crate) fn refuse_bare(scenario: &Scenario) -> Result<(), LiveError> {
+    match scenario.flows.iter().find(|flow| flow.framing == Framing::None) {
+        None => Ok(()),
+        Some(flow) => Err(LiveError::Flow {
+            flow: flow.meta.name.clone(),
+            reason: "`framing = \"none\"` is for `sim` only; live messages are measured by their headers"
+                .to_owned(),
+        }),
+    }
 }

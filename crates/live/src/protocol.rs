@@ -20,12 +20,13 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use trunkline_core::Duration;
+use trunkline_transport::framing::MessageKind;
 
 use crate::error::{Failure, LiveError};
 use crate::options::Receive;
 
 /// Both ends must have the same.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 /// The largest frame that a reader accepts.
 pub(crate) const MAX_FRAME: usize = 64 << 20;
@@ -73,7 +74,31 @@ pub(crate) struct FlowTerms {
     pub(crate) first: u32,
     pub(crate) members: u32,
     pub(crate) reflect: bool,
+    /// Payload of the answer to a message that asks for one; without this it is treated like any other.
+    pub(crate) answer: Option<u32>,
     pub(crate) keeps_payload: bool,
+}
+
+/// What goes back to the source of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    Nothing,
+    /// The message itself.
+    Whole,
+    /// A message with a payload of so many bytes.
+    Bytes(usize),
+}
+
+impl FlowTerms {
+    /// What a message of this kind calls for; `None` if it is none for a sink.
+    pub(crate) fn reply(&self, kind: MessageKind) -> Option<Reply> {
+        match (kind, self.answer) {
+            (MessageKind::Ask, Some(length)) => Some(Reply::Bytes(length as usize)),
+            (MessageKind::Ask | MessageKind::Forward, _) if self.reflect => Some(Reply::Whole),
+            (MessageKind::Ask | MessageKind::Forward, _) => Some(Reply::Nothing),
+            (MessageKind::Reflected | MessageKind::End, _) => None,
+        }
+    }
 }
 
 /// Where the far end's sockets are.
@@ -235,7 +260,13 @@ mod tests {
                 nodelay: true,
                 congestion_control: Some("cubic".into()),
             }],
-            flows: vec![FlowTerms { first: 0, members: 4, reflect: true, keeps_payload: false }],
+            flows: vec![FlowTerms {
+                first: 0,
+                members: 4,
+                reflect: true,
+                answer: Some(4),
+                keeps_payload: false,
+            }],
         };
         let mut pipe = Vec::new();
         let said = [ToFar::Open(open), ToFar::Start(u64::MAX - 1), ToFar::Finish];

@@ -58,6 +58,7 @@ pub fn run_with(
     recorder: &mut dyn Recorder,
     supervisor: &mut dyn Supervisor,
 ) -> Result<DriverOutcome, LiveError> {
+    crate::check::refuse_bare(scenario)?;
     let cpu_before = process::cpu_time();
     let terms = Terms::of(scenario, options, Key(draw()));
     let sources = setup::sources(scenario, terms.lanes, build)?;
@@ -68,13 +69,13 @@ pub fn run_with(
     let ready = session.open(&terms)?;
     let sockets = setup::udp_sockets(options, &terms, ready.udp)?;
     let connected = setup::connect(scenario, options, &terms, &ready, sources.tcp)?;
-    let answered = setup::reflected(scenario);
+    let answered = setup::answered(scenario);
     let answers = if answered.is_empty() { None } else { Some(Answers::new()) };
     let answers = answers.transpose().map_err(LiveError::system("a pipe cannot be made"))?;
     let probe = StallProbe::start().map_err(LiveError::system("the stall probe cannot be started"))?;
     let clock = session.synchronise()?;
 
-    let stage = Stage::default();
+    let stage = Stage::until(scenario.until.map(|flow| scenario.flows[flow].meta.members));
     let common = Common {
         clock,
         stop: Time::ZERO + scenario.duration,
@@ -131,12 +132,9 @@ pub fn run_with(
     })?;
 
     let stalls = probe.finish();
+    let sending = end.sent_all.map_or(scenario.duration, |at| at.since(Time::ZERO));
     let mut outcome = DriverOutcome {
-        duration: if end.partial {
-            end.at.since(Time::ZERO).min(scenario.duration)
-        } else {
-            scenario.duration
-        },
+        duration: if end.partial { end.at.since(Time::ZERO).min(sending) } else { sending },
         links: Vec::new(),
         stalls: Some(stall_summary(&stalls)),
         cpu: None,
@@ -225,6 +223,8 @@ impl Drop for EndOnDrop<'_> {
 struct End {
     at: Time,
     partial: bool,
+    /// When the sources were over with which the sending ends, if they were.
+    sent_all: Option<Time>,
     /// The far end was lost: with its own reason, if it gave one.
     lost: Option<Option<String>>,
     bye: Option<Bye>,
@@ -299,9 +299,9 @@ impl Session {
         collector: &mut Collector<'_>,
         supervisor: &mut dyn Supervisor,
     ) -> End {
-        let stop = Time::ZERO + scenario.duration;
+        let mut stop = Time::ZERO + scenario.duration;
         let mut deadline = stop + scenario.drain;
-        let mut end = End { at: Time::ZERO, partial: false, lost: None, bye: None };
+        let mut end = End { at: Time::ZERO, partial: false, sent_all: None, lost: None, bye: None };
         let mut senders = terms.senders;
         let mut told = Time::ZERO;
         loop {
@@ -321,6 +321,12 @@ impl Session {
                     end.at = now;
                     deadline = deadline.min(now + LAST_CALL);
                 }
+            }
+            if now < stop && !end.partial && common.stage.all_are_over() {
+                common.stage.stop();
+                end.sent_all = Some(now);
+                stop = now;
+                deadline = now + scenario.drain;
             }
             let complete = senders == 0 && (now >= stop || end.partial) && collector.is_all_back();
             if end.lost.is_some() || now >= deadline || complete {
@@ -357,7 +363,7 @@ impl Session {
         collector: &mut Collector<'_>,
     ) -> Vec<(usize, Spoken)> {
         // What the far end says now changes nothing any more.
-        let mut end = End { at: Time::ZERO, partial: true, lost: None, bye: None };
+        let mut end = End { at: Time::ZERO, partial: true, sent_all: None, lost: None, bye: None };
         let short = core::time::Duration::from_millis(1);
         loop {
             let ended = crew.threads.iter().all(ScopedJoinHandle::is_finished);

@@ -8,12 +8,13 @@ use trunkline_core::Duration;
 use trunkline_experiment::{Answer, Flow, Scenario, TcpOptions, Transport};
 use trunkline_io::tcp::{self, TcpError, TcpSetup};
 use trunkline_io::udp::SocketOptions;
-use trunkline_traffic::{Feedback, KINDS, Source};
+use trunkline_traffic::{KINDS, Source};
 use trunkline_transport::framing::{HEADER_LENGTH, Key};
 
 use crate::error::LiveError;
+use crate::near;
 use crate::near::tcp::{Conversation, Listener};
-use crate::near::udp_receive::Reflected;
+use crate::near::udp_receive::Answered;
 use crate::near::udp_send::{Member, SENDER};
 use crate::options::{LiveOptions, Receive};
 use crate::protocol::{FlowTerms, ListenerTerms, Open, Ready, VERSION};
@@ -70,6 +71,7 @@ impl Terms {
                     udp_members += members;
                     sender_of.resize(sender_of.len() + members, SENDER);
                     largest = largest.max((KINDS[flow.source.kind].max_message)(&flow.source.values));
+                    largest = largest.max(answer_length(flow).map_or(0, u64::from));
                     udp_buffer = udp_buffer.max(udp.buffer);
                     per_second += datagrams_per_second(flow);
                     listener_of.push(usize::MAX);
@@ -89,6 +91,7 @@ impl Terms {
             first: flow.meta.first.0,
             members: flow.meta.members,
             reflect: flow.reflect,
+            answer: answer_length(flow),
             keeps_payload: flow.meta.keeps_payload,
         };
         Terms {
@@ -118,6 +121,19 @@ impl Terms {
             listener_of,
         }
     }
+}
+
+/// Payload of the answers to messages that ask for one.
+fn answer_length(flow: &Flow) -> Option<u32> {
+    match flow.answer() {
+        Answer::Bytes(length) => Some(u32::try_from(length).unwrap_or(u32::MAX)),
+        Answer::None | Answer::Echo => None,
+    }
+}
+
+/// Whether anything comes back of a flow.
+fn is_answered(flow: &Flow) -> bool {
+    flow.reflect || flow.answer() != Answer::None
 }
 
 /// How many datagrams the flow's sources want to send in a second; 0 if answers decide.
@@ -180,6 +196,7 @@ pub(crate) fn sources(
                     source,
                     channels: flow.meta.channels,
                     answered: flow.answer() != Answer::None,
+                    awaited: scenario.until == Some(index),
                 }),
             }
         }
@@ -208,13 +225,14 @@ pub(crate) fn udp_sockets(
     sockets.map_err(LiveError::system(format!("a UDP socket cannot be opened at {}", options.address)))
 }
 
-/// What the far end reflects over UDP.
-pub(crate) fn reflected(scenario: &Scenario) -> Vec<Reflected> {
+/// The flows of which something comes back over UDP.
+pub(crate) fn answered(scenario: &Scenario) -> Vec<Answered> {
     let udp =
-        scenario.flows.iter().filter(|flow| matches!(flow.transport, Transport::Udp(_)) && flow.reflect);
-    udp.map(|flow| Reflected {
+        scenario.flows.iter().filter(|flow| matches!(flow.transport, Transport::Udp(_)) && is_answered(flow));
+    udp.map(|flow| Answered {
         first: flow.meta.first.0,
         members: flow.meta.members,
+        round_trip: flow.reflect,
         keeps_payload: flow.meta.keeps_payload,
     })
     .filter(|flow| flow.members > 0)
@@ -252,7 +270,7 @@ pub(crate) fn connect(
         let sender = terms.sender_of[id.0 as usize];
         let mut answers = None;
         let mut listener = None;
-        if flow.reflect {
+        if is_answered(flow) {
             let (give, take) = channel();
             answers = Some(take);
             listener = Some(listen(&stream, flow, member, sender, give)?);
@@ -262,7 +280,9 @@ pub(crate) fn connect(
             Transport::Udp(_) => None,
         };
         let channels = flow.meta.channels;
-        let conversation = Conversation { id, sender, stream, source, channels, send_timeout, answers, spin };
+        let awaited = scenario.until == Some(index);
+        let conversation =
+            Conversation { id, sender, stream, source, channels, send_timeout, answers, spin, awaited };
         connected.push(Connected { flow: index, conversation, listener });
     }
     Ok(connected)
@@ -291,12 +311,19 @@ fn listen(
     flow: &Flow,
     member: u32,
     sender: usize,
-    answers: Sender<Feedback>,
+    answers: Sender<near::Answer>,
 ) -> Result<Listener, LiveError> {
     let second = || -> io::Result<TcpStream> {
         stream.set_read_timeout(Some(crate::near::LOOK.to_std()))?;
         stream.try_clone()
     };
     let stream = second().map_err(LiveError::system("a connection cannot be set up"))?;
-    Ok(Listener { stream, id: flow.member(member), sender, keeps_payload: flow.meta.keeps_payload, answers })
+    Ok(Listener {
+        stream,
+        id: flow.member(member),
+        sender,
+        round_trip: flow.reflect,
+        keeps_payload: flow.meta.keeps_payload,
+        answers,
+    })
 }

@@ -122,6 +122,9 @@ pub(crate) fn flow(made: &Made, live: bool, draw: &mut Draw) -> FlowSummary {
             loaded_kept: received,
             loaded_removed: 0,
             loaded_threshold: seconds(mean + 8.0 * deviation),
+            minimum_standard_deviation: seconds(made.base / 12.5),
+            loaded_standard_deviation: seconds(deviation),
+            loaded_ratio: if deviation > 0.0 { mean / deviation } else { 0.0 },
         });
         let step = (n / 500).max(1);
         summary.latency_cdf = (0..n)

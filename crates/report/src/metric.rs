@@ -1,9 +1,9 @@
 //! Every figure of a flow: its name, its definition with the source, and where it stands in a summary. Tables, files,
 //! JSON and the glossary are all made from this one list.
 
-use trunkline_core::Duration;
+use trunkline_core::{Duration, Rate};
 use trunkline_experiment::LimitMetric;
-use trunkline_metrics::{DelaySummary, FlowSummary, JitterSummary, RobustDelay};
+use trunkline_metrics::{DelaySummary, FlowSummary, JitterSummary, RobustDelay, TransferSummary};
 
 use crate::units::Quantity;
 
@@ -94,6 +94,14 @@ fn robust(flow: &FlowSummary, of: fn(&RobustDelay) -> f64) -> Option<f64> {
     flow.robust.as_ref().map(of)
 }
 
+fn transfers(flow: &FlowSummary, of: fn(&TransferSummary) -> f64) -> Option<f64> {
+    flow.transfers.as_ref().map(of)
+}
+
+fn rate(rate: Rate) -> f64 {
+    rate.bits_per_second() as f64
+}
+
 macro_rules! metrics {
     ($($id:literal, $name:literal, $quantity:ident, $definition:literal, $value:expr;)*) => {
         /// Every figure of a flow, in the order of tables.
@@ -111,6 +119,15 @@ metrics! {
     "throughput_offered", "offered load", Rate, "throughput-offered",
         |f| if_there(f, f.throughput.offered.bits_per_second() as f64);
     "active", "active time", Time, "active", |f| if_due(f, f.throughput.active.as_secs_f64());
+    "transfer_rate_mean", "transfer rate, mean", Rate, "transfers", |f| transfers(f, |t| rate(t.rate_mean));
+    "transfer_rate_standard_deviation", "transfer rate, standard deviation", Rate, "transfers",
+        |f| transfers(f, |t| rate(t.rate_standard_deviation));
+    "transfer_rate_min", "transfer rate, lowest", Rate, "transfers", |f| transfers(f, |t| rate(t.rate_min));
+    "transfer_rate_max", "transfer rate, highest", Rate, "transfers", |f| transfers(f, |t| rate(t.rate_max));
+    "transfer_rate_total", "transfer rate, all channels", Rate, "transfers",
+        |f| transfers(f, |t| rate(t.rate_total));
+    "transfers_completed", "transfers completed", Count, "transfers", |f| transfers(f, |t| t.completed as f64);
+    "transfers_kept", "transfers kept", Count, "transfers", |f| transfers(f, |t| t.kept as f64);
     "voice_channels", "voice channels", Count, "voice-channels", |f| if_there(f, f.voice_channels as f64);
     "fairness", "fairness (Jain)", Number, "fairness", |f| f.fairness;
     "loss", "loss", Share, "loss", |f| if_due(f, f.loss.value());
@@ -150,6 +167,8 @@ metrics! {
         |f| robust(f, |r| r.minimum_removed as f64);
     "robust_minimum_threshold", "robust minimum, threshold", Time, "robust-minimum",
         |f| robust(f, |r| r.minimum_threshold.as_secs_f64());
+    "robust_minimum_standard_deviation", "robust minimum, standard deviation", Time, "robust-minimum",
+        |f| robust(f, |r| r.minimum_standard_deviation.as_secs_f64());
     "robust_minimum_ratio", "robust minimum, mean over deviation", Number, "robust-minimum",
         |f| robust(f, |r| r.minimum_ratio);
     "robust_loaded", "robust loaded mean (Hawley)", Time, "robust-loaded", |f| robust(f, |r| r.loaded.as_secs_f64());
@@ -159,6 +178,10 @@ metrics! {
         |f| robust(f, |r| r.loaded_removed as f64);
     "robust_loaded_threshold", "robust loaded mean, threshold", Time, "robust-loaded",
         |f| robust(f, |r| r.loaded_threshold.as_secs_f64());
+    "robust_loaded_standard_deviation", "robust loaded mean, standard deviation", Time, "robust-loaded",
+        |f| robust(f, |r| r.loaded_standard_deviation.as_secs_f64());
+    "robust_loaded_ratio", "robust loaded mean, mean over deviation", Number, "robust-loaded",
+        |f| robust(f, |r| r.loaded_ratio);
     "sent", "messages sent", Count, "counts", |f| Some(f.counts.sent as f64);
     "received", "messages received in time", Count, "counts", |f| Some(f.counts.received as f64);
     "received_late", "messages received late", Count, "late", |f| Some(f.counts.late as f64);
@@ -213,9 +236,10 @@ definitions! {
     "interarrival", "interarrival time", "Time between consecutive arrivals of one channel.", "Lamont et al. 1998";
     "robust-minimum", "robust minimum", "First and last ten messages dropped; then latencies above mean + 1 standard \
         deviation removed, twice; the mean of the rest, with the number of points kept and removed, the second \
-        threshold and mean over standard deviation of the points kept.", "Hawley 1989, section 4.2.1";
+        threshold, and the standard deviation of the points kept with the mean over it.", "Hawley 1989, section 4.2.1";
     "robust-loaded", "robust loaded mean", "First and last ten messages dropped; then latencies above mean + 8 \
-        standard deviations removed, once; the mean of the rest.", "Hawley 1989, section 4.3.1";
+        standard deviations removed, once; the mean of the rest, with the same figures beside it.",
+        "Hawley 1989, section 4.3.1";
     "loss", "loss", "Messages not received by the end of the run plus its drain time, and messages that the sender \
         gave up (refused), as a share of those due.", "RFC 7680 section 2";
     "late", "late", "Received after the playout deadline: the first received message of the channel, plus the playout \
@@ -234,6 +258,9 @@ definitions! {
     "throughput-offered", "offered load", "Payload that the source wanted sent, per second of active time.", "";
     "active", "active time", "From the first due message to the last arrival; for a source with a pace of its own, to \
         the end of the run; for one as fast as its transport, to the later of the two.", "";
+    "transfers", "transfer rate", "Payload of one transfer over the time from its first message to the answer that ends \
+        it. Of every channel with at least three transfers the first and the last are dropped. “All channels” is the \
+        mean times the number of channels of all members.", "Hawley 1989, section 4.1.1";
     "voice-channels", "voice channels", "How many telephone channels of 64 kbit/s the user throughput holds, rounded \
         down.", "ITU-T G.711";
     "fairness", "fairness", "Jain's index of the user throughputs of a flow's members: 1 if all are equal, 1/n if one \

@@ -124,6 +124,7 @@ fn limits(out: &mut Printer, view: &View, side: &Side) {
 /// What is shown of a flow, and under which heading.
 const FIGURES: &[(&str, &str)] = &[
     ("user", "throughput_user"),
+    ("transfer", "transfer_rate_mean"),
     ("loss", "loss"),
     ("late", "late"),
     ("mean", "latency_mean"),
@@ -132,6 +133,9 @@ const FIGURES: &[(&str, &str)] = &[
     ("p99.9", "latency_p999"),
     ("jitter", "jitter_mean_absolute_deviation"),
 ];
+
+/// Figures without which most runs do.
+const ONLY_IF_ANY: &[&str] = &["late", "transfer_rate_mean"];
 
 fn flows(out: &mut Printer, view: &View, side: &Side) {
     let latencies: Vec<&Metric> =
@@ -143,7 +147,7 @@ fn flows(out: &mut Printer, view: &View, side: &Side) {
             let alike = if metric.id.starts_with("latency") { latencies.clone() } else { vec![metric] };
             (*heading, metric, metric.quantity.unit(view.telling(&alike)))
         })
-        .filter(|(_, metric, _)| metric.id != "late" || view.telling(&[metric]) > 0.0)
+        .filter(|(_, metric, _)| !ONLY_IF_ANY.contains(&metric.id) || view.telling(&[metric]) > 0.0)
         .collect();
     let mut table = Table { columns: Vec::new(), rows: Vec::new() };
     table.columns.extend(view.axes().iter().map(|axis| Column::new(Cell::left(axis_name(axis)))));

@@ -221,7 +221,7 @@ pub fn reflect(socket: &UdpSocket, key: Key, peer: IpAddr, receive: crate::Recei
     let session = Session {
         key,
         peer,
-        flows: vec![FlowTerms { first: 0, members: 1, reflect: true, keeps_payload: false }],
+        flows: vec![FlowTerms { first: 0, members: 1, reflect: true, answer: None, keeps_payload: false }],
         members: 1,
         largest: 65_507,
         epoch: AtomicU64::new(0),

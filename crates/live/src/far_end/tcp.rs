@@ -10,11 +10,11 @@ use trunkline_core::{Bytes, FlowId};
 use trunkline_io::Poller;
 use trunkline_io::poll::Interest;
 use trunkline_metrics::Observation;
-use trunkline_transport::framing::{Deframer, MessageKind, reflect_in_place};
+use trunkline_transport::framing::{Deframer, answer, reflect_in_place};
 
 use super::{LOOK, Reporter, Session, spawn};
 use crate::near::tcp::is_timeout;
-use crate::protocol::FromFar;
+use crate::protocol::{FromFar, Reply};
 
 /// Accepts connections of the peer until the session is over.
 pub(super) fn accept<'scope, 'env>(
@@ -52,6 +52,7 @@ fn prepare(stream: &TcpStream) -> io::Result<()> {
 fn serve(mut stream: TcpStream, session: &Session, mut reporter: Reporter) {
     let mut deframer = Deframer::new(session.key, 0..session.members);
     let mut chunk = vec![0; 64 << 10];
+    let mut answered = Vec::new();
     let mut flow = FlowId(0);
     while !session.is_over() {
         let length = match stream.read(&mut chunk) {
@@ -73,24 +74,32 @@ fn serve(mut stream: TcpStream, session: &Session, mut reporter: Reporter) {
                 reporter.push(now, flow, &Observation::Stray { bytes: Bytes(framed.skipped as u64) }, None);
             }
             let Some(terms) = session.terms(flow.0) else { continue };
-            if header.kind != MessageKind::Forward {
-                continue;
+            let Some(reply) = terms.reply(header.kind) else { continue };
+            if !terms.reflect {
+                let what = Observation::Received {
+                    channel: header.channel,
+                    sequence: header.sequence,
+                    sent: header.sent,
+                    reflected: header.reflected,
+                    payload: Bytes(framed.payload().len() as u64),
+                };
+                reporter.push(now, flow, &what, terms.keeps_payload.then_some(framed.payload()));
             }
-            if terms.reflect {
-                reflect_in_place(framed.bytes, now);
-                if write_all(&mut stream, framed.bytes, session).is_err() {
-                    return;
+            let back = match reply {
+                Reply::Nothing => continue,
+                Reply::Whole => {
+                    reflect_in_place(framed.bytes, now);
+                    &*framed.bytes
                 }
-                continue;
-            }
-            let what = Observation::Received {
-                channel: header.channel,
-                sequence: header.sequence,
-                sent: header.sent,
-                reflected: header.reflected,
-                payload: Bytes(framed.payload().len() as u64),
+                Reply::Bytes(length) => {
+                    answered.clear();
+                    answer(&header, now, length, &mut answered);
+                    &answered
+                }
             };
-            reporter.push(now, flow, &what, terms.keeps_payload.then_some(framed.payload()));
+            if write_all(&mut stream, back, session).is_err() {
+                return;
+            }
         }
         reporter.tick(now);
     }

@@ -8,10 +8,11 @@ use trunkline_io::clock::realtime_offset;
 use trunkline_io::pace;
 use trunkline_io::udp::{ReceiveBatch, Wait};
 use trunkline_metrics::Observation;
-use trunkline_transport::framing::{MessageKind, decode_message, reflect_in_place};
+use trunkline_transport::framing::{answer, decode_message, reflect_in_place};
 
 use super::{Reporter, Session};
 use crate::options::Receive;
+use crate::protocol::Reply;
 
 /// As many datagrams are taken from the kernel at once; one bit of a word each.
 const BATCH: usize = 64;
@@ -35,12 +36,13 @@ pub(super) fn run(socket: &UdpSocket, how: How, session: &Session, mut reporter:
     };
     pace::reduce_timer_slack();
     let mut idle = 0u32;
+    let mut answered = Vec::new();
     while !session.is_over() {
         // An error here is of an answer that nobody wanted, or of the moment.
         let count = batch.receive(socket, wait).unwrap_or(0);
         if count > 0 {
             idle = 0;
-            take(&mut batch, count, socket, offset, session, &mut reporter);
+            take(&mut batch, count, socket, offset, session, &mut reporter, &mut answered);
             // A full batch means that more is waiting.
             if !how.rest.is_zero() && count < BATCH {
                 pace::sleep(how.rest);
@@ -56,11 +58,11 @@ pub(super) fn run(socket: &UdpSocket, how: How, session: &Session, mut reporter:
     // What the kernel had before the end still counts.
     for _ in 0..1024 {
         let Ok(count @ 1..) = batch.receive(socket, Wait::Poll) else { return };
-        take(&mut batch, count, socket, offset, session, &mut reporter);
+        take(&mut batch, count, socket, offset, session, &mut reporter, &mut answered);
     }
 }
 
-/// Reflects or notes every datagram of a batch.
+/// Reflects, answers or notes every datagram of a batch.
 #[inline]
 fn take(
     batch: &mut ReceiveBatch,
@@ -69,6 +71,7 @@ fn take(
     offset: Option<i64>,
     session: &Session,
     reporter: &mut Reporter,
+    answered: &mut Vec<u8>,
 ) {
     // Before the run has a time, nothing can be of this run.
     let Some(clock) = session.clock() else { return };
@@ -90,13 +93,8 @@ fn take(
             (Some(offset), Some(stamp)) => clock.from_raw(stamp.saturating_add_signed(-offset)).min(now),
             _ => now,
         };
-        if header.kind != MessageKind::Forward {
-            continue;
-        }
-        if terms.reflect {
-            reflected |= 1 << place;
-            reflect_in_place(batch.datagram_mut(place), at);
-        } else {
+        let Some(reply) = terms.reply(header.kind) else { continue };
+        if !terms.reflect {
             let what = Observation::Received {
                 channel: header.channel,
                 sequence: header.sequence,
@@ -105,6 +103,21 @@ fn take(
                 payload: Bytes(payload.len() as u64),
             };
             reporter.push(at, header.flow, &what, terms.keeps_payload.then_some(payload));
+        }
+        match (reply, batch.source(place)) {
+            (Reply::Whole, _) => {
+                reflected |= 1 << place;
+                reflect_in_place(batch.datagram_mut(place), at);
+            }
+            (Reply::Bytes(length), Some(source)) => {
+                // A source waits for each, so there are few at once: they leave one by one.
+                answered.clear();
+                answer(&header, at, length, answered);
+                if socket.send_to(answered, source).is_err() {
+                    session.unreflected.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            (Reply::Nothing | Reply::Bytes(_), _) => {}
         }
     }
     if reflected != 0 {

@@ -5,9 +5,13 @@ use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use trunkline_core::FlowId;
+use trunkline_core::{FlowId, Time};
 use trunkline_io::poll::Interest;
 use trunkline_io::{MonotonicClock, Pacer, Poller, Wakeup, clock};
+use trunkline_metrics::Observation;
+use trunkline_traffic::{Feedback, Source, Transfer};
+
+use crate::events::Outbox;
 
 /// A message that has come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +19,19 @@ pub(crate) struct Answer {
     pub(crate) flow: FlowId,
     pub(crate) channel: u16,
     pub(crate) sequence: u32,
+    /// When it came.
+    pub(crate) at: Time,
+}
+
+impl Answer {
+    /// Tells the source, at `now`, and notes the transfers that this ends.
+    pub(crate) fn tell(self, source: &mut dyn Source, now: Time, outbox: &mut Outbox) {
+        let Answer { flow, channel, sequence, at } = self;
+        source.notify(now, Feedback::Answered { channel, sequence });
+        while let Some(Transfer { channel, began, bytes }) = source.take_transfer() {
+            outbox.push(at, flow, Observation::Transferred { channel, began, bytes }, None);
+        }
+    }
 }
 
 /// Answers that the sending thread has not seen yet. Locked once per batch of arrivals and once per look.
@@ -63,7 +80,7 @@ impl Answers {
     }
 
     /// Sleeps until `due` or an answer, whichever is first; spins over the last stretch as the pacer would.
-    pub(crate) fn sleep_until(&self, due: trunkline_core::Time, clock: MonotonicClock, pacer: &Pacer) {
+    pub(crate) fn sleep_until(&self, due: Time, clock: MonotonicClock, pacer: &Pacer) {
         let wake = clock.to_raw(due).saturating_sub(pacer.spin().as_nanos());
         self.asleep.store(true, Ordering::SeqCst);
         // An answer that came before the line above did not wake us: look again.

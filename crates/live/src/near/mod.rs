@@ -6,7 +6,7 @@ pub(crate) mod tcp;
 pub(crate) mod udp_receive;
 pub(crate) mod udp_send;
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::mpsc::SyncSender;
 
 use trunkline_core::{Duration, Time};
@@ -14,7 +14,7 @@ use trunkline_io::MonotonicClock;
 use trunkline_transport::framing::Key;
 
 use crate::events::{Input, Outbox, Pool};
-pub(crate) use answers::Answers;
+pub(crate) use answers::{Answer, Answers};
 
 /// What all threads of a run share.
 #[derive(Clone, Debug)]
@@ -47,8 +47,12 @@ impl Common<'_> {
 }
 
 /// How far the run is. Every thread looks at it at least every [`LOOK`].
-#[derive(Debug, Default)]
-pub(crate) struct Stage(AtomicU8);
+#[derive(Debug)]
+pub(crate) struct Stage {
+    reached: AtomicU8,
+    /// How many sources are not over of those with which the sending ends; [`Stage::NOBODY`] if there are none such.
+    awaited: AtomicU32,
+}
 
 /// No thread waits longer than this without looking at the stage.
 pub(crate) const LOOK: Duration = Duration::from_millis(20);
@@ -56,24 +60,40 @@ pub(crate) const LOOK: Duration = Duration::from_millis(20);
 impl Stage {
     const STOPPED: u8 = 1;
     const OVER: u8 = 2;
+    const NOBODY: u32 = u32::MAX;
+
+    /// Of a run whose sending ends when so many sources are over.
+    pub(crate) fn until(sources: Option<u32>) -> Stage {
+        Stage { reached: AtomicU8::new(0), awaited: AtomicU32::new(sources.unwrap_or(Stage::NOBODY)) }
+    }
+
+    /// One of the sources with which the sending ends is over.
+    pub(crate) fn one_is_over(&self) {
+        self.awaited.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Whether all sources are over with which the sending ends.
+    pub(crate) fn all_are_over(&self) -> bool {
+        self.awaited.load(Ordering::Relaxed) == 0
+    }
 
     /// Sources are not asked any more, whatever they have due; what is on its way may arrive.
     pub(crate) fn stop(&self) {
-        self.0.fetch_max(Stage::STOPPED, Ordering::Relaxed);
+        self.reached.fetch_max(Stage::STOPPED, Ordering::Relaxed);
     }
 
     /// Everything ends.
     pub(crate) fn end(&self) {
-        self.0.store(Stage::OVER, Ordering::Relaxed);
+        self.reached.store(Stage::OVER, Ordering::Relaxed);
     }
 
     /// Whether sources may still send.
     pub(crate) fn is_sending(&self) -> bool {
-        self.0.load(Ordering::Relaxed) < Stage::STOPPED
+        self.reached.load(Ordering::Relaxed) < Stage::STOPPED
     }
 
     /// Whether threads are to end.
     pub(crate) fn is_over(&self) -> bool {
-        self.0.load(Ordering::Relaxed) >= Stage::OVER
+        self.reached.load(Ordering::Relaxed) >= Stage::OVER
     }
 }

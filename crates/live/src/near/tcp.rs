@@ -13,7 +13,7 @@ use trunkline_metrics::Observation;
 use trunkline_traffic::{Feedback, MessageBuffer, Source};
 use trunkline_transport::framing::{Deframer, HEADER_LENGTH, Header, MessageKind};
 
-use super::{Common, LOOK};
+use super::{Answer, Common, LOOK};
 use crate::events::Outbox;
 
 /// One member of a TCP flow, connected.
@@ -25,9 +25,11 @@ pub(crate) struct Conversation {
     pub(crate) source: Box<dyn Source>,
     pub(crate) channels: u16,
     pub(crate) send_timeout: Option<Duration>,
-    /// What comes back, for a reflected flow.
-    pub(crate) answers: Option<Receiver<Feedback>>,
+    /// What comes back, if anything does.
+    pub(crate) answers: Option<Receiver<Answer>>,
     pub(crate) spin: Duration,
+    /// Whether the sending ends with it.
+    pub(crate) awaited: bool,
 }
 
 /// What is left of a conversation when its source has finished.
@@ -84,11 +86,25 @@ impl Speaker<'_> {
                     }
                 }
                 Some(due) => self.wait_until(due),
-                None if self.conversation.source.is_finished() || now >= self.common.stop => break,
+                None if self.is_over(now) || now >= self.common.stop => break,
                 None => self.wait_until(now + LOOK),
             }
         }
         self.say_goodbye()
+    }
+
+    /// Whether nothing will be due; and for a source with which the sending ends, whether it has its answers too. Then
+    /// it tells the run, once: nobody asks again.
+    fn is_over(&self, now: Time) -> bool {
+        let Conversation { source, awaited, .. } = &self.conversation;
+        if !awaited {
+            return source.is_finished();
+        }
+        let over = source.over_at().is_some_and(|at| at <= now);
+        if over {
+            self.common.stage.one_is_over();
+        }
+        over
     }
 
     /// Hands one message to the kernel. Once a part of it is taken the rest follows, however long that takes: a
@@ -98,10 +114,11 @@ impl Speaker<'_> {
         let Some(counter) = self.sequences.get_mut(usize::from(channel)) else { return Ok(()) };
         let sequence = *counter;
         *counter = counter.wrapping_add(1);
+        let kind = if messages.messages()[place].asks { MessageKind::Ask } else { MessageKind::Forward };
         let bytes = messages.bytes_mut(place);
         let payload = Bytes((bytes.len() - HEADER_LENGTH) as u64);
         let sent = self.common.clock.now();
-        self.header(MessageKind::Forward, channel, sequence, due, sent, payload).encode(bytes);
+        self.header(kind, channel, sequence, due, sent, payload).encode(bytes);
 
         let id = self.conversation.id;
         let patience = self.conversation.send_timeout.unwrap_or(Duration::MAX);
@@ -185,10 +202,13 @@ impl Speaker<'_> {
     }
 
     fn hear_answers(&mut self) {
-        let now = self.common.clock.now();
-        while let Some(Ok(feedback)) = self.conversation.answers.as_ref().map(Receiver::try_recv) {
-            self.conversation.source.notify(now, feedback);
+        while let Some(Ok(answer)) = self.conversation.answers.as_ref().map(Receiver::try_recv) {
+            self.hear(answer);
         }
+    }
+
+    fn hear(&mut self, answer: Answer) {
+        answer.tell(self.conversation.source.as_mut(), self.common.clock.now(), &mut self.outbox);
     }
 
     /// Returns at `due`, at an answer, or in time to look at the stage.
@@ -206,17 +226,14 @@ impl Speaker<'_> {
         let sleep = until.since(now).saturating_sub(self.pacer.spin());
         if !sleep.is_zero() {
             match answers.recv_timeout(sleep.to_std()) {
-                Ok(feedback) => {
-                    let now = self.common.clock.now();
-                    return self.conversation.source.notify(now, feedback);
-                }
+                Ok(answer) => return self.hear(answer),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => _ = self.pacer.sleep_until(until),
             }
         }
         while self.common.clock.now() < until {
-            if let Ok(feedback) = answers.try_recv() {
-                return self.conversation.source.notify(self.common.clock.now(), feedback);
+            if let Ok(answer) = answers.try_recv() {
+                return self.hear(answer);
             }
             core::hint::spin_loop();
         }
@@ -266,20 +283,22 @@ const NO_SIGNAL: libc::c_int = libc::MSG_NOSIGNAL;
 #[cfg(not(target_os = "linux"))]
 const NO_SIGNAL: libc::c_int = 0;
 
-/// Who hears what is reflected of one conversation.
+/// Who hears what comes back of one conversation.
 pub(crate) struct Listener {
     pub(crate) stream: TcpStream,
     pub(crate) id: FlowId,
     /// The conversation's number among the senders.
     pub(crate) sender: usize,
+    /// Whether what comes back is what is measured.
+    pub(crate) round_trip: bool,
     pub(crate) keeps_payload: bool,
-    pub(crate) answers: Sender<Feedback>,
+    pub(crate) answers: Sender<Answer>,
 }
 
 impl Listener {
     /// Receives until the conversation ends or the run is over.
     pub(crate) fn listen(self, common: &Common<'_>) {
-        let Listener { mut stream, id, sender, keeps_payload, answers } = self;
+        let Listener { mut stream, id, sender, round_trip, keeps_payload, answers } = self;
         let mut outbox = common.arrivals(sender);
         let mut deframer = Deframer::new(common.key, id.0..id.0 + 1);
         let mut chunk = vec![0; 64 << 10];
@@ -305,10 +324,12 @@ impl Listener {
                 }
                 let payload = Bytes(framed.payload().len() as u64);
                 let Header { channel, sequence, sent, reflected, .. } = header;
-                let what = Observation::Received { channel, sequence, sent, reflected, payload };
-                outbox.push(now, id, what, keeps_payload.then_some(framed.payload()));
+                if round_trip {
+                    let what = Observation::Received { channel, sequence, sent, reflected, payload };
+                    outbox.push(now, id, what, keeps_payload.then_some(framed.payload()));
+                }
                 // The sending thread may have finished: then nobody asks.
-                let _ = answers.send(Feedback::Answered { channel, sequence });
+                let _ = answers.send(Answer { flow: id, channel, sequence, at: now });
             }
             outbox.tick(now);
         }

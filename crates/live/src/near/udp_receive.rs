@@ -9,7 +9,7 @@ use trunkline_io::poll::Interest;
 use trunkline_io::udp::{ReceiveBatch, Wait};
 use trunkline_io::{Poller, clock, pace};
 use trunkline_metrics::Observation;
-use trunkline_transport::framing::{MessageKind, decode_message};
+use trunkline_transport::framing::{Header, MessageKind, decode_message};
 
 use super::answers::Answer;
 use super::udp_send::SENDER;
@@ -21,18 +21,20 @@ use crate::protocol::Open;
 /// As many datagrams are taken from the kernel at once.
 const BATCH: usize = 32;
 
-/// What the receiver has to know of a flow: its members, and whether their payload is kept.
+/// What the receiver has to know of a flow of which something comes back: its members, whether what comes back is what
+/// is measured, and whether its payload is kept.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reflected {
+pub(crate) struct Answered {
     pub(crate) first: u32,
     pub(crate) members: u32,
+    pub(crate) round_trip: bool,
     pub(crate) keeps_payload: bool,
 }
 
 /// Receives until the run is over, in the way that the terms say.
 pub(crate) fn receive(
     sockets: &[UdpSocket],
-    flows: &[Reflected],
+    flows: &[Answered],
     terms: &Open,
     common: &Common<'_>,
     answers: &Answers,
@@ -57,7 +59,7 @@ pub(crate) fn receive(
 
 struct Receiver<'r> {
     common: &'r Common<'r>,
-    flows: &'r [Reflected],
+    flows: &'r [Answered],
     answers: &'r Answers,
     back: Vec<Answer>,
     batch: ReceiveBatch,
@@ -141,14 +143,12 @@ impl Receiver<'_> {
         let (Some(flow), MessageKind::Reflected) = (flow, header.kind) else {
             return self.outbox.push(at, first, stray, None);
         };
-        let what = Observation::Received {
-            channel: header.channel,
-            sequence: header.sequence,
-            sent: header.sent,
-            reflected: header.reflected,
-            payload: Bytes(payload.len() as u64),
-        };
-        self.outbox.push(at, header.flow, what, flow.keeps_payload.then_some(payload));
-        self.back.push(Answer { flow: header.flow, channel: header.channel, sequence: header.sequence });
+        let Header { flow: id, channel, sequence, sent, reflected, .. } = header;
+        if flow.round_trip {
+            let payload_length = Bytes(payload.len() as u64);
+            let what = Observation::Received { channel, sequence, sent, reflected, payload: payload_length };
+            self.outbox.push(at, id, what, flow.keeps_payload.then_some(payload));
+        }
+        self.back.push(Answer { flow: id, channel, sequence, at });
     }
 }

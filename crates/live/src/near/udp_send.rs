@@ -11,11 +11,10 @@ use trunkline_io::poll::Interest;
 use trunkline_io::udp::SendBatch;
 use trunkline_io::{Pacer, Poller};
 use trunkline_metrics::Observation;
-use trunkline_traffic::{Feedback, MessageBuffer, Source};
+use trunkline_traffic::{MessageBuffer, Source};
 use trunkline_transport::framing::{HEADER_LENGTH, Header, Key, MessageKind};
 
-use super::answers::Answer;
-use super::{Answers, Common, LOOK};
+use super::{Answer, Answers, Common, LOOK};
 use crate::events::Outbox;
 
 /// The UDP sender's number among the senders.
@@ -23,6 +22,8 @@ pub(crate) const SENDER: usize = 0;
 
 /// As many datagrams go to the kernel at once.
 const BATCH: usize = 64;
+/// How often to look whether members are over with which the sending ends.
+const WATCH: Duration = Duration::from_millis(1);
 /// A socket that takes nothing for so long has what waits for it refused.
 const PATIENCE: Duration = Duration::from_millis(10);
 
@@ -35,6 +36,8 @@ pub(crate) struct Member {
     pub(crate) channels: u16,
     /// Whether an answer can make its source due, so that it has to be told at once.
     pub(crate) answered: bool,
+    /// Whether the sending ends with it.
+    pub(crate) awaited: bool,
 }
 
 /// Sends until the sources are finished, or until the run is stopped or over: then what was due by its end and has not
@@ -53,6 +56,8 @@ pub(crate) fn send(
         seen: Vec::new(),
         first: members.iter().map(|member| member.id.0).min().unwrap_or_default(),
         places: Vec::new(),
+        awaited: (0..).zip(&members).filter(|(_, member)| member.awaited).map(|(place, _)| place).collect(),
+        next_look: Time::ZERO,
         agenda: BinaryHeap::with_capacity(members.len() * 2),
         lanes: sockets.iter().map(Lane::new).collect(),
         members: members.into_iter().map(Scheduled::new).collect(),
@@ -77,6 +82,9 @@ struct Scheduler<'s> {
     lanes: Vec<Lane<'s>>,
     batch: SendBatch,
     outbox: Outbox,
+    /// The members with which the sending ends, as far as they are not over, and when to look at them again.
+    awaited: Vec<u32>,
+    next_look: Time,
 }
 
 struct Scheduled {
@@ -108,6 +116,7 @@ struct Name {
     sequence: u32,
     due: Time,
     payload: Bytes,
+    kind: MessageKind,
 }
 
 impl<'s> Lane<'s> {
@@ -120,21 +129,22 @@ impl<'s> Lane<'s> {
         let message = &self.messages.messages()[place];
         let (flow, sequence) = self.names[place];
         let payload = Bytes((message.range.len() - HEADER_LENGTH) as u64);
-        Name { flow, channel: message.channel, sequence, due: message.due, payload }
+        let kind = if message.asks { MessageKind::Ask } else { MessageKind::Forward };
+        Name { flow, channel: message.channel, sequence, due: message.due, payload, kind }
     }
 
     /// Writes the header of a message that is about to be sent.
     fn stamp(&mut self, place: usize, key: Key, sent: Time) {
-        let Name { flow, channel, sequence, due, payload } = self.name(place);
+        let Name { flow, channel, sequence, due, payload, kind } = self.name(place);
         let length = payload.0 as u32;
-        let (kind, late, reflected) = (MessageKind::Forward, sent.since(due), Time::ZERO);
+        let (late, reflected) = (sent.since(due), Time::ZERO);
         let header = Header { key, length, flow, sequence, channel, kind, late, sent, reflected };
         header.encode(self.messages.bytes_mut(place));
     }
 
     /// Notes that a message was given up.
     fn refuse(&self, place: usize, at: Time, outbox: &mut Outbox) {
-        let Name { flow, channel, sequence, due, payload } = self.name(place);
+        let Name { flow, channel, sequence, due, payload, .. } = self.name(place);
         outbox.push(at, flow, Observation::Refused { channel, sequence, due, payload }, None);
     }
 
@@ -155,6 +165,7 @@ impl Scheduler<'_> {
         }
         while self.common.stage.is_sending() {
             self.hear_answers();
+            self.look_at_awaited();
             let horizon = self.horizon();
             self.produce(horizon);
             let mut now = self.common.clock.now();
@@ -182,7 +193,28 @@ impl Scheduler<'_> {
 
     fn is_finished(&self) -> bool {
         self.common.clock.now() >= self.common.stop
-            || self.members.iter().all(|scheduled| scheduled.member.source.is_finished())
+            || (self.awaited.is_empty()
+                && self.members.iter().all(|scheduled| scheduled.member.source.is_finished()))
+    }
+
+    /// Tells the run of members that are over and with which the sending ends.
+    fn look_at_awaited(&mut self) {
+        if self.awaited.is_empty() {
+            return;
+        }
+        let now = self.common.clock.now();
+        if now < self.next_look {
+            return;
+        }
+        self.next_look = now + WATCH;
+        let (members, stage) = (&self.members, self.common.stage);
+        self.awaited.retain(|&place| {
+            let over = members[place as usize].member.source.over_at().is_some_and(|at| at <= now);
+            if over {
+                stage.one_is_over();
+            }
+            !over
+        });
     }
 
     /// Refuses what should have left before the end: a sender that falls behind must not hide it.
@@ -283,7 +315,7 @@ impl Scheduler<'_> {
                 Err(error) => (0, refuse(&error, lane.socket, waiting - done, &mut told)),
             };
             for place in done..done + taken {
-                let Name { flow, channel, sequence, due, payload } = lane.name(place);
+                let Name { flow, channel, sequence, due, payload, .. } = lane.name(place);
                 self.outbox.push(start, flow, Observation::Sent { channel, sequence, due, payload }, None);
                 let error_nanos = start.since(due).as_nanos();
                 let call = Observation::SendCall { error_nanos, took_nanos: end.since(start).as_nanos() };
@@ -308,11 +340,12 @@ impl Scheduler<'_> {
         let mut seen = core::mem::take(&mut self.seen);
         answers.take(&mut seen);
         let now = self.common.clock.now();
-        for Answer { flow, channel, sequence } in seen.drain(..) {
-            let place = flow.0.checked_sub(self.first).and_then(|place| self.places.get(place as usize));
+        for answer in seen.drain(..) {
+            let place =
+                answer.flow.0.checked_sub(self.first).and_then(|place| self.places.get(place as usize));
             let Some(&place) = place else { continue };
             let Some(scheduled) = self.members.get_mut(place as usize) else { continue };
-            scheduled.member.source.notify(now, Feedback::Answered { channel, sequence });
+            answer.tell(scheduled.member.source.as_mut(), now, &mut self.outbox);
             if scheduled.member.answered {
                 self.enter(place as usize);
             }

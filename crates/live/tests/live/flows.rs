@@ -2,7 +2,7 @@
 
 use trunkline_live::{FarEnd, LiveOptions, Receive, Spin};
 
-use crate::support::{GoOn, process, run, run_with, scenario};
+use crate::support::{GoOn, process, run, run_with, scenario, scenario_with};
 
 const VOICE: &str = "[flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\n\
                      source = { kind = \"voice\", samples = 80 }\nchannels = 3\n";
@@ -118,4 +118,64 @@ fn flows_of_no_members_are_no_flows() {
     let (memory, outcome) = run(&scenario, FarEnd::Thread);
     assert_eq!(outcome.unwrap().flows.len(), 1);
     assert!(memory.messages.is_empty());
+}
+
+#[test]
+fn requests_are_answered_in_the_size_that_was_asked_for() {
+    for (transport, reflect) in [("udp", true), ("udp", false), ("tcp", true), ("tcp", false)] {
+        let scenario = scenario_with(
+            "until = \"ask\"\n",
+            "10 s",
+            &format!(
+                "[flow.ask]\nfrom = \"a\"\nto = \"b\"\ntransport = \"{transport}\"\nreflect = {reflect}\n\
+                 source = {{ kind = \"interactive\", message = \"700 B\", answer = \"4 B\", messages = 40 }}\n"
+            ),
+        );
+        let (memory, outcome) = run(&scenario, process());
+        assert!(!outcome.unwrap().partial);
+        assert_eq!(memory.all_arrived(), 40, "{transport}");
+        let expected = if reflect { 4 } else { 700 };
+        assert!(memory.of_flow(0).iter().all(|seen| seen.length == expected), "{transport} {reflect}");
+        assert_eq!(memory.stray, 0);
+    }
+}
+
+#[test]
+fn transfers_follow_one_another_and_are_measured() {
+    let scenario = scenario_with(
+        "until = \"bulk\"\n",
+        "20 s",
+        "[flow.bulk]\nfrom = \"a\"\nto = \"b\"\ntransport = { kind = \"tcp\", window = \"64 KiB\" }\nchannels = 2\n\
+         source = { kind = \"mpuke\", message = \"1024 B\", bytes = \"1 MB\", transfers = 3 }\n",
+    );
+    for far_end in [FarEnd::Thread, process()] {
+        let (mut memory, outcome) = run(&scenario, far_end);
+        assert!(!outcome.unwrap().partial);
+        // 976 messages of 1024 B and one of 576 B each.
+        assert_eq!(memory.all_arrived(), 2 * 3 * 977);
+        memory.transfers.sort_unstable();
+        assert_eq!(memory.transfers, [0, 0, 0, 1, 1, 1].map(|channel| (0, channel, 1_000_000)));
+    }
+}
+
+#[test]
+fn a_run_ends_with_the_flow_that_it_waits_for() {
+    for transport in ["udp", "tcp"] {
+        let scenario = scenario_with(
+            "until = \"ask\"\ndrain = \"300 ms\"\n",
+            "1000 s",
+            &format!(
+                "{VOICE}reflect = true\n[flow.ask]\nfrom = \"a\"\nto = \"b\"\ntransport = \"{transport}\"\ncount = 2\n\
+                 source = {{ kind = \"ipuke\", message = \"1 B\", answer = \"4 B\", messages = 20, think = \"5 ms\" }}\n\
+                 [flow.bulk]\nfrom = \"a\"\nto = \"b\"\ntransport = {{ kind = \"tcp\", window = \"16 KiB\" }}\n\
+                 source = {{ kind = \"bulk\", message = \"1 KiB\" }}\n"
+            ),
+        );
+        let (memory, outcome) = run(&scenario, FarEnd::Thread);
+        let outcome = outcome.unwrap();
+        assert!(!outcome.partial);
+        assert!(outcome.duration < scenario.duration / 10, "{}", outcome.duration);
+        assert_eq!(memory.of_flow(1).len() + memory.of_flow(2).len(), 40);
+        assert!(memory.all_arrived() > 40);
+    }
 }

@@ -68,3 +68,16 @@ fn a_program_that_is_no_far_end_is_found_out() {
         assert!(matches!(result, Err(LiveError::FarEndLost { .. })), "{result:?}");
     }
 }
+
+#[test]
+fn messages_without_a_header_are_for_the_simulator() {
+    let scenario = scenario("100 ms", &format!("{TCP}transport = \"tcp\"\nframing = \"none\"\n"));
+    let options = LiveOptions::new(FarEnd::Thread);
+    let expected = "flow `bulk` cannot be set up: `framing = \"none\"` is for `sim` only";
+    for error in [
+        trunkline_live::check(&scenario, &options).unwrap_err(),
+        run(&scenario, FarEnd::Thread).1.unwrap_err(),
+    ] {
+        assert!(error.is_bad_input() && error.to_string().starts_with(expected), "{error}");
+    }
+}

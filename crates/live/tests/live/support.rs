@@ -11,8 +11,13 @@ use trunkline_metrics::{DriverOutcome, Observation, Recorder};
 
 /// The only point of an experiment with these flows, between `a` and `b`.
 pub(crate) fn scenario(duration: &str, flows: &str) -> Arc<Scenario> {
+    scenario_with("", duration, flows)
+}
+
+/// The same, with further keys of the whole.
+pub(crate) fn scenario_with(keys: &str, duration: &str, flows: &str) -> Arc<Scenario> {
     let text = format!(
-        "name = \"test\"\nduration = \"{duration}\"\nseed = 7\n[hosts]\na = {{}}\nb = {{}}\n\
+        "name = \"test\"\nduration = \"{duration}\"\nseed = 7\n{keys}[hosts]\na = {{}}\nb = {{}}\n\
          [link.wire]\nbetween = [\"a\", \"b\"]\nrate = \"100 Mbit/s\"\n{flows}"
     );
     let experiment =
@@ -41,6 +46,8 @@ pub(crate) struct Seen {
     pub(crate) sent: u32,
     pub(crate) refused: u32,
     pub(crate) received: u32,
+    /// Payload bytes that arrived where it is measured.
+    pub(crate) length: u64,
     pub(crate) payload: Option<Vec<u8>>,
 }
 
@@ -64,11 +71,12 @@ impl Recorder for Memory {
             Observation::Refused { channel, sequence, .. } => {
                 self.message(flow, channel, sequence).refused += 1
             }
-            Observation::Received { channel, sequence, sent, reflected, .. } => {
+            Observation::Received { channel, sequence, sent, reflected, payload } => {
                 assert!(sent <= at && reflected <= at, "received before it was sent or reflected");
                 let seen = self.message(flow, channel, sequence);
                 assert_eq!(seen.sent, 1, "arrival is recorded after departure");
                 seen.received += 1;
+                seen.length = payload.0;
             }
             Observation::Transferred { channel, began, bytes } => {
                 assert!(began <= at, "ended before it began");

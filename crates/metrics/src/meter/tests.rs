@@ -398,3 +398,43 @@ fn a_run_without_messages_has_an_empty_summary() {
     let mut nothing = ();
     assert!(Meter::new(&[], &mut nothing).finish(DriverOutcome::default()).flows.is_empty());
 }
+
+#[test]
+fn transfers_are_measured_from_their_first_message_to_the_answer() {
+    let transfer = |meter: &mut Meter<'_>, member: u32, channel: u16, began: u64, at: u64| {
+        let what = Observation::Transferred { channel, began: ms(began), bytes: Bytes(1_000) };
+        meter.record(ms(at), FlowId(member), what);
+    };
+    let (summary, _) = measure(meta(3, 2, 2), |meter| {
+        for (began, at) in [(0, 1), (1, 9), (9, 19), (19, 20)] {
+            transfer(meter, 4, 1, began, at);
+        }
+        transfer(meter, 3, 0, 0, 8);
+        // What belongs to no member or channel is ignored.
+        transfer(meter, 5, 0, 0, 1);
+        transfer(meter, 3, 2, 0, 1);
+    });
+    let transfers = summary.transfers.unwrap();
+    assert_eq!((transfers.completed, transfers.kept), (5, 3));
+    // 8 ms, 10 ms and 8 ms for 1,000 B.
+    let rates = [transfers.rate_min, transfers.rate_max, transfers.rate_mean, transfers.rate_total];
+    assert_eq!(rates.map(Rate::bits_per_second), [800_000, 1_000_000, 933_333, 3_733_333]);
+}
+
+#[test]
+fn summaries_of_before_there_were_transfers_are_readable() {
+    let (summary, _) = measure(meta(0, 1, 1), |meter| {
+        for sequence in 0..40 {
+            let at = u64::from(sequence) * 10;
+            send(meter, 0, 0, sequence, at, at);
+            receive(meter, 0, 0, sequence, at, at + 20);
+        }
+    });
+    let mut old = serde_json::to_value(&summary).unwrap();
+    old.as_object_mut().unwrap().remove("transfers");
+    let robust = old["robust"].as_object_mut().unwrap();
+    for name in ["minimum_standard_deviation", "loaded_standard_deviation", "loaded_ratio"] {
+        assert!(robust.remove(name).is_some(), "{name}");
+    }
+    assert_eq!(serde_json::from_value::<FlowSummary>(old).unwrap(), summary);
+}

@@ -13,6 +13,7 @@ use crate::view::{Side, View, axis_name, is_cut_short, over_repetitions, value_o
 /// A column group of the flow table: heading and columns as (heading, metric).
 const GROUPS: &[(&str, &[(&str, &str)])] = &[
     ("throughput", &[("user", "throughput_user"), ("network", "throughput_network")]),
+    ("transfers", &[("mean", "transfer_rate_mean"), ("all channels", "transfer_rate_total")]),
     ("not in time", &[("loss", "loss"), ("late", "late")]),
     (
         "latency",

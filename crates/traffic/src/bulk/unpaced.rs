@@ -219,7 +219,7 @@ mod tests {
             (find("bulk").unwrap().1.build)(&values("bulk", given), &context()).err().unwrap_or_default()
         };
         let transfers = ("transfers", Value::Integer(3));
-        assert!(refused(&[transfers.clone()]).starts_with("`transfers` needs the volume"));
+        assert!(refused(core::slice::from_ref(&transfers)).starts_with("`transfers` needs the volume"));
         let interval = ("interval", constant(Duration::from_millis(1)));
         let messages = ("messages", Value::Integer(3));
         assert!(refused(&[transfers, interval, messages]).contains("leave `interval` out"));

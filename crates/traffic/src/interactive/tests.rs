@@ -1,5 +1,5 @@
 use trunkline_core::schema::Value;
-use trunkline_core::{Duration, Time};
+use trunkline_core::{Bytes, Duration, Time};
 
 use crate::source::{Feedback, MessageBuffer, Source, SourceContext};
 use crate::testing::{Sent, build, constant, context, produce_until};
@@ -82,4 +82,33 @@ fn channels_wait_for_their_own_answers() {
     assert_eq!(sent, [Sent { channel: 1, due: after(5), length: 64 }]);
     source.notify(after(6), Feedback::Answered { channel: 9, sequence: 0 });
     assert_eq!(source.next_due(), Some(after(1000)));
+}
+
+#[test]
+fn it_is_over_with_its_last_answer_or_the_timeout_of_that() {
+    let timeout = ("timeout", Value::Duration(Duration::from_millis(200)));
+    let given = [("messages", Value::Integer(2)), timeout];
+    let mut source = build("interactive", &given, &SourceContext { channels: 2, ..context() });
+    assert_eq!(dues(&mut *source, after(0)).len(), 2);
+    source.notify(after(10), Feedback::Answered { channel: 0, sequence: 0 });
+    assert_eq!(dues(&mut *source, after(10)).len(), 1);
+    assert_eq!(source.over_at(), None, "the other channel has a request to make");
+    assert_eq!(dues(&mut *source, after(200)).len(), 1);
+    assert!(source.is_finished());
+    assert_eq!(source.over_at(), Some(after(400)));
+    source.notify(after(205), Feedback::Answered { channel: 0, sequence: 1 });
+    source.notify(after(205), Feedback::Answered { channel: 0, sequence: 1 });
+    assert_eq!(source.over_at(), Some(after(400)), "one still waits");
+    source.notify(after(300), Feedback::Answered { channel: 1, sequence: 1 });
+    assert_eq!(source.over_at(), Some(Time::ZERO));
+}
+
+#[test]
+fn requests_ask_only_for_answers_that_are_not_echoes() {
+    for (given, asks) in [(&[][..], false), (&[("answer", Value::Bytes(Bytes(4)))][..], true)] {
+        let mut source = build("ipuke", given, &context());
+        let mut buffer = MessageBuffer::with_headroom(0);
+        source.produce(after(0), &mut buffer);
+        assert_eq!(buffer.messages()[0].asks, asks);
+    }
 }

@@ -1,0 +1,116 @@
+//! What a file says of hosts: keys, profiles, and both swept.
+
+use trunkline_core::schema::{Default as Preset, Value};
+use trunkline_core::{Bytes, Duration};
+use trunkline_experiment::{Answer, Experiment, Files, FilesError, Framing, Scenario};
+use trunkline_network::host::PARAMETERS;
+
+/// Two profiles.
+struct Profiles;
+
+impl Files for Profiles {
+    fn read(&self, path: &str) -> Result<Vec<u8>, FilesError> {
+        let text = match path {
+            "hosts/slow.toml" => "doc = \"slow\"\nsend-message = \"3 ms\"\nstream-block = \"64 B\"\n",
+            "hosts/fast.toml" => "send-message = \"1 ms\"\n",
+            _ => return Err(FilesError::new("does not exist")),
+        };
+        Ok(text.into())
+    }
+}
+
+/// A file with these hosts and whatever follows.
+fn parse(hosts: &str, rest: &str) -> Experiment {
+    let text = format!(
+        "name = \"hosts\"\nduration = \"1 s\"\n[hosts]\n{hosts}\n\
+         [link.l]\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\n\
+         [flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"tcp\"\nsource = \"bulk\"\n{rest}"
+    );
+    Experiment::parse(&text, "x.toml", &Profiles).unwrap_or_else(|problems| panic!("{problems}"))
+}
+
+fn cost(scenario: &Scenario, host: usize) -> (Duration, Option<Bytes>) {
+    let values = &scenario.hosts[host].values;
+    (values.duration("send-message"), values.bytes_if_given("stream-block"))
+}
+
+const MS: Duration = Duration::from_millis(1);
+
+#[test]
+fn a_host_without_keys_has_a_value_for_every_parameter() {
+    let experiment = parse("a = {}\nb = {}", "");
+    let host = &experiment.points[0].scenario.hosts[0];
+    assert_eq!((host.name.as_str(), &host.profile), ("a", &None));
+    let names: Vec<&str> = host.values.iter().map(|(name, _)| name).collect();
+    assert_eq!(names, PARAMETERS.iter().map(|parameter| parameter.name).collect::<Vec<_>>());
+    for (parameter, (_, value)) in PARAMETERS.iter().zip(host.values.iter()) {
+        // A profile need not say everything, and neither need a host.
+        assert_ne!(parameter.default, Preset::Required, "{}", parameter.name);
+        assert_eq!(parameter.default == Preset::Absent, *value == Value::Absent, "{}", parameter.name);
+    }
+}
+
+#[test]
+fn keys_beside_a_profile_override_it() {
+    let experiment = parse(
+        "a = { profile = \"hosts/slow.toml\", send-message = \"7 ms\" }\nb = { profile = \"hosts/slow.toml\" }",
+        "",
+    );
+    let scenario = &experiment.points[0].scenario;
+    assert_eq!(cost(scenario, 0), (MS * 7, Some(Bytes(64))));
+    assert_eq!(cost(scenario, 1), (MS * 3, Some(Bytes(64))));
+    assert_eq!(scenario.hosts[0].profile.as_deref(), Some("hosts/slow.toml"));
+}
+
+#[test]
+fn profiles_and_keys_of_hosts_can_be_swept() {
+    let experiment = parse(
+        "a = { profile = \"hosts/slow.toml\" }\nb = {}",
+        "[sweep]\n\"hosts.a.profile\" = [\"hosts/slow.toml\", \"hosts/fast.toml\"]\n\
+         \"hosts.b.send-message\" = [\"1 ms\", \"2 ms\"]\n",
+    );
+    let costs: Vec<_> =
+        experiment.points.iter().map(|p| (cost(&p.scenario, 0).0, cost(&p.scenario, 1).0)).collect();
+    assert_eq!(costs, [(MS * 3, MS), (MS * 3, MS * 2), (MS, MS), (MS, MS * 2)]);
+    assert_eq!((experiment.axes[0].numbers.as_ref(), experiment.axes[1].unit.as_str()), (None, "ms"));
+}
+
+#[test]
+fn a_wrong_profile_among_swept_ones_is_told_at_its_own_place() {
+    let text = "name = \"x\"\nduration = \"1 s\"\n[hosts]\na = {}\nb = {}\n[link.l]\nbetween = [\"a\", \"b\"]\n\
+                rate = \"1 Mbit/s\"\n[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"tcp\"\nsource = \"bulk\"\n\
+                [sweep]\n\"hosts.a.profile\" = [\"hosts/slow.toml\", \"hosts/none.toml\"]\n\
+                \"hosts.b.send-mesage\" = [\"1 s\"]\n";
+    let problems = Experiment::parse(text, "x.toml", &Profiles).unwrap_err();
+    let lines: Vec<String> = problems.iter().map(|problem| problem.headline()).collect();
+    assert_eq!(
+        lines,
+        [
+            "x.toml:15:41: `hosts/none.toml` does not exist",
+            "x.toml:16:1: there is no key `hosts.b.send-mesage`; did you mean `hosts.b.send-message`?",
+        ]
+    );
+}
+
+#[test]
+fn a_run_can_end_with_a_flow_and_messages_can_go_without_a_header() {
+    let rest = "framing = \"none\"\n\
+                [flow.probe]\nfrom = \"a\"\nto = \"b\"\ntransport = \"tcp\"\nframing = \"none\"\nreflect = true\n\
+                source = { kind = \"ipuke\", message = \"1 B\", answer = \"4 B\", messages = 300 }\n\
+                [flow.volume]\nfrom = \"a\"\nto = \"b\"\ntransport = \"tcp\"\n\
+                source = { kind = \"mpuke\", message = \"1 KiB\", bytes = \"1 MB\", transfers = 10 }\n\
+                [sweep]\nuntil = [\"probe\", \"volume\"]\n";
+    let experiment = parse("a = {}\nb = {}", rest);
+    let [first, second] = experiment.points.as_slice() else { panic!("two points") };
+    assert_eq!((first.scenario.until, second.scenario.until), (Some(1), Some(2)));
+    let flows = &first.scenario.flows;
+    assert_eq!(
+        [flows[0].framing, flows[1].framing, flows[2].framing],
+        [Framing::None, Framing::None, Framing::Header]
+    );
+    assert_eq!(
+        [flows[0].answer(), flows[1].answer(), flows[2].answer()],
+        [Answer::None, Answer::Bytes(4), Answer::Bytes(4)]
+    );
+    assert_eq!(parse("a = {}\nb = {}", "").points[0].scenario.until, None);
+}
