@@ -33,11 +33,13 @@ pub fn workload(seed: u64) -> Vec<Offer> {
             at += Duration::from_nanos(stream.exponential(mean_gap) as u64);
         }
         let size = if stream.chance(0.5) { 40 + stream.below(100) } else { 40 + stream.below(1561) };
+        let flow = stream.below(6) as u32;
         let mut packet = Packet {
             id: PacketId(id),
-            flow: FlowId(stream.below(5) as u32),
+            flow: FlowId(flow),
             size: Bytes(size),
-            ecn: if stream.chance(0.5) { Ecn::Ect0 } else { Ecn::NotCapable },
+            // The field belongs to the flow: queues may sort by it.
+            ecn: [Ecn::NotCapable, Ecn::Ect0, Ecn::Ect1][flow as usize % 3],
             ..Packet::default()
         };
         // The first bytes stand for all: media never look at them, and the tests compare them often.

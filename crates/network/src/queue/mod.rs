@@ -1,32 +1,53 @@
 //! Queues: which waiting packet leaves next.
 
 mod channels;
+mod codel;
 mod counted;
 mod drr;
+mod dualpi2;
+mod ecn;
 mod fifo;
+mod fq_codel;
 mod longest;
+mod periodic;
+mod pie;
 mod priority;
 mod round_robin;
 mod slab;
 mod sojourns;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod workload;
 
 use trunkline_core::schema::{Parameter, Values};
 use trunkline_core::{Bytes, Packet, Stream, Time};
 
 use crate::fate::Fates;
 
+pub use codel::{Codel, CodelConfig};
 pub use counted::{Counted, QueueCounters};
 pub use drr::Drr;
+pub use dualpi2::{DualPi2, DualPi2Config};
 pub use fifo::Fifo;
+pub use fq_codel::{FqCodel, FqCodelConfig};
+pub use pie::{Pie, PieConfig};
 pub use priority::Priority;
 pub use round_robin::RoundRobin;
 pub use sojourns::Sojourns;
 
 /// Every queue that an experiment file can name. The file's reference and its reader, the property tests and the
 /// benches iterate over this list; the first is the default.
-pub const KINDS: &[QueueKind] = &[fifo::KIND, round_robin::KIND, drr::KIND, priority::KIND];
+pub const KINDS: &[QueueKind] = &[
+    fifo::KIND,
+    round_robin::KIND,
+    drr::KIND,
+    priority::KIND,
+    codel::KIND,
+    fq_codel::KIND,
+    pie::KIND,
+    dualpi2::KIND,
+];
 
 /// The queue of that name.
 pub fn find(name: &str) -> Option<&'static QueueKind> {
