@@ -9,7 +9,8 @@ use trunkline_transport::{
 /// 1. time never decreases (the driver's duty);
 /// 2. packets and events are drained after every input and before the next (the driver's duty);
 /// 3. after draining, `next_timeout` is later than the last input or `None` (the endpoint's duty);
-/// 4. nothing is transmitted without an address or a size, and no packet is larger than its size on the network.
+/// 4. nothing is transmitted without an address or a size, and no packet, less what it says to stand for the network's
+///    services, is larger than its size on the network.
 #[derive(Debug)]
 pub struct Checked<E> {
     endpoint: E,
@@ -105,8 +106,9 @@ impl<E: Endpoint> Endpoint for Checked<E> {
         self.advance(now);
         let transmit = self.endpoint.poll_transmit(now, into);
         if let Some(Transmit { size, to, .. }) = transmit {
+            let counted = into.len().saturating_sub(self.endpoint.carrier_header()) as u64;
             assert!(
-                !into.is_empty() && size.count() >= into.len() as u64,
+                !into.is_empty() && size.count() >= counted.max(1),
                 "a packet of {} bytes has size {size}",
                 into.len()
             );
@@ -126,6 +128,10 @@ impl<E: Endpoint> Endpoint for Checked<E> {
             assert!(next > self.now, "`next_timeout` is {next} after draining at {}: not later", self.now);
         }
         next
+    }
+
+    fn carrier_header(&self) -> usize {
+        self.endpoint.carrier_header()
     }
 
     fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {

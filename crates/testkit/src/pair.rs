@@ -155,8 +155,16 @@ impl Pair {
     /// # Errors
     /// The endpoint's own.
     pub fn send(&mut self, from: Side, message: &[u8]) -> Result<(), SendError> {
+        self.send_message(from, Message::new(message))
+    }
+
+    /// Sends a message, or a piece of one, from one end.
+    ///
+    /// # Errors
+    /// The endpoint's own.
+    pub fn send_message(&mut self, from: Side, message: Message<'_>) -> Result<(), SendError> {
         let now = self.now;
-        let result = self.end(from).endpoint.send(now, Message::new(message));
+        let result = self.end(from).endpoint.send(now, message);
         self.drain(from);
         result
     }

@@ -18,6 +18,12 @@ pub trait Endpoint: Conversation {
     /// When `handle_timeout` wants to be called: later than the last input, or `None`.
     fn next_timeout(&self) -> Option<Time>;
 
+    /// How many bytes at the beginning of every packet stand for a service of the network below it, and so have no part
+    /// in [`Transmit::size`].
+    fn carrier_header(&self) -> usize {
+        0
+    }
+
     /// Counters of the engine by name (retransmissions, checksum errors ...), for the report.
     fn counters(&self, count: &mut dyn FnMut(&'static str, u64));
 }
@@ -94,6 +100,9 @@ impl<E: Endpoint + ?Sized> Endpoint for Box<E> {
     }
     fn next_timeout(&self) -> Option<Time> {
         (**self).next_timeout()
+    }
+    fn carrier_header(&self) -> usize {
+        (**self).carrier_header()
     }
     fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {
         (**self).counters(count);

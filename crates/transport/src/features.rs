@@ -31,5 +31,36 @@ pub const TCP: Features = Features {
     checksum: true,
 };
 
+/// URP (Fraser and Marshall 1989). A byte stream as well. It counts the bytes of a block but does not check them: that is
+/// for the frames of the trunks below.
+pub const URP: Features = Features {
+    name: "urp",
+    message_oriented: false,
+    connection_oriented: true,
+    reliable: true,
+    ordered: true,
+    flow_control: true,
+    congestion_control: false,
+    multicast: false,
+    fragmentation: true,
+    checksum: false,
+};
+
+/// XTP 4.0 (XTP Forum 1995), its unicast stream as it is by default. What is chosen otherwise changes what it promises:
+/// without error control it is not reliable, NOFLOW is without flow control, NOCHECK leaves data unchecked, and its
+/// datagrams, transactions and multicast streams are other services.
+pub const XTP: Features = Features {
+    name: "xtp",
+    message_oriented: false,
+    connection_oriented: true,
+    reliable: true,
+    ordered: true,
+    flow_control: true,
+    congestion_control: false,
+    multicast: false,
+    fragmentation: true,
+    checksum: true,
+};
+
 /// All of them.
-pub const ALL: &[&Features] = &[&UDP, &TCP];
+pub const ALL: &[&Features] = &[&UDP, &TCP, &URP];

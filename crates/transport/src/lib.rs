@@ -1,5 +1,5 @@
 //! What an application sees of any transport ([`Conversation`]), what a driver sees of a protocol engine that it runs
-//! itself ([`Endpoint`]), UDP as such an engine, and the framing of measured messages.
+//! itself ([`Endpoint`]), UDP and URP as such engines, and the framing of measured messages.
 //!
 //! The contract: after any input (`send`, `handle_packet`, `handle_timeout`, `close`) the driver drains
 //! `poll_transmit` until `None`, then `poll_event` until `None`, then asks `next_timeout`, which is `None` or later
@@ -13,8 +13,12 @@ pub mod endpoint;
 pub mod features;
 pub mod framing;
 pub mod udp;
+pub mod urp;
+pub mod xtp;
 
 pub use addressing::{host_of, ipv4_of};
 pub use conversation::{Close, CloseReason, Conversation, Event, Features, Message, Received, SendError};
 pub use endpoint::{Accept, Acceptor, Endpoint, Transmit, drain};
 pub use udp::{UdpConfig, UdpEndpoint};
+pub use urp::{UrpConfig, UrpConfigError, UrpEndpoint};
+pub use xtp::{XtpConfig, XtpConfigError, XtpEndpoint};

@@ -1,9 +1,11 @@
-//! In the steady state neither UDP nor message framing allocates.
+//! In the steady state neither UDP nor URP nor message framing allocates.
 
 use trunkline_core::{Address, Duration, Ecn, FlowId, Time};
 use trunkline_testkit::alloc::{CountingAllocator, allocations_during};
 use trunkline_transport::framing::{Deframer, HEADER_LENGTH, Header, Key, MessageKind};
-use trunkline_transport::{Conversation as _, Endpoint as _, Message, UdpConfig, UdpEndpoint};
+use trunkline_transport::{
+    Conversation as _, Endpoint as _, Message, UdpConfig, UdpEndpoint, UrpConfig, UrpEndpoint,
+};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -31,6 +33,52 @@ fn udp_allocates_nothing_per_message() {
     exchange(10);
     assert_eq!(allocations_during(|| exchange(1000)).0, 0);
     assert_eq!(count, 3030);
+}
+
+#[test]
+fn urp_allocates_nothing_per_message() {
+    let [near, far] = [0, 1].map(|host| Address { host, port: 9 });
+    let config = UrpConfig { window: 7, ..UrpConfig::default() };
+    let mut ends =
+        [UrpEndpoint::connect(near, far, config).unwrap(), UrpEndpoint::listen(far, near, config).unwrap()];
+    let (mut packet, mut received, mut now) = (Vec::new(), Vec::new(), Time::ZERO);
+    let mut numbers = 0u64;
+    let mut exchange = |rounds: u32| {
+        for _ in 0..rounds {
+            now += Duration::from_secs(2);
+            for end in &mut ends {
+                end.handle_timeout(now);
+                // Refused until the circuit is open.
+                let _ = end.send(now, Message::piece(&[1; 100]));
+                let _ = end.send(now, Message::new(&[2; 1900]));
+            }
+            let mut quiet = false;
+            while !quiet {
+                quiet = true;
+                for (side, from) in [(0, near), (1, far)] {
+                    while ends[side].poll_transmit(now, &mut packet).is_some() {
+                        quiet = false;
+                        numbers += 1;
+                        if !numbers.is_multiple_of(23) {
+                            ends[1 - side].handle_packet(now, from, Ecn::NotCapable, &packet);
+                        }
+                        while ends[1 - side].receive(&mut received).is_some() {}
+                        received.clear();
+                    }
+                    while ends[side].poll_event().is_some() {}
+                }
+            }
+        }
+    };
+    exchange(100);
+    assert_eq!(allocations_during(|| exchange(1000)).0, 0);
+    let mut counters = [0; 2];
+    ends[0].counters(&mut |name, count| match name {
+        "blocks-sent" => counters[0] = count,
+        "retransmissions" => counters[1] = count,
+        _ => {}
+    });
+    assert!(counters[0] > 8000 && counters[1] > 200, "{counters:?}");
 }
 
 #[test]
