@@ -147,3 +147,31 @@ fn unknown_runs_and_options_are_refused() {
     assert_eq!(bench.run(&["run", "x.toml", "--on", "mars"]).code, Some(2));
     assert_eq!(bench.run(&["run"]).code, Some(2));
 }
+
+#[test]
+fn a_mistake_in_a_profile_is_told_in_the_profile() {
+    let bench = Bench::new();
+    std::fs::create_dir_all(bench.path("study/hosts")).unwrap();
+    bench.write("study/x.toml", GOOD.replace("a = {}", "a = { profile = \"hosts/vax.toml\" }"));
+    bench.write("study/hosts/vax.toml", "doc = \"slow\"\nsend-mesage = \"3 ms\"\n");
+    let ran = bench.run(&["check", "study/x.toml"]);
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.err.contains("study/hosts/vax.toml:2:1: unknown key `send-mesage`"), "{ran:#?}");
+    bench.write("study/hosts/vax.toml", "doc = \"slow\"\nsend-message = \"3 ms\"\n");
+    bench.run(&["check", "study/x.toml"]).ok();
+}
+
+#[test]
+fn messages_without_headers_are_said_to_be_for_the_simulator() {
+    let bench = Bench::new();
+    let text = GOOD.replace("\"udp\"", "\"tcp\"\nframing = \"none\"");
+    bench.write("bare.toml", text);
+    let out = bench.run(&["check", "bare.toml"]).ok().out;
+    assert!(out.contains("runs on `sim` only: flow voice has `framing = \"none\"`"), "{out}");
+    let backends = bench.run(&["check", "bare.toml", "--json"]).ok().json()["backends"].clone();
+    assert_eq!(backends, serde_json::json!(["sim"]));
+    let ran = bench.run(&["run", "bare.toml", "--on", "live"]);
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.err.contains("`framing = \"none\"` is for `sim` only"), "{ran:#?}");
+    assert!(!bench.store().exists(), "nothing is written");
+}

@@ -7,7 +7,7 @@ use trunkline_core::{Bytes, Duration, Rate, Ratio, Time};
 use trunkline_experiment::{Axis, Limit, LimitMetric, Operator};
 use trunkline_metrics::{
     Counts, DelaySummary, FlowSummary, JitterSummary, LinkSummary, Measured, RepetitionSummary, RobustDelay,
-    StallSummary, ThroughputSummary,
+    StallSummary, ThroughputSummary, TransferSummary,
 };
 use trunkline_store::{Backend, RunInfo, Status, StoredPoint, StoredRepetition, StoredRun};
 
@@ -387,6 +387,25 @@ pub(crate) fn silent() -> StoredRun {
     run
 }
 
+/// Bulk that makes transfers.
+pub(crate) fn transfers() -> StoredRun {
+    let mut run = single(Backend::Sim);
+    let kilobits = |n: u64| Rate::from_bits_per_second(n * 1_000);
+    let summaries = run.points[0].repetitions.iter_mut().filter_map(|repetition| repetition.summary.as_mut());
+    for flow in summaries.flat_map(|summary| &mut summary.flows).filter(|flow| flow.flow == "bulk") {
+        flow.transfers = Some(TransferSummary {
+            completed: 10,
+            kept: 8,
+            rate_mean: kilobits(930),
+            rate_standard_deviation: kilobits(7),
+            rate_min: kilobits(921),
+            rate_max: kilobits(941),
+            rate_total: kilobits(3_720),
+        });
+    }
+    run
+}
+
 /// Numbers at both ends of what the types hold, and names that are markup.
 pub(crate) fn odd() -> StoredRun {
     let mut run = swept(Backend::Sim);
@@ -457,6 +476,7 @@ pub(crate) fn all() -> Vec<(&'static str, StoredRun, Option<StoredRun>)> {
         ("grid", grid(), None),
         ("partial", partial(), Some(swept(Backend::Sim))),
         ("silent", silent(), None),
+        ("transfers", transfers(), None),
         ("odd", odd(), None),
         ("lone", lone(), None),
         ("empty", empty(), None),

@@ -379,6 +379,24 @@ fn json_keeps_its_keys() {
 }
 
 #[test]
+fn rates_of_transfers_are_shown_where_there_are_any() {
+    let (with, without) = (fixtures::transfers(), fixtures::single(Backend::Sim));
+    let line = terminal(&with, Style::Plain);
+    assert!(line.contains("transfer kbit/s") && line.contains(" 930 "), "{line}");
+    assert!(!terminal(&without, Style::Plain).contains("transfer"));
+    let heading = "<a href=\"#def-transfers\"";
+    assert!(html(&with, None).contains(heading) && !html(&without, None).contains(heading));
+    let figures = |run: &StoredRun| {
+        let flows = json(run, None)["points"][0]["runs"][0]["flows"].clone();
+        let bulk = flows.as_array().unwrap().iter().find(|flow| flow["flow"] == "bulk").unwrap().clone();
+        [&bulk["figures"]["transfer_rate_total"]["mean"], &bulk["figures"]["transfers_kept"]["mean"]]
+            .map(|v| v.as_f64())
+    };
+    assert_eq!(figures(&with), [Some(3_720_000.0), Some(8.0)]);
+    assert_eq!(figures(&without), [None, None]);
+}
+
+#[test]
 fn pictures_on_a_page_use_its_colours_and_files_bring_their_own() {
     let run: StoredRun = fixtures::single(Backend::Sim);
     let view = View::new(&run, None);

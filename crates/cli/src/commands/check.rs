@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use trunkline_core::Duration;
-use trunkline_experiment::Experiment;
+use trunkline_experiment::{Experiment, Framing};
 
 use crate::args::{Check, Global};
 use crate::output::{self, Failure};
@@ -10,6 +10,7 @@ use crate::output::{self, Failure};
 pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
     let experiment = trunkline_runner::load(&arguments.file).map_err(Failure::input)?;
     let length = total_length(&experiment);
+    let bare = without_headers(&experiment);
     if global.json {
         output::print_json(&json!({
             "format": 1,
@@ -17,6 +18,7 @@ pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
             "points": experiment.points.len(),
             "repetitions": experiment.repetitions,
             "length_ns": length.as_nanos(),
+            "backends": if bare.is_empty() { &["sim", "live"][..] } else { &["sim"] },
             "sweep": experiment.axes,
             "limits": experiment.limits,
         }));
@@ -25,12 +27,17 @@ pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
     let points = experiment.points.len();
     let repetitions = points as u64 * u64::from(experiment.repetitions);
     output::print(format_args!(
-        "{} is valid: {}, {}, {}; {length} in all on `live`",
+        "{} is valid: {}, {}, {}; {}{length} in all{}",
         arguments.file.display(),
         count(points as u64, "point"),
         count(u64::from(experiment.repetitions), "repetition") + " of each",
         count(repetitions, "measurement"),
+        if ends_early(&experiment) { "at most " } else { "" },
+        if bare.is_empty() { " on `live`" } else { ", in virtual time" },
     ));
+    if let Some(flow) = bare.first() {
+        output::print(format_args!("  runs on `sim` only: flow {flow} has `framing = \"none\"`"));
+    }
     for axis in &experiment.axes {
         output::print(format_args!("  sweeps {} over {}", axis.key, axis.values.join(", ")));
     }
@@ -46,6 +53,17 @@ pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
         }
     }
     Ok(output::DONE)
+}
+
+/// The flows whose messages have no header in some point.
+fn without_headers(experiment: &Experiment) -> Vec<&str> {
+    let flows = experiment.points.iter().flat_map(|point| &point.scenario.flows);
+    flows.filter(|flow| flow.framing == Framing::None).map(|flow| flow.meta.name.as_str()).collect()
+}
+
+/// Whether a repetition of some point ends with a flow.
+fn ends_early(experiment: &Experiment) -> bool {
+    experiment.points.iter().any(|point| point.scenario.until.is_some())
 }
 
 /// How long all repetitions of all points last, one after the other.

@@ -144,7 +144,8 @@ const FLOW: &[Parameter] = &[
         name: "reflect",
         kind: Kind::Flag,
         default: Preset::Text("false"),
-        doc: "Whether `to` sends every message back: latency is then measured as round trip, on one clock.",
+        doc: "Whether `to` sends every message back: latency is then measured as round trip, on one clock. To a message \
+              for which the source wants an answer of another size, that answer comes back instead.",
     },
     Parameter {
         name: "playout",
