@@ -1,4 +1,5 @@
-use trunkline_core::Ecn;
+use proptest::prelude::*;
+use trunkline_core::{Ecn, PacketId};
 
 use super::super::workload::{Line, Loop, Reaction, mean};
 use super::*;
@@ -185,4 +186,118 @@ fn what_exceeds_the_limit_is_dropped_on_arrival() {
     }
     // One is being transmitted and three wait.
     assert_eq!(line.drops(DropCause::QueueFull), [Time::ZERO]);
+}
+
+/// The pseudocode of RFC 8289 section 5, transcribed with its own names and with zero for "never", and the Linux rule that
+/// a marked packet is not followed by another.
+#[derive(Default)]
+struct Rfc8289 {
+    queue: VecDeque<Packet>,
+    first_above_time: u64,
+    drop_next: u64,
+    count: u64,
+    lastcount: u64,
+    dropping: bool,
+    hit: Vec<u64>,
+}
+
+impl Rfc8289 {
+    fn control_law(t: u64, count: u64) -> u64 {
+        t + (100_000_000.0 / (count as f64).sqrt()) as u64
+    }
+
+    fn dodequeue(&mut self, now: u64) -> (Option<Packet>, bool) {
+        let Some(p) = self.queue.pop_front() else {
+            self.first_above_time = 0;
+            return (None, false);
+        };
+        let mut ok_to_drop = false;
+        let sojourn_time = now - p.enqueued.as_nanos();
+        let bytes: u64 = self.queue.iter().map(|p| p.size.count()).sum();
+        if sojourn_time < 5_000_000 || bytes <= 1500 {
+            self.first_above_time = 0;
+        } else if self.first_above_time == 0 {
+            self.first_above_time = now + 100_000_000;
+        } else if now >= self.first_above_time {
+            ok_to_drop = true;
+        }
+        (Some(p), ok_to_drop)
+    }
+
+    fn dequeue(&mut self, now: u64) -> Option<Packet> {
+        let (mut p, mut ok_to_drop) = self.dodequeue(now);
+        if self.dropping {
+            if !ok_to_drop {
+                self.dropping = false;
+            }
+            while now >= self.drop_next && self.dropping {
+                self.count += 1;
+                let packet = p?;
+                self.hit.push(packet.id.0);
+                if packet.ecn == Ecn::Ect0 {
+                    self.drop_next = Self::control_law(self.drop_next, self.count);
+                    return Some(packet);
+                }
+                (p, ok_to_drop) = self.dodequeue(now);
+                if !ok_to_drop {
+                    self.dropping = false;
+                } else {
+                    self.drop_next = Self::control_law(self.drop_next, self.count);
+                }
+            }
+        } else if ok_to_drop {
+            let packet = p?;
+            self.hit.push(packet.id.0);
+            p = if packet.ecn == Ecn::Ect0 { Some(packet) } else { self.dodequeue(now).0 };
+            self.dropping = true;
+            let delta = self.count - self.lastcount;
+            self.count = 1;
+            if delta > 1 && (now as i64 - self.drop_next as i64) < 16 * 100_000_000 {
+                self.count = delta;
+            }
+            self.drop_next = Self::control_law(now, self.count);
+            self.lastcount = self.count;
+        }
+        p
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_decision_is_that_of_the_pseudocode(
+        phases in prop::collection::vec((1u64..200, 0u64..3, 1u64..40, any::<bool>()), 1..40),
+    ) {
+        let mut codel = Codel::new(Limit::Packets(u64::MAX), CodelConfig { ecn: true, ..config() });
+        let (mut model, mut fates) = (Rfc8289::default(), Fates::default());
+        let (mut now, mut id) = (Time::from_nanos(1), 0);
+        // In each phase so many packets come at even distances for each that leaves; times meet 5 ms and 100 ms exactly.
+        for (steps, arrivals, half_millis, capable) in phases {
+            for _ in 0..steps {
+                for _ in 0..arrivals {
+                    id += 1;
+                    let ecn = if capable { Ecn::Ect0 } else { Ecn::NotCapable };
+                    let size = Bytes([500, 1000, 1500][id as usize % 3]);
+                    let packet = Packet { id: PacketId(id), size, ecn, enqueued: now, ..Packet::default() };
+                    model.queue.push_back(packet.clone());
+                    codel.enqueue(now, packet, &mut fates);
+                }
+                now += Duration::from_micros(500 * half_millis);
+                let expected = model.dequeue(now.as_nanos());
+                let left = match codel.dequeue(now, &mut fates) {
+                    Dequeued::Packet(packet) => Some(packet.id),
+                    _ => None,
+                };
+                prop_assert_eq!(left, expected.map(|packet| packet.id));
+            }
+        }
+        let hit: Vec<u64> = fates
+            .0
+            .iter()
+            .map(|fate| match fate {
+                Fate::Dropped { packet, .. } => packet.id.0,
+                Fate::Marked { id, .. } => id.0,
+            })
+            .collect();
+        prop_assert_eq!(hit, model.hit);
+    }
 }

@@ -153,6 +153,48 @@ fn l4s_packets_that_waited_are_marked_unless_they_are_the_last_ones() {
 }
 
 #[test]
+fn the_larger_of_both_probabilities_marks_l4s() {
+    // After 1 ms, the middle of the ramp, half of the packets are marked on account of their own queue.
+    for (base, share, cause) in [(0.2, 0.5, MarkCause::Threshold), (0.3, 0.6, MarkCause::Coupled)] {
+        let (mut queue, mut fates) = (DualPi2::new(config()), Fates::default());
+        for _ in 0..MANY {
+            let packet = Packet { size: Bytes(100), ecn: Ecn::Ect1, ..Packet::default() };
+            queue.enqueue(Time::ZERO, packet, &mut fates);
+        }
+        queue.control.base = base;
+        while queue.backlog().packets > 2 {
+            queue.dequeue(at(1), &mut fates);
+        }
+        let marked = fates.0.len() as f64 / MANY as f64;
+        assert!((marked - share).abs() < 0.001, "{marked} instead of {share}");
+        assert!(fates.0.iter().all(|fate| matches!(fate, Fate::Marked { cause: c, .. } if *c == cause)));
+    }
+}
+
+#[test]
+fn what_a_queue_sends_alone_is_not_held_against_it() {
+    for alone in [Ecn::Ect1, Ecn::NotCapable] {
+        let (mut queue, mut fates) = (DualPi2::new(config()), Fates::default());
+        let offer = |queue: &mut DualPi2, ecn| {
+            let packet = Packet { size: Bytes(1000), ecn, ..Packet::default() };
+            queue.enqueue(Time::ZERO, packet, &mut Fates::default());
+        };
+        for _ in 0..1000 {
+            offer(&mut queue, alone);
+            queue.dequeue(Time::ZERO, &mut fates);
+        }
+        for ecn in [Ecn::Ect1, Ecn::NotCapable].repeat(100) {
+            offer(&mut queue, ecn);
+        }
+        let classic = (0..100).filter(|_| match queue.dequeue(Time::ZERO, &mut fates) {
+            Dequeued::Packet(packet) => packet.ecn == Ecn::NotCapable,
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(classic.count(), 10, "{alone:?}");
+    }
+}
+
+#[test]
 fn the_classic_queue_gets_its_share_and_the_other_the_rest() {
     for share in [0.0, 0.1, 0.5] {
         let mut queue =

@@ -148,6 +148,29 @@ fn a_flow_that_returns_at_once_does_not_go_before_the_others_again() {
 }
 
 #[test]
+fn after_idleness_no_flow_goes_first_for_what_it_sent_before() {
+    let (mut queue, mut fates) = (queue(config()), Fates::default());
+    let mut offer = |queue: &mut FqCodel, flow| {
+        let packet = Packet { flow: FlowId(flow), size: Bytes(100), ..Packet::default() };
+        queue.enqueue(Time::ZERO, packet, &mut fates);
+    };
+    let leaves = |queue: &mut FqCodel| match queue.dequeue(Time::ZERO, &mut Fates::default()) {
+        Dequeued::Packet(packet) => packet.flow.0,
+        other => panic!("{other:?}"),
+    };
+    offer(&mut queue, 1);
+    assert_eq!(leaves(&mut queue), 1);
+    // The line does not ask again before the next packet comes; another driver might.
+    let mut asked = queue.clone();
+    assert_eq!(asked.dequeue(Time::ZERO, &mut Fates::default()), Dequeued::Empty);
+    for mut queue in [queue, asked] {
+        offer(&mut queue, 2);
+        offer(&mut queue, 1);
+        assert_eq!([leaves(&mut queue), leaves(&mut queue)], [2, 1]);
+    }
+}
+
+#[test]
 fn when_all_is_full_the_longest_queue_pays_with_its_oldest_packets() {
     let (mut queue, mut fates) =
         (queue(FqCodelConfig { limit: Limit::Packets(200), ..config() }), Fates::default());
@@ -244,6 +267,20 @@ fn codel_works_in_every_queue_on_its_own() {
     }
     assert!(line.marks(MarkCause::Sojourn).len() > 5);
     assert!(line.fates.0.iter().all(|fate| matches!(fate, Fate::Marked { flow: FlowId(0), .. })));
+}
+
+#[test]
+fn a_flow_with_one_packet_is_not_dropped_however_many_others_wait() {
+    // A packet takes 120 ms; each of 20 flows sends one in a round, and most wait far longer than the target.
+    let mut line = Line::new(queue(config()), 100_000);
+    for round in 0..10 {
+        for flow in 0..20 {
+            line.offer(at(round * 2_400_000), flow, 1500, Ecn::NotCapable);
+        }
+    }
+    line.run(at(100_000_000));
+    assert!(mean(&line.sojourns(|_, _| true)) > 1000.0);
+    assert!(line.fates.0.is_empty());
 }
 
 #[test]

@@ -91,6 +91,30 @@ fn each_rung_of_the_ladder_divides_the_step() {
 }
 
 #[test]
+fn without_congestion_the_probability_also_decays_exponentially() {
+    let mut control = Control { probability: 0.5, ..Control::new(&config()) };
+    control.update(&config());
+    assert!((control.probability - (0.5 - 0.125 * 0.015) * 0.98).abs() < 1e-12);
+    // Once a packet waited, only the law counts.
+    control = Control { probability: 0.5, delay: Duration::from_nanos(1), ..Control::new(&config()) };
+    control.update(&config());
+    assert!((control.probability - (0.5 - 0.125 * 0.015)).abs() < 1e-7);
+}
+
+#[test]
+fn the_delay_is_that_of_the_packet_that_left_last_and_zero_once_nothing_waits() {
+    let (mut queue, mut fates) = (pie(config()), Fates::default());
+    for _ in 0..3 {
+        queue.enqueue(Time::ZERO, Packet::default(), &mut fates);
+    }
+    let mut delay_after = |millis| {
+        queue.dequeue(at(millis), &mut fates);
+        queue.control.delay
+    };
+    assert_eq!([3, 8, 20].map(&mut delay_after).map(Duration::as_millis_f64), [3.0, 8.0, 0.0]);
+}
+
+#[test]
 fn a_capped_increase_is_two_percent_from_ten_percent_on() {
     let cap = PieConfig { cap_increase: true, ..config() };
     let step = |config: &PieConfig, probability: f64| {
