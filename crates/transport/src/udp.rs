@@ -22,19 +22,22 @@ pub const IPV4_HEADER_LENGTH: usize = 20;
 /// The largest message in bytes: what is left of IPv4's 65,535 without both headers.
 pub const MAX_MESSAGE: usize = 65_535 - IPV4_HEADER_LENGTH - UDP_HEADER_LENGTH;
 
-/// How much a UDP endpoint holds. One datagram is always held, whatever its size.
+/// How much a UDP endpoint holds, and how its datagrams are marked. One datagram is always held, whatever its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpConfig {
     /// Bytes of datagrams that wait to be sent, headers included; beyond it `send` answers [`SendError::Full`].
     pub send_buffer: usize,
     /// Bytes of messages that wait to be received; beyond it they are dropped and counted as `receive-buffer-full`.
     pub receive_buffer: usize,
+    /// The ECN field of what it sends (RFC 3168 section 5, RFC 9331 for ECT(1)). It does not slow down when marks come
+    /// back: that is up to the application.
+    pub ecn: Ecn,
 }
 
 impl Default for UdpConfig {
-    /// 64 KiB to send, and to receive what Linux allows by default (`net.core.rmem_default`), 212,992 bytes.
+    /// Not ECN-capable; 64 KiB to send, and to receive what Linux allows by default (`net.core.rmem_default`), 212,992 bytes.
     fn default() -> UdpConfig {
-        UdpConfig { send_buffer: 64 << 10, receive_buffer: 212_992 }
+        UdpConfig { send_buffer: 64 << 10, receive_buffer: 212_992, ecn: Ecn::NotCapable }
     }
 }
 
@@ -47,6 +50,7 @@ pub struct UdpEndpoint {
     peer: Address,
     outgoing: Datagrams,
     incoming: Datagrams,
+    ecn: Ecn,
     refused: bool,
     pending: Pending,
     closed: bool,
@@ -80,6 +84,7 @@ impl UdpEndpoint {
             peer,
             outgoing: Datagrams::new(config.send_buffer),
             incoming: Datagrams::new(config.receive_buffer),
+            ecn: config.ecn,
             refused: false,
             pending: Pending::default(),
             closed: false,
@@ -130,7 +135,7 @@ impl Conversation for UdpEndpoint {
             return Err(SendError::Full);
         }
         let (local, peer) = (self.local, self.peer);
-        self.outgoing.push(Ecn::NotCapable, |bytes| {
+        self.outgoing.push(self.ecn, |bytes| {
             let start = bytes.len();
             bytes.extend_from_slice(&local.port.to_be_bytes());
             bytes.extend_from_slice(&peer.port.to_be_bytes());

@@ -58,8 +58,18 @@ fn ecn_reaches_the_receiver() {
 }
 
 #[test]
+fn datagrams_are_sent_with_the_ecn_field_of_the_endpoint() {
+    for ecn in [Ecn::NotCapable, Ecn::Ect0, Ecn::Ect1] {
+        let (mut near, _) = pair(UdpConfig { ecn, ..UdpConfig::default() });
+        near.send(Time::ZERO, Message::new(b"x")).unwrap();
+        assert_eq!(near.poll_transmit(Time::ZERO, &mut Vec::new()).unwrap().ecn, ecn);
+    }
+}
+
+#[test]
 fn the_largest_message_passes_and_a_larger_one_is_refused() {
-    let (mut near, mut far) = pair(UdpConfig { send_buffer: 100, receive_buffer: 100 });
+    let (mut near, mut far) =
+        pair(UdpConfig { send_buffer: 100, receive_buffer: 100, ..UdpConfig::default() });
     let packet = datagram(&mut near, &[5; MAX_MESSAGE]);
     far.handle_packet(Time::ZERO, NEAR, Ecn::NotCapable, &packet);
     assert_eq!(far.receive(&mut Vec::new()).unwrap().length, 65_507);
