@@ -55,9 +55,10 @@ causes! {
     DropCause {
         /// The queue was full when it arrived (tail drop).
         QueueFull = "queue-full",
-        /// It waited, and made room for another when the queue was full: its flow's queue was the longest, or it was
-        /// the least urgent.
+        /// It made room for a more urgent packet when the queue was full (strict priority).
         Displaced = "displaced",
+        /// The input FIFO of a trunk board was full (T1): its processor did not keep up with the backplane.
+        InputFull = "input-full",
         /// It is larger than the link's MTU.
         TooLarge = "too-large",
         /// The link lost it (an impairment).
@@ -68,7 +69,7 @@ causes! {
         Probability = "probability",
         /// So much load that marks no longer help: dropped although it could have been marked (DualPI2).
         Overload = "overload",
-        /// It was in the longest queue when all of them together were full (FQ-CoDel).
+        /// It was in the longest queue when all of them together were full (DRR, FQ-CoDel).
         LongestQueue = "longest-queue",
     }
 }

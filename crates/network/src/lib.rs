@@ -24,6 +24,7 @@ pub mod impairment;
 pub mod medium;
 pub mod queue;
 pub mod serial;
+pub mod t1;
 
 pub use fate::{DropCause, Fate, Fates, MarkCause};
 pub use impairment::{Impairments, Loss};

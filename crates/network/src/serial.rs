@@ -1,6 +1,6 @@
 //! The serial link: a line in each direction that transmits one packet at a time.
 
-mod serialiser;
+pub(crate) mod serialiser;
 
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ use trunkline_core::{Bytes, Duration, Rate, Time};
 /// fraction from one packet to the next as long as they follow back to back, so that `n` of them end at exactly
 /// `n * bits / rate`, rounded up once and not `n` times.
 #[derive(Clone, Debug)]
-pub(super) struct Serialiser {
+pub(crate) struct Serialiser {
     /// Bits per second, at least 1.
     rate: u64,
     /// The first whole nanosecond at which the line is free.
@@ -19,20 +19,20 @@ pub(super) struct Serialiser {
 
 impl Serialiser {
     /// A line that is free from the start. A rate of zero is taken as 1 bit/s: a line that never ends a packet.
-    pub(super) fn new(rate: Rate) -> Serialiser {
+    pub(crate) fn new(rate: Rate) -> Serialiser {
         Serialiser { rate: rate.bits_per_second().max(1), free: Time::ZERO, early: 0 }
     }
 
     /// When the line is free for the next packet.
     #[inline]
-    pub(super) fn free(&self) -> Time {
+    pub(crate) fn free(&self) -> Time {
         self.free
     }
 
     /// Transmits `size` bytes from `now` on, which is not before [`Self::free`], and returns when the last bit is
     /// through and how long the line was busy.
     #[inline]
-    pub(super) fn transmit(&mut self, now: Time, size: Bytes) -> (Time, Duration) {
+    pub(crate) fn transmit(&mut self, now: Time, size: Bytes) -> (Time, Duration) {
         // At `free` exactly, the packet follows its predecessor without a gap and begins in the middle of a
         // nanosecond. Whoever comes later has seen the line idle.
         let early = if now == self.free { self.early } else { 0 };
