@@ -12,7 +12,7 @@ const LAYERS: &[&[&str]] = &[
     &["adapters", "experiment"],
     &["simulator", "io", "live"],
     &["store", "runner"],
-    &["report"],
+    &["report", "papers"],
     &["trunkline"],
 ];
 
@@ -22,6 +22,7 @@ const SIBLINGS: &[(&str, &str, &str)] = &[
     ("experiment", "adapters", "an experiment names transports that adapters declare"),
     ("live", "io", "live is what io was cut out of, beside the wire"),
     ("runner", "store", "the runner streams records into the store"),
+    ("papers", "report", "figures of a study are charts of the report, its page looks like one"),
 ];
 
 const PURE: &[&str] =

@@ -67,6 +67,15 @@ pub enum Command {
     /// backend, both stand side by side.
     Report(Report),
 
+    /// List the published studies that can be repeated
+    Papers,
+
+    /// Repeat a published study in the simulator and hold it against what was published
+    ///
+    /// Prints every table cell by cell (published, simulated, relative error), the errors of each column, and which
+    /// goals are met. With --json a line of JSON for every cell.
+    Paper(Paper),
+
     /// Print a shell's completion script
     Completions {
         /// The shell
@@ -172,4 +181,28 @@ pub struct Report {
     /// Do not put the same experiment's run on another backend beside it
     #[arg(long)]
     pub alone: bool,
+}
+
+/// Arguments of `paper`.
+#[derive(Debug, Args)]
+pub struct Paper {
+    /// The study: a name that `trunkline papers` lists
+    #[arg(value_name = "STUDY")]
+    pub study: String,
+
+    /// Only these tables [default: all]
+    #[arg(value_name = "TABLE")]
+    pub tables: Vec<String>,
+
+    /// Write the tables and the study's figures as one HTML page into this folder, and every figure as SVG and PNG
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+
+    /// How many points are simulated at once [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
+
+    /// Exit with code 1 if a goal is missed
+    #[arg(long)]
+    pub strict: bool,
 }

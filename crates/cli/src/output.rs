@@ -12,6 +12,8 @@ use crate::args::{Color, Global};
 pub const DONE: u8 = 0;
 /// The environment failed: a socket, a disk, a far end.
 pub const ENVIRONMENT: u8 = 1;
+/// A goal of a study was missed, and that was asked for.
+pub const GOAL_MISSED: u8 = 1;
 /// Bad input; nothing was written.
 pub const BAD_INPUT: u8 = 2;
 /// Interrupted by Ctrl-C; what was measured is kept.

@@ -52,18 +52,11 @@ impl Display {
         self.with(|state| state.bar.finish_and_clear());
     }
 
-    fn with(&self, act: impl FnOnce(&mut State)) {
-        // A panic in another thread must not hide the progress of the others.
-        act(&mut self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
-    }
-}
-
-impl Observer for Display {
-    fn planned(&self, plan: &Plan) {
+    fn begin(&self, name: &str, repetitions: usize, length: trunkline_core::Duration) {
         self.with(|state| {
-            state.name = plan.run.name.clone();
-            state.length = plan.length.as_nanos().max(1);
-            state.repetitions = plan.repetitions;
+            state.name = name.to_owned();
+            state.length = length.as_nanos().max(1);
+            state.repetitions = repetitions;
             state.started = Instant::now();
             if state.terminal {
                 let style = ProgressStyle::with_template("{msg}  {wide_bar} {percent:>3} %  {eta} left");
@@ -78,7 +71,8 @@ impl Observer for Display {
         });
     }
 
-    fn advanced(&self, by: trunkline_core::Duration) {
+    /// So much more has passed.
+    fn pass(&self, by: trunkline_core::Duration) {
         self.with(|state| {
             state.passed = state.passed.saturating_add(by.as_nanos()).min(state.length);
             state.bar.set_position(state.passed);
@@ -90,15 +84,50 @@ impl Observer for Display {
         });
     }
 
-    fn repetition_done(&self) {
+    /// One more is measured.
+    fn count(&self) {
         self.with(|state| {
             state.done += 1;
             state.bar.set_message(state.message());
         });
     }
 
+    fn with(&self, act: impl FnOnce(&mut State)) {
+        // A panic in another thread must not hide the progress of the others.
+        act(&mut self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
+    }
+}
+
+impl Observer for Display {
+    fn planned(&self, plan: &Plan) {
+        self.begin(&plan.run.name, plan.repetitions, plan.length);
+    }
+
+    fn advanced(&self, by: trunkline_core::Duration) {
+        self.pass(by);
+    }
+
+    fn repetition_done(&self) {
+        self.count();
+    }
+
     fn warning(&self, message: &str) {
         self.with(|state| state.bar.suspend(|| output::warn(message)));
+    }
+}
+
+/// Of a study.
+impl trunkline_papers::Observer for Display {
+    fn planned(&self, study: &str, simulations: usize, length: trunkline_core::Duration) {
+        self.begin(study, simulations, length);
+    }
+
+    fn advanced(&self, by: trunkline_core::Duration) {
+        self.pass(by);
+    }
+
+    fn simulation_done(&self) {
+        self.count();
     }
 }
 

@@ -1,6 +1,7 @@
 //! The commands: each reads its arguments, calls the libraries and prints.
 
 mod check;
+mod paper;
 mod report;
 mod run;
 mod runs;
@@ -22,6 +23,8 @@ pub fn main(cli: Cli) -> ExitCode {
         Command::Check(arguments) => check::check(&cli.global, arguments),
         Command::Runs => runs::runs(&cli.global),
         Command::Report(arguments) => report::report(&cli.global, arguments),
+        Command::Papers => Ok(paper::list(&cli.global)),
+        Command::Paper(arguments) => paper::paper(&cli.global, arguments),
         Command::Completions { shell } => {
             completions(*shell);
             Ok(output::DONE)

@@ -1,0 +1,59 @@
+//! `trunkline papers` and `trunkline paper`
+
+use trunkline_papers::{Outcome, PaperError, STUDIES};
+
+use crate::args::{self, Global};
+use crate::output::{self, Failure};
+use crate::progress::Display;
+
+pub(super) fn list(global: &Global) -> u8 {
+    if global.json {
+        output::print_json(&trunkline_papers::listed(STUDIES));
+    } else {
+        output::print(trunkline_papers::list(STUDIES, output::style()).trim_end());
+    }
+    output::DONE
+}
+
+pub(super) fn paper(global: &Global, arguments: &args::Paper) -> Result<u8, Failure> {
+    let study = trunkline_papers::find(&arguments.study).ok_or_else(|| unknown(&arguments.study))?;
+    let tables: Vec<&str> = arguments.tables.iter().map(String::as_str).collect();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = arguments.jobs.map_or(cores, usize::from);
+
+    let display = Display::new();
+    let results = trunkline_papers::run(study, &tables, jobs, &display);
+    display.finish();
+    let results = results.map_err(|error| failure(&error))?;
+
+    let say: fn(&str) = if global.json { |text| output::note(text) } else { |text| output::print(text) };
+    if global.json {
+        output::print(trunkline_papers::json(&results).trim_end());
+        output::note(trunkline_papers::summary(&results, trunkline_report::Style::Plain).trim_end());
+    } else {
+        output::print(trunkline_papers::tables(&results, output::style()).trim_end());
+        output::print("");
+        output::print(trunkline_papers::summary(&results, output::style()).trim_end());
+    }
+    if let Some(directory) = &arguments.out {
+        let written = trunkline_papers::write(&results, directory).map_err(Failure::environment)?;
+        if let Some(page) = written.first() {
+            say(&format!(
+                "\npage: {}, with {} files of figures beside it",
+                page.display(),
+                written.len() - 1
+            ));
+        }
+    }
+    let missed = trunkline_papers::judge(&results).iter().any(|judged| judged.outcome == Outcome::Missed);
+    Ok(if arguments.strict && missed { output::GOAL_MISSED } else { output::DONE })
+}
+
+fn unknown(name: &str) -> Failure {
+    let known: Vec<String> = STUDIES.iter().map(|study| format!("`{}`", study.name)).collect();
+    Failure::input(format_args!("there is no study `{name}`; known are {}", known.join(", ")))
+}
+
+fn failure(error: &PaperError) -> Failure {
+    if error.is_bad_input() { Failure::input(error) } else { Failure::environment(error) }
+}

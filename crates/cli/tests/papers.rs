@@ -1,0 +1,42 @@
+//! Published studies as a user repeats them.
+
+mod support;
+
+use support::{Bench, files_below};
+
+#[test]
+fn studies_are_listed() {
+    let bench = Bench::new();
+    let listed = bench.run(&["papers", "--json"]).ok().json();
+    assert_eq!(listed["studies"][0]["name"], "hawley1989");
+    assert_eq!(listed["studies"][0]["tables"].as_array().map(Vec::len), Some(9));
+    let text = bench.run(&["papers"]).ok().out;
+    assert!(text.contains("hawley1989") && text.contains("1989") && text.contains("9 tables"), "{text}");
+    assert!(!bench.store().exists(), "a study needs no store");
+}
+
+#[test]
+fn formulas_are_printed_and_written_without_a_simulation() {
+    let bench = Bench::new();
+    let ran = bench.run(&["paper", "hawley1989", "table01", "table02", "--strict", "--out", "found"]).ok();
+    assert!(ran.out.contains("162.8") && ran.out.contains("✓ met"), "{}", ran.out);
+    assert_eq!(files_below(&bench.path("found")).len(), 1, "a page, and no figure that shows these tables");
+
+    let ran = bench.run(&["paper", "hawley1989", "table02", "--json"]).ok();
+    let lines: Vec<serde_json::Value> =
+        ran.out.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
+    assert_eq!(lines.len(), 20);
+    assert!(lines.iter().all(|line| line["table"] == "table02" && line["published"] == line["simulated"]));
+    assert!(ran.err.contains("Goals"), "{}", ran.err);
+}
+
+#[test]
+fn what_is_unknown_is_named_with_what_there_is() {
+    let bench = Bench::new();
+    let ran = bench.run(&["paper", "hawley1988"]);
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.err.contains("`hawley1988`") && ran.err.contains("`hawley1989`"), "{}", ran.err);
+    let ran = bench.run(&["paper", "hawley1989", "table03"]);
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.err.contains("`table03`") && ran.err.contains("`unloaded_min`"), "{}", ran.err);
+}

@@ -1,0 +1,200 @@
+//! Whether the simulation reaches what it is to reach.
+
+use crate::compare::median;
+use crate::results::{Cell, Doubt, Results, TableResults};
+use crate::study::{Goal, Metric};
+use crate::value::Keys;
+
+/// How a goal fared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was reached.
+    Met,
+    /// It was not.
+    Missed,
+    /// There is nothing to judge it by.
+    NotJudged,
+}
+
+/// A goal and what became of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    /// What was to be reached.
+    pub goal: String,
+    /// What was found.
+    pub found: String,
+    /// How it fared.
+    pub outcome: Outcome,
+}
+
+impl Outcome {
+    /// In a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Outcome::Met => "met",
+            Outcome::Missed => "missed",
+            Outcome::NotJudged => "not judged",
+        }
+    }
+
+    /// As a sign that needs no colour.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Outcome::Met => "✓",
+            Outcome::Missed => "✗",
+            Outcome::NotJudged => "–",
+        }
+    }
+}
+
+/// Judges the goals whose tables were run.
+pub fn judge(results: &Results) -> Vec<Judged> {
+    results.study.goals.iter().filter_map(|goal| one(goal, results)).collect()
+}
+
+fn one(goal: &Goal, results: &Results) -> Option<Judged> {
+    match goal {
+        Goal::Error { table, metrics, median, worst } => {
+            Some(error(results.table(table)?, metrics, *median, *worst))
+        }
+        Goal::Exact { table, metric } => exact(results.table(table)?, metric),
+        Goal::Factor { title, over, under, only, metric, within } => {
+            let ratios = Ratios::of(results.table(over)?, results.table(under)?, only, metric);
+            Some(ratios.judged(title, *within))
+        }
+    }
+}
+
+fn error(table: &TableResults, metrics: &[&str], median: f64, worst: Option<f64>) -> Judged {
+    let errors = table.errors(metrics);
+    let mut goal =
+        format!("{} {}: median error at most {}", table.table.name, metrics.join(", "), share(median));
+    if let Some(worst) = worst {
+        goal += &format!(", worst at most {}", share(worst));
+    }
+    let (Some(found), Some((far, row))) = (errors.median, &errors.worst) else {
+        return match errors.incomparable {
+            0 => Judged { goal, found: "nothing published".to_owned(), outcome: Outcome::NotJudged },
+            _ => Judged { goal, found: "nothing simulated".to_owned(), outcome: Outcome::Missed },
+        };
+    };
+    let reached = found <= median && worst.is_none_or(|worst| far.abs() <= worst) && errors.incomparable == 0;
+    let mut text = format!("median {}, worst {} at {row}", share(found), signed(*far));
+    if errors.incomparable > 0 {
+        text += &format!("; {} cells cannot be compared", errors.incomparable);
+    }
+    Judged { goal, found: text, outcome: if reached { Outcome::Met } else { Outcome::Missed } }
+}
+
+fn exact(table: &TableResults, metric: &str) -> Option<Judged> {
+    let place = table.place(metric)?;
+    let printed = &table.table.metrics[place];
+    let (mut alike, mut sound, mut suspect_alike, mut differ) = (0, 0, 0, Vec::new());
+    let mut suspect = 0;
+    for row in &table.rows {
+        let cell = &row.cells[place];
+        if cell.published.is_none() || cell.doubt == Doubt::Doubtful {
+            continue;
+        }
+        let is_alike = is_printed_alike(cell, printed);
+        let counts = match cell.doubt {
+            Doubt::Suspect => (&mut suspect_alike, &mut suspect),
+            _ => (&mut alike, &mut sound),
+        };
+        *counts.0 += usize::from(is_alike);
+        *counts.1 += 1;
+        if !is_alike {
+            differ.push(row.keys.values());
+        }
+    }
+    let goal = format!("{} {metric}: as printed, digit by digit", table.table.name);
+    let mut found = format!("{alike} of {sound} cells");
+    if suspect > 0 {
+        found += &format!("; {suspect_alike} of {suspect} whose print is in doubt");
+    }
+    if !differ.is_empty() {
+        found += &format!("; not at {}", differ.join("; "));
+    }
+    let outcome = match sound {
+        0 => Outcome::NotJudged,
+        _ if alike == sound => Outcome::Met,
+        _ => Outcome::Missed,
+    };
+    Some(Judged { goal, found, outcome })
+}
+
+/// Whether a simulated figure, with as many digits as the paper prints, is the printed one.
+pub(crate) fn is_printed_alike(cell: &Cell, metric: &Metric) -> bool {
+    match (&cell.published, cell.simulated) {
+        (Some(published), Some(simulated)) => format!("{simulated:.*}", metric.decimals) == published.text,
+        _ => false,
+    }
+}
+
+/// A figure of one table over that of another, in rows that agree in all other keys.
+struct Ratios {
+    simulated: Vec<f64>,
+    /// Of rows that both tables have published beyond doubt.
+    published: Vec<f64>,
+}
+
+impl Ratios {
+    fn of(over: &TableResults, under: &TableResults, only: &[(&str, &str)], metric: &str) -> Ratios {
+        let mut ratios = Ratios { simulated: Vec::new(), published: Vec::new() };
+        for row in over.rows.iter().filter(|row| row.keys.are(only)) {
+            let Some((above, below)) = cell(over, &row.keys, metric).zip(cell(under, &row.keys, metric))
+            else {
+                continue;
+            };
+            let ratio = |a: Option<f64>, b: Option<f64>| Some(a? / b?).filter(|ratio| ratio.is_finite());
+            ratios.simulated.extend(ratio(above.simulated, below.simulated));
+            let printed = |cell: &Cell| {
+                let published = cell.published.as_ref().filter(|_| cell.doubt != Doubt::Doubtful);
+                published.map(|published| published.number)
+            };
+            ratios.published.extend(ratio(printed(above), printed(below)));
+        }
+        ratios
+    }
+
+    fn judged(self, title: &str, within: f64) -> Judged {
+        let range = |ratios: &[f64]| {
+            let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = ratios.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            format!("{least:.1} to {most:.1}")
+        };
+        let goal = format!("{title}: within {} of the published median", share(within));
+        let Some(simulated) = median(self.simulated.clone()) else {
+            return Judged { goal, found: "nothing to compare".to_owned(), outcome: Outcome::NotJudged };
+        };
+        let found = format!("simulated {simulated:.1} in the median, {}", range(&self.simulated));
+        let Some(published) = median(self.published.clone()) else {
+            let found = format!("{found}; nothing published to hold it against");
+            return Judged { goal, found, outcome: Outcome::NotJudged };
+        };
+        let reached = (simulated / published - 1.0).abs() <= within;
+        let found = format!("{found}; published {published:.1}, {}", range(&self.published));
+        Judged { goal, found, outcome: if reached { Outcome::Met } else { Outcome::Missed } }
+    }
+}
+
+fn cell<'r>(table: &'r TableResults, keys: &Keys, metric: &str) -> Option<&'r Cell> {
+    let place = table.place(metric)?;
+    table.rows.iter().find(|row| row.keys == *keys)?.cells.get(place)
+}
+
+/// `2.5 %`
+pub(crate) fn share(share: f64) -> String {
+    let percent = share * 100.0;
+    let text = if percent >= 100.0 { format!("{percent:.0}") } else { format!("{percent:.1}") };
+    format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
+}
+
+/// `+2.5 %`
+pub(crate) fn signed(error: f64) -> String {
+    let percent = error * 100.0;
+    let decimals = usize::from(percent.abs() < 99.95);
+    let text = format!("{percent:+.decimals$}");
+    // No error and one that rounds to none are the same to a reader.
+    if text == "-0.0" || text == "+0.0" { "0.0 %".to_owned() } else { format!("{text} %") }
+}

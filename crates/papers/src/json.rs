@@ -1,0 +1,65 @@
+//! Results as JSON: a line for every cell.
+
+use core::fmt::Write as _;
+
+use serde_json::{Map, Number, Value as Json, json};
+
+use crate::results::Results;
+use crate::study::Study;
+use crate::value::{Keys, Value};
+
+/// Every cell as a line of its own: `paper`, `table`, `row` (its key columns), `metric`, `published` (null if it was
+/// not, or is not at hand) and `simulated`.
+pub fn json(results: &Results) -> String {
+    let mut lines = String::new();
+    for table in &results.tables {
+        for row in &table.rows {
+            for (metric, cell) in table.table.metrics.iter().zip(&row.cells) {
+                let line = json!({
+                    "paper": results.study.name,
+                    "table": table.table.name,
+                    "row": keys(&row.keys),
+                    "metric": metric.column,
+                    "published": cell.published.as_ref().map(|published| number(published.number)),
+                    "simulated": cell.simulated.map(number),
+                });
+                // Writing to a string cannot fail.
+                let _ = writeln!(lines, "{line}");
+            }
+        }
+    }
+    lines
+}
+
+/// The studies, as `trunkline papers --json` prints them.
+pub fn listed(studies: &[&Study]) -> Json {
+    let study = |study: &&Study| {
+        json!({
+            "name": study.name,
+            "title": study.title,
+            "authors": study.authors,
+            "year": study.year,
+            "reproduced": study.reproduced,
+            "tables": study.tables.iter().map(|table| table.name).collect::<Vec<_>>(),
+            "figures": study.figures.iter().map(|figure| figure.number).collect::<Vec<_>>(),
+        })
+    };
+    json!({ "format": 1, "studies": studies.iter().map(study).collect::<Vec<_>>() })
+}
+
+fn keys(keys: &Keys) -> Map<String, Json> {
+    let cell = |value: &Value| match value {
+        Value::Number(value) => Json::Number(number(*value)),
+        Value::Word(word) => Json::String(word.clone()),
+    };
+    keys.0.iter().map(|(column, value)| ((*column).to_owned(), cell(value))).collect()
+}
+
+/// Whole numbers without a point, as the tables print them.
+fn number(value: f64) -> Number {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() <= EXACT {
+        return Number::from(value as i64);
+    }
+    Number::from_f64(value).unwrap_or_else(|| Number::from(0))
+}

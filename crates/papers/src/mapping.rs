@@ -1,0 +1,128 @@
+//! From the points of an experiment to the rows of tables.
+
+use trunkline_experiment::{Experiment, Point};
+
+use crate::study::{self, Axis, Cells};
+use crate::value::{Keys, Value};
+
+/// The cells of every point in key columns, in the points' order.
+///
+/// # Errors
+/// If the file does not sweep what the mapping says, or a value of it is unknown to the mapping: points would become
+/// wrong rows.
+pub(crate) fn keys(experiment: &Experiment, mapping: &study::Experiment) -> Result<Vec<Keys>, String> {
+    let swept = |key: &str| experiment.axes.iter().position(|axis| axis.key == key);
+    for axis in mapping.axes {
+        swept(axis.key).ok_or_else(|| format!("{} does not sweep `{}`", mapping.file, axis.key))?;
+    }
+    for axis in experiment.axes.iter().filter(|axis| axis.values.len() > 1) {
+        if mapping.axes.iter().all(|mapped| mapped.key != axis.key) {
+            return Err(format!("{} sweeps `{}`, which is no column of any table", mapping.file, axis.key));
+        }
+    }
+    let of_point = |point: &Point| {
+        let mut keys = Keys::default();
+        for mapped in mapping.axes {
+            let axis = swept(mapped.key).unwrap_or_default();
+            let cells = cells(mapped, &experiment.axes[axis], point.choice[axis])
+                .map_err(|problem| format!("{}: {problem}", mapping.file))?;
+            keys.0.extend(mapped.columns.iter().copied().zip(cells));
+        }
+        Ok(keys)
+    };
+    experiment.points.iter().map(of_point).collect()
+}
+
+/// The cells of one chosen value.
+fn cells(mapped: &Axis, axis: &trunkline_experiment::Axis, chosen: usize) -> Result<Vec<Value>, String> {
+    let written = axis.values.get(chosen).map_or("", String::as_str);
+    let unknown = || format!("`{written}` of `{}` is no cell of {}", axis.key, mapped.columns.join(", "));
+    match mapped.cells {
+        Cells::Number => {
+            let number = axis.numbers.as_ref().and_then(|numbers| numbers.get(chosen)).ok_or_else(unknown)?;
+            Ok(vec![Value::Number(*number)])
+        }
+        Cells::Words(words) => {
+            let found = words.iter().find(|(text, _)| squeezed(text) == squeezed(written));
+            Ok(found.ok_or_else(unknown)?.1.iter().map(|cell| Value::read(cell)).collect())
+        }
+    }
+}
+
+/// Without white space.
+fn squeezed(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = r#"
+        name = "a"
+        duration = "1 s"
+        [hosts]
+        a = {}
+        b = {}
+        [link.l]
+        between = ["a", "b"]
+        rate = "1 Mbit/s"
+        [flow.f]
+        from = "a"
+        to = "b"
+        transport = "udp"
+        source = { kind = "interactive", message = "64 B" }
+        reflect = true
+        [sweep]
+        "link.l.queue" = [{ kind = "fifo", limit = "10 packets" }, { kind = "fifo", limit = "20 packets" }]
+        "flow.f.source.message" = ["1 B", "2 B"]
+    "#;
+
+    const SIZE: Axis =
+        Axis { key: "flow.f.source.message", columns: &["message_bytes"], cells: Cells::Number };
+
+    fn keys_of(axes: &'static [Axis]) -> Result<Vec<String>, String> {
+        let experiment = Experiment::parse(FILE, "a.toml", &()).unwrap();
+        let keys = keys(&experiment, &study::Experiment { file: "a.toml", axes })?;
+        Ok(keys.iter().map(Keys::values).collect())
+    }
+
+    #[test]
+    fn swept_values_become_cells_of_one_or_more_columns() {
+        const QUEUE: Axis = Axis {
+            key: "link.l.queue",
+            columns: &["board", "limit"],
+            cells: Cells::Words(&[
+                (r#"{kind = "fifo", limit = "10 packets"}"#, &["small", "10"]),
+                (r#"{ kind="fifo", limit="20 packets" }"#, &["large", "20"]),
+            ]),
+        };
+        assert_eq!(
+            keys_of(const { &[QUEUE, SIZE] }).unwrap(),
+            ["small, 10, 1", "small, 10, 2", "large, 20, 1", "large, 20, 2"]
+        );
+    }
+
+    #[test]
+    fn what_a_file_sweeps_must_be_known() {
+        const OTHER: Axis = Axis {
+            key: "link.l.queue",
+            columns: &["board"],
+            cells: Cells::Words(&[(r#"{ kind = "fifo", limit = "10 packets" }"#, &["small"])]),
+        };
+        const ABSENT: Axis = Axis { key: "flow.f.count", columns: &["count"], cells: Cells::Number };
+        for (axes, problem) in [
+            (
+                const { &[SIZE] } as &'static [Axis],
+                "a.toml sweeps `link.l.queue`, which is no column of any table",
+            ),
+            (
+                const { &[OTHER, SIZE] },
+                r#"a.toml: `{ kind = "fifo", limit = "20 packets" }` of `link.l.queue` is no cell of board"#,
+            ),
+            (const { &[OTHER, SIZE, ABSENT] }, "a.toml does not sweep `flow.f.count`"),
+        ] {
+            assert_eq!(keys_of(axes).unwrap_err(), problem);
+        }
+    }
+}

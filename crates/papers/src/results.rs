@@ -1,0 +1,87 @@
+//! Every cell of a study, as published and as simulated.
+
+use crate::compare::Errors;
+use crate::study::{Study, Table};
+use crate::value::Keys;
+
+/// What a run of a study found.
+#[derive(Clone, Debug)]
+pub struct Results {
+    /// The study.
+    pub study: &'static Study,
+    /// The tables that were asked for, in the study's order.
+    pub tables: Vec<TableResults>,
+}
+
+/// One table.
+#[derive(Clone, Debug)]
+pub struct TableResults {
+    /// Which.
+    pub table: &'static Table,
+    /// In the published order; rows that were not published follow in the experiment's order.
+    pub rows: Vec<Row>,
+}
+
+/// One row.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// What tells it from others.
+    pub keys: Keys,
+    /// One per metric of the table, in its order.
+    pub cells: Vec<Cell>,
+}
+
+/// One figure.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cell {
+    /// As the paper prints it.
+    pub published: Option<Printed>,
+    /// Whether the print is to be trusted.
+    pub doubt: Doubt,
+    /// As the study's experiment or formula gives it.
+    pub simulated: Option<f64>,
+}
+
+/// A printed figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Printed {
+    /// Digit by digit.
+    pub text: String,
+    /// What it says.
+    pub number: f64,
+}
+
+/// Whether a printed figure is to be trusted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Doubt {
+    /// It is.
+    #[default]
+    None,
+    /// It is well read, but the paper itself speaks against it.
+    Suspect,
+    /// It may have been misread; comparisons leave it out.
+    Doubtful,
+}
+
+impl Results {
+    /// The results of a table, if it was asked for.
+    pub fn table(&self, name: &str) -> Option<&TableResults> {
+        self.tables.iter().find(|results| results.table.name == name)
+    }
+}
+
+impl TableResults {
+    /// The place of a metric among the cells of a row.
+    pub fn place(&self, column: &str) -> Option<usize> {
+        self.table.metrics.iter().position(|metric| metric.column == column)
+    }
+
+    /// How far these columns are from what was published.
+    pub fn errors(&self, columns: &[&str]) -> Errors {
+        let places: Vec<usize> = columns.iter().filter_map(|column| self.place(column)).collect();
+        let cells = self.rows.iter().flat_map(|row| {
+            places.iter().filter_map(|place| Some((row.keys.values(), row.cells.get(*place)?)))
+        });
+        Errors::of(cells)
+    }
+}

@@ -1,0 +1,13 @@
+//! The studies, a module each.
+
+mod hawley1989;
+
+use crate::study::Study;
+
+/// All studies, by year.
+pub const STUDIES: &[&Study] = &[&hawley1989::STUDY];
+
+/// The study of this name.
+pub fn find(name: &str) -> Option<&'static Study> {
+    STUDIES.iter().copied().find(|study| study.name == name)
+}

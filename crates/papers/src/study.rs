@@ -1,0 +1,202 @@
+//! What a study is, as data: experiments, tables, the mapping between them, figures, and what is to be reached.
+
+use trunkline_metrics::FlowSummary;
+
+use crate::value::Keys;
+
+/// One published study.
+#[derive(Debug)]
+pub struct Study {
+    /// What it is called on the command line, and its folder below `papers/`: `hawley1989`.
+    pub name: &'static str,
+    /// The paper's title.
+    pub title: &'static str,
+    /// Its authors.
+    pub authors: &'static str,
+    /// The year it was published.
+    pub year: u16,
+    /// What of it is reproduced, in a sentence.
+    pub reproduced: &'static str,
+    /// Experiment files and what they name, by their path in the study's folder.
+    pub files: &'static [Embedded],
+    /// How points of the experiments become rows.
+    pub experiments: &'static [Experiment],
+    /// The tables, in the paper's order.
+    pub tables: &'static [Table],
+    /// The figures, in the paper's order.
+    pub figures: &'static [Figure],
+    /// What the simulation is to reach.
+    pub goals: &'static [Goal],
+    /// Which published cells are in doubt: the study's `flagged_cells.csv`.
+    pub flagged: &'static str,
+}
+
+/// A file that is part of the program.
+#[derive(Clone, Copy, Debug)]
+pub struct Embedded {
+    /// Its path in the study's folder.
+    pub path: &'static str,
+    /// What it holds.
+    pub text: &'static str,
+}
+
+/// An experiment file and what its sweep means in the columns of the published tables.
+#[derive(Debug)]
+pub struct Experiment {
+    /// Its path in the study's folder.
+    pub file: &'static str,
+    /// Each swept key that tells rows apart.
+    pub axes: &'static [Axis],
+}
+
+/// One swept key.
+#[derive(Debug)]
+pub struct Axis {
+    /// The key in the file: `flow.probe.source.message`.
+    pub key: &'static str,
+    /// The columns that it gives.
+    pub columns: &'static [&'static str],
+    /// How.
+    pub cells: Cells,
+}
+
+/// From a swept value to cells of key columns.
+#[derive(Debug)]
+pub enum Cells {
+    /// The number is the cell, in the unit of the axis; for a single column.
+    Number,
+    /// Each value as written in the file (white space does not count), and its cell in each column.
+    Words(&'static [(&'static str, &'static [&'static str])]),
+}
+
+/// One table of the study.
+#[derive(Debug)]
+pub struct Table {
+    /// Its CSV file's name, without `.csv`.
+    pub name: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// The published table; `None` if it is not at hand and this one is a prediction.
+    pub reference: Option<&'static str>,
+    /// The columns that tell rows apart, in their order.
+    pub keys: &'static [&'static str],
+    /// The other columns, in their order.
+    pub metrics: &'static [Metric],
+    /// Where its rows come from.
+    pub rows: Rows,
+}
+
+/// Where the rows of a table come from.
+#[derive(Debug)]
+pub enum Rows {
+    /// They are those of the published table, and its figures follow from formulas.
+    Formula,
+    /// One for every point of an experiment whose cells are these.
+    Points {
+        /// The experiment's file.
+        file: &'static str,
+        /// Columns that select points, with the cell each must have. They need not be columns of the table.
+        only: &'static [(&'static str, &'static str)],
+    },
+}
+
+/// A column of figures.
+#[derive(Debug)]
+pub struct Metric {
+    /// Its name, with the unit.
+    pub column: &'static str,
+    /// How many digits the paper prints behind the point.
+    pub decimals: usize,
+    /// Where the simulated figure comes from.
+    pub reading: Reading,
+}
+
+/// Where a simulated figure comes from.
+#[derive(Debug)]
+pub enum Reading {
+    /// From the keys of the row, by a formula of the paper.
+    Formula(fn(&Keys) -> Option<f64>),
+    /// From the summary of a flow at the row's point; the mean over repetitions if there are several.
+    Flow(&'static str, fn(&FlowSummary) -> Option<f64>),
+}
+
+/// A figure of the paper, drawn from its tables.
+#[derive(Debug)]
+pub struct Figure {
+    /// Its number in the paper.
+    pub number: u32,
+    /// What it shows.
+    pub title: &'static str,
+    /// The key columns on the x axis: a place for every combination of their values, in the table's order. Sizes too
+    /// are places and not distances: papers choose them in pairs (64 and 65 bytes) to show a step between the two.
+    pub x: &'static [&'static str],
+    /// Label of the x axis, with the unit.
+    pub x_label: &'static str,
+    /// The column that is drawn.
+    pub metric: &'static str,
+    /// Label of the y axis, with the unit.
+    pub y_label: &'static str,
+    /// What is drawn.
+    pub series: &'static [Series],
+}
+
+/// One line of a figure.
+#[derive(Debug)]
+pub struct Series {
+    /// What it stands for.
+    pub label: &'static str,
+    /// From which table.
+    pub table: &'static str,
+    /// The rows that have these cells.
+    pub only: &'static [(&'static str, &'static str)],
+}
+
+/// What the simulation is to reach. Shares are from 0 to 1.
+#[derive(Debug)]
+pub enum Goal {
+    /// Relative errors of these columns of a table.
+    Error {
+        /// The table.
+        table: &'static str,
+        /// Its columns.
+        metrics: &'static [&'static str],
+        /// The largest median.
+        median: f64,
+        /// The largest error of any cell.
+        worst: Option<f64>,
+    },
+    /// Every cell as printed, digit by digit; cells whose print is in doubt are counted apart.
+    Exact {
+        /// The table.
+        table: &'static str,
+        /// The column.
+        metric: &'static str,
+    },
+    /// A figure of one table over the same figure of another, row by row, in the median.
+    Factor {
+        /// What it says.
+        title: &'static str,
+        /// The table above the line.
+        over: &'static str,
+        /// The table below it.
+        under: &'static str,
+        /// Rows that have these cells.
+        only: &'static [(&'static str, &'static str)],
+        /// The column.
+        metric: &'static str,
+        /// How far the median may be from the published one, as a share of it.
+        within: f64,
+    },
+}
+
+impl Study {
+    /// The table of this name.
+    pub fn table(&self, name: &str) -> Option<&'static Table> {
+        self.tables.iter().find(|table| table.name == name)
+    }
+
+    /// The text of an embedded file.
+    pub fn file(&self, path: &str) -> Option<&'static str> {
+        self.files.iter().find(|file| file.path == path).map(|file| file.text)
+    }
+}

@@ -1,0 +1,297 @@
+//! Every study held against its folder, and what users see of results.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value as Json, json};
+use trunkline_report::Style;
+use trunkline_report::chart::{png, render};
+
+use crate::figures::figures;
+use crate::flags::{Flags, selects};
+use crate::goals::{Outcome, is_printed_alike, judge};
+use crate::results::{Cell, Doubt, Printed, Results};
+use crate::run::testing::{unsimulated, without_point};
+use crate::study::{Rows, Study};
+use crate::{PaperError, STUDIES, find, reference, run};
+
+fn folder(study: &Study) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers").join(study.name)
+}
+
+fn hawley() -> &'static Study {
+    find("hawley1989").unwrap()
+}
+
+/// Results in which every simulated figure is the published one plus 2 %, or 1 where nothing is published.
+fn two_percent_above(study: &'static Study) -> Results {
+    let mut results = unsimulated(study);
+    for cell in results.tables.iter_mut().flat_map(|table| &mut table.rows).flat_map(|row| &mut row.cells) {
+        cell.simulated = Some(cell.published.as_ref().map_or(1.0, |published| published.number * 1.02));
+    }
+    results
+}
+
+/// Lines of `INDEX.csv` by column name.
+fn index(study: &Study) -> Vec<impl Fn(&str) -> String> {
+    let mut reader = csv::Reader::from_path(folder(study).join("reference/INDEX.csv")).unwrap();
+    let header = reader.headers().unwrap().clone();
+    let by_name = |record: csv::StringRecord| {
+        let header = header.clone();
+        move |name: &str| record[header.iter().position(|column| column == name).unwrap()].to_owned()
+    };
+    reader.records().map(|record| by_name(record.unwrap())).collect()
+}
+
+#[test]
+fn tables_are_those_of_the_index_row_by_row() {
+    for study in STUDIES {
+        let listed = index(study);
+        let names: Vec<String> = listed.iter().map(|line| line("file").replace(".csv", "")).collect();
+        let own: Vec<&str> = study.tables.iter().map(|table| table.name).collect();
+        assert_eq!(own, names, "{}", study.name);
+        for (line, table) in listed.iter().zip(study.tables) {
+            let columns: Vec<&str> = reference::columns(table).collect();
+            assert_eq!(columns.join(" "), line("columns"), "{}", table.name);
+            assert_eq!(table.reference.is_some(), line("published_here") == "yes", "{}", table.name);
+            if let Some(text) = table.reference {
+                let rows = reference::read(text, table).unwrap();
+                assert_eq!(rows.len().to_string(), line("rows"), "{}", table.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_row_has_a_point_and_predicted_tables_have_all_rows() {
+    for study in STUDIES {
+        assert_eq!(without_point(study), [], "{}", study.name);
+        let results = unsimulated(study);
+        for (line, table) in index(study).iter().zip(&results.tables) {
+            assert_eq!(table.rows.len().to_string(), line("rows"), "{} {}", study.name, table.table.name);
+        }
+    }
+}
+
+#[test]
+fn every_file_of_the_folder_that_experiments_use_is_embedded() {
+    for study in STUDIES {
+        let mut found = Vec::new();
+        for below in ["", "hosts"] {
+            let entries = std::fs::read_dir(folder(study).join(below)).into_iter().flatten().flatten();
+            let names = entries.map(|entry| Path::new(below).join(entry.file_name()).display().to_string());
+            found.extend(names.filter(|name| name.ends_with(".toml")));
+        }
+        found.sort();
+        let mut embedded: Vec<&str> = study.files.iter().map(|file| file.path).collect();
+        embedded.sort_unstable();
+        assert_eq!(embedded, found, "{}", study.name);
+        for table in study.tables {
+            let Rows::Points { file, .. } = table.rows else { continue };
+            assert!(study.file(file).is_some(), "{file}");
+        }
+    }
+}
+
+#[test]
+fn every_doubtful_flag_finds_its_cells() {
+    for study in STUDIES {
+        let results = unsimulated(study);
+        let flags = Flags::read(study.flagged).unwrap();
+        assert!(flags.iter().count() > 0);
+        for flag in flags.iter().filter(|flag| flag.doubt == Doubt::Doubtful) {
+            let table = results.table(&flag.table).unwrap();
+            let names_a_column = table.table.metrics.iter().any(|metric| flag.names(metric.column));
+            let selects_a_row = table.rows.iter().any(|row| selects(&flag.rows, &row.keys));
+            assert!(names_a_column && selects_a_row, "{} {}", study.name, flag.rows);
+        }
+    }
+    let results = unsimulated(hawley());
+    let doubtful = |name: &str| {
+        let cells = results.table(name).unwrap().rows.iter().flat_map(|row| &row.cells);
+        cells.filter(|cell| cell.doubt == Doubt::Doubtful).count()
+    };
+    assert_eq!((doubtful("throughput"), doubtful("unloaded_min"), doubtful("std_dev_tests")), (1, 2, 2));
+    assert_eq!(doubtful("loaded_fifo"), 0);
+}
+
+/// The three cells that do not follow are of a line rate of 193 KB/s, or cut where others are rounded.
+#[test]
+fn analytic_tables_are_as_printed_but_for_three_cells() {
+    let results = run(hawley(), &["table01", "table02"], 1, &()).unwrap();
+    let mut differ = Vec::new();
+    let mut cells = 0;
+    for table in &results.tables {
+        for row in &table.rows {
+            cells += 1;
+            if !is_printed_alike(&row.cells[0], &table.table.metrics[0]) {
+                assert_eq!(row.cells[0].doubt, Doubt::Suspect);
+                differ.push(format!("{}: {}", table.table.name, row.keys.values()));
+            }
+        }
+    }
+    assert_eq!(cells, 24 + 20);
+    assert_eq!(differ, ["table01: 16, 256", "table01: 16, inf", "table01: 32, inf"]);
+    assert!(judge(&results).iter().all(|judged| judged.outcome == Outcome::Met));
+}
+
+#[test]
+fn a_table_is_simulated_whole_and_alike_on_any_number_of_threads() {
+    let results = run(hawley(), &["unloaded_min"], 1, &()).unwrap();
+    let lacking: Vec<String> = results.tables[0]
+        .rows
+        .iter()
+        .filter(|row| row.cells.iter().any(|cell| cell.simulated.is_none()))
+        .map(|row| row.keys.to_string())
+        .collect();
+    assert!(lacking.is_empty(), "{lacking:?}");
+    let again = run(hawley(), &["unloaded_min"], 3, &()).unwrap();
+    assert_eq!(crate::json(&results), crate::json(&again));
+}
+
+#[test]
+fn unknown_tables_are_bad_input() {
+    let error = run(hawley(), &["table99"], 1, &()).unwrap_err();
+    assert!(error.is_bad_input());
+    assert!(matches!(&error, PaperError::UnknownTable { table, .. } if table == "table99"));
+    assert!(error.to_string().contains("`table01`, `table02`"), "{error}");
+    assert!(find("hawley1988").is_none());
+}
+
+#[test]
+fn json_has_a_line_for_every_cell() {
+    let results = two_percent_above(hawley());
+    let text = crate::json(&results);
+    let lines: Vec<Json> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let cells: usize = results.tables.iter().flat_map(|table| &table.rows).map(|row| row.cells.len()).sum();
+    assert_eq!(lines.len(), cells);
+    for line in &lines {
+        let keys: Vec<&String> = line.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["metric", "paper", "published", "row", "simulated", "table"]);
+        assert_eq!(line["paper"], "hawley1989");
+        assert!(line["simulated"].is_number() && line["row"].is_object());
+        assert_eq!(line["published"].is_null(), line["table"] == "loaded_rrobin" || is_blank(line), "{line}");
+    }
+    assert!(lines.contains(&json!({
+        "paper": "hawley1989", "table": "table01", "row": { "quantum_bytes": 16, "urp_block_bytes": "inf" },
+        "metric": "throughput_kbytes_s", "published": 128.7, "simulated": 128.7 * 1.02,
+    })));
+    let throughput =
+        json!({ "discipline": "hfifo", "window_block_bytes": 256, "window_blocks": 3, "conversations": 1 });
+    assert!(lines.iter().any(|line| line["row"] == throughput && line["published"] == 116_271));
+}
+
+/// Two cells of the standard deviation tests were lost in the print.
+fn is_blank(line: &Json) -> bool {
+    line["table"] == "std_dev_tests"
+        && line["row"] == json!({ "iterations": 500, "message_bytes": 13 })
+        && (line["metric"] == "std_ms" || line["metric"] == "mean_over_std")
+}
+
+#[test]
+fn goals_follow_errors() {
+    let outcomes = |results: &Results| -> Vec<Outcome> {
+        judge(results).into_iter().map(|judged| judged.outcome).collect()
+    };
+    let mut results = two_percent_above(hawley());
+    use Outcome::{Met, Missed, NotJudged};
+    assert_eq!(outcomes(&results), [Missed, Missed, Met, Met, Met, Met, Met, NotJudged]);
+    // A single delay beyond 30 % breaks the worst and not the median.
+    let loaded = results.tables.iter_mut().find(|table| table.table.name == "loaded_fifo").unwrap();
+    loaded.rows[7].cells[0].simulated = Some(0.1);
+    assert_eq!(outcomes(&results)[6], Missed);
+    // One that was not simulated is not passed over.
+    let unloaded = results.tables.iter_mut().find(|table| table.table.name == "unloaded_min").unwrap();
+    unloaded.rows[0].cells[0].simulated = None;
+    assert_eq!(outcomes(&results)[3], Missed);
+}
+
+#[test]
+fn a_factor_is_judged_once_both_sides_are_published() {
+    let mut results = two_percent_above(hawley());
+    let over = results.table("loaded_fifo").unwrap().clone();
+    let under = results.tables.iter_mut().find(|table| table.table.name == "loaded_rrobin").unwrap();
+    for (row, above) in under.rows.iter_mut().zip(&over.rows) {
+        assert_eq!(row.keys, above.keys);
+        let published = above.cells[0].published.as_ref().unwrap().number / 10.0;
+        row.cells[0].published = Some(Printed { text: published.to_string(), number: published });
+        row.cells[0].simulated = above.cells[0].simulated.map(|above| above / 12.0);
+    }
+    let judged = judge(&results).pop().unwrap();
+    assert_eq!(judged.outcome, Outcome::Met, "{judged:?}");
+    assert!(judged.found.contains("simulated 12.0") && judged.found.contains("published 10.0"), "{judged:?}");
+    for row in &mut results.tables.last_mut().unwrap().rows {
+        row.cells[0] = Cell { simulated: Some(1000.0), ..row.cells[0].clone() };
+    }
+    assert_eq!(judge(&results).pop().unwrap().outcome, Outcome::Missed);
+}
+
+#[test]
+fn figures_are_drawn_with_every_series() {
+    for study in STUDIES {
+        let results = two_percent_above(study);
+        let drawn = figures(&results);
+        assert_eq!(drawn.len(), study.figures.len());
+        for (figure, of_paper) in drawn.iter().zip(study.figures) {
+            let svg = render(&figure.chart, figure.file_frame(), &figure.id);
+            assert!(png(&svg).is_ok_and(|png| png.starts_with(b"\x89PNG")), "{}", figure.id);
+            for series in of_paper.series {
+                assert!(svg.contains(&format!(">{}</text>", series.label)), "{} {}", figure.id, series.label);
+                let table = results.table(series.table).unwrap();
+                let rows: Vec<_> = table.rows.iter().filter(|row| row.keys.are(series.only)).collect();
+                assert!(!rows.is_empty(), "{} {}", figure.id, series.label);
+                let place = table.place(of_paper.metric).unwrap();
+                let (start, what) = (format!("{}, ", series.label), |what: &str| format!(", {what}: "));
+                let titles = || svg.split("<title>").filter(|title| title.starts_with(&start));
+                let shown = |of: &str| titles().any(|title| title.contains(&what(of)));
+                assert!(shown("simulated"), "{} {}", figure.id, series.label);
+                let published = rows.iter().any(|row| row.cells[place].published.is_some());
+                assert!(!published || shown("published"), "{} {}", figure.id, series.label);
+            }
+        }
+    }
+    let figure_9 = figures(&two_percent_above(hawley())).remove(2);
+    let svg = render(&figure_9.chart, figure_9.file_frame(), &figure_9.id);
+    assert_eq!(svg.matches(", simulated: ").count(), 42);
+    assert_eq!(svg.matches(", published: ").count(), 41, "a doubtful one is not drawn");
+}
+
+#[test]
+fn terminal_lines_fit_and_name_every_column() {
+    let results = two_percent_above(hawley());
+    let (tables, summary) = (crate::tables(&results, Style::Plain), crate::summary(&results, Style::Plain));
+    for line in tables.lines().chain(summary.lines()).chain(crate::list(STUDIES, Style::Plain).lines()) {
+        assert!(line.chars().count() <= 100, "{line}");
+        assert_eq!(line, line.trim_end());
+    }
+    for table in &results.tables {
+        assert!(
+            tables.contains(&format!("\n{}  ", table.table.name)) || tables.starts_with(table.table.name)
+        );
+    }
+    assert!(tables.contains("?7417") && tables.contains("*123.4") && !tables.contains('\u{1b}'));
+    assert!(crate::tables(&results, Style::Colour).contains('\u{1b}'));
+}
+
+#[test]
+fn the_page_holds_tables_and_figures_and_loads_nothing() {
+    let results = two_percent_above(hawley());
+    let page = crate::html(&results);
+    for table in &results.tables {
+        assert!(page.contains(&format!("id=\"table-{}\"", table.table.name)));
+    }
+    assert!(page.contains("id=\"figure-17\"") && page.contains("116271"));
+    let without_namespace = page.replace("http://www.w3.org/2000/svg", "");
+    assert!(!without_namespace.contains("http://") && !without_namespace.contains("https://"));
+    assert!(!page.contains("<link") && !page.contains("src="));
+}
+
+#[test]
+fn files_are_written_for_the_tables_that_were_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut results = two_percent_above(hawley());
+    results.tables.retain(|table| table.table.name == "unloaded_min");
+    let written = crate::write(&results, &folder.path().join("new")).unwrap();
+    let names: Vec<_> = written.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
+    assert_eq!(names, ["hawley1989.html", "figure-09.svg", "figure-09.png"]);
+    assert!(written.iter().all(|path| path.metadata().unwrap().len() > 1000));
+}

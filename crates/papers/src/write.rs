@@ -1,0 +1,58 @@
+//! Results as files: one HTML page, and every figure as SVG and PNG.
+
+use std::path::{Path, PathBuf};
+
+use trunkline_report::chart::{png, render};
+
+use crate::figures::figures;
+use crate::html::html;
+use crate::results::Results;
+
+/// Why results could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// A file or the folder.
+    #[error("cannot write `{}`: {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A figure that cannot be drawn is a defect of ours.
+    #[error("cannot draw `{figure}`: {reason}; please report this")]
+    Draw {
+        /// Which.
+        figure: String,
+        /// What the renderer says.
+        reason: String,
+    },
+}
+
+/// Writes `NAME.html` (the study's name) and `figure-NN.svg` and `.png` of every figure into a folder, which is made if
+/// it is missing, and says which files those are, the page first.
+///
+/// # Errors
+/// If the folder or a file cannot be written.
+pub fn write(results: &Results, directory: &Path) -> Result<Vec<PathBuf>, WriteError> {
+    let failed = |path: &Path| {
+        let path = path.to_path_buf();
+        move |source| WriteError::File { path, source }
+    };
+    std::fs::create_dir_all(directory).map_err(failed(directory))?;
+    let mut written = Vec::new();
+    let mut put = |name: String, bytes: &[u8]| {
+        let path = directory.join(name);
+        std::fs::write(&path, bytes).map_err(failed(&path))?;
+        written.push(path);
+        Ok(())
+    };
+    put(format!("{}.html", results.study.name), html(results).as_bytes())?;
+    for figure in figures(results) {
+        let svg = render(&figure.chart, figure.file_frame(), &figure.id);
+        let picture = png(&svg).map_err(|reason| WriteError::Draw { figure: figure.id.clone(), reason })?;
+        put(format!("{}.svg", figure.id), svg.as_bytes())?;
+        put(format!("{}.png", figure.id), &picture)?;
+    }
+    Ok(written)
+}
