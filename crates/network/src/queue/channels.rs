@@ -25,7 +25,9 @@ pub(super) struct Channels {
     backlog: Backlog,
 }
 
+/// In a cache line of its own, for the reason that packets are.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 struct Channel {
     waiting: List,
     flow: u32,

@@ -23,7 +23,7 @@ pub(super) const KIND: QueueKind = QueueKind {
             default: Preset::Text("1514 B"),
             doc: "Bytes at the network layer that a turn adds to a queue's deficit counter. At least the largest \
                   packet, so that every turn sends one and a packet's cost does not depend on the number of flows; \
-                  the default is that of FQ-CoDel (RFC 8290 section 5.2.4).",
+                  the default is that of FQ-CoDel (RFC 8290).",
         },
         Parameter {
             name: "limit",
@@ -95,10 +95,9 @@ impl Drr {
             let has_turn = channels.first() == Some(longest);
             let Some(packet) = channels.pop_back(longest) else { return };
             if channels.waiting(longest).packets == 0 {
-                self.longest.emptied(longest);
                 self.turn &= !has_turn;
             }
-            let cause = if longest == arrived { DropCause::QueueFull } else { DropCause::Displaced };
+            let cause = if longest == arrived { DropCause::QueueFull } else { DropCause::LongestQueue };
             fates.0.push(Fate::Dropped { at: now, packet, cause });
         }
     }
@@ -131,7 +130,6 @@ impl Queue for Drr {
             *deficit -= size;
             let Some(packet) = self.channels.pop_front(channel) else { break };
             if self.channels.waiting(channel).packets == 0 {
-                self.longest.emptied(channel);
                 self.turn = false;
             }
             return Dequeued::Packet(packet);
@@ -211,7 +209,7 @@ mod tests {
         let lost: Vec<_> = lost.collect();
         // Flow 7's newest packet makes room for flow 8's; the room it leaves suffices for flow 9; then flow 7 is itself
         // the longest.
-        assert_eq!(lost, [(5, DropCause::Displaced), (52, DropCause::QueueFull)]);
+        assert_eq!(lost, [(5, DropCause::LongestQueue), (52, DropCause::QueueFull)]);
     }
 
     #[test]

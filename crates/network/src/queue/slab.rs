@@ -5,27 +5,37 @@
 
 use trunkline_core::{Bytes, Packet};
 
-/// No node: the end of a list.
+/// No place.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// Holds the packets of any number of [`List`]s.
 #[derive(Clone, Debug)]
 pub(super) struct Slab {
-    nodes: Vec<Node>,
-    /// The first node without a packet; the others follow by `next`.
+    packets: Vec<Place>,
+    /// The neighbours of each packet. They lie apart since whoever joins a list needs no more of the one before it.
+    links: Vec<Links>,
+    /// The first place without a packet; the others follow by `next`.
     vacant: u32,
 }
 
+/// A packet fills a cache line of most processors: with many lists, every line is one that memory has to be asked for.
 #[derive(Clone, Debug)]
-struct Node {
-    packet: Packet,
+#[repr(align(64))]
+struct Place(Packet);
+
+#[derive(Clone, Copy, Debug)]
+struct Links {
     next: u32,
     previous: u32,
 }
 
 /// Packets in order, which lie in a [`Slab`]: always the same one for the same list.
-#[derive(Clone, Copy, Debug)]
+///
+/// The number of packets says where it ends: the links before the first packet and behind the last one mean nothing, so
+/// that a packet that leaves does not touch its neighbour's memory.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct List {
+    /// The places of the first and the last packet, if there are any.
     first: u32,
     last: u32,
     packets: u32,
@@ -34,13 +44,7 @@ pub(super) struct List {
 
 impl Default for Slab {
     fn default() -> Slab {
-        Slab { nodes: Vec::new(), vacant: NONE }
-    }
-}
-
-impl Default for List {
-    fn default() -> List {
-        List { first: NONE, last: NONE, packets: 0, bytes: 0 }
+        Slab { packets: Vec::new(), links: Vec::new(), vacant: NONE }
     }
 }
 
@@ -48,7 +52,7 @@ impl List {
     /// Whether nothing is in it.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.first == NONE
+        self.packets == 0
     }
 
     /// How many packets are in it.
@@ -70,22 +74,23 @@ impl Slab {
     pub(super) fn push_back(&mut self, list: &mut List, packet: Packet) {
         list.packets += 1;
         list.bytes += packet.size.count();
-        let node = Node { packet, next: NONE, previous: list.last };
-        let place = match self.nodes.get_mut(self.vacant as usize) {
+        let links = Links { next: NONE, previous: list.last };
+        let place = match self.links.get_mut(self.vacant as usize) {
             Some(vacant) => {
-                let place = self.vacant;
-                self.vacant = vacant.next;
-                *vacant = node;
+                let place = core::mem::replace(&mut self.vacant, vacant.next);
+                *vacant = links;
+                self.packets[place as usize].0 = packet;
                 place
             }
             None => {
-                self.nodes.push(node);
-                (self.nodes.len() - 1) as u32
+                self.packets.push(Place(packet));
+                self.links.push(links);
+                (self.links.len() - 1) as u32
             }
         };
-        match self.nodes.get_mut(list.last as usize) {
-            Some(last) => last.next = place,
-            None => list.first = place,
+        match list.packets {
+            1 => list.first = place,
+            _ => self.links[list.last as usize].next = place,
         }
         list.last = place;
     }
@@ -93,44 +98,41 @@ impl Slab {
     /// The first packet of `list`.
     #[inline]
     pub(super) fn front(&self, list: &List) -> Option<&Packet> {
-        self.nodes.get(list.first as usize).map(|node| &node.packet)
+        if list.is_empty() {
+            return None;
+        }
+        self.packets.get(list.first as usize).map(|place| &place.0)
     }
 
     /// Takes the first packet of `list`.
     #[inline]
     pub(super) fn pop_front(&mut self, list: &mut List) -> Option<Packet> {
-        let (packet, next, _) = self.take(list, list.first)?;
-        list.first = next;
-        match self.nodes.get_mut(next as usize) {
-            Some(node) => node.previous = NONE,
-            None => list.last = NONE,
-        }
+        let (packet, links) = self.take(list, list.first)?;
+        list.first = links.next;
         Some(packet)
     }
 
     /// Takes the last packet of `list`.
     #[inline]
     pub(super) fn pop_back(&mut self, list: &mut List) -> Option<Packet> {
-        let (packet, _, previous) = self.take(list, list.last)?;
-        list.last = previous;
-        match self.nodes.get_mut(previous as usize) {
-            Some(node) => node.next = NONE,
-            None => list.first = NONE,
-        }
+        let (packet, links) = self.take(list, list.last)?;
+        list.last = links.previous;
         Some(packet)
     }
 
-    /// Empties the node at `place` of `list`; returns what was in it, and its neighbours.
+    /// Empties a place at one end of `list`; returns what was there, and its neighbours.
     #[inline]
-    fn take(&mut self, list: &mut List, place: u32) -> Option<(Packet, u32, u32)> {
-        let node = self.nodes.get_mut(place as usize)?;
-        let packet = core::mem::take(&mut node.packet);
-        let (next, previous) = (node.next, node.previous);
-        node.next = self.vacant;
-        self.vacant = place;
+    fn take(&mut self, list: &mut List, place: u32) -> Option<(Packet, Links)> {
+        if list.is_empty() {
+            return None;
+        }
+        let packet = core::mem::take(&mut self.packets.get_mut(place as usize)?.0);
+        let vacant = core::mem::replace(&mut self.vacant, place);
+        let links =
+            core::mem::replace(&mut self.links[place as usize], Links { next: vacant, previous: NONE });
         list.packets -= 1;
         list.bytes -= packet.size.count();
-        Some((packet, next, previous))
+        Some((packet, links))
     }
 }
 
@@ -186,7 +188,7 @@ mod tests {
                     prop_assert_eq!(list.bytes().count(), model.iter().map(|p| p.size.count()).sum::<u64>());
                 }
                 most = most.max(models.iter().map(VecDeque::len).sum());
-                prop_assert!(slab.nodes.len() <= most, "places of packets that left are used again");
+                prop_assert!(slab.packets.len() <= most, "places of packets that left are used again");
             }
         }
     }
