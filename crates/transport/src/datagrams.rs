@@ -45,6 +45,11 @@ impl Datagrams {
         self.entries.is_empty()
     }
 
+    /// Whether more than three quarters of the limit are used.
+    pub(crate) fn is_nearly_full(&self) -> bool {
+        (self.bytes.len() - self.taken) as u128 * 4 > self.limit as u128 * 3
+    }
+
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.entries.clear();

@@ -62,5 +62,19 @@ pub const XTP: Features = Features {
     checksum: true,
 };
 
+/// DCCP (RFC 4340). Unreliable as UDP, at a rate that the network bears.
+pub const DCCP: Features = Features {
+    name: "dccp",
+    message_oriented: true,
+    connection_oriented: true,
+    reliable: false,
+    ordered: false,
+    flow_control: false,
+    congestion_control: true,
+    multicast: false,
+    fragmentation: false,
+    checksum: true,
+};
+
 /// All of them.
-pub const ALL: &[&Features] = &[&UDP, &TCP, &URP];
+pub const ALL: &[&Features] = &[&UDP, &TCP, &URP, &DCCP];

@@ -9,6 +9,7 @@
 pub mod addressing;
 pub mod conversation;
 mod datagrams;
+pub mod dccp;
 pub mod endpoint;
 pub mod features;
 pub mod framing;
@@ -18,6 +19,7 @@ pub mod xtp;
 
 pub use addressing::{host_of, ipv4_of};
 pub use conversation::{Close, CloseReason, Conversation, Event, Features, Message, Received, SendError};
+pub use dccp::{DccpAcceptor, DccpConfig, DccpEndpoint};
 pub use endpoint::{Accept, Acceptor, Endpoint, Transmit, drain};
 pub use udp::{UdpConfig, UdpEndpoint};
 pub use urp::{UrpConfig, UrpConfigError, UrpEndpoint};
