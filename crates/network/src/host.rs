@@ -3,25 +3,391 @@
 //! The published machines of 1989 to 2012 are profiles of these parameters: data, not code. Only the simulator has a
 //! use for them; in `wire` and `live` hosts are real.
 
-use trunkline_core::schema::{Default as Preset, Kind, Parameter};
-use trunkline_core::{Bytes, Duration};
+use trunkline_core::distribution::Sampler;
+use trunkline_core::schema::{Default as Preset, Kind, Parameter, Values};
+use trunkline_core::{Bytes, Duration, Seed, Stream, Time};
 
 /// The longest cost that makes sense.
 const MOST: Duration = Duration::from_secs(10);
+const TIME: Kind = Kind::Duration { min: Duration::ZERO, max: MOST };
+const SIZE: Kind = Kind::Bytes { min: Bytes(1), max: Bytes(1 << 24) };
 
 /// What a host, or a profile of hosts, may be told. Without any of it a host costs nothing.
 pub const PARAMETERS: &[Parameter] = &[
     Parameter {
         name: "send-message",
-        kind: Kind::Duration { min: Duration::ZERO, max: MOST },
+        kind: TIME,
         default: Preset::Text("0 s"),
         doc: "Processor time to hand a message to the transport: the system call and what wakes for it.",
     },
     Parameter {
+        name: "send-packet",
+        kind: TIME,
+        default: Preset::Text("0 s"),
+        doc: "Processor time to send a packet.",
+    },
+    Parameter {
+        name: "send-byte",
+        kind: TIME,
+        default: Preset::Text("0 s"),
+        doc: "Processor time per byte of a packet to send.",
+    },
+    Parameter {
+        name: "receive-packet",
+        kind: TIME,
+        default: Preset::Text("0 s"),
+        doc: "Processor time to take a packet, after its last byte is here.",
+    },
+    Parameter {
+        name: "receive-byte",
+        kind: TIME,
+        default: Preset::Text("0 s"),
+        doc: "Processor time per byte of a packet. An idle processor reads while the packet comes in and is through with \
+              its last byte; a busy one catches up at this pace (an interface without DMA).",
+    },
+    Parameter {
+        name: "receive-message",
+        kind: TIME,
+        default: Preset::Text("0 s"),
+        doc: "Processor time to give a message to the application: waking it and the system call.",
+    },
+    Parameter {
+        name: "noise",
+        kind: Kind::Durations { min: Duration::ZERO, max: MOST },
+        default: Preset::Absent,
+        doc: "Processor time beside all this, drawn for every message that is handed over.",
+    },
+    Parameter {
+        name: "interruptions",
+        kind: Kind::Ratio,
+        default: Preset::Text("0 %"),
+        doc: "The share of messages at whose sending the host is busy with something else, for `interruption`.",
+    },
+    Parameter {
+        name: "interruption",
+        kind: Kind::Durations { min: Duration::ZERO, max: MOST },
+        default: Preset::Absent,
+        doc: "How long the host is busy with something else.",
+    },
+    Parameter {
         name: "stream-block",
-        kind: Kind::Bytes { min: Bytes(1), max: Bytes(1 << 20) },
+        kind: SIZE,
         default: Preset::Absent,
         doc: "Messages are handed over in pieces of at most this (the stream blocks of Version 9 Unix). Without this \
               key as a whole.",
     },
+    Parameter {
+        name: "large-stream-block",
+        kind: SIZE,
+        default: Preset::Absent,
+        doc: "The same for messages of `large-from` and more.",
+    },
+    Parameter {
+        name: "large-from",
+        kind: SIZE,
+        default: Preset::Text("512 B"),
+        doc: "From this size on a message is put into large stream blocks.",
+    },
+    Parameter {
+        name: "burst",
+        kind: SIZE,
+        default: Preset::Absent,
+        doc: "The most of a stream block that the interface sends at once. Without this key a whole block.",
+    },
+    Parameter {
+        name: "stream-block-gap",
+        kind: TIME,
+        default: Preset::Text("0 s"),
+        doc: "Time before each further stream block of a message: one block is handed over per interrupt.",
+    },
+    Parameter {
+        name: "burst-gap",
+        kind: TIME,
+        default: Preset::Text("0 s"),
+        doc: "Time before each further burst of a stream block.",
+    },
+    Parameter {
+        name: "one-burst-at-a-time",
+        kind: Kind::Flag,
+        default: Preset::Text("false"),
+        doc: "Whether the interface takes a burst only when nothing of the one before is on its way any more.",
+    },
 ];
+
+/// A host at work: one processor that serves what it is given in order.
+///
+/// Every method is told the time and says when the work is done; time never decreases between calls.
+#[derive(Debug)]
+pub struct HostModel {
+    send_message: Duration,
+    send_packet: Duration,
+    send_byte: u64,
+    receive_packet: Duration,
+    receive_byte: u64,
+    receive_message: Duration,
+    noise: Option<Sampler>,
+    interruptions: f64,
+    interruption: Option<Sampler>,
+    chance: Stream,
+    blocks: [Option<u64>; 2],
+    large_from: u64,
+    burst: Option<u64>,
+    block_gap: Duration,
+    burst_gap: Duration,
+    one_at_a_time: bool,
+    /// When the processor has done all that it was given.
+    free: Time,
+    costs: Costs,
+}
+
+/// Which kinds of work cost anything, so that drivers can pass by the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Costs {
+    /// Messages are handed over late or in pieces.
+    pub send_message: bool,
+    /// Packets leave later than their transport sends them.
+    pub send_packet: bool,
+    /// Packets reach their transport later than they arrive.
+    pub receive_packet: bool,
+    /// Messages reach their application later than their transport has them.
+    pub receive_message: bool,
+}
+
+/// A piece of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// How many bytes.
+    pub length: usize,
+    /// Time before it is handed over.
+    pub gap: Duration,
+}
+
+impl HostModel {
+    /// The host at `place` (`hosts.crab`), idle, from a value for every one of [`PARAMETERS`].
+    ///
+    /// # Panics
+    /// If the values are not those of that table: a mistake in the program, never in a file.
+    pub fn new(values: &Values, place: &str, seed: Seed) -> HostModel {
+        let sampler = |name: &str| {
+            let stream = seed.stream(&format!("{place}/{name}"));
+            values.distribution_if_given(name).map(|distribution| distribution.sampler(stream))
+        };
+        let size = |name: &str| values.bytes_if_given(name).map(Bytes::count);
+        let mut host = HostModel {
+            send_message: values.duration("send-message"),
+            send_packet: values.duration("send-packet"),
+            send_byte: values.duration("send-byte").as_nanos(),
+            receive_packet: values.duration("receive-packet"),
+            receive_byte: values.duration("receive-byte").as_nanos(),
+            receive_message: values.duration("receive-message"),
+            noise: sampler("noise"),
+            interruptions: values.ratio("interruptions").value(),
+            interruption: sampler("interruption"),
+            chance: seed.stream(&format!("{place}/interruptions")),
+            blocks: [size("stream-block"), size("large-stream-block")],
+            large_from: values.bytes("large-from").count(),
+            burst: size("burst"),
+            block_gap: values.duration("stream-block-gap"),
+            burst_gap: values.duration("burst-gap"),
+            one_at_a_time: values.flag("one-burst-at-a-time"),
+            free: Time::ZERO,
+            costs: Costs::default(),
+        };
+        host.costs = Costs {
+            send_message: !host.send_message.is_zero()
+                || host.noise.is_some()
+                || host.interruption.is_some()
+                || host.blocks != [None, None]
+                || host.burst.is_some(),
+            send_packet: !host.send_packet.is_zero() || host.send_byte > 0,
+            receive_packet: !host.receive_packet.is_zero() || host.receive_byte > 0,
+            receive_message: !host.receive_message.is_zero(),
+        };
+        host
+    }
+
+    /// What costs anything here.
+    pub fn costs(&self) -> Costs {
+        self.costs
+    }
+
+    /// Whether a burst is taken only when nothing of the one before is on its way any more.
+    pub fn one_burst_at_a_time(&self) -> bool {
+        self.one_at_a_time
+    }
+
+    /// A message is to be handed over: when its first piece is.
+    pub fn send_message(&mut self, now: Time) -> Time {
+        let mut cost = self.send_message;
+        if let Some(noise) = &mut self.noise {
+            cost += Duration::from_nanos(noise.draw());
+        }
+        if let Some(interruption) = &mut self.interruption
+            && self.chance.chance(self.interruptions)
+        {
+            cost += Duration::from_nanos(interruption.draw());
+        }
+        self.work(now, cost)
+    }
+
+    /// The piece of a message of `length` bytes that follows the first `handed`. With nothing left it is empty.
+    pub fn piece(&self, length: usize, handed: usize) -> Piece {
+        let [small, large] = self.blocks;
+        let block = if length as u64 >= self.large_from { large.or(small) } else { small };
+        let block = block.map_or(usize::MAX, |block| usize::try_from(block).unwrap_or(usize::MAX));
+        let in_block = handed % block;
+        let burst = self.burst.map_or(usize::MAX, |burst| usize::try_from(burst).unwrap_or(usize::MAX));
+        let gap = match (handed, in_block) {
+            (0, _) => Duration::ZERO,
+            (_, 0) => self.block_gap,
+            _ => self.burst_gap,
+        };
+        Piece { length: length.saturating_sub(handed).min(block - in_block).min(burst), gap }
+    }
+
+    /// A packet is to be sent: when it leaves.
+    pub fn send_packet(&mut self, now: Time, size: Bytes) -> Time {
+        let bytes = Duration::from_nanos(self.send_byte.saturating_mul(size.count()));
+        self.work(now, self.send_packet + bytes)
+    }
+
+    /// A packet's last byte is here: when its transport gets it.
+    pub fn receive_packet(&mut self, now: Time, size: Bytes) -> Time {
+        let bytes = Duration::from_nanos(self.receive_byte.saturating_mul(size.count()));
+        // What an idle processor has read while the packet came in is read by now.
+        self.free = (self.free + bytes).max(now);
+        self.work(now, self.receive_packet)
+    }
+
+    /// A message is complete: when its application has it.
+    pub fn receive_message(&mut self, now: Time) -> Time {
+        self.work(now, self.receive_message)
+    }
+
+    fn work(&mut self, now: Time, cost: Duration) -> Time {
+        self.free = self.free.max(now) + cost;
+        self.free
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trunkline_core::Distribution;
+    use trunkline_core::schema::Value;
+
+    use super::*;
+
+    /// A host that costs nothing but this.
+    fn host(given: &[(&str, Value)]) -> HostModel {
+        let value = |parameter: &Parameter| {
+            if let Some((_, value)) = given.iter().find(|(name, _)| *name == parameter.name) {
+                return value.clone();
+            }
+            match parameter.name {
+                "large-from" => Value::Bytes(Bytes(512)),
+                "one-burst-at-a-time" => Value::Flag(false),
+                "interruptions" => Value::Ratio(trunkline_core::Ratio::default()),
+                _ if parameter.default == Preset::Absent => Value::Absent,
+                _ => Value::Duration(Duration::ZERO),
+            }
+        };
+        let values = PARAMETERS.iter().map(|parameter| (parameter.name, value(parameter))).collect();
+        HostModel::new(&Values::new(values), "hosts.a", Seed::new(1, 0))
+    }
+
+    fn ms(n: u64) -> Time {
+        Time::ZERO + Duration::from_millis(n)
+    }
+
+    fn millis(n: u64) -> Value {
+        Value::Duration(Duration::from_millis(n))
+    }
+
+    fn pieces(host: &HostModel, length: usize) -> Vec<Piece> {
+        let mut handed = 0;
+        let mut pieces = Vec::new();
+        while handed < length {
+            pieces.push(host.piece(length, handed));
+            handed += pieces[pieces.len() - 1].length;
+        }
+        pieces
+    }
+
+    #[test]
+    fn a_host_without_costs_does_everything_at_once() {
+        let mut host = host(&[]);
+        assert_eq!(host.costs(), Costs::default());
+        assert_eq!(host.send_message(ms(1)), ms(1));
+        assert_eq!(host.send_packet(ms(2), Bytes(1500)), ms(2));
+        assert_eq!(host.receive_packet(ms(3), Bytes(1500)), ms(3));
+        assert_eq!(pieces(&host, 5000), [Piece { length: 5000, gap: Duration::ZERO }]);
+    }
+
+    #[test]
+    fn one_processor_serves_in_order() {
+        let mut host = host(&[("send-packet", millis(2)), ("receive-message", millis(5))]);
+        assert_eq!(host.send_packet(ms(0), Bytes(1)), ms(2));
+        assert_eq!(host.send_packet(ms(1), Bytes(1)), ms(4));
+        assert_eq!(host.receive_message(ms(3)), ms(9));
+        assert_eq!(host.send_packet(ms(20), Bytes(1)), ms(22));
+    }
+
+    #[test]
+    fn an_idle_processor_reads_while_a_packet_comes_in() {
+        let byte = Value::Duration(Duration::from_micros(10));
+        let mut host = host(&[("receive-byte", byte), ("receive-packet", millis(1))]);
+        assert_eq!(
+            host.receive_packet(ms(50), Bytes(1000)),
+            ms(51),
+            "read by the time its last byte is here"
+        );
+        assert_eq!(
+            host.receive_packet(ms(52), Bytes(1000)),
+            ms(62),
+            "1 ms was left to read in, then 10 ms of bytes"
+        );
+    }
+
+    #[test]
+    fn messages_are_cut_into_stream_blocks_and_these_into_bursts() {
+        let size = |n| Value::Bytes(Bytes(n));
+        let host = host(&[
+            ("stream-block", size(64)),
+            ("large-stream-block", size(1024)),
+            ("burst", size(80)),
+            ("stream-block-gap", millis(2)),
+            ("burst-gap", millis(1)),
+        ]);
+        let lengths = |length| pieces(&host, length).iter().map(|piece| piece.length).collect::<Vec<_>>();
+        assert_eq!(lengths(64), [64]);
+        assert_eq!(lengths(65), [64, 1]);
+        assert_eq!(lengths(511).len(), 8);
+        assert_eq!(lengths(512), [80, 80, 80, 80, 80, 80, 32]);
+        assert_eq!(lengths(1024 + 81).len(), 13 + 2);
+        let gaps = |length| {
+            pieces(&host, length).iter().map(|piece| piece.gap.as_nanos() / 1_000_000).collect::<Vec<_>>()
+        };
+        assert_eq!(gaps(130), [0, 2, 2]);
+        assert_eq!(gaps(512)[..3], [0, 1, 1]);
+        assert_eq!(gaps(1025)[12..], [1, 2], "the second large block");
+    }
+
+    #[test]
+    fn noise_and_interruptions_are_drawn_for_messages() {
+        let exponential = |mean| Value::Distribution(Distribution::Exponential { mean });
+        let mut host = host(&[
+            ("noise", exponential(1_000_000)),
+            ("interruptions", Value::Ratio(trunkline_core::Ratio::new(0.01).expect("a share"))),
+            ("interruption", exponential(50_000_000)),
+        ]);
+        let mut delays: Vec<u64> =
+            (0..10_000u64).map(|k| host.send_message(ms(k * 1000)).since(ms(k * 1000)).as_nanos()).collect();
+        delays.sort_unstable();
+        let median = delays[5000] as f64 / 1e6;
+        assert!((median - core::f64::consts::LN_2).abs() < 0.05, "{median} ms");
+        assert!(
+            delays.iter().filter(|&&delay| delay > 15_000_000).count() > 40,
+            "a hundred interruptions of 50 ms"
+        );
+    }
+}
