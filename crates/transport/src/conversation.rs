@@ -80,7 +80,8 @@ pub enum Event {
     /// The send buffer has room again after [`SendError::Full`].
     Writable,
     /// The conversation is over; comes once. With [`CloseReason::Peer`] the peer sends nothing more, all that it sent
-    /// has been received, and this end may still send until it closes too.
+    /// has been received, and this end may still send until it closes too, where the transport ends each direction by
+    /// itself (otherwise `send` refuses with the same reason).
     Closed(CloseReason),
 }
 
