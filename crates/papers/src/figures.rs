@@ -88,7 +88,10 @@ fn published_look(hue: Option<usize>) -> Look {
 
 fn chart(figure: &Figure, series: Vec<Series>, words: Vec<String>, legend: Vec<Entry>) -> Chart {
     let values = series.iter().flat_map(|series| &series.data).map(|datum| datum.y);
-    let largest = values.fold(0.0, f64::max);
+    let scale = match figure.factors {
+        true => Scale::log(values),
+        false => Scale::linear(0.0, values.fold(0.0, f64::max), 5),
+    };
     Chart {
         title: format!("Figure {}: {}", figure.number, figure.title),
         description: format!(
@@ -96,7 +99,7 @@ fn chart(figure: &Figure, series: Vec<Series>, words: Vec<String>, legend: Vec<E
             figure.y_label, figure.x_label
         ),
         x: Axis { label: figure.x_label.to_owned(), scale: Scale::Words(words), ticks: None },
-        y: Axis { label: figure.y_label.to_owned(), scale: Scale::linear(0.0, largest, 5), ticks: None },
+        y: Axis { label: figure.y_label.to_owned(), scale, ticks: None },
         legend,
         panels: vec![Panel { series, ..Panel::default() }],
     }

@@ -27,7 +27,7 @@ pub fn html(results: &Results) -> String {
     };
     let figures = figures(results);
     let main = markup! {
-        p.notes { (study.reproduced) }
+        p.aside { (study.reproduced) }
         (goals(results))
         @if !figures.is_empty() {
             section aria-labelledby="figures" {
@@ -107,9 +107,10 @@ fn table_of(results: &TableResults) -> Markup {
                         @for key in table.keys { th scope="col" { (key) } }
                         @for metric in table.metrics {
                             @if published {
-                                th.number scope="col" { "published" }
-                                th.number scope="col" { "simulated" }
-                                th.number scope="col" { "error" }
+                                @for figure in ["published", "simulated", "error"] {
+                                    // Read aloud and downloaded with the metric's name.
+                                    th.number scope="col" { (figure) span hidden { " " (metric.column) } }
+                                }
                             } @else {
                                 th.number scope="col" { (metric.column) }
                             }

@@ -136,6 +136,8 @@ pub struct Figure {
     pub metric: &'static str,
     /// Label of the y axis, with the unit.
     pub y_label: &'static str,
+    /// Whether the y axis has even factors instead of even steps: for figures whose series lie far apart.
+    pub factors: bool,
     /// What is drawn.
     pub series: &'static [Series],
 }

@@ -51,7 +51,7 @@ const ZERO_PART: f64 = 0.09;
 
 impl Scale {
     /// A scale for a quantity that starts at zero, logarithmic where the values need it.
-    pub fn of_quantity(values: impl Iterator<Item = f64> + Clone) -> Scale {
+    pub(crate) fn of_quantity(values: impl Iterator<Item = f64> + Clone) -> Scale {
         let (smallest, largest) = extremes(values.clone().filter(|v| *v > 0.0)).unwrap_or((0.0, 0.0));
         if smallest > 0.0 && largest / smallest >= NEEDS_LOG {
             let (min, max) = decades(smallest, largest);
@@ -99,6 +99,13 @@ impl Scale {
         let step = nice_step((max - min) / ticks as f64);
         let start = (min / step + 1e-9).floor() * step;
         Scale::Linear { min: start, max: (max / step - 1e-9).ceil() * step }
+    }
+
+    /// Even factors from at most the smallest to at least the largest of these values, of which those above zero count.
+    pub fn log(values: impl Iterator<Item = f64>) -> Scale {
+        let (smallest, largest) = extremes(values.filter(|v| *v > 0.0)).unwrap_or((1.0, 10.0));
+        let (min, max) = decades(smallest, largest);
+        if max > min { Scale::Log { min, max } } else { Scale::Log { min, max: min * 10.0 } }
     }
 
     /// Shares up to what `count` messages can show, at least 99 % and at most 99.99 %.

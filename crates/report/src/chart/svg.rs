@@ -145,7 +145,8 @@ fn legend(out: &mut String, entries: &[Entry], frame: Frame, top: f64) -> f64 {
         let dash = if entry.look.dashed { " stroke-dasharray=\"5 3\"" } else { "" };
         let (from, to, at) = (coordinate(x), coordinate(x + SWATCH), coordinate(y - 4.0));
         if entry.look.lined {
-            let _ = write!(out, "<path d=\"M{from} {at}H{to}\" stroke=\"{colour}\" stroke-width=\"2\"{dash}/>");
+            let _ =
+                write!(out, "<path d=\"M{from} {at}H{to}\" stroke=\"{colour}\" stroke-width=\"2\"{dash}/>");
         }
         if entry.look.marked {
             marker(out, frame.theme, entry.look, x + SWATCH / 2.0, y - 4.0, "");

@@ -70,12 +70,14 @@ const fn throughput(number: u32, title: &'static str, series: &'static [Series])
         x_label: "window, block bytes × blocks",
         metric: "throughput_per_conversation_bytes_s",
         y_label: "throughput per conversation, bytes/s",
+        factors: false,
         series,
     }
 }
 
-/// By message size.
+/// By message size. Under load delays lie between some milliseconds and more than a second.
 const fn delay(number: u32, title: &'static str, series: &'static [Series]) -> Figure {
+    let factors = number > 9;
     Figure {
         number,
         title,
@@ -83,6 +85,7 @@ const fn delay(number: u32, title: &'static str, series: &'static [Series]) -> F
         x_label: "message, bytes",
         metric: "mean_ms",
         y_label: "delay, ms",
+        factors,
         series,
     }
 }
