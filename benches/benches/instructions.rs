@@ -20,6 +20,7 @@ use parts::metrics::SentAndReceived;
 use parts::network::{MediumHop, QueueHop};
 use parts::traffic::Production;
 use parts::transport::UdpExchange;
+use trunkline_benches::queues::Order;
 use trunkline_network::{medium, queue};
 use trunkline_traffic as traffic;
 use trunkline_transport::framing::decode_message;
@@ -36,7 +37,7 @@ fn work(part: &mut impl Part) {
 }
 
 fn queue_of(kind: usize, flows: u32) -> QueueHop {
-    QueueHop::new(&queue::KINDS[kind], flows)
+    QueueHop::new(&queue::KINDS[kind], flows, Order::Steady)
 }
 
 fn queue_of_1_flow(kind: usize) -> QueueHop {
@@ -51,6 +52,30 @@ fn queue_of_1000_flows(kind: usize) -> QueueHop {
 #[benches::flow(iter = 0..queue::KINDS.len(), setup = queue_of_1_flow)]
 #[benches::thousand_flows(iter = 0..queue::KINDS.len(), setup = queue_of_1000_flows)]
 fn queue_hop(mut part: QueueHop) -> QueueHop {
+    work(&mut part);
+    part
+}
+
+/// Queues that must not mind how many flows there are.
+const PER_FLOW: [&str; 2] = ["round-robin", "drr"];
+
+fn per_flow(queue: usize, flows: u32) -> QueueHop {
+    let kind = queue::find(PER_FLOW[queue]).expect("a queue of that name is registered");
+    QueueHop::new(kind, flows, Order::Shuffled)
+}
+
+fn per_flow_10(queue: usize) -> QueueHop {
+    per_flow(queue, 10)
+}
+
+fn per_flow_100000(queue: usize) -> QueueHop {
+    per_flow(queue, 100_000)
+}
+
+#[library_benchmark]
+#[benches::ten_flows(iter = 0..PER_FLOW.len(), setup = per_flow_10)]
+#[benches::hundred_thousand_flows(iter = 0..PER_FLOW.len(), setup = per_flow_100000)]
+fn queue_growth(mut part: QueueHop) -> QueueHop {
     work(&mut part);
     part
 }
@@ -131,6 +156,7 @@ library_benchmark_group!(
     name = pure,
     benchmarks = [
         queue_hop,
+        queue_growth,
         medium_hop,
         framing_encode,
         framing_decode,

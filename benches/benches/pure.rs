@@ -15,6 +15,7 @@ use parts::network::{MediumHop, QueueHop};
 use parts::traffic::Production;
 use parts::transport::{TcpBulk, UdpExchange};
 use trunkline_audio::{g711, wav};
+use trunkline_benches::queues::Order;
 use trunkline_network::{medium, queue};
 use trunkline_traffic as traffic;
 use trunkline_transport::framing::{Header, decode_message};
@@ -38,7 +39,7 @@ fn network(criterion: &mut Criterion) {
     for kind in queue::KINDS {
         for flows in [1, 100, 1000] {
             let name = format!("queue/{}/{flows} active flows", kind.name);
-            bench(criterion, &name, Throughput::Elements(1), || QueueHop::new(kind, flows));
+            bench(criterion, &name, Throughput::Elements(1), || QueueHop::new(kind, flows, Order::Steady));
         }
     }
     for kind in medium::KINDS {

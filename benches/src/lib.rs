@@ -1,6 +1,7 @@
 //! What the benches share: repeated measurements in turn, and their ratios with spread.
 
 pub mod memory;
+pub mod queues;
 
 use trunkline_experiment::{Experiment, Files, FilesError, Progress, Supervisor};
 
