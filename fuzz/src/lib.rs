@@ -5,7 +5,8 @@
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: &[Target] = &[("experiment", experiment), ("framing", framing), ("wav", wav)];
+pub const TARGETS: &[Target] =
+    &[("experiment", experiment), ("framing", framing), ("urp", urp), ("wav", wav)];
 
 /// The experiment file: any text is either an experiment or a list of problems, each with its position in the text.
 pub fn experiment(data: &[u8]) {
@@ -15,6 +16,11 @@ pub fn experiment(data: &[u8]) {
 /// Message framing: no bytes make the reader of a stream panic, grow, or invent messages.
 pub fn framing(data: &[u8]) {
     trunkline_transport::framing::fuzz_deframer(data);
+}
+
+/// URP: no packets make an endpoint panic or break the contract of endpoints, and what the codec reads it writes again.
+pub fn urp(data: &[u8]) {
+    trunkline_transport::urp::fuzz_urp(data);
 }
 
 /// WAV: any bytes are either samples or a sentence that says why not.

@@ -192,6 +192,8 @@ pub enum Transport {
     Udp(UdpOptions),
     /// TCP: the kernel's in `live` and `wire`, smoltcp's in `sim`.
     Tcp(TcpOptions),
+    /// URP, in `sim` only.
+    Urp(UrpOptions),
 }
 
 /// Options of UDP.
@@ -215,6 +217,17 @@ pub struct TcpOptions {
     pub congestion_control: Option<String>,
     /// How long a send may block before the message is given up and counted as refused (Schiavoni: 40 ms).
     pub send_timeout: Option<Duration>,
+}
+
+/// Options of URP.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UrpOptions {
+    /// The largest block.
+    pub block: Bytes,
+    /// How many blocks may be under way.
+    pub window: u8,
+    /// How long nothing moves before the sender asks the receiver for its state.
+    pub timeout: Duration,
 }
 
 /// What counts as good enough: `"flow.voice.latency.p999" = "< 150 ms"`.

@@ -179,10 +179,19 @@ pub(crate) fn suggestion<'c>(written: &str, candidates: impl IntoIterator<Item =
 
 /// `` `a`, `b` and `c` ``
 pub(crate) fn enumerate<'c>(names: impl IntoIterator<Item = &'c str>) -> String {
+    joined(names, "and")
+}
+
+/// `` `a`, `b` or `c` ``
+pub(crate) fn either<'c>(names: impl IntoIterator<Item = &'c str>) -> String {
+    joined(names, "or")
+}
+
+fn joined<'c>(names: impl IntoIterator<Item = &'c str>, word: &str) -> String {
     let quoted: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
     match quoted.split_last() {
         None => "none".to_owned(),
         Some((only, [])) => only.clone(),
-        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        Some((last, others)) => format!("{} {word} {last}", others.join(", ")),
     }
 }

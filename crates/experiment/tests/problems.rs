@@ -3,7 +3,8 @@
 mod common;
 
 use common::{Beside, wav};
-use trunkline_experiment::{Experiment, Files, FilesError};
+use trunkline_experiment::{Experiment, Files, FilesError, TRANSPORTS};
+use trunkline_network::medium;
 
 /// A valid file. Each case replaces a piece of it.
 const GOOD: &str = r#"name = "good"
@@ -335,7 +336,7 @@ source = { kind = "bulk", bytes = "1 MB", transfers = 10 }"#,
     (
         r#"delay = "20 ms""#,
         r#"medium = "ring""#,
-        &[r#"x.toml:12:10: `medium` cannot be the text `ring`; known are `serial`"#],
+        &[r#"x.toml:12:10: `medium` cannot be the text `ring`; known are {media}"#],
     ),
     (
         r#"delay = "20 ms""#,
@@ -501,7 +502,35 @@ transport = "udp""#,
     (
         r#"transport = "udp""#,
         r#"transport = "sctp""#,
-        &[r#"x.toml:18:13: there is no transport `sctp`; known are `udp` and `tcp`"#],
+        &[r#"x.toml:18:13: there is no transport `sctp`; known are {transports}"#],
+    ),
+    (
+        r#"transport = "udp""#,
+        r#"transport = { kind = "urp", window = 8, block = "2 KiB" }"#,
+        &[
+            r#"x.toml:18:38: `window` must be a whole number from 1 to 7, not `8`"#,
+            r#"x.toml:18:49: `block` must be a size from 16 B to 1 KiB, not `2 KiB`"#,
+        ],
+    ),
+    (
+        r#"transport = "udp""#,
+        r#"transport = { kind = "urp", window = "768 B" }"#,
+        &[r#"x.toml:18:38: `window` must be a whole number from 1 to 7, not the text `768 B`"#],
+    ),
+    (
+        r#"delay = "20 ms""#,
+        r#"mtu = "261 B"
+[flow.blocks]
+from = "a"
+to = "b"
+transport = "urp"
+source = "bulk"
+[link.other]
+between = ["a", "c"]
+rate = "1 Mbit/s""#,
+        &[
+            r#"x.toml:16:13: blocks of 256 B make packets of 262 B with all headers, which link `trunk` would drop: its MTU is 261 B"#,
+        ],
     ),
     (
         r#"transport = "udp""#,
@@ -616,7 +645,7 @@ transport = "udp"
         r#""bulk""#,
         &[
             r#"x.toml:19:10: a message of 8192 B makes a packet of 8260 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
-            r#"x.toml:19:10: the source `bulk` sends as fast as the transport takes it, and `udp` has no flow control; give it an `interval` or use `tcp`"#,
+            r#"x.toml:19:10: the source `bulk` sends as fast as the transport takes it, and `udp` has no flow control; give it an `interval` or use {flow control}"#,
         ],
     ),
     (
@@ -694,7 +723,7 @@ rate = "1 Mbit/s"
 [flow.bulk]"#,
         &[
             r#"x.toml:22:33: a message of 8192 B makes a packet of 8260 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
-            r#"x.toml:22:33: the source `bulk` sends as fast as the transport takes it, and `udp` has no flow control; give it an `interval` or use `tcp`"#,
+            r#"x.toml:22:33: the source `bulk` sends as fast as the transport takes it, and `udp` has no flow control; give it an `interval` or use {flow control}"#,
         ],
     ),
     (
@@ -786,6 +815,30 @@ fn headlines(text: &str) -> Vec<String> {
     }
 }
 
+/// Puts the names of the registries in place of `{media}` and the like: they grow.
+fn with_names(line: &str) -> String {
+    let transports = || TRANSPORTS.iter();
+    line.replace("{media}", &listed(medium::KINDS.iter().map(|kind| kind.name), "and"))
+        .replace("{transports}", &listed(transports().map(|features| features.name), "and"))
+        .replace(
+            "{flow control}",
+            &listed(
+                transports().filter(|features| features.flow_control).map(|features| features.name),
+                "or",
+            ),
+        )
+}
+
+/// `` `a`, `b` and `c` ``
+fn listed<'n>(names: impl Iterator<Item = &'n str>, word: &str) -> String {
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    let all = names.join(", ");
+    match all.rfind(", ") {
+        Some(last) => format!("{} {word} {}", &all[..last], &all[last + 2..]),
+        None => all,
+    }
+}
+
 #[test]
 fn the_file_without_a_mistake_is_accepted() {
     assert_eq!(headlines(GOOD), Vec::<String>::new());
@@ -798,7 +851,8 @@ fn every_mistake_is_told_in_one_sentence_at_its_place() {
         assert!(GOOD.contains(from), "the case replaces nothing: {from}");
         let text = GOOD.replacen(from, to, 1);
         let found = headlines(&text);
-        if found != *expected {
+        let expected: Vec<String> = expected.iter().map(|line| with_names(line)).collect();
+        if found != expected {
             differing += &format!("(r#\"{from}\"#, r#\"{to}\"#, &[\n");
             for line in found {
                 differing += &format!("    r#\"{line}\"#,\n");

@@ -14,7 +14,7 @@ use crate::options::LiveOptions;
 /// # Errors
 /// As `run`'s, of those that [`LiveError::is_bad_input`] tells.
 pub fn check(scenario: &Scenario, options: &LiveOptions) -> Result<(), LiveError> {
-    refuse_bare(scenario)?;
+    refuse_simulated(scenario)?;
     let LiveOptions { address, port, .. } = *options;
     // Both are open at once, as they will be; port 0 then means any two.
     let udp = UdpSocket::bind((address, port)).map_err(LiveError::binding(address, port))?;
@@ -34,14 +34,25 @@ pub fn check(scenario: &Scenario, options: &LiveOptions) -> Result<(), LiveError
     Ok(())
 }
 
-/// Refuses messages without a header: between two processes it is by their headers that messages are known.
-pub(crate) fn refuse_bare(scenario: &Scenario) -> Result<(), LiveError> {
-    match scenario.flows.iter().find(|flow| flow.framing == Framing::None) {
-        None => Ok(()),
-        Some(flow) => Err(LiveError::Flow {
-            flow: flow.meta.name.clone(),
-            reason: "`framing = \"none\"` is for `sim` only; live messages are measured by their headers"
-                .to_owned(),
-        }),
+/// Why a flow over URP is refused.
+pub(crate) const ONLY_SIMULATED: &str =
+    "transport `urp` is for `sim` only; over real sockets use `tcp` or `udp`";
+
+/// Refuses what only the simulator has: transports without sockets, and messages without a header (between two processes
+/// it is by their headers that messages are known).
+///
+/// # Errors
+/// [`LiveError::Flow`], with the first such flow.
+pub fn refuse_simulated(scenario: &Scenario) -> Result<(), LiveError> {
+    for flow in &scenario.flows {
+        let reason = if let Transport::Urp(_) = flow.transport {
+            ONLY_SIMULATED
+        } else if flow.framing == Framing::None {
+            "`framing = \"none\"` is for `sim` only; live messages are measured by their headers"
+        } else {
+            continue;
+        };
+        return Err(LiveError::Flow { flow: flow.meta.name.clone(), reason: reason.to_owned() });
     }
+    Ok(())
 }

@@ -29,7 +29,7 @@ mod protocol;
 mod run;
 mod setup;
 
-pub use check::check;
+pub use check::{check, refuse_simulated};
 pub use error::LiveError;
 pub use options::{FarEnd, LiveOptions, Receive, Spin};
 pub use run::{run, run_with};

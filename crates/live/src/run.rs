@@ -58,7 +58,7 @@ pub fn run_with(
     recorder: &mut dyn Recorder,
     supervisor: &mut dyn Supervisor,
 ) -> Result<DriverOutcome, LiveError> {
-    crate::check::refuse_bare(scenario)?;
+    crate::check::refuse_simulated(scenario)?;
     let cpu_before = process::cpu_time();
     let terms = Terms::of(scenario, options, Key(draw()));
     let sources = setup::sources(scenario, terms.lanes, build)?;

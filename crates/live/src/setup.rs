@@ -11,6 +11,7 @@ use trunkline_io::udp::SocketOptions;
 use trunkline_traffic::{KINDS, Source};
 use trunkline_transport::framing::{HEADER_LENGTH, Key};
 
+use crate::check;
 use crate::error::LiveError;
 use crate::near;
 use crate::near::tcp::{Conversation, Listener};
@@ -81,6 +82,8 @@ impl Terms {
                     sender_numbers += members;
                     listener_of.push(listener(&mut listeners, flow, tcp));
                 }
+                // Refused before anything starts.
+                Transport::Urp(_) => listener_of.push(usize::MAX),
             }
         }
         let busy = per_second > BUSY && options.receive == Receive::Blocking;
@@ -190,6 +193,7 @@ pub(crate) fn sources(
             let source = build(index, member).map_err(refused)?;
             match flow.transport {
                 Transport::Tcp(_) => sources.tcp.push((index, member, source)),
+                Transport::Urp(_) => return Err(refused(check::ONLY_SIMULATED.to_owned())),
                 Transport::Udp(_) => sources.udp.push(Member {
                     id: flow.member(member),
                     lane: sources.udp.len() % lanes.max(1),
@@ -277,7 +281,7 @@ pub(crate) fn connect(
         }
         let send_timeout = match &flow.transport {
             Transport::Tcp(tcp) => tcp.send_timeout,
-            Transport::Udp(_) => None,
+            Transport::Udp(_) | Transport::Urp(_) => None,
         };
         let channels = flow.meta.channels;
         let awaited = scenario.until == Some(index);

@@ -5,6 +5,7 @@ use trunkline_core::{Address, Bytes, FlowId, Seed};
 use trunkline_experiment::{Flow, Scenario, TcpOptions, Transport};
 use trunkline_transport::framing::{Deframer, Key};
 use trunkline_transport::udp::{UdpConfig, UdpEndpoint};
+use trunkline_transport::urp::{UrpConfig, UrpConfigError, UrpEndpoint};
 
 use crate::conversation::{Conversation, End, Side};
 
@@ -56,6 +57,28 @@ pub(crate) fn conversations(
             };
             let made: Result<Vec<_>, trunkline_adapters::tcp::TcpConfigError> =
                 (0..members).map(connection).collect();
+            made.map_err(|error| error.to_string())
+        }
+        Transport::Urp(options) => {
+            let config = UrpConfig {
+                block: options.block.count() as usize,
+                window: options.window,
+                // What is under way, and as much to follow it: more would only add delay before the network.
+                send_buffer: 2 * options.block.count() as usize * usize::from(options.window),
+                timeout: options.timeout,
+                ..UrpConfig::default()
+            };
+            let ids = flow.meta.first.0..flow.meta.first.0 + flow.meta.members;
+            let stream = || Some(Deframer::new(key, ids.clone()));
+            let circuit = |member| {
+                let (near, far) = addresses(flow, flow.member(member));
+                let connecting = UrpEndpoint::connect(near, far, config)?;
+                let listening = UrpEndpoint::listen(far, near, config)?;
+                let near = End::new(near, Box::new(connecting), stream());
+                let far = End::new(far, Box::new(listening), stream());
+                Ok(pair(near, far, Some(flow.member(member))))
+            };
+            let made: Result<Vec<_>, UrpConfigError> = (0..members).map(circuit).collect();
             made.map_err(|error| error.to_string())
         }
     }

@@ -5,6 +5,7 @@ use trunkline_core::schema::{Kind, Value};
 use trunkline_traffic::SourceKind;
 use trunkline_transport::framing::HEADER_LENGTH;
 use trunkline_transport::udp::{IPV4_HEADER_LENGTH, UDP_HEADER_LENGTH};
+use trunkline_transport::urp;
 
 use super::Reader;
 use super::table::Chosen;
@@ -59,7 +60,7 @@ impl Reader<'_> {
                 } else {
                     ""
                 },
-                crate::problem::enumerate(
+                crate::problem::either(
                     transport::KINDS.iter().filter(|t| t.features.flow_control).map(|t| t.name)
                 ),
             );
@@ -102,7 +103,7 @@ impl Reader<'_> {
     ) {
         let features = transport.features;
         let reliable = |t: &&TransportKind| t.features.reliable && t.features.ordered;
-        let others = || crate::problem::enumerate(transport::KINDS.iter().filter(reliable).map(|t| t.name));
+        let others = || crate::problem::either(transport::KINDS.iter().filter(reliable).map(|t| t.name));
         if flow.framing == Framing::None && !reliable(&transport) {
             let at = places.flow.node("framing").map_or(&places.transport.span, |node| &node.span);
             let message = format!(
@@ -170,6 +171,11 @@ impl Reader<'_> {
                     let packet = mss.count() + TCP_HEADER_LENGTH + IPV4_HEADER_LENGTH as u64;
                     let what = format!("segments of {} B make packets of {packet} B", mss.count());
                     (packet, places.transport.span_of("mss"), what)
+                }
+                Transport::Urp(options) => {
+                    let packet = options.block.count() + urp::TRAILER_LENGTH as u64;
+                    let what = format!("blocks of {} B make packets of {packet} B", options.block.count());
+                    (packet, places.transport.span_of("block"), what)
                 }
             };
             let narrow = path.iter().min_by_key(|step| mtu(step)).filter(|step| mtu(step) < packet);

@@ -3,9 +3,9 @@
 use trunkline_core::schema::{Default as Preset, Kind, Parameter, Values};
 use trunkline_core::{Bytes, Duration};
 use trunkline_transport::framing::{HEADER_LENGTH, MAX_PAYLOAD};
-use trunkline_transport::{Features, features, udp};
+use trunkline_transport::{Features, features, udp, urp};
 
-use crate::model::{TcpOptions, Transport, UdpOptions};
+use crate::model::{TcpOptions, Transport, UdpOptions, UrpOptions};
 
 /// A transport that an experiment file can name: `transport = { kind = "tcp", window = "16 KiB" }`.
 pub(crate) struct TransportKind {
@@ -89,6 +89,47 @@ pub(crate) const KINDS: &[TransportKind] = &[
                 nodelay: values.flag("nodelay"),
                 congestion_control: values.text_if_given("congestion-control"),
                 send_timeout: values.duration_if_given("send-timeout"),
+            })
+        },
+    },
+    TransportKind {
+        name: "urp",
+        doc: "URP, the protocol of Datakit's circuits, in block mode (Fraser and Marshall 1989; Hawley 1989), one circuit \
+              per member; in `sim` only. Messages carry a header of 40 bytes by which they are found in the byte stream \
+              and measured. On a link a block counts its data and 6 bytes of trailer, an answer 2 bytes; there is no \
+              network header.",
+        parameters: &[
+            Parameter {
+                name: "block",
+                kind: Kind::Bytes {
+                    min: Bytes(*urp::BLOCK.start() as u64),
+                    max: Bytes(*urp::BLOCK.end() as u64),
+                },
+                default: Preset::Text("256 B"),
+                doc: "The largest block; the end of a message ends a block too.",
+            },
+            Parameter {
+                name: "window",
+                kind: Kind::Integer { min: *urp::WINDOW.start() as u64, max: *urp::WINDOW.end() as u64 },
+                default: Preset::Text("3"),
+                doc: "How many blocks may be under way, in each direction.",
+            },
+            Parameter {
+                name: "timeout",
+                kind: Kind::Duration { min: Duration::from_millis(1), max: Duration::from_secs(3600) },
+                default: Preset::Text("1 s"),
+                doc: "How long nothing moves before the sender asks the receiver for its state, by which it learns of \
+                      what was lost unnoticed.",
+            },
+        ],
+        features: &features::URP,
+        max_message: MAX_PAYLOAD as u64,
+        read: |values| {
+            Transport::Urp(UrpOptions {
+                block: values.bytes("block"),
+                // At most 7.
+                window: values.integer("window") as u8,
+                timeout: values.duration("timeout"),
             })
         },
     },

@@ -70,6 +70,19 @@ fn a_program_that_is_no_far_end_is_found_out() {
 }
 
 #[test]
+fn a_transport_of_the_simulator_is_refused() {
+    let scenario = scenario("100 ms", &format!("{TCP}transport = \"urp\"\n"));
+    let options = LiveOptions::new(FarEnd::Thread);
+    let expected = "flow `bulk` cannot be set up: transport `urp` is for `sim` only";
+    for error in [
+        trunkline_live::check(&scenario, &options).unwrap_err(),
+        run(&scenario, FarEnd::Thread).1.unwrap_err(),
+    ] {
+        assert!(error.is_bad_input() && error.to_string().starts_with(expected), "{error}");
+    }
+}
+
+#[test]
 fn messages_without_a_header_are_for_the_simulator() {
     let scenario = scenario("100 ms", &format!("{TCP}transport = \"tcp\"\nframing = \"none\"\n"));
     let options = LiveOptions::new(FarEnd::Thread);

@@ -19,6 +19,9 @@ pub struct UrpConfig {
     pub block: usize,
     /// How many blocks this end has under way at most: 1 to 7.
     pub window: u8,
+    /// How many bytes wait here for being sent and acknowledged before no further message is taken. Whatever its length,
+    /// a message is taken when nothing waits to be sent.
+    pub send_buffer: usize,
     /// How long nothing moves before the peer is asked for its state.
     pub timeout: Duration,
     /// After how long without any answer the peer counts as gone; `None` for never. Looked at with every timeout.
@@ -26,12 +29,13 @@ pub struct UrpConfig {
 }
 
 impl Default for UrpConfig {
-    /// Three blocks of 256 bytes and one second (Hawley 1989 sections 1.1 and 4.1.1), and a minute's patience, which is
-    /// ours.
+    /// Three blocks of 256 bytes and one second (Hawley 1989 sections 1.1 and 4.1.1); a send buffer of 64 KiB and a
+    /// minute's patience, which are ours.
     fn default() -> UrpConfig {
         UrpConfig {
             block: 256,
             window: 3,
+            send_buffer: 64 << 10,
             timeout: Duration::from_secs(1),
             patience: Some(Duration::from_secs(60)),
         }

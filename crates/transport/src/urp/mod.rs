@@ -61,8 +61,8 @@ pub const MAX_MESSAGE: usize = framing::HEADER_LENGTH + framing::MAX_PAYLOAD;
 
 /// One end of a URP conversation: a reliable byte stream in both directions.
 ///
-/// `send` takes a message whole or answers [`SendError::Full`]: 64 KiB wait here for being sent and acknowledged, and a
-/// larger message is taken when nothing waits to be sent. A graceful close still delivers what was taken;
+/// `send` takes a message whole or answers [`SendError::Full`]: what [`UrpConfig::send_buffer`] says waits here for being
+/// sent and acknowledged, and a larger message is taken when nothing waits to be sent. A graceful close still delivers what was taken;
 /// [`Event::Closed`] comes when the peer has acknowledged all of it. When the peer closes, [`Event::Closed`] comes after
 /// its last byte has been received; this end may go on sending until it closes too.
 #[derive(Debug)]
@@ -158,7 +158,7 @@ impl UrpEndpoint {
             peer,
             config,
             phase,
-            sender: Sender::new(config.block, config.window),
+            sender: Sender::new(&config),
             receiver: Receiver::new(),
             sent: 0,
             received: 0,
@@ -236,7 +236,7 @@ impl UrpEndpoint {
     /// Ends the conversation at once.
     fn end(&mut self, reason: CloseReason) {
         self.phase = Phase::Over(reason);
-        self.sender.clear();
+        self.sender = Sender::new(&self.config);
         self.due = Due::default();
         self.deadline = None;
     }

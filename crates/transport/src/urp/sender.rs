@@ -2,10 +2,8 @@
 
 use std::collections::VecDeque;
 
+use super::config::UrpConfig;
 use super::wire::{Body, MODULUS, Trailer};
-
-/// Bytes that wait to be sent or acknowledged, beyond which no further message is taken while one waits unsent.
-pub(super) const SEND_BUFFER: usize = 64 << 10;
 
 /// One direction's sender. Blocks are numbered from 1 without end; only what is sent counts modulo eight.
 ///
@@ -16,6 +14,7 @@ pub(super) const SEND_BUFFER: usize = 64 << 10;
 pub(super) struct Sender {
     block: u64,
     window: u64,
+    buffer: usize,
     /// What the peer is not known to have received, and what has not been sent.
     bytes: VecDeque<u8>,
     /// Where in the whole stream `bytes` begins.
@@ -67,10 +66,11 @@ pub(super) struct Outgoing<'s> {
 }
 
 impl Sender {
-    pub(super) fn new(block: usize, window: u8) -> Sender {
+    pub(super) fn new(config: &UrpConfig) -> Sender {
         Sender {
-            block: block as u64,
-            window: u64::from(window),
+            block: config.block as u64,
+            window: u64::from(config.window),
+            buffer: config.send_buffer,
             bytes: VecDeque::new(),
             base: 0,
             ends: VecDeque::new(),
@@ -88,7 +88,7 @@ impl Sender {
 
     /// Whether a message of this length is taken: as much as the buffer holds, or any when nothing waits unsent.
     pub(super) fn has_room(&self, length: usize) -> bool {
-        self.bytes.len() + length <= SEND_BUFFER || self.start + self.begun == self.stream_end()
+        self.bytes.len() + length <= self.buffer || self.start + self.begun == self.stream_end()
     }
 
     /// Takes a message, or a piece of one.
@@ -182,11 +182,6 @@ impl Sender {
             return Some(self.complete(at, at, false));
         }
         None
-    }
-
-    /// Forgets everything.
-    pub(super) fn clear(&mut self) {
-        *self = Sender::new(self.block as usize, self.window as u8);
     }
 
     /// Blocks that are sent and not handed on, for tests.

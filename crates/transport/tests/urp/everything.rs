@@ -28,9 +28,10 @@ fn path() -> impl Strategy<Value = Path> {
 
 fn any_config() -> impl Strategy<Value = UrpConfig> {
     let block = prop_oneof![Just(16), Just(256), Just(1024), BLOCK];
-    (block, WINDOW, 20..2000u64).prop_map(|(block, window, timeout)| UrpConfig {
+    (block, WINDOW, 0..10_000usize, 20..2000u64).prop_map(|(block, window, send_buffer, timeout)| UrpConfig {
         block,
         window,
+        send_buffer,
         timeout: Duration::from_millis(timeout),
         patience: None,
     })

@@ -1,0 +1,79 @@
+//! URP between simulated hosts: what its window, its blocks and its recovery come to on a link.
+
+mod support;
+
+use support::{flow, parse, simulate};
+use trunkline_metrics::RepetitionSummary;
+
+/// Bulk over URP for a while, on a link with these keys.
+fn bulk(transport: &str, link: &str) -> RepetitionSummary {
+    simulate(&parse(&format!(
+        "name = \"test\"\nduration = \"30 s\"\ndrain = \"20 s\"\nseed = 7\n[hosts]\na = {{}}\nb = {{}}\n[link.trunk]\n\
+         between = [\"a\", \"b\"]\n{link}\n[flow.bulk]\nfrom = \"a\"\nto = \"b\"\n\
+         transport = {{ kind = \"urp\"{transport} }}\nsource = {{ kind = \"bulk\", message = \"4056 B\" }}\n"
+    )))
+}
+
+/// User throughput in bytes per second, headers of the 4,096-byte messages included.
+fn stream_rate(summary: &RepetitionSummary) -> f64 {
+    flow(summary, "bulk").throughput.user.bits_per_second() as f64 / 8.0 * 4096.0 / 4056.0
+}
+
+#[test]
+fn a_window_each_round_trip() {
+    for (transport, block, window) in
+        [("", 256.0, 3.0), (", block = \"1024 B\", window = 7", 1024.0, 7.0), (", window = 1", 256.0, 1.0)]
+    {
+        let summary = bulk(transport, "rate = \"100 Mbit/s\"\ndelay = \"50 ms\"");
+        // The last block of a window is acknowledged a round trip, the serialisation of a block and that of an ECHO after
+        // the first of it left.
+        let round_trip = 0.1 + (block + 6.0 + 2.0) * 8.0 / 1e8;
+        let law = window * block / round_trip;
+        let rate = stream_rate(&summary);
+        assert!((0.99..1.01).contains(&(rate / law)), "{transport}: {rate} B/s, the law says {law}");
+        let counters = &flow(&summary, "bulk").transport_counters;
+        assert_eq!((counters["retransmissions"], counters["timeouts"]), (0, 0), "{transport}");
+    }
+}
+
+#[test]
+fn trailers_and_framing_are_what_a_full_link_loses() {
+    // A T1 without its framing bits, and 8 bytes around every packet.
+    for (transport, block) in [(", window = 7", 256.0), (", block = \"512 B\", window = 7", 512.0)] {
+        let summary = bulk(transport, "rate = \"1536 kbit/s\"\noverhead = \"8 B\"");
+        let law = 192_000.0 * block / (block + 6.0 + 8.0);
+        let rate = stream_rate(&summary);
+        assert!((0.995..1.005).contains(&(rate / law)), "{transport}: {rate} B/s, the law says {law}");
+        assert!(summary.links[0].utilisation.value() > 0.995, "{:?}", summary.links[0]);
+    }
+}
+
+#[test]
+fn a_bad_link_loses_no_message() {
+    let bad = "loss = \"2 %\"\ncorrupt = \"1 %\"\nduplicate = \"2 %\"\nreorder = \"2 %\"";
+    let summary = bulk(", timeout = \"200 ms\"", &format!("rate = \"1 Mbit/s\"\ndelay = \"10 ms\"\n{bad}"));
+    let bulk = flow(&summary, "bulk");
+    assert!(bulk.counts.sent > 100, "{:?}", bulk.counts);
+    assert_eq!((bulk.counts.lost, bulk.counts.duplicate), (0, 0));
+    let counters = &bulk.transport_counters;
+    for name in ["retransmissions", "rejects-sent", "timeouts", "checksum-errors", "late-packets"] {
+        assert!(counters[name] > 0, "{name} in {counters:?}");
+    }
+}
+
+#[test]
+fn every_member_has_a_circuit_and_answers_come_back() {
+    let summary = simulate(&support::experiment(
+        "",
+        "[flow.typing]\nfrom = \"a\"\nto = \"b\"\ntransport = \"urp\"\nreflect = true\ncount = 3\n\
+         source = { kind = \"interactive\", message = \"20 B\" }\n",
+    ));
+    let typing = flow(&summary, "typing");
+    // The header of 40 bytes and the trailer of 6 there and back, at 1 Mbit/s and 10 ms; behind two others at most, and
+    // behind their ECHOs.
+    let alone = 2 * (66 * 8 * 1000 + 10_000_000);
+    let latency = typing.latency.expect("messages were received");
+    assert!(latency.min.as_nanos() >= alone, "{latency:?}");
+    assert!(latency.max.as_nanos() <= alone + 6 * 68 * 8 * 1000, "{latency:?}");
+    assert!(typing.counts.received > 3 * 450, "{:?}", typing.counts);
+}
