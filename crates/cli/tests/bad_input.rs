@@ -167,7 +167,10 @@ fn messages_without_headers_are_said_to_be_for_the_simulator() {
     let text = GOOD.replace("\"udp\"", "\"tcp\"\nframing = \"none\"");
     bench.write("bare.toml", text);
     let out = bench.run(&["check", "bare.toml"]).ok().out;
-    assert!(out.contains("runs on `sim` only: flow voice has `framing = \"none\"`"), "{out}");
+    assert!(
+        out.contains("not on `live`: flow `voice` cannot be set up: `framing = \"none\"` is for"),
+        "{out}"
+    );
     let backends = bench.run(&["check", "bare.toml", "--json"]).ok().json()["backends"].clone();
     assert_eq!(backends, serde_json::json!(["sim"]));
     let ran = bench.run(&["run", "bare.toml", "--on", "live"]);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use trunkline_core::Duration;
-use trunkline_experiment::{Experiment, Framing};
+use trunkline_experiment::Experiment;
 
 use crate::args::{Check, Global};
 use crate::output::{self, Failure};
@@ -10,7 +10,8 @@ use crate::output::{self, Failure};
 pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
     let experiment = trunkline_runner::load(&arguments.file).map_err(Failure::input)?;
     let length = total_length(&experiment);
-    let bare = without_headers(&experiment);
+    let simulated_only =
+        experiment.points.iter().find_map(|point| trunkline_live::refuse_simulated(&point.scenario).err());
     if global.json {
         output::print_json(&json!({
             "format": 1,
@@ -18,7 +19,7 @@ pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
             "points": experiment.points.len(),
             "repetitions": experiment.repetitions,
             "length_ns": length.as_nanos(),
-            "backends": if bare.is_empty() { &["sim", "live"][..] } else { &["sim"] },
+            "backends": if simulated_only.is_none() { &["sim", "live"][..] } else { &["sim"] },
             "sweep": experiment.axes,
             "limits": experiment.limits,
         }));
@@ -33,10 +34,10 @@ pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
         count(u64::from(experiment.repetitions), "repetition") + " of each",
         count(repetitions, "measurement"),
         if ends_early(&experiment) { "at most " } else { "" },
-        if bare.is_empty() { " on `live`" } else { ", in virtual time" },
+        if simulated_only.is_none() { " on `live`" } else { ", in virtual time" },
     ));
-    if let Some(flow) = bare.first() {
-        output::print(format_args!("  runs on `sim` only: flow {flow} has `framing = \"none\"`"));
+    if let Some(reason) = simulated_only {
+        output::print(format_args!("  not on `live`: {reason}"));
     }
     for axis in &experiment.axes {
         output::print(format_args!("  sweeps {} over {}", axis.key, axis.values.join(", ")));
@@ -53,12 +54,6 @@ pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
         }
     }
     Ok(output::DONE)
-}
-
-/// The flows whose messages have no header in some point.
-fn without_headers(experiment: &Experiment) -> Vec<&str> {
-    let flows = experiment.points.iter().flat_map(|point| &point.scenario.flows);
-    flows.filter(|flow| flow.framing == Framing::None).map(|flow| flow.meta.name.as_str()).collect()
 }
 
 /// Whether a repetition of some point ends with a flow.
