@@ -151,6 +151,14 @@ pub enum Framing {
 }
 
 impl Flow {
+    /// How much of the room for a header before a message is not sent.
+    pub fn unsent_room(&self) -> usize {
+        match self.framing {
+            Framing::Header => 0,
+            Framing::None => trunkline_transport::framing::HEADER_LENGTH,
+        }
+    }
+
     /// What its source waits for.
     pub fn answer(&self) -> Answer {
         (trunkline_traffic::KINDS[self.source.kind].answer)(&self.source.values)

@@ -8,7 +8,9 @@ use std::collections::VecDeque;
 
 use trunkline_core::{Address, FlowId, Time};
 use trunkline_transport::Endpoint;
-use trunkline_transport::framing::Deframer;
+use trunkline_transport::framing::Header;
+
+use crate::stream::Stream;
 
 /// How many reflected messages may wait for a full byte stream.
 pub(crate) const BACKLOG_LIMIT: usize = 16;
@@ -30,6 +32,8 @@ pub(crate) struct Conversation {
     pub(crate) flow: u32,
     /// The one member that it belongs to; `None` if all of its flow share it.
     pub(crate) member: Option<FlowId>,
+    /// Packets of the near end on their way, counted where its interface waits for them.
+    pub(crate) on_their_way: u32,
 }
 
 /// One end of a conversation.
@@ -37,17 +41,28 @@ pub(crate) struct End {
     pub(crate) address: Address,
     pub(crate) endpoint: Box<dyn Endpoint>,
     /// For byte streams: finds the messages again.
-    pub(crate) stream: Option<Deframer>,
+    pub(crate) stream: Option<Stream>,
     /// Reflected messages that the transport did not take yet.
     pub(crate) backlog: VecDeque<Vec<u8>>,
     pub(crate) scheduled: Time,
 }
 
 impl Conversation {
+    pub(crate) fn new(near: End, far: End, flow: u32, member: Option<FlowId>) -> Conversation {
+        Conversation { near, far, flow, member, on_their_way: 0 }
+    }
+
     pub(crate) fn end(&mut self, side: Side) -> &mut End {
         match side {
             Side::Near => &mut self.near,
             Side::Far => &mut self.far,
+        }
+    }
+
+    /// The message with this header comes to an end, without it where messages carry none.
+    pub(crate) fn expect(&mut self, side: Side, header: Header) {
+        if let Some(stream) = &mut self.end(side).stream {
+            stream.expect(header);
         }
     }
 
@@ -59,7 +74,7 @@ impl Conversation {
 }
 
 impl End {
-    pub(crate) fn new(address: Address, endpoint: Box<dyn Endpoint>, stream: Option<Deframer>) -> End {
+    pub(crate) fn new(address: Address, endpoint: Box<dyn Endpoint>, stream: Option<Stream>) -> End {
         End { address, endpoint, stream, backlog: VecDeque::new(), scheduled: Time::MAX }
     }
 

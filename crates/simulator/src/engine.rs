@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use trunkline_core::{Duration, FlowId, Seed, Time};
+use trunkline_core::{FlowId, Seed, Time};
 use trunkline_experiment::{Progress, Scenario, Supervisor};
 use trunkline_metrics::{DriverOutcome, FlowOutcome, Recorder};
 use trunkline_traffic::MessageBuffer;
@@ -11,6 +11,7 @@ use trunkline_transport::framing::{HEADER_LENGTH, Key};
 use crate::SimulationError;
 use crate::conversation::{Conversation, Side};
 use crate::events::EventQueue;
+use crate::hosts::{Hosts, Kept};
 use crate::member::Member;
 use crate::network::Network;
 use crate::transports;
@@ -30,6 +31,16 @@ pub(crate) enum Event {
     GiveUp(u32),
     /// The packet in a slot, held back for pacing, departs.
     Depart(u32),
+    /// The host's processor has had time for the packet in a slot: its transport gets it.
+    Take(u32),
+    /// The next piece of the message at the head of a member's send queue is handed over.
+    HandOver(u32),
+    /// A packet of a member's source was dropped on its way.
+    Left(FlowId),
+    /// The host's processor has had time for a kept message.
+    Kept(u32),
+    /// The flow with which the measurement ends may be over.
+    Until,
 }
 
 /// Where a member is found, without a look at the member itself.
@@ -57,6 +68,20 @@ pub(crate) struct Engine<'s> {
     /// By member's id.
     places: Vec<Place>,
     pub(crate) conversations: Vec<Conversation>,
+    pub(crate) hosts: Hosts,
+    /// Messages that wait for a processor, by slot; empty slots are listed in `free_kept`.
+    pub(crate) kept: Vec<Option<Kept>>,
+    pub(crate) free_kept: Vec<u32>,
+    /// By flow of the file: whether its source's host takes time to hand messages over, or does so in pieces.
+    pub(crate) slow_flows: Vec<bool>,
+    /// By flow of the file: whether that host waits for each burst to leave the network.
+    pub(crate) watched: Vec<bool>,
+    /// Whether the flow with which the measurement ends is over: nothing new is sent.
+    pub(crate) is_over: bool,
+    /// When that was.
+    over_at: Time,
+    /// When the run ends, drain time included.
+    end: Time,
     /// Where sources produce.
     pub(crate) messages: MessageBuffer,
     /// Where received bytes are read into.
@@ -74,6 +99,14 @@ impl<'s> Engine<'s> {
             members: Vec::new(),
             places: Vec::new(),
             conversations: Vec::new(),
+            hosts: Hosts::new(scenario, seed),
+            kept: Vec::new(),
+            free_kept: Vec::new(),
+            slow_flows: Vec::new(),
+            watched: Vec::new(),
+            is_over: false,
+            over_at: Time::MAX,
+            end: Time::ZERO + scenario.duration + scenario.drain,
             messages: MessageBuffer::with_headroom(HEADER_LENGTH),
             received: Vec::new(),
         };
@@ -84,6 +117,13 @@ impl<'s> Engine<'s> {
         // Everything is built twice: first to learn when it is due, then in that order.
         let mut order = Vec::new();
         for (f, flow) in scenario.flows.iter().enumerate() {
+            let host = engine.hosts.get(flow.from);
+            let (is_slow, is_watched) = (host.costs().send_message, host.one_burst_at_a_time());
+            engine.slow_flows.push(is_slow);
+            engine.watched.push(is_watched);
+            if is_watched {
+                engine.network.watch(f);
+            }
             let first = engine.conversations.len() as u32;
             let made = transports::conversations(scenario, f, flow.meta.members, engine.key, seed);
             engine.conversations.extend(made.map_err(refused(f))?);
@@ -113,11 +153,10 @@ impl<'s> Engine<'s> {
         recorder: &mut dyn Recorder,
         supervisor: &mut dyn Supervisor,
     ) -> DriverOutcome {
-        let end = Time::ZERO + self.scenario.duration + self.scenario.drain;
         let mut until_report = EVENTS_PER_REPORT;
         let mut stopped_at = None;
         while let Some((now, event)) = self.events.pop() {
-            if now > end {
+            if now > self.end {
                 break;
             }
             self.now = now;
@@ -140,15 +179,45 @@ impl<'s> Engine<'s> {
                 Event::Timeout(conversation, side) => self.timeout(conversation, side, recorder),
                 Event::GiveUp(member) => self.give_up(member, recorder),
                 Event::Depart(slot) => self.network.depart(now, slot, &mut self.events),
+                Event::Take(slot) => {
+                    let packet = self.network.take(slot);
+                    self.take_packet(packet, recorder);
+                }
+                Event::HandOver(member) => self.hand_over(member, recorder),
+                Event::Left(id) => self.left(id),
+                Event::Kept(slot) => self.kept(slot, recorder),
+                Event::Until => {
+                    if let Some(flow) = self.scenario.until {
+                        self.look_for_the_end(flow as u32);
+                    }
+                }
             }
         }
         if stopped_at.is_none() {
-            self.now = end;
+            self.now = self.end;
             for member in 0..self.members.len() as u32 {
                 self.refuse_the_rest(member, recorder);
             }
         }
         self.outcome(stopped_at)
+    }
+
+    /// Ends the measurement if it lasts until this flow is over and that is the case: sources stop, the drain time begins.
+    pub(crate) fn look_for_the_end(&mut self, flow: u32) {
+        if self.is_over || self.scenario.until != Some(flow as usize) {
+            return;
+        }
+        let meta = &self.scenario.flows[flow as usize].meta;
+        let over_at = |m| self.members[self.place(FlowId(meta.first.0 + m)).member as usize].source.over_at();
+        let Some(over) = (0..meta.members).map(over_at).reduce(|a, b| Some(a?.max(b?))).flatten() else {
+            return;
+        };
+        if over > self.now {
+            return self.events.push(over, Event::Until);
+        }
+        self.is_over = true;
+        self.over_at = self.now;
+        self.end = self.end.min(self.now + self.scenario.drain);
     }
 
     /// Where the member with this id is found.
@@ -157,7 +226,7 @@ impl<'s> Engine<'s> {
     }
 
     fn outcome(&self, stopped_at: Option<Time>) -> DriverOutcome {
-        let ran = stopped_at.map_or(Duration::MAX, |at| at.since(Time::ZERO)).min(self.scenario.duration);
+        let ran = stopped_at.unwrap_or(Time::MAX).min(self.over_at).since(Time::ZERO).min(self.scenario.duration);
         let mut counters = vec![BTreeMap::new(); self.scenario.flows.len()];
         for conversation in &self.conversations {
             let counters = &mut counters[conversation.flow as usize];

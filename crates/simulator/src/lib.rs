@@ -5,10 +5,12 @@
 mod conversation;
 mod engine;
 mod events;
+mod hosts;
 mod member;
 mod network;
 mod receive;
 mod send;
+mod stream;
 mod transports;
 
 use trunkline_core::Seed;

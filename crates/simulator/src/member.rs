@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use trunkline_core::{Duration, FlowId, Time};
 use trunkline_experiment::{Scenario, Transport};
 use trunkline_traffic::Source;
+use trunkline_transport::framing::Header;
 
 /// A member of a flow.
 pub(crate) struct Member {
@@ -35,6 +36,8 @@ pub(crate) struct Name {
     pub(crate) channel: u16,
     pub(crate) sequence: u32,
     pub(crate) due: Time,
+    /// Whether its sink is to answer it.
+    pub(crate) asks: bool,
 }
 
 /// Messages that wait for the transport, in order.
@@ -43,6 +46,27 @@ pub(crate) struct SendQueue {
     pub(crate) messages: VecDeque<Waiting>,
     /// Since when the first of them is the next to go.
     pub(crate) head_since: Time,
+    /// How far the first of them is handed over, on a host where that takes time.
+    pub(crate) handing: Option<Handing>,
+}
+
+/// A message that is being handed over. It has been reported as sent.
+pub(crate) struct Handing {
+    pub(crate) header: Header,
+    /// How many of its bytes the transport has.
+    pub(crate) handed: usize,
+    pub(crate) waits_for: WaitsFor,
+}
+
+/// What a message waits for that is being handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WaitsFor {
+    /// Its event.
+    Event,
+    /// Room in the transport.
+    Room,
+    /// That the burst before has left the network.
+    Burst,
 }
 
 /// A message that waits: header room and payload.

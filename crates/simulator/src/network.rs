@@ -24,6 +24,8 @@ pub(crate) struct Network<'s> {
     /// Bytes on the first link of each flow's forward path, with the link's framing.
     first_link_bytes: Vec<u64>,
     next_packet: u64,
+    /// Whether packets of each flow of the file are said to have left the network, by [`Event::Left`].
+    watched: Vec<bool>,
 }
 
 impl<'s> Network<'s> {
@@ -42,6 +44,7 @@ impl<'s> Network<'s> {
             flow_of,
             first_link_bytes: vec![0; scenario.flows.len()],
             next_packet: 0,
+            watched: vec![false; scenario.flows.len()],
         }
     }
 
@@ -56,6 +59,22 @@ impl<'s> Network<'s> {
         self.buffers.push(buffer);
     }
 
+    /// Says from now on when a packet of this flow's sources has been dropped.
+    pub(crate) fn watch(&mut self, flow: usize) {
+        self.watched[flow] = true;
+    }
+
+    /// Keeps a packet until an event that names its slot.
+    pub(crate) fn keep(&mut self, packet: Packet) -> u32 {
+        self.store(packet)
+    }
+
+    /// The packet that was kept.
+    pub(crate) fn take(&mut self, slot: u32) -> Packet {
+        self.free.push(slot);
+        core::mem::take(&mut self.in_flight[slot as usize])
+    }
+
     /// Sends a new packet into the first link of its way.
     pub(crate) fn send(&mut self, now: Time, mut packet: Packet, events: &mut EventQueue<Event>) {
         packet.id = PacketId(self.next_packet);
@@ -65,8 +84,7 @@ impl<'s> Network<'s> {
 
     /// The packet that has arrived in `slot`: hands it out at the end of its path, else passes it on.
     pub(crate) fn arrive(&mut self, now: Time, slot: u32, events: &mut EventQueue<Event>) -> Option<Packet> {
-        let mut packet = core::mem::take(&mut self.in_flight[slot as usize]);
-        self.free.push(slot);
+        let mut packet = self.take(slot);
         packet.hop += 1;
         if self.step(&packet).is_some() {
             self.offer(now, packet, events);
@@ -83,7 +101,7 @@ impl<'s> Network<'s> {
         }
         self.scheduled[link] = Time::MAX;
         self.links[link].advance(now, &mut self.outcome);
-        self.settle(link, events);
+        self.settle(now, link, events);
     }
 
     /// Keeps a packet that leaves its endpoint later than now (pacing), and queues its departure.
@@ -94,8 +112,7 @@ impl<'s> Network<'s> {
 
     /// Sends the packet whose departure was queued.
     pub(crate) fn depart(&mut self, now: Time, slot: u32, events: &mut EventQueue<Event>) {
-        let packet = core::mem::take(&mut self.in_flight[slot as usize]);
-        self.free.push(slot);
+        let packet = self.take(slot);
         self.send(now, packet, events);
     }
 
@@ -144,11 +161,11 @@ impl<'s> Network<'s> {
     fn offer(&mut self, now: Time, packet: Packet, events: &mut EventQueue<Event>) {
         let Some(step) = self.step(&packet) else { return self.recycle(packet.bytes) };
         self.links[step.link].offer(now, Port(step.from_port), packet, &mut self.outcome);
-        self.settle(step.link, events);
+        self.settle(now, step.link, events);
     }
 
     /// Queues what a link handed out, and its next event.
-    fn settle(&mut self, link: usize, events: &mut EventQueue<Event>) {
+    fn settle(&mut self, now: Time, link: usize, events: &mut EventQueue<Event>) {
         let mut outcome = core::mem::take(&mut self.outcome);
         for delivery in outcome.deliveries.drain(..) {
             self.count_first_link(link, &delivery.packet);
@@ -159,6 +176,9 @@ impl<'s> Network<'s> {
             if let Fate::Dropped { packet, cause, .. } = fate {
                 if cause == DropCause::LinkLoss {
                     self.count_first_link(link, &packet); // it was transmitted before it was lost
+                }
+                if !packet.backward && self.watched[self.flow_of[packet.flow.0 as usize] as usize] {
+                    events.push(now, Event::Left(packet.flow));
                 }
                 self.recycle(packet.bytes);
             }

@@ -1,17 +1,34 @@
 //! From the network to whoever measures: packets to endpoints, endpoints to messages, reflecting.
 
-use trunkline_core::{Bytes, FlowId, Packet, Time};
+use trunkline_core::{Bytes, Packet, Time};
 use trunkline_metrics::{Observation, Recorder};
-use trunkline_traffic::Feedback;
+use trunkline_traffic::{Answer, Feedback, Transfer};
 use trunkline_transport::framing::{self, HEADER_LENGTH, Header, MessageKind};
 use trunkline_transport::{Event as Happened, Message, SendError};
 
 use crate::conversation::Side;
 use crate::engine::{Engine, Event};
+use crate::hosts::{Kept, KeptFor};
 
 impl Engine<'_> {
     /// Takes a packet that has reached the end of its path.
     pub(crate) fn packet_arrived(&mut self, packet: Packet, recorder: &mut dyn Recorder) {
+        let side = if packet.backward { Side::Near } else { Side::Far };
+        let index = self.place(packet.flow).conversation;
+        if side == Side::Far && self.watched[self.conversations[index as usize].flow as usize] {
+            self.left(packet.flow);
+        }
+        let host = self.conversations[index as usize].end(side).address.host;
+        if let Some(host) = self.hosts.slow_receiver(host) {
+            let at = host.receive_packet(self.now, packet.size);
+            let slot = self.network.keep(packet);
+            return self.events.push(at, Event::Take(slot));
+        }
+        self.take_packet(packet, recorder);
+    }
+
+    /// Gives a packet to its transport.
+    pub(crate) fn take_packet(&mut self, packet: Packet, recorder: &mut dyn Recorder) {
         let side = if packet.backward { Side::Near } else { Side::Far };
         let index = self.place(packet.flow).conversation;
         let endpoint = &mut self.conversations[index as usize].end(side).endpoint;
@@ -86,11 +103,11 @@ impl Engine<'_> {
                 },
                 Some(mut stream) => {
                     stream.push(&received);
-                    while let Some(message) = stream.next() {
-                        if message.skipped > 0 {
-                            self.stray(index, message.skipped, recorder);
+                    while let Some((skipped, header, bytes)) = stream.next() {
+                        if skipped > 0 {
+                            self.stray(index, skipped, recorder);
                         }
-                        self.message(index, side, message.header, message.bytes, recorder);
+                        self.message(index, side, header, bytes, recorder);
                     }
                     self.conversations[index as usize].end(side).stream = Some(stream);
                 }
@@ -100,8 +117,28 @@ impl Engine<'_> {
         any
     }
 
-    /// Takes a whole message, header included.
+    /// Takes a whole message, header or the room for it included.
     fn message(
+        &mut self,
+        index: u32,
+        side: Side,
+        header: Header,
+        bytes: &mut [u8],
+        recorder: &mut dyn Recorder,
+    ) {
+        let host = self.conversations[index as usize].end(side).address.host;
+        if let Some(host) = self.hosts.slow_reader(host) {
+            let at = host.receive_message(self.now);
+            let mut kept = self.network.buffer();
+            kept.extend_from_slice(bytes);
+            let what = KeptFor::Application;
+            return self.keep(at, Kept { conversation: index, side, header, bytes: kept, what });
+        }
+        self.deliver(index, side, header, bytes, recorder);
+    }
+
+    /// Gives a message to its application.
+    pub(crate) fn deliver(
         &mut self,
         index: u32,
         side: Side,
@@ -116,44 +153,80 @@ impl Engine<'_> {
         if !members.contains(&id.0) || channel >= flow.meta.channels {
             return self.stray(index, bytes.len(), recorder);
         }
-        match (side, kind) {
-            (Side::Far, MessageKind::Forward) if flow.reflect => self.reflect(index, id, bytes),
-            (Side::Far, MessageKind::Forward) | (Side::Near, MessageKind::Reflected) => {
-                let payload = &bytes[HEADER_LENGTH..];
-                let length = Bytes(payload.len() as u64);
-                let observation =
-                    Observation::Received { channel, sequence, sent, reflected, payload: length };
-                recorder.record(self.now, id, observation);
-                if flow.meta.keeps_payload {
-                    recorder.payload(id, channel, sequence, payload);
-                }
-                if side == Side::Near {
-                    let place = self.place(id).member;
-                    let source = &mut self.members[place as usize].source;
-                    source.notify(self.now, Feedback::Answered { channel, sequence });
-                    self.fill(place, recorder);
-                }
+        let is_forward = matches!(kind, MessageKind::Forward | MessageKind::Ask);
+        let is_measured = match side {
+            Side::Far => is_forward && !flow.reflect,
+            Side::Near => kind == MessageKind::Reflected && flow.reflect,
+        };
+        if is_measured {
+            let payload = &bytes[HEADER_LENGTH..];
+            let length = Bytes(payload.len() as u64);
+            let observation = Observation::Received { channel, sequence, sent, reflected, payload: length };
+            recorder.record(self.now, id, observation);
+            if flow.meta.keeps_payload {
+                recorder.payload(id, channel, sequence, payload);
             }
+        }
+        match (side, kind, flow.answer()) {
+            (Side::Far, MessageKind::Ask, Answer::Bytes(length)) => {
+                let mut answered = self.network.buffer();
+                framing::answer(&header, self.now, usize::try_from(length).unwrap_or(usize::MAX), &mut answered);
+                self.answer(index, header, answered);
+            }
+            (Side::Far, MessageKind::Forward | MessageKind::Ask, _) if flow.reflect => {
+                let mut whole = self.network.buffer();
+                whole.extend_from_slice(bytes);
+                framing::reflect_in_place(&mut whole, self.now);
+                self.answer(index, header, whole);
+            }
+            (Side::Near, MessageKind::Reflected, _) => {
+                let place = self.place(id).member;
+                let source = &mut self.members[place as usize].source;
+                source.notify(self.now, Feedback::Answered { channel, sequence });
+                while let Some(Transfer { channel, began, bytes }) = source.take_transfer() {
+                    recorder.record(self.now, id, Observation::Transferred { channel, began, bytes });
+                }
+                self.fill(place, recorder);
+                self.look_for_the_end(flow_index);
+            }
+            (Side::Far, MessageKind::Forward | MessageKind::Ask, _) => {}
             _ => self.stray(index, bytes.len(), recorder),
         }
     }
 
-    /// Sends a message back to its source.
-    fn reflect(&mut self, index: u32, id: FlowId, bytes: &mut [u8]) {
-        framing::reflect_in_place(bytes, self.now);
-        let far = &mut self.conversations[index as usize].far;
-        let mut sent = Err(SendError::Full);
-        if far.backlog.is_empty() {
-            sent = far.endpoint.send(self.now, Message::new(bytes));
+    /// Sends a message back to its source, when the host's processor has time.
+    fn answer(&mut self, index: u32, asked: Header, bytes: Vec<u8>) {
+        let length = (bytes.len() - HEADER_LENGTH) as u32;
+        let header = Header { kind: MessageKind::Reflected, length, reflected: self.now, ..asked };
+        let host = self.conversations[index as usize].far.address.host;
+        if let Some(host) = self.hosts.slow_writer(host) {
+            let at = host.send_message(self.now);
+            let what = KeptFor::Transport;
+            return self.keep(at, Kept { conversation: index, side: Side::Far, header, bytes, what });
         }
-        let is_stream = self.conversations[index as usize].member.is_some();
+        self.send_back(index, &header, &bytes);
+        self.network.recycle(bytes);
+    }
+
+    /// Gives an answer to its transport.
+    pub(crate) fn send_back(&mut self, index: u32, header: &Header, bytes: &[u8]) {
+        let conversation = &mut self.conversations[index as usize];
+        let is_stream = conversation.member.is_some();
+        let room = self.scenario.flows[conversation.flow as usize].unsent_room();
+        let mut sent = Err(SendError::Full);
+        if conversation.far.backlog.is_empty() {
+            sent = conversation.far.endpoint.send(self.now, Message::new(&bytes[room..]));
+        }
+        if sent.is_ok() || is_stream {
+            conversation.expect(Side::Near, *header);
+        }
         match sent {
-            Ok(()) => self.transmit(index, Side::Far, id),
+            Ok(()) => self.transmit(index, Side::Far, header.flow),
             // A byte stream promises delivery: the message waits for room. A datagram that finds none is lost, as at a
             // full socket.
             Err(_) if is_stream => {
                 let mut kept = self.network.buffer();
-                kept.extend_from_slice(bytes);
+                kept.extend_from_slice(&bytes[room..]);
                 self.conversations[index as usize].far.backlog.push_back(kept);
             }
             Err(_) => {}

@@ -1,6 +1,7 @@
 //! From a source to the network: producing, sending, waiting for a full transport, giving up.
 
 use trunkline_core::{Bytes, FlowId, Packet, Time};
+use trunkline_experiment::Framing;
 use trunkline_metrics::{Observation, Recorder};
 use trunkline_traffic::Feedback;
 use trunkline_transport::framing::{HEADER_LENGTH, Header, MessageKind};
@@ -32,6 +33,9 @@ impl Engine<'_> {
         else {
             return;
         };
+        if queue.handing.is_some() {
+            return; // the transport has begun to take it
+        }
         if queue.head_since + timeout > self.now {
             return; // the transport took it meanwhile
         }
@@ -47,6 +51,11 @@ impl Engine<'_> {
     /// At the end of the run: what a source wanted sent and its transport never took is refused, so that a blocked sender
     /// cannot hide its own queue. A source without a pace wanted nothing in particular.
     pub(crate) fn refuse_the_rest(&mut self, m: u32, recorder: &mut dyn Recorder) {
+        if let Some(queue) = &mut self.members[m as usize].queue
+            && queue.handing.take().is_some()
+        {
+            queue.messages.pop_front(); // reported as sent when the host began with it
+        }
         while let Some(message) = self.pop_waiting(m) {
             let source = &self.scenario.flows[self.members[m as usize].flow as usize].source;
             if !(trunkline_traffic::KINDS[source.kind].needs_flow_control)(&source.values) {
@@ -63,7 +72,8 @@ impl Engine<'_> {
             }
             for (index, produced) in messages.messages().iter().enumerate() {
                 let sequence = self.members[m as usize].next_sequence(produced.channel);
-                let name = Name { channel: produced.channel, sequence, due: produced.due };
+                let asks = produced.asks;
+                let name = Name { channel: produced.channel, sequence, due: produced.due, asks };
                 self.wait(m, name, messages.bytes(index));
             }
             self.messages = messages;
@@ -74,7 +84,7 @@ impl Engine<'_> {
     pub(crate) fn fill(&mut self, m: u32, recorder: &mut dyn Recorder) {
         loop {
             let member = &mut self.members[m as usize];
-            if member.is_waiting() {
+            if member.is_waiting() || self.is_over {
                 return; // called again when the transport has room
             }
             match member.source.next_due() {
@@ -93,13 +103,19 @@ impl Engine<'_> {
                     }
                     return;
                 }
-                None => return,
+                None => {
+                    let flow = member.flow;
+                    return self.look_for_the_end(flow);
+                }
             }
         }
     }
 
     /// Sends what has waited, now that the transport takes messages again, and lets the source go on.
     pub(crate) fn send_waiting(&mut self, m: u32, recorder: &mut dyn Recorder) {
+        if self.hands_over_slowly(m) {
+            return self.go_on_handing_over(m, recorder);
+        }
         while let Some(mut message) = self.pop_waiting(m) {
             let payload = message.bytes.len() - HEADER_LENGTH;
             match self.offer(m, message.name, &mut message.bytes) {
@@ -131,8 +147,12 @@ impl Engine<'_> {
         let priority = self.scenario.flows[conversation.flow as usize].priority;
         let (network, events) = (&mut self.network, &mut self.events);
         let mut buffer = network.buffer();
-        let end = conversation.end(side);
+        let (end, sent) = match side {
+            Side::Near => (&mut conversation.near, &mut conversation.on_their_way),
+            Side::Far => (&mut conversation.far, &mut 0),
+        };
         let from = end.address;
+        let mut host = self.hosts.slow_sender(from.host);
         drain(end.endpoint.as_mut(), now, &mut buffer, |transmit, bytes| {
             let packet = Packet {
                 flow: id,
@@ -144,8 +164,13 @@ impl Engine<'_> {
                 bytes: core::mem::replace(bytes, network.buffer()),
                 ..Packet::default()
             };
-            if transmit.earliest > now {
-                network.depart_later(transmit.earliest, packet, events);
+            *sent = sent.wrapping_add(1);
+            let mut departs = transmit.earliest;
+            if let Some(host) = &mut host {
+                departs = departs.max(host.send_packet(now, transmit.size));
+            }
+            if departs > now {
+                network.depart_later(departs, packet, events);
             } else {
                 network.send(now, packet, events);
             }
@@ -156,14 +181,16 @@ impl Engine<'_> {
     /// Sends the messages that the source has just produced; those that the transport does not take wait.
     fn send_produced(&mut self, m: u32, recorder: &mut dyn Recorder) {
         let mut messages = core::mem::take(&mut self.messages);
+        let slowly = self.hands_over_slowly(m);
         for index in 0..messages.messages().len() {
             let produced = &messages.messages()[index];
             let (channel, due) = (produced.channel, produced.due);
             let member = &mut self.members[m as usize];
-            let name = Name { channel, sequence: member.next_sequence(channel), due };
+            let asks = produced.asks;
+            let name = Name { channel, sequence: member.next_sequence(channel), due, asks };
             let bytes = messages.bytes_mut(index);
             let payload = bytes.len() - HEADER_LENGTH;
-            let taken = match member.is_waiting() {
+            let taken = match member.is_waiting() || slowly {
                 true => Err(SendError::Full), // behind those that wait already
                 false => self.offer(m, name, bytes),
             };
@@ -178,6 +205,9 @@ impl Engine<'_> {
             }
         }
         self.messages = messages;
+        if slowly {
+            self.begin_handing_over(m, recorder);
+        }
     }
 
     /// Keeps a message until the transport takes it.
@@ -198,27 +228,40 @@ impl Engine<'_> {
 
     /// Writes the header into the room before the payload, hands the message to the transport, and sends what follows.
     fn offer(&mut self, m: u32, name: Name, bytes: &mut [u8]) -> Result<(), SendError> {
-        let Member { id, conversation, .. } = self.members[m as usize];
-        let header = Header {
-            key: self.key,
-            length: (bytes.len() - HEADER_LENGTH) as u32,
-            flow: id,
-            sequence: name.sequence,
-            channel: name.channel,
-            kind: MessageKind::Forward,
-            late: self.now.since(name.due),
-            sent: self.now,
-            reflected: Time::ZERO,
-        };
-        header.encode(bytes);
-        let endpoint = &mut self.conversations[conversation as usize].near.endpoint;
-        endpoint.send(self.now, Message::new(bytes))?;
+        let header = self.header(m, name, bytes.len());
+        let Member { id, conversation, flow, .. } = self.members[m as usize];
+        let pair = &mut self.conversations[conversation as usize];
+        match self.scenario.flows[flow as usize].framing {
+            Framing::Header => {
+                header.encode(bytes);
+                pair.near.endpoint.send(self.now, Message::new(bytes))?;
+            }
+            Framing::None => {
+                pair.near.endpoint.send(self.now, Message::new(&bytes[HEADER_LENGTH..]))?;
+                pair.expect(Side::Far, header);
+            }
+        }
         self.transmit(conversation, Side::Near, id);
         Ok(())
     }
 
-    fn sent(&self, m: u32, name: Name, payload: usize, recorder: &mut dyn Recorder) {
-        let Name { channel, sequence, due } = name;
+    /// The header of a message that is sent now, `length` with the room for it.
+    pub(crate) fn header(&self, m: u32, name: Name, length: usize) -> Header {
+        Header {
+            key: self.key,
+            length: (length - HEADER_LENGTH) as u32,
+            flow: self.members[m as usize].id,
+            sequence: name.sequence,
+            channel: name.channel,
+            kind: if name.asks { MessageKind::Ask } else { MessageKind::Forward },
+            late: self.now.since(name.due),
+            sent: self.now,
+            reflected: Time::ZERO,
+        }
+    }
+
+    pub(crate) fn sent(&self, m: u32, name: Name, payload: usize, recorder: &mut dyn Recorder) {
+        let Name { channel, sequence, due, .. } = name;
         let payload = Bytes(payload as u64);
         recorder.record(
             self.now,
@@ -228,7 +271,7 @@ impl Engine<'_> {
     }
 
     fn refused(&self, m: u32, name: Name, payload: usize, recorder: &mut dyn Recorder) {
-        let Name { channel, sequence, due } = name;
+        let Name { channel, sequence, due, .. } = name;
         let payload = Bytes(payload as u64);
         recorder.record(
             self.now,
@@ -237,7 +280,7 @@ impl Engine<'_> {
         );
     }
 
-    fn arm_send_timeout(&mut self, m: u32) {
+    pub(crate) fn arm_send_timeout(&mut self, m: u32) {
         let member = &self.members[m as usize];
         if member.is_waiting()
             && let Some(timeout) = member::send_timeout(self.scenario, member.flow)

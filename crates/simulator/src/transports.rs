@@ -3,11 +3,12 @@
 use trunkline_adapters::tcp::{CongestionControl, TcpConfig, TcpEndpoint};
 use trunkline_core::{Address, Bytes, FlowId, Seed};
 use trunkline_experiment::{Flow, Scenario, TcpOptions, Transport};
-use trunkline_transport::framing::{Deframer, Key};
+use trunkline_transport::framing::Key;
 use trunkline_transport::udp::{UdpConfig, UdpEndpoint};
 use trunkline_transport::urp::{UrpConfig, UrpConfigError, UrpEndpoint};
 
 use crate::conversation::{Conversation, End, Side};
+use crate::stream::Stream;
 
 /// First of the ports that conversations use on both hosts: the dynamic range of RFC 6335.
 const FIRST_PORT: u32 = 49_152;
@@ -28,7 +29,7 @@ pub(crate) fn conversations(
     seed: Seed,
 ) -> Result<Vec<Conversation>, String> {
     let flow = &scenario.flows[flow_index];
-    let pair = |near, far, member| Conversation { near, far, flow: flow_index as u32, member };
+    let pair = |near, far, member| Conversation::new(near, far, flow_index as u32, member);
     match &flow.transport {
         Transport::Udp(options) => {
             let mut config = UdpConfig::default();
@@ -43,7 +44,7 @@ pub(crate) fn conversations(
         Transport::Tcp(options) => {
             let config = tcp_config(scenario, flow, options)?;
             let ids = flow.meta.first.0..flow.meta.first.0 + flow.meta.members;
-            let stream = || Some(Deframer::new(key, ids.clone()));
+            let stream = || Some(Stream::new(flow.framing, key, ids.clone()));
             let connection = |member| {
                 let (near, far) = addresses(flow, flow.member(member));
                 // What the engine draws, its initial sequence numbers, belongs to this end of this member.
@@ -69,7 +70,7 @@ pub(crate) fn conversations(
                 ..UrpConfig::default()
             };
             let ids = flow.meta.first.0..flow.meta.first.0 + flow.meta.members;
-            let stream = || Some(Deframer::new(key, ids.clone()));
+            let stream = || Some(Stream::new(flow.framing, key, ids.clone()));
             let circuit = |member| {
                 let (near, far) = addresses(flow, flow.member(member));
                 let connecting = UrpEndpoint::connect(near, far, config)?;
