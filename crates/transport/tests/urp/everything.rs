@@ -39,7 +39,7 @@ fn any_config() -> impl Strategy<Value = UrpConfig> {
 
 proptest! {
     /// The promise: lossless, in order, exactly once, whatever the circuit would have kept from it, in both directions at
-    /// once, with any options, and with messages that come in pieces.
+    /// once, with any options, and with messages that come in pieces; and both ends learn of the end.
     #[test]
     fn everything_arrives_in_order_and_once(
         configs in [any_config(), any_config()], paths in [path(), path()], plans in [messages(), messages()],
@@ -54,15 +54,18 @@ proptest! {
             let total = plan.iter().map(|(length, _)| length).sum();
             Stream { sent: pattern(total), taken: 0, plan: plan.clone().into(), pieces, left: 0, received: Vec::new() }
         });
-        let mut idle = 0;
+        let (mut idle, mut closed) = (0, [false; 2]);
         loop {
             for side in Side::BOTH {
                 let received = pair.receive_all(side.other()).concat();
                 streams[side as usize].received.extend(received);
                 streams[side as usize].feed(&mut pair, side);
+                if streams[side as usize].is_taken() && !core::mem::replace(&mut closed[side as usize], true) {
+                    pair.close(side, Close::Graceful);
+                }
             }
             if !pair.step_until(Time::MAX) {
-                if streams.iter().all(|stream| stream.taken == stream.sent.len()) {
+                if streams.iter().all(Stream::is_taken) {
                     break;
                 }
                 idle += 1;
@@ -74,6 +77,8 @@ proptest! {
                 stream.received == stream.sent,
                 "seed {}: {:?} sent {} bytes, {} arrived", seed, side, stream.sent.len(), stream.received.len()
             );
+            let ends = pair.events(side).into_iter().filter(|event| matches!(event, Event::Closed(_))).count();
+            prop_assert_eq!(ends, 1, "seed {}: {:?}", seed, side);
         }
     }
 }
@@ -90,6 +95,10 @@ struct Stream {
 }
 
 impl Stream {
+    fn is_taken(&self) -> bool {
+        self.plan.is_empty() && self.left == 0
+    }
+
     /// Hands over the next piece when its time has come.
     fn feed(&mut self, pair: &mut Pair, side: Side) {
         if self.left == 0 {
