@@ -1,0 +1,226 @@
+//! What hosts do to messages and packets: handing over in pieces, waiting for the processor.
+//!
+//! A host without costs is passed by: none of this is on the way of its messages.
+
+use trunkline_core::{FlowId, Seed, Time};
+use trunkline_experiment::{Framing, Scenario};
+use trunkline_metrics::Recorder;
+use trunkline_network::host::HostModel;
+use trunkline_traffic::Feedback;
+use trunkline_transport::framing::{HEADER_LENGTH, Header};
+use trunkline_transport::{CloseReason, Message, SendError};
+
+use crate::conversation::Side;
+use crate::engine::{Engine, Event};
+use crate::member::{Handing, WaitsFor};
+
+/// The hosts of a scenario.
+pub(crate) struct Hosts(Vec<HostModel>);
+
+/// A message that waits for a processor.
+pub(crate) struct Kept {
+    pub(crate) conversation: u32,
+    pub(crate) side: Side,
+    pub(crate) header: Header,
+    /// With room for a header before the payload.
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) what: KeptFor,
+}
+
+/// What is done with a kept message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeptFor {
+    /// Its application gets it.
+    Application,
+    /// Its transport gets it: the sink's answer.
+    Transport,
+}
+
+impl Hosts {
+    pub(crate) fn new(scenario: &Scenario, seed: Seed) -> Hosts {
+        let host = |host: &trunkline_experiment::Host| {
+            HostModel::new(&host.values, &format!("hosts.{}", host.name), seed)
+        };
+        Hosts(scenario.hosts.iter().map(host).collect())
+    }
+
+    pub(crate) fn get(&mut self, host: usize) -> &mut HostModel {
+        &mut self.0[host]
+    }
+
+    /// The host if packets wait for its processor before they leave.
+    pub(crate) fn slow_sender(&mut self, host: u16) -> Option<&mut HostModel> {
+        self.0.get_mut(usize::from(host)).filter(|host| host.costs().send_packet)
+    }
+
+    /// The host if packets wait for its processor after they have arrived.
+    pub(crate) fn slow_receiver(&mut self, host: u16) -> Option<&mut HostModel> {
+        self.0.get_mut(usize::from(host)).filter(|host| host.costs().receive_packet)
+    }
+
+    /// The host if messages wait for its processor before their application has them.
+    pub(crate) fn slow_reader(&mut self, host: u16) -> Option<&mut HostModel> {
+        self.0.get_mut(usize::from(host)).filter(|host| host.costs().receive_message)
+    }
+
+    /// The host if it takes time to hand messages over, or does so in pieces.
+    pub(crate) fn slow_writer(&mut self, host: u16) -> Option<&mut HostModel> {
+        self.0.get_mut(usize::from(host)).filter(|host| host.costs().send_message)
+    }
+}
+
+impl Engine<'_> {
+    /// Whether the messages of a member's source take time, or go in pieces, to its transport.
+    pub(crate) fn hands_over_slowly(&self, m: u32) -> bool {
+        self.slow_flows[self.members[m as usize].flow as usize]
+    }
+
+    /// Begins with the message at the head of a member's queue, unless one is being handed over.
+    pub(crate) fn begin_handing_over(&mut self, m: u32, recorder: &mut dyn Recorder) {
+        let member = &self.members[m as usize];
+        let Some(queue) = &member.queue else { return };
+        let (None, Some(message)) = (&queue.handing, queue.messages.front()) else { return };
+        let (name, length, flow) = (message.name, message.bytes.len(), member.flow);
+        let header = self.header(m, name, length);
+        let at = self.hosts.get(self.scenario.flows[flow as usize].from).send_message(self.now);
+        if let Some(queue) = &mut self.members[m as usize].queue {
+            queue.handing = Some(Handing { header, handed: 0, waits_for: WaitsFor::Event });
+            if let Some(message) = queue.messages.front_mut() {
+                header.encode(&mut message.bytes);
+            }
+        }
+        self.sent(m, name, length - HEADER_LENGTH, recorder);
+        self.events.push(at, Event::HandOver(m));
+    }
+
+    /// The event for which the next piece of a message has waited.
+    pub(crate) fn hand_over(&mut self, m: u32, recorder: &mut dyn Recorder) {
+        let conversation = self.members[m as usize].conversation;
+        self.hand_over_piece(m, recorder);
+        if self.conversations[conversation as usize].member.is_some() {
+            self.serve(conversation, Side::Near, recorder);
+        }
+    }
+
+    /// The transport has room again.
+    pub(crate) fn go_on_handing_over(&mut self, m: u32, recorder: &mut dyn Recorder) {
+        let handing = self.members[m as usize].queue.as_ref().and_then(|queue| queue.handing.as_ref());
+        match handing {
+            Some(Handing { waits_for: WaitsFor::Room, .. }) => self.hand_over_piece(m, recorder),
+            Some(_) => {}
+            None => {
+                self.members[m as usize].source.notify(self.now, Feedback::Writable);
+                self.fill(m, recorder);
+            }
+        }
+    }
+
+    /// A packet of a member's source has reached the other end, or was dropped on its way.
+    pub(crate) fn left(&mut self, id: FlowId) {
+        let place = self.place(id);
+        let conversation = &mut self.conversations[place.conversation as usize];
+        conversation.on_their_way = conversation.on_their_way.saturating_sub(1);
+        if conversation.on_their_way > 0 {
+            return;
+        }
+        let member = &mut self.members[place.member as usize];
+        let host = self.hosts.get(self.scenario.flows[member.flow as usize].from);
+        let Some(queue) = &mut member.queue else { return };
+        let (Some(handing), Some(message)) = (&mut queue.handing, queue.messages.front()) else { return };
+        if handing.waits_for == WaitsFor::Burst {
+            handing.waits_for = WaitsFor::Event;
+            let length = message.bytes.len() - self.scenario.flows[member.flow as usize].unsent_room();
+            let gap = host.piece(length, handing.handed).gap;
+            self.events.push(self.now + gap, Event::HandOver(place.member));
+        }
+    }
+
+    /// Gives the next piece of a message to its transport.
+    fn hand_over_piece(&mut self, m: u32, recorder: &mut dyn Recorder) {
+        let member = &mut self.members[m as usize];
+        let (id, index, flow) = (member.id, member.conversation, &self.scenario.flows[member.flow as usize]);
+        let Some(queue) = &mut member.queue else { return };
+        let (Some(handing), Some(message)) = (&mut queue.handing, queue.messages.front()) else { return };
+        let bytes = &message.bytes[flow.unsent_room()..];
+        let host = self.hosts.get(flow.from);
+        let piece = host.piece(bytes.len(), handing.handed);
+        let end = handing.handed + piece.length;
+        let part = &bytes[handing.handed..end];
+        let is_last = end == bytes.len();
+        let part = if is_last { Message::new(part) } else { Message::piece(part) };
+        let conversation = &mut self.conversations[index as usize];
+        match conversation.near.endpoint.send(self.now, part) {
+            Ok(()) => {}
+            Err(SendError::Full | SendError::Closed(CloseReason::NotConnected)) => {
+                handing.waits_for = WaitsFor::Room;
+                return;
+            }
+            // What was sent of it is lost, and so is the rest.
+            Err(SendError::TooLarge { .. } | SendError::Closed(_)) => {
+                return self.handed_over(m, recorder);
+            }
+        }
+        if handing.handed == 0 && flow.framing == Framing::None {
+            conversation.expect(Side::Far, handing.header);
+        }
+        handing.handed = end;
+        if !is_last {
+            let gap = host.piece(bytes.len(), end).gap;
+            handing.waits_for = if host.one_burst_at_a_time() { WaitsFor::Burst } else { WaitsFor::Event };
+            if handing.waits_for == WaitsFor::Event {
+                self.events.push(self.now + gap, Event::HandOver(m));
+            }
+        }
+        self.transmit(index, Side::Near, id);
+        if is_last {
+            self.handed_over(m, recorder);
+        }
+    }
+
+    /// The message at the head of a queue is with its transport: on to the next.
+    fn handed_over(&mut self, m: u32, recorder: &mut dyn Recorder) {
+        let Some(queue) = &mut self.members[m as usize].queue else { return };
+        queue.handing = None;
+        queue.head_since = self.now;
+        if let Some(message) = queue.messages.pop_front() {
+            self.network.recycle(message.bytes);
+        }
+        self.arm_send_timeout(m);
+        if self.members[m as usize].is_waiting() {
+            return self.begin_handing_over(m, recorder);
+        }
+        self.members[m as usize].source.notify(self.now, Feedback::Writable);
+        self.fill(m, recorder);
+    }
+
+    /// Keeps a message until its host's processor has time for it.
+    pub(crate) fn keep(&mut self, at: Time, kept: Kept) {
+        let slot = match self.free_kept.pop() {
+            Some(slot) => {
+                self.kept[slot as usize] = Some(kept);
+                slot
+            }
+            None => {
+                self.kept.push(Some(kept));
+                (self.kept.len() - 1) as u32
+            }
+        };
+        self.events.push(at, Event::Kept(slot));
+    }
+
+    /// The processor has had time for a kept message.
+    pub(crate) fn kept(&mut self, slot: u32, recorder: &mut dyn Recorder) {
+        let Some(mut kept) = self.kept[slot as usize].take() else { return };
+        self.free_kept.push(slot);
+        match kept.what {
+            KeptFor::Application => {
+                self.deliver(kept.conversation, kept.side, kept.header, &mut kept.bytes, recorder);
+            }
+            KeptFor::Transport => self.send_back(kept.conversation, &kept.header, &kept.bytes),
+        }
+        self.network.recycle(kept.bytes);
+        if self.conversations[kept.conversation as usize].member.is_some() {
+            self.serve(kept.conversation, kept.side, recorder);
+        }
+    }
+}
