@@ -192,3 +192,101 @@ impl Channels {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use proptest::prelude::*;
+
+    use super::super::testing::packet;
+    use super::*;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Push {
+            flow: u32,
+            size: u64,
+        },
+        /// The oldest of the channel whose turn it is.
+        PopFront,
+        /// The newest of the channel so many places behind it.
+        PopBack(usize),
+        Rotate,
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = prop_oneof![
+            4 => (0u32..5, 0u64..1600).prop_map(|(flow, size)| Step::Push { flow, size }),
+            2 => Just(Step::PopFront),
+            1 => (0usize..5).prop_map(Step::PopBack),
+            1 => Just(Step::Rotate),
+        ];
+        prop::collection::vec(step, 0..200)
+    }
+
+    /// The ring as plain as can be: flows with their packets, the one whose turn it is in front.
+    #[derive(Default)]
+    struct Model(VecDeque<(u32, VecDeque<Packet>)>);
+
+    impl Model {
+        fn push(&mut self, packet: Packet) {
+            match self.0.iter_mut().find(|(flow, _)| *flow == packet.flow.0) {
+                Some((_, packets)) => packets.push_back(packet),
+                None => self.0.push_back((packet.flow.0, VecDeque::from([packet]))),
+            }
+        }
+
+        fn pop(&mut self, place: usize, take: fn(&mut VecDeque<Packet>) -> Option<Packet>) -> Option<Packet> {
+            let packet = take(&mut self.0.get_mut(place)?.1);
+            self.0.retain(|(_, packets)| !packets.is_empty());
+            packet
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_ring_is_that_of_a_plain_model(steps in steps()) {
+            let (mut channels, mut model) = (Channels::default(), Model::default());
+            for (id, step) in steps.into_iter().enumerate() {
+                match step {
+                    Step::Push { flow, size } => {
+                        let packet = packet(id as u64, flow, size);
+                        let new = channels.of(flow).packets == 0;
+                        let place = channels.push(packet.clone());
+                        prop_assert!(!new || *channels.credit(place) == 0, "a new channel has a credit");
+                        *channels.credit(place) += size + 1;
+                        model.push(packet);
+                    }
+                    Step::PopFront => {
+                        let next = channels.first().map(|first| channels.next_size(first));
+                        let popped = channels.first().and_then(|first| channels.pop_front(first));
+                        prop_assert_eq!(next, popped.as_ref().map(|packet| packet.size));
+                        prop_assert_eq!(popped, model.pop(0, VecDeque::pop_front));
+                    }
+                    Step::PopBack(behind) => {
+                        let flow = model.0.get(behind).map(|(flow, _)| *flow as usize);
+                        let place = flow.map(|flow| channels.of_flow[flow]);
+                        let popped = place.and_then(|place| channels.pop_back(place));
+                        prop_assert_eq!(popped, model.pop(behind, VecDeque::pop_back));
+                    }
+                    Step::Rotate => {
+                        channels.rotate();
+                        if !model.0.is_empty() {
+                            model.0.rotate_left(1);
+                        }
+                    }
+                }
+                for (flow, packets) in &model.0 {
+                    let bytes = packets.iter().map(|packet| packet.size.count()).sum();
+                    let waiting = Backlog { packets: packets.len() as u64, bytes: Bytes(bytes) };
+                    prop_assert_eq!(channels.of(*flow), waiting);
+                }
+                let packets = model.0.iter().map(|(_, packets)| packets.len() as u64).sum::<u64>();
+                prop_assert_eq!(channels.backlog().packets, packets);
+                let first = channels.first().map(|first| channels.channels[first as usize].flow);
+                prop_assert_eq!(first, model.0.front().map(|(flow, _)| *flow));
+            }
+        }
+    }
+}
