@@ -1,7 +1,7 @@
 //! Which published cells are in doubt.
 //!
 //! `flagged_cells.csv` names rows in a short hand: words and numbers that key columns hold (`hfifo`, `500`), products of
-//! a window (`256*7`), and parts of a column's name with values (`message=13`, `message=60..256`); `and` joins
+//! two neighbouring ones (`256*7`), and parts of a column's name with values (`message=13`, `message=60..256`); `and` joins
 //! alternatives, `all` means every row. A row must agree with everything that is said of it. What is said in other
 //! words selects nothing.
 
@@ -70,7 +70,7 @@ impl Flag {
 /// Whether the short hand selects the row with these keys.
 pub(crate) fn selects(rows: &str, keys: &Keys) -> bool {
     // What must hold, each with its alternatives: `512*3 and 512*7`.
-    let mut demands: Vec<(&str, bool)> = Vec::new();
+    let mut demands: Vec<bool> = Vec::new();
     let (mut subject, mut or) = ("", false);
     for word in rows.split_whitespace() {
         if word == "and" {
@@ -83,12 +83,12 @@ pub(crate) fn selects(rows: &str, keys: &Keys) -> bool {
         }
         let holds = agrees(subject, value, keys);
         match demands.last_mut() {
-            Some((_, so_far)) if or => *so_far |= holds,
-            _ => demands.push((subject, holds)),
+            Some(so_far) if or => *so_far |= holds,
+            _ => demands.push(holds),
         }
         or = false;
     }
-    !demands.is_empty() && demands.iter().all(|(_, holds)| *holds)
+    !demands.is_empty() && demands.into_iter().all(|holds| holds)
 }
 
 /// Whether a column with `subject` in its name (any column if it is empty) has the value.
@@ -96,8 +96,9 @@ fn agrees(subject: &str, value: &str, keys: &Keys) -> bool {
     if subject.is_empty() && value == "all" {
         return true;
     }
-    if let Some((block, count)) = value.split_once('*') {
-        return keys.are(&[("window_block_bytes", block), ("window_blocks", count)]);
+    if let Some((first, second)) = value.split_once('*') {
+        let product = [Value::read(first), Value::read(second)];
+        return keys.0.windows(2).any(|pair| pair.iter().map(|(_, have)| have).eq(&product));
     }
     let is_meant = |column: &str| subject.is_empty() || column.split('_').any(|part| part == subject);
     let range = value.split_once("..").and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));

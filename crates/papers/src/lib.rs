@@ -1,6 +1,6 @@
 //! Published studies as experiments: each is a set of experiment files, the tables it printed, and a mapping between the
-//! two. [`run`] simulates what the tables ask for; [`Results`] holds every cell as published and as simulated;
-//! [`terminal()`], [`json()`] and [`write`] show them.
+//! two. [`run()`] simulates what the tables ask for; [`Results`] holds every cell as published and as simulated;
+//! [`tables()`], [`summary()`], [`json()`] and [`write()`] show them.
 //!
 //! A [`Study`] is data: to add one, write a module in `studies` and put it on [`STUDIES`]. Everything is embedded, so an
 //! installed program needs no files; the same experiment files lie in `papers/` and run with `trunkline run`.

@@ -25,13 +25,16 @@ pub fn tables(results: &Results, style: Style) -> String {
     for table in &results.tables {
         out.painted(table.table.name, BOLD);
         let predicted = if table.table.reference.is_none() { " (predicted; not published here)" } else { "" };
-        out.painted(&format!("  {}{predicted}\n", table.table.title), PLAIN);
+        out.text.push_str(&format!("  {}{predicted}\n", table.table.title));
         for (index, metrics) in in_width(table).iter().enumerate() {
-            out.painted(if index == 0 { "" } else { "\n" }, PLAIN);
+            out.text.push_str(if index == 0 { "" } else { "\n" });
             out.grid(&block(table, metrics));
         }
-        out.painted(&marks(table), QUIET);
-        out.painted("\n", PLAIN);
+        for mark in marks(table).lines() {
+            out.painted(mark, QUIET);
+            out.text.push('\n');
+        }
+        out.text.push('\n');
     }
     out.text
 }
@@ -44,13 +47,14 @@ pub fn summary(results: &Results, style: Style) -> String {
         let mut grid = Grid::new(&["table", "metric", ">cells", ">median", ">worst", "at"]);
         grid.rows = lines;
         out.painted("Relative errors", BOLD);
-        out.painted(" of cells that were published and are not doubtful\n", PLAIN);
+        out.text.push_str(" of cells that were published and are not doubtful\n");
         out.grid(&grid);
     }
     let goals = judge(results);
     if !goals.is_empty() {
-        out.painted(if out.text.is_empty() { "" } else { "\n" }, PLAIN);
-        out.painted("Goals\n", BOLD);
+        out.text.push_str(if out.text.is_empty() { "" } else { "\n" });
+        out.painted("Goals", BOLD);
+        out.text.push('\n');
         for judged in &goals {
             out.goal(judged);
         }
@@ -62,7 +66,7 @@ pub fn summary(results: &Results, style: Style) -> String {
 pub fn list(studies: &[&Study], style: Style) -> String {
     let mut out = Printer { text: String::new(), style };
     for (index, study) in studies.iter().enumerate() {
-        out.painted(if index == 0 { "" } else { "\n" }, PLAIN);
+        out.text.push_str(if index == 0 { "" } else { "\n" });
         out.painted(study.name, BOLD);
         out.wrapped(
             &format!("{}: {}, {}", study.authors, study.title, study.year),
@@ -274,10 +278,12 @@ impl Printer {
                 let room = end - line.chars().count();
                 let _ = write!(line, "{:>room$}", group.title);
             }
-            self.painted(&format!("{line}\n"), QUIET);
+            self.painted(&line, QUIET);
+            self.text.push('\n');
         }
         for row in &grid.rows {
-            self.painted(&format!("{}\n", laid_out(row, grid, &widths)), PLAIN);
+            self.text.push_str(&laid_out(row, grid, &widths));
+            self.text.push('\n');
         }
     }
 
