@@ -9,6 +9,8 @@ use crate::schema::distribution::{DISTRIBUTIONS, Part};
 use crate::schema::{Alternative, Key, OneOf, SECTIONS, Schema, Shape};
 
 const NAME: &str = "^[A-Za-z0-9_-]+$";
+const DURATION: &str = "(ns|us|µs|μs|ms|s|min|h)";
+const SIZE: &str = "(B|[kK]B|MB|GB|KiB|MiB|GiB)";
 const NUMBER: &str = r"^\s*\+?[0-9._]+([eE][+-]?[0-9]+)?\s*";
 
 /// The JSON Schema (draft 2020-12) of an experiment file. What it allows may still be refused by
@@ -35,7 +37,34 @@ pub fn json_schema() -> Value {
     let mut whole = object(sections, needed);
     insert(&mut whole, "$schema", json!("https://json-schema.org/draft/2020-12/schema"));
     insert(&mut whole, "title", json!("Trunkline experiment file"));
+    insert(&mut whole, "$defs", Value::Object(definitions(&schema)));
     whole
+}
+
+/// What stands in several places: keys of several kinds, the directions of a link, distributions.
+fn definitions(schema: &Schema) -> Map<String, Value> {
+    let mut definitions = Map::new();
+    for key in schema.flow.iter().chain(schema.direction.iter().flatten()) {
+        if let Shape::OneOf(one_of) = &key.shape {
+            definitions.insert(key.name.to_owned(), one(one_of));
+        }
+    }
+    for (medium, keys) in schema.direction.iter().enumerate() {
+        definitions.insert(direction_of(medium), object(properties(keys), Vec::new()));
+    }
+    definitions.insert("durations".to_owned(), distribution(quantity(DURATION)));
+    definitions.insert("sizes".to_owned(), distribution(quantity(SIZE)));
+    definitions
+}
+
+/// The name of what may stand in one direction of a link over this medium.
+fn direction_of(medium: usize) -> String {
+    format!("direction-{}", trunkline_network::medium::KINDS[medium].name)
+}
+
+/// What is defined once, under this name.
+fn defined(name: &str) -> Value {
+    json!({ "$ref": format!("#/$defs/{name}") })
 }
 
 /// A table of named tables.
@@ -67,11 +96,11 @@ fn properties(keys: &[Key]) -> Map<String, Value> {
 
 /// A link: one object per medium.
 fn link(schema: &Schema) -> Value {
-    let each = schema.direction.iter().map(|direction| {
+    let each = schema.direction.iter().enumerate().map(|(medium, direction)| {
         let mut all = properties(&schema.link);
         for side in ["forward", "backward"] {
             if let Some(value) = all.get_mut(side) {
-                let mut own = object(properties(direction), Vec::new());
+                let mut own = defined(&direction_of(medium));
                 if let Some(doc) = value.get("description").cloned() {
                     insert(&mut own, "description", doc);
                 }
@@ -97,7 +126,7 @@ fn property(key: &Key) -> Value {
         Shape::Links => json!({ "type": "array", "items": { "type": "string" } }),
         Shape::Medium(media) => json!({ "enum": media.iter().map(|medium| medium.name).collect::<Vec<_>>() }),
         Shape::Direction => json!({ "type": "object" }),
-        Shape::OneOf(one_of) => one(one_of),
+        Shape::OneOf(_) => defined(key.name),
     };
     describe(&mut value, key.doc);
     if let Preset::Text(text) = key.default {
@@ -144,9 +173,6 @@ fn plain(kind: &Kind, default: Preset, doc: &str) -> Value {
 }
 
 fn of_kind(kind: &Kind) -> Value {
-    const DURATION: &str = "(ns|us|µs|μs|ms|s|min|h)";
-    const SIZE: &str = "(B|[kK]B|MB|GB|KiB|MiB|GiB)";
-    let quantity = |unit: &str| json!({ "type": "string", "pattern": format!("{NUMBER}{unit}\\s*$") });
     match kind {
         Kind::Duration { .. } => quantity(DURATION),
         Kind::Rate { .. } => quantity("([kKmMgG]?[bB][iI][tT](/s)?)"),
@@ -168,9 +194,13 @@ fn of_kind(kind: &Kind) -> Value {
         Kind::Choice(choices) => {
             json!({ "enum": choices.iter().map(|choice| choice.name).collect::<Vec<_>>() })
         }
-        Kind::Durations { .. } => distribution(quantity(DURATION)),
-        Kind::Sizes { .. } => distribution(quantity(SIZE)),
+        Kind::Durations { .. } => defined("durations"),
+        Kind::Sizes { .. } => defined("sizes"),
     }
+}
+
+fn quantity(unit: &str) -> Value {
+    json!({ "type": "string", "pattern": format!("{NUMBER}{unit}\\s*$") })
 }
 
 /// A fixed value, or a table that names a distribution of such values.

@@ -155,20 +155,36 @@ fn the_json_schema_knows_every_key_of_the_examples() {
     for name in ["voice-beside-bulk.toml", "bursty-loss.toml", "calls-on-a-t1.toml"] {
         let file: serde_json::Value =
             serde_json::to_value(example(name).parse::<toml::Table>().unwrap()).unwrap();
-        let errors: Vec<String> = jsonschema_errors(&schema, &file);
+        let errors: Vec<String> = jsonschema_errors(&schema, &schema, &file);
         assert!(errors.is_empty(), "{name}: {errors:?}");
+        // What is defined once is looked up.
+        let mut wrong = file.clone();
+        wrong["flow"]
+            .as_object_mut()
+            .unwrap()
+            .values_mut()
+            .for_each(|flow| flow["transport"] = "pigeon".into());
+        assert!(!jsonschema_errors(&schema, &schema, &wrong).is_empty(), "{name}");
     }
     let wrong: serde_json::Value =
         serde_json::json!({ "name": 5, "duration": "1 parsec", "hosts": {}, "flow": {}, "x": 1 });
-    assert_eq!(jsonschema_errors(&schema, &wrong).len(), 3);
+    assert_eq!(jsonschema_errors(&schema, &schema, &wrong).len(), 3);
 }
 
 /// The part of JSON Schema that ours uses, without patterns of text: enough to see that it allows what is right.
-fn jsonschema_errors(schema: &serde_json::Value, value: &serde_json::Value) -> Vec<String> {
+fn jsonschema_errors(
+    root: &serde_json::Value,
+    schema: &serde_json::Value,
+    value: &serde_json::Value,
+) -> Vec<String> {
     use serde_json::Value;
     let mut errors = Vec::new();
+    if let Some(name) = schema["$ref"].as_str() {
+        let defined = name.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
+        errors.extend(jsonschema_errors(root, defined.expect("what is referred to is defined"), value));
+    }
     if let Some(any) = schema["anyOf"].as_array()
-        && !any.iter().any(|schema| jsonschema_errors(schema, value).is_empty())
+        && !any.iter().any(|schema| jsonschema_errors(root, schema, value).is_empty())
     {
         errors.push(format!("{value} is none of {}", any.len()));
     }
@@ -208,13 +224,13 @@ fn jsonschema_errors(schema: &serde_json::Value, value: &serde_json::Value) -> V
             let patterns = schema["patternProperties"].as_object();
             let known = &schema["properties"][key];
             if !known.is_null() {
-                errors.extend(jsonschema_errors(known, value));
+                errors.extend(jsonschema_errors(root, known, value));
             } else if patterns.is_some_and(|p| key.starts_with("flow.") && p.len() == 1) {
                 continue;
             } else if schema["additionalProperties"] == Value::Bool(false) {
                 errors.push(format!("unknown key {key}"));
             } else if schema["additionalProperties"].is_object() {
-                errors.extend(jsonschema_errors(&schema["additionalProperties"], value));
+                errors.extend(jsonschema_errors(root, &schema["additionalProperties"], value));
             }
         }
     }
