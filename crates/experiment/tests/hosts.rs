@@ -1,7 +1,7 @@
 //! What a file says of hosts: keys, profiles, and both swept.
 
-use trunkline_core::schema::{Default as Preset, Value};
-use trunkline_core::{Bytes, Duration};
+use trunkline_core::schema::{Default as Preset, Kind, Value};
+use trunkline_core::{Bytes, Distribution, Duration};
 use trunkline_experiment::{Answer, Experiment, Files, FilesError, Framing, Scenario};
 use trunkline_network::host::PARAMETERS;
 
@@ -73,6 +73,19 @@ fn profiles_and_keys_of_hosts_can_be_swept() {
         experiment.points.iter().map(|p| (cost(&p.scenario, 0).0, cost(&p.scenario, 1).0)).collect();
     assert_eq!(costs, [(MS * 3, MS), (MS * 3, MS * 2), (MS, MS), (MS, MS * 2)]);
     assert_eq!((experiment.axes[0].numbers.as_ref(), experiment.axes[1].unit.as_str()), (None, "ms"));
+}
+
+#[test]
+fn a_part_of_a_hosts_distribution_can_be_swept() {
+    let drawn = PARAMETERS.iter().find(|parameter| matches!(parameter.kind, Kind::Durations { .. }));
+    let name = drawn.expect("hosts have costs that are drawn").name;
+    let experiment = parse(
+        &format!("a = {{ {name} = {{ kind = \"exponential\", mean = \"1 ms\" }} }}\nb = {{}}"),
+        &format!("[sweep]\n\"hosts.a.{name}.mean\" = [\"1 ms\", \"3 ms\"]\n"),
+    );
+    let means = experiment.points.iter().map(|point| point.scenario.hosts[0].values.distribution(name));
+    let expected = [1, 3].map(|n| Distribution::Exponential { mean: (MS * n).as_nanos() });
+    assert_eq!(means.collect::<Vec<_>>(), expected);
 }
 
 #[test]
