@@ -179,8 +179,7 @@ fn medium(schema: &Schema, link: &Table) -> usize {
 /// Lists a key and the keys behind it.
 fn list(path: String, key: &Key, node: Option<&Node>, swept: &[&str], found: &mut Vec<Sweepable>) {
     match &key.shape {
-        Shape::Direction => {}
-        Shape::Host | Shape::Hosts | Shape::Flow | Shape::Links | Shape::Medium(_) => {
+        Shape::Direction | Shape::Host | Shape::Hosts | Shape::Flow | Shape::Links | Shape::Medium(_) => {
             found.push(Sweepable { key: path, kind: None })
         }
         Shape::Plain(kind) => list_plain(path, *kind, node, found),
@@ -234,9 +233,10 @@ pub(crate) fn apply(schema: &Schema, root: &mut Node, path: &str, value: &Node) 
     let parts: Vec<&str> = path.split('.').collect();
     match parts.as_slice() {
         [key] => root.set(key, value.clone()),
-        ["hosts", name, key] => {
+        ["hosts", name, key, rest @ ..] => {
             let Some(host) = inner(root, "hosts").and_then(|hosts| inner(hosts, name)) else { return };
-            host.set(key, value.clone());
+            let Some(key) = schema.host.iter().find(|k| k.name == *key) else { return };
+            put(host, key, rest, value, None);
         }
         ["flow", name, key, rest @ ..] => {
             let Some(flow) = inner(root, "flow").and_then(|flows| inner(flows, name)) else { return };
