@@ -535,7 +535,7 @@ rate = "1 Mbit/s""#,
     (
         r#"transport = "udp""#,
         r#"transport = { kind = "udp", window = "1 KiB" }"#,
-        &[r#"x.toml:18:29: unknown key `window` in the transport `udp`; known are `kind` and `buffer`"#],
+        &[r#"x.toml:18:29: unknown key `window` in the transport `udp`; known are `kind`, `buffer` and `ecn`"#],
     ),
     (
         r#"transport = "udp""#,
@@ -739,7 +739,7 @@ seed = [1, 2]
 "flow.voice.transport.window" = ["1 KiB"]
 [flow.bulk]"#,
         &[
-            r#"x.toml:22:1: there is no key `flow.voice.transport.window`; behind `flow.voice.transport` there are `buffer` and `kind`"#,
+            r#"x.toml:22:1: there is no key `flow.voice.transport.window`; behind `flow.voice.transport` there are `buffer`, `ecn` and `kind`"#,
         ],
     ),
     (
