@@ -26,6 +26,9 @@ pub(super) struct Sender {
     credit: u64,
     /// Losses and marks of packets up to this one belong to a congestion event that was answered.
     recover: Option<Seq>,
+    /// The greatest number that was acknowledged, and the one before which nothing is outstanding any more.
+    acknowledged: Option<Seq>,
+    settled: Option<Seq>,
     timeout: Option<Time>,
     backoff: u32,
     last_sent: Option<Time>,
@@ -55,6 +58,8 @@ impl Sender {
             pipe: 0,
             credit: 0,
             recover: None,
+            acknowledged: None,
+            settled: None,
             timeout: None,
             backoff: 0,
             last_sent: None,
@@ -133,7 +138,7 @@ impl Sender {
                 }
             }
         }
-        let lost = self.infer_losses(sent);
+        let lost = self.infer_losses(feedback.ack, sent);
         sent.forget_settled();
         if drops.receive_buffer > 0 || feedback.slow_receiver {
             self.ssthresh = self.ssthresh.min(self.cwnd);
@@ -190,23 +195,34 @@ impl Sender {
     }
 
     /// Finds packets after which three others arrived; returns the newest data packet among those newly found.
-    fn infer_losses(&mut self, sent: &mut Sent) -> Option<Seq> {
+    fn infer_losses(&mut self, ack: Seq, sent: &mut Sent) -> Option<Seq> {
+        let newest = self.acknowledged.map_or(ack, |greatest| later(greatest, ack));
+        self.acknowledged = Some(newest);
         let mut arrived = 0;
-        let mut newest = None;
-        for (number, packet) in sent.newest_first() {
+        let mut lost = None;
+        let mut number = newest;
+        let mut third = None;
+        while self.settled.is_none_or(|settled| number.is_after(settled)) {
+            let Some(packet) = sent.get_mut(number) else { break };
             match packet.fate {
                 Fate::Acknowledged => arrived += 1,
                 Fate::Outstanding if arrived >= NUMDUPACK => {
                     packet.fate = Fate::Lost;
                     if packet.is_data {
                         self.pipe = self.pipe.saturating_sub(1);
-                        newest = newest.or(Some(number));
+                        lost = lost.or(Some(number));
                     }
                 }
                 _ => {}
             }
+            number = number.minus(1);
+            if arrived == NUMDUPACK {
+                third = third.or(Some(number));
+            }
         }
-        newest
+        // Everything before the third is acknowledged or lost by now: no need to look there again.
+        self.settled = third.or(self.settled);
+        lost
     }
 
     /// RFC 4341 section 5: one halving for all losses and marks of packets that were sent before the first of them was
@@ -326,3 +342,6 @@ impl Receiver {
         self.deadline
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -129,6 +129,7 @@ impl Negotiation {
         use Place::{Local, Remote};
         const UNWILLING: &[u8] = &[0];
         const WILLING: &[u8] = &[0, 1];
+        // Also what to give a peer that asks: where the server decides, its list must begin with what was asked for.
         const WANTING: &[u8] = &[1, 0];
         const INSISTING: &[u8] = &[1];
         let wanting = |wanted: bool, else_: &'static [u8]| if wanted { WANTING } else { else_ };
@@ -138,7 +139,11 @@ impl Negotiation {
         let is_tcp_like = config.ccid == Ccid::TcpLike;
         for place in [Local, Remote] {
             self.prefer(place, F::Ccid, ccids);
-            self.prefer_values(place, F::SendAckVector, if is_tcp_like { INSISTING } else { WILLING });
+            if is_tcp_like {
+                self.prefer_values(place, F::SendAckVector, INSISTING);
+            } else {
+                self.accept(place, F::SendAckVector, WANTING);
+            }
         }
         self.prefer_values(
             Local,
@@ -150,7 +155,7 @@ impl Negotiation {
         self.prefer_values(Local, F::EcnIncapable, if config.ecn { UNWILLING } else { INSISTING });
         self.slot(Local, F::EcnIncapable).mandatory = true;
         self.accept(Remote, F::EcnIncapable, WILLING);
-        self.accept(Local, F::SendNdpCount, WILLING);
+        self.accept(Local, F::SendNdpCount, WANTING);
         self.prefer_values(Remote, F::SendNdpCount, wanting(config.ndp_count, WILLING));
         // At this end any coverage from the configured one on is acceptable, and full coverage always is; of the peer
         // we ask for a minimum that lets our coverage pass.
@@ -163,14 +168,14 @@ impl Negotiation {
         } else {
             self.slot(Remote, F::MinChecksumCoverage).preferences = List::collect(0..=15);
         }
-        self.accept(Local, F::CheckDataChecksum, WILLING);
+        self.accept(Local, F::CheckDataChecksum, WANTING);
         self.prefer_values(
             Remote,
             F::CheckDataChecksum,
             if config.data_checksum { INSISTING } else { WILLING },
         );
         self.slot(Remote, F::CheckDataChecksum).mandatory = true;
-        self.accept(Local, F::SendLossEventRate, WILLING);
+        self.accept(Local, F::SendLossEventRate, WANTING);
         self.accept(Remote, F::SendLossEventRate, WILLING);
     }
 
@@ -319,6 +324,9 @@ impl Negotiation {
         if self.received.is_none_or(|last| number.is_after(last)) {
             self.received = Some(number);
         }
+        let waits = self.any(State::Changing);
+        self.unsettled = waits || self.any(State::Wanted);
+        self.retransmit = self.retransmit.filter(|_| waits);
     }
 
     /// Takes a Change; false if its value is invalid.

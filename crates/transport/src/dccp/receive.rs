@@ -101,7 +101,10 @@ impl DccpEndpoint {
                 self.arrived.begin(first);
             }
             (State::Request, _) => {
-                self.refuse_in_request(from, header);
+                if self.may_refuse() {
+                    let reset = Reset::packet_error(header.body.kind());
+                    self.outbox.refusal = Some(Refusal::of(from, header, reset));
+                }
                 return None;
             }
             _ => {}
@@ -485,16 +488,6 @@ impl DccpEndpoint {
     fn refuse(&mut self, from: Address, header: &Header, code: ResetCode) {
         if self.may_refuse() {
             self.outbox.refusal = Some(Refusal::of(from, header, Reset::plain(code)));
-        }
-    }
-
-    /// Step 4: in REQUEST our own numbers are known, and the packet's are all that there is of the peer's.
-    fn refuse_in_request(&mut self, from: Address, header: &Header) {
-        if self.may_refuse() {
-            let reset = Reset::packet_error(header.body.kind());
-            let sequence = self.sequences.advance();
-            self.sent.push(self.now, false, 0);
-            self.outbox.refusal = Some(Refusal { sequence, ..Refusal::of(from, header, reset) });
         }
     }
 }

@@ -213,7 +213,7 @@ impl Sender {
         if drops.receive_buffer > 0 || feedback.slow_receiver {
             receive_rate = self.slowed(receive_rate, drops.receive_buffer, rtt);
         }
-        let is_data_limited = rate > 0 && self.limited.covers(now, packet.at, rtt);
+        let is_data_limited = self.limited.covers(now, packet.at, rtt) && rate > 0;
         let has_worsened = is_new_event || self.loss_event_rate > before;
         let limit =
             self.receive_rates.update(now, receive_rate, rate == 0, is_data_limited, has_worsened, rtt);

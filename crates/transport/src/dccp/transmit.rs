@@ -23,7 +23,7 @@ const ROOM_FOR_ACK: usize = 160;
 const KEPT_WITHOUT_VECTORS: usize = 64;
 
 /// A reset that answers a packet which belongs to no state of ours: its numbers come from that packet (RFC 4340 section
-/// 8.3.1).
+/// 8.3.1). If they are not valid there, a Sync will say what would be.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Refusal {
     pub(super) to: Address,

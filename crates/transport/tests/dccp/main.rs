@@ -1,6 +1,7 @@
 //! DCCP end to end: the conformance suite with every congestion control, and what RFC 4340 and its companions promise.
 
 mod conformance;
+mod congestion;
 
 use trunkline_core::Duration;
 use trunkline_testkit::pair::{FAR, NEAR};
