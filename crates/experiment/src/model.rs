@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use trunkline_core::schema::Values;
-use trunkline_core::{Bytes, Duration, FlowId, Rate};
+use trunkline_core::{Bytes, Duration, Ecn, FlowId, Rate};
 use trunkline_metrics::FlowMeta;
 pub use trunkline_network::{Impairments, Loss};
 pub use trunkline_traffic::Answer;
@@ -209,6 +209,8 @@ pub enum Transport {
 pub struct UdpOptions {
     /// Socket buffers (`SO_SNDBUF`, `SO_RCVBUF`); the backend's default if absent.
     pub buffer: Option<Bytes>,
+    /// The ECN field of what both ends send; other than not capable in `sim` only.
+    pub ecn: Ecn,
 }
 
 /// Options of TCP.

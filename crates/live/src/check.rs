@@ -2,6 +2,7 @@
 
 use std::net::{TcpListener, UdpSocket};
 
+use trunkline_core::Ecn;
 use trunkline_experiment::{Framing, Scenario, Transport};
 use trunkline_io::tcp::{TcpError, offered_congestion_controls};
 
@@ -38,8 +39,9 @@ pub fn check(scenario: &Scenario, options: &LiveOptions) -> Result<(), LiveError
 pub(crate) const ONLY_SIMULATED: &str =
     "transport `urp` is for `sim` only; over real sockets use `tcp` or `udp`";
 
-/// Refuses what only the simulator has: transports without sockets, and messages without a header (between two processes
-/// it is by their headers that messages are known).
+/// Refuses what only the simulator has: transports without sockets, datagrams with an ECN field of their own (members
+/// share their sockets), and messages without a header (between two processes it is by their headers that messages are
+/// known).
 ///
 /// # Errors
 /// [`LiveError::Flow`], with the first such flow.
@@ -47,6 +49,8 @@ pub fn refuse_simulated(scenario: &Scenario) -> Result<(), LiveError> {
     for flow in &scenario.flows {
         let reason = if let Transport::Urp(_) = flow.transport {
             ONLY_SIMULATED
+        } else if matches!(&flow.transport, Transport::Udp(udp) if udp.ecn != Ecn::NotCapable) {
+            "`ecn` of transport `udp` is for `sim` only; live datagrams are not ECN-capable, leave the key out"
         } else if flow.framing == Framing::None {
             "`framing = \"none\"` is for `sim` only; live messages are measured by their headers"
         } else {

@@ -32,7 +32,7 @@ pub(crate) fn conversations(
     let pair = |near, far, member| Conversation::new(near, far, flow_index as u32, member);
     match &flow.transport {
         Transport::Udp(options) => {
-            let mut config = UdpConfig::default();
+            let mut config = UdpConfig { ecn: options.ecn, ..UdpConfig::default() };
             if let Some(buffer) = options.buffer {
                 config.send_buffer = buffer.count() as usize;
                 config.receive_buffer = buffer.count() as usize;

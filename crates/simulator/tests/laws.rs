@@ -47,6 +47,27 @@ fn delays_of_a_path_add_up() {
 }
 
 #[test]
+fn datagrams_that_say_they_are_capable_are_marked_instead_of_dropped() {
+    // 12 channels of 118.4 kbit/s are too much for 1 Mbit/s.
+    let voice = |ecn| {
+        let transport = format!("transport = {{ kind = \"udp\", ecn = \"{ecn}\" }}");
+        VOICE.replace("transport = \"udp\"", &transport) + "channels = 12\n"
+    };
+    let fates = |queue, ecn| {
+        let queue = format!("queue = {{ kind = \"{queue}\", limit = \"100000 packets\" }}");
+        let link = simulate(&experiment(&queue, &voice(ecn))).links[0].clone();
+        let names = |causes: std::collections::BTreeMap<String, u64>| causes.into_keys().collect::<Vec<_>>();
+        (names(link.dropped), names(link.marked))
+    };
+    let list = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<String>>();
+    assert_eq!(fates("fq-codel", "not-ect"), (list(&["sojourn"]), list(&[])));
+    assert_eq!(fates("fq-codel", "ect0"), (list(&[]), list(&["sojourn"])));
+    assert_eq!(fates("dualpi2", "not-ect"), (list(&["probability"]), list(&[])));
+    // What does not slow down is dropped in the end.
+    assert_eq!(fates("dualpi2", "ect1"), (list(&["overload"]), list(&["coupled", "threshold"])));
+}
+
+#[test]
 fn loss_is_what_the_link_is_told() {
     let voice = format!("{VOICE}channels = 8\n");
     let summary = simulate(&experiment("loss = \"5 %\"", &voice));

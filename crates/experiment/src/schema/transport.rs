@@ -1,7 +1,7 @@
 //! Transports and their options.
 
-use trunkline_core::schema::{Default as Preset, Kind, Parameter, Values};
-use trunkline_core::{Bytes, Duration};
+use trunkline_core::schema::{Choice, Default as Preset, Kind, Parameter, Values};
+use trunkline_core::{Bytes, Duration, Ecn};
 use trunkline_transport::framing::{HEADER_LENGTH, MAX_PAYLOAD};
 use trunkline_transport::{Features, features, udp, urp};
 
@@ -29,16 +29,39 @@ pub(crate) const KINDS: &[TransportKind] = &[
         name: "udp",
         doc: "UDP (RFC 768): every message is one datagram, with a header of 40 bytes by which it is measured. Nothing \
               is repaired and nothing holds the sender back.",
-        parameters: &[Parameter {
-            name: "buffer",
-            kind: Kind::Bytes { min: Bytes(1 << 10), max: Bytes(1 << 30) },
-            default: Preset::Absent,
-            doc: "Socket buffers (`SO_SNDBUF`, `SO_RCVBUF`); without this key 4 MiB in `live`, as far as the system \
-                  grants it, and in `sim` 64 KiB to send and 208 KiB to receive.",
-        }],
+        parameters: &[
+            Parameter {
+                name: "buffer",
+                kind: Kind::Bytes { min: Bytes(1 << 10), max: Bytes(1 << 30) },
+                default: Preset::Absent,
+                doc: "Socket buffers (`SO_SNDBUF`, `SO_RCVBUF`); without this key 4 MiB in `live`, as far as the \
+                      system grants it, and in `sim` 64 KiB to send and 208 KiB to receive.",
+            },
+            Parameter {
+                name: "ecn",
+                kind: Kind::Choice(&[
+                    Choice { name: NOT_ECT, doc: "not capable: queues drop" },
+                    Choice { name: "ect0", doc: "capable: queues may mark instead" },
+                    Choice { name: "ect1", doc: "capable and low-latency, L4S (RFC 9331)" },
+                ]),
+                default: Preset::Text(NOT_ECT),
+                doc: "The ECN field of the datagrams (RFC 3168 section 5), by which queues choose between dropping and \
+                      marking, and `dualpi2` between its queues. The flow itself does not react to marks. In `live` \
+                      only `not-ect`.",
+            },
+        ],
         features: &features::UDP,
         max_message: (udp::MAX_MESSAGE - HEADER_LENGTH) as u64,
-        read: |values| Transport::Udp(UdpOptions { buffer: values.bytes_if_given("buffer") }),
+        read: |values| {
+            Transport::Udp(UdpOptions {
+                buffer: values.bytes_if_given("buffer"),
+                ecn: match values.text("ecn").as_str() {
+                    "ect0" => Ecn::Ect0,
+                    "ect1" => Ecn::Ect1,
+                    _ => Ecn::NotCapable,
+                },
+            })
+        },
     },
     TransportKind {
         name: "tcp",
@@ -134,6 +157,8 @@ pub(crate) const KINDS: &[TransportKind] = &[
         },
     },
 ];
+
+const NOT_ECT: &str = "not-ect";
 
 /// What every transport that an experiment file can name promises, in the order of the reference.
 pub const TRANSPORTS: &[&Features] = &{

@@ -83,6 +83,20 @@ fn a_transport_of_the_simulator_is_refused() {
 }
 
 #[test]
+fn an_ecn_field_is_for_the_simulator() {
+    let options = LiveOptions::new(FarEnd::Thread);
+    let over = |ecn| {
+        let flow = "[flow.voice]\nfrom = \"a\"\nto = \"b\"\nsource = { kind = \"voice\", samples = 80 }\n";
+        let transport = format!("transport = {{ kind = \"udp\", ecn = \"{ecn}\" }}\n");
+        trunkline_live::check(&scenario("100 ms", &format!("{flow}{transport}")), &options)
+    };
+    let error = over("ect1").unwrap_err();
+    let expected = "flow `voice` cannot be set up: `ecn` of transport `udp` is for `sim` only";
+    assert!(error.is_bad_input() && error.to_string().starts_with(expected), "{error}");
+    assert!(over("not-ect").is_ok());
+}
+
+#[test]
 fn messages_without_a_header_are_for_the_simulator() {
     let scenario = scenario("100 ms", &format!("{TCP}transport = \"tcp\"\nframing = \"none\"\n"));
     let options = LiveOptions::new(FarEnd::Thread);
