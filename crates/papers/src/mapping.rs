@@ -36,15 +36,22 @@ pub(crate) fn keys(experiment: &Experiment, mapping: &study::Experiment) -> Resu
 /// The cells of one chosen value.
 fn cells(mapped: &Axis, axis: &trunkline_experiment::Axis, chosen: usize) -> Result<Vec<Value>, String> {
     let written = axis.values.get(chosen).map_or("", String::as_str);
-    let unknown = || format!("`{written}` of `{}` is no cell of {}", axis.key, mapped.columns.join(", "));
+    let columns = mapped.columns.join(", ");
+    let unknown = || format!("`{written}` of `{}` is no cell of {columns}", axis.key);
     match mapped.cells {
         Cells::Number => {
             let number = axis.numbers.as_ref().and_then(|numbers| numbers.get(chosen)).ok_or_else(unknown)?;
             Ok(vec![Value::Number(*number)])
         }
-        Cells::Words(words) => {
-            let found = words.iter().find(|(text, _)| squeezed(text) == squeezed(written));
-            Ok(found.ok_or_else(unknown)?.1.iter().map(|cell| Value::read(cell)).collect())
+        Cells::Holding(entries) => {
+            let value = squeezed(written);
+            let fits = |parts: &[&str]| parts.iter().all(|part| value.contains(&squeezed(part)));
+            let mut fitting = entries.iter().filter(|(parts, _)| fits(parts));
+            let (_, found) = fitting.next().ok_or_else(unknown)?;
+            if fitting.next().is_some() {
+                return Err(format!("`{written}` of `{}` can be more than one of {columns}", axis.key));
+            }
+            Ok(found.iter().map(|cell| Value::read(cell)).collect())
         }
     }
 }
@@ -92,9 +99,9 @@ mod tests {
         const QUEUE: Axis = Axis {
             key: "link.l.queue",
             columns: &["board", "limit"],
-            cells: Cells::Words(&[
-                (r#"{kind = "fifo", limit = "10 packets"}"#, &["small", "10"]),
-                (r#"{ kind="fifo", limit="20 packets" }"#, &["large", "20"]),
+            cells: Cells::Holding(&[
+                (&[r#"kind="fifo""#, r#"limit = "10 packets""#], &["small", "10"]),
+                (&["20  packets"], &["large", "20"]),
             ]),
         };
         assert_eq!(
@@ -108,7 +115,12 @@ mod tests {
         const OTHER: Axis = Axis {
             key: "link.l.queue",
             columns: &["board"],
-            cells: Cells::Words(&[(r#"{ kind = "fifo", limit = "10 packets" }"#, &["small"])]),
+            cells: Cells::Holding(&[(&["10 packets"], &["small"])]),
+        };
+        const BOTH: Axis = Axis {
+            key: "link.l.queue",
+            columns: &["board"],
+            cells: Cells::Holding(&[(&["10 packets"], &["small"]), (&["fifo"], &["any"])]),
         };
         const ABSENT: Axis = Axis { key: "flow.f.count", columns: &["count"], cells: Cells::Number };
         for (axes, problem) in [
@@ -119,6 +131,10 @@ mod tests {
             (
                 const { &[OTHER, SIZE] },
                 r#"a.toml: `{ kind = "fifo", limit = "20 packets" }` of `link.l.queue` is no cell of board"#,
+            ),
+            (
+                const { &[BOTH, SIZE] },
+                r#"a.toml: `{ kind = "fifo", limit = "10 packets" }` of `link.l.queue` can be more than one of board"#,
             ),
             (const { &[OTHER, SIZE, ABSENT] }, "a.toml does not sweep `flow.f.count`"),
         ] {

@@ -65,8 +65,10 @@ pub struct Axis {
 pub enum Cells {
     /// The number is the cell, in the unit of the axis; for a single column.
     Number,
-    /// Each value as written in the file (white space does not count), and its cell in each column.
-    Words(&'static [(&'static str, &'static [&'static str])]),
+    /// What a value as written in the file must hold (white space does not count), all of it, and the cells of such a
+    /// value in each column. Exactly one entry must fit: an experiment may be told more without being mapped anew, but
+    /// not be taken for another.
+    Holding(&'static [(&'static [&'static str], &'static [&'static str])]),
 }
 
 /// One table of the study.

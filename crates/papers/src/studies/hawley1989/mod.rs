@@ -32,8 +32,15 @@ macro_rules! file {
     };
 }
 
-const FILES: &[Embedded] =
-    &[file!("throughput.toml"), file!("unloaded.toml"), file!("repetitions.toml"), file!("loaded.toml")];
+const FILES: &[Embedded] = &[
+    file!("throughput.toml"),
+    file!("unloaded.toml"),
+    file!("repetitions.toml"),
+    file!("loaded.toml"),
+    file!("hosts/crab.toml"),
+    file!("hosts/pipe.toml"),
+    file!("hosts/tempel.toml"),
+];
 
 /// Bulk transfers one way: 1 or 4 conversations, six windows.
 const THROUGHPUT: &str = "throughput.toml";
@@ -66,27 +73,27 @@ const EXPERIMENTS: &[Experiment] = &[
 
 /// The board and its queue.
 const DISCIPLINE: Axis = Axis {
-    key: "link.trunk.queue",
+    key: "link.trunk.forward",
     columns: &["discipline"],
-    cells: Cells::Words(&[
-        (r#"{ kind = "fifo", limit = "32 KiB" }"#, &["hfifo"]),
-        (r#"{ kind = "fifo", limit = "500 kB" }"#, &["fifo"]),
-        (r#"{ kind = "round-robin", quantum = "64 B" }"#, &["rrobin"]),
+    cells: Cells::Holding(&[
+        (&[r#"kind = "fifo""#, r#"limit = "32 KB""#], &["hfifo"]),
+        (&[r#"kind = "fifo""#, r#"limit = "500 KB""#], &["fifo"]),
+        (&[r#"kind = "round-robin""#], &["rrobin"]),
     ]),
 };
 
 /// The window of the bulk transfers.
 const WINDOW: Axis = Axis {
-    key: "flow.bulk.transport.window",
+    key: "flow.bulk.transport",
     columns: &["window_block_bytes", "window_blocks"],
-    cells: Cells::Words(&[
-        ("1025 B", &["256", "3"]),
-        ("1792 B", &["256", "7"]),
-        ("1536 B", &["512", "3"]),
-        ("3072 B", &["512", "6"]),
-        ("3584 B", &["512", "7"]),
-        ("3073 B", &["1024", "3"]),
-        ("7168 B", &["1024", "7"]),
+    cells: Cells::Holding(&[
+        (&[r#"block = "256 B""#, "window = 3"], &["256", "3"]),
+        (&[r#"block = "256 B""#, "window = 7"], &["256", "7"]),
+        (&[r#"block = "512 B""#, "window = 3"], &["512", "3"]),
+        (&[r#"block = "512 B""#, "window = 6"], &["512", "6"]),
+        (&[r#"block = "512 B""#, "window = 7"], &["512", "7"]),
+        (&[r#"block = "1024 B""#, "window = 3"], &["1024", "3"]),
+        (&[r#"block = "1024 B""#, "window = 7"], &["1024", "7"]),
     ]),
 };
 
