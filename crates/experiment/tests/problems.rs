@@ -535,7 +535,9 @@ rate = "1 Mbit/s""#,
     (
         r#"transport = "udp""#,
         r#"transport = { kind = "udp", window = "1 KiB" }"#,
-        &[r#"x.toml:18:29: unknown key `window` in the transport `udp`; known are `kind`, `buffer` and `ecn`"#],
+        &[
+            r#"x.toml:18:29: unknown key `window` in the transport `udp`; known are `kind`, `buffer` and `ecn`"#,
+        ],
     ),
     (
         r#"transport = "udp""#,
