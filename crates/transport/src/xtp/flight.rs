@@ -1,6 +1,7 @@
 //! What was sent and not acknowledged yet, packet by packet, and what of it is to be sent again.
 
-use std::collections::VecDeque;
+use core::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 use super::wait::reaches;
 
@@ -12,9 +13,9 @@ use super::wait::reaches;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flight {
     packets: VecDeque<Sent>,
-    /// Where packets that are to be sent again begin, in the order in which they were found missing. May name data
-    /// that were acknowledged since.
-    again: VecDeque<u64>,
+    /// Where packets that are to be sent again begin, the lowest first: a window may have room for no other. May name
+    /// data that were acknowledged since.
+    again: BinaryHeap<Reverse<u64>>,
 }
 
 /// One packet's data.
@@ -74,7 +75,7 @@ impl Flight {
             }
             if !packet.waiting && (reaches(echo, packet.tag) || overtaken && !packet.repeated) {
                 packet.waiting = true;
-                self.again.push_back(packet.start);
+                self.again.push(Reverse(packet.start));
                 found += 1;
             }
         }
@@ -83,11 +84,11 @@ impl Flight {
 
     /// The next packet to be sent again.
     pub(super) fn next_again(&mut self) -> Option<Sent> {
-        while let Some(&start) = self.again.front() {
+        while let Some(&Reverse(start)) = self.again.peek() {
             let index = self.first_ending_after(start);
             match self.packets.get(index) {
                 Some(packet) if packet.waiting => return Some(*packet),
-                _ => self.again.pop_front(),
+                _ => self.again.pop(),
             };
         }
         None
@@ -111,16 +112,12 @@ impl Flight {
         packet.tag = tag;
         packet.repeated = true;
         packet.waiting = false;
-        match rest {
-            None => drop(self.again.pop_front()),
-            Some(rest) => {
-                packet.length = length;
-                packet.ends_message = false;
-                self.packets.insert(index + 1, rest);
-                if let Some(front) = self.again.front_mut() {
-                    *front = rest.start;
-                }
-            }
+        self.again.pop();
+        if let Some(rest) = rest {
+            packet.length = length;
+            packet.ends_message = false;
+            self.packets.insert(index + 1, rest);
+            self.again.push(Reverse(rest.start));
         }
     }
 

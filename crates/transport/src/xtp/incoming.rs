@@ -82,7 +82,10 @@ impl Incoming {
 
     /// Into its place.
     fn put(&mut self, start: u64, end: u64, data: &[u8]) -> Taken {
-        if end > self.read + self.capacity as u64 {
+        // The next packet is taken into an empty buffer, whatever its size: sent without flow control, or before the
+        // sender knew the buffer, it would never come smaller.
+        let next = start <= self.rseq && self.bytes.is_empty();
+        if end > self.read + self.capacity as u64 && !next {
             return Taken::NoRoom;
         }
         if start > self.rseq {

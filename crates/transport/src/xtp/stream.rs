@@ -276,7 +276,8 @@ impl XtpEndpoint {
 
     /// The user has read, or asked for more.
     fn after_reading(&mut self) {
-        if self.state == State::Active && (self.incoming.has_opened() || self.incoming.delivery_is_due()) {
+        let known = matches!(self.state, State::Active | State::Opening(Some(_)));
+        if known && (self.incoming.has_opened() || self.incoming.delivery_is_due()) {
             self.due.reply = self.due.reply.max(Some(Reply::Status));
         }
         self.observe();
@@ -312,7 +313,9 @@ impl XtpEndpoint {
 
     /// Whether something is to be known that nobody has asked for.
     fn wants_to_know(&self) -> bool {
-        if self.has_sent_all() && !self.closing.confirmed {
+        // The peer's agreement is still missing, even if reports have come already.
+        let opening = matches!(self.state, State::Opening(_));
+        if opening || self.has_sent_all() && !self.closing.confirmed {
             return true;
         }
         let blocked = self.out.unsent() > 0

@@ -23,11 +23,12 @@ impl XtpEndpoint {
             State::Ended(_) => self.due.reply.take().is_some() && self.write_status(now, into, false),
             State::Opening(None) => self.write_first(now, into),
             State::Opening(Some(length)) if self.due.first => self.write_first_again(now, into, length),
-            State::Opening(Some(_)) => self.write_data(now, into),
-            State::Active => match self.due.reply.take() {
+            State::Opening(Some(_)) | State::Active => match self.due.reply.take() {
                 Some(Reply::Traffic) => self.write_agreement(into),
                 Some(Reply::Status) => self.write_status(now, into, self.due.ask),
                 None if self.write_data(now, into) => true,
+                // While it opens, it asks by FIRST.
+                None if self.state != State::Active => false,
                 None => {
                     let ask = self.due.ask || self.has_sent_all() && !self.closing.told;
                     ask && self.write_status(now, into, true)

@@ -1,4 +1,4 @@
-//! The conformance suite over XTP streams, with every mechanism chosen in turn.
+//! The conformance suite over streams, with every mechanism chosen in turn.
 
 use trunkline_core::Duration;
 use trunkline_testkit::conformance::{self, Make};
@@ -25,7 +25,7 @@ mod acknowledging_every_packet {
     #[test]
     fn another_process_sends_the_same_packets() {
         assert_same_in_another_process(
-            "acknowledging_every_packet::another_process_sends_the_same_packets",
+            "conformance::acknowledging_every_packet::another_process_sends_the_same_packets",
             || format!("{:016x}", conformance::trace(MAKE, 7)),
         );
     }

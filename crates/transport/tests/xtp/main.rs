@@ -1,0 +1,7 @@
+//! XTP 4.0 from outside: the conformance suite, each mechanism by what it puts on the wire, and everything at once over
+//! bad paths.
+
+mod bad_paths;
+mod conformance;
+mod mechanisms;
+mod wiretap;
