@@ -1,7 +1,9 @@
 //! DCCP end to end: the conformance suite with every congestion control, and what RFC 4340 and its companions promise.
 
+mod allocation;
 mod conformance;
 mod congestion;
+mod properties;
 
 use trunkline_core::Duration;
 use trunkline_testkit::pair::{FAR, NEAR};

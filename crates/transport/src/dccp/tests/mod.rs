@@ -1,4 +1,5 @@
 mod codec;
+mod data;
 mod endings;
 mod handshake;
 mod negotiation;
