@@ -55,7 +55,13 @@ pub const PARAMETERS: &[Parameter] = &[
         name: "noise",
         kind: Kind::Durations { min: Duration::ZERO, max: MOST },
         default: Preset::Absent,
-        doc: "Processor time beside all this, drawn for every message that is handed over.",
+        doc: "Processor time beside all this, drawn for every piece of a message that is handed over.",
+    },
+    Parameter {
+        name: "receive-noise",
+        kind: Kind::Durations { min: Duration::ZERO, max: MOST },
+        default: Preset::Absent,
+        doc: "Processor time beside all this, drawn for every packet that is taken.",
     },
     Parameter {
         name: "interruptions",
@@ -126,6 +132,7 @@ pub struct HostModel {
     receive_byte: u64,
     receive_message: Duration,
     noise: Option<Sampler>,
+    receive_noise: Option<Sampler>,
     interruptions: f64,
     interruption: Option<Sampler>,
     chance: Stream,
@@ -181,6 +188,7 @@ impl HostModel {
             receive_byte: values.duration("receive-byte").as_nanos(),
             receive_message: values.duration("receive-message"),
             noise: sampler("noise"),
+            receive_noise: sampler("receive-noise"),
             interruptions: values.ratio("interruptions").value(),
             interruption: sampler("interruption"),
             chance: seed.stream(&format!("{place}/interruptions")),
@@ -200,7 +208,9 @@ impl HostModel {
                 || host.blocks != [None, None]
                 || host.burst.is_some(),
             send_packet: !host.send_packet.is_zero() || host.send_byte > 0,
-            receive_packet: !host.receive_packet.is_zero() || host.receive_byte > 0,
+            receive_packet: !host.receive_packet.is_zero()
+                || host.receive_byte > 0
+                || host.receive_noise.is_some(),
             receive_message: !host.receive_message.is_zero(),
         };
         host
@@ -218,10 +228,7 @@ impl HostModel {
 
     /// A message is to be handed over: when its first piece is.
     pub fn send_message(&mut self, now: Time) -> Time {
-        let mut cost = self.send_message;
-        if let Some(noise) = &mut self.noise {
-            cost += Duration::from_nanos(noise.draw());
-        }
+        let mut cost = self.send_message + drawn(&mut self.noise);
         if let Some(interruption) = &mut self.interruption
             && self.chance.chance(self.interruptions)
         {
@@ -245,6 +252,18 @@ impl HostModel {
         Piece { length: length.saturating_sub(handed).min(block - in_block).min(burst), gap }
     }
 
+    /// The piece after the first `handed` bytes of a message of `length` bytes may come: when it is handed over.
+    pub fn send_piece(&mut self, now: Time, length: usize, handed: usize) -> Time {
+        let gap = self.piece(length, handed).gap;
+        match &self.noise {
+            None if gap.is_zero() => now,
+            _ => {
+                let noise = drawn(&mut self.noise);
+                self.work(now, gap + noise)
+            }
+        }
+    }
+
     /// A packet is to be sent: when it leaves.
     pub fn send_packet(&mut self, now: Time, size: Bytes) -> Time {
         let bytes = Duration::from_nanos(self.send_byte.saturating_mul(size.count()));
@@ -256,7 +275,8 @@ impl HostModel {
         let bytes = Duration::from_nanos(self.receive_byte.saturating_mul(size.count()));
         // What an idle processor has read while the packet came in is read by now.
         self.free = (self.free + bytes).max(now);
-        self.work(now, self.receive_packet)
+        let noise = drawn(&mut self.receive_noise);
+        self.work(now, self.receive_packet + noise)
     }
 
     /// A message is complete: when its application has it.
@@ -268,6 +288,10 @@ impl HostModel {
         self.free = self.free.max(now) + cost;
         self.free
     }
+}
+
+fn drawn(sampler: &mut Option<Sampler>) -> Duration {
+    sampler.as_mut().map_or(Duration::ZERO, |sampler| Duration::from_nanos(sampler.draw()))
 }
 
 #[cfg(test)]

@@ -130,8 +130,8 @@ impl Engine<'_> {
         if handing.waits_for == WaitsFor::Burst {
             handing.waits_for = WaitsFor::Event;
             let length = message.bytes.len() - self.scenario.flows[member.flow as usize].unsent_room();
-            let gap = host.piece(length, handing.handed).gap;
-            self.events.push(self.now + gap, Event::HandOver(place.member));
+            let at = host.send_piece(self.now, length, handing.handed);
+            self.events.push(at, Event::HandOver(place.member));
         }
     }
 
@@ -165,10 +165,10 @@ impl Engine<'_> {
         }
         handing.handed = end;
         if !is_last {
-            let gap = host.piece(bytes.len(), end).gap;
             handing.waits_for = if host.one_burst_at_a_time() { WaitsFor::Burst } else { WaitsFor::Event };
             if handing.waits_for == WaitsFor::Event {
-                self.events.push(self.now + gap, Event::HandOver(m));
+                let at = host.send_piece(self.now, bytes.len(), end);
+                self.events.push(at, Event::HandOver(m));
             }
         }
         self.transmit(index, Side::Near, id);
