@@ -6,7 +6,12 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
 pub const TARGETS: &[Target] =
-    &[("experiment", experiment), ("framing", framing), ("urp", urp), ("wav", wav)];
+    &[("dccp", dccp), ("experiment", experiment), ("framing", framing), ("urp", urp), ("wav", wav)];
+
+/// DCCP: no packets in any order make its codec or its state machine panic, deliver what was not sent, or deliver twice.
+pub fn dccp(data: &[u8]) {
+    trunkline_transport::dccp::fuzz_dccp(data);
+}
 
 /// The experiment file: any text is either an experiment or a list of problems, each with its position in the text.
 pub fn experiment(data: &[u8]) {

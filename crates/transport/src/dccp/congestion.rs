@@ -14,14 +14,14 @@ use super::{ccid2, tfrc_receiver, tfrc_sender};
 #[derive(Clone, Debug)]
 pub(super) enum Sender {
     TcpLike(ccid2::Sender),
-    Tfrc(tfrc_sender::Sender),
+    Tfrc(Box<tfrc_sender::Sender>),
 }
 
 /// The receiver of the half-connection that ends here.
 #[derive(Clone, Debug)]
 pub(super) enum Receiver {
     TcpLike(ccid2::Receiver),
-    Tfrc(tfrc_receiver::Receiver),
+    Tfrc(Box<tfrc_receiver::Receiver>),
 }
 
 /// When a data packet may go.
@@ -38,7 +38,7 @@ impl Sender {
         match ccid {
             Ccid::TcpLike => Sender::TcpLike(ccid2::Sender::new(packet_size)),
             Ccid::Tfrc | Ccid::TfrcSmallPackets => {
-                Sender::Tfrc(tfrc_sender::Sender::new(ccid == Ccid::TfrcSmallPackets, rtt))
+                Sender::Tfrc(Box::new(tfrc_sender::Sender::new(ccid == Ccid::TfrcSmallPackets, rtt)))
             }
         }
     }
@@ -132,7 +132,7 @@ impl Receiver {
         match ccid {
             Ccid::TcpLike => Receiver::TcpLike(ccid2::Receiver::default()),
             Ccid::Tfrc | Ccid::TfrcSmallPackets => {
-                Receiver::Tfrc(tfrc_receiver::Receiver::new(ccid == Ccid::TfrcSmallPackets, rtt))
+                Receiver::Tfrc(Box::new(tfrc_receiver::Receiver::new(ccid == Ccid::TfrcSmallPackets, rtt)))
             }
         }
     }

@@ -14,7 +14,7 @@ const MOST_PACKETS: usize = 4096;
 /// Checks the codec and the state machine on arbitrary bytes and panics where they break their word:
 /// 1. what is decoded is encoded again to the same bytes, except for reserved fields and the checksum;
 /// 2. whatever packets reach two ends, in any state, between sends and closes at any time, neither panics, none delivers
-///    a message that was not sent or delivers one twice, and their timers never stand still.
+///    a message that was not sent, or one twice unless packets were forged, and their timers never stand still.
 #[doc(hidden)]
 pub fn fuzz_dccp(data: &[u8]) {
     fuzz_codec(data);
@@ -42,6 +42,8 @@ struct Ends {
     now: Time,
     sent: [u32; 2],
     received: [Vec<u32>; 2],
+    /// Forged packets without a checksum may move the windows to where old packets are new.
+    forged: bool,
 }
 
 fn fuzz_endpoints(data: &[u8]) {
@@ -64,6 +66,7 @@ fn fuzz_endpoints(data: &[u8]) {
         now: Time::ZERO,
         sent: [0; 2],
         received: [Vec::new(), Vec::new()],
+        forged: false,
     };
     ends.drain();
     while let Some((&operation, after)) = rest.split_first() {
@@ -110,12 +113,17 @@ impl Ends {
                 }
             }
             5 => {
-                // A packet under way is forged: one of its bytes is another.
+                // A packet without data under way is forged: one of its bytes is another. Data stays as it is: no
+                // checksum of ours guards it here.
                 if let Some((_, packet)) = self.flying.last_mut() {
                     let at = usize::from(argument) % packet.len();
-                    // Data stays as it is: no checksum of ours guards it here.
-                    if at < usize::from(packet[4]) * 4 && packet[4] > 0 {
-                        packet[at] ^= operation | 1;
+                    let mut forged = packet.clone();
+                    forged[at] ^= operation | 1;
+                    let may_be_read =
+                        |bytes: &[u8]| decode(bytes, None).is_ok_and(|packet| carries_data(&packet.header));
+                    if !may_be_read(packet) && !may_be_read(&forged) {
+                        *packet = forged;
+                        self.forged = true;
                     }
                 }
             }
@@ -124,6 +132,7 @@ impl Ends {
                 let length = usize::from(argument).min(rest.len().saturating_sub(1));
                 let forged = &rest[rest.len().min(1)..][..length];
                 if decode(forged, None).is_ok_and(|packet| !carries_data(&packet.header)) {
+                    self.forged = true;
                     self.arrive(side, Ecn::NotCapable, forged);
                 }
                 self.drain();
@@ -170,7 +179,8 @@ impl Ends {
     fn check(&mut self) {
         for (side, received) in self.received.iter_mut().enumerate() {
             received.sort_unstable();
-            assert!(received.windows(2).all(|pair| pair[0] != pair[1]), "something was received twice");
+            let is_once = received.windows(2).all(|pair| pair[0] != pair[1]);
+            assert!(is_once || self.forged, "something was received twice");
             assert!(received.iter().all(|&number| number >= 1 && number <= self.sent[1 - side]));
         }
     }

@@ -18,9 +18,9 @@ mod ccid2;
 mod checksum;
 mod config;
 mod congestion;
+mod feature;
 mod feedback;
-#[doc(hidden)]
-pub mod fuzz;
+mod fuzz;
 mod loss;
 mod negotiation;
 mod options;
@@ -46,6 +46,8 @@ use trunkline_core::{Address, Duration, Ecn, Seed, Time};
 
 pub use acceptor::DccpAcceptor;
 pub use config::{Ccid, DccpConfig, DccpConfigError, Encapsulation, UnknownWord, WhenFull};
+#[doc(hidden)]
+pub use fuzz::fuzz_dccp;
 pub use options::{FeatureOption, Opt, Options};
 pub use reset::{Reset, ResetCode};
 pub use tfrc::throughput;

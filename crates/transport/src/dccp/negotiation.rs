@@ -2,45 +2,12 @@
 
 use trunkline_core::{Duration, Time};
 
-use super::config::{Ccid, DccpConfig, MAX_SEQUENCE_WINDOW, MIN_SEQUENCE_WINDOW};
+use super::config::{Ccid, DccpConfig};
+use super::feature::{FEATURES, List, reconcile};
+pub(super) use super::feature::{Feature, Place};
 use super::options::{FeatureOption, Opt};
 use super::reset::Reset;
 use super::seq::Seq;
-
-/// The features of RFC 4340 section 6.4 and RFC 4342 section 8.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Feature {
-    Ccid = 1,
-    AllowShortSequenceNumbers = 2,
-    SequenceWindow = 3,
-    EcnIncapable = 4,
-    AckRatio = 5,
-    SendAckVector = 6,
-    SendNdpCount = 7,
-    MinChecksumCoverage = 8,
-    CheckDataChecksum = 9,
-    SendLossEventRate = 192,
-}
-
-/// Where a feature is: at this end or at the peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    Local = 0,
-    Remote = 1,
-}
-
-const FEATURES: [Feature; 10] = [
-    Feature::Ccid,
-    Feature::AllowShortSequenceNumbers,
-    Feature::SequenceWindow,
-    Feature::EcnIncapable,
-    Feature::AckRatio,
-    Feature::SendAckVector,
-    Feature::SendNdpCount,
-    Feature::MinChecksumCoverage,
-    Feature::CheckDataChecksum,
-    Feature::SendLossEventRate,
-];
 
 /// Unsent Confirms: a peer that asks for more at once asks again.
 const MOST_CONFIRMS: usize = 24;
@@ -83,13 +50,6 @@ enum State {
     Wanted,
     /// The Change was sent.
     Changing,
-}
-
-/// A short list of values.
-#[derive(Clone, Copy, Debug)]
-struct List {
-    values: [u8; 16],
-    length: usize,
 }
 
 /// An answer to a Change.
@@ -415,7 +375,7 @@ impl Negotiation {
     fn prefer(&mut self, place: Place, feature: Feature, list: List) {
         let slot = self.slot(place, feature);
         slot.preferences = list;
-        if u64::from(list.values[0]) != slot.value {
+        if u64::from(list.as_slice()[0]) != slot.value {
             slot.state = State::Wanted;
             self.unsettled = true;
         }
@@ -430,54 +390,10 @@ impl Negotiation {
     }
 }
 
-impl Feature {
-    const fn initial(self) -> u64 {
-        match self {
-            Feature::Ccid | Feature::AckRatio => 2,
-            Feature::SequenceWindow => 100,
-            _ => 0,
-        }
-    }
-
-    fn index(self) -> usize {
-        match self {
-            Feature::SendLossEventRate => FEATURES.len() - 1,
-            other => other as usize - 1,
-        }
-    }
-
-    /// Whether both ends have a say ("server-priority"); otherwise the feature's end announces its value.
-    const fn is_negotiable(self) -> bool {
-        !matches!(self, Feature::SequenceWindow | Feature::AckRatio)
-    }
-
-    /// Bytes of a value.
-    const fn width(self) -> usize {
-        match self {
-            Feature::SequenceWindow => 6,
-            Feature::AckRatio => 2,
-            _ => 1,
-        }
-    }
-
-    /// The announced value, if it has the right width and range.
-    fn announced(self, values: &[u8]) -> Option<u64> {
-        let value = values.iter().fold(0, |value, &byte| value << 8 | u64::from(byte));
-        let valid = match self {
-            Feature::SequenceWindow => (MIN_SEQUENCE_WINDOW..=MAX_SEQUENCE_WINDOW).contains(&value),
-            _ => true,
-        };
-        (values.len() == self.width() && valid).then_some(value)
-    }
-
-    fn write_value(self, value: u64, into: &mut Vec<u8>) {
-        into.extend_from_slice(&value.to_be_bytes()[8 - self.width()..]);
-    }
-}
-
 impl Slot {
     fn change_length(&self, feature: Feature) -> usize {
-        let values = if feature.is_negotiable() { self.preferences.length } else { feature.width() };
+        let values =
+            if feature.is_negotiable() { self.preferences.as_slice().len() } else { feature.width() };
         usize::from(self.mandatory) + 3 + values
     }
 
@@ -501,7 +417,7 @@ impl Confirm {
     fn length(&self, slots: &[[Slot; FEATURES.len()]; 2]) -> usize {
         match FEATURES.into_iter().find(|&feature| feature as u8 == self.number) {
             Some(feature) if !self.is_empty => {
-                3 + slots[self.place as usize][feature.index()].preferences.length + feature.width()
+                3 + slots[self.place as usize][feature.index()].preferences.as_slice().len() + feature.width()
             }
             _ => 3,
         }
@@ -528,30 +444,4 @@ fn write_option(option: FeatureOption, number: u8, into: &mut Vec<u8>, values: i
     Opt::Feature { option, number, values: &[] }.write(into);
     values(into);
     into[start + 1] = (into.len() - start) as u8;
-}
-
-/// The first value of the server's list that is in the client's (RFC 4340 section 6.3.1).
-fn reconcile(is_server: bool, ours: &List, theirs: &[u8]) -> Option<u64> {
-    let ours = ours.as_slice();
-    let (server, client) = if is_server { (ours, theirs) } else { (theirs, ours) };
-    server.iter().find(|value| client.contains(value)).map(|&value| u64::from(value))
-}
-
-impl List {
-    fn of(values: &[u8]) -> List {
-        List::collect(values.iter().copied())
-    }
-
-    fn collect(values: impl Iterator<Item = u8>) -> List {
-        let mut list = List { values: [0; 16], length: 0 };
-        for (slot, value) in list.values.iter_mut().zip(values) {
-            *slot = value;
-            list.length += 1;
-        }
-        list
-    }
-
-    fn as_slice(&self) -> &[u8] {
-        &self.values[..self.length]
-    }
 }

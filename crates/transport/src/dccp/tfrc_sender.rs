@@ -134,7 +134,7 @@ impl Sender {
         let quarters = (now.since(since).as_secs_f64() / (rtt / 4.0)) as u64;
         if quarters > 0 {
             self.counter =
-                Counter { value: self.counter.value + quarters.min(5) as u8 & 0xF, since: Some(now) };
+                Counter { value: (self.counter.value + quarters.min(5) as u8) & 0xF, since: Some(now) };
         }
         self.counter.value
     }
@@ -409,7 +409,7 @@ impl Counter {
     fn at_least(&mut self, acknowledged: u8, now: Time) {
         let ahead = self.value.wrapping_sub(acknowledged) & 0xF;
         if ahead < 4 {
-            *self = Counter { value: acknowledged + 4 & 0xF, since: Some(now) };
+            *self = Counter { value: (acknowledged + 4) & 0xF, since: Some(now) };
         }
     }
 }

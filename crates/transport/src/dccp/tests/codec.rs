@@ -184,7 +184,13 @@ proptest! {
 
     #[test]
     fn any_bytes_are_a_packet_or_not(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
-        super::super::fuzz::fuzz_dccp(&bytes);
+        let _ = decode(&bytes, Some((NEAR, FAR)));
+        fuzz_dccp(&bytes);
+    }
+
+    #[test]
+    fn whatever_happens_between_two_ends_breaks_neither(bytes in prop::collection::vec(any::<u8>(), 500..1500)) {
+        fuzz_dccp(&bytes);
     }
 
     #[test]

@@ -154,7 +154,7 @@ fn packets_are_spread_and_a_pause_earns_no_more_than_a_burst_of_eight() {
     flow.send();
     // 40 packets per second.
     assert_eq!(flow.send_for(Duration::from_secs(1)), 40);
-    assert_eq!(flow.sender.allowed_at().since(flow.now) <= Duration::from_millis(25), true);
+    assert!(flow.sender.allowed_at().since(flow.now) <= Duration::from_millis(25));
     flow.now += Duration::from_millis(500);
     // A round trip's worth is four packets, and the one that is due.
     let mut burst = 0;
