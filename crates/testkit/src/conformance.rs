@@ -103,7 +103,8 @@ pub fn damage_never_reaches_the_application(make: Make) {
                 assert_eq!(distinct.len(), received.len(), "seed {seed}: something was received twice");
                 continue;
             }
-            let bad = ["checksum-errors", "malformed", "strays"].map(|name| pair.counter(Side::Far, name));
+            let bad = ["checksum-errors", "malformed", "strays", "duplicates"]
+                .map(|name| pair.counter(Side::Far, name));
             let arrived = path.sent - path.lost + path.duplicated;
             assert_eq!(
                 received.len() as u64 + bad.iter().sum::<u64>(),

@@ -222,6 +222,18 @@ impl XtpConfig {
     /// # Errors
     /// The first thing that cannot.
     pub fn check(&self) -> Result<(), XtpConfigError> {
+        self.check_sizes()?;
+        match self.acknowledge {
+            Acknowledge::Every(0) => Err(XtpConfigError::Frequency),
+            Acknowledge::Never if self.is_reliable() || self.flow_control != FlowControl::None => {
+                Err(XtpConfigError::NeverAcknowledged)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What matters to every service.
+    pub(super) fn check_sizes(&self) -> Result<(), XtpConfigError> {
         for (what, value, range) in [
             ("largest packet", self.max_packet, MAX_PACKET),
             ("send buffer", self.send_buffer, BUFFER),
@@ -247,12 +259,6 @@ impl XtpConfig {
                 return Err(XtpConfigError::Wait(what));
             }
         }
-        match self.acknowledge {
-            Acknowledge::Every(0) => Err(XtpConfigError::Frequency),
-            Acknowledge::Never if self.is_reliable() || self.flow_control != FlowControl::None => {
-                Err(XtpConfigError::NeverAcknowledged)
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 }

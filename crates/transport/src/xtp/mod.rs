@@ -6,7 +6,9 @@
 //!
 //! | service | type |
 //! | --- | --- |
-//! | unicast stream | [`XtpEndpoint`] |
+//! | datagram, acknowledged datagram | [`XtpDatagrams`] |
+//! | transaction | [`XtpTransactions`] |
+//! | unicast stream | [`XtpEndpoint`], [`XtpAcceptor`] |
 //!
 //! Packets are XTP packets; [`Transmit::size`](crate::Transmit::size) adds what carries them: 20 bytes of IPv4 where
 //! they go as protocol 36, 28 where they are the payload of UDP ([`Carriage`]).
@@ -18,25 +20,33 @@
 //! - a packet is lost if a report misses it though the receiver has seen a request that was made not before it was sent,
 //!   or, as long as it was sent once only, if data from behind it arrived.
 
+mod acceptor;
 mod asking;
 mod checksum;
 mod config;
+mod datagram;
 mod flight;
 mod fuzz;
 mod incoming;
 mod outgoing;
 mod promises;
 mod rate;
+mod remembered;
+mod sorted;
 mod stream;
+mod transaction;
 mod wait;
 pub mod wire;
 
+pub use acceptor::XtpAcceptor;
 pub use config::{
     Acknowledge, Carriage, ErrorControl, FlowControl, Meaning, Open, RateLimit, XtpConfig, XtpConfigError,
 };
+pub use datagram::XtpDatagrams;
 #[doc(hidden)]
 pub use fuzz::fuzz_packet;
 pub use stream::XtpEndpoint;
+pub use transaction::XtpTransactions;
 
 /// XTP's protocol number in IPv4 (IANA).
 pub const IP_PROTOCOL: u8 = 36;

@@ -160,6 +160,27 @@ impl XtpEndpoint {
         XtpEndpoint::new(local, nobody, config, Service::Stream, State::Listening, draw_key(seed))
     }
 
+    /// One end of a transaction: the one that asks `peer`, or the one that waits for the request. `config` was checked.
+    pub(super) fn transaction(
+        local: Address,
+        peer: Option<Address>,
+        config: &XtpConfig,
+        key: Key,
+    ) -> XtpEndpoint {
+        let state = if peer.is_some() { State::Opening(None) } else { State::Listening };
+        XtpEndpoint::make(local, peer.unwrap_or_default(), config, Service::Transaction, state, key)
+    }
+
+    /// Whether everything that the peer sends is here.
+    pub(super) fn has_whole_message(&self) -> bool {
+        self.incoming.is_complete()
+    }
+
+    /// Whether both directions are closed and nobody has to be told.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.state, State::Ended(_)) && self.due.reply.is_none()
+    }
+
     fn new(
         local: Address,
         peer: Address,
@@ -169,9 +190,20 @@ impl XtpEndpoint {
         key: Key,
     ) -> Result<XtpEndpoint, XtpConfigError> {
         config.check()?;
+        Ok(XtpEndpoint::make(local, peer, config, service, state, key))
+    }
+
+    fn make(
+        local: Address,
+        peer: Address,
+        config: &XtpConfig,
+        service: Service,
+        state: State,
+        key: Key,
+    ) -> XtpEndpoint {
         // Until the peer allocates more, an implicit opening sends what FIRST carries.
         let window = (config.flow_control != FlowControl::None).then_some(config.max_first_data() as u64);
-        Ok(XtpEndpoint {
+        XtpEndpoint {
             config: *config,
             service,
             local,
@@ -199,7 +231,7 @@ impl XtpEndpoint {
             now: Time::ZERO,
             pending: Pending::default(),
             counters: Counters::default(),
-        })
+        }
     }
 
     /// Asks for an acknowledgement: with the next data packet, or by itself if no data wait.
@@ -285,10 +317,11 @@ impl XtpEndpoint {
 
     /// Draws the conclusions from the state of both directions.
     fn observe(&mut self) {
-        if self.closing.confirmed && self.incoming.is_complete() && self.state == State::Active {
+        let over = matches!(self.state, State::Ended(_));
+        if self.closing.confirmed && self.incoming.is_complete() && !over {
             self.state = State::Ended(true);
             self.asking.stop();
-            self.due.ask = false;
+            (self.due.ask, self.due.first) = (false, false);
         }
         if self.closing.confirmed {
             self.end(CloseReason::Local);
@@ -359,10 +392,10 @@ impl Conversation for XtpEndpoint {
         self.begin(now);
         let first = !core::mem::replace(&mut self.closing.asked, true);
         self.pending.writable = false;
+        // A stream that was never begun; a transaction may have nothing to say but that it has.
+        let silent = self.out.unsent() == 0 && self.config.open == Open::Implicit;
         let unheard_of = matches!(self.state, State::Listening)
-            || self.state == State::Opening(None)
-                && self.out.unsent() == 0
-                && self.config.open == Open::Implicit;
+            || self.state == State::Opening(None) && silent && self.service != Service::Transaction;
         match how {
             _ if matches!(self.state, State::Ended(_)) => self.end(CloseReason::Local),
             _ if unheard_of => self.break_off(CloseReason::Local),

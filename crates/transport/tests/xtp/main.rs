@@ -4,4 +4,5 @@
 mod bad_paths;
 mod conformance;
 mod mechanisms;
+mod services;
 mod wiretap;

@@ -43,7 +43,7 @@ impl XtpEndpoint {
         let nothing = Chunk { start: 0, length: 0, ends_message: false, again: None };
         let chunk = match self.out.next_chunk(max, true) {
             Some(chunk) => chunk,
-            None if self.config.open == Open::Handshake => nothing,
+            None if self.config.open == Open::Handshake || self.closing.asked => nothing,
             None => return false,
         };
         self.state = State::Opening(Some(chunk.length));
