@@ -27,9 +27,9 @@ pub use files::{Files, FilesError};
 pub use fuzz::fuzz_parse;
 pub use json_schema::json_schema;
 pub use model::{
-    Answer, Axis, Direction, Experiment, Flow, Framing, Host, Impairments, Limit, LimitMetric, Link, Loss,
-    Operator, Path, PathStep, Point, Progress, Scenario, Source, Supervisor, TcpOptions, Transport,
-    UdpOptions,
+    Answer, Axis, DccpOptions, Direction, Experiment, Flow, Framing, Host, Impairments, Limit, LimitMetric,
+    Link, Loss, Operator, Path, PathStep, Point, Progress, Scenario, Source, Supervisor, TcpOptions,
+    Transport, UdpOptions,
 };
 pub use problem::{Problem, Problems};
 pub use reference::reference;

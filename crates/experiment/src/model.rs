@@ -202,6 +202,8 @@ pub enum Transport {
     Tcp(TcpOptions),
     /// URP, in `sim` only.
     Urp(UrpOptions),
+    /// DCCP, in `sim` only.
+    Dccp(DccpOptions),
 }
 
 /// Options of UDP.
@@ -244,6 +246,29 @@ pub struct UrpOptions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limit {
     /// The key as written: `flow.voice.latency.p999`.
+/// Options of DCCP.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DccpOptions {
+    /// Congestion control, both ways.
+    pub ccid: trunkline_transport::dccp::Ccid,
+    /// How much may wait at the sender until congestion control lets it out.
+    pub send_queue: trunkline_core::schema::Limit,
+    /// What happens to a message for which the send queue has no room.
+    pub when_full: trunkline_transport::dccp::WhenFull,
+    /// How long a message may wait there; for as long as it takes if absent.
+    pub lifetime: Option<Duration>,
+    /// What carries the packets: IP or UDP.
+    pub encapsulation: trunkline_transport::dccp::Encapsulation,
+    /// How much of a message the checksum covers; all of it if absent.
+    pub checksum_coverage: Option<Bytes>,
+    /// Whether a CRC-32c of every message goes with it.
+    pub data_checksum: bool,
+    /// Whether packets have 24-bit numbers where that is possible.
+    pub short_sequence_numbers: bool,
+    /// Whether queues may mark packets instead of dropping them.
+    pub ecn: bool,
+}
+
     pub key: String,
     /// The condition as written: `< 150 ms`.
     pub condition: String,

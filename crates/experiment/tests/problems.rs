@@ -514,6 +514,32 @@ transport = "udp""#,
     ),
     (
         r#"transport = "udp""#,
+        r#"transport = { kind = "dccp", congestion-control = "ccid-5", checksum-coverage = "64 B" }"#,
+        &[
+            r#"x.toml:18:51: `congestion-control`: `ccid-5` is not one of its words; did you mean `ccid-2`?"#,
+            r#"x.toml:18:81: `checksum-coverage` must be a size from 0 B to 56 B, not `64 B`"#,
+        ],
+    ),
+    (
+        r#"transport = { kind = "tcp", window = "32 KiB" }
+source = { kind = "bulk", message = "8 KiB" }"#,
+        r#"transport = { kind = "dccp", when-full = "drop-oldest" }
+source = { kind = "bulk", message = "1000 B" }"#,
+        &[
+            r#"x.toml:24:42: the source `bulk` sends as fast as the transport takes it, and this one takes all and drops it; leave `when-full` out or give the source an `interval`"#,
+        ],
+    ),
+    (
+        r#"transport = { kind = "tcp", window = "32 KiB" }
+source = { kind = "bulk", message = "8 KiB" }"#,
+        r#"transport = { kind = "dccp", encapsulation = "udp" }
+source = { kind = "bulk", message = "1400 B" }"#,
+        &[
+            r#"x.toml:25:10: a message of 1400 B makes a packet of up to 1508 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+        ],
+    ),
+    (
+        r#"transport = "udp""#,
         r#"transport = { kind = "urp", window = "768 B" }"#,
         &[r#"x.toml:18:38: `window` must be a whole number from 1 to 7, not the text `768 B`"#],
     ),
@@ -825,7 +851,9 @@ fn with_names(line: &str) -> String {
         .replace(
             "{flow control}",
             &listed(
-                transports().filter(|features| features.flow_control).map(|features| features.name),
+                transports()
+                    .filter(|features| features.flow_control || features.congestion_control)
+                    .map(|features| features.name),
                 "or",
             ),
         )

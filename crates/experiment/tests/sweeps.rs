@@ -54,7 +54,7 @@ fn a_word_becomes_a_table_where_an_option_is_swept() {
     let experiment = swept("\"flow.bulk.transport.window\" = [\"16 KiB\", \"1 MiB\"]");
     let windows = experiment.points.iter().map(|point| match &point.scenario.flows[1].transport {
         Transport::Tcp(tcp) => tcp.window,
-        Transport::Udp(_) | Transport::Urp(_) => None,
+        _ => None,
     });
     assert_eq!(windows.collect::<Vec<_>>(), [Some(Bytes(16 << 10)), Some(Bytes(1 << 20))]);
 }

@@ -35,9 +35,16 @@ pub fn check(scenario: &Scenario, options: &LiveOptions) -> Result<(), LiveError
     Ok(())
 }
 
-/// Why a flow over URP is refused.
-pub(crate) const ONLY_SIMULATED: &str =
-    "transport `urp` is for `sim` only; over real sockets use `tcp` or `udp`";
+/// Why a flow over this transport is refused, if it is.
+pub(crate) fn only_simulated(transport: &Transport) -> Option<&'static str> {
+    match transport {
+        Transport::Udp(_) | Transport::Tcp(_) => None,
+        Transport::Urp(_) => Some("transport `urp` is for `sim` only; over real sockets use `tcp` or `udp`"),
+        Transport::Dccp(_) => {
+            Some("transport `dccp` is for `sim` only; over real sockets use `tcp` or `udp`")
+        }
+    }
+}
 
 /// Refuses what only the simulator has: transports without sockets, datagrams with an ECN field of their own (members
 /// share their sockets), and messages without a header (between two processes it is by their headers that messages are
@@ -47,8 +54,8 @@ pub(crate) const ONLY_SIMULATED: &str =
 /// [`LiveError::Flow`], with the first such flow.
 pub fn refuse_simulated(scenario: &Scenario) -> Result<(), LiveError> {
     for flow in &scenario.flows {
-        let reason = if let Transport::Urp(_) = flow.transport {
-            ONLY_SIMULATED
+        let reason = if let Some(reason) = only_simulated(&flow.transport) {
+            reason
         } else if matches!(&flow.transport, Transport::Udp(udp) if udp.ecn != Ecn::NotCapable) {
             "`ecn` of transport `udp` is for `sim` only; live datagrams are not ECN-capable, leave the key out"
         } else if flow.framing == Framing::None {

@@ -2,7 +2,8 @@
 
 use trunkline_adapters::tcp::{CongestionControl, TcpConfig, TcpEndpoint};
 use trunkline_core::{Address, Bytes, FlowId, Seed};
-use trunkline_experiment::{Flow, Scenario, TcpOptions, Transport};
+use trunkline_experiment::{DccpOptions, Flow, Scenario, TcpOptions, Transport};
+use trunkline_transport::dccp::{DccpConfig, DccpConfigError, DccpEndpoint};
 use trunkline_transport::framing::Key;
 use trunkline_transport::udp::{UdpConfig, UdpEndpoint};
 use trunkline_transport::urp::{UrpConfig, UrpConfigError, UrpEndpoint};
@@ -84,6 +85,21 @@ pub(crate) fn conversations(
         }
     }
 }
+        Transport::Dccp(options) => {
+            let config = dccp_config(scenario, flow, options);
+            let connection = |member| {
+                let (near, far) = addresses(flow, flow.member(member));
+                let place = format!("flow.{}/{member}/dccp", flow.meta.name);
+                let bits = |side: &str| seed.stream(&format!("{place}/{side}")).bits();
+                let connecting = DccpEndpoint::connect(near, far, &config, bits("near"))?;
+                let listening = DccpEndpoint::listen(far, &config, bits("far"))?;
+                let near = End::new(near, Box::new(connecting), None);
+                let far = End::new(far, Box::new(listening), None);
+                Ok(pair(near, far, Some(flow.member(member))))
+            };
+            let made: Result<Vec<_>, DccpConfigError> = (0..members).map(connection).collect();
+            made.map_err(|error| error.to_string())
+        }
 
 /// The addresses of both ends. Ports repeat after 16,384 members, which harms nobody: packets find their way by flow.
 fn addresses(flow: &Flow, id: FlowId) -> (Address, Address) {
@@ -101,8 +117,7 @@ fn addresses(flow: &Flow, id: FlowId) -> (Address, Address) {
 /// What the file says of TCP, as the engine wants it. Without a word on it, segments are as large as the path carries, as
 /// path MTU discovery (RFC 1191) would find.
 fn tcp_config(scenario: &Scenario, flow: &Flow, options: &TcpOptions) -> Result<TcpConfig, String> {
-    let steps = flow.forward.iter().chain(&flow.backward);
-    let mtu = steps.map(|step| scenario.links[step.link].directions[usize::from(step.from_port)].mtu).min();
+    let mtu = path_mtu(scenario, flow);
     let mut config = TcpConfig { nodelay: options.nodelay, ..TcpConfig::default() };
     if let Some(window) = options.window {
         config.window = window.count() as usize;
@@ -119,4 +134,31 @@ fn tcp_config(scenario: &Scenario, flow: &Flow, options: &TcpOptions) -> Result<
         config.congestion_control = name.parse::<CongestionControl>().map_err(|error| error.to_string())?;
     }
     Ok(config)
+}
+
+/// What the file says of DCCP, as the endpoints want it: packets as large as the path carries.
+fn dccp_config(scenario: &Scenario, flow: &Flow, options: &DccpOptions) -> DccpConfig {
+    // A coverage of n stands for 4 (n - 1) bytes.
+    let coverage = options.checksum_coverage.map_or(0, |bytes| 1 + bytes.count().div_ceil(4).min(14) as u8);
+    let largest = path_mtu(scenario, flow).map_or(1500, |mtu| mtu.count().clamp(576, 65_535) as usize);
+    DccpConfig {
+        ccid: options.ccid,
+        send_queue: options.send_queue,
+        when_full: options.when_full,
+        lifetime: options.lifetime,
+        max_packet: largest,
+        encapsulation: options.encapsulation,
+        checksum_coverage: coverage,
+        min_checksum_coverage: coverage,
+        data_checksum: options.data_checksum,
+        short_sequence_numbers: options.short_sequence_numbers,
+        ecn: options.ecn,
+        ..DccpConfig::default()
+    }
+}
+
+/// The smallest MTU of a flow's path, there and back.
+fn path_mtu(scenario: &Scenario, flow: &Flow) -> Option<Bytes> {
+    let steps = flow.forward.iter().chain(&flow.backward);
+    steps.map(|step| scenario.links[step.link].directions[usize::from(step.from_port)].mtu).min()
 }

@@ -3,6 +3,7 @@
 use trunkline_core::Distribution;
 use trunkline_core::schema::{Kind, Value};
 use trunkline_traffic::SourceKind;
+use trunkline_transport::dccp::{self, WhenFull};
 use trunkline_transport::framing::HEADER_LENGTH;
 use trunkline_transport::udp::{IPV4_HEADER_LENGTH, UDP_HEADER_LENGTH};
 use trunkline_transport::urp;
@@ -50,7 +51,24 @@ impl Reader<'_> {
                 format!("the source `{}` carries no audio that could be written", source.name),
             );
         }
-        if (source.needs_flow_control)(values) && !transport.features.flow_control {
+        // Congestion control holds a source back too, unless the file has the transport drop what does not get out.
+        let drops =
+            matches!(&flow.transport, Transport::Dccp(options) if options.when_full != WhenFull::Refuse);
+        let holds_back = transport.features.flow_control || transport.features.congestion_control;
+        if (source.needs_flow_control)(values) && drops {
+            let at = places.transport.span_of("when-full");
+            let message = format!(
+                "the source `{}` sends as fast as the transport takes it, and this one takes all and drops it; leave \
+                 `when-full` out{}",
+                source.name,
+                if source.parameters.iter().any(|p| p.name == "interval") {
+                    " or give the source an `interval`"
+                } else {
+                    ""
+                }
+            );
+            self.remark(at, message);
+        } else if (source.needs_flow_control)(values) && !holds_back {
             let message = format!(
                 "the source `{}` sends as fast as the transport takes it, and `{}` has no flow control; {}use {}",
                 source.name,
@@ -61,7 +79,10 @@ impl Reader<'_> {
                     ""
                 },
                 crate::problem::either(
-                    transport::KINDS.iter().filter(|t| t.features.flow_control).map(|t| t.name)
+                    transport::KINDS
+                        .iter()
+                        .filter(|t| t.features.flow_control || t.features.congestion_control)
+                        .map(|t| t.name)
                 ),
             );
             self.remark(at, message);
@@ -176,6 +197,14 @@ impl Reader<'_> {
                     let packet = options.block.count() + urp::TRAILER_LENGTH as u64;
                     let what = format!("blocks of {} B make packets of {packet} B", options.block.count());
                     (packet, places.transport.span_of("block"), what)
+                }
+                // Where sizes vary, some packets may pass; those that do not are refused as too large.
+                Transport::Dccp(_) if drawn => continue,
+                Transport::Dccp(options) => {
+                    let headers = (HEADER_LENGTH + dccp::HEADERS + options.encapsulation.overhead()) as u64;
+                    let packet = size.saturating_add(headers);
+                    let what = format!("{noun} of {size} B makes a packet of up to {packet} B");
+                    (packet, &places.source.span, what)
                 }
             };
             let narrow = path.iter().min_by_key(|step| mtu(step)).filter(|step| mtu(step) < packet);

@@ -75,7 +75,7 @@ impl DccpConfig {
     /// The largest message in bytes: what is left of [`max_packet`](DccpConfig::max_packet) beside the headers and the
     /// options that may stand in every packet with data.
     pub const fn max_message(&self) -> usize {
-        self.max_packet.saturating_sub(self.encapsulation.overhead() + DATA_HEADER)
+        self.max_packet.saturating_sub(self.encapsulation.overhead() + HEADERS)
     }
 
     pub(super) fn check(&self, ports: &[u16]) -> Result<(), DccpConfigError> {
@@ -100,8 +100,9 @@ impl DccpConfig {
     }
 }
 
-/// DataAck with long numbers, NDP Count and Data Checksum.
-const DATA_HEADER: usize = 24 + 8 + 8;
+/// What a message leaves free in its packet, in bytes: DataAck's header with long numbers, NDP Count and Data Checksum.
+/// Network headers come on top.
+pub const HEADERS: usize = 24 + 8 + 8;
 /// What IPv4 must carry anywhere (RFC 791) leaves room for every handshake.
 const MIN_PACKET: usize = 576;
 const MAX_PACKET: usize = 65_535;

@@ -45,7 +45,7 @@ mod wire;
 use trunkline_core::{Address, Duration, Ecn, Seed, Time};
 
 pub use acceptor::DccpAcceptor;
-pub use config::{Ccid, DccpConfig, DccpConfigError, Encapsulation, UnknownWord, WhenFull};
+pub use config::{Ccid, DccpConfig, DccpConfigError, Encapsulation, HEADERS, UnknownWord, WhenFull};
 #[doc(hidden)]
 pub use fuzz::fuzz_dccp;
 pub use options::{FeatureOption, Opt, Options};

@@ -1,0 +1,118 @@
+//! DCCP between simulated hosts: how it shares a bottleneck, and what becomes of voice that does not get out.
+
+mod support;
+
+use support::{flow, parse, simulate};
+use trunkline_metrics::RepetitionSummary;
+
+/// Flows from `a` to `b` over one bottleneck of 8 Mbit/s with 25 ms each way.
+fn beside(queue: &str, flows: &str) -> RepetitionSummary {
+    simulate(&parse(&format!(
+        "name = \"test\"\nduration = \"60 s\"\nseed = 7\n[hosts]\na = {{}}\nb = {{}}\n[link.trunk]\n\
+         between = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"25 ms\"\nqueue = {queue}\n{flows}"
+    )))
+}
+
+fn bulk(name: &str, transport: &str, start: &str) -> String {
+    format!(
+        "[flow.{name}]\nfrom = \"a\"\nto = \"b\"\ntransport = {transport}\nstart = \"{start}\"\n\
+         source = {{ kind = \"bulk\", message = \"1000 B\" }}\n"
+    )
+}
+
+/// Twice what the path holds.
+const FIFO: &str = "{ kind = \"fifo\", limit = \"100 packets\" }";
+const CODEL: &str = "\"codel\"";
+const MARKING: &str = "{ kind = \"codel\", ecn = true }";
+const CCID_2: &str = "\"dccp\"";
+const CCID_3: &str = "{ kind = \"dccp\", congestion-control = \"ccid-3\" }";
+const RENO: &str = "{ kind = \"tcp\", window = \"1 MiB\", congestion-control = \"reno\" }";
+const CUBIC: &str = "{ kind = \"tcp\", window = \"1 MiB\", congestion-control = \"cubic\" }";
+
+/// The share of the first of two flows of a whole minute; between them they fill the link.
+fn share(queue: &str, first: &str, second: &str) -> f64 {
+    let summary = beside(queue, &(bulk("one", first, "0 s") + &bulk("two", second, "100 ms")));
+    let [first, second] =
+        ["one", "two"].map(|name| flow(&summary, name).throughput.user.bits_per_second() as f64);
+    assert!(first + second > 6.5e6, "{first} and {second} bit/s of 8 Mbit/s");
+    first / (first + second)
+}
+
+#[test]
+fn flows_of_one_kind_share_alike() {
+    for transport in [CCID_2, CCID_3] {
+        let share = share(FIFO, transport, transport);
+        assert!((0.375..0.625).contains(&share), "{transport}: {share}");
+    }
+}
+
+#[test]
+fn smooth_rates_are_fair_to_tcp() {
+    // Within a quarter of the half that each should have.
+    for (queue, tcp) in [(FIFO, RENO), (FIFO, CUBIC), (CODEL, RENO), (CODEL, CUBIC)] {
+        let share = share(queue, CCID_3, tcp);
+        assert!((0.375..0.625).contains(&share), "beside {tcp} in {queue}: {share}");
+    }
+}
+
+#[test]
+fn marks_slow_it_down_without_losses() {
+    let summary = beside(MARKING, &bulk("marked", CCID_2, "0 s"));
+    let marked = flow(&summary, "marked");
+    assert!(marked.transport_counters["congestion-marks"] > 10, "{:?}", marked.transport_counters);
+    // But for the end of slow start.
+    assert!(marked.counts.lost < 100, "{:?}", marked.counts);
+    assert!(marked.throughput.user.bits_per_second() > 6_000_000, "{:?}", marked.throughput);
+}
+
+/// Voice on a link that carries half of it.
+fn voice(options: &str) -> RepetitionSummary {
+    simulate(&parse(&format!(
+        "name = \"test\"\nduration = \"30 s\"\nseed = 7\n[hosts]\na = {{}}\nb = {{}}\n[link.trunk]\n\
+         between = [\"a\", \"b\"]\nrate = \"64 kbit/s\"\ndelay = \"10 ms\"\n\
+         queue = {{ kind = \"fifo\", limit = \"5 packets\" }}\n[flow.voice]\nfrom = \"a\"\nto = \"b\"\n\
+         transport = {{ kind = \"dccp\", congestion-control = \"ccid-3\"{options} }}\n\
+         source = {{ kind = \"voice\", samples = 80 }}\n"
+    )))
+}
+
+#[test]
+fn voice_that_does_not_get_out_in_time_is_dropped_at_the_sender() {
+    for (options, counter) in [
+        (", lifetime = \"50 ms\"", "expired"),
+        (", send-queue = \"2 packets\", when-full = \"drop-oldest\"", "dropped-oldest"),
+        (", send-queue = \"2 packets\", when-full = \"drop-newest\"", "dropped-newest"),
+    ] {
+        let summary = voice(options);
+        let voice = flow(&summary, "voice");
+        let dropped = voice.transport_counters[counter];
+        assert!(dropped > 1000, "{counter} in {:?}", voice.transport_counters);
+        // Every message has one fate: received, dropped at the sender, or lost in the network.
+        assert_eq!(voice.counts.sent, 3000);
+        let lost_under_way = voice.counts.lost - dropped;
+        assert!(voice.counts.received > 1000 && lost_under_way < 300, "{options}: {:?}", voice.counts);
+        // The network's queue holds 5 packets of 156 bytes, 98 ms; what waits at the sender is bounded too.
+        let latency = voice.latency.expect("messages were received");
+        assert!(latency.max.as_millis_f64() < 250.0, "{options}: {latency:?}");
+    }
+    let waiting = flow(&voice(""), "voice").latency.expect("messages were received");
+    assert!(waiting.max.as_secs_f64() > 1.0, "without a policy everything is late: {waiting:?}");
+}
+
+#[test]
+fn partial_coverage_lets_damage_behind_it_pass() {
+    let flows = |options: &str| {
+        format!(
+            "[flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = {{ kind = \"dccp\"{options} }}\n\
+             source = {{ kind = \"voice\", samples = 160 }}\n"
+        )
+    };
+    let lost = |options: &str| {
+        let experiment = support::experiment("corrupt = \"5 %\"", &flows(options));
+        let summary = simulate(&experiment);
+        flow(&summary, "voice").counts.lost
+    };
+    let (whole, partial) = (lost(""), lost(", checksum-coverage = \"40 B\""));
+    // A flipped bit is within the covered 56 of 216 bytes, or a few more where options stand.
+    assert!((1..whole / 2).contains(&partial), "{partial} lost with partial coverage, {whole} without");
+}
