@@ -285,8 +285,8 @@ impl DccpEndpoint {
 
     /// Ends the connection with a reset of ours.
     fn abort(&mut self, reset: Reset, reason: CloseReason) {
-        // In REQUEST the peer's numbers are not known: RFC 4340 section 8.1.1 has it acknowledge 0 then.
-        let ack = if self.state == State::Request { Seq::default() } else { self.sequences.gsr };
+        // As long as the peer's numbers are not known, it acknowledges 0 (RFC 4340 section 8.1.1).
+        let ack = if self.valid_at.is_none() { Seq::default() } else { self.sequences.gsr };
         if self.state != State::Listen {
             self.outbox.reset = Some((ack, reset));
         }
@@ -356,8 +356,7 @@ impl Conversation for DccpEndpoint {
         }
         self.closing = true;
         self.pending.writable = false;
-        let is_open = self.is_established();
-        if how == Close::Abort || !is_open && self.state < State::PartOpen {
+        if how == Close::Abort || self.state < State::PartOpen {
             self.abort(Reset::plain(ResetCode::Aborted), CloseReason::Local);
         }
     }

@@ -164,9 +164,10 @@ impl Negotiation {
         }
     }
 
-    /// Asks for a feature to be turned on, unless that is under way.
+    /// Demands that a feature be turned on, unless that is under way: a peer that cannot ends the connection.
     pub(super) fn insist(&mut self, place: Place, feature: Feature) {
         if self.slot(place, feature).state == State::Stable {
+            self.slot(place, feature).mandatory = true;
             self.prefer_values(place, feature, &[1]);
         }
     }

@@ -1,9 +1,10 @@
 //! What an endpoint makes of a packet: the steps of RFC 4340 section 8.5.
 
-use trunkline_core::{Address, Ecn};
+use trunkline_core::{Address, Duration, Ecn};
 
 use super::checksum;
 use super::config::{Ccid, Encapsulation, MAX_SEQUENCE_WINDOW};
+use super::congestion::{Receiver, Sender};
 use super::feedback::Feedback;
 use super::loss::Arrival;
 use super::negotiation::{Feature, Place};
@@ -118,13 +119,16 @@ impl DccpEndpoint {
             active,
             challenge: self.timers.challenge,
         };
-        let is_early = self.is_unexpected(body, number);
+        let is_unexpected = self.is_unexpected(body, number);
+        let before = self.sequences;
         match self.sequences.check(body, number, ack, &windows) {
             Validity::Valid if self.arrived.is_duplicate(number) => {
                 self.counters.duplicates += 1;
                 None
             }
-            Validity::Valid if is_early => {
+            Validity::Valid if is_unexpected => {
+                // It is not processed, so GSR must not say that it was: Ack Vectors begin there.
+                self.sequences = before;
                 self.challenge(number);
                 None
             }
@@ -179,7 +183,7 @@ impl DccpEndpoint {
         let body = &packet.header.body;
         self.valid_at = Some(self.now);
         self.note_valid_in_timers(ack);
-        if number.is_after(greatest) || self.greatest_at.as_nanos() == 0 {
+        if number == self.sequences.gsr {
             self.greatest_at = self.now;
         }
         let taken = match self.take_options(packet, number, ack) {
@@ -189,12 +193,16 @@ impl DccpEndpoint {
         let marked = ecn == Ecn::CongestionExperienced;
         self.arrived.insert(number, marked);
         self.notice_lost_acks(body, greatest, marked);
+        if matches!(body, Body::Request { .. } | Body::Response { .. }) && !packet.data.is_empty() {
+            // No application here takes data before the connection stands.
+            self.arrived.drop_data(number, DropCode::ProtocolConstraints);
+        }
 
         if let &Body::Reset { code, data, .. } = body {
             return self.take_reset(Reset { code: ResetCode::of_number(code), data });
         }
         if let Some(feedback) = taken.feedback.filter(|_| !matches!(body, Body::Sync { .. })) {
-            self.take_feedback(&feedback, greatest == number || self.state < State::Open);
+            self.take_feedback(&feedback);
         }
         self.agree_on_congestion_control();
         self.advance_handshake(body, number, ack);
@@ -301,13 +309,13 @@ impl DccpEndpoint {
     }
 
     /// What the peer says of our packets.
-    fn take_feedback(&mut self, feedback: &Feedback<'_>, in_handshake: bool) {
+    fn take_feedback(&mut self, feedback: &Feedback<'_>) {
         let ack = feedback.ack;
         if let Some(packet) = self.sent.get(ack)
             && packet.fate == Fate::Outstanding
-            && (ack.is_after(self.sampled) || in_handshake)
+            && ack.is_after(self.sampled)
         {
-            let elapsed = trunkline_core::Duration::from_micros(10) * feedback.elapsed.unwrap_or(0).into();
+            let elapsed = Duration::from_micros(10) * feedback.elapsed.unwrap_or(0).into();
             self.rtt.sample(self.now.since(packet.at) - elapsed);
             self.sampled = self.sequences.gss;
         }
@@ -363,11 +371,19 @@ impl DccpEndpoint {
     fn agree_on_congestion_control(&mut self) {
         let agreed = [Place::Local, Place::Remote].map(|place| self.negotiation.ccid(place));
         if agreed != self.agreed {
-            self.renew_congestion_control(agreed[0], agreed[1]);
+            self.renew_congestion_control(agreed);
         }
         if agreed[0] == Ccid::TcpLike && !self.negotiation.is_on(Place::Remote, Feature::SendAckVector) {
             self.negotiation.insist(Place::Remote, Feature::SendAckVector);
         }
+    }
+
+    /// Congestion control as agreed on, with the round-trip time known by now.
+    fn renew_congestion_control(&mut self, [sender, receiver]: [Ccid; 2]) {
+        let rtt = self.rtt.known();
+        self.sender = Sender::new(sender, self.config.max_packet, rtt);
+        self.receiver = Receiver::new(receiver, rtt);
+        self.agreed = [sender, receiver];
     }
 
     /// Steps 10 to 12.
@@ -378,7 +394,7 @@ impl DccpEndpoint {
                 self.start_partopen_timers();
                 self.pending.connected = true;
                 self.outbox.ack = true;
-                self.renew_congestion_control(self.agreed[0], self.agreed[1]);
+                self.renew_congestion_control(self.agreed);
                 false
             }
             (State::Respond, Body::Request { .. }) => {
@@ -388,7 +404,7 @@ impl DccpEndpoint {
             (State::Respond, Body::Sync { .. }) => false,
             (State::Respond, _) => {
                 self.pending.connected = true;
-                self.renew_congestion_control(self.agreed[0], self.agreed[1]);
+                self.renew_congestion_control(self.agreed);
                 true
             }
             (State::PartOpen, Body::Response { .. }) => {

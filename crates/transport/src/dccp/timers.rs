@@ -2,7 +2,6 @@
 
 use trunkline_core::{Duration, Time};
 
-use super::config::Ccid;
 use super::congestion::Release;
 use super::reset::{Reset, ResetCode};
 use super::seq::Seq;
@@ -173,14 +172,6 @@ impl DccpEndpoint {
             State::CloseReq | State::Closing => self.outbox.close = true,
             _ => self.timers.retransmit = None,
         }
-    }
-
-    /// Congestion control as agreed on, with the round-trip time known by now.
-    pub(super) fn renew_congestion_control(&mut self, sender: Ccid, receiver: Ccid) {
-        let rtt = self.rtt.known();
-        self.sender = super::Sender::new(sender, self.config.max_packet, rtt);
-        self.receiver = super::Receiver::new(receiver, rtt);
-        self.agreed = [sender, receiver];
     }
 }
 

@@ -147,7 +147,8 @@ impl DccpEndpoint {
             return Some(self.write(body, Content::default(), into));
         }
         let nothing = Content::default();
-        let handshake = Content { repeat_changes: true, ..nothing };
+        let handshake =
+            Content { repeat_changes: true, acknowledgement: self.arrived.has_dropped(), ..nothing };
         let gsr = self.sequences.gsr.value();
         let service = self.config.service_code;
         if core::mem::take(&mut self.outbox.request) {

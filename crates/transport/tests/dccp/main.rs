@@ -3,6 +3,7 @@
 mod allocation;
 mod conformance;
 mod congestion;
+mod judge;
 mod properties;
 
 use trunkline_core::Duration;

@@ -64,6 +64,36 @@ fn the_end_waits_for_the_reader() {
 }
 
 #[test]
+fn both_may_close_at_once() {
+    let mut wire = Wire::open(&DccpConfig::default());
+    wire.events(From::Near);
+    wire.events(From::Far);
+    let now = wire.now;
+    wire.near.close(now, Close::Graceful);
+    wire.far.close(now, Close::Graceful);
+    wire.settle();
+    for end in [From::Near, From::Far] {
+        assert_eq!(wire.events(end), [Event::Closed(CloseReason::Local)]);
+    }
+    assert_eq!((wire.near.state, wire.far.state), (State::Closed, State::Closed));
+}
+
+#[test]
+fn a_lost_reset_is_made_good() {
+    let mut wire = Wire::open(&DccpConfig::default());
+    wire.events(From::Near);
+    let now = wire.now;
+    wire.near.close(now, Close::Graceful);
+    let close = wire.packets(From::Near);
+    wire.carry(From::Near, &close[0]);
+    assert_eq!(wire.packets(From::Far).len(), 1, "and it gets lost");
+    // The repeated Close finds no connection any more.
+    wire.wait(Duration::from_secs(1));
+    assert_eq!(wire.events(From::Near), [Event::Closed(CloseReason::Local)]);
+    assert_eq!(wire.near.reset(), Some(Reset::plain(ResetCode::NoConnection)));
+}
+
+#[test]
 fn an_abort_resets() {
     let mut wire = Wire::open(&DccpConfig::default());
     wire.events(From::Far);

@@ -92,6 +92,50 @@ fn a_server_refuses_another_service() {
 }
 
 #[test]
+fn data_on_a_request_is_dropped_and_reported() {
+    let mut wire = Wire::new(&DccpConfig::default());
+    let request = wire.packets(From::Near);
+    let whole = read(From::Near, &request[0]);
+    let mut with_data = Vec::new();
+    encode(&whole.header, whole.options, b"eager", Some((NEAR, FAR)), &mut with_data);
+    wire.carry(From::Near, &with_data);
+    let response = wire.packets(From::Far);
+    assert!(
+        Options::new(read(From::Far, &response[0]).options).any(|option| option == Opt::DataDropped(&[0x80]))
+    );
+    wire.carry(From::Far, &response[0]);
+    wire.settle();
+    assert_eq!((wire.far.state, wire.received(From::Far)), (State::Open, Vec::new()));
+}
+
+#[test]
+fn a_peer_that_cannot_send_ack_vectors_is_no_peer_for_ccid_2() {
+    let mut wire = Wire::new(&DccpConfig::default());
+    let request = wire.packets(From::Near);
+    wire.carry(From::Near, &request[0]);
+    let response = wire.packets(From::Far);
+    // Whatever was asked for, the answer is that it is not known.
+    let header = read(From::Far, &response[0]).header;
+    let mut poor = Vec::new();
+    encode(&header, &[33, 3, 6, 35, 3, 6, 35, 3, 3, 0, 0, 0], &[], Some((FAR, NEAR)), &mut poor);
+    wire.carry(From::Far, &poor);
+    wire.settle();
+    assert!(wire.near.reset().is_some(), "the Sequence Window must be known");
+    let mut wire = Wire::new(&DccpConfig { sequence_window: 100, ..DccpConfig::default() });
+    let request = wire.packets(From::Near);
+    wire.carry(From::Near, &request[0]);
+    let response = wire.packets(From::Far);
+    let header = read(From::Far, &response[0]).header;
+    let mut poor = Vec::new();
+    encode(&header, &[33, 3, 6, 35, 3, 6, 0, 0], &[], Some((FAR, NEAR)), &mut poor);
+    wire.carry(From::Far, &poor);
+    let ack = wire.packets(From::Near);
+    let options: Vec<_> = Options::new(read(From::Near, &ack[0]).options).collect();
+    let demand = Opt::Feature { option: FeatureOption::ChangeR, number: 6, values: &[1] };
+    assert!(options.windows(2).any(|pair| pair == [Opt::Mandatory, demand]), "{options:?}");
+}
+
+#[test]
 fn init_cookies_are_echoed_until_the_handshake_is_done() {
     let mut wire = Wire::new(&DccpConfig::default());
     let request = wire.packets(From::Near);
