@@ -238,14 +238,14 @@ pub struct UrpOptions {
     pub block: Bytes,
     /// How many blocks may be under way.
     pub window: u8,
+    /// The most data in a packet.
+    pub packet: Bytes,
+    /// With at most so many blocks under way a full window is filled again; `None`: it slides.
+    pub low_water: Option<u8>,
     /// How long nothing moves before the sender asks the receiver for its state.
     pub timeout: Duration,
 }
 
-/// What counts as good enough: `"flow.voice.latency.p999" = "< 150 ms"`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Limit {
-    /// The key as written: `flow.voice.latency.p999`.
 /// Options of DCCP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DccpOptions {
@@ -269,6 +269,10 @@ pub struct DccpOptions {
     pub ecn: bool,
 }
 
+/// What counts as good enough: `"flow.voice.latency.p999" = "< 150 ms"`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Limit {
+    /// The key as written: `flow.voice.latency.p999`.
     pub key: String,
     /// The condition as written: `< 150 ms`.
     pub condition: String,

@@ -65,6 +65,8 @@ pub(crate) fn conversations(
             let config = UrpConfig {
                 block: options.block.count() as usize,
                 window: options.window,
+                packet: options.packet.count() as usize,
+                low_water: options.low_water,
                 // What is under way, and as much to follow it: more would only add delay before the network.
                 send_buffer: 2 * options.block.count() as usize * usize::from(options.window),
                 timeout: options.timeout,
@@ -83,8 +85,6 @@ pub(crate) fn conversations(
             let made: Result<Vec<_>, UrpConfigError> = (0..members).map(circuit).collect();
             made.map_err(|error| error.to_string())
         }
-    }
-}
         Transport::Dccp(options) => {
             let config = dccp_config(scenario, flow, options);
             let connection = |member| {
@@ -100,6 +100,8 @@ pub(crate) fn conversations(
             let made: Result<Vec<_>, DccpConfigError> = (0..members).map(connection).collect();
             made.map_err(|error| error.to_string())
         }
+    }
+}
 
 /// The addresses of both ends. Ports repeat after 16,384 members, which harms nobody: packets find their way by flow.
 fn addresses(flow: &Flow, id: FlowId) -> (Address, Address) {

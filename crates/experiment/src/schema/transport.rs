@@ -138,6 +138,19 @@ pub(crate) const KINDS: &[TransportKind] = &[
                 doc: "How many blocks may be under way, in each direction.",
             },
             Parameter {
+                name: "packet",
+                kind: Kind::Bytes { min: Bytes(16), max: Bytes(*urp::BLOCK.end() as u64) },
+                default: Preset::Text("1024 B"),
+                doc: "The most data in a packet: a block leaves in packets of at most this.",
+            },
+            Parameter {
+                name: "low-water",
+                kind: Kind::Integer { min: 0, max: *urp::WINDOW.end() as u64 },
+                default: Preset::Absent,
+                doc: "With at most so many blocks under way a full window is filled again, as a writer is woken at the \
+                      low-water mark of its stream. Without this key the window slides with every block.",
+            },
+            Parameter {
                 name: "timeout",
                 kind: Kind::Duration { min: Duration::from_millis(1), max: Duration::from_secs(3600) },
                 default: Preset::Text("1 s"),
@@ -152,24 +165,13 @@ pub(crate) const KINDS: &[TransportKind] = &[
                 block: values.bytes("block"),
                 // At most 7.
                 window: values.integer("window") as u8,
+                packet: values.bytes("packet"),
+                // At most 7.
+                low_water: values.integer_if_given("low-water").map(|blocks| blocks as u8),
                 timeout: values.duration("timeout"),
             })
         },
     },
-];
-
-const NOT_ECT: &str = "not-ect";
-
-/// What every transport that an experiment file can name promises, in the order of the reference.
-pub const TRANSPORTS: &[&Features] = &{
-    let mut all = [KINDS[0].features; KINDS.len()];
-    let mut index = 0;
-    while index < KINDS.len() {
-        all[index] = KINDS[index].features;
-        index += 1;
-    }
-    all
-};
     TransportKind {
         name: "dccp",
         doc: "DCCP (RFC 4340), one connection per member; in `sim` only. Every message is one packet, with a header of 40 \
@@ -270,3 +272,17 @@ pub const TRANSPORTS: &[&Features] = &{
             })
         },
     },
+];
+
+const NOT_ECT: &str = "not-ect";
+
+/// What every transport that an experiment file can name promises, in the order of the reference.
+pub const TRANSPORTS: &[&Features] = &{
+    let mut all = [KINDS[0].features; KINDS.len()];
+    let mut index = 0;
+    while index < KINDS.len() {
+        all[index] = KINDS[index].features;
+        index += 1;
+    }
+    all
+};

@@ -19,6 +19,12 @@ pub struct UrpConfig {
     pub block: usize,
     /// How many blocks this end has under way at most: 1 to 7.
     pub window: u8,
+    /// The most data in a packet, in bytes: a block leaves in packets of at most this. What is sent again leaves in
+    /// whole blocks.
+    pub packet: usize,
+    /// With at most so many blocks under way a full window is filled again: the low-water mark of the writer's stream.
+    /// `None`: one less than the window, which then slides with every block that the peer hands on.
+    pub low_water: Option<u8>,
     /// How many bytes wait here for being sent and acknowledged before no further message is taken. Whatever its length,
     /// a message is taken when nothing waits to be sent.
     pub send_buffer: usize,
@@ -35,6 +41,8 @@ impl Default for UrpConfig {
         UrpConfig {
             block: 256,
             window: 3,
+            packet: wire::MAX_BLOCK,
+            low_water: None,
             send_buffer: 64 << 10,
             timeout: Duration::from_secs(1),
             patience: Some(Duration::from_secs(60)),

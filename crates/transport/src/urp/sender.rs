@@ -14,6 +14,10 @@ use super::wire::{Body, MODULUS, Trailer};
 pub(super) struct Sender {
     block: u64,
     window: u64,
+    packet: u64,
+    low_water: u64,
+    /// Whether a full window waits until no more than that is under way.
+    drains: bool,
     buffer: usize,
     /// What the peer is not known to have received, and what has not been sent.
     bytes: VecDeque<u8>,
@@ -70,6 +74,9 @@ impl Sender {
         Sender {
             block: config.block as u64,
             window: u64::from(config.window),
+            packet: config.packet.max(1) as u64,
+            low_water: config.low_water.map_or(u64::MAX, u64::from),
+            drains: false,
             buffer: config.send_buffer,
             bytes: VecDeque::new(),
             base: 0,
@@ -121,6 +128,7 @@ impl Sender {
     pub(super) fn echoed(&mut self, last: u8) -> bool {
         let Some(opened) = self.behind(self.opened, last) else { return false };
         self.opened = opened;
+        self.drains &= self.next > self.opened.saturating_add(self.low_water);
         self.acknowledge(opened);
         true
     }
@@ -159,7 +167,7 @@ impl Sender {
             let trailer = Some(Trailer { more, length, sequence });
             return Some(self.outgoing(start, u64::from(length), trailer, true));
         }
-        if self.next == self.opened + self.window {
+        if self.drains {
             return None;
         }
         while self.ends.front().is_some_and(|&end| end <= self.start) {
@@ -168,7 +176,7 @@ impl Sender {
         let full = self.start + self.block;
         let bound = self.ends.front().map_or(full, |&end| full.min(end));
         let at = self.start + self.begun;
-        let available = self.stream_end().min(bound);
+        let available = self.stream_end().min(bound).min(at + self.packet);
         if available == bound {
             let more = self.ends.front() != Some(&bound);
             return Some(self.complete(at, bound, more));
@@ -209,6 +217,7 @@ impl Sender {
         let trailer = Trailer { more, length, sequence: (self.next % MODULUS) as u8 };
         self.blocks.push_back(Block { start: self.start, length, more });
         self.next += 1;
+        self.drains = self.next == self.opened + self.window;
         self.resend = self.next;
         self.start = bound;
         self.begun = 0;
