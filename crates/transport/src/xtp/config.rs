@@ -185,9 +185,21 @@ pub enum XtpConfigError {
         "XTP that never asks for acknowledgements can neither repair losses nor be held back; switch error and flow control off, or let it ask"
     )]
     NeverAcknowledged,
+    /// A group whose sender is held back otherwise than by its slowest receiver, or that is half acknowledged.
+    #[error(
+        "an XTP multicast is reliable with a window, or has neither error control nor acknowledgements; choose one of them"
+    )]
+    Group,
+    /// A quorum of nobody, or of more than may join.
+    #[error("XTP's quorum is {quorum} receivers; expected 1 to {most}, as many as may join")]
+    Quorum {
+        /// The quorum.
+        quorum: usize,
+        /// How many may join.
+        most: usize,
+    },
     /// A wait of zero.
     #[error("XTP's {0} is zero; expected more")]
-    /// A wait of zero.
     Wait(&'static str),
 }
 

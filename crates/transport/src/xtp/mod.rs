@@ -9,6 +9,7 @@
 //! | datagram, acknowledged datagram | [`XtpDatagrams`] |
 //! | transaction | [`XtpTransactions`] |
 //! | unicast stream | [`XtpEndpoint`], [`XtpAcceptor`] |
+//! | unacknowledged and reliable multicast stream | [`XtpGroupSender`], [`XtpGroupReceiver`] |
 //!
 //! Packets are XTP packets; [`Transmit::size`](crate::Transmit::size) adds what carries them: 20 bytes of IPv4 where
 //! they go as protocol 36, 28 where they are the payload of UDP ([`Carriage`]).
@@ -27,6 +28,7 @@ mod config;
 mod datagram;
 mod flight;
 mod fuzz;
+mod group;
 mod incoming;
 mod outgoing;
 mod promises;
@@ -45,6 +47,7 @@ pub use config::{
 pub use datagram::XtpDatagrams;
 #[doc(hidden)]
 pub use fuzz::fuzz_packet;
+pub use group::{Membership, XtpGroupConfig, XtpGroupReceiver, XtpGroupSender};
 pub use stream::XtpEndpoint;
 pub use transaction::XtpTransactions;
 

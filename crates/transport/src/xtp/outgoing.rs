@@ -206,6 +206,14 @@ impl Outgoing {
         }
     }
 
+    /// As [`allow`](Outgoing::allow), but it may also be less than before: another receiver has less room.
+    pub(super) fn set_limit(&mut self, alloc: u64) {
+        if let Some(limit) = &mut self.limit {
+            *limit = alloc;
+            self.widest = self.widest.max(limit.saturating_sub(self.base));
+        }
+    }
+
     /// Forgets what arrived: everything below this number.
     pub(super) fn acknowledge(&mut self, below: u64) {
         if self.reliable && below > self.base {

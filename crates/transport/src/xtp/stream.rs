@@ -463,7 +463,7 @@ impl Endpoint for XtpEndpoint {
 }
 
 /// The options of every packet with data.
-fn options(config: &XtpConfig) -> Options {
+pub(super) fn options(config: &XtpConfig) -> Options {
     Options::NONE
         .and_if(!config.checksum, Options::NOCHECK)
         .and_if(!config.is_reliable(), Options::NOERR)

@@ -3,6 +3,7 @@
 
 mod bad_paths;
 mod conformance;
+mod groups;
 mod mechanisms;
 mod services;
 mod wiretap;
