@@ -116,3 +116,22 @@ fn partial_coverage_lets_damage_behind_it_pass() {
     // A flipped bit is within the covered 56 of 216 bytes, or a few more where options stand.
     assert!((1..whole / 2).contains(&partial), "{partial} lost with partial coverage, {whole} without");
 }
+
+#[test]
+fn voice_on_a_good_link_is_not_held_back() {
+    for congestion_control in ["ccid-2", "ccid-3", "ccid-4"] {
+        let summary = simulate(&support::experiment(
+            "",
+            &format!(
+                "[flow.voice]\nfrom = \"a\"\nto = \"b\"\nreflect = true\n\
+                 transport = {{ kind = \"dccp\", congestion-control = \"{congestion_control}\" }}\n\
+                 source = {{ kind = \"voice\", samples = 160 }}\n"
+            ),
+        ));
+        let voice = flow(&summary, "voice");
+        assert_eq!((voice.counts.sent, voice.counts.lost), (500, 0), "{congestion_control}");
+        // There and back 20 ms and twice some 236 bytes at 1 Mbit/s; now and then behind an acknowledgement.
+        let latency = voice.latency.expect("messages were received");
+        assert!(latency.max.as_millis_f64() < 28.0, "{congestion_control}: {latency:?}");
+    }
+}
