@@ -204,6 +204,8 @@ pub enum Transport {
     Urp(UrpOptions),
     /// DCCP, in `sim` only.
     Dccp(DccpOptions),
+    /// An XTP stream, in `sim` only.
+    Xtp(XtpOptions),
 }
 
 /// Options of UDP.
@@ -267,6 +269,39 @@ pub struct DccpOptions {
     pub short_sequence_numbers: bool,
     /// Whether queues may mark packets instead of dropping them.
     pub ecn: bool,
+}
+
+/// Options of an XTP stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct XtpOptions {
+    /// What is done about losses.
+    pub error_control: trunkline_transport::xtp::ErrorControl,
+    /// Whether a receiver reports a gap as soon as it finds one.
+    pub fast_nak: bool,
+    /// What holds the sender back.
+    pub flow_control: trunkline_transport::xtp::FlowControl,
+    /// Receive buffer, and how much waits at the sender.
+    pub window: Bytes,
+    /// How often the sender asks for an acknowledgement.
+    pub acknowledge: trunkline_transport::xtp::Acknowledge,
+    /// What an acknowledgement means.
+    pub meaning: trunkline_transport::xtp::Meaning,
+    /// The most that is sent in a time.
+    pub rate: Option<Rate>,
+    /// The most that is sent at once under that rate; ten packets' worth if absent.
+    pub burst: Option<Bytes>,
+    /// Whether the checksum covers the data.
+    pub checksum: bool,
+    /// How the stream is opened.
+    pub open: trunkline_transport::xtp::Open,
+    /// What carries the packets: IP or UDP.
+    pub carriage: trunkline_transport::xtp::Carriage,
+    /// The most data in a packet; what the path carries if absent.
+    pub max_data: Option<Bytes>,
+    /// Whether packets carry the flow's priority.
+    pub sort: bool,
+    /// How long the first request for status waits for its answer.
+    pub wait: Duration,
 }
 
 /// What counts as good enough: `"flow.voice.latency.p999" = "< 150 ms"`.

@@ -540,6 +540,30 @@ source = { kind = "bulk", message = "1400 B" }"#,
     ),
     (
         r#"transport = "udp""#,
+        r#"transport = { kind = "xtp", error-control = "some", every = 0 }"#,
+        &[
+            r#"x.toml:18:45: `error-control`: `some` is not one of its words; known are `selective` and `none`"#,
+            r#"x.toml:18:61: `every` must be a whole number from 1 to 1000000, not `0`"#,
+        ],
+    ),
+    (
+        r#"transport = { kind = "tcp", window = "32 KiB" }
+source = { kind = "bulk", message = "8 KiB" }"#,
+        r#"transport = { kind = "xtp", error-control = "none", flow-control = "none" }
+source = { kind = "bulk", message = "1000 B" }"#,
+        &[
+            r#"x.toml:24:68: the source `bulk` sends as fast as the transport takes it, and this one takes all; give it a `rate` or leave `flow-control` out"#,
+        ],
+    ),
+    (
+        r#"transport = { kind = "tcp", window = "32 KiB" }"#,
+        r#"transport = { kind = "xtp", max-data = "1449 B" }"#,
+        &[
+            r#"x.toml:24:40: data of 1449 B make packets of 1501 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+        ],
+    ),
+    (
+        r#"transport = "udp""#,
         r#"transport = { kind = "urp", window = "768 B" }"#,
         &[r#"x.toml:18:38: `window` must be a whole number from 1 to 7, not the text `768 B`"#],
     ),

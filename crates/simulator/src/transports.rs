@@ -2,11 +2,12 @@
 
 use trunkline_adapters::tcp::{CongestionControl, TcpConfig, TcpEndpoint};
 use trunkline_core::{Address, Bytes, FlowId, Seed};
-use trunkline_experiment::{DccpOptions, Flow, Scenario, TcpOptions, Transport};
+use trunkline_experiment::{DccpOptions, Flow, Scenario, TcpOptions, Transport, XtpOptions};
 use trunkline_transport::dccp::{DccpConfig, DccpConfigError, DccpEndpoint};
 use trunkline_transport::framing::Key;
 use trunkline_transport::udp::{UdpConfig, UdpEndpoint};
 use trunkline_transport::urp::{UrpConfig, UrpConfigError, UrpEndpoint};
+use trunkline_transport::xtp::{self, RateLimit, XtpConfig, XtpConfigError, XtpEndpoint};
 
 use crate::conversation::{Conversation, End, Side};
 use crate::stream::Stream;
@@ -100,6 +101,23 @@ pub(crate) fn conversations(
             let made: Result<Vec<_>, DccpConfigError> = (0..members).map(connection).collect();
             made.map_err(|error| error.to_string())
         }
+        Transport::Xtp(options) => {
+            let config = xtp_config(scenario, flow, options);
+            let ids = flow.meta.first.0..flow.meta.first.0 + flow.meta.members;
+            let stream = || Some(Stream::new(flow.framing, key, ids.clone()));
+            let connection = |member| {
+                let (near, far) = addresses(flow, flow.member(member));
+                let place = format!("flow.{}/{member}/xtp", flow.meta.name);
+                let bits = |side: &str| seed.stream(&format!("{place}/{side}")).bits();
+                let connecting = XtpEndpoint::connect(near, far, &config, bits("near"))?;
+                let listening = XtpEndpoint::listen(far, &config, bits("far"))?;
+                let near = End::new(near, Box::new(connecting), stream());
+                let far = End::new(far, Box::new(listening), stream());
+                Ok(pair(near, far, Some(flow.member(member))))
+            };
+            let made: Result<Vec<_>, XtpConfigError> = (0..members).map(connection).collect();
+            made.map_err(|error| error.to_string())
+        }
     }
 }
 
@@ -156,6 +174,41 @@ fn dccp_config(scenario: &Scenario, flow: &Flow, options: &DccpOptions) -> DccpC
         short_sequence_numbers: options.short_sequence_numbers,
         ecn: options.ecn,
         ..DccpConfig::default()
+    }
+}
+
+/// What the file says of XTP, as the endpoints want it: packets as large as the path carries, if nothing is said of them.
+fn xtp_config(scenario: &Scenario, flow: &Flow, options: &XtpOptions) -> XtpConfig {
+    let defaults = XtpConfig::default();
+    let by_mtu = path_mtu(scenario, flow).map_or(defaults.max_packet, |mtu| {
+        (mtu.count() as usize).saturating_sub(options.carriage.headers()).clamp(128, 65_507)
+    });
+    let by_file = options.max_data.map(|data| data.count() as usize + xtp::wire::HEADER_LENGTH);
+    let max_packet = by_file.unwrap_or(by_mtu);
+    let bytes = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+    let send_rate = options.rate.map(|rate| RateLimit {
+        rate: bytes(rate.bits_per_second() / 8).max(1),
+        burst: options
+            .burst
+            .map_or((10 * (max_packet - xtp::wire::HEADER_LENGTH)) as u32, |burst| bytes(burst.count())),
+    });
+    XtpConfig {
+        carriage: options.carriage,
+        max_packet,
+        open: options.open,
+        error_control: options.error_control,
+        fast_nak: options.fast_nak,
+        flow_control: options.flow_control,
+        send_rate,
+        checksum: options.checksum,
+        acknowledge: options.acknowledge,
+        meaning: options.meaning,
+        sort: options.sort.then_some(flow.priority),
+        // A sender that can just fill its peer's window: more would only add delay before the network.
+        send_buffer: options.window.count() as usize,
+        receive_buffer: options.window.count() as usize,
+        initial_wait: options.wait,
+        ..defaults
     }
 }
 

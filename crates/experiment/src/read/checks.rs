@@ -7,10 +7,11 @@ use trunkline_transport::dccp::{self, WhenFull};
 use trunkline_transport::framing::HEADER_LENGTH;
 use trunkline_transport::udp::{IPV4_HEADER_LENGTH, UDP_HEADER_LENGTH};
 use trunkline_transport::urp;
+use trunkline_transport::xtp::{self, ErrorControl, FlowControl};
 
 use super::Reader;
 use super::table::Chosen;
-use crate::model::{Answer, Flow, Framing, Link, PathStep, Transport};
+use crate::model::{Answer, Flow, Framing, Link, PathStep, Transport, XtpOptions};
 use crate::schema::transport::{self, TransportKind};
 use crate::tree::Table;
 
@@ -55,6 +56,15 @@ impl Reader<'_> {
         let drops =
             matches!(&flow.transport, Transport::Dccp(options) if options.when_full != WhenFull::Refuse);
         let holds_back = transport.features.flow_control || transport.features.congestion_control;
+        let takes_all = matches!(
+            &flow.transport,
+            Transport::Xtp(XtpOptions {
+                error_control: ErrorControl::None,
+                flow_control: FlowControl::None,
+                rate: None,
+                ..
+            })
+        );
         if (source.needs_flow_control)(values) && drops {
             let at = places.transport.span_of("when-full");
             let message = format!(
@@ -68,6 +78,13 @@ impl Reader<'_> {
                 }
             );
             self.remark(at, message);
+        } else if (source.needs_flow_control)(values) && takes_all {
+            let message = format!(
+                "the source `{}` sends as fast as the transport takes it, and this one takes all; give it a `rate` or \
+                 leave `flow-control` out",
+                source.name
+            );
+            self.remark(places.transport.span_of("flow-control"), message);
         } else if (source.needs_flow_control)(values) && !holds_back {
             let message = format!(
                 "the source `{}` sends as fast as the transport takes it, and `{}` has no flow control; {}use {}",
@@ -134,8 +151,21 @@ impl Reader<'_> {
             );
             self.remark(at, message);
         }
+        let unrepaired =
+            matches!(&flow.transport, Transport::Xtp(options) if options.error_control == ErrorControl::None);
+        if flow.framing == Framing::None && unrepaired {
+            let message = "without a header every message must arrive; leave `error-control` out".to_owned();
+            self.remark(places.transport.span_of("error-control"), message);
+        }
         if !(source.needs_reliability)(&flow.source.values) {
             return;
+        }
+        if unrepaired {
+            let message = format!(
+                "the source `{}` would wait for good if an answer were lost; leave `error-control` out",
+                source.name
+            );
+            self.remark(places.transport.span_of("error-control"), message);
         }
         if !features.reliable {
             let message = format!(
@@ -205,6 +235,13 @@ impl Reader<'_> {
                     let packet = size.saturating_add(headers);
                     let what = format!("{noun} of {size} B makes a packet of up to {packet} B");
                     (packet, &places.source.span, what)
+                }
+                Transport::Xtp(options) => {
+                    let Some(max_data) = options.max_data else { return };
+                    let headers = (xtp::wire::HEADER_LENGTH + options.carriage.headers()) as u64;
+                    let packet = max_data.count() + headers;
+                    let what = format!("data of {max_data} make packets of {packet} B");
+                    (packet, places.transport.span_of("max-data"), what)
                 }
             };
             let narrow = path.iter().min_by_key(|step| mtu(step)).filter(|step| mtu(step) < packet);

@@ -10,6 +10,7 @@ use super::wait::{Waiting, reaches};
 pub(super) struct Asking {
     waiting: Waiting,
     patience: Option<Duration>,
+    initial: Duration,
     longest: Duration,
     /// The number of the latest request (sync).
     sync: u32,
@@ -39,6 +40,7 @@ impl Asking {
         Asking {
             waiting: Waiting::new(config),
             patience: config.patience,
+            initial: config.initial_wait,
             longest: config.max_wait,
             sync: 0,
             answered: 0,
@@ -111,11 +113,18 @@ impl Asking {
         if !self.is_unanswered() && !unasked {
             self.timer = None;
         } else if self.timer.is_none() {
-            let mut period = self.waiting.period();
-            if !self.is_unanswered() {
-                period = (period * (1 << self.probes.min(20))).min(self.longest.max(period));
-            }
-            self.timer = Some(now + period);
+            let period = self.waiting.period();
+            // Who chose to ask seldom does not want to ask by the round trip.
+            let unasked = self.initial.max(period);
+            let probed = (unasked * (1 << self.probes.min(20))).min(self.longest.max(unasked));
+            self.timer = Some(now + if self.is_unanswered() { period } else { probed });
+        }
+    }
+
+    /// Data left without a request: there is no need to ask by itself as long as data flow.
+    pub(super) fn postpone(&mut self) {
+        if !self.is_unanswered() {
+            self.timer = None;
         }
     }
 

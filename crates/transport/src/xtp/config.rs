@@ -39,7 +39,8 @@ pub struct XtpConfig {
     pub send_buffer: usize,
     /// Bytes of data that wait here to be read.
     pub receive_buffer: usize,
-    /// How long the first request for status waits for its answer (WTIMER), before any round trip was measured.
+    /// How long the first request for status waits for its answer (WTIMER), before any round trip was measured; and how
+    /// long nothing may move before a sender asks for what it did not ask with its data.
     pub initial_wait: Duration,
     /// The least that a request for status waits for its answer beyond the mean round trip.
     pub min_wait: Duration,

@@ -469,7 +469,7 @@ proptest! {
 
 /// The long run (docs/checks.md).
 #[test]
-#[ignore = "takes a minute without optimisation"]
+#[ignore = "takes minutes without optimisation"]
 fn control_traffic_grows_slower_than_the_square_root_up_to_a_thousand_receivers() {
     let (few, many) = (control_per_data(10), control_per_data(1000));
     println!("{few} control packets per data packet for 10, {many} for 1000 receivers");

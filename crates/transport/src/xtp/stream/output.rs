@@ -102,7 +102,13 @@ impl XtpEndpoint {
         let last = self.is_last(&chunk);
         let request = self.request_with(&chunk, last);
         let tag = self.asking.tag();
-        let sync = if request == Options::NONE { self.asking.sync() } else { self.ask(now) };
+        let sync = match request {
+            Options::NONE => {
+                self.asking.postpone();
+                self.asking.sync()
+            }
+            _ => self.ask(now),
+        };
         let options = self
             .options
             .and(request)
