@@ -2,6 +2,7 @@
 
 use core::str::FromStr;
 
+use serde::{Deserialize, Serialize};
 use trunkline_core::Duration;
 use trunkline_core::schema::Limit;
 
@@ -112,7 +113,7 @@ pub(super) const MIN_SEQUENCE_WINDOW: u64 = 32;
 pub(super) const MAX_SEQUENCE_WINDOW: u64 = (1 << 46) - 1;
 
 /// Congestion control, by its identifier (RFC 4340 section 10).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ccid {
     /// CCID 2: a window as TCP's with selective acknowledgements (RFC 4341).
     #[default]
@@ -151,7 +152,7 @@ impl Ccid {
 }
 
 /// What happens to a message for which the send queue has no room.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WhenFull {
     /// [`SendError::Full`](crate::SendError::Full): the application waits.
     #[default]
@@ -177,7 +178,7 @@ impl WhenFull {
 }
 
 /// What carries DCCP's packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Encapsulation {
     /// IP, as protocol 33.
     #[default]

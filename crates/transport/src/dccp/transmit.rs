@@ -253,7 +253,8 @@ impl DccpEndpoint {
         header.write(into);
         let room = wire::room_for_options(&header)
             .min(self.config.max_packet.saturating_sub(encapsulation.overhead() + header.length() + length));
-        self.write_options(&body, number, content, room, into);
+        // Whole words: the options are padded.
+        self.write_options(&body, number, content, room & !3, into);
         let pseudo_header = pseudo_header(encapsulation, self.local, self.peer.address);
         wire::finish(into, start, pseudo_header, |into| {
             if content.message {
