@@ -216,8 +216,8 @@ pub(crate) const KINDS: &[TransportKind] = &[
             Parameter {
                 name: "encapsulation",
                 kind: Kind::Choice(&[
-                    Choice { name: "ip", doc: "IP protocol 33" },
-                    Choice { name: "udp", doc: "UDP (RFC 6773): 8 bytes more per packet" },
+                    Choice { name: "ip", doc: "directly over IP, protocol 33" },
+                    Choice { name: "udp", doc: "within UDP (RFC 6773): 8 bytes more per packet" },
                 ]),
                 default: Preset::Text("ip"),
                 doc: "What carries the packets.",
