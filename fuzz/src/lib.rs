@@ -5,8 +5,14 @@
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: &[Target] =
-    &[("dccp", dccp), ("experiment", experiment), ("framing", framing), ("urp", urp), ("wav", wav)];
+pub const TARGETS: &[Target] = &[
+    ("dccp", dccp),
+    ("experiment", experiment),
+    ("framing", framing),
+    ("urp", urp),
+    ("wav", wav),
+    ("xtp", xtp),
+];
 
 /// DCCP: no packets in any order make its codec or its state machine panic, deliver what was not sent, or deliver twice.
 pub fn dccp(data: &[u8]) {
@@ -36,4 +42,10 @@ pub fn wav(data: &[u8]) {
         // More samples than bytes would mean that they were invented.
         assert!(lengths.iter().sum::<usize>() <= data.len());
     }
+}
+
+/// XTP: no packets in any order make its codec or the state machine of any service panic or break the contract of
+/// endpoints.
+pub fn xtp(data: &[u8]) {
+    trunkline_transport::xtp::fuzz_xtp(data);
 }

@@ -2,6 +2,7 @@
 
 use core::ops::RangeInclusive;
 
+use serde::{Deserialize, Serialize};
 use trunkline_core::Duration;
 
 use super::wire::{ADDRESS_LENGTH, ERROR_CONTROL_LENGTH, HEADER_LENGTH, SPAN_LENGTH, TRAFFIC_LENGTH};
@@ -53,7 +54,7 @@ pub struct XtpConfig {
 }
 
 /// What carries XTP packets: it decides how large a packet is at the network layer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Carriage {
     /// IPv4, protocol 36: 20 bytes more.
     #[default]
@@ -73,7 +74,7 @@ impl Carriage {
 }
 
 /// How a stream is opened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Open {
     /// FIRST goes out at once and empty, and messages are taken once it was answered.
     #[default]
@@ -83,7 +84,7 @@ pub enum Open {
 }
 
 /// What is done about losses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ErrorControl {
     /// The gaps that the receiver reports are sent again, and nothing else.
     #[default]
@@ -93,7 +94,7 @@ pub enum ErrorControl {
 }
 
 /// What holds the sender back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FlowControl {
     /// The receiver allocates what its buffer holds.
     #[default]
@@ -105,7 +106,7 @@ pub enum FlowControl {
 }
 
 /// How often the sender asks for an acknowledgement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Acknowledge {
     /// With every so many data packets; 1 for every packet.
     Every(u32),
@@ -116,7 +117,7 @@ pub enum Acknowledge {
 }
 
 /// What an acknowledgement that was asked for means.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Meaning {
     /// The data arrived (SREQ).
     #[default]

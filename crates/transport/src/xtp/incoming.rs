@@ -29,6 +29,9 @@ pub(super) struct Incoming {
     lost: u64,
 }
 
+/// Streams are shorter than this; a larger number is one from before the first byte, wrapped around.
+pub(super) const LARGEST: u64 = u64::MAX / 2;
+
 /// What became of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taken {
@@ -74,7 +77,7 @@ impl Incoming {
     /// Takes data that begin with the byte `start`.
     pub(super) fn take(&mut self, start: u64, data: &[u8]) -> Taken {
         let end = start.saturating_add(data.len() as u64);
-        if end <= self.rseq || self.end.is_some_and(|last| end > last) {
+        if end > LARGEST || end <= self.rseq || self.end.is_some_and(|last| end > last) {
             return Taken::Old;
         }
         if self.repaired { self.put(start, end, data) } else { self.append(start, end, data) }
@@ -165,7 +168,7 @@ impl Incoming {
     /// The sender says that its last byte is before this number. False if that cannot be.
     pub(super) fn finish(&mut self, end: u64) -> bool {
         let highest = self.spans.last().map_or(self.rseq, |span| span.right);
-        if end < highest || self.end.is_some_and(|known| known != end) {
+        if end < highest || end > LARGEST || self.end.is_some_and(|known| known != end) {
             return false;
         }
         self.end = Some(end);

@@ -46,7 +46,7 @@ pub use config::{
 };
 pub use datagram::XtpDatagrams;
 #[doc(hidden)]
-pub use fuzz::fuzz_packet;
+pub use fuzz::fuzz_xtp;
 pub use group::{Membership, XtpGroupConfig, XtpGroupReceiver, XtpGroupSender};
 pub use stream::XtpEndpoint;
 pub use transaction::XtpTransactions;

@@ -119,7 +119,7 @@ impl Outgoing {
             let window = limit.saturating_sub(self.next);
             if window < length as u64 {
                 // Not a little for every little that opens, as long as more is to be expected ("silly window").
-                if window == 0 || window * 2 < self.widest && !self.flight.is_empty() {
+                if window == 0 || window < self.widest / 2 && !self.flight.is_empty() {
                     return None;
                 }
                 length = window as usize;

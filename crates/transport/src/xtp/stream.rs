@@ -426,7 +426,7 @@ impl Endpoint for XtpEndpoint {
 
     fn poll_transmit(&mut self, now: Time, into: &mut Vec<u8>) -> Option<Transmit> {
         into.clear();
-        self.now = now;
+        self.begin(now);
         if self.write_packet(now, into) {
             self.counters.packets_sent += 1;
             let size = Bytes((into.len() + self.config.carriage.headers()) as u64);

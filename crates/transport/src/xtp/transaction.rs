@@ -390,7 +390,7 @@ impl Endpoint for XtpTransactions {
     }
 
     fn poll_transmit(&mut self, now: Time, into: &mut Vec<u8>) -> Option<Transmit> {
-        self.now = now;
+        self.expire(now);
         into.clear();
         let transmit = self.write(now, into);
         self.counters.packets_sent += u64::from(transmit.is_some());

@@ -4,6 +4,7 @@
 mod bad_paths;
 mod conformance;
 mod groups;
+mod judge;
 mod mechanisms;
 mod services;
 mod wiretap;

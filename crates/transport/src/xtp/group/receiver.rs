@@ -3,7 +3,7 @@
 use trunkline_core::{Address, Bytes, Ecn, Seed, Stream, Time};
 
 use super::super::config::XtpConfigError;
-use super::super::incoming::{Incoming, Taken};
+use super::super::incoming::{Incoming, LARGEST, Taken};
 use super::super::promises;
 use super::super::stream::draw_key;
 use super::super::wait::{Waiting, reaches};
@@ -208,7 +208,7 @@ impl XtpGroupReceiver {
         };
         let end = header.seq.wrapping_sub(self.origin).wrapping_add(length as u64);
         let was_complete = self.incoming.is_complete();
-        if header.options.has(Options::WCLOSE) && end <= u64::MAX / 2 {
+        if header.options.has(Options::WCLOSE) {
             self.incoming.finish(end);
         }
         let completed = self.incoming.is_complete() && !was_complete;
@@ -238,9 +238,6 @@ impl XtpGroupReceiver {
         let start = header.seq.wrapping_sub(self.origin);
         if data.is_empty() {
             return;
-        }
-        if start > u64::MAX / 2 {
-            return self.counters.duplicates += 1;
         }
         let readable = self.incoming.readable();
         match self.incoming.take(start, data) {
@@ -283,7 +280,7 @@ impl XtpGroupReceiver {
         let spans = spans.iter().map(|span| Span { left: offset(span.left), right: offset(span.right) });
         // What lies before this receiver's first byte wraps around, and is in nobody's way.
         for gap in gaps(offset(control.rseq), spans) {
-            if gap.left < gap.right && gap.right <= u64::MAX / 2 {
+            if gap.left < gap.right && gap.right <= LARGEST {
                 self.reported.add(gap, until);
             }
         }
@@ -502,7 +499,7 @@ impl Endpoint for XtpGroupReceiver {
 
     fn poll_transmit(&mut self, now: Time, into: &mut Vec<u8>) -> Option<Transmit> {
         into.clear();
-        self.now = now;
+        self.expire(now);
         let to = self.write(into)?;
         self.counters.packets_sent += 1;
         let size = Bytes((into.len() + self.config.stream.carriage.headers()) as u64);

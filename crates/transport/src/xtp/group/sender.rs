@@ -592,7 +592,7 @@ impl Endpoint for XtpGroupSender {
 
     fn poll_transmit(&mut self, now: Time, into: &mut Vec<u8>) -> Option<Transmit> {
         into.clear();
-        self.now = now;
+        self.expire(now);
         let mut to = self.write(now, into);
         if to.is_none() {
             self.observe();
