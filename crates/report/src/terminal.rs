@@ -9,7 +9,7 @@ use trunkline_store::{Status, StoredRun};
 use crate::metric::{Metric, metric};
 use crate::units::Unit;
 use crate::verdict::{Outcome, Verdict, headline};
-use crate::view::{Side, View, axis_name, backend_name, is_cut_short, point_name, value_on};
+use crate::view::{Side, View, axis_name, backend_name, is_cut_short, point_name, shown_on};
 
 /// No line is longer.
 const WIDTH: usize = 100;
@@ -166,7 +166,7 @@ fn flows(out: &mut Printer, view: &View, side: &Side) {
                 continue;
             }
             let mut row: Vec<Cell> =
-                (0..view.axes().len()).map(|i| Cell::left(value_on(point, view.axes(), i))).collect();
+                (0..view.axes().len()).map(|i| Cell::left(&shown_on(point, view.axes(), i))).collect();
             let way = if view.measured(flow) == Measured::RoundTrip { " rtt" } else { "" };
             let cut = if side.point(point.index).is_some_and(is_cut_short) { "*" } else { "" };
             row.push(Cell::left(&format!("{flow}{way}{cut}")));

@@ -4,7 +4,7 @@ use trunkline_experiment::{Limit, Operator};
 use trunkline_metrics::{Estimate, FlowSummary};
 
 use crate::metric::{Metric, limited};
-use crate::view::{Side, View, axis_name, over_repetitions, point_name, value_on};
+use crate::view::{Side, View, axis_name, over_repetitions, point_name, shown_on};
 
 /// One limit on one side.
 pub(crate) struct Verdict<'a> {
@@ -122,7 +122,7 @@ pub(crate) fn points_phrase(indices: &[u32], view: &View) -> String {
         (_, []) => "the only point".to_owned(),
         (n, _) if n == all && n > 1 => format!("all {n} points"),
         (n, [axis]) if n <= LISTED => {
-            let values: Vec<&str> = points().map(|p| value_on(p, view.axes(), 0)).collect();
+            let values: Vec<String> = points().map(|p| shown_on(p, view.axes(), 0)).collect();
             format!("{} = {}", axis_name(axis), values.join(", "))
         }
         (1, axes) => points().map(|p| point_name(p, axes)).collect(),

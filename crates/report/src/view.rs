@@ -193,12 +193,39 @@ pub(crate) fn value_on<'a>(point: &StoredPoint, axes: &'a [Axis], axis: usize) -
     choice.and_then(|c| axes.get(axis)?.values.get(c)).map_or("?", String::as_str)
 }
 
+/// The same as people read it: of a table its kind and its values, `fifo 600 KB` for
+/// `{ kind = "fifo", limit = "600 KB" }`.
+pub(crate) fn shown_on(point: &StoredPoint, axes: &[Axis], axis: usize) -> String {
+    shown(value_on(point, axes, axis))
+}
+
+/// A swept value as people read it.
+pub(crate) fn shown(value: &str) -> String {
+    let Some(inner) = value.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) else {
+        return value.to_owned();
+    };
+    let mut parts = Vec::new();
+    for part in inner.split(',') {
+        // A table within the table, or a list: better as it stands.
+        let Some((key, value)) = part.split_once('=').filter(|_| !inner.contains(['{', '['])) else {
+            return value.to_owned();
+        };
+        parts.push((key.trim(), value.trim().trim_matches('"')));
+    }
+    let kind = parts.iter().position(|(key, _)| *key == "kind").map(|place| parts.remove(place).1);
+    let rest = match (kind, parts.as_slice()) {
+        (Some(_), [(_, only)]) => (*only).to_owned(),
+        _ => parts.iter().map(|(key, value)| format!("{key} {value}")).collect::<Vec<_>>().join(", "),
+    };
+    [kind.unwrap_or_default(), &rest].join(" ").trim().to_owned()
+}
+
 /// `bulk.count = 2, trunk.rate = 2 Mbit/s`; empty if nothing is swept.
 pub(crate) fn point_name(point: &StoredPoint, axes: &[Axis]) -> String {
     let parts: Vec<String> = axes
         .iter()
         .enumerate()
-        .map(|(i, axis)| format!("{} = {}", axis_name(axis), value_on(point, axes, i)))
+        .map(|(i, axis)| format!("{} = {}", axis_name(axis), shown_on(point, axes, i)))
         .collect();
     parts.join(", ")
 }
@@ -210,5 +237,21 @@ fn why_not_beside(run: &StoredRun, other: &StoredRun) -> Option<&'static str> {
         Some("it sweeps other values")
     } else {
         None
+    }
+}
+
+#[cfg(test)]
+mod shown_tests {
+    use super::shown;
+
+    #[test]
+    fn tables_are_shown_by_kind_and_values() {
+        assert_eq!(shown("drr"), "drr");
+        assert_eq!(shown(r#"{ kind = "fifo", limit = "600 KB" }"#), "fifo 600 KB");
+        assert_eq!(shown(r#"{ kind = "urp", block = "256 B", window = 3 }"#), "urp block 256 B, window 3");
+        assert_eq!(shown(r#"{ rate = "1 Mbit/s" }"#), "rate 1 Mbit/s");
+        let nested = r#"{ rate = "1 Mbit/s", queue = { kind = "drr" } }"#;
+        assert_eq!(shown(nested), nested);
+        assert_eq!(shown("{}"), "{}");
     }
 }

@@ -5,6 +5,7 @@
 //! labels overlap and the legend cover data, labels logarithmic axes only at 100, 200, 300, and has no axis that
 //! spreads the tail of a distribution.
 
+mod axes;
 mod scale;
 mod svg;
 mod text;

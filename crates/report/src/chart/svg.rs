@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
+use super::axes;
 use super::text::{fit, width};
-use super::{Axis, Bound, Chart, Entry, Kind, Look, Scale, Series, Tick};
+use super::{Bound, Chart, Entry, Kind, Look, Scale, Series};
 
 /// Where colours come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ pub struct Frame {
 }
 
 const TEXT: f64 = 12.0;
-const SMALL: f64 = 11.0;
+pub(super) const SMALL: f64 = 11.0;
 const TITLE: f64 = 15.0;
 const LINE: f64 = 18.0;
 /// How much wider bold letters are.
@@ -53,14 +54,14 @@ impl Theme {
         }
     }
 
-    fn quiet(self) -> &'static str {
+    pub(super) fn quiet(self) -> &'static str {
         match self {
             Theme::Page => "var(--quiet)",
             Theme::Print => "#566070",
         }
     }
 
-    fn grid(self) -> &'static str {
+    pub(super) fn grid(self) -> &'static str {
         match self {
             Theme::Page => "var(--grid)",
             Theme::Print => "#e1e5ea",
@@ -170,7 +171,8 @@ fn panels(out: &mut String, chart: &Chart, frame: Frame, top: f64) -> f64 {
     let label_width =
         y_ticks.iter().map(|t| width(&t.label, SMALL)).fold(0.0, f64::max).min(panel_width * 0.4);
     let above = if titled { LINE + 4.0 } else { 4.0 } + LINE;
-    let below = 40.0;
+    let slant = axes::slant(&chart.x, panel_width - label_width - 20.0);
+    let below = 40.0 + slant.unwrap_or(0.0);
     let mut bottom = top;
     for (i, panel) in chart.panels.iter().enumerate() {
         let (row, column) = (i / columns, i % columns);
@@ -189,7 +191,7 @@ fn panels(out: &mut String, chart: &Chart, frame: Frame, top: f64) -> f64 {
             top: panel_top + above,
             bottom: panel_top + above + frame.plot_height,
         };
-        grid(out, chart, frame.theme, &area, &y_ticks);
+        axes::grid(out, chart, frame.theme, &area, &y_ticks, slant);
         for bound in &panel.bounds {
             limit_line(out, &chart.y.scale, bound, frame.theme, &area);
         }
@@ -205,90 +207,21 @@ fn panels(out: &mut String, chart: &Chart, frame: Frame, top: f64) -> f64 {
 }
 
 /// Where the data of a panel stand.
-struct Area {
-    left: f64,
-    right: f64,
-    top: f64,
-    bottom: f64,
+pub(super) struct Area {
+    pub(super) left: f64,
+    pub(super) right: f64,
+    pub(super) top: f64,
+    pub(super) bottom: f64,
 }
 
 impl Area {
-    fn x(&self, scale: &Scale, value: f64) -> f64 {
+    pub(super) fn x(&self, scale: &Scale, value: f64) -> f64 {
         self.left + scale.place(value) * (self.right - self.left)
     }
 
-    fn y(&self, scale: &Scale, value: f64) -> f64 {
+    pub(super) fn y(&self, scale: &Scale, value: f64) -> f64 {
         self.bottom - scale.place(value) * (self.bottom - self.top)
     }
-}
-
-fn grid(out: &mut String, chart: &Chart, theme: Theme, area: &Area, y_ticks: &[Tick]) {
-    let (left, right, bottom) = (coordinate(area.left), coordinate(area.right), coordinate(area.bottom));
-    let mut lines = String::new();
-    let mut free_above = f64::INFINITY;
-    for tick in y_ticks {
-        let y = area.y(&chart.y.scale, tick.at);
-        let _ = write!(lines, "M{left} {}H{right}", coordinate(y));
-        // Ticks come from the bottom up; one that would touch the label below it stays without its own.
-        if y + SMALL * 0.5 <= free_above {
-            let style = Style { anchor: "end", ..Style::new(theme.quiet()) };
-            text(out, area.left - 6.0, y + SMALL * 0.36, &fit(&tick.label, SMALL, area.left), style);
-            free_above = y - SMALL * 0.6;
-        }
-    }
-    let x_ticks = x_ticks(&chart.x, area);
-    let mut marks = String::new();
-    for (x, label) in &x_ticks {
-        let _ = write!(marks, "M{} {bottom}v4", coordinate(*x));
-        if !label.is_empty() {
-            let half = width(label, SMALL) / 2.0;
-            // The outermost labels may not leave the panel.
-            let at = x.min(area.right + 10.0 - half).max(area.left - 8.0);
-            let style = Style { anchor: "middle", ..Style::new(theme.quiet()) };
-            text(out, at, area.bottom + 17.0, label, style);
-        }
-    }
-    let grid = theme.grid();
-    let quiet = theme.quiet();
-    let _ = write!(out, "<path d=\"{lines}\" stroke=\"{grid}\" stroke-width=\"1\"/>");
-    let _ = write!(
-        out,
-        "<path d=\"M{left} {bottom}H{right}{marks}\" stroke=\"{quiet}\" stroke-width=\"1\" fill=\"none\"/>"
-    );
-    if let Some(place) = chart.y.scale.break_at() {
-        let y = area.bottom - place * (area.bottom - area.top);
-        let (x, y) = (coordinate(area.left - 4.0), coordinate(y));
-        let _ = write!(
-            out,
-            "<path d=\"M{x} {y}l3 -4l3 8l3 -4\" stroke=\"{quiet}\" stroke-width=\"1\" fill=\"none\"/>"
-        );
-    }
-    let label = fit(&chart.x.label, SMALL, area.right - area.left + 8.0);
-    text(out, area.right, area.bottom + 33.0, &label, Style { anchor: "end", ..Style::new(theme.quiet()) });
-}
-
-/// Places of marks on the x axis; labels that do not fit beside their neighbour are empty.
-fn x_ticks(axis: &Axis, area: &Area) -> Vec<(f64, String)> {
-    let ticks = match &axis.ticks {
-        Some(ticks) => ticks.clone(),
-        None => axis.scale.ticks(((area.right - area.left) / 52.0) as usize),
-    };
-    let longest = (area.right - area.left) / 2.0;
-    let mut free_from = f64::NEG_INFINITY;
-    let mut placed: Vec<(f64, String)> = ticks
-        .into_iter()
-        .map(|tick| (area.x(&axis.scale, tick.at), fit(&tick.label, SMALL, longest)))
-        .collect();
-    placed.sort_by(|a, b| a.0.total_cmp(&b.0));
-    for (x, label) in &mut placed {
-        let half = width(label, SMALL) / 2.0;
-        if *x - half < free_from {
-            label.clear();
-        } else {
-            free_from = *x + half + 6.0;
-        }
-    }
-    placed
 }
 
 fn limit_line(out: &mut String, scale: &Scale, bound: &Bound, theme: Theme, area: &Area) {
@@ -345,8 +278,8 @@ fn draw(out: &mut String, chart: &Chart, series: &Series, theme: Theme, area: &A
                 "<path d=\"{path}\" stroke=\"{colour}\" stroke-width=\"1.8\" stroke-linejoin=\"round\" fill=\"none\"{dash}/>"
             );
         }
-        Kind::Markers => {
-            if places.len() > 1 {
+        Kind::Markers | Kind::Points => {
+            if series.kind == Kind::Markers && places.len() > 1 {
                 let path = polyline(&places);
                 let _ = write!(
                     out,
@@ -370,11 +303,6 @@ fn draw(out: &mut String, chart: &Chart, series: &Series, theme: Theme, area: &A
                     "<path d=\"{bars}\" stroke=\"{colour}\" stroke-width=\"1.2\" fill=\"none\"/>"
                 );
             }
-            for (datum, (x, y)) in series.data.iter().zip(&places) {
-                marker(out, theme, series.look, *x, *y, &datum.label);
-            }
-        }
-        Kind::Points => {
             for (datum, (x, y)) in series.data.iter().zip(&places) {
                 marker(out, theme, series.look, *x, *y, &datum.label);
             }
@@ -454,22 +382,22 @@ fn distance_from_line(p: (f64, f64), a: (f64, f64), b: (f64, f64)) -> f64 {
 
 /// How a text is set.
 #[derive(Clone, Copy)]
-struct Style<'s> {
-    size: f64,
-    bold: bool,
-    anchor: &'s str,
-    colour: &'s str,
+pub(super) struct Style<'s> {
+    pub(super) size: f64,
+    pub(super) bold: bool,
+    pub(super) anchor: &'s str,
+    pub(super) colour: &'s str,
     /// A colour around the letters that keeps them readable over data.
-    halo: Option<&'s str>,
+    pub(super) halo: Option<&'s str>,
 }
 
 impl<'s> Style<'s> {
-    fn new(colour: &'s str) -> Style<'s> {
+    pub(super) fn new(colour: &'s str) -> Style<'s> {
         Style { size: SMALL, bold: false, anchor: "start", colour, halo: None }
     }
 }
 
-fn text(out: &mut String, x: f64, y: f64, content: &str, style: Style) {
+pub(super) fn text(out: &mut String, x: f64, y: f64, content: &str, style: Style) {
     let Style { size, anchor, colour, .. } = style;
     let _ = write!(
         out,
@@ -493,7 +421,7 @@ fn text(out: &mut String, x: f64, y: f64, content: &str, style: Style) {
 }
 
 /// A coordinate to a tenth of a pixel, as short as it gets.
-fn coordinate(value: f64) -> String {
+pub(super) fn coordinate(value: f64) -> String {
     let rounded = (value * 10.0).round() / 10.0;
     let rounded = if rounded == 0.0 || !rounded.is_finite() { 0.0 } else { rounded };
     format!("{rounded}")

@@ -6,7 +6,7 @@ use super::{Figure, HEIGHT, axis_label, bounds, legend, look};
 use crate::chart::{Axis, Chart, Datum, Kind, Panel, Scale, Series, Tick, extremes};
 use crate::metric::{Metric, metric};
 use crate::units::Unit;
-use crate::view::{View, axis_name, value_on};
+use crate::view::{View, axis_name, shown, shown_on};
 
 /// More than this are not read.
 const PANELS: usize = 12;
@@ -111,7 +111,13 @@ fn figure(
         ),
         x,
         y: Axis { label: axis_label(plan.label, unit.name), scale, ticks: None },
-        legend: legend(view, is_shown, latency, true, true),
+        legend: legend(view, is_shown, latency, true, true)
+            .into_iter()
+            .map(|mut entry| {
+                entry.look.lined = view.axes()[0].numbers.is_some();
+                entry
+            })
+            .collect(),
         panels,
     };
     let note = match left_out {
@@ -160,7 +166,7 @@ fn groups<'a>(view: &View<'a>) -> (Vec<Group<'a>>, usize) {
             None => {
                 let axes = view.axes().iter().enumerate().skip(1);
                 let title: Vec<String> = axes
-                    .map(|(i, axis)| format!("{} = {}", axis_name(axis), value_on(point, view.axes(), i)))
+                    .map(|(i, axis)| format!("{} = {}", axis_name(axis), shown_on(point, view.axes(), i)))
                     .collect();
                 groups.push((others, Group { title: title.join(", "), points: vec![point] }));
             }
@@ -177,6 +183,8 @@ fn groups<'a>(view: &View<'a>) -> (Vec<Group<'a>>, usize) {
 
 fn series(view: &View, group: &Group, metric: &Metric, unit: Unit) -> Vec<Series> {
     let numbers = view.axes()[0].numbers.as_deref();
+    // Between words there is nothing that a line could pass through.
+    let kind = if numbers.is_some() { Kind::Markers } else { Kind::Points };
     let mut out = Vec::new();
     for (s, side) in view.sides.iter().enumerate() {
         for (f, flow) in view.flows.iter().enumerate() {
@@ -194,7 +202,7 @@ fn series(view: &View, group: &Group, metric: &Metric, unit: Unit) -> Vec<Series
                         "{flow}, {}, {} = {}: {} {}",
                         side.label,
                         axis_name(&view.axes()[0]),
-                        value_on(point, view.axes(), 0),
+                        shown_on(point, view.axes(), 0),
                         metric.name,
                         metric.quantity.show_estimate(&estimate)
                     ),
@@ -202,7 +210,7 @@ fn series(view: &View, group: &Group, metric: &Metric, unit: Unit) -> Vec<Series
             }
             data.sort_by(|a, b| a.x.total_cmp(&b.x));
             if !data.is_empty() {
-                out.push(Series { look: look(view, s, f), kind: Kind::Markers, data });
+                out.push(Series { look: look(view, s, f), kind, data });
             }
         }
     }
@@ -220,9 +228,11 @@ fn x_axis(view: &View) -> Axis {
                 ticks: Some(ticks),
             }
         }
-        None => {
-            Axis { label: axis_name(axis).to_owned(), scale: Scale::Words(axis.values.clone()), ticks: None }
-        }
+        None => Axis {
+            label: axis_name(axis).to_owned(),
+            scale: Scale::Words(axis.values.iter().map(|value| shown(value)).collect()),
+            ticks: None,
+        },
     }
 }
 

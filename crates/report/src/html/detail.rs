@@ -6,7 +6,7 @@ use trunkline_metrics::Estimate;
 use super::tables::cell;
 use crate::metric::METRICS;
 use crate::units::{Quantity, grouped};
-use crate::view::{View, point_name, value_on};
+use crate::view::{View, point_name, shown_on};
 
 /// More tables than this are not opened by anyone; CSV and JSON have them all.
 const POINTS: usize = 24;
@@ -154,6 +154,6 @@ fn micro(text: &str) -> String {
 
 fn short_point(view: &View, index: u32) -> String {
     let Some(point) = view.points().iter().find(|p| p.index == index) else { return index.to_string() };
-    let values: Vec<&str> = (0..view.axes().len()).map(|i| value_on(point, view.axes(), i)).collect();
+    let values: Vec<String> = (0..view.axes().len()).map(|i| shown_on(point, view.axes(), i)).collect();
     values.join(", ")
 }

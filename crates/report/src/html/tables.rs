@@ -8,7 +8,7 @@ use trunkline_store::StoredPoint;
 
 use crate::metric::{Metric, metric};
 use crate::units::{Quantity, Unit};
-use crate::view::{Side, View, axis_name, is_cut_short, over_repetitions, value_on};
+use crate::view::{Side, View, axis_name, is_cut_short, over_repetitions, shown_on};
 
 /// A column group of the flow table: heading and columns as (heading, metric).
 const GROUPS: &[(&str, &[(&str, &str)])] = &[
@@ -135,7 +135,7 @@ fn flow_row(
     let hue = view.flows.iter().position(|f| *f == flow).unwrap_or(0) % 8;
     html! {
         tr.first[first] {
-            @for i in 0..view.axes().len() { td data-v=[number_on(view, point, i)] { (value_on(point, view.axes(), i)) } }
+            @for i in 0..view.axes().len() { td data-v=[number_on(view, point, i)] { (shown_on(point, view.axes(), i)) } }
             th scope="row" {
                 span.key style={ "background:var(--series-" (hue) ")" } aria-hidden="true" {} (flow)
                 @if view.measured(flow) == Measured::RoundTrip { " " span.way { "round trip" } }
@@ -262,7 +262,7 @@ fn link_row(
     let percent = Unit { name: "%", factor: 100.0 };
     html! {
         tr {
-            @for i in 0..view.axes().len() { td data-v=[number_on(view, point, i)] { (value_on(point, view.axes(), i)) } }
+            @for i in 0..view.axes().len() { td data-v=[number_on(view, point, i)] { (shown_on(point, view.axes(), i)) } }
             th scope="row" { (link) }
             (cell(Quantity::Share, percent, over(&|l| l.utilisation.value())))
             (cell(Quantity::Count, plain, over(&|l| l.offered as f64)))
