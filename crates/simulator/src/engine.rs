@@ -226,7 +226,8 @@ impl<'s> Engine<'s> {
     }
 
     fn outcome(&self, stopped_at: Option<Time>) -> DriverOutcome {
-        let ran = stopped_at.unwrap_or(Time::MAX).min(self.over_at).since(Time::ZERO).min(self.scenario.duration);
+        let ran =
+            stopped_at.unwrap_or(Time::MAX).min(self.over_at).since(Time::ZERO).min(self.scenario.duration);
         let mut counters = vec![BTreeMap::new(); self.scenario.flows.len()];
         for conversation in &self.conversations {
             let counters = &mut counters[conversation.flow as usize];

@@ -170,7 +170,12 @@ impl Engine<'_> {
         match (side, kind, flow.answer()) {
             (Side::Far, MessageKind::Ask, Answer::Bytes(length)) => {
                 let mut answered = self.network.buffer();
-                framing::answer(&header, self.now, usize::try_from(length).unwrap_or(usize::MAX), &mut answered);
+                framing::answer(
+                    &header,
+                    self.now,
+                    usize::try_from(length).unwrap_or(usize::MAX),
+                    &mut answered,
+                );
                 self.answer(index, header, answered);
             }
             (Side::Far, MessageKind::Forward | MessageKind::Ask, _) if flow.reflect => {
