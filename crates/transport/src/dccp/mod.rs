@@ -26,6 +26,7 @@ mod negotiation;
 mod options;
 mod queue;
 mod receive;
+mod receive_options;
 mod received;
 mod reset;
 mod rtt;

@@ -8,7 +8,7 @@ use super::congestion::{Receiver, Sender};
 use super::feedback::Feedback;
 use super::loss::Arrival;
 use super::negotiation::{Feature, Place};
-use super::options::{Opt, Options};
+use super::receive_options::Taken;
 use super::received::{DropCode, State as AckState, runs};
 use super::reset::{Reset, ResetCode};
 use super::sent::Fate;
@@ -23,13 +23,6 @@ use crate::conversation::CloseReason;
 const NUMDUPACK: u64 = 3;
 /// With 24-bit numbers a window must stay far below half their circle.
 const MAX_SHORT_WINDOW: u64 = 1 << 20;
-
-/// The options of a packet, taken.
-struct Taken<'p> {
-    feedback: Option<Feedback<'p>>,
-    ndp_count: u64,
-    data_checksum: Option<u32>,
-}
 
 /// A packet's numbers in full, and what came before it.
 #[derive(Clone, Copy, Debug)]
@@ -223,79 +216,6 @@ impl DccpEndpoint {
             _ => {}
         }
         self.take_data(packet, number, greatest, marked, ecn, &taken);
-    }
-
-    /// Step 8: the options, each in its turn.
-    fn take_options<'p>(
-        &mut self,
-        packet: &Packet<'p>,
-        number: Seq,
-        ack: Option<Seq>,
-    ) -> Result<Taken<'p>, Reset> {
-        let body = &packet.header.body;
-        let is_data = matches!(body, Body::Data);
-        let is_tfrc = self.ccid() != Ccid::TcpLike;
-        let mut taken = Taken { feedback: ack.map(Feedback::new), ndp_count: 0, data_checksum: None };
-        let mut mandatory = false;
-        let mut has_features = false;
-        for option in Options::new(packet.options) {
-            if is_data && !may_stand_in_data(&option) {
-                continue;
-            }
-            let is_understood = match option {
-                Opt::Mandatory if mandatory => return Err(Reset::option_error(&option)),
-                Opt::Mandatory => {
-                    mandatory = true;
-                    continue;
-                }
-                Opt::Feature { option, number: feature, values } => {
-                    has_features = true;
-                    self.negotiation.receive(number, ack, option, feature, values, mandatory)?;
-                    true
-                }
-                Opt::NdpCount(count) => {
-                    taken.ndp_count = count;
-                    true
-                }
-                Opt::DataChecksum(checksum) => {
-                    taken.data_checksum = Some(checksum);
-                    true
-                }
-                Opt::Timestamp(value) => {
-                    self.outbox.timestamp = Some((value, self.now));
-                    true
-                }
-                Opt::InitCookie(_) => {
-                    if matches!(body, Body::Response { .. }) && self.state == State::Request {
-                        option.write(&mut self.outbox.cookies);
-                    }
-                    true
-                }
-                Opt::LossEventRate(_)
-                | Opt::LossIntervals(_)
-                | Opt::ReceiveRate(_)
-                | Opt::DroppedPackets(_)
-                    if !is_tfrc =>
-                {
-                    false
-                }
-                Opt::Unknown { .. } => false,
-                _ => {
-                    if let Some(feedback) = &mut taken.feedback {
-                        feedback.take(&option);
-                    }
-                    true
-                }
-            };
-            if mandatory && !is_understood {
-                return Err(Reset::mandatory_error(&option));
-            }
-            mandatory = false;
-        }
-        if has_features {
-            self.negotiation.processed(number);
-        }
-        if mandatory { Err(Reset::option_error(&Opt::Mandatory)) } else { Ok(taken) }
     }
 
     /// Step 9.
@@ -506,16 +426,4 @@ impl DccpEndpoint {
             self.outbox.refusal = Some(Refusal::of(from, header, Reset::plain(code)));
         }
     }
-}
-
-/// Whether an option counts on a Data packet (RFC 4340 table 3); others could end a connection, and Data is easily forged.
-fn may_stand_in_data(option: &Opt<'_>) -> bool {
-    matches!(
-        option,
-        Opt::SlowReceiver
-            | Opt::NdpCount(_)
-            | Opt::Timestamp(_)
-            | Opt::TimestampEcho { .. }
-            | Opt::DataChecksum(_)
-    )
 }
