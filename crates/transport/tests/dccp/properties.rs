@@ -137,3 +137,73 @@ proptest! {
         }
     }
 }
+
+/// Sends from both ends, `count` messages each, and reads at both; what each end received.
+fn talk(pair: &mut Pair, gaps: &[u64], length: usize) -> [BTreeSet<u64>; 2] {
+    let mut received = [BTreeSet::new(), BTreeSet::new()];
+    let read = |pair: &mut Pair, received: &mut [BTreeSet<u64>; 2]| {
+        for side in Side::BOTH {
+            for message in pair.receive_all(side) {
+                let number = u64::from_be_bytes(message[..8].try_into().unwrap());
+                assert!(message[8..].iter().all(|&byte| byte == side.other() as u8), "from the wrong end");
+                assert!(message.len() == length && received[side as usize].insert(number), "{number} twice");
+            }
+        }
+    };
+    for (number, gap) in (0u64..).zip(gaps) {
+        for side in Side::BOTH {
+            let mut message = vec![side as u8; length];
+            message[..8].copy_from_slice(&number.to_be_bytes());
+            let _ = pair.send(side, &message);
+        }
+        pair.drive_for(Duration::from_millis(*gap));
+        read(pair, &mut received);
+    }
+    pair.drive_for(Duration::from_secs(20));
+    read(pair, &mut received);
+    received
+}
+
+proptest! {
+    #[test]
+    fn both_ends_talk_at_once_and_either_closes(
+        near in config(), far in config(), out in path(), back in path(), seed: u64,
+        gaps in prop::collection::vec(0..100u64, 1..40), length in 8..1400usize, closer: bool, both: bool,
+    ) {
+        let far = DccpConfig { encapsulation: near.encapsulation, ..far };
+        // Both wait as long as it takes, and drop nothing: on a good path everything arrives.
+        let [near, far] = [near, far].map(|config| DccpConfig {
+            lifetime: None,
+            when_full: WhenFull::Refuse,
+            send_queue: Limit::Packets(1000),
+            receive_buffer: 1 << 20,
+            checksum_coverage: 0,
+            ..config
+        });
+        let bad = [&out, &back].iter().any(|path| path.loss + path.corrupt + path.reorder > 0.0);
+        let (near, _) = ends(&near, seed);
+        let (_, far) = ends(&far, seed);
+        let mut pair = Pair::new(near, far, [out, back], Seed::new(seed, 0));
+        pair.drive_for(Duration::from_secs(20));
+        let received = talk(&mut pair, &gaps, length);
+        if !bad {
+            let all: BTreeSet<u64> = (0..gaps.len() as u64).collect();
+            prop_assert_eq!(&received, &[all.clone(), all]);
+        }
+        let first = if closer { Side::Near } else { Side::Far };
+        pair.close(first, Close::Graceful);
+        if both {
+            pair.close(first.other(), Close::Graceful);
+        }
+        pair.drive();
+        let reasons = Side::BOTH.map(|side| closings(&pair.events(side)));
+        if !bad {
+            let other = if both { CloseReason::Local } else { CloseReason::Peer };
+            let expected = if closer { [CloseReason::Local, other] } else { [other, CloseReason::Local] };
+            prop_assert_eq!(reasons, expected.map(|reason| vec![reason]));
+        } else {
+            prop_assert!(reasons[first as usize].len() == 1, "{:?}", reasons);
+            prop_assert!(reasons.iter().all(|reasons| reasons.len() <= 1), "{:?}", reasons);
+        }
+    }
+}
