@@ -75,7 +75,8 @@ impl Sender {
             block: config.block as u64,
             window: u64::from(config.window),
             packet: config.packet.max(1) as u64,
-            low_water: config.low_water.map_or(u64::MAX, u64::from),
+            // At most one less than the window: an ECHO that says nothing new must not open a full one.
+            low_water: u64::from(config.low_water.unwrap_or(u8::MAX).min(config.window.saturating_sub(1))),
             drains: false,
             buffer: config.send_buffer,
             bytes: VecDeque::new(),
