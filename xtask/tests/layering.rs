@@ -10,6 +10,7 @@ const LAYERS: &[&[&str]] = &[
     &["core"],
     &["network", "transport", "traffic", "audio", "metrics"],
     &["adapters", "experiment"],
+    &["endpoints"],
     &["simulator", "io", "live"],
     &["store", "runner"],
     &["report", "papers"],
@@ -26,7 +27,7 @@ const SIBLINGS: &[(&str, &str, &str)] = &[
 ];
 
 const PURE: &[&str] =
-    &["core", "network", "transport", "traffic", "audio", "metrics", "adapters", "experiment"];
+    &["core", "network", "transport", "traffic", "audio", "metrics", "adapters", "experiment", "endpoints"];
 
 /// Packages that do IO, threads or global randomness, which no pure crate may reach through normal dependencies.
 const FORBIDDEN: &[&str] = &[

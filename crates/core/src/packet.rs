@@ -36,7 +36,7 @@ impl fmt::Display for Address {
 }
 
 /// The ECN field of a packet (RFC 3168 section 5).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Ecn {
     /// The transport does not understand ECN: queues drop instead of marking.
     #[default]

@@ -5,6 +5,8 @@
 //! the property tests, so none of them can drift from the others. Queues, media, sources and transports each declare
 //! their own table beside their code and list themselves in their crate's registry.
 
+use serde::{Deserialize, Serialize};
+
 use crate::distribution::Distribution;
 use crate::quantity::{Bytes, Rate, Ratio};
 use crate::time::Duration;
@@ -75,7 +77,7 @@ pub struct Choice {
 }
 
 /// How much a queue may hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limit {
     /// At most so many packets.
     Packets(u64),

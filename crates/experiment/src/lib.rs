@@ -29,7 +29,7 @@ pub use json_schema::json_schema;
 pub use model::{
     Answer, Axis, DccpOptions, Direction, Experiment, Flow, Framing, Host, Impairments, Limit, LimitMetric,
     Link, Loss, Operator, Path, PathStep, Point, Progress, Scenario, Source, Supervisor, TcpOptions,
-    Transport, UdpOptions, XtpOptions,
+    Transport, UdpOptions, UrpOptions, XtpOptions,
 };
 pub use problem::{Problem, Problems};
 pub use reference::reference;

@@ -194,7 +194,7 @@ pub struct Source {
 }
 
 /// A flow's transport with its options.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Transport {
     /// UDP.
     Udp(UdpOptions),
@@ -209,7 +209,7 @@ pub enum Transport {
 }
 
 /// Options of UDP.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct UdpOptions {
     /// Socket buffers (`SO_SNDBUF`, `SO_RCVBUF`); the backend's default if absent.
     pub buffer: Option<Bytes>,
@@ -218,7 +218,7 @@ pub struct UdpOptions {
 }
 
 /// Options of TCP.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TcpOptions {
     /// Receive window: in `sim` exactly, in `live` as `SO_RCVBUF` and `SO_SNDBUF` (Linux doubles what it is told and
     /// uses part of it for its own books).
@@ -234,7 +234,7 @@ pub struct TcpOptions {
 }
 
 /// Options of URP.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UrpOptions {
     /// The largest block.
     pub block: Bytes,
@@ -249,7 +249,7 @@ pub struct UrpOptions {
 }
 
 /// Options of DCCP.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DccpOptions {
     /// Congestion control, both ways.
     pub ccid: trunkline_transport::dccp::Ccid,
@@ -272,7 +272,7 @@ pub struct DccpOptions {
 }
 
 /// Options of an XTP stream.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct XtpOptions {
     /// What is done about losses.
     pub error_control: trunkline_transport::xtp::ErrorControl,

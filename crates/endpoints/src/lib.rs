@@ -1,0 +1,11 @@
+//! The endpoints of a flow's conversations, made from what the experiment says: the same ones in every driver, in
+//! virtual time and over real sockets.
+//!
+//! A [`Blueprint`] holds what both ends of a flow have to know. It can be written down and sent, so that a far end in
+//! another process makes the counterpart of what the near end makes. A new transport is an arm of
+//! [`Blueprint::pair`], and one of [`Blueprint::over_udp`] that says whether its packets can travel in datagrams.
+
+mod blueprint;
+mod options;
+
+pub use blueprint::{Blueprint, Made, Pair};

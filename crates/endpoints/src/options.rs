@@ -1,0 +1,110 @@
+//! What the file says of a transport, as its endpoints want it.
+
+use trunkline_adapters::tcp::{CongestionControl, TcpConfig};
+use trunkline_core::Bytes;
+use trunkline_experiment::{DccpOptions, TcpOptions, UdpOptions, UrpOptions, XtpOptions};
+use trunkline_transport::dccp::DccpConfig;
+use trunkline_transport::udp::UdpConfig;
+use trunkline_transport::urp::UrpConfig;
+use trunkline_transport::xtp::{self, RateLimit, XtpConfig};
+
+/// IPv4 and TCP headers, without options.
+const TCP_HEADERS: u64 = 40;
+
+pub(crate) fn udp(options: &UdpOptions) -> UdpConfig {
+    let mut config = UdpConfig { ecn: options.ecn, ..UdpConfig::default() };
+    if let Some(buffer) = options.buffer {
+        config.send_buffer = buffer.count() as usize;
+        config.receive_buffer = buffer.count() as usize;
+    }
+    config
+}
+
+/// Without a word on it, segments are as large as the path carries, as path MTU discovery (RFC 1191) would find.
+pub(crate) fn tcp(options: &TcpOptions, mtu: Option<Bytes>) -> Result<TcpConfig, String> {
+    let mut config = TcpConfig { nodelay: options.nodelay, ..TcpConfig::default() };
+    if let Some(window) = options.window {
+        config.window = window.count() as usize;
+    }
+    // A sender that can just fill its peer's window, as one whose SO_SNDBUF is set to it: a larger buffer would add no
+    // throughput, only delay before the network.
+    config.send_buffer = config.window;
+    if let Some(mss) =
+        options.mss.or(mtu.map(|mtu| Bytes(mtu.count().saturating_sub(TCP_HEADERS).min(65_495))))
+    {
+        config.mss = mss.count() as usize;
+    }
+    if let Some(name) = &options.congestion_control {
+        config.congestion_control = name.parse::<CongestionControl>().map_err(|error| error.to_string())?;
+    }
+    Ok(config)
+}
+
+pub(crate) fn urp(options: &UrpOptions) -> UrpConfig {
+    UrpConfig {
+        block: options.block.count() as usize,
+        window: options.window,
+        packet: options.packet.count() as usize,
+        low_water: options.low_water,
+        // What is under way, and as much to follow it: more would only add delay before the network.
+        send_buffer: 2 * options.block.count() as usize * usize::from(options.window),
+        timeout: options.timeout,
+        ..UrpConfig::default()
+    }
+}
+
+/// Packets are as large as the path carries.
+pub(crate) fn dccp(options: &DccpOptions, mtu: Option<Bytes>) -> DccpConfig {
+    // A coverage of n stands for 4 (n - 1) bytes.
+    let coverage = options.checksum_coverage.map_or(0, |bytes| 1 + bytes.count().div_ceil(4).min(14) as u8);
+    let largest = mtu.map_or(1500, |mtu| mtu.count().clamp(576, 65_535) as usize);
+    DccpConfig {
+        ccid: options.ccid,
+        send_queue: options.send_queue,
+        when_full: options.when_full,
+        lifetime: options.lifetime,
+        max_packet: largest,
+        encapsulation: options.encapsulation,
+        checksum_coverage: coverage,
+        min_checksum_coverage: coverage,
+        data_checksum: options.data_checksum,
+        short_sequence_numbers: options.short_sequence_numbers,
+        ecn: options.ecn,
+        ..DccpConfig::default()
+    }
+}
+
+/// Packets are as large as the path carries, if nothing is said of them.
+pub(crate) fn xtp(options: &XtpOptions, mtu: Option<Bytes>, priority: u16) -> XtpConfig {
+    let defaults = XtpConfig::default();
+    let by_mtu = mtu.map_or(defaults.max_packet, |mtu| {
+        (mtu.count() as usize).saturating_sub(options.carriage.headers()).clamp(128, 65_507)
+    });
+    let by_file = options.max_data.map(|data| data.count() as usize + xtp::wire::HEADER_LENGTH);
+    let max_packet = by_file.unwrap_or(by_mtu);
+    let bytes = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+    let send_rate = options.rate.map(|rate| RateLimit {
+        rate: bytes(rate.bits_per_second() / 8).max(1),
+        burst: options
+            .burst
+            .map_or((10 * (max_packet - xtp::wire::HEADER_LENGTH)) as u32, |burst| bytes(burst.count())),
+    });
+    XtpConfig {
+        carriage: options.carriage,
+        max_packet,
+        open: options.open,
+        error_control: options.error_control,
+        fast_nak: options.fast_nak,
+        flow_control: options.flow_control,
+        send_rate,
+        checksum: options.checksum,
+        acknowledge: options.acknowledge,
+        meaning: options.meaning,
+        sort: options.sort.then_some(priority),
+        // A sender that can just fill its peer's window: more would only add delay before the network.
+        send_buffer: options.window.count() as usize,
+        receive_buffer: options.window.count() as usize,
+        initial_wait: options.wait,
+        ..defaults
+    }
+}
