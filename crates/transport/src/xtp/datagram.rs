@@ -39,6 +39,9 @@ pub struct XtpDatagrams {
     /// When each of them is due again. May name those that were acknowledged since.
     timers: BinaryHeap<Reverse<(Time, usize, Key)>>,
     again: VecDeque<(usize, Key)>,
+    /// All that was sent, the oldest first, with how many were sent before it. May name those that were acknowledged.
+    oldest: VecDeque<(u64, usize, Key)>,
+    sent: u64,
     acknowledgements: VecDeque<Acknowledgement>,
     received: Sorted<Ecn>,
     known: Remembered,
@@ -111,6 +114,8 @@ impl XtpDatagrams {
             vacant: Vec::new(),
             timers: BinaryHeap::new(),
             again: VecDeque::new(),
+            oldest: VecDeque::new(),
+            sent: 0,
             acknowledgements: VecDeque::new(),
             received: Sorted::new(),
             known: Remembered::default(),
@@ -249,6 +254,7 @@ impl XtpDatagrams {
         self.vacant.clear();
         self.timers.clear();
         self.again.clear();
+        self.oldest.clear();
         (self.unacknowledged, self.unacknowledged_bytes) = (0, 0);
     }
 
@@ -291,11 +297,27 @@ impl XtpDatagrams {
                 return true;
             }
         }
+        if self.is_too_far_ahead() {
+            return false;
+        }
         let Some(key) = self.unsent.pop(into) else { return false };
         if self.is_acknowledged() {
             self.keep(now, key, into);
         }
         true
+    }
+
+    /// Whether so many were sent since the oldest one without an acknowledgement that the peer might not remember that
+    /// one, and take its repetition for a new message.
+    fn is_too_far_ahead(&mut self) -> bool {
+        while let Some(&(before, index, key)) = self.oldest.front() {
+            let sent = self.under_way.get(index).and_then(Option::as_ref);
+            if sent.is_some_and(|sent| sent.key == key && sent.times > 0) {
+                return before + Remembered::AT_LEAST as u64 / 2 <= self.sent;
+            }
+            self.oldest.pop_front();
+        }
+        false
     }
 
     /// Keeps a packet until it is acknowledged.
@@ -310,6 +332,8 @@ impl XtpDatagrams {
         self.unacknowledged_bytes += bytes.len();
         self.unacknowledged += 1;
         self.under_way[index] = Some(UnderWay { key, bytes: buffer, first_sent: now, times: 1 });
+        self.oldest.push_back((self.sent, index, key));
+        self.sent += 1;
         self.set_timer(now, index);
     }
 

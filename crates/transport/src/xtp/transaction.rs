@@ -71,7 +71,7 @@ struct Counters {
     strays: u64,
 }
 
-/// How many transactions may be open at once at the end that asks.
+/// How many transactions may be open at once; what asks for more is not heard, and asks again.
 const MAX_OPEN: usize = 1024;
 
 impl XtpTransactions {
@@ -204,7 +204,8 @@ impl XtpTransactions {
             return;
         }
         let first = matches!(packet.body, Body::First { .. });
-        if first && !self.asks && !self.closing && !self.contexts.contains_key(&key) {
+        let room = !self.closing && self.contexts.len() < MAX_OPEN;
+        if first && !self.asks && room && !self.contexts.contains_key(&key) {
             // The answering end chooses the same key: both name this context alone.
             let config =
                 XtpConfig { sort: header.options.has(Options::SORT).then_some(header.sort), ..self.config };
