@@ -76,5 +76,56 @@ pub const DCCP: Features = Features {
     checksum: true,
 };
 
+/// RTP (RFC 3550) over UDP. Packets are handed on as they come, the later ones of two that changed places first; duplicates
+/// are not. Reports tell the sender of congestion, but nothing here reacts to them.
+pub const RTP: Features = Features {
+    name: "rtp",
+    message_oriented: true,
+    connection_oriented: false,
+    reliable: false,
+    ordered: false,
+    flow_control: false,
+    congestion_control: false,
+    multicast: false,
+    fragmentation: false,
+    checksum: true,
+};
+
+/// SCTP (RFC 9260), as an association of one stream is by default. With several streams, or unordered, messages overtake
+/// each other; with partial reliability (RFC 3758) a message may be given up.
+pub const SCTP: Features = Features {
+    name: "sctp",
+    message_oriented: true,
+    connection_oriented: true,
+    reliable: true,
+    ordered: true,
+    flow_control: true,
+    congestion_control: true,
+    multicast: false,
+    fragmentation: true,
+    checksum: true,
+};
+
+/// QUIC (RFC 9000) with all messages on one stream: a byte stream, as TCP.
+pub const QUIC: Features = Features {
+    name: "quic",
+    message_oriented: false,
+    connection_oriented: true,
+    reliable: true,
+    ordered: true,
+    flow_control: true,
+    congestion_control: true,
+    multicast: false,
+    fragmentation: true,
+    checksum: true,
+};
+
+/// QUIC with a stream for every message: each arrives whole, whatever becomes of the others.
+pub const QUIC_STREAMS: Features = Features { message_oriented: true, ordered: false, ..QUIC };
+
+/// QUIC with datagrams (RFC 9221): unreliable as UDP, at a rate that the network bears.
+pub const QUIC_DATAGRAMS: Features =
+    Features { reliable: false, flow_control: false, fragmentation: false, ..QUIC_STREAMS };
+
 /// All of them.
-pub const ALL: &[&Features] = &[&UDP, &TCP, &URP, &DCCP];
+pub const ALL: &[&Features] = &[&UDP, &TCP, &URP, &DCCP, &XTP];

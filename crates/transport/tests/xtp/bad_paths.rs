@@ -155,7 +155,7 @@ proptest! {
     }
 }
 
-/// `TRUNKLINE_XTP_CASES` for the long run (docs/checks.md).
+/// `TRUNKLINE_XTP_CASES=10000` for the long run.
 fn cases() -> u32 {
     std::env::var("TRUNKLINE_XTP_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(100)
 }
