@@ -93,7 +93,7 @@ impl UdpEndpoint {
     }
 
     /// Checks a packet as RFC 768 and RFC 1122 section 4.1.3 ask for, and gives its payload or the counter of its fault.
-    fn check<'p>(&mut self, from: Address, packet: &'p [u8]) -> Result<&'p [u8], &mut u64> {
+    pub(crate) fn check<'p>(&mut self, from: Address, packet: &'p [u8]) -> Result<&'p [u8], &mut u64> {
         let counters = &mut self.counters;
         let Some((header, payload)) = packet.split_first_chunk::<UDP_HEADER_LENGTH>() else {
             return Err(&mut counters.malformed);

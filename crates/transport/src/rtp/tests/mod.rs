@@ -1,0 +1,4 @@
+mod codecs;
+mod intervals;
+mod sessions;
+mod statistics;
