@@ -134,8 +134,8 @@ impl Asking {
         self.timer = None;
         if self.is_unanswered() {
             self.waiting.unanswered();
-            // Whatever number the repetition gets, it is the next one.
-            self.handshake = Some(self.tag());
+            // An answer that comes late will do as well as one to the repetition.
+            self.handshake = Some(self.sync);
             return Some(Expired::Unanswered);
         }
         self.probes = self.probes.saturating_add(1);

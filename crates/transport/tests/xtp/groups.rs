@@ -339,6 +339,22 @@ fn a_silent_receiver_is_asked_then_dropped_and_the_user_is_told() {
 }
 
 #[test]
+fn an_idle_receiver_that_is_gone_is_noticed_if_the_sender_keeps_asking() {
+    let config = XtpGroupConfig { quorum: 2, ..reliable() };
+    let stream = XtpConfig {
+        keep_alive: Some(Duration::from_secs(3)),
+        patience: Some(Duration::from_secs(5)),
+        ..config.stream
+    };
+    let mut network = Network::new(&XtpGroupConfig { stream, ..config }, 2, 0.0, 1);
+    network.run_for(Duration::from_secs(20));
+    assert_eq!(network.sender.inner().receivers(), 2, "both answer");
+    network.receivers[0].deaf = true;
+    network.run_for(Duration::from_secs(20));
+    assert_eq!((network.sender.inner().receivers(), network.sender_counter("receivers-dropped")), (1, 1));
+}
+
+#[test]
 fn the_user_learns_who_joins_leaves_and_is_dropped() {
     let mut sender = XtpGroupSender::new(SENDER, &reliable(), 1).unwrap();
     let mut receiver = XtpGroupReceiver::new(receiver_address(0), &reliable(), 2).unwrap();

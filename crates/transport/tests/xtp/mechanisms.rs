@@ -286,6 +286,20 @@ fn an_unreliable_stream_goes_on_past_losses() {
 }
 
 #[test]
+fn an_unreliable_stream_does_not_wait_for_lost_acknowledgements() {
+    let config = XtpConfig { error_control: ErrorControl::None, ..config() };
+    let mut tap = streams(&config, &config);
+    tap.lose(|_, from| from == FAR);
+    for _ in 0..50 {
+        tap.send(0, &[7; 160]).unwrap();
+        tap.run_for(MS(20));
+    }
+    assert_eq!(tap.read(1).len(), 50 * 160);
+    let data: Vec<Time> = tap.from(0).filter(|seen| seen.data().is_some()).map(|seen| seen.at).collect();
+    assert!(data.windows(2).all(|pair| pair[1].since(pair[0]) == MS(20)));
+}
+
+#[test]
 fn sort_stands_in_every_packet() {
     let config = XtpConfig { sort: Some(9), ..config() };
     let mut tap = streams(&config, &config);

@@ -355,8 +355,11 @@ impl XtpGroupSender {
             }
             _ => false,
         };
+        let listens = self.state == State::Active && !self.members.is_empty();
         if !waits {
-            self.timer = None;
+            // Idle receivers are asked whether they live (CTIMER).
+            let idle = self.config.stream.keep_alive.filter(|_| listens);
+            self.timer = idle.map(|period| self.timer.unwrap_or(now + period));
         } else if self.timer.is_none() {
             // Answers are held back by a slot.
             self.timer = Some(now + self.waiting.period() + self.config.spread());

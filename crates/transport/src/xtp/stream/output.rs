@@ -93,9 +93,9 @@ impl XtpEndpoint {
     /// DATA: missing ones first, then new ones.
     fn write_data(&mut self, now: Time, into: &mut Vec<u8>) -> bool {
         self.rate_blocked = false;
-        let Some(chunk) = self.out.next_chunk(self.data_limit(), !self.asking.in_handshake()) else {
-            return false;
-        };
+        // What is not repaired need not wait until both ends agree on what is missing.
+        let new = !self.asking.in_handshake() || !self.config.is_reliable();
+        let Some(chunk) = self.out.next_chunk(self.data_limit(), new) else { return false };
         if self.delayed_by_rate(now, chunk.length) {
             return false;
         }
