@@ -1,6 +1,7 @@
 //! UDP in batches: many datagrams per system call, with segmentation offload and kernel time stamps where there are
 //! any, and the portable calls elsewhere.
 
+mod ecn;
 mod receive;
 mod send;
 mod socket;
@@ -9,6 +10,7 @@ mod system;
 #[cfg(test)]
 mod tests;
 
+pub use ecn::{EcnField, tell_ecn};
 pub use receive::{ReceiveBatch, Wait};
 pub use send::SendBatch;
 pub use socket::{Buffers, MAX_SEGMENTS, SocketOptions, open};

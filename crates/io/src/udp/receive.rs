@@ -3,6 +3,8 @@
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 
+use trunkline_core::Ecn;
+
 /// Whether a receive waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
@@ -105,6 +107,11 @@ impl ReceiveBatch {
         if place < self.received { self.system.stamp(place) } else { None }
     }
 
+    /// Its ECN field, if the socket was told to tell ([`tell_ecn`](super::tell_ecn)); otherwise not capable.
+    pub fn ecn(&self, place: usize) -> Ecn {
+        if place < self.received { self.system.ecn(place) } else { Ecn::NotCapable }
+    }
+
     /// Sends those datagrams for which `choose` is true back to where they came from, as they are now, without
     /// waiting; says how many the kernel took. A batch can be answered once.
     ///
@@ -127,10 +134,12 @@ mod linux {
     use std::net::{SocketAddr, UdpSocket};
     use std::os::fd::AsRawFd as _;
 
-    use super::Wait;
-    use crate::udp::system;
+    use trunkline_core::Ecn;
 
-    /// Room for one control message with a time stamp, aligned as the kernel wants it.
+    use super::Wait;
+    use crate::udp::{ecn, system};
+
+    /// Room for two control messages, with a time stamp and with the ECN field, aligned as the kernel wants it.
     const CONTROL: usize = 8;
 
     pub(super) struct System {
@@ -210,19 +219,46 @@ mod linux {
         }
 
         pub(super) fn stamp(&self, place: usize) -> Option<u64> {
+            self.find(place, |level, kind, data| {
+                if (level, kind) != (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
+                    return None;
+                }
+                // SAFETY: the kernel has written a timespec; it may be unaligned, hence `read_unaligned`.
+                let time = unsafe { data.cast::<libc::timespec>().read_unaligned() };
+                Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+            })
+        }
+
+        pub(super) fn ecn(&self, place: usize) -> Ecn {
+            let bits = self.find(place, |level, kind, data| match (level, kind) {
+                // SAFETY: the kernel has written one byte.
+                (libc::IPPROTO_IP, libc::IP_TOS) => Some(unsafe { *data }),
+                // SAFETY: the kernel has written an int; it may be unaligned, hence `read_unaligned`.
+                (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
+                    Some(unsafe { data.cast::<libc::c_int>().read_unaligned() } as u8)
+                }
+                _ => None,
+            });
+            ecn::from_bits(bits.unwrap_or(0))
+        }
+
+        /// What `read` makes of the first control message that it wants, by level, kind and data.
+        fn find<T>(
+            &self,
+            place: usize,
+            read: impl Fn(libc::c_int, libc::c_int, *const u8) -> Option<T>,
+        ) -> Option<T> {
             let mut header = self.headers[place].msg_hdr;
             // The control buffer may have moved with `self` since the call.
             header.msg_control = self.control[place].as_ptr().cast_mut().cast();
             // SAFETY: `header` describes our control buffer and how much of it the kernel has written; the macros
-            // stay within that. The data may be unaligned for a timespec, hence `read_unaligned`.
+            // stay within that.
             unsafe {
                 let mut message = libc::CMSG_FIRSTHDR(&header);
                 while !message.is_null() {
-                    if (*message).cmsg_level == libc::SOL_SOCKET
-                        && (*message).cmsg_type == libc::SCM_TIMESTAMPNS
-                    {
-                        let time = libc::CMSG_DATA(message).cast::<libc::timespec>().read_unaligned();
-                        return Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64);
+                    let (level, kind) = ((*message).cmsg_level, (*message).cmsg_type);
+                    if let Some(found) = read(level, kind, libc::CMSG_DATA(message)) {
+                        return Some(found);
                     }
                     message = libc::CMSG_NXTHDR(&header, message);
                 }
@@ -344,6 +380,10 @@ mod portable {
 
         pub(super) fn stamp(&self, _: usize) -> Option<u64> {
             None
+        }
+
+        pub(super) fn ecn(&self, _: usize) -> trunkline_core::Ecn {
+            trunkline_core::Ecn::NotCapable
         }
 
         pub(super) fn reply(

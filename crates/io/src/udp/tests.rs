@@ -1,6 +1,6 @@
 use std::net::UdpSocket;
 
-use trunkline_core::Duration;
+use trunkline_core::{Duration, Ecn};
 
 use super::*;
 
@@ -110,4 +110,31 @@ fn the_kernel_stamps_what_arrives() {
     let monotonic =
         stamp.expect("the kernel stamps within half a second") as i64 - crate::clock::realtime_offset();
     assert!((monotonic as u64) <= crate::clock::raw_now());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_ecn_field_travels_with_the_datagram_beside_its_stamp() {
+    for address in ["127.0.0.1:0", "[::1]:0"] {
+        let any = address.parse().unwrap();
+        let Ok((receiver, _)) = open(any, None, SocketOptions::default()) else { continue };
+        let (sender, _) = open(any, Some(receiver.local_addr().unwrap()), SocketOptions::default()).unwrap();
+        set_receive_timeout(&receiver, Duration::from_secs(5)).unwrap();
+        tell_ecn(&receiver).unwrap();
+        stamp_received(&receiver).unwrap();
+        let mut field = EcnField::new(&sender).unwrap();
+        let fields = [Ecn::NotCapable, Ecn::Ect0, Ecn::Ect0, Ecn::Ect1, Ecn::NotCapable];
+        for (number, ecn) in fields.into_iter().enumerate() {
+            field.set(&sender, ecn).unwrap();
+            sender.send(&[number as u8]).unwrap();
+        }
+        let mut receive = ReceiveBatch::new(8, 10);
+        let mut got = Vec::new();
+        while got.len() < fields.len() {
+            let received = receive.receive(&receiver, Wait::Block).unwrap();
+            assert!(received > 0, "nothing more came after {got:?}");
+            got.extend((0..received).map(|place| receive.ecn(place)));
+        }
+        assert_eq!(got, fields);
+    }
 }
