@@ -1,11 +1,12 @@
 //! What an RTP session can be told.
 
+use serde::{Deserialize, Serialize};
 use trunkline_core::{Duration, Rate, Stream};
 
 use crate::udp::UdpConfig;
 
 /// What the payload of a session is: its number, and how its samples follow one another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PayloadFormat {
     /// The payload type, 0 to 63 or 96 to 127: those between look like RTCP on a shared port (RFC 5761 section 4).
     pub payload_type: u8,
@@ -21,6 +22,12 @@ impl PayloadFormat {
     /// PCMU: mu-law, 8 kHz, one channel (RFC 3551 section 4.5.14).
     pub const PCMU: PayloadFormat =
         PayloadFormat { payload_type: 0, clock: 8000, channels: 1, sample_bytes: 1 };
+
+    /// Mu-law with any clock and channels: [`PCMU`](Self::PCMU) as it is usual, otherwise with a dynamic payload type.
+    pub const fn pcmu(clock: u32, channels: u8, dynamic: u8) -> PayloadFormat {
+        let payload_type = if clock == 8000 && channels == 1 { 0 } else { dynamic };
+        PayloadFormat { payload_type, clock, channels, sample_bytes: 1 }
+    }
 
     /// L16: linear, 16 bits in network byte order (RFC 3551 section 4.5.11). At 44.1 kHz with one or two channels it has
     /// the payload type 11 or 10, otherwise the dynamic one that both ends have agreed on.
@@ -40,7 +47,7 @@ impl PayloadFormat {
 }
 
 /// When reports are sent (RFC 3550 section 6.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reporting {
     /// What the session is expected to use, of which 5 % are for reports.
     pub session_bandwidth: Rate,
@@ -60,6 +67,16 @@ impl Reporting {
         let nanos = 360_000_000_000_000u64 / session_bandwidth.bits_per_second().max(1);
         Reporting { session_bandwidth, minimum: Duration::from_nanos(nanos) }
     }
+}
+
+/// Who makes the UDP headers of an [`RtpEndpoint`](super::RtpEndpoint).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Carriage {
+    /// The endpoint: its packets begin with one.
+    #[default]
+    Udp,
+    /// A socket, which adds, checks and removes them: the endpoint's packets are those of RTP and RTCP.
+    UdpSocket,
 }
 
 /// Options of an RTP session.
@@ -82,6 +99,8 @@ pub struct RtpConfig {
     pub wall_clock: u64,
     /// Where this end's identifier, its first sequence number and timestamp, and the times of its reports come from.
     pub stream: Stream,
+    /// Who makes the UDP headers of an [`RtpEndpoint`](super::RtpEndpoint).
+    pub carriage: Carriage,
     /// Buffers and ECN field of the datagrams, for an [`RtpEndpoint`](super::RtpEndpoint).
     pub udp: UdpConfig,
 }
@@ -98,6 +117,7 @@ impl RtpConfig {
             probation: 1,
             wall_clock: 0,
             stream,
+            carriage: Carriage::Udp,
             udp: UdpConfig::default(),
         }
     }

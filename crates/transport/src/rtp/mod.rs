@@ -35,7 +35,7 @@ use crate::endpoint::{Endpoint, Transmit};
 use crate::features;
 use crate::udp::{self, UdpEndpoint};
 
-pub use config::{PayloadFormat, Reporting, RtpConfig, RtpConfigError};
+pub use config::{Carriage, PayloadFormat, Reporting, RtpConfig, RtpConfigError};
 pub use fuzz::fuzz_rtp;
 pub use receiver::Reception;
 pub use rtcp::{
@@ -59,12 +59,16 @@ pub const HEADERS: usize = udp::IPV4_HEADER_LENGTH + udp::UDP_HEADER_LENGTH + HE
 #[derive(Clone, Debug)]
 pub struct RtpEndpoint {
     udp: UdpEndpoint,
+    peer: Address,
+    carriage: Carriage,
     session: RtpSession,
     incoming: Datagrams,
     packet: Vec<u8>,
     readable: bool,
     closing: Option<Close>,
     receive_buffer_full: u64,
+    /// Datagrams of others that a socket let through.
+    strays: u64,
 }
 
 impl RtpEndpoint {
@@ -75,18 +79,39 @@ impl RtpEndpoint {
     pub fn new(local: Address, peer: Address, config: RtpConfig) -> Result<RtpEndpoint, RtpConfigError> {
         Ok(RtpEndpoint {
             udp: UdpEndpoint::new(local, peer, config.udp),
+            peer,
+            carriage: config.carriage,
             incoming: Datagrams::new(config.udp.receive_buffer),
             session: RtpSession::new(config)?,
             packet: Vec::new(),
             readable: false,
             closing: None,
             receive_buffer_full: 0,
+            strays: 0,
         })
     }
 
     /// What it has measured.
     pub fn session(&self) -> &RtpSession {
         &self.session
+    }
+
+    /// The next packet of UDP, as the carriage wants it.
+    fn carried(&mut self, now: Time, into: &mut Vec<u8>) -> Option<Transmit> {
+        let transmit = self.udp.poll_transmit(now, into)?;
+        if self.carriage == Carriage::UdpSocket {
+            into.drain(..udp::UDP_HEADER_LENGTH);
+        }
+        Some(transmit)
+    }
+
+    /// What UDP carries, or the counter of what is wrong with it.
+    fn uncarried<'p>(&mut self, from: Address, packet: &'p [u8]) -> Result<&'p [u8], &mut u64> {
+        match self.carriage {
+            Carriage::Udp => self.udp.check(from, packet),
+            Carriage::UdpSocket if from == self.peer && self.closing.is_none() => Ok(packet),
+            Carriage::UdpSocket => Err(&mut self.strays),
+        }
     }
 }
 
@@ -145,7 +170,7 @@ impl Conversation for RtpEndpoint {
 
 impl Endpoint for RtpEndpoint {
     fn handle_packet(&mut self, now: Time, from: Address, ecn: Ecn, packet: &[u8]) {
-        let datagram = match self.udp.check(from, packet) {
+        let datagram = match self.uncarried(from, packet) {
             Ok(datagram) => datagram,
             Err(counter) => {
                 *counter += 1;
@@ -167,7 +192,7 @@ impl Endpoint for RtpEndpoint {
     }
 
     fn poll_transmit(&mut self, now: Time, into: &mut Vec<u8>) -> Option<Transmit> {
-        let data = self.udp.poll_transmit(now, into);
+        let data = self.carried(now, into);
         if data.is_some() || self.closing == Some(Close::Abort) {
             return data;
         }
@@ -176,7 +201,7 @@ impl Endpoint for RtpEndpoint {
             // Nothing waits, so there is room.
             let taken = self.udp.send(now, Message::new(&self.packet));
             debug_assert_eq!(taken, Ok(()));
-            return self.udp.poll_transmit(now, into);
+            return self.carried(now, into);
         }
         if self.closing == Some(Close::Graceful) {
             self.udp.close(now, Close::Graceful);
@@ -193,7 +218,7 @@ impl Endpoint for RtpEndpoint {
         self.udp.counters(&mut |name, value| {
             let more = match name {
                 "malformed" => here.malformed,
-                "strays" => here.strays,
+                "strays" => here.strays + self.strays,
                 "receive-buffer-full" => self.receive_buffer_full,
                 _ => 0,
             };
