@@ -278,3 +278,6 @@ impl Incoming {
         self.lost
     }
 }
+
+#[cfg(test)]
+mod tests;

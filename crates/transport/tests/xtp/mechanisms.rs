@@ -3,9 +3,9 @@
 use trunkline_core::{Duration, Time};
 use trunkline_transport::xtp::wire::{Body, Code, Format, Options, Span};
 use trunkline_transport::xtp::{
-    Acknowledge, ErrorControl, FlowControl, Meaning, Open, RateLimit, XtpConfig, XtpEndpoint,
+    Acknowledge, Carriage, ErrorControl, FlowControl, Meaning, Open, RateLimit, XtpConfig, XtpEndpoint,
 };
-use trunkline_transport::{Close, CloseReason, Conversation as _, Event, Message, SendError};
+use trunkline_transport::{Close, CloseReason, Conversation as _, Endpoint as _, Event, Message, SendError};
 
 use super::wiretap::{Seen, Wiretap, streams};
 use trunkline_testkit::pair::{FAR, NEAR};
@@ -410,5 +410,16 @@ fn what_cannot_be_is_refused() {
         "never asks for acknowledgements",
     ]) {
         assert!(found.contains(expected), "{found}");
+    }
+}
+
+#[test]
+fn the_size_of_a_packet_counts_what_carries_it() {
+    for (carriage, headers) in [(Carriage::Ip, 20), (Carriage::Udp, 28)] {
+        let mut near = XtpEndpoint::connect(NEAR, FAR, &XtpConfig { carriage, ..config() }, 1).unwrap();
+        let mut packet = Vec::new();
+        let transmit = near.poll_transmit(Time::ZERO, &mut packet).unwrap();
+        assert_eq!(packet.len(), 32 + 16 + 24, "header, addresses, traffic");
+        assert_eq!(transmit.size.count(), 72 + headers);
     }
 }
