@@ -9,6 +9,7 @@ pub const TARGETS: &[Target] = &[
     ("dccp", dccp),
     ("experiment", experiment),
     ("framing", framing),
+    ("rtp", rtp),
     ("urp", urp),
     ("wav", wav),
     ("xtp", xtp),
@@ -27,6 +28,11 @@ pub fn experiment(data: &[u8]) {
 /// Message framing: no bytes make the reader of a stream panic, grow, or invent messages.
 pub fn framing(data: &[u8]) {
     trunkline_transport::framing::fuzz_deframer(data);
+}
+
+/// RTP: no datagrams make its codecs or a session panic or break the contract, and what the codecs read they write again.
+pub fn rtp(data: &[u8]) {
+    trunkline_transport::rtp::fuzz_rtp(data);
 }
 
 /// URP: no packets make an endpoint panic or break the contract of endpoints, and what the codec reads it writes again.

@@ -1,11 +1,13 @@
 //! From a flow to its endpoints.
 
 use serde::{Deserialize, Serialize};
+use trunkline_adapters::quic::{Identity, QuicEndpoint};
 use trunkline_adapters::tcp::TcpEndpoint;
 use trunkline_core::{Address, Bytes, FlowId, Seed};
 use trunkline_experiment::{Flow, Scenario, Transport};
 use trunkline_transport::Endpoint;
 use trunkline_transport::dccp::{DccpEndpoint, Encapsulation};
+use trunkline_transport::rtp::{self, RtpEndpoint};
 use trunkline_transport::udp::UdpEndpoint;
 use trunkline_transport::urp::UrpEndpoint;
 use trunkline_transport::xtp::{Carriage, XtpEndpoint};
@@ -86,6 +88,11 @@ impl Blueprint {
                 }
                 Carriage::Udp => Ok(self),
             },
+            Transport::Rtp(options) => {
+                options.carriage = rtp::Carriage::UdpSocket;
+                Ok(self)
+            }
+            Transport::Quic(_) => Ok(self),
             Transport::Udp(_) | Transport::Tcp(_) => Err("the kernel's sockets are its endpoints".to_owned()),
         }
     }
@@ -146,12 +153,37 @@ impl Blueprint {
                 let listening = DccpEndpoint::listen(far, &config, bits("dccp", "far")).map_err(said)?;
                 Ok(pair((near, connecting), (far, listening)))
             }
+            Transport::Quic(options) => {
+                let config = options::quic(options, self.mtu);
+                // Both ends know the run's seed, and so the certificate of this member.
+                let mut stream = seed.stream(&format!("flow.{}/{member}/quic/identity", self.flow));
+                let mut secret = [0; 32];
+                for word in secret.chunks_exact_mut(8) {
+                    word.copy_from_slice(&stream.bits().to_le_bytes());
+                }
+                let identity = Identity::new(secret).map_err(said)?;
+                let fingerprint = identity.fingerprint();
+                let connecting = QuicEndpoint::connect(near, far, &config, fingerprint, bits("quic", "near"))
+                    .map_err(said)?;
+                let listening =
+                    QuicEndpoint::listen(far, &config, &identity, bits("quic", "far")).map_err(said)?;
+                Ok(pair((near, connecting), (far, listening)))
+            }
             Transport::Xtp(options) => {
                 let config = options::xtp(options, self.mtu, self.priority);
                 let connecting =
                     XtpEndpoint::connect(near, far, &config, bits("xtp", "near")).map_err(said)?;
                 let listening = XtpEndpoint::listen(far, &config, bits("xtp", "far")).map_err(said)?;
                 Ok(pair((near, connecting), (far, listening)))
+            }
+            Transport::Rtp(options) => {
+                let config = |end: &str| {
+                    let place = format!("flow.{}/{member}/rtp/{end}", self.flow);
+                    options::rtp(options, format!("{end}/{member}@{}", self.flow), seed.stream(&place))
+                };
+                let one = RtpEndpoint::new(near, far, config("near")).map_err(said)?;
+                let other = RtpEndpoint::new(far, near, config("far")).map_err(said)?;
+                Ok(pair((near, one), (far, other)))
             }
         }
     }

@@ -1,9 +1,12 @@
 //! What the file says of a transport, as its endpoints want it.
 
+use trunkline_adapters::quic::{self, Mode, QuicConfig};
 use trunkline_adapters::tcp::{CongestionControl, TcpConfig};
-use trunkline_core::Bytes;
-use trunkline_experiment::{DccpOptions, TcpOptions, UdpOptions, UrpOptions, XtpOptions};
+use trunkline_core::{Bytes, Stream};
+use trunkline_experiment::{DccpOptions, QuicOptions, RtpOptions, TcpOptions, UdpOptions, UrpOptions, XtpOptions};
 use trunkline_transport::dccp::DccpConfig;
+use trunkline_transport::framing::HEADER_LENGTH;
+use trunkline_transport::rtp::RtpConfig;
 use trunkline_transport::udp::UdpConfig;
 use trunkline_transport::urp::UrpConfig;
 use trunkline_transport::xtp::{self, RateLimit, XtpConfig};
@@ -105,6 +108,37 @@ pub(crate) fn xtp(options: &XtpOptions, mtu: Option<Bytes>, priority: u16) -> Xt
         send_buffer: options.window.count() as usize,
         receive_buffer: options.window.count() as usize,
         initial_wait: options.wait,
+        ..defaults
+    }
+}
+
+/// A name that has too many bytes is cut: it only has to be another one at each end.
+pub(crate) fn rtp(options: &RtpOptions, mut cname: String, stream: Stream) -> RtpConfig {
+    cname.truncate(cname.floor_char_boundary(255));
+    RtpConfig {
+        // Every message begins with the header by which it is measured.
+        preamble: HEADER_LENGTH,
+        reporting: options.reporting,
+        carriage: options.carriage,
+        cname,
+        ..RtpConfig::new(options.format, stream)
+    }
+}
+
+/// Packets are as large as the path carries. Paths that carry too little for QUIC are refused when the file is read.
+pub(crate) fn quic(options: &QuicOptions, mtu: Option<Bytes>) -> QuicConfig {
+    let defaults = QuicConfig::default();
+    let window = options.window.count() as usize;
+    // A sender that can just fill its peer's window: more would only add delay before the network.
+    let send_buffer = if options.mode == Mode::Datagrams { 64 << 10 } else { window };
+    QuicConfig {
+        mode: options.mode,
+        congestion_control: options.congestion_control,
+        window,
+        send_buffer: options.send_buffer.map_or(send_buffer, |bytes| bytes.count() as usize),
+        mtu: mtu.map_or(defaults.mtu, |mtu| {
+            (mtu.count() as usize).clamp(*quic::PACKET.start(), *quic::PACKET.end())
+        }),
         ..defaults
     }
 }

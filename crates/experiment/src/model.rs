@@ -206,6 +206,10 @@ pub enum Transport {
     Dccp(DccpOptions),
     /// An XTP stream, in `sim` only.
     Xtp(XtpOptions),
+    /// QUIC, in `sim` only.
+    Quic(QuicOptions),
+    /// RTP with RTCP on the same port, in `sim` only.
+    Rtp(RtpOptions),
 }
 
 /// Options of UDP.
@@ -271,6 +275,17 @@ pub struct DccpOptions {
     pub ecn: bool,
 }
 
+/// Options of RTP.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RtpOptions {
+    /// What the payload is, by which timestamps count.
+    pub format: trunkline_transport::rtp::PayloadFormat,
+    /// When reports are sent; never if absent.
+    pub reporting: Option<trunkline_transport::rtp::Reporting>,
+    /// Who makes the UDP headers.
+    pub carriage: trunkline_transport::rtp::Carriage,
+}
+
 /// Options of an XTP stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct XtpOptions {
@@ -302,6 +317,21 @@ pub struct XtpOptions {
     pub sort: bool,
     /// How long the first request for status waits for its answer.
     pub wait: Duration,
+}
+
+/// Options of QUIC.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QuicOptions {
+    /// What carries messages.
+    pub mode: trunkline_adapters::quic::Mode,
+    /// Congestion control, both ways.
+    pub congestion_control: trunkline_adapters::quic::CongestionControl,
+    /// Receive window of streams, receive buffer of datagrams.
+    pub window: Bytes,
+    /// How much waits at the sender; if absent the window for streams, and 64 KiB for datagrams.
+    pub send_buffer: Option<Bytes>,
+    /// How long a send may block before the message is given up and counted as refused.
+    pub send_timeout: Option<Duration>,
 }
 
 /// What counts as good enough: `"flow.voice.latency.p999" = "< 150 ms"`.

@@ -40,7 +40,11 @@ pub(crate) fn only_simulated(transport: &Transport) -> Option<&'static str> {
     match transport {
         Transport::Udp(_) | Transport::Tcp(_) => None,
         Transport::Urp(_) => Some("transport `urp` is for `sim` only; over real sockets use `tcp` or `udp`"),
+        Transport::Rtp(_) => Some("transport `rtp` is for `sim` only; over real sockets use `udp`"),
         Transport::Xtp(_) => Some("transport `xtp` is for `sim` only; over real sockets use `tcp` or `udp`"),
+        Transport::Quic(_) => {
+            Some("transport `quic` is for `sim` only; over real sockets use `tcp` or `udp`")
+        }
         Transport::Dccp(_) => {
             Some("transport `dccp` is for `sim` only; over real sockets use `tcp` or `udp`")
         }

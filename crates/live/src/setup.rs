@@ -83,7 +83,11 @@ impl Terms {
                     listener_of.push(listener(&mut listeners, flow, tcp));
                 }
                 // Refused before anything starts.
-                Transport::Urp(_) | Transport::Dccp(_) | Transport::Xtp(_) => listener_of.push(usize::MAX),
+                Transport::Urp(_)
+                | Transport::Dccp(_)
+                | Transport::Quic(_)
+                | Transport::Xtp(_)
+                | Transport::Rtp(_) => listener_of.push(usize::MAX),
             }
         }
         let busy = per_second > BUSY && options.receive == Receive::Blocking;
@@ -193,7 +197,11 @@ pub(crate) fn sources(
             let source = build(index, member).map_err(refused)?;
             match flow.transport {
                 Transport::Tcp(_) => sources.tcp.push((index, member, source)),
-                Transport::Urp(_) | Transport::Dccp(_) | Transport::Xtp(_) => {
+                Transport::Urp(_)
+                | Transport::Dccp(_)
+                | Transport::Quic(_)
+                | Transport::Xtp(_)
+                | Transport::Rtp(_) => {
                     let reason = check::only_simulated(&flow.transport).unwrap_or_default();
                     return Err(refused(reason.to_owned()));
                 }
@@ -284,7 +292,12 @@ pub(crate) fn connect(
         }
         let send_timeout = match &flow.transport {
             Transport::Tcp(tcp) => tcp.send_timeout,
-            Transport::Udp(_) | Transport::Urp(_) | Transport::Dccp(_) | Transport::Xtp(_) => None,
+            Transport::Udp(_)
+            | Transport::Urp(_)
+            | Transport::Dccp(_)
+            | Transport::Quic(_)
+            | Transport::Xtp(_)
+            | Transport::Rtp(_) => None,
         };
         let channels = flow.meta.channels;
         let awaited = scenario.until == Some(index);

@@ -112,7 +112,12 @@ impl Member {
 pub(crate) fn send_timeout(scenario: &Scenario, flow: u32) -> Option<Duration> {
     match &scenario.flows[flow as usize].transport {
         Transport::Tcp(options) => options.send_timeout,
-        Transport::Udp(_) | Transport::Urp(_) | Transport::Dccp(_) | Transport::Xtp(_) => None,
+        Transport::Quic(options) => options.send_timeout,
+        Transport::Udp(_)
+        | Transport::Urp(_)
+        | Transport::Dccp(_)
+        | Transport::Xtp(_)
+        | Transport::Rtp(_) => None,
     }
 }
 

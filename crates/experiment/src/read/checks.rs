@@ -1,10 +1,12 @@
 //! What must fit together: source, transport and the links on the way.
 
+use trunkline_adapters::quic::{self, Mode};
 use trunkline_core::Distribution;
 use trunkline_core::schema::{Kind, Value};
 use trunkline_traffic::SourceKind;
 use trunkline_transport::dccp::{self, WhenFull};
 use trunkline_transport::framing::HEADER_LENGTH;
+use trunkline_transport::rtp;
 use trunkline_transport::udp::{IPV4_HEADER_LENGTH, UDP_HEADER_LENGTH};
 use trunkline_transport::urp;
 use trunkline_transport::xtp::{self, ErrorControl, FlowControl};
@@ -157,8 +159,23 @@ impl Reader<'_> {
             let message = "without a header every message must arrive; leave `error-control` out".to_owned();
             self.remark(places.transport.span_of("error-control"), message);
         }
+        let mode = if let Transport::Quic(options) = &flow.transport { options.mode } else { Mode::Stream };
+        if flow.framing == Framing::None && mode != Mode::Stream {
+            let message = format!(
+                "without a header every message must arrive, in its order, which mode `{}` does not promise; leave `mode` out",
+                mode.name()
+            );
+            self.remark(places.transport.span_of("mode"), message);
+        }
         if !(source.needs_reliability)(&flow.source.values) {
             return;
+        }
+        if mode == Mode::Datagrams {
+            let message = format!(
+                "the source `{}` would wait for good if an answer were lost; use `mode = \"streams\"`",
+                source.name
+            );
+            self.remark(places.transport.span_of("mode"), message);
         }
         if unrepaired {
             let message = format!(
@@ -228,6 +245,12 @@ impl Reader<'_> {
                     let what = format!("blocks of {} B make packets of {packet} B", options.block.count());
                     (packet, places.transport.span_of("block"), what)
                 }
+                Transport::Rtp(_) if drawn => continue,
+                Transport::Rtp(_) => {
+                    let packet = size.saturating_add((HEADER_LENGTH + rtp::HEADERS) as u64);
+                    let what = format!("{noun} of {size} B makes a packet of {packet} B");
+                    (packet, &places.source.span, what)
+                }
                 // Where sizes vary, some packets may pass; those that do not are refused as too large.
                 Transport::Dccp(_) if drawn => continue,
                 Transport::Dccp(options) => {
@@ -242,6 +265,26 @@ impl Reader<'_> {
                     let packet = max_data.count() + headers;
                     let what = format!("data of {max_data} make packets of {packet} B");
                     (packet, places.transport.span_of("max-data"), what)
+                }
+                Transport::Quic(options) if options.mode == Mode::Datagrams => {
+                    // Where sizes vary, some datagrams may pass; those that do not are refused as too large. Packets of
+                    // handshakes are large in any case.
+                    let headers = (HEADER_LENGTH + quic::DATAGRAM_OVERHEAD + quic::HEADERS) as u64;
+                    let size = if drawn { 0 } else { size };
+                    let packet = size.saturating_add(headers).max(*quic::PACKET.start() as u64);
+                    if packet > *quic::PACKET.end() as u64 {
+                        let message = format!(
+                            "{noun} of {size} B makes a datagram of {packet} B with all headers; QUIC's packets here are \
+                             at most {} B",
+                            quic::PACKET.end()
+                        );
+                        return self.remark(&places.source.span, message);
+                    }
+                    (packet, &places.source.span, format!("{noun} of {size} B makes a packet of up to {packet} B"))
+                }
+                Transport::Quic(_) => {
+                    let packet = *quic::PACKET.start() as u64;
+                    (packet, &places.transport.span, format!("QUIC needs packets of {packet} B"))
                 }
             };
             let narrow = path.iter().min_by_key(|step| mtu(step)).filter(|step| mtu(step) < packet);
