@@ -28,9 +28,14 @@ fn path() -> impl Strategy<Value = Path> {
 
 fn any_config() -> impl Strategy<Value = UrpConfig> {
     let block = prop_oneof![Just(16), Just(256), Just(1024), BLOCK];
-    (block, WINDOW, 0..10_000usize, 20..2000u64).prop_map(|(block, window, send_buffer, timeout)| UrpConfig {
+    let packet = prop_oneof![Just(1024), 1..300usize];
+    let low_water = proptest::option::of(0..8u8);
+    let parts = (block, packet, WINDOW, low_water, 0..10_000usize, 20..2000u64);
+    parts.prop_map(|(block, packet, window, low_water, send_buffer, timeout)| UrpConfig {
         block,
+        packet,
         window,
+        low_water,
         send_buffer,
         timeout: Duration::from_millis(timeout),
         patience: None,
