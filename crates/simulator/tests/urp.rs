@@ -77,3 +77,31 @@ fn every_member_has_a_circuit_and_answers_come_back() {
     assert!(latency.max.as_nanos() <= alone + 6 * 68 * 8 * 1000, "{latency:?}");
     assert!(typing.counts.received > 3 * 450, "{:?}", typing.counts);
 }
+
+#[test]
+fn a_low_water_mark_lets_a_full_window_run_dry() {
+    let rate = |low_water: &str| {
+        let transport = format!(", block = \"1024 B\", window = 7{low_water}");
+        stream_rate(&bulk(&transport, "rate = \"1 Mbit/s\"\ndelay = \"50 ms\""))
+    };
+    // Seven blocks of 1,030 bytes at 8 us each, and a round trip until the last is acknowledged.
+    let cycle = 7.0 * 1030.0 * 8e-6 + 0.1 + 2.0 * 8e-6;
+    let law = 7.0 * 1024.0 / cycle;
+    let dry = rate(", low-water = 0");
+    assert!((0.99..1.01).contains(&(dry / law)), "{dry} B/s, the law says {law}");
+    // Sliding, the eighth block leaves when the first is acknowledged.
+    let sliding = 7.0 * 1024.0 / (1030.0 * 8e-6 + 0.1 + 2.0 * 8e-6);
+    let slid = rate("");
+    assert!((0.99..1.01).contains(&(slid / sliding)), "{slid} B/s, the law says {sliding}");
+    assert_eq!(rate(", low-water = 6"), slid, "one less than the window is the same as none");
+}
+
+#[test]
+fn a_block_leaves_in_packets_of_the_size_told() {
+    let link = "rate = \"1536 kbit/s\"\noverhead = \"8 B\"";
+    let summary = bulk(", block = \"1024 B\", window = 7, packet = \"256 B\"", link);
+    // Four packets, each with its framing; the trailer rides on the last.
+    let law = 192_000.0 * 1024.0 / (1024.0 + 6.0 + 4.0 * 8.0);
+    let rate = stream_rate(&summary);
+    assert!((0.995..1.005).contains(&(rate / law)), "{rate} B/s, the law says {law}");
+}
