@@ -1,6 +1,8 @@
 //! Foreign protocol engines behind Trunkline's traits. Each runs in any time, draws its randomness from bits that it
 //! is given, and so does the same in every process (`docs/checks.md`, "same seed, same packets").
 
+pub mod quic;
 pub mod tcp;
 
+pub use quic::{QuicConfig, QuicConfigError, QuicEndpoint};
 pub use tcp::{CongestionControl, TcpConfig, TcpConfigError, TcpEndpoint};

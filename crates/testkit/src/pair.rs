@@ -82,6 +82,7 @@ pub struct Pair {
     order: u64,
     buffer: Vec<u8>,
     trace: SipHasher24,
+    shapes: SipHasher24,
     lateness: Duration,
     steps: u64,
 }
@@ -136,6 +137,7 @@ impl Pair {
             order: 0,
             buffer: Vec::new(),
             trace: SipHasher24::new(),
+            shapes: SipHasher24::new(),
             lateness: Duration::ZERO,
             steps: 0,
         };
@@ -294,6 +296,12 @@ impl Pair {
         self.trace.finish()
     }
 
+    /// A fingerprint of every packet sent so far but for its bytes: when, which way, and its size. Encryption makes the
+    /// bytes of an otherwise equal run differ.
+    pub fn shape_hash(&self) -> u64 {
+        self.shapes.finish()
+    }
+
     fn end(&mut self, side: Side) -> &mut End {
         &mut self.ends[side as usize]
     }
@@ -301,11 +309,15 @@ impl Pair {
     fn drain(&mut self, side: Side) {
         let mut buffer = core::mem::take(&mut self.buffer);
         let End { endpoint, events, away } = &mut self.ends[side as usize];
-        let (now, flying, order, trace) = (self.now, &mut self.flying, &mut self.order, &mut self.trace);
+        let (now, flying, order) = (self.now, &mut self.flying, &mut self.order);
+        let (trace, shapes) = (&mut self.trace, &mut self.shapes);
         drain(endpoint, now, &mut buffer, |transmit, bytes| {
             trace.write_u64(now.as_nanos());
             trace.write_u8(side as u8);
             trace.write(bytes);
+            shapes.write_u64(now.as_nanos());
+            shapes.write_u8(side as u8);
+            shapes.write_usize(bytes.len());
             for (arrives, bytes) in away.carry(now.max(transmit.earliest), transmit.size, bytes) {
                 *order += 1;
                 flying.insert((arrives, *order), Arrival { to: side.other(), bytes });

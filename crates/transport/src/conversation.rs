@@ -112,6 +112,9 @@ pub enum CloseReason {
     /// The peer has not answered for so long.
     #[error("no answer from the peer for {0}")]
     TimedOut(Duration),
+    /// The peer could not prove to be the one that was expected.
+    #[error("the peer is not the one that was expected: its certificate is another")]
+    Untrusted,
 }
 
 /// What a transport promises: a row of the feature table (Schiavoni and Queiroz 2013, Table 1).

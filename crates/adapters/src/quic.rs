@@ -1,0 +1,597 @@
+//! QUIC (RFC 9000, RFC 9001, RFC 9002, RFC 9221): quinn-proto's engine behind [`Endpoint`].
+//!
+//! Packets are the payload of UDP datagrams; their size on the network counts 28 bytes of IPv4 and UDP more. One
+//! connection carries everything that a conversation sends, in one of three ways ([`Mode`]). The connecting end trusts
+//! one certificate, that of a given [`Fingerprint`], and both ends speak TLS 1.3 with one cipher suite.
+//!
+//! In virtual time, times, sizes and order of packets follow from the seeds. Their bytes do not: keys of encryption are
+//! the system's random numbers, as they must be.
+
+mod clock;
+mod config;
+mod identity;
+mod patience;
+mod receiving;
+mod seeds;
+mod sending;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::{Bytes as Buffer, BytesMut};
+use quinn_proto::{
+    ClientConfig, Connection, ConnectionError, ConnectionEvent, ConnectionHandle, DatagramEvent, Dir,
+    EcnCodepoint, Event as Happened, Incoming, ServerConfig, StreamEvent, ValidationTokenConfig,
+};
+use trunkline_core::{Address, Bytes, Duration, Ecn, Time};
+use trunkline_transport::{
+    Close, CloseReason, Conversation, Endpoint, Event, Features, Message, Received, SendError, Transmit,
+    features, host_of, ipv4_of,
+};
+
+use clock::instant;
+pub use config::{
+    CongestionControl, DATAGRAM_OVERHEAD, HEADERS, MAX_MESSAGE, Mode, PACKET, QuicConfig, QuicConfigError,
+};
+pub use identity::{Fingerprint, Identity};
+use patience::Patience;
+use receiving::Receiving;
+use seeds::Seeds;
+use sending::Sending;
+
+/// Application error codes of CONNECTION_CLOSE (RFC 9000 section 19.19): all has been said, or it is broken off.
+const DONE: u32 = 0;
+const ABORTED: u32 = 1;
+
+/// How long an end that has sent and received everything still answers a peer that has not heard so.
+const LINGER: Duration = Duration::from_secs(3);
+
+/// One end of a QUIC connection.
+///
+/// `send` takes a message whole or answers [`SendError::Full`]: on streams, what does not fit into the send buffer waits
+/// beside it, and nothing more is taken until that is gone. The limit of [`SendError::TooLarge`] for datagrams is what
+/// the packet holds with the longest headers.
+///
+/// A graceful close still delivers what was taken (datagrams: sends it), then finishes this end's stream. On one stream
+/// the peer may go on sending until it closes too; in the other modes the end of one is the end of both.
+pub struct QuicEndpoint {
+    engine: quinn_proto::Endpoint,
+    role: Role,
+    link: Option<(ConnectionHandle, Connection)>,
+    mode: Mode,
+    window: usize,
+    sending: Sending,
+    receiving: Receiving,
+    patience: Patience,
+    timeout: Option<Duration>,
+    progress: Progress,
+    pending: Pending,
+    /// Packets that belong to no connection.
+    replies: VecDeque<(SocketAddr, Vec<u8>)>,
+    now: Time,
+    next: Option<Time>,
+    counters: Counters,
+}
+
+enum Role {
+    /// Connects when it is first asked for packets: only then it knows the time.
+    Connecting { peer: SocketAddr, config: Option<Box<ClientConfig>> },
+    /// Waits for the first peer who completes a handshake.
+    Listening,
+}
+
+/// How far the conversation has come.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    connected: bool,
+    closing: bool,
+    ended: Option<CloseReason>,
+    /// The connection is closed, by whomever: nothing can be sent.
+    over: bool,
+    /// Over without a farewell: the engine may not send any more.
+    silent: bool,
+    /// When both directions had come to their end, or a packet came after that.
+    done: Option<Time>,
+}
+
+/// Events that have not been polled yet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pending {
+    connected: bool,
+    readable: bool,
+    closed: Option<CloseReason>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counters {
+    packets_sent: u64,
+    packets_received: u64,
+    strays: u64,
+}
+
+impl QuicEndpoint {
+    /// An end that connects to `peer`, which must have the certificate of this fingerprint. The engine's choices
+    /// (numbers that it skips, parameters that it adds) come from `seed`.
+    ///
+    /// # Errors
+    /// If a port is 0 or a value of `config` out of its range.
+    pub fn connect(
+        local: Address,
+        peer: Address,
+        config: &QuicConfig,
+        fingerprint: Fingerprint,
+        seed: u64,
+    ) -> Result<QuicEndpoint, QuicConfigError> {
+        config.check(&[local.port, peer.port])?;
+        let seeds = Seeds::new(seed);
+        let mut client = ClientConfig::new(Arc::new(fingerprint.client(config.mode)?));
+        client.transport_config(config.transport());
+        client.initial_dst_cid_provider(seeds.first_connection_id());
+        let role = Role::Connecting { peer: socket_address(peer), config: Some(Box::new(client)) };
+        QuicEndpoint::new(config, role, &seeds, None)
+    }
+
+    /// An end that waits at `local` for the first peer who connects, and shows it this identity.
+    ///
+    /// # Errors
+    /// If the port is 0 or a value of `config` out of its range.
+    pub fn listen(
+        local: Address,
+        config: &QuicConfig,
+        identity: &Identity,
+        seed: u64,
+    ) -> Result<QuicEndpoint, QuicConfigError> {
+        config.check(&[local.port])?;
+        let seeds = Seeds::new(seed);
+        let mut server = ServerConfig::new(Arc::new(identity.server(config.mode)?), seeds.token_key());
+        let mut no_tokens = ValidationTokenConfig::default();
+        no_tokens.sent(0);
+        server.transport_config(config.transport()).validation_token_config(no_tokens).migration(false);
+        QuicEndpoint::new(config, Role::Listening, &seeds, Some(Arc::new(server)))
+    }
+
+    fn new(
+        config: &QuicConfig,
+        role: Role,
+        seeds: &Seeds,
+        server: Option<Arc<ServerConfig>>,
+    ) -> Result<QuicEndpoint, QuicConfigError> {
+        let settings = Arc::new(seeds.endpoint_config(config.payload())?);
+        Ok(QuicEndpoint {
+            engine: quinn_proto::Endpoint::new(settings, server, false, None),
+            next: matches!(role, Role::Connecting { .. }).then(|| after(Time::ZERO)),
+            role,
+            link: None,
+            mode: config.mode,
+            window: config.window,
+            sending: Sending::new(config.mode),
+            receiving: Receiving::new(config.mode, config.window),
+            patience: Patience::new(config.timeout),
+            timeout: config.timeout,
+            progress: Progress::default(),
+            pending: Pending::default(),
+            replies: VecDeque::new(),
+            now: Time::ZERO,
+            counters: Counters::default(),
+        })
+    }
+
+    /// Begins to connect.
+    fn start(&mut self) {
+        let Role::Connecting { peer, config } = &mut self.role else { return };
+        let Some(config) = config.take() else { return };
+        match self.engine.connect(instant(self.now), *config, *peer, identity::NAME) {
+            Ok(link) => self.link = Some(link),
+            // The port has been checked, and the name is one: what is left is an engine without connection IDs.
+            Err(_) => self.end(CloseReason::Reset),
+        }
+    }
+
+    /// A peer wants to talk.
+    fn accept(&mut self, incoming: Incoming) {
+        if self.link.is_some() || self.progress.closing {
+            return self.engine.ignore(incoming);
+        }
+        let mut reply = Vec::new();
+        match self.engine.accept(incoming, instant(self.now), &mut reply, None) {
+            Ok(link) => self.link = Some(link),
+            Err(error) => {
+                if let Some(transmit) = error.response {
+                    reply.truncate(transmit.size);
+                    self.replies.push_back((transmit.destination, reply));
+                }
+            }
+        }
+    }
+
+    /// Takes what the engine has to say after something happened, and draws the conclusions.
+    fn observe(&mut self) {
+        self.exchange();
+        while let Some((_, connection)) = &mut self.link {
+            let Some(event) = connection.poll() else { break };
+            match event {
+                Happened::Connected => {
+                    self.progress.connected = true;
+                    self.pending.connected = true;
+                    self.sending.connected(connection);
+                }
+                Happened::ConnectionLost { reason } => self.lost(&reason),
+                Happened::DatagramsUnblocked
+                | Happened::Stream(StreamEvent::Writable { .. } | StreamEvent::Available { dir: Dir::Uni }) =>
+                {
+                    self.sending.unblock();
+                }
+                Happened::Stream(StreamEvent::Opened { dir: Dir::Uni }) => {
+                    self.pending.readable |= self.receiving.accept(connection);
+                }
+                Happened::Stream(StreamEvent::Readable { id }) => {
+                    self.pending.readable |= self.receiving.readable(connection, id);
+                }
+                Happened::Stream(StreamEvent::Finished { id }) => self.sending.acknowledged(id),
+                Happened::Stream(StreamEvent::Stopped { .. }) => {
+                    self.shut(ABORTED);
+                    self.end(CloseReason::Reset);
+                }
+                // Streams of two directions are not allowed, and datagrams are fetched after every packet.
+                Happened::HandshakeDataReady | Happened::DatagramReceived | Happened::Stream(_) => {}
+            }
+        }
+        self.conclude();
+    }
+
+    /// Carries messages between the engine's two parts.
+    fn exchange(&mut self) {
+        let Some((handle, connection)) = &mut self.link else { return };
+        while let Some(event) = connection.poll_endpoint_events() {
+            if let Some(answer) = self.engine.handle_event(*handle, event) {
+                connection.handle_event(answer);
+            }
+        }
+        if connection.is_drained() && !self.progress.connected && matches!(self.role, Role::Listening) {
+            // That handshake came to nothing. Others may still connect.
+            self.link = None;
+            let timeout = self.timeout;
+            self.patience = Patience::new(timeout);
+            self.sending = Sending::new(self.mode);
+            self.receiving = Receiving::new(self.mode, self.window);
+        }
+    }
+
+    fn conclude(&mut self) {
+        match self.receiving.ended() {
+            // Both have closed. Of a byte stream that says nothing about whether the peer has all of ours.
+            Some(CloseReason::Peer) if self.progress.closing && self.mode == Mode::Stream => {}
+            // Elsewhere this end says so only after the peer has all of it.
+            Some(CloseReason::Peer) if self.sending.has_said_so() => self.end(CloseReason::Local),
+            Some(reason) => self.end(reason),
+            None => {}
+        }
+        if self.sending.is_over() {
+            self.end(CloseReason::Local);
+            let both = self.mode != Mode::Stream || self.receiving.ended().is_some();
+            if both && !self.progress.over {
+                self.progress.done.get_or_insert(self.now);
+            }
+        }
+    }
+
+    /// The engine has given the connection up.
+    fn lost(&mut self, reason: &ConnectionError) {
+        if !self.progress.connected && matches!(self.role, Role::Listening) {
+            return; // see `exchange`
+        }
+        self.progress.over = true;
+        self.sending.forget();
+        match reason {
+            ConnectionError::ApplicationClosed(close) if close.error_code == DONE.into() => {
+                if self.progress.closing {
+                    self.end(CloseReason::Local);
+                }
+                if let Some((_, connection)) = &mut self.link {
+                    self.receiving.finish(connection);
+                }
+            }
+            // The alert that a certificate which is not the pinned one leads to (RFC 8446 section 6.2).
+            ConnectionError::TransportError(error) if !self.progress.connected && is_distrust(error) => {
+                self.end(CloseReason::Untrusted);
+            }
+            ConnectionError::TimedOut => {
+                self.end(CloseReason::TimedOut(self.now.since(self.patience.heard())))
+            }
+            _ => self.end(CloseReason::Reset),
+        }
+    }
+
+    fn end(&mut self, reason: CloseReason) {
+        if self.progress.ended.is_none() {
+            self.progress.ended = Some(reason);
+            self.pending.closed = Some(reason);
+        }
+        let broken = matches!(
+            reason,
+            CloseReason::Reset
+                | CloseReason::TimedOut(_)
+                | CloseReason::Untrusted
+                | CloseReason::NotConnected
+        );
+        if broken || (reason == CloseReason::Peer && self.mode != Mode::Stream) {
+            self.sending.forget();
+        }
+    }
+
+    /// Closes the connection with this code.
+    fn shut(&mut self, code: u32) {
+        self.progress.over = true;
+        self.progress.done = None;
+        self.sending.forget();
+        if let Some((_, connection)) = &mut self.link {
+            connection.close(instant(self.now), code.into(), Buffer::new());
+        }
+    }
+
+    /// Why nothing more can be sent, if so.
+    fn unsendable(&self) -> Option<CloseReason> {
+        let Progress { connected, closing, ended, over, .. } = self.progress;
+        match ended {
+            Some(reason @ (CloseReason::Reset | CloseReason::TimedOut(_) | CloseReason::Untrusted)) => {
+                Some(reason)
+            }
+            _ if closing => Some(CloseReason::Local),
+            _ if !connected => Some(CloseReason::NotConnected),
+            Some(reason) if self.mode != Mode::Stream => Some(reason),
+            _ if over => Some(CloseReason::Peer),
+            _ => None,
+        }
+    }
+
+    fn linger_until(&self) -> Option<Time> {
+        Some(self.progress.done? + LINGER)
+    }
+
+    /// When the peer should be asked whether it is there.
+    fn question(&self) -> Option<Time> {
+        let asks = self.progress.connected && !self.progress.over && self.sending.waits();
+        self.patience.question().filter(|_| asks)
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.patience.deadline().filter(|_| !self.progress.over)
+    }
+
+    fn update_next(&mut self) {
+        self.next = None;
+        if self.progress.silent {
+            return;
+        }
+        let engine =
+            self.link.as_mut().and_then(|(_, connection)| connection.poll_timeout()).map(clock::time);
+        let times = [engine, self.deadline(), self.question(), self.linger_until()];
+        // What was due by now has been done, or waits for something else: the engine sees to it at its next moment.
+        self.next = times.into_iter().flatten().min().map(|at| at.max(after(self.now)));
+    }
+
+    /// Gives the connection what came for it.
+    fn deliver(&mut self, handle: ConnectionHandle, event: ConnectionEvent, ecn: Ecn) {
+        let Some((_, connection)) = self.link.as_mut().filter(|(own, _)| *own == handle) else { return };
+        connection.handle_event(event);
+        self.patience.received(self.now, &connection.stats());
+        self.pending.readable |= self.receiving.packet(connection, ecn);
+        if self.progress.done.is_some() {
+            self.progress.done = Some(self.now);
+        }
+    }
+}
+
+impl Conversation for QuicEndpoint {
+    fn send(&mut self, now: Time, message: Message<'_>) -> Result<(), SendError> {
+        self.now = now;
+        if let Some(reason) = self.unsendable() {
+            return Err(SendError::Closed(reason));
+        }
+        match &mut self.link {
+            Some((_, connection)) => self.sending.send(connection, message.bytes),
+            None => Err(SendError::Closed(CloseReason::NotConnected)),
+        }
+    }
+
+    fn receive(&mut self, into: &mut Vec<u8>) -> Option<Received> {
+        let (_, connection) = self.link.as_mut()?;
+        let received = self.receiving.receive(connection, into)?;
+        self.conclude();
+        Some(received)
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        let pending = &mut self.pending;
+        if core::mem::take(&mut pending.connected) {
+            Some(Event::Connected)
+        } else if core::mem::take(&mut pending.readable) {
+            Some(Event::Readable)
+        } else if self.sending.take_writable() && !self.progress.closing {
+            Some(Event::Writable)
+        } else {
+            pending.closed.take().map(Event::Closed)
+        }
+    }
+
+    fn close(&mut self, now: Time, how: Close) {
+        self.now = now;
+        if how == Close::Graceful && self.progress.closing {
+            return;
+        }
+        self.progress.closing = true;
+        if how == Close::Graceful && self.progress.connected && !self.progress.over {
+            self.sending.finish();
+            return;
+        }
+        self.start_nothing();
+        self.shut(ABORTED);
+        self.end(CloseReason::Local);
+    }
+
+    fn features(&self) -> &'static Features {
+        match self.mode {
+            Mode::Datagrams => &features::QUIC_DATAGRAMS,
+            Mode::Stream => &features::QUIC,
+            Mode::Streams => &features::QUIC_STREAMS,
+        }
+    }
+}
+
+impl QuicEndpoint {
+    /// Does not connect any more if it has not begun to.
+    fn start_nothing(&mut self) {
+        if let Role::Connecting { config, .. } = &mut self.role {
+            *config = None;
+        }
+    }
+}
+
+impl Endpoint for QuicEndpoint {
+    fn handle_packet(&mut self, now: Time, from: Address, ecn: Ecn, packet: &[u8]) {
+        self.now = now;
+        if self.progress.silent {
+            return;
+        }
+        self.counters.packets_received += 1;
+        let mut reply = Vec::new();
+        let event = self.engine.handle(
+            instant(now),
+            socket_address(from),
+            None,
+            codepoint(ecn),
+            BytesMut::from(packet),
+            &mut reply,
+        );
+        match event {
+            Some(DatagramEvent::ConnectionEvent(handle, event)) => self.deliver(handle, event, ecn),
+            Some(DatagramEvent::NewConnection(incoming)) => self.accept(incoming),
+            Some(DatagramEvent::Response(transmit)) => {
+                reply.truncate(transmit.size);
+                self.replies.push_back((transmit.destination, reply));
+            }
+            None => self.counters.strays += 1,
+        }
+        self.observe();
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.now = now;
+        if self.progress.silent {
+            return;
+        }
+        if let Some((_, connection)) = &mut self.link {
+            connection.handle_timeout(instant(now));
+        }
+        self.observe();
+        if let (Some(deadline), Some(timeout)) = (self.deadline(), self.timeout)
+            && deadline <= now
+        {
+            if self.progress.connected || matches!(self.role, Role::Connecting { .. }) {
+                self.progress.silent = true;
+                self.progress.over = true;
+                self.end(CloseReason::TimedOut(timeout));
+            } else if let Some((_, connection)) = &mut self.link {
+                // Whoever began to connect is gone. Others may come.
+                connection.close(instant(now), ABORTED.into(), Buffer::new());
+                self.patience = Patience::new(None);
+            }
+        }
+        if self.question().is_some_and(|at| at <= now)
+            && let Some((_, connection)) = &mut self.link
+        {
+            connection.ping();
+            self.patience.asked(now);
+        }
+        if self.linger_until().is_some_and(|until| until <= now) {
+            self.shut(DONE);
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Time, into: &mut Vec<u8>) -> Option<Transmit> {
+        self.now = now;
+        into.clear();
+        self.start();
+        if let Some((to, reply)) = self.replies.pop_front() {
+            into.extend_from_slice(&reply);
+            self.counters.packets_sent += 1;
+            return Some(transmit(to, None, into.len()));
+        }
+        while !self.progress.silent
+            && let Some((_, connection)) = &mut self.link
+        {
+            if let Some(packet) = connection.poll_transmit(instant(now), 1, into) {
+                self.patience.sent(now, &connection.stats());
+                self.counters.packets_sent += 1;
+                return Some(transmit(packet.destination, packet.ecn, into.len()));
+            }
+            self.observe();
+            let Some((_, connection)) = &mut self.link else { break };
+            if !self.sending.advance(connection) {
+                break;
+            }
+        }
+        self.update_next();
+        None
+    }
+
+    fn next_timeout(&self) -> Option<Time> {
+        self.next
+    }
+
+    fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {
+        count("packets-sent", self.counters.packets_sent);
+        count("packets-received", self.counters.packets_received);
+        count("strays", self.counters.strays);
+        count("receive-buffer-full", self.receiving.dropped());
+        let Some((_, connection)) = &self.link else { return };
+        let stats = connection.stats();
+        count("packets-lost", stats.path.lost_packets);
+        count("congestion-events", stats.path.congestion_events);
+        count("datagrams-sent", stats.frame_tx.datagram);
+        count("datagrams-received", stats.frame_rx.datagram);
+    }
+}
+
+fn transmit(to: SocketAddr, ecn: Option<EcnCodepoint>, length: usize) -> Transmit {
+    let host = match to {
+        SocketAddr::V4(address) => host_of(address.ip().octets()),
+        SocketAddr::V6(_) => None,
+    };
+    let ecn = match ecn {
+        None => Ecn::NotCapable,
+        Some(EcnCodepoint::Ect0) => Ecn::Ect0,
+        Some(EcnCodepoint::Ect1) => Ecn::Ect1,
+        Some(EcnCodepoint::Ce) => Ecn::CongestionExperienced,
+    };
+    // The engine answers where packets came from, and those addresses were made by `socket_address`.
+    let to = Address { host: host.unwrap_or_default(), port: to.port() };
+    Transmit { to, ecn, size: Bytes((length + HEADERS) as u64), earliest: Time::ZERO }
+}
+
+fn codepoint(ecn: Ecn) -> Option<EcnCodepoint> {
+    match ecn {
+        Ecn::NotCapable => None,
+        Ecn::Ect0 => Some(EcnCodepoint::Ect0),
+        Ecn::Ect1 => Some(EcnCodepoint::Ect1),
+        Ecn::CongestionExperienced => Some(EcnCodepoint::Ce),
+    }
+}
+
+fn socket_address(address: Address) -> SocketAddr {
+    SocketAddr::from((ipv4_of(address.host), address.port))
+}
+
+/// Whether a handshake failed over the certificate: it is not the expected one, or its holder has not got the key.
+fn is_distrust(error: &quinn_proto::TransportError) -> bool {
+    // TLS alerts `bad_certificate` to `certificate_unknown`, `unknown_ca`, `access_denied`, `decrypt_error`.
+    const ALERTS: [u8; 8] = [42, 43, 44, 45, 46, 48, 49, 51];
+    ALERTS.iter().any(|&alert| error.code == quinn_proto::TransportErrorCode::crypto(alert))
+}
+
+fn after(now: Time) -> Time {
+    now + Duration::from_nanos(1)
+}
