@@ -2,7 +2,8 @@
 
 use std::net::{TcpListener, UdpSocket};
 
-use trunkline_core::Ecn;
+use trunkline_core::{Ecn, Seed};
+use trunkline_endpoints::Blueprint;
 use trunkline_experiment::{Framing, Scenario, Transport};
 use trunkline_io::tcp::{TcpError, offered_congestion_controls};
 
@@ -35,40 +36,35 @@ pub fn check(scenario: &Scenario, options: &LiveOptions) -> Result<(), LiveError
     Ok(())
 }
 
-/// Why a flow over this transport is refused, if it is.
-pub(crate) fn only_simulated(transport: &Transport) -> Option<&'static str> {
-    match transport {
+/// How a flow's endpoints are made, if it runs over protocol engines of ours and not over the kernel's UDP or TCP.
+pub(crate) fn blueprint(scenario: &Scenario, flow: usize) -> Option<Result<Blueprint, String>> {
+    match scenario.flows[flow].transport {
         Transport::Udp(_) | Transport::Tcp(_) => None,
-        Transport::Urp(_) => Some("transport `urp` is for `sim` only; over real sockets use `tcp` or `udp`"),
-        Transport::Rtp(_) => Some("transport `rtp` is for `sim` only; over real sockets use `udp`"),
-        Transport::Xtp(_) => Some("transport `xtp` is for `sim` only; over real sockets use `tcp` or `udp`"),
-        Transport::Quic(_) => {
-            Some("transport `quic` is for `sim` only; over real sockets use `tcp` or `udp`")
-        }
-        Transport::Dccp(_) => {
-            Some("transport `dccp` is for `sim` only; over real sockets use `tcp` or `udp`")
-        }
+        _ => Some(Blueprint::of(scenario, flow).over_udp()),
     }
 }
 
-/// Refuses what only the simulator has: transports without sockets, datagrams with an ECN field of their own (members
-/// share their sockets), and messages without a header (between two processes it is by their headers that messages are
-/// known).
+/// Refuses what only the simulator has: packets without a socket that carries them, datagrams with an ECN field of their
+/// own (members share their sockets), and messages without a header (between two processes it is by their headers that
+/// messages are known).
 ///
 /// # Errors
 /// [`LiveError::Flow`], with the first such flow.
 pub fn refuse_simulated(scenario: &Scenario) -> Result<(), LiveError> {
-    for flow in &scenario.flows {
-        let reason = if let Some(reason) = only_simulated(&flow.transport) {
+    for (index, flow) in scenario.flows.iter().enumerate() {
+        // What the options are refused for, a dry run tells.
+        let made = blueprint(scenario, index)
+            .map(|blueprint| blueprint.and_then(|blueprint| blueprint.pair(0, Seed::new(0, 0)).map(|_| ())));
+        let reason = if let Some(Err(reason)) = made {
             reason
         } else if matches!(&flow.transport, Transport::Udp(udp) if udp.ecn != Ecn::NotCapable) {
-            "`ecn` of transport `udp` is for `sim` only; live datagrams are not ECN-capable, leave the key out"
+            "`ecn` of transport `udp` is for `sim` only; live datagrams are not ECN-capable, leave the key out".to_owned()
         } else if flow.framing == Framing::None {
-            "`framing = \"none\"` is for `sim` only; live messages are measured by their headers"
+            "`framing = \"none\"` is for `sim` only; live messages are measured by their headers".to_owned()
         } else {
             continue;
         };
-        return Err(LiveError::Flow { flow: flow.meta.name.clone(), reason: reason.to_owned() });
+        return Err(LiveError::Flow { flow: flow.meta.name.clone(), reason });
     }
     Ok(())
 }

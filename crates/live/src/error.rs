@@ -1,7 +1,7 @@
 //! Why a live run failed.
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 use trunkline_core::Duration;
@@ -41,6 +41,18 @@ pub enum LiveError {
         program: String,
         /// What the system said.
         error: io::Error,
+    },
+    /// A conversation over a protocol engine did not come about.
+    #[error("flow `{flow}` cannot connect to {to} over `{transport}`: {reason}")]
+    NotConnected {
+        /// The flow.
+        flow: String,
+        /// Where the far end's socket is.
+        to: SocketAddr,
+        /// The transport's name in experiment files.
+        transport: String,
+        /// What happened, or for how long nothing has.
+        reason: String,
     },
     /// The far end did not answer.
     #[error("the far end has not answered for {patience} while {step}")]

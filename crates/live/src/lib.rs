@@ -1,4 +1,5 @@
-//! Runs a point of an experiment on real sockets: the kernel's UDP and TCP, the real clock, the network as it is.
+//! Runs a point of an experiment on real sockets: the kernel's UDP and TCP, our own protocols over UDP, the real clock,
+//! the network as it is.
 //!
 //! [`run`] is the near end: it sends what the sources want, on time, and gathers what is observed. The [`far_end`]
 //! answers it from a process of its own: it reflects, or sinks and reports what arrived. The two talk over a pair of
@@ -10,7 +11,8 @@
 //! a round trip holds the same things in both directions; `kernel_stamps` moves the stamp of arrival into the kernel.
 //! Datagrams handed over in one call share its stamp.
 //!
-//! **Threads.** One sends for all UDP flows, one receives what comes back to them; every TCP conversation has its own.
+//! **Threads.** One sends for all UDP flows, one receives what comes back to them; every TCP conversation has its own;
+//! every flow over a protocol engine of ours (`engine`) has one at either end.
 //! Observations travel in recycled batches over a bounded channel to the caller's thread, which alone calls the
 //! recorder. What was sent is recorded before its arrival.
 //!
@@ -19,6 +21,7 @@
 pub mod blast;
 mod check;
 mod collect;
+mod engine;
 mod error;
 mod events;
 pub mod far_end;

@@ -14,7 +14,8 @@ pub struct LiveOptions {
     pub far_end: FarEnd,
     /// The address of the far end's sockets, and of ours.
     pub address: IpAddr,
-    /// UDP and TCP port of the far end; 0 lets the system choose.
+    /// UDP and TCP port of the far end; conversations over protocol engines of ours have UDP ports from the next on. 0
+    /// lets the system choose.
     pub port: u16,
     /// Whether the sender spins before each departure.
     pub spin: Spin,
@@ -24,6 +25,10 @@ pub struct LiveOptions {
     pub kernel_stamps: bool,
     /// How long connecting and every other step of the set-up may take.
     pub patience: Duration,
+    /// Every so-manieth packet of a protocol engine is lost before it reaches its socket, at both ends; 0 for none. For
+    /// tests.
+    #[doc(hidden)]
+    pub lose_every: u32,
 }
 
 /// Where the other end comes from.
@@ -75,6 +80,7 @@ impl LiveOptions {
             receive: Receive::Blocking,
             kernel_stamps: false,
             patience: Duration::from_secs(10),
+            lose_every: 0,
         }
     }
 }

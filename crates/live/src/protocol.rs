@@ -14,19 +14,21 @@
 //! Every frame is a length of four bytes (big-endian, of what follows), a tag of one byte and a body: JSON for what is
 //! said once, packed binary for observations. The end of the pipe ends the session in either direction.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use trunkline_core::Duration;
+use trunkline_endpoints::Blueprint;
 use trunkline_transport::framing::MessageKind;
 
 use crate::error::{Failure, LiveError};
 use crate::options::Receive;
 
 /// Both ends must have the same.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 /// The largest frame that a reader accepts.
 pub(crate) const MAX_FRAME: usize = 64 << 20;
@@ -54,6 +56,12 @@ pub(crate) struct Open {
     pub(crate) largest: u32,
     /// One listener each.
     pub(crate) listeners: Vec<ListenerTerms>,
+    /// What both ends' protocol engines draw comes from here.
+    pub(crate) seed: u64,
+    /// Flows over protocol engines.
+    pub(crate) engines: Vec<EngineTerms>,
+    /// Every so-manieth packet of theirs is lost on purpose.
+    pub(crate) lose_every: u32,
     pub(crate) flows: Vec<FlowTerms>,
 }
 
@@ -66,6 +74,15 @@ pub(crate) struct ListenerTerms {
     pub(crate) mss: Option<u32>,
     pub(crate) nodelay: bool,
     pub(crate) congestion_control: Option<String>,
+}
+
+/// A flow over protocol engines.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct EngineTerms {
+    /// Its place among the flows.
+    pub(crate) flow: usize,
+    /// From which both ends make its endpoints.
+    pub(crate) blueprint: Blueprint,
 }
 
 /// What the far end does with a flow.
@@ -107,6 +124,8 @@ pub(crate) struct Ready {
     pub(crate) udp: u16,
     /// One per listener.
     pub(crate) tcp: Vec<u16>,
+    /// For each flow over protocol engines, the UDP port of every member.
+    pub(crate) engines: Vec<Vec<u16>>,
 }
 
 /// The last thing the far end says.
@@ -114,6 +133,8 @@ pub(crate) struct Ready {
 pub(crate) struct Bye {
     /// Datagrams that the reflector's socket did not take.
     pub(crate) unreflected: u64,
+    /// For each flow over protocol engines, what its engines have counted.
+    pub(crate) engines: Vec<BTreeMap<String, u64>>,
 }
 
 /// What the near end says.
@@ -260,6 +281,9 @@ mod tests {
                 nodelay: true,
                 congestion_control: Some("cubic".into()),
             }],
+            seed: u64::MAX,
+            engines: Vec::new(),
+            lose_every: 20,
             flows: vec![FlowTerms {
                 first: 0,
                 members: 4,
@@ -278,11 +302,14 @@ mod tests {
         assert_eq!(ToFar::read(&mut from).unwrap(), None);
 
         let said = [
-            FromFar::Ready(Ready { udp: 1, tcp: vec![2, 3] }),
+            FromFar::Ready(Ready { udp: 1, tcp: vec![2, 3], engines: vec![vec![4], vec![]] }),
             FromFar::Started,
             FromFar::Report(vec![1, 2, 3]),
             FromFar::Failed(Failure::Other("no".into())),
-            FromFar::Bye(Bye { unreflected: 1 }),
+            FromFar::Bye(Bye {
+                unreflected: 1,
+                engines: vec![BTreeMap::from([("retransmissions".to_owned(), 3)])],
+            }),
         ];
         let mut pipe = Vec::new();
         said.iter().for_each(|what| what.write(&mut pipe).unwrap());

@@ -12,6 +12,7 @@ use trunkline_traffic::Source;
 use trunkline_transport::framing::Key;
 
 use crate::collect::Collector;
+use crate::engine::Counters;
 use crate::error::LiveError;
 use crate::events::{Input, Pool};
 use crate::link::Link;
@@ -68,6 +69,8 @@ pub fn run_with(
     let mut session = Session::start(options)?;
     let ready = session.open(&terms)?;
     let sockets = setup::udp_sockets(options, &terms, ready.udp)?;
+    let carriers = setup::carriers(options, &terms, &ready)?;
+    let engines = setup::connect_engines(scenario, options, &terms, &carriers, sources.engines)?;
     let connected = setup::connect(scenario, options, &terms, &ready, sources.tcp)?;
     let answered = setup::answered(scenario);
     let answers = if answered.is_empty() { None } else { Some(Answers::new()) };
@@ -87,7 +90,7 @@ pub fn run_with(
     // By reference, so that the closure can own the session: should the recorder panic, its end frees the threads.
     let (common, sockets, answered, answers, terms) =
         (&common, &sockets[..], &answered[..], answers.as_ref(), &terms);
-    let (session, end, spoken) = std::thread::scope(move |scope| {
+    let (session, end, left) = std::thread::scope(move |scope| {
         let _end = EndOnDrop(common.stage);
         let mut crew = Crew { scope, threads: Vec::new() };
         let mut collector =
@@ -112,7 +115,12 @@ pub fn run_with(
                         None
                     })?;
                 }
-                crew.start("tcp-send", move || Some((flow, near::tcp::send(conversation, common))))?;
+                crew.start("tcp-send", move || Some(Left::Tcp(flow, near::tcp::send(conversation, common))))?;
+            }
+            for (flow, engines) in engines {
+                crew.start("engines", move || {
+                    Some(Left::Engines(flow, near::engine::converse(engines, common)))
+                })?;
             }
             Ok(())
         })();
@@ -126,9 +134,9 @@ pub fn run_with(
         };
         common.stage.end();
         let end = session.finish(end, terms, &mut collector);
-        let spoken = session.gather(terms, crew, &mut collector);
+        let left = session.gather(terms, crew, &mut collector);
         collector.finish();
-        Ok((session, end, spoken))
+        Ok((session, end, left))
     })?;
 
     let stalls = probe.finish();
@@ -138,10 +146,10 @@ pub fn run_with(
         links: Vec::new(),
         stalls: Some(stall_summary(&stalls)),
         cpu: None,
-        flows: flow_outcomes(scenario, &spoken, end.bye.as_ref()),
+        flows: flow_outcomes(scenario, terms, &left, end.bye.as_ref()),
         partial: end.partial,
     };
-    drop(spoken);
+    drop(left);
     let how_it_ended = session.close();
     outcome.cpu = Some(process::cpu_time().saturating_sub(cpu_before));
     match end.lost {
@@ -166,17 +174,28 @@ fn stall_summary(stalls: &Stalls) -> StallSummary {
 }
 
 /// What the kernel counted, and what went wrong on the way.
-fn flow_outcomes(scenario: &Scenario, spoken: &[(usize, Spoken)], bye: Option<&Bye>) -> Vec<FlowOutcome> {
+fn flow_outcomes(scenario: &Scenario, terms: &Terms, left: &[Left], bye: Option<&Bye>) -> Vec<FlowOutcome> {
     let mut flows = vec![FlowOutcome::default(); scenario.flows.len()];
     let mut count = |flow: usize, name: &str, more: u64| {
         *flows[flow].transport_counters.entry(name.to_owned()).or_default() += more;
     };
-    for (flow, spoken) in spoken {
-        if let Some(counters) = tcp::counters(&spoken.stream) {
-            count(*flow, "segments-sent", counters.segments_sent);
-            count(*flow, "segments-retransmitted", counters.retransmitted_segments);
+    for left in left {
+        match left {
+            Left::Tcp(flow, spoken) => {
+                if let Some(counters) = tcp::counters(&spoken.stream) {
+                    count(*flow, "segments-sent", counters.segments_sent);
+                    count(*flow, "segments-retransmitted", counters.retransmitted_segments);
+                }
+                count(*flow, "connections-broken", u64::from(spoken.broken));
+            }
+            Left::Engines(flow, counters) => {
+                counters.iter().for_each(|(name, more)| count(*flow, name, *more));
+            }
         }
-        count(*flow, "connections-broken", u64::from(spoken.broken));
+    }
+    // As in the simulator, the counters of both ends together.
+    for (engines, counters) in terms.open.engines.iter().zip(bye.iter().flat_map(|bye| &bye.engines)) {
+        counters.iter().for_each(|(name, more)| count(engines.flow, name, *more));
     }
     let reflected = |flow: &Flow| flow.reflect && matches!(flow.transport, Transport::Udp(_));
     if let (Some(bye), Some(flow)) = (bye, scenario.flows.iter().position(reflected))
@@ -188,21 +207,27 @@ fn flow_outcomes(scenario: &Scenario, spoken: &[(usize, Spoken)], bye: Option<&B
 }
 
 /// A number that nobody can guess: the standard library's hash keys come from the system.
-fn draw() -> u32 {
+pub(crate) fn draw() -> u32 {
     std::hash::RandomState::new().build_hasher().finish() as u32
 }
 
-/// The threads of the near end; those of TCP conversations leave something behind.
+/// What a thread leaves behind, with the index of its flow.
+enum Left {
+    Tcp(usize, Spoken),
+    Engines(usize, Counters),
+}
+
+/// The threads of the near end.
 struct Crew<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
-    threads: Vec<ScopedJoinHandle<'scope, Option<(usize, Spoken)>>>,
+    threads: Vec<ScopedJoinHandle<'scope, Option<Left>>>,
 }
 
 impl<'scope> Crew<'scope, '_> {
     fn start(
         &mut self,
         name: &str,
-        work: impl FnOnce() -> Option<(usize, Spoken)> + Send + 'scope,
+        work: impl FnOnce() -> Option<Left> + Send + 'scope,
     ) -> Result<(), LiveError> {
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn_scoped(self.scope, work);
         self.threads.push(thread.map_err(LiveError::system("a thread cannot be started"))?);
@@ -356,12 +381,7 @@ impl Session {
     }
 
     /// Waits for the threads, which have been told to end, and takes what they still have.
-    fn gather(
-        &mut self,
-        terms: &Terms,
-        crew: Crew<'_, '_>,
-        collector: &mut Collector<'_>,
-    ) -> Vec<(usize, Spoken)> {
+    fn gather(&mut self, terms: &Terms, crew: Crew<'_, '_>, collector: &mut Collector<'_>) -> Vec<Left> {
         // What the far end says now changes nothing any more.
         let mut end = End { at: Time::ZERO, partial: true, sent_all: None, lost: None, bye: None };
         let short = core::time::Duration::from_millis(1);

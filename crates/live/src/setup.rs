@@ -4,7 +4,7 @@ use std::io;
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::mpsc::{Sender, channel};
 
-use trunkline_core::Duration;
+use trunkline_core::{Duration, Seed};
 use trunkline_experiment::{Answer, Flow, Scenario, TcpOptions, Transport};
 use trunkline_io::tcp::{self, TcpError, TcpSetup};
 use trunkline_io::udp::SocketOptions;
@@ -12,13 +12,16 @@ use trunkline_traffic::{KINDS, Source};
 use trunkline_transport::framing::{HEADER_LENGTH, Key};
 
 use crate::check;
+use crate::engine::{self, Engine, Engines, Loss, NotConnected, Route};
 use crate::error::LiveError;
 use crate::near;
+use crate::near::engine::{EngineFlow, Speaker};
 use crate::near::tcp::{Conversation, Listener};
 use crate::near::udp_receive::Answered;
 use crate::near::udp_send::{Member, SENDER};
 use crate::options::{LiveOptions, Receive};
-use crate::protocol::{FlowTerms, ListenerTerms, Open, Ready, VERSION};
+use crate::protocol::{EngineTerms, FlowTerms, ListenerTerms, Open, Ready, VERSION};
+use crate::run::draw;
 
 /// UDP members share this many sockets at most: enough to look like many conversations to a network that sorts by
 /// port, few enough to send in batches and to wait for together.
@@ -51,6 +54,8 @@ pub(crate) struct Terms {
     pub(crate) spin: Duration,
     /// How many descriptors it may take.
     pub(crate) descriptors: u64,
+    /// By place among the flows over engines of ours: its number among the senders.
+    engine_senders: Vec<usize>,
     /// By flow: its listener, for TCP.
     listener_of: Vec<usize>,
 }
@@ -61,9 +66,11 @@ impl Terms {
         let mut listener_of = Vec::new();
         let mut sender_of = Vec::new();
         let mut sender_numbers = SENDER + 1;
-        let (mut udp_members, mut channels, mut largest, mut udp_buffer) = (0, 0, 0, None);
+        let (mut udp_members, mut tcp_members) = (0, 0);
+        let (mut channels, mut largest, mut udp_buffer) = (0, 0, None);
         let mut per_second = 0.0;
-        for flow in &scenario.flows {
+        let (mut engines, mut engine_senders, mut engine_members) = (Vec::new(), Vec::new(), 0);
+        for (index, flow) in scenario.flows.iter().enumerate() {
             let members = flow.meta.members as usize;
             sender_of.resize(flow.meta.first.0 as usize, SENDER);
             channels += u64::from(flow.meta.members) * u64::from(flow.meta.channels);
@@ -80,19 +87,26 @@ impl Terms {
                 Transport::Tcp(tcp) => {
                     sender_of.extend(sender_numbers..sender_numbers + members);
                     sender_numbers += members;
+                    tcp_members += members;
                     listener_of.push(listener(&mut listeners, flow, tcp));
                 }
-                // Refused before anything starts.
-                Transport::Urp(_)
-                | Transport::Dccp(_)
-                | Transport::Quic(_)
-                | Transport::Xtp(_)
-                | Transport::Rtp(_) => listener_of.push(usize::MAX),
+                // Over engines of ours: the flow has one thread.
+                _ => {
+                    listener_of.push(usize::MAX);
+                    if members > 0
+                        && let Some(Ok(blueprint)) = check::blueprint(scenario, index)
+                    {
+                        sender_of.resize(sender_of.len() + members, sender_numbers);
+                        engine_senders.push(sender_numbers);
+                        sender_numbers += 1;
+                        engine_members += members;
+                        engines.push(EngineTerms { flow: index, blueprint });
+                    }
+                }
             }
         }
         let busy = per_second > BUSY && options.receive == Receive::Blocking;
         let rest = if busy { REST } else { Duration::ZERO };
-        let tcp_members = sender_numbers - (SENDER + 1);
         let largest = (largest + HEADER_LENGTH as u64).min(LARGEST_DATAGRAM);
         let flow_terms = |flow: &Flow| FlowTerms {
             first: flow.meta.first.0,
@@ -114,6 +128,9 @@ impl Terms {
                 udp_buffer: udp_buffer.map_or(UDP_BUFFER, |bytes| bytes.0),
                 largest: largest as u32,
                 listeners,
+                seed: u64::from(draw()) << 32 | u64::from(draw()),
+                engines,
+                lose_every: options.lose_every,
                 flows: scenario.flows.iter().map(flow_terms).collect(),
             },
             key,
@@ -121,10 +138,11 @@ impl Terms {
             members: sender_of.len(),
             sender_of,
             sender_numbers,
-            senders: tcp_members + usize::from(udp_members > 0),
+            senders: tcp_members + engine_senders.len() + usize::from(udp_members > 0),
+            engine_senders,
             spin: options.spin.stretch(channels),
             // Two per reflected conversation; the other end may be a thread of this process.
-            descriptors: 3 * tcp_members as u64 + 2 * MAX_LANES as u64 + 64,
+            descriptors: 3 * tcp_members as u64 + 2 * engine_members as u64 + 2 * MAX_LANES as u64 + 64,
             listener_of,
         }
     }
@@ -182,6 +200,8 @@ pub(crate) struct Sources {
     pub(crate) udp: Vec<Member>,
     /// With the index of the flow, the member's number, and its source.
     pub(crate) tcp: Vec<(usize, u32, Box<dyn Source>)>,
+    /// The same.
+    pub(crate) engines: Vec<(usize, u32, Box<dyn Source>)>,
 }
 
 /// Builds all sources.
@@ -190,21 +210,13 @@ pub(crate) fn sources(
     lanes: usize,
     build: &dyn Fn(usize, u32) -> Result<Box<dyn Source>, String>,
 ) -> Result<Sources, LiveError> {
-    let mut sources = Sources { udp: Vec::new(), tcp: Vec::new() };
+    let mut sources = Sources { udp: Vec::new(), tcp: Vec::new(), engines: Vec::new() };
     for (index, flow) in scenario.flows.iter().enumerate() {
         for member in 0..flow.meta.members {
             let refused = |reason| LiveError::Flow { flow: flow.meta.name.clone(), reason };
             let source = build(index, member).map_err(refused)?;
             match flow.transport {
                 Transport::Tcp(_) => sources.tcp.push((index, member, source)),
-                Transport::Urp(_)
-                | Transport::Dccp(_)
-                | Transport::Quic(_)
-                | Transport::Xtp(_)
-                | Transport::Rtp(_) => {
-                    let reason = check::only_simulated(&flow.transport).unwrap_or_default();
-                    return Err(refused(reason.to_owned()));
-                }
                 Transport::Udp(_) => sources.udp.push(Member {
                     id: flow.member(member),
                     lane: sources.udp.len() % lanes.max(1),
@@ -213,6 +225,7 @@ pub(crate) fn sources(
                     answered: flow.answer() != Answer::None,
                     awaited: scenario.until == Some(index),
                 }),
+                _ => sources.engines.push((index, member, source)),
             }
         }
     }
@@ -292,18 +305,94 @@ pub(crate) fn connect(
         }
         let send_timeout = match &flow.transport {
             Transport::Tcp(tcp) => tcp.send_timeout,
-            Transport::Udp(_)
-            | Transport::Urp(_)
-            | Transport::Dccp(_)
-            | Transport::Quic(_)
-            | Transport::Xtp(_)
-            | Transport::Rtp(_) => None,
+            _ => None,
         };
         let channels = flow.meta.channels;
         let awaited = scenario.until == Some(index);
         let conversation =
             Conversation { id, sender, stream, source, channels, send_timeout, answers, spin, awaited };
         connected.push(Connected { flow: index, conversation, listener });
+    }
+    Ok(connected)
+}
+
+/// Opens the sockets of engines, flow by flow, each connected to its far end's.
+pub(crate) fn carriers(
+    options: &LiveOptions,
+    terms: &Terms,
+    ready: &Ready,
+) -> Result<Vec<Vec<UdpSocket>>, LiveError> {
+    let ports_are_enough = terms.open.engines.len() == ready.engines.len()
+        && terms.open.engines.iter().zip(&ready.engines).all(|(engines, ports)| {
+            terms.open.flows.get(engines.flow).is_some_and(|flow| flow.members as usize == ports.len())
+        });
+    if !ports_are_enough {
+        return Err(LiveError::Protocol("the far end has opened too few sockets".to_owned()));
+    }
+    let local = SocketAddr::new(options.address, 0);
+    let open = |&port: &u16| {
+        let far = SocketAddr::new(options.address, port);
+        engine::open(local, Some(far), terms.open.udp_buffer)
+    };
+    let opened = ready.engines.iter().map(|ports| ports.iter().map(open).collect());
+    opened
+        .collect::<io::Result<_>>()
+        .map_err(LiveError::system(format!("a UDP socket cannot be opened at {}", options.address)))
+}
+
+/// Makes the engines of every flow that runs over engines of ours, and connects them with the far end's.
+pub(crate) fn connect_engines<'s>(
+    scenario: &Scenario,
+    options: &LiveOptions,
+    terms: &Terms,
+    carriers: &'s [Vec<UdpSocket>],
+    mut sources: Vec<(usize, u32, Box<dyn Source>)>,
+) -> Result<Vec<(usize, EngineFlow<'s>)>, LiveError> {
+    let cores = std::thread::available_parallelism().map_or(1, core::num::NonZero::get);
+    let spin = if carriers.len() <= cores / 2 { terms.spin } else { Duration::ZERO };
+    let mut connected = Vec::new();
+    for ((place, EngineTerms { flow: index, blueprint }), sockets) in
+        terms.open.engines.iter().enumerate().zip(carriers)
+    {
+        let flow = &scenario.flows[*index];
+        let seed = Seed::new(terms.open.seed, 0);
+        let engine = |(member, socket): (u32, &UdpSocket)| {
+            let refused = |reason| LiveError::Flow { flow: flow.meta.name.clone(), reason };
+            let pair = blueprint.pair(member, seed).map_err(refused)?;
+            let id = flow.member(member).0;
+            let loss = Loss::every(options.lose_every);
+            let messages = (terms.key, id..id.saturating_add(1));
+            Engine::new(pair.near.endpoint, pair.far.address, (socket, Route::Fixed), messages, loss)
+                .map_err(LiveError::system("a socket has no address"))
+        };
+        let engines = (0..).zip(sockets).map(engine).collect::<Result<_, _>>()?;
+        let mut engines = Engines::new(engines, sockets, options.receive);
+        engines.connect(options.patience).map_err(|NotConnected { place, reason }| {
+            LiveError::NotConnected {
+                flow: flow.meta.name.clone(),
+                to: sockets[place].peer_addr().unwrap_or(SocketAddr::new(options.address, 0)),
+                transport: flow.meta.transport.clone(),
+                reason: match reason {
+                    Some(reason) => reason.to_string(),
+                    None => format!("no answer for {}", options.patience),
+                },
+            }
+        })?;
+        let own = sources.extract_if(.., |(flow, ..)| flow == index);
+        let awaited = scenario.until == Some(*index);
+        let speakers = own.map(|(_, member, source)| {
+            Speaker::new(flow.member(member), flow.meta.channels, source, awaited)
+        });
+        let flow = EngineFlow {
+            engines,
+            speakers: speakers.collect(),
+            sender: terms.engine_senders[place],
+            round_trip: flow.reflect,
+            keeps_payload: flow.meta.keeps_payload,
+            is_unpaced: (KINDS[flow.source.kind].needs_flow_control)(&flow.source.values),
+            spin,
+        };
+        connected.push((*index, flow));
     }
     Ok(connected)
 }

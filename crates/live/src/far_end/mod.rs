@@ -4,6 +4,7 @@
 //! they come from the address the session was opened from, and messages only with the run's key, so that it can
 //! never be used to send to somebody else.
 
+mod engine;
 mod report;
 mod tcp;
 mod udp;
@@ -13,16 +14,18 @@ use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, PoisonError};
 use std::thread::Scope;
 
-use trunkline_core::Duration;
+use trunkline_core::{Duration, Seed};
 use trunkline_io::MonotonicClock;
 use trunkline_io::tcp::{TcpSetup, set_up};
 use trunkline_io::udp::SocketOptions;
 use trunkline_transport::framing::Key;
 
+use crate::engine::{Counters, Engine, Engines, Loss, Route};
 use crate::error::{Failure, LiveError};
-use crate::protocol::{Bye, FlowTerms, FromFar, Ready, ToFar, VERSION};
+use crate::protocol::{Bye, EngineTerms, FlowTerms, FromFar, Ready, ToFar, VERSION};
 pub(crate) use report::Reporter;
 
 /// Serves one session over this process's standard input and output, and dies with the process that started it. What
@@ -124,6 +127,11 @@ fn session(input: &mut impl Read, say: &SyncSender<FromFar>) -> Result<(), LiveE
         }
         Some(_) => return Err(LiveError::Protocol("the session does not begin with its terms".to_owned())),
     };
+    for terms in &open.engines {
+        if terms.flow >= open.flows.len() {
+            return Err(LiveError::Protocol("engines of a flow that there is not".to_owned()));
+        }
+    }
     let members = open.flows.iter().map(|flow| flow.first.saturating_add(flow.members)).max().unwrap_or(0);
     // Far more than the sockets of one host; one per TCP conversation, and some of our own.
     let _ = trunkline_io::process::raise_open_files(u64::from(members).min(1 << 16) + 64);
@@ -138,13 +146,22 @@ fn session(input: &mut impl Read, say: &SyncSender<FromFar>) -> Result<(), LiveE
             .map_err(LiveError::system("the kernel does not stamp arrivals"))?;
     }
     let listeners = listen(&open)?;
-    let ready =
-        Ready { udp: port_of(udp.local_addr())?, tcp: listeners.iter().map(port).collect::<Result<_, _>>()? };
+    let carriers = carriers(&open)?;
+    let turned = open.engines.iter().zip(&carriers).map(|(terms, sockets)| engines(&open, terms, sockets));
+    let turned = turned.collect::<Result<Vec<Engines<'_>>, LiveError>>()?;
+    let ports =
+        |sockets: &Vec<UdpSocket>| sockets.iter().map(|socket| port_of(socket.local_addr())).collect();
+    let ready = Ready {
+        udp: port_of(udp.local_addr())?,
+        tcp: listeners.iter().map(port).collect::<Result<_, _>>()?,
+        engines: carriers.iter().map(ports).collect::<Result<_, _>>()?,
+    };
+    let counters = Mutex::new(vec![Counters::new(); open.engines.len()]);
 
     let session = Session {
         key: Key(open.key),
         peer: open.peer,
-        flows: open.flows,
+        flows: open.flows.clone(),
         members,
         largest: open.largest as usize,
         epoch: AtomicU64::new(NOT_STARTED),
@@ -159,10 +176,20 @@ fn session(input: &mut impl Read, say: &SyncSender<FromFar>) -> Result<(), LiveE
         if !listeners.is_empty() {
             spawn(scope, "accept", || tcp::accept(scope, &listeners, &session, say))?;
         }
+        for (place, (engines, terms)) in turned.into_iter().zip(&open.engines).enumerate() {
+            let (flow, reporter) = (session.flows[terms.flow], Reporter::new(say.clone()));
+            let (session, counters) = (&session, &counters);
+            spawn(scope, "engine", move || {
+                let counted = engine::run(engines, flow, session, reporter);
+                counters.lock().unwrap_or_else(PoisonError::into_inner)[place] = counted;
+            })?;
+        }
         converse(input, say, &session)
     });
     if let Ok(true) = result {
-        let _ = say.send(FromFar::Bye(Bye { unreflected: session.unreflected.load(Ordering::Relaxed) }));
+        let engines = counters.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let unreflected = session.unreflected.load(Ordering::Relaxed);
+        let _ = say.send(FromFar::Bye(Bye { unreflected, engines }));
     }
     result.map(|_| ())
 }
@@ -205,6 +232,51 @@ fn listen(open: &crate::protocol::Open) -> Result<Vec<TcpListener>, LiveError> {
         listeners.push(listener);
     }
     Ok(listeners)
+}
+
+/// Opens the sockets of engines, flow by flow: from the port behind the one that was asked for.
+fn carriers(open: &crate::protocol::Open) -> Result<Vec<Vec<UdpSocket>>, LiveError> {
+    let mut ports = (open.port..=u16::MAX).skip(1);
+    let mut socket = |_| {
+        let port = match open.port {
+            0 => Some(0),
+            _ => ports.next(),
+        };
+        let port = port.ok_or_else(|| {
+            let reason =
+                format!("there are not enough ports behind {}; choose another with `--port`", open.port);
+            LiveError::Protocol(reason)
+        })?;
+        crate::engine::open(SocketAddr::new(open.address, port), None, open.udp_buffer)
+            .map_err(LiveError::binding(open.address, port))
+    };
+    let mut carriers = Vec::new();
+    for terms in &open.engines {
+        carriers.push((0..open.flows[terms.flow].members).map(&mut socket).collect::<Result<_, _>>()?);
+    }
+    Ok(carriers)
+}
+
+/// Makes the engines of a flow, which wait for their peers.
+fn engines<'s>(
+    open: &crate::protocol::Open,
+    terms: &EngineTerms,
+    sockets: &'s [UdpSocket],
+) -> Result<Engines<'s>, LiveError> {
+    let seed = Seed::new(open.seed, 0);
+    let first = open.flows[terms.flow].first;
+    let engine = |(member, socket): (u32, &UdpSocket)| {
+        let refused = |reason| LiveError::Flow { flow: terms.blueprint.flow().to_owned(), reason };
+        let pair = terms.blueprint.pair(member, seed).map_err(refused)?;
+        let id = first.saturating_add(member);
+        let messages = (Key(open.key), id..id.saturating_add(1));
+        let way = (socket, Route::Follows(open.peer, None));
+        let loss = Loss::every(open.lose_every);
+        Engine::new(pair.far.endpoint, pair.near.address, way, messages, loss)
+            .map_err(LiveError::system("a socket has no address"))
+    };
+    let engines = (0..).zip(sockets).map(engine).collect::<Result<_, _>>()?;
+    Ok(Engines::new(engines, sockets, open.receive))
 }
 
 fn port(listener: &TcpListener) -> Result<u16, LiveError> {

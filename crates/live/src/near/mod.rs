@@ -1,7 +1,8 @@
-//! The near end's threads: one that sends for all UDP flows, one that receives what comes back to them, and one or two
-//! per TCP conversation.
+//! The near end's threads: one that sends for all UDP flows, one that receives what comes back to them, one or two per
+//! TCP conversation, and one per flow over protocol engines.
 
 mod answers;
+pub(crate) mod engine;
 pub(crate) mod tcp;
 pub(crate) mod udp_receive;
 pub(crate) mod udp_send;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod endings;
+mod engines;
 mod flows;
 mod refusals;
 mod support;

@@ -70,10 +70,12 @@ fn a_program_that_is_no_far_end_is_found_out() {
 }
 
 #[test]
-fn a_transport_of_the_simulator_is_refused() {
-    let scenario = scenario("100 ms", &format!("{TCP}transport = \"urp\"\n"));
+fn packets_directly_over_ip_are_for_the_simulator() {
+    let flow = TCP.replace("8 KiB", "1000 B");
+    let scenario = scenario("100 ms", &format!("{flow}transport = \"dccp\"\n"));
     let options = LiveOptions::new(FarEnd::Thread);
-    let expected = "flow `bulk` cannot be set up: transport `urp` is for `sim` only";
+    let expected = "flow `bulk` cannot be set up: `dccp` directly over IP is for `sim` only; over real sockets add \
+                    `encapsulation = \"udp\"`";
     for error in [
         trunkline_live::check(&scenario, &options).unwrap_err(),
         run(&scenario, FarEnd::Thread).1.unwrap_err(),

@@ -1,0 +1,228 @@
+//! The engines of a flow at one end: waiting for what they are to do, and doing it.
+
+use std::net::UdpSocket;
+use std::os::fd::AsFd as _;
+
+use trunkline_core::{Duration, Time};
+use trunkline_io::poll::Interest;
+use trunkline_io::udp::{ReceiveBatch, Wait};
+use trunkline_io::{MonotonicClock, Poller, clock};
+use trunkline_transport::framing::Header;
+use trunkline_transport::{CloseReason, SendError};
+
+use super::one::{Counters, Engine, Found};
+use crate::options::Receive;
+
+/// As many datagrams are taken from the kernel at once, so often before others have their turn.
+const BATCH: usize = 16;
+const BATCHES: usize = 4;
+/// The largest payload of a UDP datagram.
+const LARGEST: usize = 65_507;
+
+/// The engines of a flow at one end, by place, and their sockets.
+pub(crate) struct Engines<'s> {
+    clock: MonotonicClock,
+    sockets: &'s [UdpSocket],
+    engines: Vec<Engine>,
+    /// When each wants to be looked after.
+    wakes: Vec<Time>,
+    poller: Poller<'s>,
+    batch: ReceiveBatch,
+    receive: Receive,
+    touched: Vec<usize>,
+    /// How conversations have ended that nobody has asked about yet.
+    ended: Vec<CloseReason>,
+}
+
+/// Who sends through the engines and takes what comes out of them.
+pub(crate) trait Application {
+    /// Whether it takes more messages of the conversation at this place.
+    fn reads(&self, place: usize) -> bool;
+
+    /// Takes a message, header included.
+    fn message(&mut self, place: usize, header: Header, bytes: &mut [u8]);
+
+    /// Takes note of bytes that are no message of this run.
+    fn stray(&mut self, place: usize, bytes: usize);
+
+    /// Sends what waits, as far as the engine takes it.
+    fn pour(&mut self, place: usize, line: &mut Line<'_>);
+}
+
+/// An engine that takes messages.
+pub(crate) struct Line<'e> {
+    engine: &'e mut Engine,
+    socket: &'e UdpSocket,
+    clock: MonotonicClock,
+}
+
+impl Line<'_> {
+    /// Hands a message over; the packets that follow from it leave at once.
+    pub(crate) fn send(&mut self, message: &[u8]) -> Result<(), SendError> {
+        let now = self.clock.now();
+        self.engine.send(now, message)?;
+        self.engine.transmit(now, self.socket);
+        Ok(())
+    }
+}
+
+/// Why a conversation did not come about.
+pub(crate) struct NotConnected {
+    pub(crate) place: usize,
+    /// `None` if nobody answered.
+    pub(crate) reason: Option<CloseReason>,
+}
+
+impl<'s> Engines<'s> {
+    /// Engines with a socket each, in the same order. Their time begins now.
+    pub(crate) fn new(engines: Vec<Engine>, sockets: &'s [UdpSocket], receive: Receive) -> Engines<'s> {
+        Engines {
+            clock: MonotonicClock::starting_now(),
+            sockets,
+            wakes: vec![Time::ZERO; engines.len()],
+            engines,
+            poller: Poller::new(sockets.iter().map(|socket| (socket.as_fd(), Interest::Read))),
+            batch: ReceiveBatch::new(BATCH, LARGEST),
+            receive,
+            touched: Vec::new(),
+            ended: Vec::new(),
+        }
+    }
+
+    /// Connects all of them, within `patience`.
+    pub(crate) fn connect(&mut self, patience: Duration) -> Result<(), NotConnected> {
+        struct Nobody;
+        impl Application for Nobody {
+            // What comes before the run begins waits for it.
+            fn reads(&self, _: usize) -> bool {
+                false
+            }
+            fn message(&mut self, _: usize, _: Header, _: &mut [u8]) {}
+            fn stray(&mut self, _: usize, _: usize) {}
+            fn pour(&mut self, _: usize, _: &mut Line<'_>) {}
+        }
+        let deadline = clock::raw_now().saturating_add(patience.as_nanos());
+        loop {
+            self.turn(deadline, &mut Nobody);
+            let refused = |(place, engine): (usize, &Engine)| {
+                Some(NotConnected { place, reason: Some(engine.closed()?) })
+            };
+            if let Some(refused) = self.engines.iter().enumerate().find_map(refused) {
+                return Err(refused);
+            }
+            let Some(place) = self.engines.iter().position(|engine| !engine.is_connected()) else {
+                return Ok(());
+            };
+            if clock::raw_now() >= deadline {
+                return Err(NotConnected { place, reason: None });
+            }
+        }
+    }
+
+    /// Waits until something arrives, something is due, or the monotonic clock reads `until`; then looks after every
+    /// engine that this concerns.
+    pub(crate) fn turn(&mut self, until: u64, application: &mut impl Application) {
+        let earliest = self.wakes.iter().copied().min().unwrap_or(Time::MAX);
+        let until = until.min(self.clock.to_raw(earliest));
+        let patience = match self.receive {
+            Receive::Blocking => Duration::from_nanos(until.saturating_sub(clock::raw_now())),
+            Receive::Polling => Duration::ZERO,
+        };
+        match self.poller.wait(patience) {
+            Ok(0) => {}
+            Ok(_) => self.take_arrivals(),
+            // For lack of memory; a moment later there may be some.
+            Err(_) => trunkline_io::pace::sleep(Duration::from_millis(1)),
+        }
+        let now = self.clock.now();
+        for (place, wake) in self.wakes.iter().enumerate() {
+            if *wake <= now {
+                self.engines[place].due(now);
+                self.touched.push(place);
+            }
+        }
+        let mut touched = core::mem::take(&mut self.touched);
+        touched.drain(..).for_each(|place| self.serve(place, application));
+        self.touched = touched;
+    }
+
+    /// Lets the application send through the engine at this place, and looks after that.
+    pub(crate) fn pour(&mut self, place: usize, application: &mut impl Application) {
+        let Some(mut line) = self.line(place) else { return };
+        application.pour(place, &mut line);
+        self.serve(place, application);
+    }
+
+    /// How conversations have ended since the last call.
+    pub(crate) fn take_ended(&mut self) -> Vec<CloseReason> {
+        core::mem::take(&mut self.ended)
+    }
+
+    /// Ends all conversations, and adds up what was counted.
+    pub(crate) fn close(mut self) -> Counters {
+        let mut counters = Counters::new();
+        let now = self.clock.now();
+        for (engine, socket) in self.engines.iter_mut().zip(self.sockets) {
+            engine.close(now, socket);
+            engine.count(&mut counters);
+        }
+        counters
+    }
+
+    fn line(&mut self, place: usize) -> Option<Line<'_>> {
+        let engine = self.engines.get_mut(place)?;
+        Some(Line { engine, socket: self.sockets.get(place)?, clock: self.clock })
+    }
+
+    /// Takes what has arrived at the sockets that are ready. Errors tell of packets of ours that found nobody: the
+    /// engines notice by themselves.
+    fn take_arrivals(&mut self) {
+        let Engines { poller, sockets, batch, engines, touched, clock, .. } = self;
+        for place in poller.ready() {
+            touched.push(place);
+            for _ in 0..BATCHES {
+                let count = batch.receive(&sockets[place], Wait::Poll).unwrap_or(0);
+                let now = clock.now();
+                for datagram in 0..count {
+                    let (source, ecn) = (batch.source(datagram), batch.ecn(datagram));
+                    engines[place].arrived(now, source, ecn, batch.datagram(datagram));
+                }
+                if count < BATCH {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Drains everything an engine has to say, until it has nothing more.
+    fn serve(&mut self, place: usize, application: &mut impl Application) {
+        loop {
+            let now = self.clock.now();
+            let Some(mut line) = self.line(place) else { return };
+            line.engine.transmit(now, line.socket);
+            let was_open = line.engine.closed().is_none();
+            let mut goes_on = line.engine.take_events(line.socket);
+            let ended = line.engine.closed().filter(|_| was_open);
+            if goes_on {
+                application.pour(place, &mut line);
+            }
+            while application.reads(place) {
+                let received = line.engine.receive(|found| match found {
+                    Found::Message(header, bytes) => application.message(place, header, bytes),
+                    Found::Stray(bytes) => application.stray(place, bytes),
+                });
+                if !received {
+                    break;
+                }
+                goes_on = true;
+                application.pour(place, &mut line);
+            }
+            let wake = line.engine.wake();
+            self.ended.extend(ended);
+            if !goes_on {
+                self.wakes[place] = wake;
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! One engine and the socket that carries its packets.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+
+use trunkline_core::{Address, Duration, Ecn, Time};
+use trunkline_io::udp::EcnField;
+use trunkline_transport::framing::{Deframer, Header, Key, decode_message};
+use trunkline_transport::{Close, CloseReason, Endpoint, Event, Message, SendError};
+
+/// When the socket has no room, it is asked again after so long.
+const RETRY: Duration = Duration::from_micros(200);
+/// So many buffers of packets that had to wait are kept for the next.
+const SPARE: usize = 64;
+
+/// Counters by name.
+pub(crate) type Counters = BTreeMap<String, u64>;
+
+/// A protocol engine whose packets travel through a socket.
+pub(crate) struct Engine {
+    endpoint: Box<dyn Endpoint + Send>,
+    /// The peer, as the endpoint knows it.
+    peer: Address,
+    route: Route,
+    key: Key,
+    /// For byte streams: finds the messages again.
+    deframer: Option<Deframer>,
+    ecn: EcnField,
+    /// Packets that leave later, in their order: paced, or waiting for room in the socket.
+    held: VecDeque<Held>,
+    spare: Vec<Vec<u8>>,
+    /// Until when the socket is taken to have no room.
+    blocked: Time,
+    /// Where the endpoint writes packets, and messages.
+    packet: Vec<u8>,
+    received: Vec<u8>,
+    is_connected: bool,
+    closed: Option<CloseReason>,
+    loss: Loss,
+    counters: Own,
+}
+
+/// Where the peer is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Route {
+    /// The socket is connected to it.
+    Fixed,
+    /// Wherever the latest packet of its host came from, until the engine has connected with it.
+    Follows(IpAddr, Option<SocketAddr>),
+}
+
+/// A path that loses every so-manieth packet, for tests; 0 for none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Loss {
+    every: u32,
+    counted: u32,
+}
+
+struct Held {
+    at: Time,
+    ecn: Ecn,
+    bytes: Vec<u8>,
+}
+
+/// What is counted beside what the endpoint counts.
+#[derive(Clone, Copy, Debug, Default)]
+struct Own {
+    /// Packets that the socket refused.
+    unsent: u64,
+    /// Packets of other hosts.
+    strangers: u64,
+}
+
+/// What comes out of an engine.
+pub(crate) enum Found<'e> {
+    /// A message, header included.
+    Message(Header, &'e mut [u8]),
+    /// So many bytes that are no message of this run.
+    Stray(usize),
+}
+
+impl Loss {
+    pub(crate) fn every(every: u32) -> Loss {
+        Loss { every, counted: 0 }
+    }
+
+    fn strikes(&mut self) -> bool {
+        if self.every == 0 {
+            return false;
+        }
+        self.counted = (self.counted + 1) % self.every;
+        self.counted == 0
+    }
+}
+
+impl Engine {
+    /// An engine whose packets go through `socket`, and whose messages are those of the flows `ids`.
+    ///
+    /// # Errors
+    /// If the socket has no address.
+    pub(crate) fn new(
+        endpoint: Box<dyn Endpoint + Send>,
+        peer: Address,
+        (socket, route): (&UdpSocket, Route),
+        (key, ids): (Key, core::ops::Range<u32>),
+        loss: Loss,
+    ) -> io::Result<Engine> {
+        let features = endpoint.features();
+        let deframer = (!features.message_oriented).then(|| Deframer::new(key, ids));
+        Ok(Engine {
+            peer,
+            route,
+            key,
+            deframer,
+            ecn: EcnField::new(socket)?,
+            held: VecDeque::new(),
+            spare: Vec::new(),
+            blocked: Time::ZERO,
+            packet: Vec::new(),
+            received: Vec::new(),
+            is_connected: !features.connection_oriented,
+            closed: None,
+            loss,
+            counters: Own::default(),
+            endpoint,
+        })
+    }
+
+    /// Takes a datagram that has arrived.
+    pub(crate) fn arrived(&mut self, now: Time, source: Option<SocketAddr>, ecn: Ecn, datagram: &[u8]) {
+        if let Route::Follows(host, latest) = &mut self.route {
+            if source.is_none_or(|source| source.ip() != *host) {
+                self.counters.strangers += 1;
+                return;
+            }
+            *latest = source;
+        }
+        self.endpoint.handle_packet(now, self.peer, ecn, datagram);
+    }
+
+    /// Lets the endpoint do what is due.
+    pub(crate) fn due(&mut self, now: Time) {
+        self.endpoint.handle_timeout(now);
+    }
+
+    /// When it wants to be looked after again.
+    pub(crate) fn wake(&self) -> Time {
+        let held = self.held.front().map_or(Time::MAX, |held| held.at);
+        self.endpoint.next_timeout().unwrap_or(Time::MAX).min(held)
+    }
+
+    /// Hands every packet that may leave to the socket.
+    pub(crate) fn transmit(&mut self, now: Time, socket: &UdpSocket) {
+        if now < self.blocked {
+            return;
+        }
+        while let Some(Held { at, ecn, bytes }) = self.held.pop_front() {
+            if at > now || !self.put(now, socket, ecn, &bytes) {
+                self.held.push_front(Held { at: at.max(self.blocked), ecn, bytes });
+                break;
+            }
+            self.recycle(bytes);
+        }
+        let mut packet = core::mem::take(&mut self.packet);
+        while now >= self.blocked
+            && let Some(transmit) = self.endpoint.poll_transmit(now, &mut packet)
+        {
+            let waits = transmit.earliest > now || !self.held.is_empty();
+            if waits || !self.put(now, socket, transmit.ecn, &packet) {
+                let bytes = core::mem::replace(&mut packet, self.spare.pop().unwrap_or_default());
+                let at = transmit.earliest.max(self.blocked);
+                self.held.push_back(Held { at, ecn: transmit.ecn, bytes });
+            }
+        }
+        self.packet = packet;
+    }
+
+    /// What has happened: true if the endpoint may take messages now, or never will again.
+    pub(crate) fn take_events(&mut self, socket: &UdpSocket) -> bool {
+        let mut writable = false;
+        while let Some(event) = self.endpoint.poll_event() {
+            match event {
+                Event::Connected => {
+                    self.is_connected = true;
+                    self.settle(socket);
+                    writable = true;
+                }
+                Event::Writable => writable = true,
+                Event::Closed(reason) => {
+                    self.closed = Some(reason);
+                    writable = true;
+                }
+                Event::Readable => {}
+            }
+        }
+        writable
+    }
+
+    /// Reads once from the endpoint and says what came out; false if it had nothing.
+    pub(crate) fn receive(&mut self, mut found: impl FnMut(Found<'_>)) -> bool {
+        self.received.clear();
+        if self.endpoint.receive(&mut self.received).is_none() {
+            return false;
+        }
+        let Some(deframer) = &mut self.deframer else {
+            match decode_message(&self.received, self.key) {
+                Ok((header, _)) => found(Found::Message(header, &mut self.received)),
+                Err(_) => found(Found::Stray(self.received.len())),
+            }
+            return true;
+        };
+        deframer.push(&self.received);
+        while let Some(framed) = deframer.next() {
+            if framed.skipped > 0 {
+                found(Found::Stray(framed.skipped));
+            }
+            found(Found::Message(framed.header, framed.bytes));
+        }
+        true
+    }
+
+    /// Hands a message to the endpoint.
+    pub(crate) fn send(&mut self, now: Time, message: &[u8]) -> Result<(), SendError> {
+        self.endpoint.send(now, Message::new(message))
+    }
+
+    /// Ends the conversation, for which there is no more than this moment.
+    pub(crate) fn close(&mut self, now: Time, socket: &UdpSocket) {
+        self.endpoint.close(now, Close::Graceful);
+        self.transmit(now, socket);
+    }
+
+    /// Whether messages can be exchanged.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.is_connected
+    }
+
+    /// Why the conversation is over, if it is.
+    pub(crate) fn closed(&self) -> Option<CloseReason> {
+        self.closed
+    }
+
+    /// Adds what it has counted.
+    pub(crate) fn count(&self, into: &mut Counters) {
+        let mut count = |name: &str, more: u64| match into.get_mut(name) {
+            Some(counter) => *counter += more,
+            None => _ = into.insert(name.to_owned(), more),
+        };
+        self.endpoint.counters(&mut count);
+        count("packets-refused-by-socket", self.counters.unsent);
+        count("packets-of-strangers", self.counters.strangers);
+    }
+
+    /// The peer has been agreed on: nobody else is heard any more.
+    fn settle(&mut self, socket: &UdpSocket) {
+        if let Route::Follows(_, Some(peer)) = self.route
+            && socket.connect(peer).is_ok()
+        {
+            self.route = Route::Fixed;
+        }
+    }
+
+    /// Hands a packet to the socket; false if that has no room. What it refuses for another reason is lost, as in any
+    /// network.
+    fn put(&mut self, now: Time, socket: &UdpSocket, ecn: Ecn, packet: &[u8]) -> bool {
+        if self.loss.strikes() {
+            return true;
+        }
+        // A packet without its ECN field is as good as one through a network that clears it.
+        let _ = self.ecn.set(socket, ecn);
+        // An ICMP error tells of an earlier packet that found nobody; the one at hand was not tried yet.
+        for _ in 0..2 {
+            let sent = match self.route {
+                Route::Fixed => socket.send(packet),
+                Route::Follows(_, Some(peer)) => socket.send_to(packet, peer),
+                Route::Follows(_, None) => break,
+            };
+            match sent {
+                Ok(_) => return true,
+                Err(error) if has_no_room(&error) => {
+                    self.blocked = now + RETRY;
+                    return false;
+                }
+                Err(_) => {}
+            }
+        }
+        self.counters.unsent += 1;
+        true
+    }
+
+    fn recycle(&mut self, bytes: Vec<u8>) {
+        if self.spare.len() < SPARE {
+            self.spare.push(bytes);
+        }
+    }
+}
+
+fn has_no_room(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::ENOBUFS)
+}

@@ -1,0 +1,114 @@
+//! The far end's protocol engines: one thread for each flow reflects, answers or notes what they bring.
+
+use std::collections::VecDeque;
+
+use trunkline_core::{Bytes, FlowId};
+use trunkline_io::clock;
+use trunkline_metrics::Observation;
+use trunkline_transport::SendError;
+use trunkline_transport::framing::{HEADER_LENGTH, Header, answer, reflect_in_place};
+
+use super::{LOOK, Reporter, Session};
+use crate::engine::{Application, Counters, Engines, Line};
+use crate::protocol::{FlowTerms, Reply};
+
+/// So many replies may wait for room; then no more is read, so that they hold the sender back by flow control.
+const BACKLOG: usize = 16;
+
+/// Turns the engines of a flow until the session is over, and says what they have counted.
+pub(super) fn run(
+    mut engines: Engines<'_>,
+    terms: FlowTerms,
+    session: &Session,
+    reporter: Reporter,
+) -> Counters {
+    let backlogs = (0..terms.members).map(|_| VecDeque::new()).collect();
+    let mut sink = Sink { session, terms, reporter, backlogs, spare: Vec::new(), unreflected: 0 };
+    trunkline_io::pace::reduce_timer_slack();
+    while !session.is_over() {
+        engines.turn(clock::raw_now() + LOOK.as_nanos(), &mut sink);
+        if let Some(clock) = session.clock() {
+            sink.reporter.tick(clock.now());
+        }
+    }
+    // What the kernel had before the end still counts.
+    engines.turn(0, &mut sink);
+    let mut counters = engines.close();
+    if sink.unreflected > 0 {
+        counters.insert("not-reflected".to_owned(), sink.unreflected);
+    }
+    counters
+}
+
+struct Sink<'s> {
+    session: &'s Session,
+    terms: FlowTerms,
+    reporter: Reporter,
+    /// By member: replies that its engine did not take yet.
+    backlogs: Vec<VecDeque<Vec<u8>>>,
+    spare: Vec<Vec<u8>>,
+    unreflected: u64,
+}
+
+impl Application for Sink<'_> {
+    fn reads(&self, place: usize) -> bool {
+        self.backlogs[place].len() < BACKLOG
+    }
+
+    fn message(&mut self, place: usize, header: Header, bytes: &mut [u8]) {
+        // Before the run has a time, nothing can be of this run.
+        let Some(clock) = self.session.clock() else { return };
+        let now = clock.now();
+        if header.flow != self.id(place) {
+            return self.stray(place, bytes.len());
+        }
+        let Some(reply) = self.terms.reply(header.kind) else { return };
+        if !self.terms.reflect {
+            let payload = &bytes[HEADER_LENGTH..];
+            let what = Observation::Received {
+                channel: header.channel,
+                sequence: header.sequence,
+                sent: header.sent,
+                reflected: header.reflected,
+                payload: Bytes(payload.len() as u64),
+            };
+            self.reporter.push(now, header.flow, &what, self.terms.keeps_payload.then_some(payload));
+        }
+        let mut back = self.spare.pop().unwrap_or_default();
+        back.clear();
+        match reply {
+            Reply::Nothing => return self.spare.push(back),
+            Reply::Whole => {
+                reflect_in_place(bytes, now);
+                back.extend_from_slice(bytes);
+            }
+            Reply::Bytes(length) => answer(&header, now, length, &mut back),
+        }
+        self.backlogs[place].push_back(back);
+    }
+
+    fn stray(&mut self, place: usize, bytes: usize) {
+        let Some(clock) = self.session.clock() else { return };
+        let what = Observation::Stray { bytes: Bytes(bytes as u64) };
+        self.reporter.push(clock.now(), self.id(place), &what, None);
+    }
+
+    fn pour(&mut self, place: usize, line: &mut Line<'_>) {
+        while let Some(back) = self.backlogs[place].pop_front() {
+            match line.send(&back) {
+                Ok(()) => {}
+                Err(SendError::Full) => return self.backlogs[place].push_front(back),
+                Err(_) => self.unreflected += 1,
+            }
+            if self.spare.len() < BACKLOG {
+                self.spare.push(back);
+            }
+        }
+    }
+}
+
+impl Sink<'_> {
+    fn id(&self, place: usize) -> FlowId {
+        FlowId(self.terms.first + place as u32)
+    }
+}

@@ -1,0 +1,175 @@
+//! Flows over protocol engines of ours, whose packets travel in UDP datagrams.
+
+use trunkline_live::{FarEnd, LiveError, LiveOptions, Receive};
+
+use crate::support::{GoOn, process, run, run_with, scenario, scenario_with};
+
+const RELIABLE: [&str; 2] = ["\"urp\"", "{ kind = \"xtp\", encapsulation = \"udp\" }"];
+const DCCP: &str = "{ kind = \"dccp\", encapsulation = \"udp\" }";
+
+fn all() -> impl Iterator<Item = &'static str> {
+    RELIABLE.into_iter().chain([DCCP])
+}
+
+fn voice(transport: &str, keys: &str) -> String {
+    format!(
+        "[flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = {transport}\n\
+         source = {{ kind = \"voice\", samples = 80 }}\nchannels = 3\n{keys}"
+    )
+}
+
+fn bulk(transport: &str, source: &str) -> String {
+    format!(
+        "[flow.bulk]\nfrom = \"a\"\nto = \"b\"\ntransport = {transport}\nsource = {{ kind = \"bulk\", {source} }}\n"
+    )
+}
+
+#[test]
+fn reflected_voice_comes_back() {
+    for transport in all() {
+        let scenario = scenario("300 ms", &voice(transport, "reflect = true\ncount = 2\n"));
+        for far_end in [FarEnd::Thread, process()] {
+            let (memory, outcome) = run(&scenario, far_end);
+            let outcome = outcome.unwrap();
+            assert_eq!(memory.all_arrived(), 30 * 6, "{transport}");
+            assert_eq!((memory.send_calls, memory.stray), (30 * 6, 0), "{transport}");
+            assert!(!outcome.partial);
+            assert_eq!(outcome.flows[0].transport_counters["connections-broken"], 0, "{transport}");
+        }
+    }
+}
+
+#[test]
+fn voice_that_is_not_reflected_is_reported_by_the_sink() {
+    for transport in all() {
+        let scenario = scenario("300 ms", &voice(transport, ""));
+        let (memory, outcome) = run(&scenario, process());
+        assert!(!outcome.unwrap().partial);
+        assert_eq!(memory.all_arrived(), 30 * 3, "{transport}");
+    }
+}
+
+#[test]
+fn bulk_arrives_whole() {
+    for transport in all() {
+        let source = "message = \"1000 B\", bytes = \"200 KB\"";
+        let scenario =
+            scenario_with("until = \"bulk\"\n", "20 s", &(bulk(transport, source) + "count = 2\n"));
+        let (memory, outcome) = run(&scenario, process());
+        let outcome = outcome.unwrap();
+        assert!(!outcome.partial && outcome.duration < scenario.duration, "{transport}");
+        assert_eq!(memory.of_flow(0).len() + memory.of_flow(1).len(), 400, "{transport}");
+        assert_eq!(memory.stray, 0, "{transport}");
+        if transport != DCCP {
+            assert_eq!(memory.all_arrived(), 400, "{transport}");
+        }
+    }
+}
+
+#[test]
+fn unlimited_bulk_ends_with_the_run() {
+    for transport in all() {
+        let scenario = scenario("200 ms", &bulk(transport, "message = \"1000 B\""));
+        let (memory, outcome) = run(&scenario, process());
+        assert!(!outcome.unwrap().partial);
+        let received = memory.of_flow(0).iter().filter(|seen| seen.received == 1).count();
+        assert!(received > 10, "{transport}: {received}");
+    }
+}
+
+#[test]
+fn requests_are_answered() {
+    for transport in all() {
+        for reflect in [true, false] {
+            let scenario = scenario_with(
+                "until = \"ask\"\n",
+                "20 s",
+                &format!(
+                    "[flow.ask]\nfrom = \"a\"\nto = \"b\"\ntransport = {transport}\nreflect = {reflect}\n\
+                     source = {{ kind = \"interactive\", message = \"700 B\", answer = \"4 B\", messages = 40 }}\n"
+                ),
+            );
+            let (memory, outcome) = run(&scenario, process());
+            assert!(!outcome.unwrap().partial);
+            assert_eq!(memory.all_arrived(), 40, "{transport}");
+            let expected = if reflect { 4 } else { 700 };
+            assert!(memory.of_flow(0).iter().all(|seen| seen.length == expected), "{transport} {reflect}");
+        }
+    }
+}
+
+#[test]
+fn a_lossy_path_loses_nothing_of_a_reliable_transport() {
+    for (transport, resent) in [
+        ("{ kind = \"urp\", timeout = \"20 ms\" }", "retransmissions"),
+        ("{ kind = \"xtp\", encapsulation = \"udp\", wait = \"20 ms\" }", "retransmissions"),
+    ] {
+        let source = "message = \"1000 B\", bytes = \"100 KB\"";
+        let flow = bulk(transport, source) + "reflect = true\n";
+        let scenario = scenario_with("until = \"bulk\"\ndrain = \"20 s\"\n", "20 s", &flow);
+        let options = LiveOptions { lose_every: 20, ..LiveOptions::new(process()) };
+        let (memory, outcome) = run_with(&scenario, &options, &mut GoOn);
+        let outcome = outcome.unwrap();
+        assert_eq!(memory.all_arrived(), 100, "{transport}");
+        let counters = &outcome.flows[0].transport_counters;
+        assert!(counters[resent] > 0, "{transport}: {counters:?}");
+    }
+}
+
+#[test]
+fn a_lossy_path_loses_some_of_an_unreliable_transport_and_corrupts_none() {
+    let scenario = scenario("300 ms", &voice(DCCP, ""));
+    let options = LiveOptions { lose_every: 10, ..LiveOptions::new(process()) };
+    let (memory, outcome) = run_with(&scenario, &options, &mut GoOn);
+    outcome.unwrap();
+    let seen = memory.of_flow(0);
+    let received: u32 = seen.iter().map(|seen| seen.received).sum();
+    assert!(seen.iter().all(|seen| seen.sent == 1 && seen.received <= 1));
+    assert!((1..90).contains(&received) && seen.len() == 90, "{received} of {}", seen.len());
+    assert_eq!(memory.stray, 0);
+}
+
+#[test]
+fn a_path_that_carries_nothing_is_named_with_how_long_it_was_tried() {
+    let scenario = scenario("100 ms", &voice("\"urp\"", ""));
+    let patience = trunkline_core::Duration::from_millis(300);
+    let options = LiveOptions { lose_every: 1, patience, ..LiveOptions::new(process()) };
+    let (memory, result) = run_with(&scenario, &options, &mut GoOn);
+    let error = result.unwrap_err();
+    assert!(matches!(error, LiveError::NotConnected { .. }) && !error.is_bad_input());
+    let text = error.to_string();
+    assert!(text.starts_with("flow `voice` cannot connect to 127.0.0.1:"), "{text}");
+    assert!(text.ends_with("over `urp`: no answer for 300 ms"), "{text}");
+    assert!(memory.messages.is_empty());
+}
+
+#[test]
+fn all_kinds_of_flows_run_beside_each_other() {
+    let flows = voice("\"udp\"", "reflect = true\n").replace("voice]", "datagrams]")
+        + &voice("\"tcp\"", "reflect = true\n").replace("voice]", "stream]")
+        + &voice(DCCP, "reflect = true\n")
+        + &voice("\"urp\"", "reflect = true\n").replace("voice]", "circuit]");
+    let scenario = scenario("200 ms", &flows);
+    for receive in [Receive::Blocking, Receive::Polling] {
+        let options = LiveOptions { receive, ..LiveOptions::new(process()) };
+        let (memory, outcome) = run_with(&scenario, &options, &mut GoOn);
+        assert!(!outcome.unwrap().partial);
+        assert_eq!(memory.all_arrived(), 4 * 20 * 3);
+    }
+}
+
+#[test]
+fn ports_follow_the_one_that_was_asked_for() {
+    let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port().min(65_000);
+    drop(free);
+    let taken = std::net::UdpSocket::bind(("127.0.0.1", port + 1)).unwrap();
+    let scenario = scenario("100 ms", &voice("\"urp\"", ""));
+    let options = LiveOptions { port, ..LiveOptions::new(process()) };
+    let error = run_with(&scenario, &options, &mut GoOn).1.unwrap_err();
+    assert!(matches!(error, LiveError::PortInUse { port: named, .. } if named == port + 1), "{error}");
+    drop(taken);
+    let (memory, outcome) = run_with(&scenario, &options, &mut GoOn);
+    outcome.unwrap();
+    assert_eq!(memory.all_arrived(), 10 * 3);
+}
