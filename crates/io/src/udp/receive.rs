@@ -232,10 +232,11 @@ mod linux {
         pub(super) fn ecn(&self, place: usize) -> Ecn {
             let bits = self.find(place, |level, kind, data| match (level, kind) {
                 // SAFETY: the kernel has written one byte.
-                (libc::IPPROTO_IP, libc::IP_TOS) => Some(unsafe { *data }),
-                // SAFETY: the kernel has written an int; it may be unaligned, hence `read_unaligned`.
+                (libc::IPPROTO_IP, libc::IP_TOS) => Some(unsafe { data.read() }),
                 (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
-                    Some(unsafe { data.cast::<libc::c_int>().read_unaligned() } as u8)
+                    // SAFETY: the kernel has written an int; it may be unaligned, hence `read_unaligned`.
+                    let class = unsafe { data.cast::<libc::c_int>().read_unaligned() };
+                    Some(class as u8)
                 }
                 _ => None,
             });
