@@ -1,0 +1,98 @@
+//! Other programs as the other side of a conversation: started, waited for, and ended with the test.
+
+use std::io::{BufRead as _, BufReader, ErrorKind};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+/// Whether a program is installed. If not, says which Debian packages bring it.
+///
+/// # Panics
+/// If it is there and cannot be run.
+pub fn is_installed(program: &str, packages: &str) -> bool {
+    match Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status() {
+        Ok(_) => true,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            eprintln!("skipped: `{program}` is not installed; install {packages}");
+            false
+        }
+        Err(error) => panic!("`{program}` cannot be run: {error}"),
+    }
+}
+
+/// A program at work. It is killed when this is dropped.
+pub struct Program {
+    child: Child,
+    lines: Receiver<String>,
+    said: Vec<String>,
+}
+
+impl Program {
+    /// Starts it.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    pub fn start(program: &str, arguments: &[&str]) -> Program {
+        let mut command = Command::new(program);
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap_or_else(|error| panic!("`{program}` cannot be run: {error}"));
+        let (give, lines) = channel();
+        let streams: [Option<Box<dyn std::io::Read + Send>>; 2] = [
+            child.stdout.take().map(|stream| Box::new(stream) as _),
+            child.stderr.take().map(|stream| Box::new(stream) as _),
+        ];
+        for stream in streams.into_iter().flatten() {
+            let give = give.clone();
+            std::thread::spawn(move || {
+                for line in BufReader::new(stream).lines().map_while(Result::ok) {
+                    // Nobody listens any more once the test has ended.
+                    let _ = give.send(line);
+                }
+            });
+        }
+        Program { child, lines, said: Vec::new() }
+    }
+
+    /// Waits until it says a line with this text.
+    ///
+    /// # Panics
+    /// If it does not within 20 s; tells what it has said.
+    pub fn wait_until_it_says(&mut self, text: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.said.iter().any(|line| line.contains(text)) {
+            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(line) => self.said.push(line),
+                Err(_) => panic!("it has not said `{text}`, but:\n{}", self.said.join("\n")),
+            }
+        }
+    }
+
+    /// Waits until it ends by itself.
+    ///
+    /// # Panics
+    /// If it does not within 20 s, or without success; tells what it has said.
+    pub fn wait_until_it_ends(&mut self) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().expect("it was started by us") {
+                self.said.extend(self.lines.try_iter());
+                assert!(status.success(), "{status}:\n{}", self.said.join("\n"));
+                return;
+            }
+            self.said.extend(self.lines.try_iter());
+            assert!(Instant::now() < deadline, "it does not end:\n{}", self.said.join("\n"));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Programs start slowly on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(20);
