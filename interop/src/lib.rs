@@ -1,5 +1,7 @@
 //! Other programs as the other side of a conversation: started, waited for, and ended with the test.
 
+#![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
+
 use std::io::{BufRead as _, BufReader, ErrorKind};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};

@@ -43,7 +43,8 @@ impl Voice {
 /// Two channels of speech, of so many packets.
 fn speech(packets: usize) -> [Vec<i16>; 2] {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/speech.wav");
-    let Pcm { sample_rate, channels } = read_pcm(&std::fs::read(file).unwrap()).unwrap();
+    let Pcm { sample_rate, channels } =
+        read_pcm(&std::fs::read(file).expect("the example is there")).expect("it is a WAV file");
     assert_eq!(sample_rate, CLOCK);
     let take = |channel: &Vec<i16>| channel.iter().copied().cycle().take(packets * SAMPLES).collect();
     [take(&channels[0]), take(&channels[1])]
@@ -154,7 +155,7 @@ fn launch(pipeline: &str) -> Program {
 
 /// Sends a second of voice to GStreamer, and compares what it has written.
 fn gstreamer_receives(voice: &Voice) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("there is room for temporary files");
     let file = folder.path().join("received");
     let (port, count) = (free_port(), voice.packets.len());
     let mut program = launch(&format!(
@@ -171,15 +172,15 @@ fn gstreamer_receives(voice: &Voice) {
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
     }
     program.wait_until_it_ends();
-    let received = std::fs::read(&file).unwrap();
+    let received = std::fs::read(&file).expect("GStreamer wrote it");
     assert!(received == voice.bytes(), "{} of {} bytes, or others", received.len(), voice.bytes().len());
 }
 
 /// Lets GStreamer send a second of voice, and compares what has come.
 fn gstreamer_sends(voice: &Voice) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("there is room for temporary files");
     let file = folder.path().join("sent");
-    std::fs::write(&file, voice.bytes()).unwrap();
+    std::fs::write(&file, voice.bytes()).expect("our folder can be written");
     let mut end = End::new(voice.format, None);
     let mut program = launch(&format!(
         "filesrc location={} ! rawaudioparse {} ! {} ! udpsink host=127.0.0.1 port={}",
@@ -195,7 +196,7 @@ fn gstreamer_sends(voice: &Voice) {
     }
     program.wait_until_it_ends();
     assert!(audio == voice.bytes(), "{} of {} bytes, or others", audio.len(), voice.bytes().len());
-    let reception = end.session.reception().unwrap();
+    let reception = end.session.reception().expect("data has come");
     assert_eq!(
         (reception.lost, reception.received, reception.expected),
         (0, reception.received, reception.received)
@@ -302,9 +303,9 @@ fn gstreamer_reports_what_it_sends() {
         return;
     }
     let voice = pcmu(150);
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("there is room for temporary files");
     let file = folder.path().join("sent");
-    std::fs::write(&file, voice.bytes()).unwrap();
+    std::fs::write(&file, voice.bytes()).expect("our folder can be written");
     let mut end = End::new(voice.format, Some(REPORTS));
     let port = end.port();
     // RTP and RTCP to one port, as RFC 5761 has it.

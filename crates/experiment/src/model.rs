@@ -208,7 +208,7 @@ pub enum Transport {
     Xtp(XtpOptions),
     /// QUIC, in `sim` only.
     Quic(QuicOptions),
-    /// RTP with RTCP on the same port, in `sim` only.
+    /// RTP with RTCP on the same port.
     Rtp(RtpOptions),
 }
 

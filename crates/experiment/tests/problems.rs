@@ -540,6 +540,24 @@ source = { kind = "bulk", message = "1400 B" }"#,
     ),
     (
         r#"transport = "udp""#,
+        r#"transport = { kind = "rtp", payload = "pcma", channels = 0, session-bandwidth = "999 bit/s" }"#,
+        &[
+            r#"x.toml:18:39: `payload`: `pcma` is not one of its words; did you mean `pcmu`?"#,
+            r#"x.toml:18:58: `channels` must be a whole number from 1 to 255, not `0`"#,
+            r#"x.toml:18:81: `session-bandwidth` must be a rate from 1 kbit/s to 1000 Gbit/s, not `999 bit/s`"#,
+        ],
+    ),
+    (
+        r#"transport = { kind = "tcp", window = "32 KiB" }
+source = { kind = "bulk", message = "8 KiB" }"#,
+        r#"transport = "rtp"
+source = { kind = "bulk", message = "1421 B", interval = "10 ms" }"#,
+        &[
+            r#"x.toml:25:10: a message of 1421 B makes a packet of 1501 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+        ],
+    ),
+    (
+        r#"transport = "udp""#,
         r#"transport = { kind = "xtp", error-control = "some", every = 0 }"#,
         &[
             r#"x.toml:18:45: `error-control`: `some` is not one of its words; known are `selective` and `none`"#,
