@@ -7,5 +7,7 @@
 
 mod blueprint;
 mod options;
+#[cfg(test)]
+mod tests;
 
 pub use blueprint::{Blueprint, Made, Pair};

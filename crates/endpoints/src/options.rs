@@ -3,7 +3,9 @@
 use trunkline_adapters::quic::{self, Mode, QuicConfig};
 use trunkline_adapters::tcp::{CongestionControl, TcpConfig};
 use trunkline_core::{Bytes, Stream};
-use trunkline_experiment::{DccpOptions, QuicOptions, RtpOptions, TcpOptions, UdpOptions, UrpOptions, XtpOptions};
+use trunkline_experiment::{
+    DccpOptions, QuicOptions, RtpOptions, TcpOptions, UdpOptions, UrpOptions, XtpOptions,
+};
 use trunkline_transport::dccp::DccpConfig;
 use trunkline_transport::framing::HEADER_LENGTH;
 use trunkline_transport::rtp::RtpConfig;
@@ -50,7 +52,7 @@ pub(crate) fn urp(options: &UrpOptions) -> UrpConfig {
         packet: options.packet.count() as usize,
         low_water: options.low_water,
         // What is under way, and as much to follow it: more would only add delay before the network.
-        send_buffer: 2 * options.block.count() as usize * usize::from(options.window),
+        send_buffer: (options.block.count() as usize).saturating_mul(2 * usize::from(options.window)),
         timeout: options.timeout,
         ..UrpConfig::default()
     }

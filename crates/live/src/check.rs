@@ -21,7 +21,24 @@ pub fn check(scenario: &Scenario, options: &LiveOptions) -> Result<(), LiveError
     // Both are open at once, as they will be; port 0 then means any two.
     let udp = UdpSocket::bind((address, port)).map_err(LiveError::binding(address, port))?;
     let tcp = TcpListener::bind((address, port)).map_err(LiveError::binding(address, port))?;
-    drop((udp, tcp));
+    let mut engines = Vec::new();
+    for (index, flow) in scenario.flows.iter().enumerate() {
+        if port == 0 || blueprint(scenario, index).is_none() {
+            continue;
+        }
+        for _ in 0..flow.meta.members {
+            let Some(next) = u16::try_from(engines.len() + 1).ok().and_then(|place| port.checked_add(place))
+            else {
+                let reason = format!(
+                    "every conversation needs a port behind {port}, and there are too few; choose a lower one with \
+                     `--port`, or 0 to let the system choose"
+                );
+                return Err(LiveError::Flow { flow: flow.meta.name.clone(), reason });
+            };
+            engines.push(UdpSocket::bind((address, next)).map_err(LiveError::binding(address, next))?);
+        }
+    }
+    drop((udp, tcp, engines));
     let offered = offered_congestion_controls();
     for flow in &scenario.flows {
         if let Transport::Tcp(tcp) = &flow.transport

@@ -158,13 +158,13 @@ impl<'s> Engines<'s> {
         core::mem::take(&mut self.ended)
     }
 
-    /// Ends all conversations, and adds up what was counted.
+    /// Adds up what was counted, and ends all conversations.
     pub(crate) fn close(mut self) -> Counters {
         let mut counters = Counters::new();
         let now = self.clock.now();
         for (engine, socket) in self.engines.iter_mut().zip(self.sockets) {
-            engine.close(now, socket);
             engine.count(&mut counters);
+            engine.close(now, socket);
         }
         counters
     }

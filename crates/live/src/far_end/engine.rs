@@ -109,6 +109,6 @@ impl Application for Sink<'_> {
 
 impl Sink<'_> {
     fn id(&self, place: usize) -> FlowId {
-        FlowId(self.terms.first + place as u32)
+        FlowId(self.terms.first.saturating_add(place as u32))
     }
 }

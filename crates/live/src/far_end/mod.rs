@@ -242,10 +242,9 @@ fn carriers(open: &crate::protocol::Open) -> Result<Vec<Vec<UdpSocket>>, LiveErr
             0 => Some(0),
             _ => ports.next(),
         };
-        let port = port.ok_or_else(|| {
-            let reason =
-                format!("there are not enough ports behind {}; choose another with `--port`", open.port);
-            LiveError::Protocol(reason)
+        let port = port.ok_or_else(|| LiveError::System {
+            what: format!("not every conversation has a port behind {}", open.port),
+            error: io::ErrorKind::AddrNotAvailable.into(),
         })?;
         crate::engine::open(SocketAddr::new(open.address, port), None, open.udp_buffer)
             .map_err(LiveError::binding(open.address, port))

@@ -9,7 +9,12 @@ use crate::support::{process, run, run_with, scenario};
 const FLOWS: &str = "[flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nreflect = true\n\
                      source = { kind = \"voice\", samples = 80 }\n\
                      [flow.bulk]\nfrom = \"a\"\nto = \"b\"\ntransport = \"tcp\"\n\
-                     source = { kind = \"bulk\", message = \"8 KiB\" }\n";
+                     source = { kind = \"bulk\", message = \"8 KiB\" }\n\
+                     [flow.circuit]\nfrom = \"a\"\nto = \"b\"\ntransport = \"urp\"\n\
+                     source = { kind = \"bulk\", message = \"8 KiB\" }\n\
+                     [flow.rate]\nfrom = \"a\"\nto = \"b\"\n\
+                     transport = { kind = \"dccp\", encapsulation = \"udp\" }\n\
+                     source = { kind = \"voice\", samples = 80 }\nreflect = true\n";
 
 /// Says stop once so much has passed.
 struct StopAt(Duration);
@@ -28,7 +33,7 @@ fn a_stop_keeps_what_was_measured() {
     let outcome = outcome.unwrap();
     assert!(outcome.partial);
     assert!(outcome.duration >= Duration::from_millis(200) && outcome.duration < scenario.duration);
-    for flow in 0..2 {
+    for flow in 0..4 {
         let received = memory.of_flow(flow).iter().filter(|seen| seen.received == 1).count();
         assert!(received > 5, "flow {flow}: {received}");
     }
