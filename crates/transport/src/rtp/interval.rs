@@ -60,13 +60,11 @@ impl Schedule {
         self.next
     }
 
-    /// Starts it, unless it runs.
+    /// Starts it, as if nothing had been before.
     pub(super) fn start(&mut self, now: Time, census: Census, stream: &mut Stream) {
-        if self.next.is_none() {
-            self.is_first = true;
-            self.previous = now;
-            self.set(now, census, stream);
-        }
+        self.is_first = true;
+        self.previous = now;
+        self.set(now, census, stream);
     }
 
     /// Stops it.

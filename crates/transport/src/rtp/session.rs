@@ -361,10 +361,16 @@ impl RtpSession {
         true
     }
 
+    /// Data flows: reports begin, unless they are under way.
     fn start(&mut self, now: Time) {
         let census = self.census(now);
-        if let Some(schedule) = &mut self.schedule {
-            schedule.start(now, census, &mut self.stream);
+        let Some(schedule) = self.schedule.as_mut().filter(|schedule| schedule.next().is_none()) else {
+            return;
+        };
+        schedule.start(now, census, &mut self.stream);
+        // Nobody was expected to say anything before now.
+        if let Some(receiver) = self.receiver.as_mut().filter(|receiver| receiver.is_there()) {
+            receiver.heard(now);
         }
     }
 

@@ -151,6 +151,7 @@ fn senders_send_sender_reports_with_a_clock_and_all_they_have_sent() {
 fn reports_stop_with_the_data_and_come_back_with_it() {
     let [mut near, mut far] = [session("a"), session("b")];
     assert_eq!(near.next_timeout(), None);
+    near.handle(at(0), &write(&mut far, at(0), &[0; 160]));
     for start in [0, 1_000_000] {
         let packet = write(&mut near, at(start), &[0; 160]);
         assert!(matches!(far.handle(at(start), &packet), Arrival::Data(_)));
@@ -164,6 +165,8 @@ fn reports_stop_with_the_data_and_come_back_with_it() {
             assert!((1..6).contains(&reports), "{reports}");
         }
     }
+    // Nobody was missed for having been as silent as it should.
+    assert_eq!((near.counters.peers_lost, far.counters.peers_lost), (0, 0));
 }
 
 #[test]
