@@ -10,6 +10,8 @@
 mod engines;
 mod one;
 mod sockets;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use engines::{Application, Engines, Line, NotConnected};
 pub(crate) use one::{Counters, Engine, Loss, Route};

@@ -1,0 +1,215 @@
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use trunkline_core::{Address, Bytes, Duration, Ecn, Seed, Time};
+use trunkline_endpoints::Blueprint;
+use trunkline_experiment::Experiment;
+use trunkline_io::clock;
+use trunkline_transport::framing::{Header, Key};
+use trunkline_transport::{
+    Close, CloseReason, Conversation, Endpoint, Event, Features, Message, Received, SendError, Transmit,
+    features,
+};
+
+use super::*;
+use crate::options::Receive;
+
+const KEY: Key = Key(7);
+const LONG: Duration = Duration::from_secs(20);
+const SHORT: Duration = Duration::from_millis(50);
+
+/// Two sockets on the loopback interface, the first connected to the second.
+fn sockets() -> (UdpSocket, UdpSocket) {
+    let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+    let far = open(any, None, 1 << 16).unwrap();
+    (open(any, Some(far.local_addr().unwrap()), 1 << 16).unwrap(), far)
+}
+
+fn blueprint(transport: &str) -> Blueprint {
+    let text = format!(
+        "name = \"test\"\nduration = \"1 s\"\nseed = 7\n[hosts]\na = {{}}\nb = {{}}\n[link.wire]\n\
+         between = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\n[flow.voice]\nfrom = \"a\"\nto = \"b\"\n\
+         transport = {transport}\nsource = {{ kind = \"voice\", samples = 80 }}\n"
+    );
+    let experiment =
+        Experiment::parse(&text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
+    Blueprint::of(&experiment.points[0].scenario, 0).over_udp().unwrap()
+}
+
+fn near<'s>(transport: &str, socket: &'s UdpSocket) -> Engines<'s> {
+    let pair = blueprint(transport).pair(0, Seed::new(1, 0)).unwrap();
+    let way = (socket, Route::Fixed);
+    let engine =
+        Engine::new(pair.near.endpoint, pair.far.address, way, (KEY, 0..1), Loss::default()).unwrap();
+    Engines::new(vec![engine], core::slice::from_ref(socket), Receive::Blocking)
+}
+
+/// Hears the host with this address only.
+fn far<'s>(transport: &str, socket: &'s UdpSocket, host: &str) -> Engines<'s> {
+    let host: IpAddr = host.parse().unwrap();
+    let pair = blueprint(transport).pair(0, Seed::new(1, 0)).unwrap();
+    let way = (socket, Route::Follows(host, None));
+    let engine =
+        Engine::new(pair.far.endpoint, pair.near.address, way, (KEY, 0..1), Loss::default()).unwrap();
+    Engines::new(vec![engine], core::slice::from_ref(socket), Receive::Blocking)
+}
+
+struct Nobody;
+
+impl Application for Nobody {
+    fn reads(&self, _: usize) -> bool {
+        true
+    }
+    fn message(&mut self, _: usize, _: Header, _: &mut [u8]) {}
+    fn stray(&mut self, _: usize, _: usize) {}
+    fn pour(&mut self, _: usize, _: &mut Line<'_>) {}
+}
+
+/// Turns the engines in a thread of their own while `work` is done.
+fn beside<R>(mut engines: Engines<'_>, work: impl FnOnce() -> R) -> (R, Counters) {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let turning = scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                engines.turn(clock::raw_now() + 1_000_000, &mut Nobody);
+            }
+            engines.close()
+        });
+        let result = work();
+        over.store(true, Ordering::Relaxed);
+        (result, turning.join().unwrap())
+    })
+}
+
+#[test]
+fn where_nobody_listens_nobody_answers() {
+    // The kernel answers with ICMP, which is an error of the socket at every second packet.
+    let (near_socket, far_socket) = sockets();
+    drop(far_socket);
+    let mut engines = near("{ kind = \"urp\", timeout = \"1 ms\" }", &near_socket);
+    let refused = engines.connect(SHORT).err().unwrap();
+    assert!(refused.place == 0 && refused.reason.is_none());
+}
+
+#[test]
+fn strangers_are_not_heard() {
+    let (near_socket, far_socket) = sockets();
+    let far = far("\"urp\"", &far_socket, "127.0.0.2");
+    let (connected, counters) = beside(far, || near("\"urp\"", &near_socket).connect(SHORT).is_ok());
+    assert!(!connected);
+    assert!(counters["packets-of-strangers"] > 0, "{counters:?}");
+}
+
+#[test]
+fn garbage_keeps_nobody_from_connecting() {
+    for transport in ["\"urp\"", "{ kind = \"dccp\", encapsulation = \"udp\" }"] {
+        let (near_socket, far_socket) = sockets();
+        let other =
+            open("127.0.0.1:0".parse().unwrap(), Some(far_socket.local_addr().unwrap()), 1 << 16).unwrap();
+        for length in 0..200u8 {
+            let garbage: Vec<u8> = (0..length).map(|at| at.wrapping_mul(length)).collect();
+            other.send(&garbage).unwrap();
+        }
+        let far = far(transport, &far_socket, "127.0.0.1");
+        let (connected, _) = beside(far, || near(transport, &near_socket).connect(LONG).is_ok());
+        assert!(connected, "{transport}");
+    }
+}
+
+#[test]
+fn a_peer_that_closes_is_noticed_once() {
+    for transport in ["\"urp\"", "{ kind = \"dccp\", encapsulation = \"udp\" }"] {
+        let (near_socket, far_socket) = sockets();
+        let mut near = near(transport, &near_socket);
+        let far = far(transport, &far_socket, "127.0.0.1");
+        // Its thread ends with closing.
+        let (connected, _) = beside(far, || near.connect(LONG).is_ok());
+        assert!(connected && near.take_ended().is_empty());
+        let deadline = clock::raw_now() + LONG.as_nanos();
+        let mut ended = Vec::new();
+        while ended.is_empty() && clock::raw_now() < deadline {
+            near.turn(deadline, &mut Nobody);
+            ended = near.take_ended();
+        }
+        assert_eq!(ended, [CloseReason::Peer], "{transport}");
+        near.turn(0, &mut Nobody);
+        assert!(near.take_ended().is_empty());
+    }
+}
+
+/// Sends numbered packets, each not before a time of its own.
+struct Paced(Vec<(u8, Time)>);
+
+impl Conversation for Paced {
+    fn send(&mut self, _: Time, _: Message<'_>) -> Result<(), SendError> {
+        Err(SendError::Full)
+    }
+    fn receive(&mut self, _: &mut Vec<u8>) -> Option<Received> {
+        None
+    }
+    fn poll_event(&mut self) -> Option<Event> {
+        None
+    }
+    fn close(&mut self, _: Time, _: Close) {}
+    fn features(&self) -> &'static Features {
+        &features::UDP
+    }
+}
+
+impl Endpoint for Paced {
+    fn handle_packet(&mut self, _: Time, _: Address, _: Ecn, _: &[u8]) {}
+    fn handle_timeout(&mut self, _: Time) {}
+    fn poll_transmit(&mut self, _: Time, into: &mut Vec<u8>) -> Option<Transmit> {
+        let (number, earliest) = self.0.pop()?;
+        into.clear();
+        into.push(number);
+        Some(Transmit { to: Address::default(), ecn: Ecn::Ect0, size: Bytes(29), earliest })
+    }
+    fn next_timeout(&self) -> Option<Time> {
+        None
+    }
+    fn counters(&self, _: &mut dyn FnMut(&'static str, u64)) {}
+}
+
+#[test]
+fn paced_packets_leave_in_their_order_and_not_before_their_time() {
+    let (near, far) = sockets();
+    let at = |millis| Time::ZERO + Duration::from_millis(millis);
+    let packets = vec![(4, Time::ZERO), (3, at(20)), (2, at(10)), (1, Time::ZERO)];
+    let route = (&near, Route::Fixed);
+    let mut engine =
+        Engine::new(Box::new(Paced(packets)), Address::default(), route, (KEY, 0..1), Loss::default())
+            .unwrap();
+    let arrived = || {
+        let mut byte = [0];
+        let mut all = Vec::new();
+        while far.recv(&mut byte).is_ok() {
+            all.push(byte[0]);
+        }
+        all
+    };
+    // Datagrams on the loopback interface are there when the call that sends them returns.
+    for (now, expected, wake) in [
+        (at(1), vec![1], at(10)),
+        (at(9), vec![], at(10)),
+        (at(10), vec![2], at(20)),
+        (at(25), vec![3, 4], Time::MAX),
+    ] {
+        engine.transmit(now, &near);
+        assert_eq!((arrived(), engine.wake()), (expected, wake), "at {now:?}");
+    }
+}
+
+#[test]
+fn a_lossy_path_loses_every_so_manieth_packet() {
+    let (near, far) = sockets();
+    let packets = (1..=9).rev().map(|number| (number, Time::ZERO)).collect();
+    let loss = Loss::every(3);
+    let mut engine =
+        Engine::new(Box::new(Paced(packets)), Address::default(), (&near, Route::Fixed), (KEY, 0..1), loss)
+            .unwrap();
+    engine.transmit(Time::ZERO, &near);
+    let mut byte = [0];
+    let arrived: Vec<u8> = core::iter::from_fn(|| far.recv(&mut byte).ok().map(|_| byte[0])).collect();
+    assert_eq!(arrived, [1, 2, 4, 5, 7, 8]);
+}
