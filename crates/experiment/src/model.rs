@@ -200,13 +200,13 @@ pub enum Transport {
     Udp(UdpOptions),
     /// TCP: the kernel's in `live` and `wire`, smoltcp's in `sim`.
     Tcp(TcpOptions),
-    /// URP, in `sim` only.
+    /// URP; in `live` over UDP.
     Urp(UrpOptions),
-    /// DCCP, in `sim` only.
+    /// DCCP; in `live` over UDP only.
     Dccp(DccpOptions),
-    /// An XTP stream, in `sim` only.
+    /// An XTP stream; in `live` over UDP only.
     Xtp(XtpOptions),
-    /// QUIC, in `sim` only.
+    /// QUIC.
     Quic(QuicOptions),
     /// RTP with RTCP on the same port.
     Rtp(RtpOptions),

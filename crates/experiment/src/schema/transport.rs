@@ -120,7 +120,7 @@ pub(crate) const KINDS: &[TransportKind] = &[
     TransportKind {
         name: "urp",
         doc: "URP, the protocol of Datakit's circuits, in block mode (Fraser and Marshall 1989; Hawley 1989), one circuit \
-              per member; in `sim` only. Messages carry a header of 40 bytes by which they are found in the byte stream \
+              per member; in `live` over UDP. Messages carry a header of 40 bytes by which they are found in the byte stream \
               and measured. On a link a block counts its data and 6 bytes of trailer, an answer 2 bytes; there is no \
               network header.",
         parameters: &[
@@ -176,8 +176,8 @@ pub(crate) const KINDS: &[TransportKind] = &[
     },
     TransportKind {
         name: "dccp",
-        doc: "DCCP (RFC 4340), one connection per member; in `sim` only. Every message is one packet, with a header of 40 \
-              bytes by which it is measured, at a rate that congestion control allows; nothing is repaired. What it does \
+        doc: "DCCP (RFC 4340), one connection per member; in `live` over UDP only (`encapsulation`). Every message is one \
+              packet, with a header of 40 bytes by which it is measured, at a rate that congestion control allows; nothing is repaired. What it does \
               not let out waits in the send queue, and is dropped there and counted when it waits too long or finds no \
               room.",
         parameters: &[
@@ -276,8 +276,8 @@ pub(crate) const KINDS: &[TransportKind] = &[
     },
     TransportKind {
         name: "xtp",
-        doc: "XTP 4.0 (XTP Forum 1995), one stream per member; in `sim` only. Every mechanism is chosen by itself. \
-              Messages carry a header of 40 bytes by which they are found in the byte stream and measured; messages that \
+        doc: "XTP 4.0 (XTP Forum 1995), one stream per member; in `live` over UDP only (`encapsulation`). Every mechanism is chosen \
+              by itself. Messages carry a header of 40 bytes by which they are found in the byte stream and measured; messages that \
               wait leave together, as many whole ones in a packet as fit.",
         parameters: &[
             Parameter {
