@@ -175,10 +175,11 @@ fn all_kinds_of_flows_run_beside_each_other() {
 
 #[test]
 fn ports_follow_the_one_that_was_asked_for() {
-    let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    let port = free.local_addr().unwrap().port().min(65_000);
-    drop(free);
-    let taken = std::net::UdpSocket::bind(("127.0.0.1", port + 1)).unwrap();
+    // Below the range from which systems choose ports by themselves, as for the tests beside this one.
+    let first = 20_000 + (std::process::id() % 5_000) as u16;
+    let bind = |port| std::net::UdpSocket::bind(("127.0.0.1", port)).ok();
+    let (port, taken) =
+        (first..first + 100).find_map(|port| bind(port).and(Some((port, bind(port + 1)?)))).unwrap();
     let scenario = scenario("100 ms", &voice("\"urp\"", ""));
     let options = LiveOptions { port, ..LiveOptions::new(process()) };
     let error = run_with(&scenario, &options, &mut GoOn).1.unwrap_err();
@@ -187,4 +188,30 @@ fn ports_follow_the_one_that_was_asked_for() {
     let (memory, outcome) = run_with(&scenario, &options, &mut GoOn);
     outcome.unwrap();
     assert_eq!(memory.all_arrived(), 10 * 3);
+}
+
+#[test]
+fn many_members_have_a_socket_each() {
+    for transport in ["\"urp\"", DCCP] {
+        let flow = voice(transport, "reflect = true\ncount = 60\n").replace("channels = 3", "channels = 1");
+        let scenario = scenario("200 ms", &flow);
+        let (memory, outcome) = run(&scenario, process());
+        assert!(!outcome.unwrap().partial);
+        assert_eq!(memory.all_arrived(), 20 * 60, "{transport}");
+    }
+}
+
+#[test]
+fn addresses_of_either_family_will_do() {
+    let address = std::net::IpAddr::from(std::net::Ipv6Addr::LOCALHOST);
+    if std::net::UdpSocket::bind((address, 0)).is_err() {
+        return; // a host without IPv6
+    }
+    for transport in all() {
+        let scenario = scenario("100 ms", &voice(transport, "reflect = true\n"));
+        let options = LiveOptions { address, ..LiveOptions::new(process()) };
+        let (memory, outcome) = run_with(&scenario, &options, &mut GoOn);
+        outcome.unwrap();
+        assert_eq!(memory.all_arrived(), 10 * 3, "{transport}");
+    }
 }
