@@ -1,10 +1,13 @@
 use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
 
-use trunkline_core::{Address, Bytes, Duration, Ecn, Seed, Time};
+use trunkline_core::{Address, Bytes, Duration, Ecn, FlowId, Seed, Time};
 use trunkline_endpoints::Blueprint;
-use trunkline_experiment::Experiment;
-use trunkline_io::clock;
+use trunkline_experiment::{Experiment, Scenario};
+use trunkline_io::{MonotonicClock, clock};
+use trunkline_metrics::Observation;
 use trunkline_transport::framing::{Header, Key};
 use trunkline_transport::{
     Close, CloseReason, Conversation, Endpoint, Event, Features, Message, Received, SendError, Transmit,
@@ -12,6 +15,9 @@ use trunkline_transport::{
 };
 
 use super::*;
+use crate::events::{Input, Pool};
+use crate::near::engine::{EngineFlow, Speaker, converse};
+use crate::near::{Common, Stage};
 use crate::options::Receive;
 
 const KEY: Key = Key(7);
@@ -25,7 +31,7 @@ fn sockets() -> (UdpSocket, UdpSocket) {
     (open(any, Some(far.local_addr().unwrap()), 1 << 16).unwrap(), far)
 }
 
-fn blueprint(transport: &str) -> Blueprint {
+fn scenario(transport: &str) -> Arc<Scenario> {
     let text = format!(
         "name = \"test\"\nduration = \"1 s\"\nseed = 7\n[hosts]\na = {{}}\nb = {{}}\n[link.wire]\n\
          between = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\n[flow.voice]\nfrom = \"a\"\nto = \"b\"\n\
@@ -33,7 +39,11 @@ fn blueprint(transport: &str) -> Blueprint {
     );
     let experiment =
         Experiment::parse(&text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
-    Blueprint::of(&experiment.points[0].scenario, 0).over_udp().unwrap()
+    experiment.points[0].scenario.clone()
+}
+
+fn blueprint(transport: &str) -> Blueprint {
+    Blueprint::of(&scenario(transport), 0).over_udp().unwrap()
 }
 
 fn near<'s>(transport: &str, socket: &'s UdpSocket) -> Engines<'s> {
@@ -73,6 +83,8 @@ fn beside<R>(mut engines: Engines<'_>, work: impl FnOnce() -> R) -> (R, Counters
             while !over.load(Ordering::Relaxed) {
                 engines.turn(clock::raw_now() + 1_000_000, &mut Nobody);
             }
+            // What has arrived until then still counts.
+            engines.turn(0, &mut Nobody);
             engines.close()
         });
         let result = work();
@@ -106,7 +118,7 @@ fn garbage_keeps_nobody_from_connecting() {
         let (near_socket, far_socket) = sockets();
         let other =
             open("127.0.0.1:0".parse().unwrap(), Some(far_socket.local_addr().unwrap()), 1 << 16).unwrap();
-        for length in 0..200u8 {
+        for length in 0..50u8 {
             let garbage: Vec<u8> = (0..length).map(|at| at.wrapping_mul(length)).collect();
             other.send(&garbage).unwrap();
         }
@@ -135,6 +147,48 @@ fn a_peer_that_closes_is_noticed_once() {
         near.turn(0, &mut Nobody);
         assert!(near.take_ended().is_empty());
     }
+}
+
+#[test]
+fn what_cannot_be_sent_any_more_is_refused_and_the_reason_counted() {
+    let transport = "{ kind = \"dccp\", encapsulation = \"udp\" }";
+    let (near_socket, far_socket) = sockets();
+    let mut engines = near(transport, &near_socket);
+    let far = far(transport, &far_socket, "127.0.0.1");
+    // The far end closes when its thread ends, and with it both directions.
+    let (connected, _) = beside(far, || engines.connect(LONG).is_ok());
+    assert!(connected);
+    let source = scenario(transport).build_source(0, 0, Seed::new(1, 0)).unwrap();
+    let flow = EngineFlow {
+        engines,
+        speakers: vec![Speaker::new(FlowId(0), 1, source, false)],
+        sender: 1,
+        round_trip: false,
+        keeps_payload: false,
+        is_unpaced: false,
+        spin: Duration::ZERO,
+    };
+    let stage = Stage::until(None);
+    let (inbox, observed) = sync_channel(1024);
+    let clock = MonotonicClock::starting_now();
+    let stop = Time::ZERO + LONG;
+    let common = Common { clock, stop, key: KEY, stage: &stage, inbox, pool: Pool::default() };
+    let counters = std::thread::scope(|scope| {
+        let conversing = scope.spawn(|| converse(flow, &common));
+        let is_refusal = |input: Input| match input {
+            Input::Departures { batch, .. } => {
+                batch.events.iter().any(|event| matches!(event.what, Observation::Refused { .. }))
+            }
+            _ => false,
+        };
+        let refused = core::iter::from_fn(|| observed.recv_timeout(LONG.to_std()).ok()).any(is_refusal);
+        stage.end();
+        let counters = conversing.join().unwrap();
+        assert!(refused);
+        counters
+    });
+    assert_eq!(counters["connections-broken"], 1, "{counters:?}");
+    assert_eq!(counters["connections-broken-closed-by-peer"], 1, "{counters:?}");
 }
 
 /// Sends numbered packets, each not before a time of its own.
