@@ -23,7 +23,7 @@ use trunkline_transport::{
     features,
 };
 
-pub use config::{Carrier, MAX_MESSAGE, Reliability, SctpConfig, SctpConfigError};
+pub use config::{Carrier, MAX_MESSAGE, MIN_PACKET, Reliability, SctpConfig, SctpConfigError};
 use engine::Engine;
 use held::Held;
 use packet::{Fault, Header, chunk};

@@ -1,7 +1,8 @@
 //! From a flow to its endpoints.
 
 use serde::{Deserialize, Serialize};
-use trunkline_adapters::quic::{Identity, QuicEndpoint};
+use trunkline_adapters::quic::{self, Identity, QuicEndpoint};
+use trunkline_adapters::sctp::SctpEndpoint;
 use trunkline_adapters::tcp::TcpEndpoint;
 use trunkline_core::{Address, Bytes, FlowId, Seed};
 use trunkline_experiment::{Flow, Scenario, Transport};
@@ -92,7 +93,13 @@ impl Blueprint {
                 options.carriage = rtp::Carriage::UdpSocket;
                 Ok(self)
             }
-            Transport::Quic(_) => Ok(self),
+            Transport::Quic(options) => {
+                options.carriage = quic::Carriage::UdpSocket;
+                Ok(self)
+            }
+            Transport::Sctp(_) => {
+                Err("transport `sctp` is for `sim` only; over real sockets use `tcp` or `quic`".to_owned())
+            }
             Transport::Udp(_) | Transport::Tcp(_) => Err("the kernel's sockets are its endpoints".to_owned()),
         }
     }
@@ -151,6 +158,13 @@ impl Blueprint {
                 let connecting =
                     DccpEndpoint::connect(near, far, &config, bits("dccp", "near")).map_err(said)?;
                 let listening = DccpEndpoint::listen(far, &config, bits("dccp", "far")).map_err(said)?;
+                Ok(pair((near, connecting), (far, listening)))
+            }
+            Transport::Sctp(options) => {
+                let config = options::sctp(options, self.mtu);
+                let connecting =
+                    SctpEndpoint::connect(near, far, &config, bits("sctp", "near")).map_err(said)?;
+                let listening = SctpEndpoint::listen(far, &config, bits("sctp", "far")).map_err(said)?;
                 Ok(pair((near, connecting), (far, listening)))
             }
             Transport::Quic(options) => {

@@ -1,10 +1,11 @@
 //! What the file says of a transport, as its endpoints want it.
 
 use trunkline_adapters::quic::{self, Mode, QuicConfig};
+use trunkline_adapters::sctp::SctpConfig;
 use trunkline_adapters::tcp::{CongestionControl, TcpConfig};
 use trunkline_core::{Bytes, Stream};
 use trunkline_experiment::{
-    DccpOptions, QuicOptions, RtpOptions, TcpOptions, UdpOptions, UrpOptions, XtpOptions,
+    DccpOptions, QuicOptions, RtpOptions, SctpOptions, TcpOptions, UdpOptions, UrpOptions, XtpOptions,
 };
 use trunkline_transport::dccp::DccpConfig;
 use trunkline_transport::framing::HEADER_LENGTH;
@@ -127,6 +128,22 @@ pub(crate) fn rtp(options: &RtpOptions, mut cname: String, stream: Stream) -> Rt
     }
 }
 
+/// Packets are as large as the path carries. Paths that carry too little are refused when the file is read.
+pub(crate) fn sctp(options: &SctpOptions, mtu: Option<Bytes>) -> SctpConfig {
+    let defaults = SctpConfig::default();
+    SctpConfig {
+        streams: options.streams,
+        ordered: options.ordered,
+        reliability: options.reliability,
+        window: options.window.count() as usize,
+        // A sender that can just fill its peer's window: more would only add delay before the network.
+        send_buffer: options.send_buffer.unwrap_or(options.window).count() as usize,
+        max_packet: mtu.map_or(defaults.max_packet, |mtu| mtu.count().clamp(576, 65_535) as usize),
+        carrier: options.carrier,
+        ..defaults
+    }
+}
+
 /// Packets are as large as the path carries. Paths that carry too little for QUIC are refused when the file is read.
 pub(crate) fn quic(options: &QuicOptions, mtu: Option<Bytes>) -> QuicConfig {
     let defaults = QuicConfig::default();
@@ -137,6 +154,7 @@ pub(crate) fn quic(options: &QuicOptions, mtu: Option<Bytes>) -> QuicConfig {
         mode: options.mode,
         congestion_control: options.congestion_control,
         window,
+        carriage: options.carriage,
         send_buffer: options.send_buffer.map_or(send_buffer, |bytes| bytes.count() as usize),
         mtu: mtu.map_or(defaults.mtu, |mtu| {
             (mtu.count() as usize).clamp(*quic::PACKET.start(), *quic::PACKET.end())

@@ -208,6 +208,8 @@ pub enum Transport {
     Xtp(XtpOptions),
     /// QUIC.
     Quic(QuicOptions),
+    /// SCTP, in `sim` only.
+    Sctp(SctpOptions),
     /// RTP with RTCP on the same port.
     Rtp(RtpOptions),
 }
@@ -319,6 +321,25 @@ pub struct XtpOptions {
     pub wait: Duration,
 }
 
+/// Options of SCTP.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SctpOptions {
+    /// Streams that messages take in turn.
+    pub streams: u16,
+    /// Whether the messages of a stream are delivered in the order of sending.
+    pub ordered: bool,
+    /// How long a lost message is repaired.
+    pub reliability: trunkline_adapters::sctp::Reliability,
+    /// Receive window.
+    pub window: Bytes,
+    /// How much waits at the sender; as much as the window if absent.
+    pub send_buffer: Option<Bytes>,
+    /// How long a send may block before the message is given up and counted as refused (Schiavoni: 40 ms).
+    pub send_timeout: Option<Duration>,
+    /// What carries the packets: IP or UDP.
+    pub carrier: trunkline_adapters::sctp::Carrier,
+}
+
 /// Options of QUIC.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QuicOptions {
@@ -330,6 +351,8 @@ pub struct QuicOptions {
     pub window: Bytes,
     /// How much waits at the sender; if absent the window for streams, and 64 KiB for datagrams.
     pub send_buffer: Option<Bytes>,
+    /// Who makes the UDP headers.
+    pub carriage: trunkline_adapters::quic::Carriage,
     /// How long a send may block before the message is given up and counted as refused.
     pub send_timeout: Option<Duration>,
 }

@@ -501,8 +501,8 @@ transport = "udp""#,
     ),
     (
         r#"transport = "udp""#,
-        r#"transport = "sctp""#,
-        &[r#"x.toml:18:13: there is no transport `sctp`; known are {transports}"#],
+        r#"transport = "dtls""#,
+        &[r#"x.toml:18:13: there is no transport `dtls`; known are {transports}"#],
     ),
     (
         r#"transport = "udp""#,
@@ -579,6 +579,23 @@ source = { kind = "bulk", message = "1000 B" }"#,
         &[
             r#"x.toml:24:40: data of 1449 B make packets of 1501 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
         ],
+    ),
+    (
+        r#"transport = "udp""#,
+        r#"transport = { kind = "sctp", lifetime = "40 ms", retransmissions = 2, window = "4 KiB" }"#,
+        &[r#"x.toml:18:80: `window` must be a size from 8 KiB to 1 GiB, not `4 KiB`"#],
+    ),
+    (
+        r#"transport = "udp""#,
+        r#"transport = { kind = "sctp", lifetime = "40 ms", retransmissions = 2 }"#,
+        &[
+            r#"x.toml:18:68: a message has either a `lifetime` or a number of `retransmissions`; leave one out"#,
+        ],
+    ),
+    (
+        r#"transport = "udp""#,
+        "transport = { kind = \"sctp\", streams = 2 }\nframing = \"none\"",
+        &[r#"x.toml:18:40: without a header every message must arrive, in its order; leave `streams` out"#],
     ),
     (
         r#"transport = "udp""#,

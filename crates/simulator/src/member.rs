@@ -113,6 +113,7 @@ pub(crate) fn send_timeout(scenario: &Scenario, flow: u32) -> Option<Duration> {
     match &scenario.flows[flow as usize].transport {
         Transport::Tcp(options) => options.send_timeout,
         Transport::Quic(options) => options.send_timeout,
+        Transport::Sctp(options) => options.send_timeout,
         Transport::Udp(_)
         | Transport::Urp(_)
         | Transport::Dccp(_)

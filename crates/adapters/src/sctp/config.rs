@@ -2,6 +2,7 @@
 
 use core::ops::RangeInclusive;
 
+use serde::{Deserialize, Serialize};
 use trunkline_core::Duration;
 
 /// Options of an SCTP association.
@@ -44,7 +45,7 @@ impl Default for SctpConfig {
 }
 
 /// How long a lost message is repaired.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reliability {
     /// Until it has arrived.
     #[default]
@@ -56,7 +57,7 @@ pub enum Reliability {
 }
 
 /// What carries SCTP packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Carrier {
     /// UDP (RFC 6951).
     #[default]
@@ -99,14 +100,16 @@ pub enum SctpConfigError {
 /// its window.
 pub const MAX_MESSAGE: usize = 128 << 10;
 
+/// The least that [`max_packet`](SctpConfig::max_packet) can be: what IPv4 must carry anywhere (RFC 791).
+pub const MIN_PACKET: usize = 576;
+
 const IPV4_HEADER: usize = 20;
 const UDP_HEADER: usize = 8;
 
 /// A few packets at least.
 const WINDOW: RangeInclusive<u64> = 8 << 10..=1 << 30;
 const SEND_BUFFER: RangeInclusive<u64> = 1..=1 << 30;
-/// What IPv4 must carry anywhere (RFC 791), to what it can.
-const MAX_PACKET: RangeInclusive<u64> = 576..=65_535;
+const PACKET: RangeInclusive<u64> = MIN_PACKET as u64..=65_535;
 const STREAMS: RangeInclusive<u64> = 1..=65_535;
 /// A millisecond to an hour, in microseconds.
 const LIFETIME: RangeInclusive<u64> = 1_000..=3_600_000_000;
@@ -127,7 +130,7 @@ impl SctpConfig {
             ("number of streams", u64::from(self.streams), "streams", STREAMS),
             ("receive window", self.window as u64, "bytes", WINDOW),
             ("send buffer", self.send_buffer as u64, "bytes", SEND_BUFFER),
-            ("largest packet", self.max_packet as u64, "bytes", MAX_PACKET),
+            ("largest packet", self.max_packet as u64, "bytes", PACKET),
             ("lifetime", lifetime, "microseconds", LIFETIME),
         ] {
             if !range.contains(&value) {

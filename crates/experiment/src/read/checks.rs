@@ -1,6 +1,7 @@
 //! What must fit together: source, transport and the links on the way.
 
 use trunkline_adapters::quic::{self, Mode};
+use trunkline_adapters::sctp::{self, Reliability};
 use trunkline_core::Distribution;
 use trunkline_core::schema::{Kind, Value};
 use trunkline_traffic::SourceKind;
@@ -13,7 +14,7 @@ use trunkline_transport::xtp::{self, ErrorControl, FlowControl};
 
 use super::Reader;
 use super::table::Chosen;
-use crate::model::{Answer, Flow, Framing, Link, PathStep, Transport, XtpOptions};
+use crate::model::{Answer, Flow, Framing, Link, PathStep, SctpOptions, Transport, XtpOptions};
 use crate::schema::transport::{self, TransportKind};
 use crate::tree::Table;
 
@@ -167,6 +168,10 @@ impl Reader<'_> {
             );
             self.remark(places.transport.span_of("mode"), message);
         }
+        if let Transport::Sctp(options) = &flow.transport {
+            let needs_repair = (source.needs_reliability)(&flow.source.values);
+            self.check_sctp(options, flow.framing == Framing::None, needs_repair, source, places);
+        }
         if !(source.needs_reliability)(&flow.source.values) {
             return;
         }
@@ -204,6 +209,42 @@ impl Reader<'_> {
                 source.name
             );
             self.remark(places.transport.span_of("send-timeout"), message);
+        }
+    }
+
+    /// Remarks on options of SCTP that exclude each other, or what the flow needs.
+    fn check_sctp(
+        &mut self,
+        options: &SctpOptions,
+        headerless: bool,
+        needs_repair: bool,
+        source: &SourceKind,
+        places: &Places<'_>,
+    ) {
+        let given = |key: &str| places.transport.values.iter().any(|(n, v)| n == key && *v != Value::Absent);
+        if given("lifetime") && given("retransmissions") {
+            let message = "a message has either a `lifetime` or a number of `retransmissions`; leave one out"
+                .to_owned();
+            self.remark(places.transport.span_of("retransmissions"), message);
+        }
+        let gives_up = match options.reliability {
+            Reliability::Full => None,
+            Reliability::Lifetime(_) => Some("lifetime"),
+            Reliability::Retransmissions(_) => Some("retransmissions"),
+        };
+        let overtakes = [("ordered", !options.ordered), ("streams", options.streams > 1)];
+        let overtakes = overtakes.into_iter().find_map(|(key, does)| does.then_some(key));
+        if headerless && let Some(key) = gives_up.or(overtakes) {
+            let message =
+                format!("without a header every message must arrive, in its order; leave `{key}` out");
+            self.remark(places.transport.span_of(key), message);
+        }
+        if needs_repair && let Some(key) = gives_up {
+            let message = format!(
+                "the source `{}` would wait for good if an answer were lost; leave `{key}` out",
+                source.name
+            );
+            self.remark(places.transport.span_of(key), message);
         }
     }
 
@@ -280,7 +321,15 @@ impl Reader<'_> {
                         );
                         return self.remark(&places.source.span, message);
                     }
-                    (packet, &places.source.span, format!("{noun} of {size} B makes a packet of up to {packet} B"))
+                    (
+                        packet,
+                        &places.source.span,
+                        format!("{noun} of {size} B makes a packet of up to {packet} B"),
+                    )
+                }
+                Transport::Sctp(_) => {
+                    let packet = sctp::MIN_PACKET as u64;
+                    (packet, &places.transport.span, format!("SCTP needs packets of {packet} B"))
                 }
                 Transport::Quic(_) => {
                     let packet = *quic::PACKET.start() as u64;

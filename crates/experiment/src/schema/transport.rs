@@ -1,6 +1,7 @@
 //! Transports and their options.
 
 mod quic;
+mod sctp;
 
 use trunkline_core::schema::{Choice, Default as Preset, Kind, Parameter, Values};
 use trunkline_core::{Bytes, Duration, Ecn, Rate};
@@ -517,6 +518,7 @@ pub(crate) const KINDS: &[TransportKind] = &[
         },
     },
     quic::KIND,
+    sctp::KIND,
 ];
 
 /// The first of the payload types that both ends agree on (RFC 3551 section 6).
