@@ -1,12 +1,13 @@
 //! QUIC (RFC 9000, RFC 9001, RFC 9002, RFC 9221): quinn-proto's engine behind [`Endpoint`].
 //!
-//! Packets are the payload of UDP datagrams; their size on the network counts 28 bytes of IPv4 and UDP more. One
+//! Packets are UDP datagrams, or their payload where a socket makes the headers ([`Carriage`]). One
 //! connection carries everything that a conversation sends, in one of three ways ([`Mode`]). The connecting end trusts
 //! one certificate, that of a given [`Fingerprint`], and both ends speak TLS 1.3 with one cipher suite.
 //!
 //! In virtual time, times, sizes and order of packets follow from the seeds. Their bytes do not: keys of encryption are
 //! the system's random numbers, as they must be.
 
+mod carriage;
 mod clock;
 mod config;
 mod identity;
@@ -32,9 +33,10 @@ use trunkline_transport::{
     features, host_of, ipv4_of,
 };
 
+use carriage::Fault;
 use clock::instant;
 pub use config::{
-    CongestionControl, DATAGRAM_OVERHEAD, HEADERS, MAX_MESSAGE, Mode, PACKET, QuicConfig, QuicConfigError,
+    Carriage, CongestionControl, DATAGRAM_OVERHEAD, HEADERS, MAX_MESSAGE, Mode, PACKET, QuicConfig, QuicConfigError,
 };
 pub use identity::{Fingerprint, Identity};
 use patience::Patience;
@@ -60,6 +62,8 @@ const LINGER: Duration = Duration::from_secs(3);
 pub struct QuicEndpoint {
     engine: quinn_proto::Endpoint,
     role: Role,
+    local: Address,
+    carriage: Carriage,
     link: Option<(ConnectionHandle, Connection)>,
     mode: Mode,
     window: usize,
@@ -109,6 +113,8 @@ struct Pending {
 struct Counters {
     packets_sent: u64,
     packets_received: u64,
+    malformed: u64,
+    checksum_errors: u64,
     strays: u64,
 }
 
@@ -131,7 +137,7 @@ impl QuicEndpoint {
         client.transport_config(config.transport());
         client.initial_dst_cid_provider(seeds.first_connection_id());
         let role = Role::Connecting { peer: socket_address(peer), config: Some(Box::new(client)) };
-        QuicEndpoint::new(config, role, &seeds, None)
+        QuicEndpoint::new(local, config, role, &seeds, None)
     }
 
     /// An end that waits at `local` for the first peer who connects, and shows it this identity.
@@ -150,10 +156,11 @@ impl QuicEndpoint {
         let mut no_tokens = ValidationTokenConfig::default();
         no_tokens.sent(0);
         server.transport_config(config.transport()).validation_token_config(no_tokens).migration(false);
-        QuicEndpoint::new(config, Role::Listening, &seeds, Some(Arc::new(server)))
+        QuicEndpoint::new(local, config, Role::Listening, &seeds, Some(Arc::new(server)))
     }
 
     fn new(
+        local: Address,
         config: &QuicConfig,
         role: Role,
         seeds: &Seeds,
@@ -164,6 +171,8 @@ impl QuicEndpoint {
             engine: quinn_proto::Endpoint::new(settings, server, false, None),
             next: matches!(role, Role::Connecting { .. }).then(|| after(Time::ZERO)),
             role,
+            local,
+            carriage: config.carriage,
             link: None,
             mode: config.mode,
             window: config.window,
@@ -361,6 +370,23 @@ impl QuicEndpoint {
         self.patience.deadline().filter(|_| !self.progress.over)
     }
 
+    /// Makes a packet of the engine ready to leave.
+    fn leave(&mut self, to: SocketAddr, ecn: Option<EcnCodepoint>, packet: &mut Vec<u8>) -> Transmit {
+        self.counters.packets_sent += 1;
+        let to = address(to);
+        let size = Bytes((packet.len() + HEADERS) as u64);
+        if self.carriage == Carriage::Udp {
+            carriage::wrap(self.local, to, packet);
+        }
+        let ecn = match ecn {
+            None => Ecn::NotCapable,
+            Some(EcnCodepoint::Ect0) => Ecn::Ect0,
+            Some(EcnCodepoint::Ect1) => Ecn::Ect1,
+            Some(EcnCodepoint::Ce) => Ecn::CongestionExperienced,
+        };
+        Transmit { to, ecn, size, earliest: Time::ZERO }
+    }
+
     fn update_next(&mut self) {
         self.next = None;
         if self.progress.silent {
@@ -456,6 +482,16 @@ impl Endpoint for QuicEndpoint {
         if self.progress.silent {
             return;
         }
+        let packet = match self.carriage {
+            Carriage::Udp => carriage::unwrap(from, self.local, packet),
+            Carriage::UdpSocket => Ok(packet),
+        };
+        let packet = match packet {
+            Ok(packet) => packet,
+            Err(Fault::Malformed) => return self.counters.malformed += 1,
+            Err(Fault::Checksum) => return self.counters.checksum_errors += 1,
+            Err(Fault::Stray) => return self.counters.strays += 1,
+        };
         self.counters.packets_received += 1;
         let mut reply = Vec::new();
         let event = self.engine.handle(
@@ -517,16 +553,14 @@ impl Endpoint for QuicEndpoint {
         self.start();
         if let Some((to, reply)) = self.replies.pop_front() {
             into.extend_from_slice(&reply);
-            self.counters.packets_sent += 1;
-            return Some(transmit(to, None, into.len()));
+            return Some(self.leave(to, None, into));
         }
         while !self.progress.silent
             && let Some((_, connection)) = &mut self.link
         {
             if let Some(packet) = connection.poll_transmit(instant(now), 1, into) {
                 self.patience.sent(now, &connection.stats());
-                self.counters.packets_sent += 1;
-                return Some(transmit(packet.destination, packet.ecn, into.len()));
+                return Some(self.leave(packet.destination, packet.ecn, into));
             }
             self.observe();
             let Some((_, connection)) = &mut self.link else { break };
@@ -545,6 +579,8 @@ impl Endpoint for QuicEndpoint {
     fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {
         count("packets-sent", self.counters.packets_sent);
         count("packets-received", self.counters.packets_received);
+        count("malformed", self.counters.malformed);
+        count("checksum-errors", self.counters.checksum_errors);
         count("strays", self.counters.strays);
         count("receive-buffer-full", self.receiving.dropped());
         let Some((_, connection)) = &self.link else { return };
@@ -556,20 +592,13 @@ impl Endpoint for QuicEndpoint {
     }
 }
 
-fn transmit(to: SocketAddr, ecn: Option<EcnCodepoint>, length: usize) -> Transmit {
-    let host = match to {
+/// The engine answers where packets came from, and those addresses were made by [`socket_address`].
+fn address(of: SocketAddr) -> Address {
+    let host = match of {
         SocketAddr::V4(address) => host_of(address.ip().octets()),
         SocketAddr::V6(_) => None,
     };
-    let ecn = match ecn {
-        None => Ecn::NotCapable,
-        Some(EcnCodepoint::Ect0) => Ecn::Ect0,
-        Some(EcnCodepoint::Ect1) => Ecn::Ect1,
-        Some(EcnCodepoint::Ce) => Ecn::CongestionExperienced,
-    };
-    // The engine answers where packets came from, and those addresses were made by `socket_address`.
-    let to = Address { host: host.unwrap_or_default(), port: to.port() };
-    Transmit { to, ecn, size: Bytes((length + HEADERS) as u64), earliest: Time::ZERO }
+    Address { host: host.unwrap_or_default(), port: of.port() }
 }
 
 fn codepoint(ecn: Ecn) -> Option<EcnCodepoint> {

@@ -1,7 +1,7 @@
 //! QUIC in each of its modes: the conformance suite, and whatever the path does.
 
 use proptest::prelude::*;
-use trunkline_adapters::quic::{CongestionControl, Identity, Mode, QuicConfig, QuicEndpoint};
+use trunkline_adapters::quic::{Carriage, CongestionControl, Identity, Mode, QuicConfig, QuicEndpoint};
 use trunkline_core::{Duration, Rate, Seed};
 use trunkline_testkit::conformance::{self, Make, transfer};
 use trunkline_testkit::pair::{FAR, NEAR, Pair, Path, Side};
@@ -111,6 +111,7 @@ fn config() -> impl Strategy<Value = QuicConfig> {
             send_buffer,
             mtu,
             congestion_control,
+            carriage: Carriage::Udp,
             timeout: None,
         },
     )
@@ -151,7 +152,7 @@ fn numbered(sizes: &[usize]) -> Vec<Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn a_stream_delivers_everything_in_order_and_once(

@@ -229,7 +229,7 @@ impl Endpoint for UdpEndpoint {
 
 /// The ones' complement sum of the pseudo-header and the datagram (RFC 768, RFC 1071); all ones if the datagram holds
 /// its right checksum.
-fn sum(from: Address, to: Address, datagram: &[u8]) -> u16 {
+pub fn sum(from: Address, to: Address, datagram: &[u8]) -> u16 {
     const UDP: u64 = 17;
     let [source, destination] =
         [from, to].map(|address| u64::from(u32::from_be_bytes(ipv4_of(address.host))));

@@ -38,6 +38,8 @@ pub struct QuicConfig {
     /// How many bytes of taken messages wait here: of streams until the peer has acknowledged them, of datagrams until
     /// congestion control lets them out. One message is always taken.
     pub send_buffer: usize,
+    /// Who makes the UDP headers.
+    pub carriage: Carriage,
     /// The largest packet in bytes, IPv4 and UDP headers included: 1228 to 16,384. It is not discovered and never
     /// reduced.
     pub mtu: usize,
@@ -54,6 +56,7 @@ impl Default for QuicConfig {
             congestion_control: CongestionControl::Cubic,
             window: 64 << 10,
             send_buffer: 128 << 10,
+            carriage: Carriage::Udp,
             mtu: 1500,
             timeout: Some(Duration::from_secs(30)),
         }
@@ -92,6 +95,16 @@ impl FromStr for Mode {
         let known = Mode::ALL.into_iter().find(|known| known.name() == name);
         known.ok_or_else(|| QuicConfigError::Mode(name.to_owned()))
     }
+}
+
+/// Who makes the UDP headers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Carriage {
+    /// The endpoint: its packets begin with one.
+    #[default]
+    Udp,
+    /// A socket, which adds, checks and removes them: the endpoint's packets are those of QUIC.
+    UdpSocket,
 }
 
 /// Congestion control algorithms that behave alike in every run. (The engine's BBR draws random numbers of its own.)
