@@ -5,7 +5,7 @@ use trunkline_adapters::quic::{self, Identity, QuicEndpoint};
 use trunkline_adapters::sctp::SctpEndpoint;
 use trunkline_adapters::tcp::TcpEndpoint;
 use trunkline_core::{Address, Bytes, FlowId, Seed};
-use trunkline_experiment::{Flow, Scenario, Transport};
+use trunkline_experiment::{Flow, Scenario, SctpStyle, Transport};
 use trunkline_transport::Endpoint;
 use trunkline_transport::dccp::{DccpEndpoint, Encapsulation};
 use trunkline_transport::rtp::{self, RtpEndpoint};
@@ -117,7 +117,11 @@ impl Blueprint {
     /// Whether all members of the flow share one conversation, that of its first, as they would share a host's socket;
     /// otherwise every member has one.
     pub fn is_shared(&self) -> bool {
-        matches!(self.transport, Transport::Udp(_))
+        match &self.transport {
+            Transport::Udp(_) => true,
+            Transport::Sctp(options) => options.style == SctpStyle::OneToMany,
+            _ => false,
+        }
     }
 
     /// Makes the endpoints of a member's conversation. What they draw comes from `seed`, from streams named after the

@@ -324,6 +324,8 @@ pub struct XtpOptions {
 /// Options of SCTP.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SctpOptions {
+    /// Whether members share an association.
+    pub style: SctpStyle,
     /// Streams that messages take in turn.
     pub streams: u16,
     /// Whether the messages of a stream are delivered in the order of sending.
@@ -338,6 +340,15 @@ pub struct SctpOptions {
     pub send_timeout: Option<Duration>,
     /// What carries the packets: IP or UDP.
     pub carrier: trunkline_adapters::sctp::Carrier,
+}
+
+/// The styles of SCTP's sockets (RFC 6458), as the members of a flow use them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SctpStyle {
+    /// A socket and an association for each.
+    OneToOne,
+    /// One socket at either end for all. Between two sockets there is one association only.
+    OneToMany,
 }
 
 /// Options of QUIC.

@@ -2,7 +2,7 @@
 //!
 //! The members of a UDP flow share one socket at either end, as they would on a real host whose reflector answers all of
 //! them; each packet still carries its member's flow id, by which queues tell them apart. Every member of a TCP flow has
-//! a connection of its own.
+//! a connection of its own. The members of an SCTP flow have associations of their own, or share one.
 
 use std::collections::VecDeque;
 
@@ -32,6 +32,10 @@ pub(crate) struct Conversation {
     pub(crate) flow: u32,
     /// The one member that it belongs to; `None` if all of its flow share it.
     pub(crate) member: Option<FlowId>,
+    /// As whose packets those leave that no message caused, if it has a state of its own, which wants to be looked after.
+    pub(crate) owner: Option<FlowId>,
+    /// How often the members that share it have been told that there is room, the first of them another each time.
+    pub(crate) turns: u32,
     /// Packets of the near end on their way, counted where its interface waits for them.
     pub(crate) on_their_way: u32,
 }
@@ -48,8 +52,12 @@ pub(crate) struct End {
 }
 
 impl Conversation {
-    pub(crate) fn new(near: End, far: End, flow: u32, member: Option<FlowId>) -> Conversation {
-        Conversation { near, far, flow, member, on_their_way: 0 }
+    /// The conversation of a member, or of all members from this one on.
+    pub(crate) fn new(near: End, far: End, flow: u32, first: FlowId, is_shared: bool) -> Conversation {
+        let member = (!is_shared).then_some(first);
+        let has_state = !is_shared || near.endpoint.features().connection_oriented;
+        let owner = has_state.then_some(first);
+        Conversation { near, far, flow, member, owner, turns: 0, on_their_way: 0 }
     }
 
     pub(crate) fn end(&mut self, side: Side) -> &mut End {

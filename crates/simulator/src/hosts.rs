@@ -97,7 +97,7 @@ impl Engine<'_> {
     pub(crate) fn hand_over(&mut self, m: u32, recorder: &mut dyn Recorder) {
         let conversation = self.members[m as usize].conversation;
         self.hand_over_piece(m, recorder);
-        if self.conversations[conversation as usize].member.is_some() {
+        if self.conversations[conversation as usize].owner.is_some() {
             self.serve(conversation, Side::Near, recorder);
         }
     }
@@ -219,7 +219,7 @@ impl Engine<'_> {
             KeptFor::Transport => self.send_back(kept.conversation, &kept.header, &kept.bytes),
         }
         self.network.recycle(kept.bytes);
-        if self.conversations[kept.conversation as usize].member.is_some() {
+        if self.conversations[kept.conversation as usize].owner.is_some() {
             self.serve(kept.conversation, kept.side, recorder);
         }
     }

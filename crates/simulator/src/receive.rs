@@ -1,6 +1,6 @@
 //! From the network to whoever measures: packets to endpoints, endpoints to messages, reflecting.
 
-use trunkline_core::{Bytes, Packet, Time};
+use trunkline_core::{Bytes, FlowId, Packet, Time};
 use trunkline_metrics::{Observation, Recorder};
 use trunkline_traffic::{Answer, Feedback, Transfer};
 use trunkline_transport::framing::{self, HEADER_LENGTH, Header, MessageKind};
@@ -50,7 +50,7 @@ impl Engine<'_> {
 
     /// Drains everything an endpoint has to say, until it has nothing more.
     pub(crate) fn serve(&mut self, index: u32, side: Side, recorder: &mut dyn Recorder) {
-        let Some(owner) = self.conversations[index as usize].member else {
+        let Some(owner) = self.conversations[index as usize].owner else {
             // Datagrams: nothing answers by itself, waits or is woken. One look is enough.
             while self.conversations[index as usize].end(side).endpoint.poll_event().is_some() {}
             self.receive(index, side, recorder);
@@ -68,7 +68,7 @@ impl Engine<'_> {
             let received = self.receive(index, side, recorder);
             if writable {
                 match side {
-                    Side::Near => self.send_waiting(self.place(owner).member, recorder),
+                    Side::Near => self.room_again(index, owner, recorder),
                     Side::Far => self.reflect_backlog(index),
                 }
             }
@@ -82,6 +82,21 @@ impl Engine<'_> {
         {
             end.scheduled = next;
             self.events.push(next, Event::Timeout(index, side));
+        }
+    }
+
+    /// Lets whoever sends through a conversation go on: its member, or all that share it, none of them always first.
+    fn room_again(&mut self, index: u32, owner: FlowId, recorder: &mut dyn Recorder) {
+        let conversation = &mut self.conversations[index as usize];
+        if conversation.member.is_some() {
+            return self.send_waiting(self.place(owner).member, recorder);
+        }
+        let turn = conversation.turns;
+        conversation.turns = turn.wrapping_add(1);
+        let meta = &self.scenario.flows[conversation.flow as usize].meta;
+        for m in 0..meta.members {
+            let id = FlowId(meta.first.0 + (turn % meta.members + m) % meta.members);
+            self.send_waiting(self.place(id).member, recorder);
         }
     }
 
@@ -216,7 +231,7 @@ impl Engine<'_> {
     /// Gives an answer to its transport.
     pub(crate) fn send_back(&mut self, index: u32, header: &Header, bytes: &[u8]) {
         let conversation = &mut self.conversations[index as usize];
-        let is_stream = conversation.member.is_some();
+        let is_stream = conversation.owner.is_some();
         let room = self.scenario.flows[conversation.flow as usize].unsent_room();
         let mut sent = Err(SendError::Full);
         if conversation.far.backlog.is_empty() {
@@ -241,8 +256,7 @@ impl Engine<'_> {
     fn reflect_backlog(&mut self, index: u32) {
         loop {
             let conversation = &mut self.conversations[index as usize];
-            let (Some(message), Some(id)) = (conversation.far.backlog.pop_front(), conversation.member)
-            else {
+            let (Some(message), Some(id)) = (conversation.far.backlog.pop_front(), conversation.owner) else {
                 return;
             };
             if conversation.far.endpoint.send(self.now, Message::new(&message)) == Err(SendError::Full) {

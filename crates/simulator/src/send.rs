@@ -18,7 +18,7 @@ impl Engine<'_> {
         member.source_scheduled = Time::MAX;
         let conversation = member.conversation;
         self.fill(m, recorder);
-        if self.conversations[conversation as usize].member.is_some() {
+        if self.conversations[conversation as usize].owner.is_some() {
             // An engine with a state of its own wants to be looked after; a datagram has left already.
             self.serve(conversation, Side::Near, recorder);
         }

@@ -31,8 +31,8 @@ pub(crate) fn conversations(
     let is_shared = blueprint.is_shared();
     let conversation = |member| {
         let pair = blueprint.pair(member, seed)?;
-        let owner = (!is_shared).then(|| flow.member(member));
-        Ok(Conversation::new(end(pair.near), end(pair.far), flow_index as u32, owner))
+        let first = flow.member(member);
+        Ok(Conversation::new(end(pair.near), end(pair.far), flow_index as u32, first, is_shared))
     };
     (0..if is_shared { 1 } else { members }).map(conversation).collect()
 }

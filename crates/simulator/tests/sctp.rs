@@ -97,3 +97,28 @@ fn the_same_seed_gives_the_same_records() {
     };
     assert_eq!(run(), run());
 }
+
+#[test]
+fn members_on_one_socket_share_one_association() {
+    let many = |style: &str, link: &str, options: &str, source: &str| {
+        let it = format!(
+            "[flow.it]\nfrom = \"a\"\nto = \"b\"\ncount = 5\n\
+             transport = {{ kind = \"sctp\", style = \"{style}\"{options} }}\nsource = {source}\n"
+        );
+        flow(&over(link, &it), "it").clone()
+    };
+    let latency =
+        |summary: &FlowSummary| summary.latency.expect("messages were received").mean.as_millis_f64();
+    let [own, shared] = ["one-to-one", "one-to-many"].map(|style| many(style, LOSSY, "", VOICE));
+    for summary in [&own, &shared] {
+        assert_eq!((summary.counts.sent, summary.counts.lost), (10_000, 0));
+    }
+    assert!(latency(&shared) > 1.1 * latency(&own), "a loss holds up everybody who shares the association");
+    let packets = |style: &str| many(style, "", "", VOICE).transport_counters["packets-sent"];
+    assert!(packets("one-to-many") < packets("one-to-one"), "one handshake instead of five");
+    // Through a buffer that is always full, nothing is lost.
+    let small = ", window = \"16 KiB\", send-timeout = \"40 ms\"";
+    let crowded = many("one-to-many", "", small, STEREO);
+    assert_eq!(crowded.counts.sent + crowded.counts.refused, 5 * 1875);
+    assert!(crowded.counts.refused > 0 && crowded.counts.lost < 20, "{:?}", crowded.counts);
+}

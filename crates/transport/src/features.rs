@@ -128,4 +128,4 @@ pub const QUIC_DATAGRAMS: Features =
     Features { reliable: false, flow_control: false, fragmentation: false, ..QUIC_STREAMS };
 
 /// All of them.
-pub const ALL: &[&Features] = &[&UDP, &TCP, &URP, &DCCP, &XTP, &RTP];
+pub const ALL: &[&Features] = &[&UDP, &TCP, &URP, &DCCP, &XTP, &RTP, &SCTP];

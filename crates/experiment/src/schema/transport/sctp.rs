@@ -7,16 +7,33 @@ use trunkline_transport::features;
 use trunkline_transport::framing::HEADER_LENGTH;
 
 use super::TransportKind;
-use crate::model::{SctpOptions, Transport};
+use crate::model::{SctpOptions, SctpStyle, Transport};
+
+const ONE_TO_MANY: &str = "one-to-many";
 
 /// SCTP.
 pub(super) const KIND: TransportKind = TransportKind {
     name: "sctp",
-    doc: "SCTP (RFC 9260), one association per member; in `sim` only. Messages keep their borders and carry a header of 40 \
+    doc: "SCTP (RFC 9260); in `sim` only. Messages keep their borders and carry a header of 40 \
           bytes by which they are measured; large ones are sent in pieces. Links on the way must carry packets of 576 bytes. \
           A message may be up to half the window, and 128 KiB. Several streams, `ordered`, `lifetime` and `retransmissions` \
           change what is promised.",
     parameters: &[
+        Parameter {
+            name: "style",
+            kind: Kind::Choice(&[
+                Choice { name: "one-to-one", doc: "every member has a socket and an association of its own" },
+                Choice {
+                    name: ONE_TO_MANY,
+                    doc: "all members share one socket at either end, and so one association",
+                },
+            ]),
+            default: Preset::Text("one-to-one"),
+            doc: "The style of sockets (RFC 6458; SCTP 1 and SCTP 2 of Schiavoni and Queiroz 2013). A socket of the second \
+                  style has an association for every peer, and all members of a flow have the same peer: they share its \
+                  buffers and its congestion window, and a loss holds up all of them, unless messages go unordered or on \
+                  several streams. With one member both are the same on the wire.",
+        },
         Parameter {
             name: "streams",
             kind: Kind::Integer { min: 1, max: 65_535 },
@@ -76,6 +93,10 @@ pub(super) const KIND: TransportKind = TransportKind {
     max_message: (MAX_MESSAGE - HEADER_LENGTH) as u64,
     read: |values| {
         Transport::Sctp(SctpOptions {
+            style: match values.text("style").as_str() {
+                ONE_TO_MANY => SctpStyle::OneToMany,
+                _ => SctpStyle::OneToOne,
+            },
             // At most 65,535.
             streams: values.integer("streams") as u16,
             ordered: values.flag("ordered"),
