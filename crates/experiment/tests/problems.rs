@@ -599,6 +599,31 @@ source = { kind = "bulk", message = "1000 B" }"#,
     ),
     (
         r#"transport = "udp""#,
+        r#"transport = { kind = "quic", mode = "message", congestion-control = "bbr" }"#,
+        &[
+            r#"x.toml:18:37: `mode`: `message` is not one of its words; known are `stream`, `streams` and `datagrams`"#,
+            r#"x.toml:18:69: `congestion-control`: `bbr` is not one of its words; known are `cubic` and `new-reno`"#,
+        ],
+    ),
+    (
+        r#"transport = { kind = "tcp", window = "32 KiB" }
+source = { kind = "bulk", message = "8 KiB" }"#,
+        r#"transport = { kind = "quic", mode = "datagrams" }
+source = { kind = "bulk", message = "1400 B" }"#,
+        &[
+            r#"x.toml:25:10: a message of 1400 B makes a packet of up to 1506 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+        ],
+    ),
+    (
+        r#"transport = { kind = "tcp", window = "32 KiB" }"#,
+        r#"transport = { kind = "quic", mode = "streams" }
+framing = "none""#,
+        &[
+            r#"x.toml:24:37: without a header every message must arrive, in its order, which mode `streams` does not promise; leave `mode` out"#,
+        ],
+    ),
+    (
+        r#"transport = "udp""#,
         r#"transport = { kind = "urp", window = "768 B" }"#,
         &[r#"x.toml:18:38: `window` must be a whole number from 1 to 7, not the text `768 B`"#],
     ),
