@@ -47,7 +47,13 @@ const FORBIDDEN: &[&str] = &[
 /// What of that a foreign package brings along all the same: which package, what, and why it does no harm. That it shows
 /// in no result is what the test "same seed, same packets" of its transport is for.
 const TOLERATED: &[(&str, &[&str], &str)] = &[
-    ("quinn-proto", &["rand", "getrandom"], "the generator is seeded; the system's numbers only fill connection IDs"),
+    (
+        "quinn-proto",
+        &["rand", "getrandom"],
+        "the generator is seeded; the system's numbers only fill connection IDs",
+    ),
+    ("trunkline-adapters", &["fastrand"], "only to seed it for the engine of SCTP, and to put it back"),
+    ("dcsctp", &["fastrand"], "the generator is seeded before every call"),
     ("ring", &["getrandom"], "keys of encryption are the system's: they show in the bytes of packets only"),
 ];
 

@@ -28,8 +28,8 @@ pub use fuzz::fuzz_parse;
 pub use json_schema::json_schema;
 pub use model::{
     Answer, Axis, DccpOptions, Direction, Experiment, Flow, Framing, Host, Impairments, Limit, LimitMetric,
-    Link, Loss, Operator, Path, PathStep, Point, Progress, QuicOptions, RtpOptions, Scenario, SctpOptions, SctpStyle, Source,
-    Supervisor, TcpOptions, Transport, UdpOptions, UrpOptions, XtpOptions,
+    Link, Loss, Operator, Path, PathStep, Point, Progress, QuicOptions, RtpOptions, Scenario, SctpOptions,
+    SctpStyle, Source, Supervisor, TcpOptions, Transport, UdpOptions, UrpOptions, XtpOptions,
 };
 pub use problem::{Problem, Problems};
 pub use reference::reference;
