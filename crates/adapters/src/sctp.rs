@@ -13,6 +13,7 @@ mod held;
 mod packet;
 #[cfg(test)]
 mod tests;
+mod window;
 
 use std::collections::VecDeque;
 
@@ -27,6 +28,7 @@ pub use config::{Carrier, MAX_MESSAGE, MIN_PACKET, Reliability, SctpConfig, Sctp
 use engine::Engine;
 use held::Held;
 use packet::{Fault, Header, chunk};
+use window::Window;
 
 /// One end of an SCTP association.
 ///
@@ -81,21 +83,6 @@ struct Pending {
     closed: Option<CloseReason>,
 }
 
-/// The receive window as the peer knows it.
-#[derive(Clone, Debug)]
-struct Window {
-    announced: usize,
-    /// Bytes read since then.
-    read: usize,
-    /// The last packet with data that the engine was given. It announces its window in acknowledgements only, and
-    /// acknowledges nothing when the application reads; a packet that it has already is acknowledged at once.
-    last_data: Vec<u8>,
-    /// The latest TSN that it was given.
-    latest: Option<u32>,
-    /// What was sent into the closed window last: the peer waits for its acknowledgement before it sends more.
-    refused: Vec<u8>,
-}
-
 #[derive(Clone, Copy, Debug, Default)]
 struct Counters {
     packets_sent: u64,
@@ -147,13 +134,7 @@ impl SctpEndpoint {
             held: Held::default(),
             unanswered: None,
             rejected: false,
-            window: Window {
-                announced: config.window,
-                read: 0,
-                last_data: Vec::new(),
-                latest: None,
-                refused: Vec::new(),
-            },
+            window: Window::new(config.window),
             now: Time::ZERO,
             next: None,
             pending: Pending::default(),
@@ -270,8 +251,7 @@ impl SctpEndpoint {
     fn queue(&mut self, mut packet: Vec<u8>) {
         let size = self.config.window;
         if let Some(window) = packet::announce(&mut packet, |kind, n| Engine::announced(size, kind, n)) {
-            self.window.announced = window;
-            self.window.read = 0;
+            self.window.announced(window);
         }
         self.outgoing.push_back(packet);
     }
@@ -299,46 +279,16 @@ impl SctpEndpoint {
         }
     }
 
-    /// Whether a packet holds nothing but data for which the peer knows that there is no room. The engine has some left
-    /// for what closes a gap, so such a packet is dropped here (RFC 9260 section 6.2).
-    fn has_no_room(&self, packet: &[u8]) -> bool {
-        match (packet::tsns(packet), self.window.latest) {
-            (Some((first, _)), Some(latest)) => self.window.announced == 0 && packet::is_later(first, latest),
-            _ => false,
-        }
-    }
-
-    /// Remembers a packet with data that the engine is given.
-    fn note_data(&mut self, packet: &[u8]) {
-        if let Some((_, last)) = packet::tsns(packet) {
-            let Window { last_data, latest, .. } = &mut self.window;
-            last_data.clear();
-            last_data.extend_from_slice(packet);
-            if latest.is_none_or(|latest| packet::is_later(last, latest)) {
-                *latest = Some(last);
-            }
-        }
-    }
-
     /// Tells the peer how large the window is.
     fn announce_window(&mut self) {
-        let packet = core::mem::take(&mut self.window.last_data);
+        let repeated = self.window.repeated();
         if let Some(engine) = &mut self.engine
             && engine.is_established()
-            && !packet.is_empty()
+            && !repeated.is_empty()
         {
-            engine.handle_input(&packet);
+            engine.handle_input(repeated);
         }
-        self.window.last_data = packet;
         self.settle();
-    }
-
-    /// Whether the peer ought to hear that the window is open again: it was nearly closed, and a good part of it has been
-    /// read or nothing is left.
-    fn has_opened(&self) -> bool {
-        let size = self.config.window;
-        let is_news = self.window.read >= size / 4 || self.engine.as_ref().is_some_and(|e| e.messages() == 0);
-        self.window.announced < size / 2 && is_news
     }
 
     /// Says when to be called next.
@@ -387,11 +337,10 @@ impl Conversation for SctpEndpoint {
             None => self.engine.as_mut()?.next_message()?,
         };
         into.extend_from_slice(&message);
-        self.window.read += message.len();
-        if self.has_opened() {
-            let refused = core::mem::take(&mut self.window.refused);
-            if !refused.is_empty() {
-                self.note_data(&refused);
+        self.window.read(message.len());
+        if self.window.has_opened(self.engine.as_ref().is_none_or(|engine| engine.messages() == 0)) {
+            if let Some(refused) = self.window.take_refused() {
+                self.window.admit(&refused);
                 self.take(&refused);
             }
             self.announce_window();
@@ -463,14 +412,12 @@ impl Endpoint for SctpEndpoint {
             return self.counters.strays += 1;
         }
         if self.progress.ended.is_none() {
-            if self.has_no_room(packet) {
+            if self.window.refuses(packet) {
                 self.counters.no_room += 1;
                 self.unanswered = None;
-                self.window.refused.clear();
-                self.window.refused.extend_from_slice(packet);
                 return self.announce_window();
             }
-            self.note_data(packet);
+            self.window.admit(packet);
             return self.take(packet);
         }
         self.counters.after_close += 1;
