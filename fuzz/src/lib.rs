@@ -9,7 +9,9 @@ pub const TARGETS: &[Target] = &[
     ("dccp", dccp),
     ("experiment", experiment),
     ("framing", framing),
+    ("quic", quic),
     ("rtp", rtp),
+    ("sctp", sctp),
     ("urp", urp),
     ("wav", wav),
     ("xtp", xtp),
@@ -30,9 +32,20 @@ pub fn framing(data: &[u8]) {
     trunkline_transport::framing::fuzz_deframer(data);
 }
 
+/// QUIC: whatever becomes of its packets, neither end panics, breaks the contract of endpoints, or hands over what was not
+/// sent.
+pub fn quic(data: &[u8]) {
+    trunkline_adapters::quic::fuzz_quic(data);
+}
+
 /// RTP: no datagrams make its codecs or a session panic or break the contract, and what the codecs read they write again.
 pub fn rtp(data: &[u8]) {
     trunkline_transport::rtp::fuzz_rtp(data);
+}
+
+/// SCTP: no chunks, even of somebody who knows the tags, make an end panic or break the contract of endpoints.
+pub fn sctp(data: &[u8]) {
+    trunkline_adapters::sctp::fuzz_sctp(data);
 }
 
 /// URP: no packets make an endpoint panic or break the contract of endpoints, and what the codec reads it writes again.

@@ -9,6 +9,7 @@
 
 mod config;
 mod engine;
+mod fuzz;
 mod held;
 mod packet;
 #[cfg(test)]
@@ -26,6 +27,8 @@ use trunkline_transport::{
 
 pub use config::{Carrier, MAX_MESSAGE, MIN_PACKET, Reliability, SctpConfig, SctpConfigError};
 use engine::Engine;
+#[doc(hidden)]
+pub use fuzz::fuzz_sctp;
 use held::Held;
 use packet::{Fault, Header, chunk};
 use window::Window;

@@ -120,7 +120,8 @@ pub(super) fn is_later(tsn: u32, than: u32) -> bool {
     (tsn.wrapping_sub(than) as i32) > 0
 }
 
-fn packet(source: u16, destination: u16, tag: u32, chunks: &[u8]) -> Vec<u8> {
+/// A packet of these chunks.
+pub(super) fn packet(source: u16, destination: u16, tag: u32, chunks: &[u8]) -> Vec<u8> {
     let mut packet = Vec::with_capacity(COMMON_HEADER + chunks.len());
     packet.extend_from_slice(&source.to_be_bytes());
     packet.extend_from_slice(&destination.to_be_bytes());

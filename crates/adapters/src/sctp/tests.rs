@@ -368,7 +368,31 @@ mod packets {
         (packets, near, far)
     }
 
+    /// Chunks with a header of the kind and length that they should have, or not.
+    fn chunk() -> impl Strategy<Value = Vec<u8>> {
+        let bytes = prop::collection::vec(any::<u8>(), 0..60);
+        (prop_oneof![0..16u8, Just(64), Just(130), Just(192), any::<u8>()], any::<u8>(), bytes).prop_map(
+            |(kind, flags, bytes)| {
+                let mut chunk = vec![kind, flags, 0, bytes.len() as u8 + 4];
+                chunk.extend_from_slice(&bytes);
+                chunk.resize(chunk.len().next_multiple_of(4), 0);
+                chunk
+            },
+        )
+    }
+
     proptest! {
+        #[test]
+        fn chunks_of_any_kind_leave_the_contract_whole(
+            steps in prop::collection::vec((any::<u8>(), prop::collection::vec(chunk(), 0..3)), 0..30),
+        ) {
+            let step = |(what, chunks): (u8, Vec<Vec<u8>>)| {
+                let chunks = chunks.concat();
+                [&[what, chunks.len() as u8][..], &chunks].concat()
+            };
+            fuzz_sctp(&steps.into_iter().flat_map(step).collect::<Vec<u8>>());
+        }
+
         #[test]
         fn damage_behind_the_checksum_never_makes_it_panic(
             stop in 0..14usize,
