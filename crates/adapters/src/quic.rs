@@ -11,6 +11,7 @@ mod carriage;
 mod clock;
 mod config;
 mod course;
+mod fuzz;
 mod identity;
 mod patience;
 mod receiving;
@@ -40,6 +41,8 @@ pub use config::{
     Carriage, CongestionControl, DATAGRAM_OVERHEAD, HEADERS, MAX_MESSAGE, Mode, PACKET, QuicConfig,
     QuicConfigError,
 };
+#[doc(hidden)]
+pub use fuzz::fuzz_quic;
 pub use identity::{Fingerprint, Identity};
 use patience::Patience;
 use receiving::Receiving;

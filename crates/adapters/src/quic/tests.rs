@@ -4,6 +4,8 @@ use trunkline_transport::{Close, CloseReason, Conversation as _, Endpoint, Event
 
 use super::*;
 
+const CASES: usize = 200;
+
 fn identity(number: u8) -> Identity {
     Identity::new([number; 32]).unwrap()
 }
@@ -300,6 +302,30 @@ fn packets_that_are_cut_short_repeated_or_made_up_change_nothing() {
         assert_eq!(pair.send(Side::Near, b"still there"), Ok(()));
         pair.drive();
         assert_eq!(pair.receive_all(Side::Far), [b"still there"]);
+    }
+}
+
+/// The fuzz target on what it would take libFuzzer long to find: conversations with a fault here and there.
+#[test]
+fn faults_at_any_moment_break_nothing() {
+    let mut stream = Seed::new(4, 0).stream("operations");
+    for _ in 0..CASES {
+        let mut operations = vec![stream.bits() as u8];
+        while operations.len() < 200 {
+            let end = (stream.bits() as u8) & 0x80;
+            // Mostly packets that arrive, messages and time.
+            let operation = match stream.below(16) {
+                0..8 => 0,
+                8..11 => 6,
+                11..13 => 7,
+                _ => 1 + stream.below(5) as u8,
+            };
+            operations.push(end | operation);
+            let arguments = [0, 0, 0, 3, 1, 4, 1, 1][usize::from(operation)];
+            operations
+                .extend((0..arguments).map(|_| stream.bits() as u8 & if operation == 5 { 3 } else { 0xFF }));
+        }
+        fuzz_quic(&operations);
     }
 }
 
