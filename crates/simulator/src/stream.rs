@@ -8,7 +8,7 @@ use trunkline_transport::framing::{Deframer, HEADER_LENGTH, Header, Key};
 /// Finds the messages of a byte stream again.
 pub(crate) enum Stream {
     /// Each has a header.
-    Framed(Deframer),
+    Framed(Box<Deframer>),
     /// None has: what was sent is remembered, and the transport delivers all of it in its order.
     Bare(Bare),
 }
@@ -29,7 +29,7 @@ impl Stream {
     /// A stream of messages of these members.
     pub(crate) fn new(framing: Framing, key: Key, members: core::ops::Range<u32>) -> Stream {
         match framing {
-            Framing::Header => Stream::Framed(Deframer::new(key, members)),
+            Framing::Header => Stream::Framed(Box::new(Deframer::new(key, members))),
             Framing::None => Stream::Bare(Bare::default()),
         }
     }

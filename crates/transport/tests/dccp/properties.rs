@@ -96,7 +96,7 @@ proptest! {
         let (mut taken, mut received) = (BTreeSet::new(), BTreeSet::new());
         let mut read = |pair: &mut Pair, taken: &BTreeSet<u64>| {
             for message in pair.receive_all(Side::Far) {
-                let number = u64::from_be_bytes(message[..8].try_into().unwrap());
+                let number = u64::from_be_bytes(message[..8].try_into().expect("eight bytes"));
                 assert!(message.len() == length && taken.contains(&number), "{number} was never sent");
                 assert!(received.insert(number), "{number} arrived twice");
             }
@@ -144,7 +144,7 @@ fn talk(pair: &mut Pair, gaps: &[u64], length: usize) -> [BTreeSet<u64>; 2] {
     let read = |pair: &mut Pair, received: &mut [BTreeSet<u64>; 2]| {
         for side in Side::BOTH {
             for message in pair.receive_all(side) {
-                let number = u64::from_be_bytes(message[..8].try_into().unwrap());
+                let number = u64::from_be_bytes(message[..8].try_into().expect("eight bytes"));
                 assert!(message[8..].iter().all(|&byte| byte == side.other() as u8), "from the wrong end");
                 assert!(message.len() == length && received[side as usize].insert(number), "{number} twice");
             }
