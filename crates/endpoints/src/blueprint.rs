@@ -97,6 +97,7 @@ impl Blueprint {
                 options.carriage = quic::Carriage::UdpSocket;
                 Ok(self)
             }
+            // Its engine stays on the thread that uses it first; drivers connect on another.
             Transport::Sctp(_) => {
                 Err("transport `sctp` is for `sim` only; over real sockets use `tcp` or `quic`".to_owned())
             }

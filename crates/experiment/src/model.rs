@@ -214,6 +214,23 @@ pub enum Transport {
     Rtp(RtpOptions),
 }
 
+impl Transport {
+    /// How long a message may wait for room at the sender before it is given up and counted as refused; `None` for as long
+    /// as it takes.
+    pub fn send_timeout(&self) -> Option<Duration> {
+        match self {
+            Transport::Tcp(options) => options.send_timeout,
+            Transport::Sctp(options) => options.send_timeout,
+            Transport::Quic(options) => options.send_timeout,
+            Transport::Udp(_)
+            | Transport::Urp(_)
+            | Transport::Dccp(_)
+            | Transport::Xtp(_)
+            | Transport::Rtp(_) => None,
+        }
+    }
+}
+
 /// Options of UDP.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct UdpOptions {

@@ -14,6 +14,7 @@
 //! Every frame is a length of four bytes (big-endian, of what follows), a tag of one byte and a body: JSON for what is
 //! said once, packed binary for observations. The end of the pipe ends the session in either direction.
 
+use core::ops::Range;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
@@ -85,6 +86,16 @@ pub(crate) struct EngineTerms {
     pub(crate) blueprint: Blueprint,
 }
 
+impl EngineTerms {
+    /// The ids of the members of each conversation of this flow: all share one, or every member has one.
+    pub(crate) fn conversations(&self, flow: &FlowTerms) -> impl Iterator<Item = Range<u32>> + use<> {
+        let (first, end) = (flow.first, flow.first.saturating_add(flow.members));
+        let is_shared = self.blueprint.is_shared();
+        let step = if is_shared { flow.members.max(1) } else { 1 };
+        (first..end).step_by(step as usize).map(move |id| id..if is_shared { end } else { id + 1 })
+    }
+}
+
 /// What the far end does with a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FlowTerms {
@@ -124,7 +135,7 @@ pub(crate) struct Ready {
     pub(crate) udp: u16,
     /// One per listener.
     pub(crate) tcp: Vec<u16>,
-    /// For each flow over protocol engines, the UDP port of every member.
+    /// For each flow over protocol engines, the UDP port of every conversation.
     pub(crate) engines: Vec<Vec<u16>>,
 }
 

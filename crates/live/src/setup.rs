@@ -303,10 +303,7 @@ pub(crate) fn connect(
             answers = Some(take);
             listener = Some(listen(&stream, flow, member, sender, give)?);
         }
-        let send_timeout = match &flow.transport {
-            Transport::Tcp(tcp) => tcp.send_timeout,
-            _ => None,
-        };
+        let send_timeout = flow.transport.send_timeout();
         let channels = flow.meta.channels;
         let awaited = scenario.until == Some(index);
         let conversation =
@@ -324,7 +321,7 @@ pub(crate) fn carriers(
 ) -> Result<Vec<Vec<UdpSocket>>, LiveError> {
     let ports_are_enough = terms.open.engines.len() == ready.engines.len()
         && terms.open.engines.iter().zip(&ready.engines).all(|(engines, ports)| {
-            terms.open.flows.get(engines.flow).is_some_and(|flow| flow.members as usize == ports.len())
+            engines.conversations(&terms.open.flows[engines.flow]).count() == ports.len()
         });
     if !ports_are_enough {
         return Err(LiveError::Protocol("the far end has opened too few sockets".to_owned()));
@@ -351,21 +348,19 @@ pub(crate) fn connect_engines<'s>(
     let cores = std::thread::available_parallelism().map_or(1, core::num::NonZero::get);
     let spin = if carriers.len() <= cores / 2 { terms.spin } else { Duration::ZERO };
     let mut connected = Vec::new();
-    for ((place, EngineTerms { flow: index, blueprint }), sockets) in
-        terms.open.engines.iter().enumerate().zip(carriers)
-    {
+    for ((place, engine_terms), sockets) in terms.open.engines.iter().enumerate().zip(carriers) {
+        let EngineTerms { flow: index, blueprint } = engine_terms;
         let flow = &scenario.flows[*index];
         let seed = Seed::new(terms.open.seed, 0);
-        let engine = |(member, socket): (u32, &UdpSocket)| {
+        let engine = |((member, ids), socket)| {
             let refused = |reason| LiveError::Flow { flow: flow.meta.name.clone(), reason };
             let pair = blueprint.pair(member, seed).map_err(refused)?;
-            let id = flow.member(member).0;
-            let loss = Loss::every(options.lose_every);
-            let messages = (terms.key, id..id.saturating_add(1));
+            let (messages, loss) = ((terms.key, ids), Loss::every(options.lose_every));
             Engine::new(pair.near.endpoint, pair.far.address, (socket, Route::Fixed), messages, loss)
                 .map_err(LiveError::system("a socket has no address"))
         };
-        let engines = (0..).zip(sockets).map(engine).collect::<Result<_, _>>()?;
+        let conversations = (0..).zip(engine_terms.conversations(&terms.open.flows[*index]));
+        let engines = conversations.zip(sockets).map(engine).collect::<Result<_, _>>()?;
         let mut engines = Engines::new(engines, sockets, options.receive);
         engines.connect(options.patience).map_err(|NotConnected { place, reason }| {
             LiveError::NotConnected {
@@ -386,6 +381,8 @@ pub(crate) fn connect_engines<'s>(
         let flow = EngineFlow {
             engines,
             speakers: speakers.collect(),
+            is_shared: blueprint.is_shared(),
+            send_timeout: flow.transport.send_timeout(),
             sender: terms.engine_senders[place],
             round_trip: flow.reflect,
             keeps_payload: flow.meta.keeps_payload,

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use trunkline_core::{Duration, FlowId, Time};
-use trunkline_experiment::{Scenario, Transport};
+use trunkline_experiment::Scenario;
 use trunkline_traffic::Source;
 use trunkline_transport::framing::Header;
 
@@ -110,16 +110,7 @@ impl Member {
 
 /// How long a message of this flow may wait for its transport.
 pub(crate) fn send_timeout(scenario: &Scenario, flow: u32) -> Option<Duration> {
-    match &scenario.flows[flow as usize].transport {
-        Transport::Tcp(options) => options.send_timeout,
-        Transport::Quic(options) => options.send_timeout,
-        Transport::Sctp(options) => options.send_timeout,
-        Transport::Udp(_)
-        | Transport::Urp(_)
-        | Transport::Dccp(_)
-        | Transport::Xtp(_)
-        | Transport::Rtp(_) => None,
-    }
+    scenario.flows[flow as usize].transport.send_timeout()
 }
 
 #[cfg(test)]

@@ -151,6 +151,13 @@ fn a_peer_that_closes_is_noticed_once() {
 
 #[test]
 fn what_cannot_be_sent_any_more_is_refused_and_the_reason_counted() {
+    for members in [1, 3] {
+        refuse_all(members);
+    }
+}
+
+/// So many members of a flow have a conversation that has ended.
+fn refuse_all(members: u32) {
     let transport = "{ kind = \"dccp\", encapsulation = \"udp\" }";
     let (near_socket, far_socket) = sockets();
     let mut engines = near(transport, &near_socket);
@@ -158,10 +165,15 @@ fn what_cannot_be_sent_any_more_is_refused_and_the_reason_counted() {
     // The far end closes when its thread ends, and with it both directions.
     let (connected, _) = beside(far, || engines.connect(LONG).is_ok());
     assert!(connected);
-    let source = scenario(transport).build_source(0, 0, Seed::new(1, 0)).unwrap();
+    let speaker = |member| {
+        let source = scenario(transport).build_source(0, 0, Seed::new(1, 0)).unwrap();
+        Speaker::new(FlowId(member), 1, source, false)
+    };
     let flow = EngineFlow {
         engines,
-        speakers: vec![Speaker::new(FlowId(0), 1, source, false)],
+        speakers: (0..members).map(speaker).collect(),
+        is_shared: members > 1,
+        send_timeout: None,
         sender: 1,
         round_trip: false,
         keeps_payload: false,
@@ -175,16 +187,19 @@ fn what_cannot_be_sent_any_more_is_refused_and_the_reason_counted() {
     let common = Common { clock, stop, key: KEY, stage: &stage, inbox, pool: Pool::default() };
     let counters = std::thread::scope(|scope| {
         let conversing = scope.spawn(|| converse(flow, &common));
-        let is_refusal = |input: Input| match input {
-            Input::Departures { batch, .. } => {
-                batch.events.iter().any(|event| matches!(event.what, Observation::Refused { .. }))
+        let mut refused = std::collections::BTreeSet::new();
+        while refused.len() < members as usize {
+            if let Ok(Input::Departures { batch, .. }) = observed.recv_timeout(LONG.to_std()) {
+                let events = batch.events.iter();
+                let refusals = events.filter(|event| matches!(event.what, Observation::Refused { .. }));
+                refused.extend(refusals.map(|event| event.flow));
+            } else {
+                break;
             }
-            _ => false,
-        };
-        let refused = core::iter::from_fn(|| observed.recv_timeout(LONG.to_std()).ok()).any(is_refusal);
+        }
         stage.end();
         let counters = conversing.join().unwrap();
-        assert!(refused);
+        assert_eq!(refused.len(), members as usize);
         counters
     });
     assert_eq!(counters["connections-broken"], 1, "{counters:?}");

@@ -1,5 +1,6 @@
 //! The far end's protocol engines: one thread for each flow reflects, answers or notes what they bring.
 
+use core::ops::Range;
 use std::collections::VecDeque;
 
 use trunkline_core::{Bytes, FlowId};
@@ -15,15 +16,18 @@ use crate::protocol::{FlowTerms, Reply};
 /// So many replies may wait for room; then no more is read, so that they hold the sender back by flow control.
 const BACKLOG: usize = 16;
 
-/// Turns the engines of a flow until the session is over, and says what they have counted.
+/// Turns the engines of a flow, with the ids of the members that each serves, until the session is over; says what they
+/// have counted.
 pub(super) fn run(
     mut engines: Engines<'_>,
+    conversations: Vec<Range<u32>>,
     terms: FlowTerms,
     session: &Session,
     reporter: Reporter,
 ) -> Counters {
-    let backlogs = (0..terms.members).map(|_| VecDeque::new()).collect();
-    let mut sink = Sink { session, terms, reporter, backlogs, spare: Vec::new(), unreflected: 0 };
+    let backlogs = conversations.iter().map(|_| VecDeque::new()).collect();
+    let mut sink =
+        Sink { session, terms, conversations, reporter, backlogs, spare: Vec::new(), unreflected: 0 };
     trunkline_io::pace::reduce_timer_slack();
     while !session.is_over() {
         engines.turn(clock::raw_now() + LOOK.as_nanos(), &mut sink);
@@ -44,7 +48,9 @@ struct Sink<'s> {
     session: &'s Session,
     terms: FlowTerms,
     reporter: Reporter,
-    /// By member: replies that its engine did not take yet.
+    /// By place: the ids of its members.
+    conversations: Vec<Range<u32>>,
+    /// By place: replies that its engine did not take yet.
     backlogs: Vec<VecDeque<Vec<u8>>>,
     spare: Vec<Vec<u8>>,
     unreflected: u64,
@@ -59,7 +65,7 @@ impl Application for Sink<'_> {
         // Before the run has a time, nothing can be of this run.
         let Some(clock) = self.session.clock() else { return };
         let now = clock.now();
-        if header.flow != self.id(place) {
+        if !self.conversations[place].contains(&header.flow.0) {
             return self.stray(place, bytes.len());
         }
         let Some(reply) = self.terms.reply(header.kind) else { return };
@@ -90,7 +96,8 @@ impl Application for Sink<'_> {
     fn stray(&mut self, place: usize, bytes: usize) {
         let Some(clock) = self.session.clock() else { return };
         let what = Observation::Stray { bytes: Bytes(bytes as u64) };
-        self.reporter.push(clock.now(), self.id(place), &what, None);
+        let first = FlowId(self.conversations[place].start);
+        self.reporter.push(clock.now(), first, &what, None);
     }
 
     fn pour(&mut self, place: usize, line: &mut Line<'_>) {
@@ -104,11 +111,5 @@ impl Application for Sink<'_> {
                 self.spare.push(back);
             }
         }
-    }
-}
-
-impl Sink<'_> {
-    fn id(&self, place: usize) -> FlowId {
-        FlowId(self.terms.first.saturating_add(place as u32))
     }
 }

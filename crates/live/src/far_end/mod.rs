@@ -178,9 +178,10 @@ fn session(input: &mut impl Read, say: &SyncSender<FromFar>) -> Result<(), LiveE
         }
         for (place, (engines, terms)) in turned.into_iter().zip(&open.engines).enumerate() {
             let (flow, reporter) = (session.flows[terms.flow], Reporter::new(say.clone()));
+            let conversations = terms.conversations(&flow).collect();
             let (session, counters) = (&session, &counters);
             spawn(scope, "engine", move || {
-                let counted = engine::run(engines, flow, session, reporter);
+                let counted = engine::run(engines, conversations, flow, session, reporter);
                 counters.lock().unwrap_or_else(PoisonError::into_inner)[place] = counted;
             })?;
         }
@@ -251,7 +252,8 @@ fn carriers(open: &crate::protocol::Open) -> Result<Vec<Vec<UdpSocket>>, LiveErr
     };
     let mut carriers = Vec::new();
     for terms in &open.engines {
-        carriers.push((0..open.flows[terms.flow].members).map(&mut socket).collect::<Result<_, _>>()?);
+        let conversations = terms.conversations(&open.flows[terms.flow]);
+        carriers.push(conversations.map(&mut socket).collect::<Result<_, _>>()?);
     }
     Ok(carriers)
 }
@@ -263,18 +265,17 @@ fn engines<'s>(
     sockets: &'s [UdpSocket],
 ) -> Result<Engines<'s>, LiveError> {
     let seed = Seed::new(open.seed, 0);
-    let first = open.flows[terms.flow].first;
-    let engine = |(member, socket): (u32, &UdpSocket)| {
+    let engine = |((member, ids), socket)| {
         let refused = |reason| LiveError::Flow { flow: terms.blueprint.flow().to_owned(), reason };
         let pair = terms.blueprint.pair(member, seed).map_err(refused)?;
-        let id = first.saturating_add(member);
-        let messages = (Key(open.key), id..id.saturating_add(1));
+        let messages = (Key(open.key), ids);
         let way = (socket, Route::Follows(open.peer, None));
         let loss = Loss::every(open.lose_every);
         Engine::new(pair.far.endpoint, pair.near.address, way, messages, loss)
             .map_err(LiveError::system("a socket has no address"))
     };
-    let engines = (0..).zip(sockets).map(engine).collect::<Result<_, _>>()?;
+    let conversations = (0..).zip(terms.conversations(&open.flows[terms.flow]));
+    let engines = conversations.zip(sockets).map(engine).collect::<Result<_, _>>()?;
     Ok(Engines::new(engines, sockets, open.receive))
 }
 

@@ -17,8 +17,12 @@ use crate::events::Outbox;
 /// A flow whose engines are connected.
 pub(crate) struct EngineFlow<'s> {
     pub(crate) engines: Engines<'s>,
-    /// One for each engine, in the same order.
+    /// In the order of their ids.
     pub(crate) speakers: Vec<Speaker>,
+    /// Whether all of them share one engine; otherwise each has the one at its own place.
+    pub(crate) is_shared: bool,
+    /// How long a message may wait for its engine before it is given up.
+    pub(crate) send_timeout: Option<Duration>,
     /// Its number among the senders.
     pub(crate) sender: usize,
     /// Whether what comes back is what is measured.
@@ -36,6 +40,8 @@ pub(crate) struct Speaker {
     source: Box<dyn Source>,
     sequences: Vec<u32>,
     waiting: VecDeque<Waiting>,
+    /// Since when the first of these is the next to go.
+    head_since: Time,
     /// When the source is to be asked again; not while messages wait.
     due: Time,
     /// Whether the sending ends with it, and it is not over yet.
@@ -67,6 +73,7 @@ impl Speaker {
             source,
             sequences: vec![0; usize::from(channels)],
             waiting: VecDeque::new(),
+            head_since: Time::ZERO,
             due: Time::ZERO,
             awaited,
             is_done: false,
@@ -76,11 +83,24 @@ impl Speaker {
 
 /// Sends what the sources want and takes what comes back, until the run is over; says what the engines have counted.
 pub(crate) fn converse(flow: EngineFlow<'_>, common: &Common<'_>) -> Counters {
-    let EngineFlow { mut engines, speakers, sender, round_trip, keeps_payload, is_unpaced, spin } = flow;
+    let EngineFlow {
+        mut engines,
+        speakers,
+        is_shared,
+        send_timeout,
+        sender,
+        round_trip,
+        keeps_payload,
+        is_unpaced,
+        spin,
+    } = flow;
     pace::reduce_timer_slack();
     let mut talk = Talk {
         common,
         speakers,
+        is_shared,
+        send_timeout,
+        first: 0,
         round_trip,
         keeps_payload,
         is_unpaced,
@@ -92,12 +112,13 @@ pub(crate) fn converse(flow: EngineFlow<'_>, common: &Common<'_>) -> Counters {
     let mut counters = Counters::from([(BROKEN.to_owned(), 0)]);
     while !common.stage.is_over() {
         let now = common.clock.now();
-        for place in 0..talk.speakers.len() {
-            if talk.speakers[place].due <= now {
-                engines.pour(place, &mut talk);
+        for member in 0..talk.speakers.len() {
+            if talk.speakers[member].due <= now {
+                engines.pour(if is_shared { 0 } else { member }, &mut talk);
             }
         }
-        let next = talk.look_around(common.clock.now());
+        let given_up = talk.give_up(common.clock.now());
+        let next = talk.look_around(common.clock.now()).min(given_up);
         // Over the last stretch before something is due it only looks at what has arrived.
         let next = common.clock.to_raw(next).saturating_sub(spin.as_nanos());
         engines.turn(next.min(common.clock.to_raw(now + LOOK)), &mut talk);
@@ -135,6 +156,10 @@ const BROKEN: &str = "connections-broken";
 struct Talk<'t> {
     common: &'t Common<'t>,
     speakers: Vec<Speaker>,
+    is_shared: bool,
+    send_timeout: Option<Duration>,
+    /// Of those who share an engine, who is the first to send through it.
+    first: usize,
     round_trip: bool,
     keeps_payload: bool,
     is_unpaced: bool,
@@ -152,11 +177,13 @@ impl Application for Talk<'_> {
 
     fn message(&mut self, place: usize, header: Header, bytes: &mut [u8]) {
         let Header { flow, channel, sequence, sent, reflected, kind, .. } = header;
-        let speaker = &mut self.speakers[place];
-        let is_ours = flow == speaker.id && usize::from(channel) < speaker.sequences.len();
-        if !is_ours || kind != MessageKind::Reflected {
+        let member = if self.is_shared { flow.0.wrapping_sub(self.speakers[0].id.0) as usize } else { place };
+        let Some(speaker) = self.speakers.get_mut(member).filter(|speaker| {
+            let is_its_own = speaker.id == flow && usize::from(channel) < speaker.sequences.len();
+            is_its_own && kind == MessageKind::Reflected
+        }) else {
             return self.stray(place, bytes.len());
-        }
+        };
         let now = self.common.clock.now();
         if self.round_trip {
             let payload = &bytes[HEADER_LENGTH..];
@@ -174,41 +201,62 @@ impl Application for Talk<'_> {
     }
 
     fn pour(&mut self, place: usize, line: &mut Line<'_>) {
-        // What an answer has brought closer is seen by filling too.
-        if self.send_waiting(place, line) {
-            self.fill(place, line);
+        if !self.is_shared {
+            self.pour_member(place, line);
+            return;
+        }
+        // Who finds the engine full is the last to find it empty again; the others wait for that too.
+        let (first, members) = (self.first, self.speakers.len());
+        let mut is_full = false;
+        for member in (0..members).map(|n| (first + n) % members) {
+            if is_full {
+                self.speakers[member].due = Time::MAX;
+            } else if !self.pour_member(member, line) {
+                is_full = true;
+                self.first = member + 1;
+            }
         }
     }
 }
 
 impl Talk<'_> {
+    /// Sends what a member has; false if the engine has not taken all of it.
+    fn pour_member(&mut self, member: usize, line: &mut Line<'_>) -> bool {
+        // What an answer has brought closer is seen by filling too.
+        self.send_waiting(member, line) && {
+            self.fill(member, line);
+            self.speakers[member].waiting.is_empty()
+        }
+    }
+
     /// Sends what waits; false if the engine has not taken all of it.
-    fn send_waiting(&mut self, place: usize, line: &mut Line<'_>) -> bool {
-        let Some(mut waiting) = self.speakers[place].waiting.pop_front() else { return true };
+    fn send_waiting(&mut self, member: usize, line: &mut Line<'_>) -> bool {
+        let Some(mut waiting) = self.speakers[member].waiting.pop_front() else { return true };
         loop {
             let Waiting { name, bytes } = &mut waiting;
-            if !self.offer(place, *name, bytes, line) {
-                self.speakers[place].waiting.push_front(waiting);
+            if !self.offer(member, *name, bytes, line) {
+                self.speakers[member].waiting.push_front(waiting);
                 return false;
             }
             self.spare.push(waiting.bytes);
-            match self.speakers[place].waiting.pop_front() {
+            self.speakers[member].head_since = self.common.clock.now();
+            match self.speakers[member].waiting.pop_front() {
                 Some(next) => waiting = next,
                 None => break,
             }
         }
         self.spare.truncate(64);
         let now = self.common.clock.now();
-        self.speakers[place].source.notify(now, Feedback::Writable);
+        self.speakers[member].source.notify(now, Feedback::Writable);
         true
     }
 
     /// Sends what the source wants until it is not due, or until the engine is full: then the rest waits.
-    fn fill(&mut self, place: usize, line: &mut Line<'_>) {
+    fn fill(&mut self, member: usize, line: &mut Line<'_>) {
         let mut messages = core::mem::take(&mut self.messages);
-        while !self.speakers[place].is_done && self.common.stage.is_sending() {
+        while !self.speakers[member].is_done && self.common.stage.is_sending() {
             let now = self.common.clock.now();
-            let speaker = &mut self.speakers[place];
+            let speaker = &mut self.speakers[member];
             speaker.due = speaker.source.next_due().unwrap_or(Time::MAX);
             if speaker.due > now {
                 break;
@@ -220,10 +268,10 @@ impl Talk<'_> {
                 break;
             }
             for index in 0..messages.messages().len() {
-                self.send(place, &mut messages, index, line);
+                self.send(member, &mut messages, index, line);
             }
-            if !self.speakers[place].waiting.is_empty() {
-                self.speakers[place].due = Time::MAX;
+            if !self.speakers[member].waiting.is_empty() {
+                self.speakers[member].due = Time::MAX;
                 break;
             }
         }
@@ -231,29 +279,33 @@ impl Talk<'_> {
     }
 
     /// Sends a message of those that a source has produced, or lets it wait behind those that do.
-    fn send(&mut self, place: usize, messages: &mut MessageBuffer, index: usize, line: &mut Line<'_>) {
-        let Some(name) = self.name(place, messages, index) else { return };
+    fn send(&mut self, member: usize, messages: &mut MessageBuffer, index: usize, line: &mut Line<'_>) {
+        let Some(name) = self.name(member, messages, index) else { return };
         let bytes = messages.bytes_mut(index);
-        if !self.speakers[place].waiting.is_empty() || !self.offer(place, name, bytes, line) {
+        if !self.speakers[member].waiting.is_empty() || !self.offer(member, name, bytes, line) {
             let mut kept = self.spare.pop().unwrap_or_default();
             kept.clear();
             kept.extend_from_slice(bytes);
-            self.speakers[place].waiting.push_back(Waiting { name, bytes: kept });
+            let speaker = &mut self.speakers[member];
+            if speaker.waiting.is_empty() {
+                speaker.head_since = self.common.clock.now();
+            }
+            speaker.waiting.push_back(Waiting { name, bytes: kept });
         }
     }
 
     /// What tells a message from all others of its member.
-    fn name(&mut self, place: usize, messages: &MessageBuffer, index: usize) -> Option<Name> {
+    fn name(&mut self, member: usize, messages: &MessageBuffer, index: usize) -> Option<Name> {
         let produced = &messages.messages()[index];
-        let counter = self.speakers[place].sequences.get_mut(usize::from(produced.channel))?;
+        let counter = self.speakers[member].sequences.get_mut(usize::from(produced.channel))?;
         let sequence = *counter;
         *counter = counter.wrapping_add(1);
         Some(Name { channel: produced.channel, sequence, due: produced.due, asks: produced.asks })
     }
 
     /// Offers a message to the engine; false if that has no room for it now. What it will never take is refused.
-    fn offer(&mut self, place: usize, name: Name, bytes: &mut [u8], line: &mut Line<'_>) -> bool {
-        let id = self.speakers[place].id;
+    fn offer(&mut self, member: usize, name: Name, bytes: &mut [u8], line: &mut Line<'_>) -> bool {
+        let id = self.speakers[member].id;
         let Name { channel, sequence, due, asks } = name;
         let length = bytes.len() - HEADER_LENGTH;
         let start = self.common.clock.now();
@@ -273,9 +325,9 @@ impl Talk<'_> {
             Ok(()) => {}
             Err(SendError::Full | SendError::Closed(CloseReason::NotConnected)) => return false,
             Err(error) => {
-                self.refuse(place, name, length);
+                self.refuse(member, name, length);
                 // Nothing would hold back a source without a pace: it ends with its conversation.
-                self.speakers[place].is_done |= self.is_unpaced && matches!(error, SendError::Closed(_));
+                self.speakers[member].is_done |= self.is_unpaced && matches!(error, SendError::Closed(_));
                 return true;
             }
         }
@@ -288,11 +340,36 @@ impl Talk<'_> {
         true
     }
 
-    fn refuse(&mut self, place: usize, name: Name, length: usize) {
+    fn refuse(&mut self, member: usize, name: Name, length: usize) {
         let Some(departures) = &mut self.departures else { return };
         let Name { channel, sequence, due, .. } = name;
         let what = Observation::Refused { channel, sequence, due, payload: Bytes(length as u64) };
-        departures.push(self.common.clock.now(), self.speakers[place].id, what, None);
+        departures.push(self.common.clock.now(), self.speakers[member].id, what, None);
+    }
+
+    /// Gives up the messages that have waited for the whole send timeout, as a blocking send would; says when the next
+    /// will have.
+    fn give_up(&mut self, now: Time) -> Time {
+        let Some(timeout) = self.send_timeout else { return Time::MAX };
+        let mut next = Time::MAX;
+        for member in 0..self.speakers.len() {
+            while self.speakers[member].head_since + timeout <= now
+                && let Some(Waiting { name, bytes }) = self.speakers[member].waiting.pop_front()
+            {
+                self.refuse(member, name, bytes.len() - HEADER_LENGTH);
+                let speaker = &mut self.speakers[member];
+                speaker.head_since = now;
+                if speaker.waiting.is_empty() {
+                    speaker.source.notify(now, Feedback::Writable);
+                    speaker.due = now;
+                }
+            }
+            let speaker = &self.speakers[member];
+            if !speaker.waiting.is_empty() {
+                next = next.min(speaker.head_since + timeout);
+            }
+        }
+        next
     }
 
     /// Passes on what was observed, sees who is done, and says when the next source is due.
@@ -330,12 +407,12 @@ impl Talk<'_> {
 
     /// Refuses what still waits. Nothing is sent after this, and who records is told so.
     fn end_sending(&mut self) {
-        for place in 0..self.speakers.len() {
-            let speaker = &mut self.speakers[place];
+        for member in 0..self.speakers.len() {
+            let speaker = &mut self.speakers[member];
             (speaker.is_done, speaker.due) = (true, Time::MAX);
             for Waiting { name, bytes } in core::mem::take(&mut speaker.waiting) {
                 if !self.is_unpaced {
-                    self.refuse(place, name, bytes.len() - HEADER_LENGTH);
+                    self.refuse(member, name, bytes.len() - HEADER_LENGTH);
                 }
             }
         }
@@ -349,21 +426,21 @@ impl Talk<'_> {
         }
         let now = self.common.clock.now();
         let mut messages = core::mem::take(&mut self.messages);
-        for place in 0..self.speakers.len() {
-            for Waiting { name, bytes } in core::mem::take(&mut self.speakers[place].waiting) {
-                self.refuse(place, name, bytes.len() - HEADER_LENGTH);
+        for member in 0..self.speakers.len() {
+            for Waiting { name, bytes } in core::mem::take(&mut self.speakers[member].waiting) {
+                self.refuse(member, name, bytes.len() - HEADER_LENGTH);
             }
-            while !self.speakers[place].is_done
-                && self.speakers[place].source.next_due().is_some_and(|due| due <= now)
+            while !self.speakers[member].is_done
+                && self.speakers[member].source.next_due().is_some_and(|due| due <= now)
             {
                 messages.clear();
-                self.speakers[place].source.produce(now, &mut messages);
+                self.speakers[member].source.produce(now, &mut messages);
                 if messages.messages().is_empty() {
                     break;
                 }
                 for index in 0..messages.messages().len() {
-                    let Some(name) = self.name(place, &messages, index) else { continue };
-                    self.refuse(place, name, messages.bytes(index).len() - HEADER_LENGTH);
+                    let Some(name) = self.name(member, &messages, index) else { continue };
+                    self.refuse(member, name, messages.bytes(index).len() - HEADER_LENGTH);
                 }
             }
         }
