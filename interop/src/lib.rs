@@ -58,7 +58,7 @@ impl Program {
     /// Waits until it says a line with this text.
     ///
     /// # Panics
-    /// If it does not within 20 s; tells what it has said.
+    /// If it does not within a minute; tells what it has said.
     pub fn wait_until_it_says(&mut self, text: &str) {
         let deadline = Instant::now() + PATIENCE;
         while !self.said.iter().any(|line| line.contains(text)) {
@@ -72,7 +72,7 @@ impl Program {
     /// Waits until it ends by itself.
     ///
     /// # Panics
-    /// If it does not within 20 s, or without success; tells what it has said.
+    /// If it does not within a minute, or without success; tells what it has said.
     pub fn wait_until_it_ends(&mut self) {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -97,4 +97,4 @@ impl Drop for Program {
 }
 
 /// Programs start slowly on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
