@@ -79,8 +79,8 @@ pub const PARAMETERS: &[Parameter] = &[
         name: "stream-block",
         kind: SIZE,
         default: Preset::Absent,
-        doc: "Messages are handed over in pieces of at most this (the stream blocks of Version 9 Unix). Without this \
-              key as a whole.",
+        doc: "Messages are handed over to byte streams in pieces of at most this (the stream blocks of Version 9 Unix). \
+              Without this key, and to transports that keep the borders of messages, as a whole.",
     },
     Parameter {
         name: "large-stream-block",

@@ -143,12 +143,15 @@ impl Engine<'_> {
         let (Some(handing), Some(message)) = (&mut queue.handing, queue.messages.front()) else { return };
         let bytes = &message.bytes[flow.unsent_room()..];
         let host = self.hosts.get(flow.from);
-        let piece = host.piece(bytes.len(), handing.handed);
-        let end = handing.handed + piece.length;
+        let conversation = &mut self.conversations[index as usize];
+        // What keeps the borders of messages takes a message at once.
+        let end = match conversation.near.endpoint.features().message_oriented {
+            true => bytes.len(),
+            false => handing.handed + host.piece(bytes.len(), handing.handed).length,
+        };
         let part = &bytes[handing.handed..end];
         let is_last = end == bytes.len();
         let part = if is_last { Message::new(part) } else { Message::piece(part) };
-        let conversation = &mut self.conversations[index as usize];
         match conversation.near.endpoint.send(self.now, part) {
             Ok(()) => {}
             Err(SendError::Full | SendError::Closed(CloseReason::NotConnected)) => {

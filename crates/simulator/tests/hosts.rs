@@ -110,3 +110,17 @@ fn a_run_ends_with_its_flow_and_the_others_with_it() {
     assert_eq!(voice.counts.lost, 0, "the drain time lets the last ones arrive");
     assert!(latency(voice).max < Duration::from_millis(20));
 }
+
+#[test]
+fn datagrams_are_handed_over_whole() {
+    let summary = simulate(&parse(
+        "name = \"test\"\nduration = \"1 s\"\nseed = 7\n[hosts]\n\
+         a = { stream-block = \"64 B\", stream-block-gap = \"1 ms\", one-burst-at-a-time = true, send-message = \"1 ms\" }\n\
+         b = {}\n[link.trunk]\nbetween = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\n\
+         [flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsource = { kind = \"voice\", samples = 160 }\n\
+         count = 2\n",
+    ));
+    let voice = flow(&summary, "voice");
+    assert_eq!((voice.counts.sent, voice.counts.received), (100, 100), "{:?}", voice.counts);
+    assert_eq!(voice.stray.count(), 0);
+}

@@ -1,0 +1,111 @@
+//! DCCP and its options.
+
+use trunkline_core::schema::{Choice, Default as Preset, Kind, Parameter};
+use trunkline_core::{Bytes, Duration};
+use trunkline_transport::framing::HEADER_LENGTH;
+use trunkline_transport::{dccp, features};
+
+use super::TransportKind;
+use crate::model::{DccpOptions, Transport};
+
+/// DCCP.
+pub(super) const KIND: TransportKind = TransportKind {
+    name: "dccp",
+    doc: "DCCP (RFC 4340), one connection per member; in `live` over UDP only (`encapsulation`). Every message is one \
+          packet, with a header of 40 bytes by which it is measured, at a rate that congestion control allows; nothing is repaired. What it does \
+          not let out waits in the send queue, and is dropped there and counted when it waits too long or finds no \
+          room.",
+    parameters: &[
+        Parameter {
+            name: "congestion-control",
+            kind: Kind::Choice(&[
+                Choice { name: "ccid-2", doc: "a window as TCP's (RFC 4341)" },
+                Choice { name: "ccid-3", doc: "a smooth rate, TFRC (RFC 4342, RFC 5348)" },
+                Choice { name: "ccid-4", doc: "that rate for the small packets of voice (RFC 5622)" },
+            ]),
+            default: Preset::Text("ccid-2"),
+            doc: "The congestion control, both ways.",
+        },
+        Parameter {
+            name: "send-queue",
+            kind: Kind::Limit,
+            default: Preset::Text("64 KiB"),
+            doc: "How many messages, or bytes of them, may wait until congestion control lets them out. One always \
+                  may.",
+        },
+        Parameter {
+            name: "when-full",
+            kind: Kind::Choice(&[
+                Choice { name: "refuse", doc: "the application waits" },
+                Choice { name: "drop-newest", doc: "it is dropped" },
+                Choice { name: "drop-oldest", doc: "the oldest are dropped until it fits" },
+            ]),
+            default: Preset::Text("refuse"),
+            doc: "What happens to a message for which the send queue has no room.",
+        },
+        Parameter {
+            name: "lifetime",
+            kind: Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(3600) },
+            default: Preset::Absent,
+            doc: "How long a message may wait in the send queue before it is dropped. Without this key as long as it \
+                  takes.",
+        },
+        Parameter {
+            name: "encapsulation",
+            kind: Kind::Choice(&[
+                Choice { name: "ip", doc: "directly over IP, protocol 33" },
+                Choice { name: "udp", doc: "within UDP (RFC 6773): 8 bytes more per packet" },
+            ]),
+            default: Preset::Text("ip"),
+            doc: "What carries the packets.",
+        },
+        Parameter {
+            name: "checksum-coverage",
+            kind: Kind::Bytes { min: Bytes(0), max: Bytes(56) },
+            default: Preset::Absent,
+            doc: "How much of a message the checksum covers (RFC 4340 section 9.2), rounded up to four bytes; damage \
+                  behind it is delivered. The first 40 bytes are the header by which a message is measured. Without \
+                  this key everything; over UDP always everything.",
+        },
+        Parameter {
+            name: "data-checksum",
+            kind: Kind::Flag,
+            default: Preset::Text("false"),
+            doc: "Sends a CRC-32c of every message with it (RFC 4340 section 9.3): damage that the checksum does not \
+                  cover is found, and the message dropped.",
+        },
+        Parameter {
+            name: "short-sequence-numbers",
+            kind: Kind::Flag,
+            default: Preset::Text("false"),
+            doc: "Sends 24 bits of sequence numbers instead of 48 (RFC 4340 section 7.6): 4 or 8 bytes less per \
+                  packet.",
+        },
+        Parameter {
+            name: "ecn",
+            kind: Kind::Flag,
+            default: Preset::Text("true"),
+            doc: "Lets queues mark packets instead of dropping them, and reacts to marks as to losses (RFC 4340 \
+                  section 12).",
+        },
+    ],
+    features: &features::DCCP,
+    max_message: (65_535 - dccp::HEADERS - 28 - HEADER_LENGTH) as u64,
+    read: |values| {
+        Transport::Dccp(DccpOptions {
+            // The words are those of the choices.
+            ccid: values.text("congestion-control").parse().unwrap_or_default(),
+            send_queue: values.limit("send-queue"),
+            when_full: values.text("when-full").parse().unwrap_or_default(),
+            lifetime: values.duration_if_given("lifetime"),
+            encapsulation: match values.text("encapsulation").as_str() {
+                "udp" => dccp::Encapsulation::Udp,
+                _ => dccp::Encapsulation::Native,
+            },
+            checksum_coverage: values.bytes_if_given("checksum-coverage"),
+            data_checksum: values.flag("data-checksum"),
+            short_sequence_numbers: values.flag("short-sequence-numbers"),
+            ecn: values.flag("ecn"),
+        })
+    },
+};
