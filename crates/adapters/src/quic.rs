@@ -1,16 +1,16 @@
 //! QUIC (RFC 9000, RFC 9001, RFC 9002, RFC 9221): quinn-proto's engine behind [`Endpoint`].
 //!
-//! Packets are UDP datagrams, or their payload where a socket makes the headers ([`Carriage`]). One
+//! Packets are UDP datagrams, or their payload where a socket makes the headers ([`Encapsulation`]). One
 //! connection carries everything that a conversation sends, in one of three ways ([`Mode`]). The connecting end trusts
 //! one certificate, that of a given [`Fingerprint`], and both ends speak TLS 1.3 with one cipher suite.
 //!
 //! In virtual time, times, sizes and order of packets follow from the seeds. Their bytes do not: keys of encryption are
 //! the system's random numbers, as they must be.
 
-mod carriage;
 mod clock;
 mod config;
 mod course;
+mod encapsulation;
 mod fuzz;
 mod identity;
 mod patience;
@@ -35,12 +35,11 @@ use trunkline_transport::{
     features, host_of, ipv4_of,
 };
 
-use carriage::Fault;
 use clock::instant;
 pub use config::{
-    Carriage, CongestionControl, DATAGRAM_OVERHEAD, HEADERS, MAX_MESSAGE, Mode, PACKET, QuicConfig,
-    QuicConfigError,
+    CongestionControl, DATAGRAM_OVERHEAD, HEADERS, MAX_MESSAGE, Mode, PACKET, QuicConfig, QuicConfigError,
 };
+use encapsulation::Fault;
 #[doc(hidden)]
 pub use fuzz::fuzz_quic;
 pub use identity::{Fingerprint, Identity};
@@ -48,6 +47,7 @@ use patience::Patience;
 use receiving::Receiving;
 use seeds::Seeds;
 use sending::Sending;
+pub use trunkline_transport::udp::Encapsulation;
 
 /// Application error codes of CONNECTION_CLOSE (RFC 9000 section 19.19): all has been said, or it is broken off.
 const DONE: u32 = 0;
@@ -68,7 +68,7 @@ pub struct QuicEndpoint {
     engine: quinn_proto::Endpoint,
     role: Role,
     local: Address,
-    carriage: Carriage,
+    encapsulation: Encapsulation,
     link: Option<(ConnectionHandle, Connection)>,
     mode: Mode,
     window: usize,
@@ -177,7 +177,7 @@ impl QuicEndpoint {
             next: matches!(role, Role::Connecting { .. }).then(|| after(Time::ZERO)),
             role,
             local,
-            carriage: config.carriage,
+            encapsulation: config.encapsulation,
             link: None,
             mode: config.mode,
             window: config.window,
@@ -227,8 +227,8 @@ impl QuicEndpoint {
         self.counters.packets_sent += 1;
         let to = address(to);
         let size = Bytes((packet.len() + HEADERS) as u64);
-        if self.carriage == Carriage::Udp {
-            carriage::wrap(self.local, to, packet);
+        if self.encapsulation == Encapsulation::Udp {
+            encapsulation::wrap(self.local, to, packet);
         }
         let ecn = match ecn {
             None => Ecn::NotCapable,
@@ -314,9 +314,9 @@ impl Endpoint for QuicEndpoint {
         if self.progress.silent {
             return;
         }
-        let packet = match self.carriage {
-            Carriage::Udp => carriage::unwrap(from, self.local, packet),
-            Carriage::UdpSocket => Ok(packet),
+        let packet = match self.encapsulation {
+            Encapsulation::Udp => encapsulation::unwrap(from, self.local, packet),
+            Encapsulation::UdpPayload => Ok(packet),
         };
         let packet = match packet {
             Ok(packet) => packet,

@@ -25,7 +25,7 @@ use trunkline_transport::{
     features,
 };
 
-pub use config::{Carrier, MAX_MESSAGE, MIN_PACKET, Reliability, SctpConfig, SctpConfigError};
+pub use config::{Encapsulation, MAX_MESSAGE, MIN_PACKET, Reliability, SctpConfig, SctpConfigError};
 use engine::Engine;
 #[doc(hidden)]
 pub use fuzz::fuzz_sctp;
@@ -460,7 +460,7 @@ impl Endpoint for SctpEndpoint {
             if self.progress.ended.is_none() && packet::wants_answer(into) {
                 self.unanswered.get_or_insert(now);
             }
-            let size = Bytes((into.len() + self.config.carrier.headers()) as u64);
+            let size = Bytes((into.len() + self.config.encapsulation.headers()) as u64);
             return Some(Transmit { to, ecn: Ecn::NotCapable, size, earliest: Time::ZERO });
         }
         self.schedule();

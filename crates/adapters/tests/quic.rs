@@ -1,7 +1,7 @@
 //! QUIC in each of its modes: the conformance suite, and whatever the path does.
 
 use proptest::prelude::*;
-use trunkline_adapters::quic::{Carriage, CongestionControl, Identity, Mode, QuicConfig, QuicEndpoint};
+use trunkline_adapters::quic::{CongestionControl, Encapsulation, Identity, Mode, QuicConfig, QuicEndpoint};
 use trunkline_core::{Duration, Rate, Seed};
 use trunkline_testkit::conformance::{self, Make, transfer};
 use trunkline_testkit::pair::{FAR, NEAR, Pair, Path, Side};
@@ -113,7 +113,7 @@ fn config() -> impl Strategy<Value = QuicConfig> {
             send_buffer,
             mtu,
             congestion_control,
-            carriage: Carriage::Udp,
+            encapsulation: Encapsulation::Udp,
             timeout: None,
         },
     )

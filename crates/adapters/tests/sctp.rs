@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use trunkline_adapters::sctp::{Carrier, Reliability};
+use trunkline_adapters::sctp::{Encapsulation, Reliability};
 use trunkline_adapters::{SctpConfig, SctpEndpoint};
 use trunkline_core::{Duration, Rate, Seed};
 use trunkline_testkit::conformance::{self, Make, transfer};
@@ -38,7 +38,7 @@ mod sctp_small_buffers {
     use super::*;
     const MAKE: Make = |seed| {
         let config = SctpConfig { window: 48 << 10, send_buffer: 3000, max_packet: 576, ..patient() };
-        sctp(&SctpConfig { carrier: Carrier::Ip, ..config }, seed)
+        sctp(&SctpConfig { encapsulation: Encapsulation::Ip, ..config }, seed)
     };
     trunkline_testkit::conformance_tests!(MAKE);
 }
@@ -88,15 +88,15 @@ mod sctp_limited_retransmissions {
 
 fn config() -> impl Strategy<Value = SctpConfig> {
     let window = prop_oneof![8_192..20_000usize, 20_000..300_000usize];
-    let carrier = prop::sample::select(vec![Carrier::Udp, Carrier::Ip]);
-    (1..6u16, any::<bool>(), window, 1..100_000usize, 576..3000usize, carrier).prop_map(
-        |(streams, ordered, window, send_buffer, max_packet, carrier)| SctpConfig {
+    let encapsulation = prop::sample::select(vec![Encapsulation::Udp, Encapsulation::Ip]);
+    (1..6u16, any::<bool>(), window, 1..100_000usize, 576..3000usize, encapsulation).prop_map(
+        |(streams, ordered, window, send_buffer, max_packet, encapsulation)| SctpConfig {
             streams,
             ordered,
             window,
             send_buffer,
             max_packet,
-            carrier,
+            encapsulation,
             reliability: Reliability::Full,
             timeout: None,
         },

@@ -7,11 +7,11 @@ use trunkline_adapters::tcp::TcpEndpoint;
 use trunkline_core::{Address, Bytes, FlowId, Seed};
 use trunkline_experiment::{Flow, Scenario, SctpStyle, Transport};
 use trunkline_transport::Endpoint;
-use trunkline_transport::dccp::{DccpEndpoint, Encapsulation};
+use trunkline_transport::dccp::{self, DccpEndpoint};
 use trunkline_transport::rtp::{self, RtpEndpoint};
 use trunkline_transport::udp::UdpEndpoint;
 use trunkline_transport::urp::UrpEndpoint;
-use trunkline_transport::xtp::{Carriage, XtpEndpoint};
+use trunkline_transport::xtp::{self, XtpEndpoint};
 
 use crate::options;
 
@@ -73,28 +73,21 @@ impl Blueprint {
     pub fn over_udp(mut self) -> Result<Blueprint, String> {
         match &mut self.transport {
             Transport::Urp(_) => Ok(self),
-            Transport::Dccp(options) => match options.encapsulation {
-                Encapsulation::Native => {
-                    Err("`dccp` directly over IP is for `sim` only; over real sockets add `encapsulation = \"udp\"`"
-                        .to_owned())
-                }
-                Encapsulation::Udp | Encapsulation::UdpSocket => {
-                    options.encapsulation = Encapsulation::UdpSocket;
-                    Ok(self)
-                }
-            },
-            Transport::Xtp(options) => match options.carriage {
-                Carriage::Ip => {
-                    Err("`xtp` directly over IP is for `sim` only; over real sockets add `encapsulation = \"udp\"`".to_owned())
-                }
-                Carriage::Udp => Ok(self),
-            },
+            Transport::Dccp(options) if options.encapsulation == dccp::Encapsulation::Ip => {
+                Err(over_ip("dccp"))
+            }
+            Transport::Dccp(options) => {
+                options.encapsulation = dccp::Encapsulation::UdpPayload;
+                Ok(self)
+            }
+            Transport::Xtp(options) if options.encapsulation == xtp::Encapsulation::Ip => Err(over_ip("xtp")),
+            Transport::Xtp(_) => Ok(self),
             Transport::Rtp(options) => {
-                options.carriage = rtp::Carriage::UdpSocket;
+                options.encapsulation = rtp::Encapsulation::UdpPayload;
                 Ok(self)
             }
             Transport::Quic(options) => {
-                options.carriage = quic::Carriage::UdpSocket;
+                options.encapsulation = quic::Encapsulation::UdpPayload;
                 Ok(self)
             }
             // Its engine stays on the thread that uses it first; drivers connect on another.
@@ -234,4 +227,11 @@ fn said(error: impl core::fmt::Display) -> String {
 fn path_mtu(scenario: &Scenario, flow: &Flow) -> Option<Bytes> {
     let steps = flow.forward.iter().chain(&flow.backward);
     steps.map(|step| scenario.links[step.link].directions[usize::from(step.from_port)].mtu).min()
+}
+
+/// Why a transport directly over IP cannot travel in datagrams.
+fn over_ip(transport: &str) -> String {
+    format!(
+        "`{transport}` directly over IP is for `sim` only; over real sockets add `encapsulation = \"udp\"`"
+    )
 }

@@ -84,7 +84,7 @@ pub(crate) fn dccp(options: &DccpOptions, mtu: Option<Bytes>) -> DccpConfig {
 pub(crate) fn xtp(options: &XtpOptions, mtu: Option<Bytes>, priority: u16) -> XtpConfig {
     let defaults = XtpConfig::default();
     let by_mtu = mtu.map_or(defaults.max_packet, |mtu| {
-        (mtu.count() as usize).saturating_sub(options.carriage.headers()).clamp(128, 65_507)
+        (mtu.count() as usize).saturating_sub(options.encapsulation.headers()).clamp(128, 65_507)
     });
     let by_file = options.max_data.map(|data| data.count() as usize + xtp::wire::HEADER_LENGTH);
     let max_packet = by_file.unwrap_or(by_mtu);
@@ -96,7 +96,7 @@ pub(crate) fn xtp(options: &XtpOptions, mtu: Option<Bytes>, priority: u16) -> Xt
             .map_or((10 * (max_packet - xtp::wire::HEADER_LENGTH)) as u32, |burst| bytes(burst.count())),
     });
     XtpConfig {
-        carriage: options.carriage,
+        encapsulation: options.encapsulation,
         max_packet,
         open: options.open,
         error_control: options.error_control,
@@ -122,7 +122,7 @@ pub(crate) fn rtp(options: &RtpOptions, mut cname: String, stream: Stream) -> Rt
         // Every message begins with the header by which it is measured.
         preamble: HEADER_LENGTH,
         reporting: options.reporting,
-        carriage: options.carriage,
+        encapsulation: options.encapsulation,
         cname,
         ..RtpConfig::new(options.format, stream)
     }
@@ -139,7 +139,7 @@ pub(crate) fn sctp(options: &SctpOptions, mtu: Option<Bytes>) -> SctpConfig {
         // A sender that can just fill its peer's window: more would only add delay before the network.
         send_buffer: options.send_buffer.unwrap_or(options.window).count() as usize,
         max_packet: mtu.map_or(defaults.max_packet, |mtu| mtu.count().clamp(576, 65_535) as usize),
-        carrier: options.carrier,
+        encapsulation: options.encapsulation,
         ..defaults
     }
 }
@@ -154,7 +154,7 @@ pub(crate) fn quic(options: &QuicOptions, mtu: Option<Bytes>) -> QuicConfig {
         mode: options.mode,
         congestion_control: options.congestion_control,
         window,
-        carriage: options.carriage,
+        encapsulation: options.encapsulation,
         send_buffer: options.send_buffer.map_or(send_buffer, |bytes| bytes.count() as usize),
         mtu: mtu.map_or(defaults.mtu, |mtu| {
             (mtu.count() as usize).clamp(*quic::PACKET.start(), *quic::PACKET.end())

@@ -302,7 +302,7 @@ pub struct RtpOptions {
     /// When reports are sent; never if absent.
     pub reporting: Option<trunkline_transport::rtp::Reporting>,
     /// Who makes the UDP headers.
-    pub carriage: trunkline_transport::rtp::Carriage,
+    pub encapsulation: trunkline_transport::rtp::Encapsulation,
 }
 
 /// Options of an XTP stream.
@@ -329,7 +329,7 @@ pub struct XtpOptions {
     /// How the stream is opened.
     pub open: trunkline_transport::xtp::Open,
     /// What carries the packets: IP or UDP.
-    pub carriage: trunkline_transport::xtp::Carriage,
+    pub encapsulation: trunkline_transport::xtp::Encapsulation,
     /// The most data in a packet; what the path carries if absent.
     pub max_data: Option<Bytes>,
     /// Whether packets carry the flow's priority.
@@ -356,7 +356,7 @@ pub struct SctpOptions {
     /// How long a send may block before the message is given up and counted as refused (Schiavoni: 40 ms).
     pub send_timeout: Option<Duration>,
     /// What carries the packets: IP or UDP.
-    pub carrier: trunkline_adapters::sctp::Carrier,
+    pub encapsulation: trunkline_adapters::sctp::Encapsulation,
 }
 
 /// The styles of SCTP's sockets (RFC 6458), as the members of a flow use them.
@@ -380,7 +380,7 @@ pub struct QuicOptions {
     /// How much waits at the sender; if absent the window for streams, and 64 KiB for datagrams.
     pub send_buffer: Option<Bytes>,
     /// Who makes the UDP headers.
-    pub carriage: trunkline_adapters::quic::Carriage,
+    pub encapsulation: trunkline_adapters::quic::Encapsulation,
     /// How long a send may block before the message is given up and counted as refused.
     pub send_timeout: Option<Duration>,
 }

@@ -4,6 +4,7 @@
 //! with the addresses of [`ipv4_of`], so that a flipped bit is found at the receiver, counted and dropped as it would
 //! be by a kernel. There is no IP fragmentation in virtual time: a link drops what exceeds its MTU and says so.
 
+use serde::{Deserialize, Serialize};
 use trunkline_core::{Address, Bytes, Ecn, Time};
 
 use crate::addressing::ipv4_of;
@@ -32,6 +33,16 @@ pub struct UdpConfig {
     /// The ECN field of what it sends (RFC 3168 section 5, RFC 9331 for ECT(1)). It does not slow down when marks come
     /// back: that is up to the application.
     pub ecn: Ecn,
+}
+
+/// Who makes the UDP headers of an endpoint whose protocol travels in UDP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Encapsulation {
+    /// The endpoint: its packets begin with one.
+    #[default]
+    Udp,
+    /// Whoever sends and receives its packets adds, checks and removes them, as the kernel does for a socket.
+    UdpPayload,
 }
 
 impl Default for UdpConfig {

@@ -9,7 +9,7 @@ use quinn_proto::{TransportConfig, VarInt};
 use serde::{Deserialize, Serialize};
 use trunkline_core::Duration;
 use trunkline_transport::framing::{HEADER_LENGTH, MAX_PAYLOAD};
-use trunkline_transport::udp::{IPV4_HEADER_LENGTH, UDP_HEADER_LENGTH};
+use trunkline_transport::udp::{Encapsulation, IPV4_HEADER_LENGTH, UDP_HEADER_LENGTH};
 
 /// Bytes of IPv4 and UDP headers in front of a QUIC packet.
 pub const HEADERS: usize = IPV4_HEADER_LENGTH + UDP_HEADER_LENGTH;
@@ -39,7 +39,7 @@ pub struct QuicConfig {
     /// congestion control lets them out. One message is always taken.
     pub send_buffer: usize,
     /// Who makes the UDP headers.
-    pub carriage: Carriage,
+    pub encapsulation: Encapsulation,
     /// The largest packet in bytes, IPv4 and UDP headers included: 1228 to 16,384. It is not discovered and never
     /// reduced.
     pub mtu: usize,
@@ -56,7 +56,7 @@ impl Default for QuicConfig {
             congestion_control: CongestionControl::Cubic,
             window: 64 << 10,
             send_buffer: 128 << 10,
-            carriage: Carriage::Udp,
+            encapsulation: Encapsulation::Udp,
             mtu: 1500,
             timeout: Some(Duration::from_secs(30)),
         }
@@ -95,16 +95,6 @@ impl FromStr for Mode {
         let known = Mode::ALL.into_iter().find(|known| known.name() == name);
         known.ok_or_else(|| QuicConfigError::Mode(name.to_owned()))
     }
-}
-
-/// Who makes the UDP headers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Carriage {
-    /// The endpoint: its packets begin with one.
-    #[default]
-    Udp,
-    /// A socket, which adds, checks and removes them: the endpoint's packets are those of QUIC.
-    UdpSocket,
 }
 
 /// Congestion control algorithms that behave alike in every run. (The engine's BBR draws random numbers of its own.)

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use trunkline_core::{Address, Duration, Ecn, Time};
 use trunkline_transport::{Close, Conversation as _, Endpoint as _, Message};
 
-use super::{Carriage, Identity, Mode, QuicConfig, QuicEndpoint};
+use super::{Encapsulation, Identity, Mode, QuicConfig, QuicEndpoint};
 
 const ADDRESSES: [Address; 2] = [Address { host: 0, port: 40_001 }, Address { host: 1, port: 7_001 }];
 /// What all messages consist of.
@@ -21,7 +21,8 @@ const FILL: u8 = 0xA5;
 pub fn fuzz_quic(data: &[u8]) {
     let mut bytes = data.iter().copied();
     let mode = Mode::ALL[usize::from(bytes.next().unwrap_or(0)) % Mode::ALL.len()];
-    let config = QuicConfig { mode, carriage: Carriage::UdpSocket, window: 4000, ..QuicConfig::default() };
+    let config =
+        QuicConfig { mode, encapsulation: Encapsulation::UdpPayload, window: 4000, ..QuicConfig::default() };
     let possible = "the configuration is in range";
     let identity = Identity::new([1; 32]).expect("any secret makes an identity");
     let [near, far] = ADDRESSES;

@@ -36,7 +36,7 @@ fn connected(config: &QuicConfig) -> Pair {
 
 /// Packets without UDP headers, so that the engine itself meets what is done to them.
 fn bare(mode: Mode) -> QuicConfig {
-    QuicConfig { carriage: Carriage::UdpSocket, ..with_mode(mode) }
+    QuicConfig { encapsulation: Encapsulation::UdpPayload, ..with_mode(mode) }
 }
 
 fn with_mode(mode: Mode) -> QuicConfig {

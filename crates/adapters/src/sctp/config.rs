@@ -22,7 +22,7 @@ pub struct SctpConfig {
     /// The largest packet in bytes at the network layer; larger messages are sent in pieces.
     pub max_packet: usize,
     /// What carries the packets.
-    pub carrier: Carrier,
+    pub encapsulation: Encapsulation,
     /// After how long without any answer, to a request or to data, the peer counts as gone. `None` for never. Below a
     /// second the first lost packet ends the association: the retransmission timer starts at one second.
     pub timeout: Option<Duration>,
@@ -38,7 +38,7 @@ impl Default for SctpConfig {
             window: 256 << 10,
             send_buffer: 256 << 10,
             max_packet: 1500,
-            carrier: Carrier::Udp,
+            encapsulation: Encapsulation::Udp,
             timeout: Some(Duration::from_secs(60)),
         }
     }
@@ -58,7 +58,7 @@ pub enum Reliability {
 
 /// What carries SCTP packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Carrier {
+pub enum Encapsulation {
     /// UDP (RFC 6951).
     #[default]
     Udp,
@@ -66,12 +66,12 @@ pub enum Carrier {
     Ip,
 }
 
-impl Carrier {
+impl Encapsulation {
     /// Bytes of headers in front of every SCTP packet.
     pub const fn headers(self) -> usize {
         match self {
-            Carrier::Udp => IPV4_HEADER + UDP_HEADER,
-            Carrier::Ip => IPV4_HEADER,
+            Encapsulation::Udp => IPV4_HEADER + UDP_HEADER,
+            Encapsulation::Ip => IPV4_HEADER,
         }
     }
 }

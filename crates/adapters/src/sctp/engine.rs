@@ -58,7 +58,7 @@ impl Engine {
             local_port,
             remote_port,
             announced_maximum_outgoing_streams: config.streams,
-            mtu: config.max_packet - config.carrier.headers(),
+            mtu: config.max_packet - config.encapsulation.headers(),
             max_message_size: usize::MAX,
             max_receiver_window_buffer_size: buffer(config.window),
             // Bounded by the endpoint, which counts what is unacknowledged too.

@@ -27,8 +27,8 @@ fn patience(timeout: Duration) -> SctpConfig {
 
 #[test]
 fn a_message_costs_its_chunk_and_all_headers() {
-    for (carrier, headers) in [(Carrier::Udp, 20 + 8), (Carrier::Ip, 20)] {
-        let mut pair = connected(&SctpConfig { carrier, ..SctpConfig::default() });
+    for (encapsulation, headers) in [(Encapsulation::Udp, 20 + 8), (Encapsulation::Ip, 20)] {
+        let mut pair = connected(&SctpConfig { encapsulation, ..SctpConfig::default() });
         let before = pair.path_counters(Side::Near);
         pair.send(Side::Near, &[0; 941]).unwrap();
         let after = pair.path_counters(Side::Near);

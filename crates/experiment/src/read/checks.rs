@@ -302,7 +302,7 @@ impl Reader<'_> {
                 }
                 Transport::Xtp(options) => {
                     let Some(max_data) = options.max_data else { return };
-                    let headers = (xtp::wire::HEADER_LENGTH + options.carriage.headers()) as u64;
+                    let headers = (xtp::wire::HEADER_LENGTH + options.encapsulation.headers()) as u64;
                     let packet = max_data.count() + headers;
                     let what = format!("data of {max_data} make packets of {packet} B");
                     (packet, places.transport.span_of("max-data"), what)

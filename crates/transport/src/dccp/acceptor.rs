@@ -46,7 +46,7 @@ impl Acceptor for DccpAcceptor {
         let encapsulation = self.config.encapsulation;
         let inner = match encapsulation {
             Encapsulation::Udp => unwrap_udp(from, self.local, packet),
-            Encapsulation::Native | Encapsulation::UdpSocket => Ok(packet),
+            Encapsulation::Ip | Encapsulation::UdpPayload => Ok(packet),
         };
         let opened =
             inner.and_then(|bytes| wire::decode(bytes, pseudo_header(encapsulation, from, self.local)));

@@ -59,7 +59,7 @@ impl Default for DccpConfig {
             lifetime: None,
             receive_buffer: 212_992,
             max_packet: 1500,
-            encapsulation: Encapsulation::Native,
+            encapsulation: Encapsulation::Ip,
             checksum_coverage: 0,
             min_checksum_coverage: 0,
             data_checksum: false,
@@ -182,20 +182,20 @@ impl WhenFull {
 pub enum Encapsulation {
     /// IP, as protocol 33.
     #[default]
-    Native,
+    Ip,
     /// UDP (RFC 6773), port 6511 at both ends: the packets that an endpoint writes begin with the UDP header, and its
     /// checksum protects them.
     Udp,
     /// UDP (RFC 6773), by a socket that adds, checks and removes the UDP header.
-    UdpSocket,
+    UdpPayload,
 }
 
 impl Encapsulation {
     /// Bytes of network headers in front of DCCP's.
     pub const fn overhead(self) -> usize {
         match self {
-            Encapsulation::Native => 20,
-            Encapsulation::Udp | Encapsulation::UdpSocket => 28,
+            Encapsulation::Ip => 20,
+            Encapsulation::Udp | Encapsulation::UdpPayload => 28,
         }
     }
 }

@@ -55,7 +55,7 @@ fn fuzz_endpoints(data: &[u8]) {
         when_full: WhenFull::ALL[usize::from(choice >> 4) % 3],
         lifetime: (choice & 0x40 != 0).then(|| Duration::from_millis(30)),
         // Injected packets need no right checksum then.
-        encapsulation: Encapsulation::UdpSocket,
+        encapsulation: Encapsulation::UdpPayload,
         ..DccpConfig::default()
     };
     let ends = [DccpEndpoint::connect(NEAR, FAR, &config, 1), DccpEndpoint::listen(FAR, &config, 2)];

@@ -57,7 +57,7 @@ impl DccpEndpoint {
         let encapsulation = self.config.encapsulation;
         let bytes = match encapsulation {
             Encapsulation::Udp => unwrap_udp(from, self.local, bytes)?,
-            Encapsulation::Native | Encapsulation::UdpSocket => bytes,
+            Encapsulation::Ip | Encapsulation::UdpPayload => bytes,
         };
         wire::decode(bytes, pseudo_header(encapsulation, from, self.local))
     }

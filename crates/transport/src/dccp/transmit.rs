@@ -83,8 +83,8 @@ fn complete(
     into: &mut [u8],
 ) -> Transmit {
     let network_header = match encapsulation {
-        Encapsulation::Native | Encapsulation::Udp => 20,
-        Encapsulation::UdpSocket => 20 + UDP_HEADER,
+        Encapsulation::Ip | Encapsulation::Udp => 20,
+        Encapsulation::UdpPayload => 20 + UDP_HEADER,
     };
     if encapsulation == Encapsulation::Udp {
         let length = into.len() as u16;
@@ -103,7 +103,7 @@ fn complete(
 
 /// What DCCP's own checksum covers besides the packet.
 pub(super) fn pseudo_header(encapsulation: Encapsulation, from: Address, to: Address) -> PseudoHeader {
-    (encapsulation == Encapsulation::Native).then_some((from, to))
+    (encapsulation == Encapsulation::Ip).then_some((from, to))
 }
 
 /// The DCCP packet within a UDP datagram; `Err` with whether its checksum is wrong.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use trunkline_core::{Duration, Rate, Stream};
 
-use crate::udp::UdpConfig;
+use crate::udp::{Encapsulation, UdpConfig};
 
 /// What the payload of a session is: its number, and how its samples follow one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,16 +69,6 @@ impl Reporting {
     }
 }
 
-/// Who makes the UDP headers of an [`RtpEndpoint`](super::RtpEndpoint).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Carriage {
-    /// The endpoint: its packets begin with one.
-    #[default]
-    Udp,
-    /// A socket, which adds, checks and removes them: the endpoint's packets are those of RTP and RTCP.
-    UdpSocket,
-}
-
 /// Options of an RTP session.
 #[derive(Clone, Debug)]
 pub struct RtpConfig {
@@ -100,7 +90,7 @@ pub struct RtpConfig {
     /// Where this end's identifier, its first sequence number and timestamp, and the times of its reports come from.
     pub stream: Stream,
     /// Who makes the UDP headers of an [`RtpEndpoint`](super::RtpEndpoint).
-    pub carriage: Carriage,
+    pub encapsulation: Encapsulation,
     /// Buffers and ECN field of the datagrams, for an [`RtpEndpoint`](super::RtpEndpoint).
     pub udp: UdpConfig,
 }
@@ -117,7 +107,7 @@ impl RtpConfig {
             probation: 1,
             wall_clock: 0,
             stream,
-            carriage: Carriage::Udp,
+            encapsulation: Encapsulation::Udp,
             udp: UdpConfig::default(),
         }
     }

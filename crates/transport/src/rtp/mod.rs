@@ -35,7 +35,8 @@ use crate::endpoint::{Endpoint, Transmit};
 use crate::features;
 use crate::udp::{self, UdpEndpoint};
 
-pub use config::{Carriage, PayloadFormat, Reporting, RtpConfig, RtpConfigError};
+pub use crate::udp::Encapsulation;
+pub use config::{PayloadFormat, Reporting, RtpConfig, RtpConfigError};
 pub use fuzz::fuzz_rtp;
 pub use receiver::Reception;
 pub use rtcp::{
@@ -60,7 +61,7 @@ pub const HEADERS: usize = udp::IPV4_HEADER_LENGTH + udp::UDP_HEADER_LENGTH + HE
 pub struct RtpEndpoint {
     udp: UdpEndpoint,
     peer: Address,
-    carriage: Carriage,
+    encapsulation: Encapsulation,
     session: RtpSession,
     incoming: Datagrams,
     packet: Vec<u8>,
@@ -80,7 +81,7 @@ impl RtpEndpoint {
         Ok(RtpEndpoint {
             udp: UdpEndpoint::new(local, peer, config.udp),
             peer,
-            carriage: config.carriage,
+            encapsulation: config.encapsulation,
             incoming: Datagrams::new(config.udp.receive_buffer),
             session: RtpSession::new(config)?,
             packet: Vec::new(),
@@ -96,10 +97,10 @@ impl RtpEndpoint {
         &self.session
     }
 
-    /// The next packet of UDP, as the carriage wants it.
+    /// The next packet of UDP, as the encapsulation wants it.
     fn carried(&mut self, now: Time, into: &mut Vec<u8>) -> Option<Transmit> {
         let transmit = self.udp.poll_transmit(now, into)?;
-        if self.carriage == Carriage::UdpSocket {
+        if self.encapsulation == Encapsulation::UdpPayload {
             into.drain(..udp::UDP_HEADER_LENGTH);
         }
         Some(transmit)
@@ -107,10 +108,10 @@ impl RtpEndpoint {
 
     /// What UDP carries, or the counter of what is wrong with it.
     fn uncarried<'p>(&mut self, from: Address, packet: &'p [u8]) -> Result<&'p [u8], &mut u64> {
-        match self.carriage {
-            Carriage::Udp => self.udp.check(from, packet),
-            Carriage::UdpSocket if from == self.peer && self.closing.is_none() => Ok(packet),
-            Carriage::UdpSocket => Err(&mut self.strays),
+        match self.encapsulation {
+            Encapsulation::Udp => self.udp.check(from, packet),
+            Encapsulation::UdpPayload if from == self.peer && self.closing.is_none() => Ok(packet),
+            Encapsulation::UdpPayload => Err(&mut self.strays),
         }
     }
 }

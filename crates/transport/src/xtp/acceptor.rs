@@ -72,7 +72,7 @@ impl Acceptor for XtpAcceptor {
                 reply.clear();
                 let header = Header { key: Key::returned(header.key), ..Header::default() };
                 Packet { header, body: Body::Diagnostic { code, reason, text: b"" } }.emit(reply);
-                let size = Bytes((reply.len() + self.config.carriage.headers()) as u64);
+                let size = Bytes((reply.len() + self.config.encapsulation.headers()) as u64);
                 Accept::Reply(Transmit { to: from, ecn: Ecn::NotCapable, size, earliest: Time::ZERO })
             }
         }

@@ -12,7 +12,7 @@ use crate::udp::{IPV4_HEADER_LENGTH, UDP_HEADER_LENGTH};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct XtpConfig {
     /// What carries the packets.
-    pub carriage: Carriage,
+    pub encapsulation: Encapsulation,
     /// The largest packet that this end sends or takes, in bytes: header and segments, without what carries them.
     pub max_packet: usize,
     /// How a stream is opened.
@@ -55,7 +55,7 @@ pub struct XtpConfig {
 
 /// What carries XTP packets: it decides how large a packet is at the network layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Carriage {
+pub enum Encapsulation {
     /// IPv4, protocol 36: 20 bytes more.
     #[default]
     Ip,
@@ -63,12 +63,12 @@ pub enum Carriage {
     Udp,
 }
 
-impl Carriage {
+impl Encapsulation {
     /// Bytes of headers in front of every XTP packet.
     pub const fn headers(self) -> usize {
         match self {
-            Carriage::Ip => IPV4_HEADER_LENGTH,
-            Carriage::Udp => IPV4_HEADER_LENGTH + UDP_HEADER_LENGTH,
+            Encapsulation::Ip => IPV4_HEADER_LENGTH,
+            Encapsulation::Udp => IPV4_HEADER_LENGTH + UDP_HEADER_LENGTH,
         }
     }
 }
@@ -140,7 +140,7 @@ impl Default for XtpConfig {
     /// with buffers as those of the other transports and a minute's patience.
     fn default() -> XtpConfig {
         XtpConfig {
-            carriage: Carriage::Ip,
+            encapsulation: Encapsulation::Ip,
             max_packet: 1480,
             open: Open::Handshake,
             error_control: ErrorControl::Selective,

@@ -418,7 +418,7 @@ impl Endpoint for XtpDatagrams {
             return None;
         }
         self.counters.packets_sent += 1;
-        let size = Bytes((into.len() + self.config.carriage.headers()) as u64);
+        let size = Bytes((into.len() + self.config.encapsulation.headers()) as u64);
         Some(Transmit { to: self.peer, ecn: Ecn::NotCapable, size, earliest: Time::ZERO })
     }
 

@@ -12,7 +12,7 @@
 //! | unacknowledged and reliable multicast stream | [`XtpGroupSender`], [`XtpGroupReceiver`] |
 //!
 //! Packets are XTP packets; [`Transmit::size`](crate::Transmit::size) adds what carries them: 20 bytes of IPv4 where
-//! they go as protocol 36, 28 where they are the payload of UDP ([`Carriage`]).
+//! they go as protocol 36, 28 where they are the payload of UDP ([`Encapsulation`]).
 //!
 //! Where the specification leaves a choice, or is silent:
 //! - a stream's bytes are numbered from 0 in both directions by our own senders; receivers take any first number;
@@ -42,7 +42,8 @@ pub mod wire;
 
 pub use acceptor::XtpAcceptor;
 pub use config::{
-    Acknowledge, Carriage, ErrorControl, FlowControl, Meaning, Open, RateLimit, XtpConfig, XtpConfigError,
+    Acknowledge, Encapsulation, ErrorControl, FlowControl, Meaning, Open, RateLimit, XtpConfig,
+    XtpConfigError,
 };
 pub use datagram::XtpDatagrams;
 #[doc(hidden)]

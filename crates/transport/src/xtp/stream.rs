@@ -429,7 +429,7 @@ impl Endpoint for XtpEndpoint {
         self.begin(now);
         if self.write_packet(now, into) {
             self.counters.packets_sent += 1;
-            let size = Bytes((into.len() + self.config.carriage.headers()) as u64);
+            let size = Bytes((into.len() + self.config.encapsulation.headers()) as u64);
             return Some(Transmit { to: self.peer, ecn: Ecn::NotCapable, size, earliest: Time::ZERO });
         }
         self.observe();

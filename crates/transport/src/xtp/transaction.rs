@@ -299,7 +299,7 @@ impl XtpTransactions {
             let header = Header { key: header.key.chosen().returned(), options, ..Header::default() };
             into.clear();
             Packet { header, body: Body::Control(control) }.emit(into);
-            let size = Bytes((into.len() + self.config.carriage.headers()) as u64);
+            let size = Bytes((into.len() + self.config.encapsulation.headers()) as u64);
             return Some(Transmit { to: self.peer, ecn: Ecn::NotCapable, size, earliest: Time::ZERO });
         }
         while let Some(&(sort, age, key)) = self.busy.first() {

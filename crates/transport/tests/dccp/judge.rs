@@ -64,7 +64,7 @@ impl Capture {
     /// Puts an old packet of the other end on its way, with another sequence number.
     fn forge(&self, config: &DccpConfig, from: Address, to: usize, flying: &mut Vec<(usize, Vec<u8>)>) {
         use trunkline_transport::dccp::{Header, decode, encode};
-        if config.encapsulation != Encapsulation::Native {
+        if config.encapsulation != Encapsulation::Ip {
             return;
         }
         let side = 1 - to;

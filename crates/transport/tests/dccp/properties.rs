@@ -15,7 +15,7 @@ use super::ends;
 fn config() -> impl Strategy<Value = DccpConfig> {
     let ccid = prop::sample::select(Ccid::ALL.to_vec());
     let when_full = prop::sample::select(WhenFull::ALL.to_vec());
-    let encapsulation = prop::sample::select(vec![Encapsulation::Native, Encapsulation::Udp]);
+    let encapsulation = prop::sample::select(vec![Encapsulation::Ip, Encapsulation::Udp]);
     let send_queue = prop_oneof![
         (1..20u64).prop_map(Limit::Packets),
         (1..20_000u64).prop_map(|bytes| Limit::Bytes(Bytes(bytes)))

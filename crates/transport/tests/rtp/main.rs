@@ -1,8 +1,8 @@
 //! RTP end to end: the conformance suite, what a bad path may do to voice, allocation, and tshark's opinion.
 
 mod allocation;
-mod carriage;
 mod conformance;
+mod encapsulation;
 mod judge;
 mod properties;
 

@@ -6,7 +6,7 @@ use trunkline_core::{Duration, Rate, Seed};
 use trunkline_testkit::conformance::transfer;
 use trunkline_testkit::pair::{FAR, NEAR, Pair, Path, Side};
 use trunkline_transport::xtp::{
-    Acknowledge, Carriage, ErrorControl, FlowControl, Meaning, Open, RateLimit, XtpConfig, XtpEndpoint,
+    Acknowledge, Encapsulation, ErrorControl, FlowControl, Meaning, Open, RateLimit, XtpConfig, XtpEndpoint,
 };
 use trunkline_transport::{Close, CloseReason, Event};
 
@@ -41,7 +41,7 @@ fn config(error_control: ErrorControl) -> impl Strategy<Value = XtpConfig> {
                 // Without flow control nothing keeps a sender from filling a small buffer again and again.
                 let small = flow_control == FlowControl::None;
                 XtpConfig {
-                    carriage: if bits[0] { Carriage::Ip } else { Carriage::Udp },
+                    encapsulation: if bits[0] { Encapsulation::Ip } else { Encapsulation::Udp },
                     max_packet,
                     open,
                     error_control,

@@ -5,7 +5,7 @@ use trunkline_testkit::conformance::{self, Make};
 use trunkline_testkit::pair::{FAR, NEAR};
 use trunkline_testkit::two_process::assert_same_in_another_process;
 use trunkline_transport::Endpoint;
-use trunkline_transport::xtp::{Acknowledge, Carriage, Meaning, RateLimit, XtpConfig, XtpEndpoint};
+use trunkline_transport::xtp::{Acknowledge, Encapsulation, Meaning, RateLimit, XtpConfig, XtpEndpoint};
 
 fn xtp(config: &XtpConfig, seed: u64) -> (Box<dyn Endpoint>, Box<dyn Endpoint>) {
     let near = XtpEndpoint::connect(NEAR, FAR, config, seed).expect("the configuration is possible");
@@ -35,7 +35,7 @@ mod acknowledging_now_and_then {
     use super::*;
     const MAKE: Make = |seed| {
         let config = XtpConfig {
-            carriage: Carriage::Udp,
+            encapsulation: Encapsulation::Udp,
             acknowledge: Acknowledge::Every(7),
             fast_nak: false,
             sort: Some(3),

@@ -3,7 +3,7 @@
 use trunkline_core::{Duration, Time};
 use trunkline_transport::xtp::wire::{Body, Code, Format, Options, Span};
 use trunkline_transport::xtp::{
-    Acknowledge, Carriage, ErrorControl, FlowControl, Meaning, Open, RateLimit, XtpConfig, XtpEndpoint,
+    Acknowledge, Encapsulation, ErrorControl, FlowControl, Meaning, Open, RateLimit, XtpConfig, XtpEndpoint,
 };
 use trunkline_transport::{Close, CloseReason, Conversation as _, Endpoint as _, Event, Message, SendError};
 
@@ -415,8 +415,8 @@ fn what_cannot_be_is_refused() {
 
 #[test]
 fn the_size_of_a_packet_counts_what_carries_it() {
-    for (carriage, headers) in [(Carriage::Ip, 20), (Carriage::Udp, 28)] {
-        let mut near = XtpEndpoint::connect(NEAR, FAR, &XtpConfig { carriage, ..config() }, 1).unwrap();
+    for (encapsulation, headers) in [(Encapsulation::Ip, 20), (Encapsulation::Udp, 28)] {
+        let mut near = XtpEndpoint::connect(NEAR, FAR, &XtpConfig { encapsulation, ..config() }, 1).unwrap();
         let mut packet = Vec::new();
         let transmit = near.poll_transmit(Time::ZERO, &mut packet).unwrap();
         assert_eq!(packet.len(), 32 + 16 + 24, "header, addresses, traffic");

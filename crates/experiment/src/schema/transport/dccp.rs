@@ -100,7 +100,7 @@ pub(super) const KIND: TransportKind = TransportKind {
             lifetime: values.duration_if_given("lifetime"),
             encapsulation: match values.text("encapsulation").as_str() {
                 "udp" => dccp::Encapsulation::Udp,
-                _ => dccp::Encapsulation::Native,
+                _ => dccp::Encapsulation::Ip,
             },
             checksum_coverage: values.bytes_if_given("checksum-coverage"),
             data_checksum: values.flag("data-checksum"),

@@ -1,6 +1,6 @@
 //! QUIC and its options.
 
-use trunkline_adapters::quic::Carriage;
+use trunkline_adapters::quic::Encapsulation;
 use trunkline_core::schema::{Choice, Default as Preset, Kind, Parameter};
 use trunkline_core::{Bytes, Duration};
 use trunkline_transport::features;
@@ -75,7 +75,7 @@ pub(super) const KIND: TransportKind = TransportKind {
             congestion_control: values.text("congestion-control").parse().unwrap_or_default(),
             window: values.bytes("window"),
             send_buffer: values.bytes_if_given("send-buffer"),
-            carriage: Carriage::Udp,
+            encapsulation: Encapsulation::Udp,
             send_timeout: values.duration_if_given("send-timeout"),
         })
     },

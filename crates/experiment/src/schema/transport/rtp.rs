@@ -77,7 +77,7 @@ pub(super) const KIND: TransportKind = TransportKind {
                 "reduced" => Some(rtp::Reporting::reduced(bandwidth)),
                 _ => Some(rtp::Reporting::with_bandwidth(bandwidth)),
             },
-            carriage: rtp::Carriage::Udp,
+            encapsulation: rtp::Encapsulation::Udp,
         })
     },
 };

@@ -1,6 +1,6 @@
 //! SCTP and its options.
 
-use trunkline_adapters::sctp::{Carrier, MAX_MESSAGE, Reliability};
+use trunkline_adapters::sctp::{Encapsulation, MAX_MESSAGE, Reliability};
 use trunkline_core::schema::{Choice, Default as Preset, Kind, Parameter};
 use trunkline_core::{Bytes, Duration};
 use trunkline_transport::features;
@@ -112,9 +112,9 @@ pub(super) const KIND: TransportKind = TransportKind {
             window: values.bytes("window"),
             send_buffer: values.bytes_if_given("send-buffer"),
             send_timeout: values.duration_if_given("send-timeout"),
-            carrier: match values.text("encapsulation").as_str() {
-                "udp" => Carrier::Udp,
-                _ => Carrier::Ip,
+            encapsulation: match values.text("encapsulation").as_str() {
+                "udp" => Encapsulation::Udp,
+                _ => Encapsulation::Ip,
             },
         })
     },

@@ -166,9 +166,9 @@ pub(super) const KIND: TransportKind = TransportKind {
                 "implicit" => xtp::Open::Implicit,
                 _ => xtp::Open::Handshake,
             },
-            carriage: match values.text("encapsulation").as_str() {
-                "udp" => xtp::Carriage::Udp,
-                _ => xtp::Carriage::Ip,
+            encapsulation: match values.text("encapsulation").as_str() {
+                "udp" => xtp::Encapsulation::Udp,
+                _ => xtp::Encapsulation::Ip,
             },
             max_data: values.bytes_if_given("max-data"),
             sort: values.flag("sort"),

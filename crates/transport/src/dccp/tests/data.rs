@@ -195,7 +195,7 @@ fn a_one_way_flow_keeps_its_ack_vectors_short() {
 #[test]
 fn packets_are_as_large_as_they_say_and_no_larger_than_the_path_allows() {
     for (encapsulation, beside) in
-        [(Encapsulation::Native, 20), (Encapsulation::Udp, 20), (Encapsulation::UdpSocket, 28)]
+        [(Encapsulation::Ip, 20), (Encapsulation::Udp, 20), (Encapsulation::UdpPayload, 28)]
     {
         let config = DccpConfig { encapsulation, data_checksum: true, ..DccpConfig::default() };
         let mut wire = Wire::open(&config);

@@ -437,7 +437,7 @@ impl Endpoint for XtpGroupSender {
             return None;
         };
         self.counters.packets_sent += 1;
-        let size = Bytes((into.len() + self.config.stream.carriage.headers()) as u64);
+        let size = Bytes((into.len() + self.config.stream.encapsulation.headers()) as u64);
         Some(Transmit { to, ecn: Ecn::NotCapable, size, earliest: Time::ZERO })
     }
 

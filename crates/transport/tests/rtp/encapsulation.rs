@@ -2,21 +2,21 @@
 
 use trunkline_core::{Address, Duration, Ecn, Seed, Time};
 use trunkline_testkit::pair::{FAR, NEAR, Pair, Path, Side};
-use trunkline_transport::rtp::{Carriage, RtpConfig, RtpEndpoint};
+use trunkline_transport::rtp::{Encapsulation, RtpConfig, RtpEndpoint};
 use trunkline_transport::{Close, Conversation as _, Endpoint as _, Message};
 
 use super::config;
 
 /// One of two ends.
-fn end(near: bool, carriage: Carriage) -> RtpEndpoint {
+fn end(near: bool, encapsulation: Encapsulation) -> RtpEndpoint {
     let (local, peer, side) = if near { (NEAR, FAR, "near") } else { (FAR, NEAR, "far") };
-    RtpEndpoint::new(local, peer, RtpConfig { carriage, ..config(1, side) })
+    RtpEndpoint::new(local, peer, RtpConfig { encapsulation, ..config(1, side) })
         .expect("the configuration is possible")
 }
 
 #[test]
 fn a_socket_is_given_what_udp_would_carry() {
-    let mut ends = [end(true, Carriage::Udp), end(true, Carriage::UdpSocket)];
+    let mut ends = [end(true, Encapsulation::Udp), end(true, Encapsulation::UdpPayload)];
     let mut now = Time::ZERO;
     let mut packets = [Vec::new(), Vec::new()];
     for round in 0..300 {
@@ -38,7 +38,7 @@ fn a_socket_is_given_what_udp_would_carry() {
 
 #[test]
 fn ends_over_sockets_understand_each_other_and_nobody_else() {
-    let [near, far] = [true, false].map(|near| Box::new(end(near, Carriage::UdpSocket)) as _);
+    let [near, far] = [true, false].map(|near| Box::new(end(near, Encapsulation::UdpPayload)) as _);
     let path = || Path::with_latency(Duration::from_millis(10));
     let mut pair = Pair::new(near, far, [path(), path()], Seed::new(1, 0));
     for round in 0..500u32 {
@@ -52,9 +52,9 @@ fn ends_over_sockets_understand_each_other_and_nobody_else() {
     assert!(pair.counter(Side::Near, "control-received") > 0);
     assert_eq!(pair.counter(Side::Far, "byes-received"), 1);
 
-    let mut far = end(false, Carriage::UdpSocket);
+    let mut far = end(false, Encapsulation::UdpPayload);
     let mut packet = Vec::new();
-    let mut near = end(true, Carriage::UdpSocket);
+    let mut near = end(true, Encapsulation::UdpPayload);
     near.send(Time::ZERO, Message::new(b"audio")).unwrap();
     near.poll_transmit(Time::ZERO, &mut packet).unwrap();
     let other = Address { port: NEAR.port + 1, ..NEAR };
