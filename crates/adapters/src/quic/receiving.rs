@@ -164,12 +164,14 @@ impl Receiving {
         None
     }
 
-    /// Reads messages on streams of their own. Beyond the limit only the oldest goes on, so that it can come to its end
-    /// whatever the others hold. True if a message is there that was not.
+    /// Reads messages on streams of their own. Beyond the limit only the oldest goes on, but not for ever: while no whole
+    /// message waits for the application, nothing but reading gives the peer the credit by which one becomes whole, and
+    /// what others hold unread is taken from the same credit. True if a message is there that was not.
     fn gather(&mut self, connection: &mut Connection) -> bool {
         let before = self.whole.len();
         while let Some(&stream) = self.ready.first() {
-            if self.held >= self.limit && self.partial.keys().next() != Some(&stream) {
+            let is_oldest = self.partial.keys().next() == Some(&stream);
+            if self.held >= self.limit && !self.whole.is_empty() && !is_oldest {
                 break;
             }
             let Some(message) = self.partial.get_mut(&stream) else {
