@@ -13,7 +13,7 @@ pub mod schema;
 pub mod time;
 
 pub use distribution::Distribution;
-pub use packet::{Address, Ecn, FlowId, Packet, PacketId, Port};
+pub use packet::{Address, Destination, Ecn, FlowId, Packet, PacketId, Port};
 pub use quantity::{Bytes, QuantityError, Rate, Ratio};
 pub use random::{Seed, Stream};
 pub use time::{Duration, Time};

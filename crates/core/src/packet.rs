@@ -20,6 +20,18 @@ pub struct PacketId(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Port(pub u16);
 
+/// Whom a packet is for on the medium that carries it. A link between two hosts does not ask.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Destination {
+    /// The station at this port.
+    Port(Port),
+    /// All stations but the one that sends it.
+    #[default]
+    Everyone,
+    /// A station that does not exist: it takes its time on the medium and is delivered nowhere.
+    Nobody,
+}
+
 /// One end of a conversation, as an endpoint sees it: a host of the experiment and a port number there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address {
@@ -70,6 +82,8 @@ pub struct Packet {
     pub backward: bool,
     /// How many links of its path it has crossed.
     pub hop: u8,
+    /// Whom it is for on the medium that it is on; set by the driver at every hop.
+    pub to: Destination,
     /// When it joined the queue in which it waits now; set by the link.
     pub enqueued: Time,
     /// Who sent it, by the transport's address.

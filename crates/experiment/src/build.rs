@@ -15,11 +15,14 @@ impl Scenario {
     }
 
     fn build_link(&self, link: &Link, seed: Seed) -> Box<dyn Medium> {
-        let port = |port: usize| {
-            let [from, to] = [link.between[port], link.between[1 - port]].map(|host| &self.hosts[host].name);
-            let place = format!("link.{}/{from}-{to}", link.name);
+        let name = |port: usize| &self.hosts[link.between[port]].name;
+        let config = |port: usize| {
             let direction = &link.directions[port];
             let (kind, values) = &direction.queue;
+            let place = match link.between.len() {
+                2 => format!("link.{}/{}-{}", link.name, name(port), name(1 - port)),
+                _ => format!("link.{}/{}", link.name, name(port)),
+            };
             PortConfig {
                 values: &direction.values,
                 queue: (queue::KINDS[*kind].build)(values, seed.stream(&format!("{place}/queue"))),
@@ -27,7 +30,8 @@ impl Scenario {
                 place,
             }
         };
-        (medium::KINDS[link.medium].build)([port(0), port(1)], seed)
+        let ports = (0..link.directions.len()).map(config).collect();
+        (medium::KINDS[link.medium].build)(&link.shared, ports, seed)
     }
 
     /// The source of one member of the flow with this index. Its random streams are named after its place:

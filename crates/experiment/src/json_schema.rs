@@ -96,22 +96,29 @@ fn properties(keys: &[Key]) -> Map<String, Value> {
 
 /// A link: one object per medium.
 fn link(schema: &Schema) -> Value {
-    let each = schema.direction.iter().enumerate().map(|(medium, direction)| {
-        let mut all = properties(&schema.link);
-        for side in ["forward", "backward"] {
-            if let Some(value) = all.get_mut(side) {
-                let mut own = defined(&direction_of(medium));
-                if let Some(doc) = value.get("description").cloned() {
-                    insert(&mut own, "description", doc);
+    let each =
+        schema.direction.iter().zip(&schema.shared).enumerate().map(|(medium, (direction, shared))| {
+            let is_pair = *trunkline_network::medium::KINDS[medium].stations.end() == 2;
+            let mut all = properties(&schema.link);
+            let own = defined(&direction_of(medium));
+            let apart = match is_pair {
+                true => [("forward", Some(own.clone())), ("backward", Some(own)), ("station", None)],
+                false => [("forward", None), ("backward", None), ("station", Some(named(own)))],
+            };
+            for (part, own) in apart {
+                let doc = all.remove(part).and_then(|value| value.get("description").cloned());
+                if let Some(mut own) = own {
+                    insert(&mut own, "description", doc.unwrap_or_default());
+                    all.insert(part.to_owned(), own);
                 }
-                *value = own;
             }
-        }
-        all.extend(properties(direction));
-        let mut needed = required(&schema.link);
-        needed.extend(required(direction));
-        object(all, needed)
-    });
+            all.extend(properties(shared));
+            all.extend(properties(direction));
+            let mut needed = required(&schema.link);
+            needed.extend(required(shared));
+            needed.extend(required(direction));
+            object(all, needed)
+        });
     let mut media: Vec<Value> = each.collect();
     if media.len() == 1 { media.remove(0) } else { json!({ "anyOf": media }) }
 }
@@ -121,11 +128,11 @@ fn property(key: &Key) -> Value {
         Shape::Plain(kind) => return plain(kind, key.default, key.doc),
         Shape::Host | Shape::Flow => json!({ "type": "string", "pattern": NAME }),
         Shape::Hosts => {
-            json!({ "type": "array", "items": { "type": "string" }, "minItems": 2, "maxItems": 2 })
+            json!({ "type": "array", "items": { "type": "string" }, "minItems": 2 })
         }
         Shape::Links => json!({ "type": "array", "items": { "type": "string" } }),
         Shape::Medium(media) => json!({ "enum": media.iter().map(|medium| medium.name).collect::<Vec<_>>() }),
-        Shape::Direction => json!({ "type": "object" }),
+        Shape::Direction | Shape::Stations => json!({ "type": "object" }),
         Shape::OneOf(_) => defined(key.name),
     };
     describe(&mut value, key.doc);

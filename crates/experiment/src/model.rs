@@ -81,20 +81,22 @@ pub struct Host {
     pub profile: Option<String>,
 }
 
-/// A link between two hosts.
+/// A link between two hosts, or a medium with more stations.
 #[derive(Clone, Debug)]
 pub struct Link {
     /// Its name.
     pub name: String,
-    /// The hosts at port 0 and port 1.
-    pub between: [usize; 2],
+    /// The hosts at its ports, in their order.
+    pub between: Vec<usize>,
     /// Index of its medium in the registry of `trunkline-network`.
     pub medium: usize,
-    /// What holds from port 0 to port 1, and from port 1 to port 0.
-    pub directions: [Direction; 2],
+    /// Values of the parameters of the medium as a whole.
+    pub shared: Values,
+    /// What holds for packets that enter at each port: of a link, from port 0 to port 1 and back.
+    pub directions: Vec<Direction>,
 }
 
-/// One direction of a link.
+/// One direction of a link, or one station of a medium.
 #[derive(Clone, Debug)]
 pub struct Direction {
     /// Bits per second on the line.
@@ -178,8 +180,10 @@ pub type Path = Vec<PathStep>;
 pub struct PathStep {
     /// Which link.
     pub link: usize,
-    /// The port at which packets enter it, 0 or 1; they leave at the other.
+    /// The port at which packets enter it.
     pub from_port: u16,
+    /// The port at which they leave.
+    pub to_port: u16,
 }
 
 /// A source: its kind and its values.

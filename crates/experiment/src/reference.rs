@@ -68,10 +68,17 @@ fn link(page: &mut String, schema: &Schema) {
     });
     page.push_str(
         "\nThe keys below hold for both directions; a sub-table `[link.NAME.forward]` or `[link.NAME.backward]` says \
-         what is different in one.\n",
+         what is different in one. On a medium with more than two stations they hold for what each of them sends, and \
+         `[link.NAME.station.HOST]` says what is different at one.\n",
     );
-    for (medium, direction) in media.unwrap_or_default().iter().zip(&schema.direction) {
+    let keys_of = schema.shared.iter().zip(&schema.direction);
+    for (medium, (shared, direction)) in media.unwrap_or_default().iter().zip(keys_of) {
         let _ = write!(page, "\n### Medium `{}`\n\n{}\n\n", medium.name, medium.doc);
+        if !shared.is_empty() {
+            page.push_str("Of the medium as a whole:\n\n");
+            keys(page, shared);
+            page.push_str("\nOf each station:\n\n");
+        }
         keys(page, direction);
         alternatives(page, direction);
     }
@@ -169,10 +176,10 @@ fn keys(page: &mut String, keys: &[Key]) {
             }
             Shape::Host => ("the name of a host".to_owned(), key.doc.to_owned()),
             Shape::Flow => ("the name of a flow".to_owned(), key.doc.to_owned()),
-            Shape::Hosts => ("the names of two hosts".to_owned(), key.doc.to_owned()),
+            Shape::Hosts => ("names of hosts".to_owned(), key.doc.to_owned()),
             Shape::Links => ("a list of names of links".to_owned(), key.doc.to_owned()),
             Shape::Medium(media) => (enumerate(media.iter().map(|medium| medium.name)), key.doc.to_owned()),
-            Shape::Direction => ("a table".to_owned(), key.doc.to_owned()),
+            Shape::Direction | Shape::Stations => ("a table".to_owned(), key.doc.to_owned()),
         };
         row(page, &[&format!("`{}`", key.name), &value, &preset(key.default), &doc]);
     }

@@ -143,13 +143,18 @@ fn sweepable(schema: &Schema, root: &Table, swept: &[&str]) -> Vec<Sweepable> {
         for key in &schema.link {
             list(format!("link.{name}.{}", key.name), key, link.node(key.name), swept, &mut found);
         }
-        let Some(keys) = schema.direction.get(medium(schema, link)) else { continue };
-        for key in keys {
+        let medium = medium(schema, link);
+        for key in schema.shared.get(medium).into_iter().flatten() {
             list(format!("link.{name}.{}", key.name), key, link.node(key.name), swept, &mut found);
-            for direction in ["forward", "backward"] {
-                let own = link.node(direction).and_then(Node::table).and_then(|own| own.node(key.name));
-                let node = own.or(link.node(key.name));
-                list(format!("link.{name}.{direction}.{}", key.name), key, node, swept, &mut found);
+        }
+        let parts = parts(medium, link);
+        for key in schema.direction.get(medium).into_iter().flatten() {
+            list(format!("link.{name}.{}", key.name), key, link.node(key.name), swept, &mut found);
+            for part in &parts {
+                let own = part.iter().try_fold(link, |table, name| table.node(name)?.table());
+                let node = own.and_then(|own| own.node(key.name)).or(link.node(key.name));
+                let path = format!("link.{name}.{}.{}", part.join("."), key.name);
+                list(path, key, node, swept, &mut found);
             }
         }
     }
@@ -159,6 +164,20 @@ fn sweepable(schema: &Schema, root: &Table, swept: &[&str]) -> Vec<Sweepable> {
         }
     }
     found
+}
+
+/// The tables in a link's for one direction or one station each, by their way there.
+fn parts(medium: usize, link: &Table) -> Vec<Vec<&str>> {
+    match trunkline_network::medium::KINDS.get(medium) {
+        Some(kind) if *kind.stations.end() > 2 => {
+            let hosts = match link.node("between").map(|node| &node.item) {
+                Some(Item::Array(hosts)) => hosts.as_slice(),
+                _ => &[],
+            };
+            hosts.iter().filter_map(Node::text).map(|host| vec!["station", host]).collect()
+        }
+        _ => vec![vec!["forward"], vec!["backward"]],
+    }
 }
 
 fn named<'t>(root: &'t Table, section: &str) -> impl Iterator<Item = (&'t str, &'t Table)> {
@@ -179,9 +198,13 @@ fn medium(schema: &Schema, link: &Table) -> usize {
 /// Lists a key and the keys behind it.
 fn list(path: String, key: &Key, node: Option<&Node>, swept: &[&str], found: &mut Vec<Sweepable>) {
     match &key.shape {
-        Shape::Direction | Shape::Host | Shape::Hosts | Shape::Flow | Shape::Links | Shape::Medium(_) => {
-            found.push(Sweepable { key: path, kind: None })
-        }
+        Shape::Direction
+        | Shape::Stations
+        | Shape::Host
+        | Shape::Hosts
+        | Shape::Flow
+        | Shape::Links
+        | Shape::Medium(_) => found.push(Sweepable { key: path, kind: None }),
         Shape::Plain(kind) => list_plain(path, *kind, node, found),
         Shape::OneOf(one_of) => {
             let kind_key = format!("{path}.kind");
@@ -244,29 +267,46 @@ pub(crate) fn apply(schema: &Schema, root: &mut Node, path: &str, value: &Node) 
             put(flow, key, rest, value, None);
         }
         ["link", name, direction @ ("forward" | "backward"), key, rest @ ..] => {
-            let Some(link) = inner(root, "link").and_then(|links| inner(links, name)) else { return };
-            let inherited = link.node(key).cloned();
-            let Some(key) = schema
-                .direction
-                .get(medium(schema, link))
-                .and_then(|keys| keys.iter().find(|k| k.name == *key))
-            else {
-                return;
-            };
-            if link.node(direction).is_none() {
-                link.set(direction, Node { span: value.span.clone(), item: Item::Table(Table::default()) });
-            }
-            let Some(own) = inner(link, direction) else { return };
-            put(own, key, rest, value, inherited);
+            apply_to_part(schema, root, name, &[direction], key, rest, value);
+        }
+        ["link", name, "station", host, key, rest @ ..] => {
+            apply_to_part(schema, root, name, &["station", host], key, rest, value);
         }
         ["link", name, key, rest @ ..] => {
             let Some(link) = inner(root, "link").and_then(|links| inner(links, name)) else { return };
-            let direction = schema.direction.get(medium(schema, link)).map_or(&[][..], Vec::as_slice);
-            let Some(key) = schema.link.iter().chain(direction).find(|k| k.name == *key) else { return };
+            let medium = medium(schema, link);
+            let of_medium =
+                schema.shared.get(medium).into_iter().chain(schema.direction.get(medium)).flatten();
+            let Some(key) = schema.link.iter().chain(of_medium).find(|k| k.name == *key) else { return };
             put(link, key, rest, value, None);
         }
         _ => {}
     }
+}
+
+/// Puts a value into the table of one direction or one station of a link, which is made if the file has none.
+fn apply_to_part(
+    schema: &Schema,
+    root: &mut Table,
+    link: &str,
+    part: &[&str],
+    key: &str,
+    rest: &[&str],
+    value: &Node,
+) {
+    let Some(link) = inner(root, "link").and_then(|links| inner(links, link)) else { return };
+    let inherited = link.node(key).cloned();
+    let keys = schema.direction.get(medium(schema, link));
+    let Some(key) = keys.and_then(|keys| keys.iter().find(|k| k.name == key)) else { return };
+    let mut own = link;
+    for name in part {
+        if own.node(name).is_none() {
+            own.set(name, Node { span: value.span.clone(), item: Item::Table(Table::default()) });
+        }
+        let Some(next) = inner(own, name) else { return };
+        own = next;
+    }
+    put(own, key, rest, value, inherited);
 }
 
 fn inner<'t>(table: &'t mut Table, key: &str) -> Option<&'t mut Table> {

@@ -1,5 +1,7 @@
 //! What moves packets.
 
+use core::ops::RangeInclusive;
+
 use trunkline_core::schema::{Parameter, Values};
 use trunkline_core::{Bytes, Duration, Packet, Port, Seed, Time};
 
@@ -16,7 +18,8 @@ pub fn find(name: &str) -> Option<&'static MediumKind> {
     KINDS.iter().find(|kind| kind.name == name)
 }
 
-/// Moves packets between its ports. A link is a medium with two ports, 0 and 1; a ring, a cell, a switch have more.
+/// Moves packets between its ports. A link is a medium with two ports, 0 and 1; a ring, a cell, a switch have more, and
+/// deliver a packet where its [destination](trunkline_core::Destination) says: to everyone as one delivery per station.
 ///
 /// `offer` first does all that is due up to and including its time (departures before arrivals at equal times), then
 /// accepts the packet. `advance` handles internal events one at a time, each at its own logical time. A delivery may
@@ -116,15 +119,32 @@ pub struct MediumKind {
     pub name: &'static str,
     /// One paragraph: what it models and where that is defined.
     pub doc: &'static str,
-    /// Its parameters, per direction.
+    /// Its parameters, per direction of a link, or per station of a medium that has more than two.
     pub parameters: &'static [Parameter],
-    /// Builds one between two hosts from what holds from port 0 to port 1 and back.
-    pub build: fn([PortConfig<'_>; 2], Seed) -> Box<dyn Medium>,
+    /// Parameters of the medium as a whole: the length of a ring.
+    pub shared: &'static [Parameter],
+    /// How many stations it may have.
+    pub stations: RangeInclusive<usize>,
+    /// Builds one from the values of `shared` and from what holds for packets that enter at each of its ports.
+    pub build: fn(&Values, Vec<PortConfig<'_>>, Seed) -> Box<dyn Medium>,
+}
+
+/// How many stations a link has.
+pub(crate) const TWO: RangeInclusive<usize> = 2..=2;
+
+/// The ports of a link.
+///
+/// # Panics
+/// If there are not two: whoever builds a medium asks [`MediumKind::stations`] first.
+pub(crate) fn two(ports: Vec<PortConfig<'_>>) -> [PortConfig<'_>; 2] {
+    let count = ports.len();
+    ports.try_into().unwrap_or_else(|_| panic!("a link has two ports, not {count}"))
 }
 
 /// What holds for packets that enter a medium at one port.
 pub struct PortConfig<'v> {
-    /// The place in the experiment, from which random streams are named: `link.trunk/berlin-ottawa`.
+    /// The place in the experiment, from which random streams are named: `link.trunk/berlin-ottawa` for the direction of a
+    /// link, `link.ring/berlin` for a station of a medium that has more than two.
     pub place: String,
     /// The values of the kind's parameters.
     pub values: &'v Values,

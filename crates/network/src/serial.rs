@@ -10,7 +10,7 @@ use trunkline_core::{Bytes, Duration, Packet, Port, Rate, Seed, Time};
 
 use crate::fate::{DropCause, Fate};
 use crate::impairment::{Impairments, Stage};
-use crate::medium::{Delivery, Medium, MediumCounters, MediumKind, Outcome, PortConfig};
+use crate::medium::{self, Delivery, Medium, MediumCounters, MediumKind, Outcome, PortConfig};
 use crate::queue::{Counted, Dequeued, Queue};
 use serialiser::Serialiser;
 
@@ -52,7 +52,9 @@ pub(crate) const KIND: MediumKind = MediumKind {
                   header 14, check sequence 4, gap 12); PPP in HDLC-like framing: about 8 B.",
         },
     ],
-    build: |ports, seed| Box::new(SerialLink::new(ports.map(SerialConfig::from), seed)),
+    shared: &[],
+    stations: medium::TWO,
+    build: |_, ports, seed| Box::new(SerialLink::new(medium::two(ports).map(SerialConfig::from), seed)),
 };
 
 /// One direction of a serial link.

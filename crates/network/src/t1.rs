@@ -19,7 +19,7 @@ use trunkline_core::schema::{Default as Preset, Kind, Parameter};
 use trunkline_core::{Bytes, Duration, Packet, Port, Rate, Seed, Time};
 
 use crate::impairment::Impairments;
-use crate::medium::{Medium, MediumCounters, MediumKind, Outcome, PortConfig};
+use crate::medium::{self, Medium, MediumCounters, MediumKind, Outcome, PortConfig};
 use crate::queue::Queue;
 use board::Board;
 
@@ -113,7 +113,9 @@ pub(crate) const KIND: MediumKind = MediumKind {
             doc: "Processor time per envelope from memory to the output FIFO: 19.7 cycles of 62.5 ns.",
         },
     ],
-    build: |ports, seed| Box::new(T1Link::new(ports.map(T1Config::from), seed)),
+    shared: &[],
+    stations: medium::TWO,
+    build: |_, ports, seed| Box::new(T1Link::new(medium::two(ports).map(T1Config::from), seed)),
 };
 
 /// One direction of a T1 trunk.

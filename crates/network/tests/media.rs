@@ -26,7 +26,8 @@ fn build(medium: &MediumKind, queue: &QueueKind, impairments: &Impairments, seed
         queue: (queue.build)(&queue_values, seed.stream(&format!("{place}/queue"))),
         impairments: impairments.clone(),
     };
-    (medium.build)([port("link.test/a-b"), port("link.test/b-a")], seed)
+    let shared = values(medium.shared, &[]);
+    (medium.build)(&shared, vec![port("link.test/a-b"), port("link.test/b-a")], seed)
 }
 
 fn every_pair() -> impl Iterator<Item = (&'static MediumKind, &'static QueueKind)> {

@@ -150,7 +150,7 @@ fn names_in_registries_are_found_and_their_own() {
     }
     for kind in medium::KINDS {
         // Both tables' keys stand side by side in the file, with those of the link itself.
-        sound(kind.name, kind.doc, &[kind.parameters, impairment::PARAMETERS]);
+        sound(kind.name, kind.doc, &[kind.shared, kind.parameters, impairment::PARAMETERS]);
     }
     for kind in LOSS_KINDS {
         sound(kind.name, kind.doc, &[kind.parameters]);
@@ -158,7 +158,7 @@ fn names_in_registries_are_found_and_their_own() {
 }
 
 fn sound(name: &str, doc: &str, tables: &[&[Parameter]]) {
-    let mut names = BTreeSet::from(["kind", "between", "queue", "loss"]);
+    let mut names = BTreeSet::from(["kind", "between", "medium", "station", "queue", "loss"]);
     assert!(!doc.is_empty(), "{name}");
     for parameter in tables.iter().flat_map(|table| table.iter()) {
         assert!(

@@ -1,6 +1,6 @@
 //! The links of a scenario, the packets on them, and the pool of their buffers.
 
-use trunkline_core::{Bytes, Duration, Packet, PacketId, Port, Ratio, Seed, Time};
+use trunkline_core::{Bytes, Destination, Duration, Packet, PacketId, Port, Ratio, Seed, Time};
 use trunkline_experiment::{PathStep, Scenario};
 use trunkline_metrics::LinkSummary;
 use trunkline_network::{DropCause, Fate, MarkCause, Medium, Outcome};
@@ -125,13 +125,15 @@ impl<'s> Network<'s> {
     pub(crate) fn summaries(&self, duration: Duration) -> Vec<LinkSummary> {
         let mut summaries = Vec::with_capacity(2 * self.links.len());
         for (link, medium) in self.scenario.links.iter().zip(&self.links) {
-            let names = link.between.map(|host| self.scenario.hosts[host].name.as_str());
-            for port in 0..2u16 {
-                let counters = medium.counters(Port(port));
-                let (from, to) = if port == 0 { (names[0], names[1]) } else { (names[1], names[0]) };
+            let name = |port: usize| self.scenario.hosts[link.between[port]].name.as_str();
+            for port in 0..link.between.len() {
+                let counters = medium.counters(Port(port as u16));
                 let share = counters.busy.as_secs_f64() / duration.as_secs_f64();
                 summaries.push(LinkSummary {
-                    link: format!("{} {from}>{to}", link.name),
+                    link: match link.between.len() {
+                        2 => format!("{} {}>{}", link.name, name(port), name(1 - port)),
+                        _ => format!("{} {}", link.name, name(port)),
+                    },
                     // The line may still be busy in the drain time, after the run's length.
                     utilisation: Ratio::new(share.min(1.0)).unwrap_or_default(),
                     offered: counters.offered,
@@ -158,8 +160,9 @@ impl<'s> Network<'s> {
         path.get(usize::from(packet.hop)).copied()
     }
 
-    fn offer(&mut self, now: Time, packet: Packet, events: &mut EventQueue<Event>) {
+    fn offer(&mut self, now: Time, mut packet: Packet, events: &mut EventQueue<Event>) {
         let Some(step) = self.step(&packet) else { return self.recycle(packet.bytes) };
+        packet.to = Destination::Port(Port(step.to_port));
         self.links[step.link].offer(now, Port(step.from_port), packet, &mut self.outcome);
         self.settle(now, step.link, events);
     }

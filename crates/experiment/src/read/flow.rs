@@ -13,7 +13,7 @@ use super::paths::{MOST_HOPS, Map, reversed};
 use super::table::Chosen;
 use crate::files::Speech;
 use crate::model::{Flow, Framing, Link, Path, Source};
-use crate::problem::suggestion;
+use crate::problem::{enumerate, suggestion};
 use crate::schema::Shape;
 use crate::schema::transport;
 use crate::tree::{Entry, Item, Node, Table};
@@ -220,19 +220,24 @@ impl Reader<'_> {
         }
         let mut host = from;
         let mut path = Path::with_capacity(names.len());
-        for name in names {
+        let find =
+            |name: &Node| links.iter().position(|link| name.text().is_some_and(|text| text == link.name));
+        for (place, name) in names.iter().enumerate() {
             let written = name.text().unwrap_or_default();
-            let Some(link) = links.iter().position(|link| link.name == written) else {
+            let Some(link) = find(name) else {
                 let suggestion = suggestion(written, links.iter().map(|link| link.name.as_str()));
                 self.remark(&name.span, format!("there is no link for {}{suggestion}", name.describe()));
                 return None;
             };
-            let Some((step, next)) = map.step(link, host) else {
-                let ends = links[link].between.map(|end| hosts[end].as_str());
-                let message = format!(
-                    "the path is at `{}` here, and `{written}` joins `{}` and `{}`",
-                    hosts[host], ends[0], ends[1]
-                );
+            // A medium of many stations leads to all of them: what matters is where the path goes on.
+            let following = names.get(place + 1).and_then(find);
+            let leads_on = |next| following.map_or(next == to, |link| links[link].between.contains(&next));
+            let mut steps = map.steps(link, host);
+            let first = steps.next();
+            let found = first.into_iter().chain(steps).find(|(_, next)| leads_on(*next)).or(first);
+            let Some((step, next)) = found else {
+                let ends = enumerate(links[link].between.iter().map(|end| hosts[*end].as_str()));
+                let message = format!("the path is at `{}` here, and `{written}` joins {ends}", hosts[host]);
                 self.remark(&name.span, message);
                 return None;
             };

@@ -1,10 +1,10 @@
 //! Reads links.
 
-use core::ops::Range;
+use core::ops::{Range, RangeInclusive};
 
 use trunkline_core::schema::{Default as Preset, Value, Values};
 use trunkline_core::{Bytes, Duration, Rate};
-use trunkline_network::{Impairments, Loss, impairment};
+use trunkline_network::{Impairments, Loss, impairment, medium};
 
 use super::Reader;
 use crate::model::{Direction, Link};
@@ -27,17 +27,62 @@ impl Reader<'_> {
         let schema = self.schema;
         let medium = self.medium(table, &entry.node.span, &place)?;
         let keys = schema.direction.get(medium)?;
-        let known: Vec<&str> = schema.link.iter().chain(keys).map(|key| key.name).collect();
+        let kind = medium::KINDS.get(medium)?;
+        let is_pair = *kind.stations.end() == 2;
+        let apart = |key: &&Key| match key.shape {
+            Shape::Direction => is_pair,
+            Shape::Stations => !is_pair,
+            _ => true,
+        };
+        let shared = schema.shared.get(medium)?;
+        let known: Vec<&str> =
+            schema.link.iter().filter(apart).chain(shared).chain(keys).map(|key| key.name).collect();
         self.refuse_unknown(table, &known, &place);
-        let between = self.between(table, &entry.node.span, &place, hosts);
-        let forward = self.direction(table, &entry.node.span, &place, "forward", keys);
-        let backward = self.direction(table, &entry.node.span, &place, "backward", keys);
+        let between = self.between(table, &entry.node.span, &place, hosts, &kind.stations);
+        let values = self.plain_values(table, &entry.node.span, &format!("in {place}"), shared);
+        let directions = if is_pair {
+            ["forward", "backward"]
+                .map(|name| self.direction(table, &entry.node.span, &place, (table.node(name), name), keys))
+                .into()
+        } else {
+            self.stations(table, &entry.node.span, &place, between.as_deref()?, hosts, keys)?
+        };
         Some(Link {
             name: entry.key.to_string(),
             medium,
             between: between?,
-            directions: [forward?, backward?],
+            shared: values?,
+            directions: directions.into_iter().collect::<Option<_>>()?,
         })
+    }
+
+    /// What holds at each station.
+    fn stations(
+        &mut self,
+        table: &Table,
+        at: &Range<usize>,
+        place: &str,
+        between: &[usize],
+        hosts: &[String],
+        keys: &[Key],
+    ) -> Option<Vec<Option<Direction>>> {
+        let empty = Table::default();
+        let own = match table.node("station") {
+            None => &empty,
+            Some(node) => match node.table() {
+                Some(own) => own,
+                None => {
+                    let message = format!("`station` must be a table of stations, not {}", node.describe());
+                    self.remark(&node.span, message);
+                    return None;
+                }
+            },
+        };
+        let names: Vec<&str> = between.iter().map(|host| hosts[*host].as_str()).collect();
+        self.refuse_unknown(own, &names, &format!("the stations of {place}"));
+        Some(
+            names.iter().map(|name| self.direction(table, at, place, (own.node(name), name), keys)).collect(),
+        )
     }
 
     /// The index of the link's medium.
@@ -72,30 +117,33 @@ impl Reader<'_> {
         at: &Range<usize>,
         place: &str,
         hosts: &[String],
-    ) -> Option<[usize; 2]> {
-        const EXPECTED: &str = "the names of two hosts such as `[\"a\", \"b\"]`";
+        stations: &RangeInclusive<usize>,
+    ) -> Option<Vec<usize>> {
+        let expected = match (stations.start(), stations.end()) {
+            (2, 2) => "the names of two hosts such as `[\"a\", \"b\"]`".to_owned(),
+            (least, most) => format!("the names of {least} to {most} hosts such as `[\"a\", \"b\", \"c\"]`"),
+        };
         let Some(node) = table.node("between") else {
-            self.missing("between", at, &format!("in {place}"), EXPECTED);
+            self.missing("between", at, &format!("in {place}"), &expected);
             return None;
         };
         let Item::Array(ends) = &node.item else {
-            self.remark(&node.span, format!("`between` must be {EXPECTED}, not {}", node.describe()));
+            self.remark(&node.span, format!("`between` must be {expected}, not {}", node.describe()));
             return None;
         };
-        let [a, b] = ends.as_slice() else {
-            self.remark(&node.span, format!("`between` must be {EXPECTED}, not a list of {}", ends.len()));
-            return None;
-        };
-        let (first, second) = (self.host("between", a, hosts), self.host("between", b, hosts));
-        let (first, second) = (first?, second?);
-        if first == second {
-            self.remark(
-                &node.span,
-                format!("the link would join `{}` to itself; name two hosts", hosts[first]),
-            );
+        if !stations.contains(&ends.len()) {
+            self.remark(&node.span, format!("`between` must be {expected}, not a list of {}", ends.len()));
             return None;
         }
-        Some([first, second])
+        let found: Vec<Option<usize>> = ends.iter().map(|end| self.host("between", end, hosts)).collect();
+        let found: Vec<usize> = found.into_iter().collect::<Option<_>>()?;
+        let twice = (1..found.len()).find(|place| found[..*place].contains(&found[*place]));
+        if let Some(place) = twice {
+            let (at, name) = (&ends[place].span, &hosts[found[place]]);
+            self.remark(at, format!("`{name}` would be joined to itself; name every host once"));
+            return None;
+        }
+        Some(found)
     }
 
     /// The index of the host that a value names.
@@ -119,23 +167,23 @@ impl Reader<'_> {
         found
     }
 
-    /// What holds in one direction: the link's keys, with those of the sub-table of that name in their place.
+    /// What holds in one direction or at one station: the link's keys, with those of its own table in their place.
     fn direction(
         &mut self,
         link: &Table,
         at: &Range<usize>,
         place: &str,
-        name: &str,
+        (own, name): (Option<&Node>, &str),
         keys: &[Key],
     ) -> Option<Direction> {
         let mut table = link.clone();
-        if let Some(node) = link.node(name) {
+        if let Some(node) = own {
             let Some(own) = node.table() else {
                 self.remark(&node.span, format!("`{name}` must be a table, not {}", node.describe()));
                 return None;
             };
             let known: Vec<&str> = keys.iter().map(|key| key.name).collect();
-            self.refuse_unknown(own, &known, &format!("the direction `{name}` of {place}"));
+            self.refuse_unknown(own, &known, &format!("`{name}` of {place}"));
             for entry in &own.0 {
                 table.set(&entry.key, entry.node.clone());
             }

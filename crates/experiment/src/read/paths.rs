@@ -16,16 +16,21 @@ pub(super) struct Map {
 impl Map {
     pub(super) fn new(links: &[Link], hosts: usize) -> Map {
         let mut from = vec![Vec::new(); hosts];
-        for (link, Link { between: [a, b], .. }) in links.iter().enumerate() {
-            from[*a].push((PathStep { link, from_port: 0 }, *b));
-            from[*b].push((PathStep { link, from_port: 1 }, *a));
+        for (index, link) in links.iter().enumerate() {
+            for ((from_port, a), (to_port, b)) in
+                stations(link).flat_map(|a| stations(link).map(move |b| (a, b)))
+            {
+                if from_port != to_port {
+                    from[a].push((PathStep { link: index, from_port, to_port }, b));
+                }
+            }
         }
         Map { from }
     }
 
-    /// The step over `link` that leaves `host`, and where it leads.
-    pub(super) fn step(&self, link: usize, host: usize) -> Option<(PathStep, usize)> {
-        self.from[host].iter().find(|(step, _)| step.link == link).copied()
+    /// The steps over `link` that leave `host`, and where they lead.
+    pub(super) fn steps(&self, link: usize, host: usize) -> impl Iterator<Item = (PathStep, usize)> {
+        self.from[host].iter().filter(move |(step, _)| step.link == link).copied()
     }
 
     /// The shortest ways from one host to another by number of links, at most [`MOST_HOPS`]: none, one, or the first
@@ -83,7 +88,14 @@ impl Map {
     }
 }
 
+/// The ports of a link with their hosts.
+fn stations(link: &Link) -> impl Iterator<Item = (u16, usize)> {
+    (0..).zip(link.between.iter().copied())
+}
+
 /// The same path in the other direction.
 pub(super) fn reversed(path: &[PathStep]) -> Path {
-    path.iter().rev().map(|step| PathStep { link: step.link, from_port: 1 - step.from_port }).collect()
+    let back =
+        |step: &PathStep| PathStep { link: step.link, from_port: step.to_port, to_port: step.from_port };
+    path.iter().rev().map(back).collect()
 }

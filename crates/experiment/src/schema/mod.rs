@@ -16,7 +16,9 @@ pub(crate) struct Schema {
     pub(crate) host: Vec<Key>,
     /// Keys of `[link.NAME]` that belong to the link as a whole.
     pub(crate) link: Vec<Key>,
-    /// Keys of one direction of a link, by medium; also allowed in `[link.NAME]`, for both directions.
+    /// Keys of `[link.NAME]` that belong to the medium as a whole, by medium.
+    pub(crate) shared: Vec<Vec<Key>>,
+    /// Keys of one direction of a link or of one station, by medium; also allowed in `[link.NAME]`, for all of them.
     pub(crate) direction: Vec<Vec<Key>>,
     /// Keys of `[flow.NAME]`.
     pub(crate) flow: Vec<Key>,
@@ -40,7 +42,7 @@ pub(crate) enum Shape {
     Host,
     /// The name of a flow.
     Flow,
-    /// The names of two hosts.
+    /// The names of two or more hosts.
     Hosts,
     /// Names of links, in a row.
     Links,
@@ -48,6 +50,8 @@ pub(crate) enum Shape {
     Medium(Vec<Alternative>),
     /// A table of a direction's keys.
     Direction,
+    /// A table of tables, by host: keys of a station.
+    Stations,
 }
 
 /// Several kinds of a thing, each with its own keys.
@@ -234,7 +238,8 @@ impl Schema {
                     "between",
                     Shape::Hosts,
                     Preset::Required,
-                    "The two hosts; forward is from the first to the second.",
+                    "The two hosts; forward is from the first to the second. On a medium for more, its stations in their \
+                     order.",
                 ),
                 Key::new(
                     "medium",
@@ -254,14 +259,22 @@ impl Schema {
                     Preset::Absent,
                     "Keys of a direction that hold from the second host to the first only: `[link.NAME.backward]`.",
                 ),
+                Key::new(
+                    "station",
+                    Shape::Stations,
+                    Preset::Absent,
+                    "On a medium for more than two hosts: keys that hold for what one of them sends, \
+                     `[link.NAME.station.HOST]`.",
+                ),
             ],
+            shared: medium::KINDS.iter().map(|kind| kind.shared.iter().map(Key::from).collect()).collect(),
             direction: medium::KINDS.iter().map(|kind| direction(kind.parameters)).collect(),
             flow,
         }
     }
 }
 
-/// The keys of one direction of a link.
+/// The keys of one direction of a link, or of one station.
 fn direction(medium: &'static [Parameter]) -> Vec<Key> {
     let mut keys: Vec<Key> = medium.iter().map(Key::from).collect();
     keys.push(Key::new(
@@ -367,6 +380,7 @@ mod tests {
         let mut found = Vec::new();
         let tables = [&schema.experiment, &schema.host, &schema.link, &schema.flow]
             .into_iter()
+            .chain(&schema.shared)
             .chain(&schema.direction);
         for key in tables.flatten() {
             match (&key.shape, key.default) {
@@ -404,8 +418,9 @@ mod tests {
     #[test]
     fn no_word_names_two_kinds_and_no_key_stands_twice() {
         let schema = Schema::new();
-        for direction in &schema.direction {
-            let mut names: Vec<&str> = schema.link.iter().chain(direction).map(|key| key.name).collect();
+        for (shared, direction) in schema.shared.iter().zip(&schema.direction) {
+            let mut names: Vec<&str> =
+                schema.link.iter().chain(shared).chain(direction).map(|key| key.name).collect();
             names.sort_unstable();
             assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
         }
