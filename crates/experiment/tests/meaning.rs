@@ -57,7 +57,7 @@ fn the_way_back_is_the_way_there_reversed() {
 #[test]
 fn a_direction_takes_what_the_link_says_but_its_own_first() {
     let scenario = &parse(FILE).points[0].scenario;
-    let [forward, backward] = &scenario.links[0].directions;
+    let [forward, backward] = scenario.links[0].directions.as_slice() else { panic!("two directions") };
     assert_eq!((forward.rate.bits_per_second(), backward.rate.bits_per_second()), (2_000_000, 64_000));
     assert_eq!(forward.impairments, backward.impairments);
     assert_eq!(scenario.build_links(Seed::new(1, 0)).len(), 2);

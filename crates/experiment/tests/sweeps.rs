@@ -65,7 +65,9 @@ fn keys_that_are_not_written_can_be_swept() {
         "\"link.trunk.loss.probability\" = [\"1 %\", 0.5]\n\"link.trunk.queue.limit\" = [\"5 packets\"]\n\
          \"link.trunk.backward.rate\" = [\"64 kbit/s\"]",
     );
-    let [forward, backward] = &experiment.points[1].scenario.links[0].directions;
+    let [forward, backward] = experiment.points[1].scenario.links[0].directions.as_slice() else {
+        panic!("two directions")
+    };
     assert!(matches!(forward.impairments.loss, Loss::Bernoulli(share) if share.value() == 0.5));
     assert_eq!(forward.queue.1.value("limit"), &Value::Limit(Limit::Packets(5)));
     assert_eq!(forward.rate, Rate::from_bits_per_second(2_000_000));

@@ -42,7 +42,15 @@ impl Reader<'_> {
         let values = self.plain_values(table, &entry.node.span, &format!("in {place}"), shared);
         let directions = if is_pair {
             ["forward", "backward"]
-                .map(|name| self.direction(table, &entry.node.span, &place, (table.node(name), name), keys))
+                .map(|name| {
+                    self.direction(
+                        table,
+                        &entry.node.span,
+                        &place,
+                        ("direction", name, table.node(name)),
+                        keys,
+                    )
+                })
                 .into()
         } else {
             self.stations(table, &entry.node.span, &place, between.as_deref()?, hosts, keys)?
@@ -81,7 +89,10 @@ impl Reader<'_> {
         let names: Vec<&str> = between.iter().map(|host| hosts[*host].as_str()).collect();
         self.refuse_unknown(own, &names, &format!("the stations of {place}"));
         Some(
-            names.iter().map(|name| self.direction(table, at, place, (own.node(name), name), keys)).collect(),
+            names
+                .iter()
+                .map(|name| self.direction(table, at, place, ("station", name, own.node(name)), keys))
+                .collect(),
         )
     }
 
@@ -140,7 +151,7 @@ impl Reader<'_> {
         let twice = (1..found.len()).find(|place| found[..*place].contains(&found[*place]));
         if let Some(place) = twice {
             let (at, name) = (&ends[place].span, &hosts[found[place]]);
-            self.remark(at, format!("`{name}` would be joined to itself; name every host once"));
+            self.remark(at, format!("the link would join `{name}` to itself; name every host once"));
             return None;
         }
         Some(found)
@@ -173,7 +184,7 @@ impl Reader<'_> {
         link: &Table,
         at: &Range<usize>,
         place: &str,
-        (own, name): (Option<&Node>, &str),
+        (part, name, own): (&str, &str, Option<&Node>),
         keys: &[Key],
     ) -> Option<Direction> {
         let mut table = link.clone();
@@ -183,7 +194,7 @@ impl Reader<'_> {
                 return None;
             };
             let known: Vec<&str> = keys.iter().map(|key| key.name).collect();
-            self.refuse_unknown(own, &known, &format!("`{name}` of {place}"));
+            self.refuse_unknown(own, &known, &format!("the {part} `{name}` of {place}"));
             for entry in &own.0 {
                 table.set(&entry.key, entry.node.clone());
             }

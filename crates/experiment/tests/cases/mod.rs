@@ -221,7 +221,7 @@ source = { kind = "bulk", bytes = "1 MB", transfers = 10 }"#,
     (
         r#"between = ["a", "b"]"#,
         r#"between = ["a", "a"]"#,
-        &[r#"x.toml:10:11: the link would join `a` to itself; name two hosts"#],
+        &[r#"x.toml:10:17: the link would join `a` to itself; name every host once"#],
     ),
     (
         r#"between = ["a", "b"]"#,
