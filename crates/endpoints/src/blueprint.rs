@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use trunkline_adapters::quic::{self, Identity, QuicEndpoint};
-use trunkline_adapters::sctp::SctpEndpoint;
+use trunkline_adapters::sctp::{self, SctpEndpoint};
 use trunkline_adapters::tcp::TcpEndpoint;
 use trunkline_core::{Address, Bytes, FlowId, Seed};
 use trunkline_experiment::{Flow, Scenario, SctpStyle, Transport};
@@ -90,10 +90,10 @@ impl Blueprint {
                 options.encapsulation = quic::Encapsulation::UdpPayload;
                 Ok(self)
             }
-            // Its engine stays on the thread that uses it first; drivers connect on another.
-            Transport::Sctp(_) => {
-                Err("transport `sctp` is for `sim` only; over real sockets use `tcp` or `quic`".to_owned())
+            Transport::Sctp(options) if options.encapsulation == sctp::Encapsulation::Ip => {
+                Err(over_ip("sctp"))
             }
+            Transport::Sctp(_) => Ok(self),
             Transport::Udp(_) | Transport::Tcp(_) => Err("the kernel's sockets are its endpoints".to_owned()),
         }
     }

@@ -54,7 +54,7 @@ fn endpoints_draw_from_the_seed_and_their_place_alone() {
 
 #[test]
 fn what_goes_directly_over_ip_is_not_for_udp_sockets() {
-    for transport in ["dccp", "xtp"] {
+    for transport in ["dccp", "xtp", "sctp"] {
         let refused = blueprint(&format!("\"{transport}\"")).over_udp().unwrap_err();
         assert!(
             refused.starts_with(&format!("`{transport}` directly over IP is for `sim` only")),

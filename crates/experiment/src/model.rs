@@ -212,7 +212,7 @@ pub enum Transport {
     Xtp(XtpOptions),
     /// QUIC.
     Quic(QuicOptions),
-    /// SCTP, in `sim` only.
+    /// SCTP.
     Sctp(SctpOptions),
     /// RTP with RTCP on the same port.
     Rtp(RtpOptions),

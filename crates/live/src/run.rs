@@ -1,7 +1,8 @@
 //! The near end of a run, from the set-up to the outcome.
 
 use std::hash::{BuildHasher as _, Hasher as _};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::OnceLock;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
 use trunkline_core::{Duration, Ratio, Seed, Time};
@@ -16,6 +17,7 @@ use crate::engine::Counters;
 use crate::error::LiveError;
 use crate::events::{Input, Pool};
 use crate::link::Link;
+use crate::near::engine::EngineFlow;
 use crate::near::tcp::Spoken;
 use crate::near::{self, Answers, Common, Stage, udp_receive, udp_send};
 use crate::options::LiveOptions;
@@ -70,29 +72,30 @@ pub fn run_with(
     let ready = session.open(&terms)?;
     let sockets = setup::udp_sockets(options, &terms, ready.udp)?;
     let carriers = setup::carriers(options, &terms, &ready)?;
-    let engines = setup::connect_engines(scenario, options, &terms, &carriers, sources.engines)?;
+    let engines = setup::engines(scenario, options, &terms, &carriers, sources.engines)?;
     let connected = setup::connect(scenario, options, &terms, &ready, sources.tcp)?;
     let answered = setup::answered(scenario);
     let answers = if answered.is_empty() { None } else { Some(Answers::new()) };
     let answers = answers.transpose().map_err(LiveError::system("a pipe cannot be made"))?;
     let probe = StallProbe::start().map_err(LiveError::system("the stall probe cannot be started"))?;
-    let clock = session.synchronise()?;
-
     let stage = Stage::until(scenario.until.map(|flow| scenario.flows[flow].meta.members));
-    let common = Common {
-        clock,
-        stop: Time::ZERO + scenario.duration,
-        key: terms.key,
-        stage: &stage,
-        inbox: session.inbox.clone(),
-        pool: Pool::default(),
-    };
+    let common = OnceLock::new();
     // By reference, so that the closure can own the session: should the recorder panic, its end frees the threads.
-    let (common, sockets, answered, answers, terms) =
-        (&common, &sockets[..], &answered[..], answers.as_ref(), &terms);
+    let (stage, common, sockets, answered, answers, terms) =
+        (&stage, &common, &sockets[..], &answered[..], answers.as_ref(), &terms);
     let (session, end, left) = std::thread::scope(move |scope| {
-        let _end = EndOnDrop(common.stage);
+        let _end = EndOnDrop(stage);
         let mut crew = Crew { scope, threads: Vec::new() };
+        let conversing = crew.connect(engines, scenario, options)?;
+        let clock = session.synchronise()?;
+        let common = common.get_or_init(|| Common {
+            clock,
+            stop: Time::ZERO + scenario.duration,
+            key: terms.key,
+            stage,
+            inbox: session.inbox.clone(),
+            pool: Pool::default(),
+        });
         let mut collector =
             Collector::new(recorder, common.pool.clone(), terms.sender_numbers, terms.members);
         let started: Result<(), LiveError> = (|| {
@@ -117,10 +120,9 @@ pub fn run_with(
                 }
                 crew.start("tcp-send", move || Some(Left::Tcp(flow, near::tcp::send(conversation, common))))?;
             }
-            for (flow, engines) in engines {
-                crew.start("engines", move || {
-                    Some(Left::Engines(flow, near::engine::converse(engines, common)))
-                })?;
+            // Who has ended already will be missed when it is over.
+            for flow in conversing {
+                let _ = flow.send(common);
             }
             Ok(())
         })();
@@ -223,7 +225,34 @@ struct Crew<'scope, 'env> {
     threads: Vec<ScopedJoinHandle<'scope, Option<Left>>>,
 }
 
-impl<'scope> Crew<'scope, '_> {
+impl<'scope, 'env> Crew<'scope, 'env> {
+    /// Starts a thread for each flow over engines of ours, and waits until all have connected. A conversation begins when
+    /// its thread is told what it shares with the others.
+    fn connect(
+        &mut self,
+        flows: Vec<(usize, EngineFlow<'env>)>,
+        scenario: &'env Scenario,
+        options: &'env LiveOptions,
+    ) -> Result<Vec<Sender<&'env Common<'env>>>, LiveError> {
+        let (tell, told) = channel();
+        let mut conversing = Vec::new();
+        for (index, mut flow) in flows {
+            let (begin, begun) = channel();
+            conversing.push(begin);
+            let tell = tell.clone();
+            self.start("engines", move || {
+                // Who does not wait for it any more will not begin either.
+                let _ = tell.send(setup::connect_engines(&mut flow.engines, &scenario.flows[index], options));
+                drop(tell);
+                let common = begun.recv().ok()?;
+                Some(Left::Engines(index, near::engine::converse(flow, common)))
+            })?;
+        }
+        drop(tell);
+        told.iter().collect::<Result<(), LiveError>>()?;
+        Ok(conversing)
+    }
+
     fn start(
         &mut self,
         name: &str,

@@ -337,8 +337,9 @@ pub(crate) fn carriers(
         .map_err(LiveError::system(format!("a UDP socket cannot be opened at {}", options.address)))
 }
 
-/// Makes the engines of every flow that runs over engines of ours, and connects them with the far end's.
-pub(crate) fn connect_engines<'s>(
+/// Makes the engines of every flow that runs over engines of ours. They connect on the thread that will turn them: some
+/// cannot leave the thread that drives them first.
+pub(crate) fn engines<'s>(
     scenario: &Scenario,
     options: &LiveOptions,
     terms: &Terms,
@@ -347,7 +348,7 @@ pub(crate) fn connect_engines<'s>(
 ) -> Result<Vec<(usize, EngineFlow<'s>)>, LiveError> {
     let cores = std::thread::available_parallelism().map_or(1, core::num::NonZero::get);
     let spin = if carriers.len() <= cores / 2 { terms.spin } else { Duration::ZERO };
-    let mut connected = Vec::new();
+    let mut flows = Vec::new();
     for ((place, engine_terms), sockets) in terms.open.engines.iter().enumerate().zip(carriers) {
         let EngineTerms { flow: index, blueprint } = engine_terms;
         let flow = &scenario.flows[*index];
@@ -361,25 +362,13 @@ pub(crate) fn connect_engines<'s>(
         };
         let conversations = (0..).zip(engine_terms.conversations(&terms.open.flows[*index]));
         let engines = conversations.zip(sockets).map(engine).collect::<Result<_, _>>()?;
-        let mut engines = Engines::new(engines, sockets, options.receive);
-        engines.connect(options.patience).map_err(|NotConnected { place, reason }| {
-            LiveError::NotConnected {
-                flow: flow.meta.name.clone(),
-                to: sockets[place].peer_addr().unwrap_or(SocketAddr::new(options.address, 0)),
-                transport: flow.meta.transport.clone(),
-                reason: match reason {
-                    Some(reason) => reason.to_string(),
-                    None => format!("no answer for {}", options.patience),
-                },
-            }
-        })?;
         let own = sources.extract_if(.., |(flow, ..)| flow == index);
         let awaited = scenario.until == Some(*index);
         let speakers = own.map(|(_, member, source)| {
             Speaker::new(flow.member(member), flow.meta.channels, source, awaited)
         });
         let flow = EngineFlow {
-            engines,
+            engines: Engines::new(engines, sockets, options.receive),
             speakers: speakers.collect(),
             is_shared: blueprint.is_shared(),
             send_timeout: flow.transport.send_timeout(),
@@ -389,9 +378,26 @@ pub(crate) fn connect_engines<'s>(
             is_unpaced: (KINDS[flow.source.kind].needs_flow_control)(&flow.source.values),
             spin,
         };
-        connected.push((*index, flow));
+        flows.push((*index, flow));
     }
-    Ok(connected)
+    Ok(flows)
+}
+
+/// Connects the engines of a flow with the far end's.
+pub(crate) fn connect_engines(
+    engines: &mut Engines<'_>,
+    flow: &Flow,
+    options: &LiveOptions,
+) -> Result<(), LiveError> {
+    engines.connect(options.patience).map_err(|NotConnected { to, reason }| LiveError::NotConnected {
+        flow: flow.meta.name.clone(),
+        to: to.unwrap_or(SocketAddr::new(options.address, 0)),
+        transport: flow.meta.transport.clone(),
+        reason: match reason {
+            Some(reason) => reason.to_string(),
+            None => format!("no answer for {}", options.patience),
+        },
+    })
 }
 
 fn connect_one(

@@ -1,6 +1,6 @@
 //! The engines of a flow at one end: waiting for what they are to do, and doing it.
 
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd as _;
 
 use trunkline_core::{Duration, Time};
@@ -68,7 +68,8 @@ impl Line<'_> {
 
 /// Why a conversation did not come about.
 pub(crate) struct NotConnected {
-    pub(crate) place: usize,
+    /// With whom; `None` if the socket does not say.
+    pub(crate) to: Option<SocketAddr>,
     /// `None` if nobody answered.
     pub(crate) reason: Option<CloseReason>,
 }
@@ -102,19 +103,20 @@ impl<'s> Engines<'s> {
             fn pour(&mut self, _: usize, _: &mut Line<'_>) {}
         }
         let deadline = clock::raw_now().saturating_add(patience.as_nanos());
+        let sockets = self.sockets;
+        let not_connected =
+            |place: usize, reason| NotConnected { to: sockets[place].peer_addr().ok(), reason };
         loop {
             self.turn(deadline, &mut Nobody);
-            let refused = |(place, engine): (usize, &Engine)| {
-                Some(NotConnected { place, reason: Some(engine.closed()?) })
-            };
-            if let Some(refused) = self.engines.iter().enumerate().find_map(refused) {
-                return Err(refused);
+            let closed = |(place, engine): (usize, &Engine)| Some((place, engine.closed()?));
+            if let Some((place, reason)) = self.engines.iter().enumerate().find_map(closed) {
+                return Err(not_connected(place, Some(reason)));
             }
             let Some(place) = self.engines.iter().position(|engine| !engine.is_connected()) else {
                 return Ok(());
             };
             if clock::raw_now() >= deadline {
-                return Err(NotConnected { place, reason: None });
+                return Err(not_connected(place, None));
             }
         }
     }

@@ -6,12 +6,18 @@ use crate::support::{GoOn, process, run, run_with, scenario, scenario_with};
 
 const XTP: &str = "{ kind = \"xtp\", encapsulation = \"udp\" }";
 const DCCP: &str = "{ kind = \"dccp\", encapsulation = \"udp\" }";
+const SCTP: &str = "{ kind = \"sctp\", encapsulation = \"udp\" }";
+/// Members that share an association, and messages that overtake each other.
+const ONE_TO_MANY: &str =
+    "{ kind = \"sctp\", encapsulation = \"udp\", style = \"one-to-many\", streams = 4 }";
+const PR_SCTP: &str = "{ kind = \"sctp\", encapsulation = \"udp\", ordered = false, retransmissions = 0 }";
 const DATAGRAMS: &str = "{ kind = \"quic\", mode = \"datagrams\" }";
 
 /// Those that repair what is lost.
-const RELIABLE: [&str; 4] = ["\"urp\"", XTP, "\"quic\"", "{ kind = \"quic\", mode = \"streams\" }"];
+const RELIABLE: [&str; 6] =
+    ["\"urp\"", XTP, SCTP, ONE_TO_MANY, "\"quic\"", "{ kind = \"quic\", mode = \"streams\" }"];
 /// Those that do not, but hold their sender back.
-const HOLDING_BACK: [&str; 2] = [DCCP, DATAGRAMS];
+const HOLDING_BACK: [&str; 3] = [DCCP, PR_SCTP, DATAGRAMS];
 
 fn all() -> impl Iterator<Item = &'static str> {
     RELIABLE.into_iter().chain(HOLDING_BACK).chain(["\"rtp\""])
@@ -114,6 +120,7 @@ fn a_lossy_path_loses_nothing_of_a_reliable_transport() {
     for transport in [
         "{ kind = \"urp\", timeout = \"20 ms\" }",
         "{ kind = \"xtp\", encapsulation = \"udp\", wait = \"20 ms\" }",
+        SCTP,
         "\"quic\"",
     ] {
         let source = "message = \"1000 B\", bytes = \"100 KB\"";

@@ -14,7 +14,7 @@ const ONE_TO_MANY: &str = "one-to-many";
 /// SCTP.
 pub(super) const KIND: TransportKind = TransportKind {
     name: "sctp",
-    doc: "SCTP (RFC 9260); in `sim` only. Messages keep their borders and carry a header of 40 \
+    doc: "SCTP (RFC 9260); in `live` over UDP only (`encapsulation`). Messages keep their borders and carry a header of 40 \
           bytes by which they are measured; large ones are sent in pieces. Links on the way must carry packets of 576 bytes. \
           A message may be up to half the window, and 128 KiB. Several streams, `ordered`, `lifetime` and `retransmissions` \
           change what is promised.",
