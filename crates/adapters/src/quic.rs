@@ -244,8 +244,8 @@ impl QuicEndpoint {
         if self.progress.silent {
             return;
         }
-        let engine =
-            self.link.as_mut().and_then(|(_, connection)| connection.poll_timeout()).map(clock::time);
+        let engine = self.link.as_mut().and_then(|(_, connection)| connection.poll_timeout());
+        let engine = engine.map(|at| self.patience.shortened(clock::time(at)));
         let times = [engine, self.deadline(), self.question(), self.linger_until()];
         // What was due by now has been done, or waits for something else: the engine sees to it at its next moment.
         self.next = times.into_iter().flatten().min().map(|at| at.max(after(self.now)));
@@ -351,8 +351,12 @@ impl Endpoint for QuicEndpoint {
         if self.progress.silent {
             return;
         }
-        if let Some((_, connection)) = &mut self.link {
-            connection.handle_timeout(instant(now));
+        if let Some((_, connection)) = &mut self.link
+            && let Some(asked) = connection.poll_timeout().map(clock::time)
+            && self.patience.shortened(asked) <= now
+        {
+            // Called before it wanted to be, it is told that its time has come.
+            connection.handle_timeout(instant(asked.max(now)));
         }
         self.observe();
         if let (Some(deadline), Some(timeout)) = (self.deadline(), self.timeout)

@@ -3,6 +3,14 @@
 use quinn_proto::{ConnectionStats, FrameStats};
 use trunkline_core::{Duration, Time};
 
+/// The longest that an end waits before it sends again what has no answer.
+///
+/// RFC 9002 doubles this time with every silence (section 6.2.1) and sets no bound. Where acknowledgements are lost as
+/// well, the one that at last comes with a peer's own probe measures a round trip as long as that probe's waiting, and two
+/// ends lengthen each other's waiting until a path that has recovered is not used for years. The bound is TCP's (RFC 6298
+/// section 2.5).
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
 /// Notices that a peer is gone. QUIC's own idle timeout (RFC 9000 section 10.1) cannot tell a peer that is gone from one
 /// that has nothing to say, and would end both.
 #[derive(Debug)]
@@ -12,13 +20,15 @@ pub(super) struct Patience {
     unanswered: Option<Time>,
     /// When the peer was heard last, or asked whether it is there.
     heard: Time,
+    /// When something that needs an answer was sent last.
+    last_sent: Option<Time>,
     sent: u64,
     received: u64,
 }
 
 impl Patience {
     pub(super) fn new(timeout: Option<Duration>) -> Patience {
-        Patience { timeout, unanswered: None, heard: Time::ZERO, sent: 0, received: 0 }
+        Patience { timeout, unanswered: None, heard: Time::ZERO, last_sent: None, sent: 0, received: 0 }
     }
 
     /// A packet was sent.
@@ -27,6 +37,7 @@ impl Patience {
         if sent > self.sent {
             self.sent = sent;
             self.unanswered.get_or_insert(now);
+            self.last_sent = Some(now);
         }
     }
 
@@ -38,6 +49,11 @@ impl Patience {
             self.unanswered = None;
             self.heard = now;
         }
+    }
+
+    /// When to call an engine that asks to be called at this time.
+    pub(super) fn shortened(&self, asked: Time) -> Time {
+        self.last_sent.map_or(asked, |last| asked.min(last + LONGEST_WAIT))
     }
 
     /// When it is at its end.

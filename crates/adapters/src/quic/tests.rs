@@ -119,6 +119,21 @@ fn a_peer_that_does_not_answer_is_named_with_the_time_waited() {
     assert_eq!(pair.send(Side::Near, b"?"), Err(SendError::Closed(timed_out)));
 }
 
+#[test]
+fn a_path_that_was_cut_for_a_day_is_used_a_minute_after_it_is_mended() {
+    let day = Duration::from_secs(24 * 3600);
+    for mode in [Mode::Stream, Mode::Streams] {
+        let mut pair = connected(&QuicConfig { timeout: None, ..with_mode(mode) });
+        pair.path(Side::Near).cut = Some(Time::ZERO);
+        assert_eq!(pair.send(Side::Near, b"still there?"), Ok(()));
+        pair.drive_for(day);
+        assert!(pair.receive_all(Side::Far).is_empty());
+        *pair.path(Side::Near) = clean();
+        pair.drive_for(Duration::from_secs(61));
+        assert_eq!(pair.receive_all(Side::Far), [b"still there?"], "{mode:?}");
+    }
+}
+
 /// Sends until the peer's window is full, and everything is acknowledged.
 fn fill_up(pair: &mut Pair) {
     loop {
