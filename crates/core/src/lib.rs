@@ -14,6 +14,6 @@ pub mod time;
 
 pub use distribution::Distribution;
 pub use packet::{Address, Destination, Ecn, FlowId, Packet, PacketId, Port};
-pub use quantity::{Bytes, QuantityError, Rate, Ratio};
+pub use quantity::{Amount, Bytes, QuantityError, Rate, Ratio};
 pub use random::{Seed, Stream};
 pub use time::{Duration, Time};

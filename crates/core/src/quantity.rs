@@ -23,6 +23,20 @@ pub struct Bytes(pub u64);
 #[serde(transparent)]
 pub struct Ratio(f64);
 
+/// An amount of something that is counted or measured, with its unit in the variant.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Amount {
+    /// Things.
+    Count(u64),
+    /// Time.
+    Time(Duration),
+    /// A share of a whole.
+    Share(Ratio),
+    /// Data.
+    Bytes(Bytes),
+}
+
 /// Why a text is not the quantity that was expected: which part is wrong and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` {problem}; expected {expected}")]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trunkline_core::{Bytes, Duration, FlowId, Time};
 
-use crate::summary::{LinkSummary, Measured, StallSummary};
+use crate::summary::{LinkSummary, Measured, MediumSummary, StallSummary};
 
 /// Takes what a driver observes. Only drivers record; pure code returns facts.
 pub trait Recorder {
@@ -193,6 +193,8 @@ pub struct DriverOutcome {
     pub duration: Duration,
     /// One per link and direction.
     pub links: Vec<LinkSummary>,
+    /// What only some kinds of media have to tell, per medium and per station.
+    pub media: Vec<MediumSummary>,
     /// What the stall probe saw.
     pub stalls: Option<StallSummary>,
     /// CPU time of all our processes together.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use trunkline_core::{Bytes, Duration, Rate, Ratio, Time};
+use trunkline_core::{Amount, Bytes, Duration, Rate, Ratio, Time};
 
 /// All that is kept of one repetition of one point, beside its traces.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -13,6 +13,9 @@ pub struct RepetitionSummary {
     pub flows: Vec<FlowSummary>,
     /// One per link and direction (`sim` and `wire`).
     pub links: Vec<LinkSummary>,
+    /// What only some kinds of media have to tell, per medium and per station (`sim` and `wire`).
+    #[serde(default)]
+    pub media: Vec<MediumSummary>,
     /// Gaps in which this machine did not run us (`live` and `wire`).
     pub stalls: Option<StallSummary>,
     /// How long the measurement lasted: virtual time in `sim`.
@@ -257,6 +260,15 @@ pub struct LinkSummary {
     pub backlog_max: Bytes,
     /// Most packets that waited.
     pub backlog_packets_max: u64,
+}
+
+/// What a medium, or one of its stations, has to tell beside what all links do: the rotation time of a token, collisions.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MediumSummary {
+    /// `ring` for the medium as a whole, `ring ottawa` for one of its stations.
+    pub medium: String,
+    /// Names, which are anchors of `docs/metrics.md`, with amounts, in the order of the medium.
+    pub figures: Vec<(String, Amount)>,
 }
 
 /// Gaps in which the machine did not run a probe that wanted to run: what part of a tail is the machine's.

@@ -28,6 +28,6 @@ pub mod t1;
 
 pub use fate::{DropCause, Fate, Fates, MarkCause};
 pub use impairment::{Impairments, Loss};
-pub use medium::{Delivery, Medium, MediumCounters, Outcome};
+pub use medium::{Delivery, Figure, Medium, MediumCounters, Outcome};
 pub use queue::{Backlog, Dequeued, Queue};
 pub use serial::{SerialConfig, SerialLink};

@@ -3,7 +3,7 @@
 use core::ops::RangeInclusive;
 
 use trunkline_core::schema::{Parameter, Values};
-use trunkline_core::{Bytes, Duration, Packet, Port, Seed, Time};
+use trunkline_core::{Amount, Bytes, Duration, Packet, Port, Seed, Time};
 
 use crate::fate::Fates;
 use crate::impairment::Impairments;
@@ -37,6 +37,24 @@ pub trait Medium {
 
     /// What has been counted so far for packets that entered at port `from`.
     fn counters(&self, from: Port) -> MediumCounters;
+
+    /// What this kind of medium alone has to tell of a run that lasted `over`, of which shares are: of itself and then
+    /// of each station, always the same figures in the same order.
+    fn figures(&self, over: Duration) -> Vec<Figure> {
+        let _ = over;
+        Vec::new()
+    }
+}
+
+/// A figure that only some kinds of media have: the rotation time of a token, collisions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Figure {
+    /// The station whose figure it is; `None` for that of the medium as a whole.
+    pub station: Option<Port>,
+    /// Its name, the anchor of its definition in `docs/metrics.md`: `token-rotation-mean`.
+    pub name: &'static str,
+    /// What was counted or measured.
+    pub amount: Amount,
 }
 
 /// What a medium hands out; kept by the driver between calls so that nothing is allocated per packet.

@@ -240,6 +240,7 @@ impl<'s> Engine<'s> {
         DriverOutcome {
             duration: ran,
             links: self.network.summaries(ran),
+            media: self.network.figures(ran),
             flows: flows.collect(),
             partial: stopped_at.is_some(),
             ..DriverOutcome::default()

@@ -3,7 +3,8 @@
 use trunkline_core::{Bytes, Destination, Duration, Packet, PacketId, Port, Ratio, Seed, Time};
 use trunkline_experiment::{PathStep, Scenario};
 use trunkline_metrics::LinkSummary;
-use trunkline_network::{DropCause, Fate, MarkCause, Medium, Outcome};
+use trunkline_metrics::summary::MediumSummary;
+use trunkline_network::{DropCause, Fate, Figure, MarkCause, Medium, Outcome};
 
 use crate::engine::Event;
 use crate::events::EventQueue;
@@ -148,6 +149,28 @@ impl<'s> Network<'s> {
                     backlog_max: counters.backlog_max,
                     backlog_packets_max: counters.backlog_packets_max,
                 });
+            }
+        }
+        summaries
+    }
+
+    /// What some kinds of media alone have to tell of a run of this length.
+    pub(crate) fn figures(&self, duration: Duration) -> Vec<MediumSummary> {
+        let mut summaries: Vec<MediumSummary> = Vec::new();
+        for (link, medium) in self.scenario.links.iter().zip(&self.links) {
+            for Figure { station, name, amount } in medium.figures(duration) {
+                let medium = match station {
+                    None => link.name.clone(),
+                    Some(Port(port)) => {
+                        let host = &self.scenario.hosts[link.between[usize::from(port)]];
+                        format!("{} {}", link.name, host.name)
+                    }
+                };
+                let figure = (name.to_owned(), amount);
+                match summaries.last_mut().filter(|last| last.medium == medium) {
+                    Some(last) => last.figures.push(figure),
+                    None => summaries.push(MediumSummary { medium, figures: vec![figure] }),
+                }
             }
         }
         summaries

@@ -116,6 +116,7 @@ impl<'t> Meter<'t> {
                 .map(|(flow, sums)| flow.finish(outcome.duration, outcomes.next().unwrap_or_default(), sums))
                 .collect(),
             links: outcome.links,
+            media: outcome.media,
             stalls: outcome.stalls,
             duration: outcome.duration,
             cpu: outcome.cpu,
