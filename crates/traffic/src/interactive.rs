@@ -58,6 +58,7 @@ pub(crate) const KIND: SourceKind = SourceKind {
     max_message: |values| Sizes::max(&values.distribution("message")),
     interval: |_| None,
     samples_per_packet: |_| None,
+    packetiser: |_| None,
 };
 
 #[derive(Debug)]

@@ -4,6 +4,7 @@
 mod agenda;
 mod bulk;
 mod draws;
+mod fifo;
 mod interactive;
 mod load;
 mod paced;
@@ -18,5 +19,6 @@ mod voice;
 
 pub use registry::{KINDS, find};
 pub use source::{
-    Answer, Built, Feedback, MessageBuffer, Produced, Source, SourceContext, SourceKind, Transfer,
+    Answer, Built, Feedback, MessageBuffer, Overflow, Packetiser, Produced, Source, SourceContext,
+    SourceKind, Transfer,
 };

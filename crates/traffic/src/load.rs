@@ -37,6 +37,7 @@ pub(crate) const KIND: SourceKind = SourceKind {
     max_message: |values| Sizes::max(&values.distribution("message")),
     interval: |values| Some(Intervals::mean(&values.distribution("interval"))),
     samples_per_packet: |_| None,
+    packetiser: |_| None,
 };
 
 fn build(values: &Values, context: &SourceContext) -> Built {

@@ -23,7 +23,8 @@ pub trait Source: Send {
     ///
     /// Once the buffer holds [`MessageBuffer::ENOUGH`] bytes a call may leave the rest to the next: `next_due` is then
     /// not after `now`, and the driver calls again when these messages are gone. So a source that is faster than its
-    /// transport fills no memory.
+    /// transport fills no memory. A source with FIFOs leaves all but one message to the next call: what waits for the
+    /// transport waits in them. What they had no room for it reports as [`Overflow`]s in the same buffer.
     fn produce(&mut self, now: Time, out: &mut MessageBuffer);
 
     /// Tells what became of earlier messages.
@@ -76,6 +77,18 @@ pub struct MessageBuffer {
     headroom: usize,
     bytes: Vec<u8>,
     messages: Vec<Produced>,
+    overflows: Vec<Overflow>,
+}
+
+/// Samples that found no room in the FIFO of a channel, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overflow {
+    /// The channel within the flow.
+    pub channel: u16,
+    /// When the first of them came.
+    pub at: Time,
+    /// How many.
+    pub samples: u32,
 }
 
 /// One message in a [`MessageBuffer`].
@@ -149,6 +162,18 @@ impl MessageBuffer {
         self.bytes.len() >= MessageBuffer::ENOUGH
     }
 
+    /// Notes what a FIFO had no room for.
+    pub fn overflowed(&mut self, overflow: Overflow) {
+        self.overflows.push(overflow);
+    }
+
+    /// Takes the overflows out, in the order in which they were noted. Drivers record them after every call of
+    /// [`Source::produce`].
+    #[inline]
+    pub fn take_overflows(&mut self) -> impl Iterator<Item = Overflow> {
+        self.overflows.drain(..)
+    }
+
     /// Forgets all messages and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
@@ -181,8 +206,22 @@ pub struct SourceKind {
     pub max_message: fn(&Values) -> u64,
     /// The mean time between messages of one channel while it sends; `None` if answers or the transport decide.
     pub interval: fn(&Values) -> Option<Duration>,
-    /// How many samples of G.711 audio at 8 kHz each message carries; `None` if it carries no audio.
+    /// How many samples of G.711 audio at 8 kHz each message carries; `None` if it carries no audio, or not always as
+    /// many.
     pub samples_per_packet: fn(&Values) -> Option<u64>,
+    /// How it packs samples of G.711 audio at 8 kHz into messages; `None` if it carries no audio.
+    pub packetiser: fn(&Values) -> Option<Packetiser>,
+}
+
+/// How samples are packed into messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packetiser {
+    /// A message is made for so many samples.
+    pub samples: u16,
+    /// Whether they come from a FIFO, so that a message may have more.
+    pub has_fifo: bool,
+    /// Whether the speaker pauses.
+    pub pauses: bool,
 }
 
 /// A source, or what is wrong with the combination of its values, in one clause.

@@ -5,7 +5,7 @@ use trunkline_core::schema::Value;
 use trunkline_core::{Bytes, Distribution, Duration, Time};
 
 use crate::registry::{KINDS, find};
-use crate::source::{Answer, Feedback, MessageBuffer, SourceContext};
+use crate::source::{Answer, Feedback, MessageBuffer, Packetiser, SourceContext};
 use crate::testing::{Sent, build, constant, context, exponential, produce_until, run, values};
 
 /// What a kind must be given to be built at all.
@@ -202,6 +202,11 @@ fn what_validation_asks_depends_on_the_values() {
     let values = values("voice", &[("samples", Value::Integer(160))]);
     assert_eq!((voice.samples_per_packet)(&values), Some(160));
     assert_eq!((voice.interval)(&values), Some(Duration::from_millis(20)));
+    let packetiser =
+        |given: &[(&'static str, Value)]| (voice.packetiser)(&crate::testing::values("voice", given));
+    assert_eq!(packetiser(&[]), Some(Packetiser { samples: 80, has_fifo: false, pauses: false }));
+    let fifo = crate::testing::values("voice", &[("fifo", Value::Integer(640))]);
+    assert_eq!(((voice.max_message)(&fifo), (voice.samples_per_packet)(&fifo)), (640, None));
     let interactive = find("ipuke").unwrap().1;
     let answer =
         |given: &[(&'static str, Value)]| (interactive.answer)(&crate::testing::values("ipuke", given));

@@ -1,5 +1,6 @@
 //! Packet voice.
 
+mod capture;
 mod synthetic;
 mod talk;
 #[cfg(test)]
@@ -13,11 +14,15 @@ use trunkline_core::{Duration, Time};
 
 use crate::agenda::Agenda;
 use crate::per_channel::PerChannel;
-use crate::source::{Answer, Feedback, MessageBuffer, Source, SourceContext, SourceKind};
+use crate::source::{Answer, Built, Feedback, MessageBuffer, Packetiser, Source, SourceContext, SourceKind};
+use capture::CapturedVoice;
 use talk::TalkSpurts;
 
 /// How long one sample lasts at 8 kHz.
 const SAMPLE: Duration = Duration::from_nanos(ReceivedWav::SAMPLE_NANOS);
+
+/// The most samples of a FIFO or of a packet: 8 s.
+const LARGEST: u64 = 64_000;
 
 /// The longest time to talk or to be silent.
 const LONGEST: Duration = Duration::from_secs(3600);
@@ -28,7 +33,8 @@ pub(crate) const KIND: SourceKind = SourceKind {
     doc: "Telephone speech: every channel sends G.711 mu-law audio at 8 kHz (64 kbit/s), as many samples per packet as \
           told, at exactly the time they take to speak. With `talk` and `silence` it speaks in spurts and sends \
           nothing between them: ITU-T P.59 has exponential spurts of 1.004 s and silences of 1.587 s on average, a \
-          voice activity of 39 %.",
+          voice activity of 39 %. With `fifo` samples come into a FIFO one by one, and a packetiser that is serviced \
+          every `samples` hands over what has accumulated (Weaver and McNabb 1992).",
     parameters: &[
         Parameter {
             name: "samples",
@@ -65,16 +71,52 @@ pub(crate) const KIND: SourceKind = SourceKind {
             default: Default::Text("random"),
             doc: "When the channels send their first packets.",
         },
+        Parameter {
+            name: "fifo",
+            kind: Kind::Integer { min: 8, max: LARGEST },
+            default: Default::Absent,
+            doc: "Depth of each channel's A/D FIFO in samples, at least `samples`. While the transport does not take a \
+                  packet, samples accumulate there, and leave as one larger packet when it does; those that find no \
+                  room are lost. Absent: every packet has `samples`, and waits for the transport by itself.",
+        },
+        Parameter {
+            name: "largest",
+            kind: Kind::Integer { min: 8, max: LARGEST },
+            default: Default::Absent,
+            doc: "The most samples of a packet, at least `samples`; goes with `fifo`. Absent: as many as the FIFO holds.",
+        },
     ],
-    build: |values, context| Ok(Box::new(Voice::new(values, context)?)),
+    build,
     answer: |_| Answer::None,
     needs_reliability: |_| false,
     needs_flow_control: |_| false,
     endless: |_| true,
-    max_message: |values| values.integer("samples"),
+    max_message: |values| {
+        let largest = values.integer_if_given("largest").or(values.integer_if_given("fifo"));
+        largest.unwrap_or(values.integer("samples"))
+    },
     interval: |values| Some(SAMPLE * values.integer("samples")),
-    samples_per_packet: |values| Some(values.integer("samples")),
+    samples_per_packet: |values| {
+        values.integer_if_given("fifo").is_none().then_some(values.integer("samples"))
+    },
+    packetiser: |values| {
+        Some(Packetiser {
+            samples: values.integer("samples") as u16, // At most 4096.
+            has_fifo: values.integer_if_given("fifo").is_some(),
+            pauses: values.distribution_if_given("talk").is_some(),
+        })
+    },
 };
+
+fn build(values: &Values, context: &SourceContext) -> Built {
+    match (values.integer_if_given("fifo"), values.integer_if_given("largest")) {
+        (Some(depth), largest) => {
+            Ok(Box::new(CapturedVoice::new(values, context, depth, largest.unwrap_or(depth))?))
+        }
+        (None, None) => Ok(Box::new(Voice::new(values, context)?)),
+        (None, Some(_)) => Err("`largest` needs `fifo`: without it every packet has `samples`".to_owned()),
+    }
+}
 
 /// Speech of several channels. Message n of a channel holds samples n x `samples` and on of its speech, whether or not
 /// silences lie between: what is received can be put together again from the sequence numbers alone.
@@ -146,6 +188,12 @@ impl Speaker {
             Some(spurts) => spurts.next_slot(slot, interval),
             None => slot,
         }
+    }
+
+    /// Leaves the next samples out.
+    fn skip(&mut self, samples: u32) {
+        let length = self.speech[usize::from(self.part)].len() as u64;
+        self.position = ((u64::from(self.position) + u64::from(samples)) % length) as u32;
     }
 
     /// Writes the next samples.
