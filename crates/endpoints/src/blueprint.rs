@@ -81,6 +81,9 @@ impl Blueprint {
                 Ok(self)
             }
             Transport::Xtp(options) if options.encapsulation == xtp::Encapsulation::Ip => Err(over_ip("xtp")),
+            Transport::Xtp(options) if options.encapsulation == xtp::Encapsulation::Revision36 => {
+                Err("`encapsulation = \"revision-3.6\"` is for `sim` only; use `\"udp\"`".to_owned())
+            }
             Transport::Xtp(_) => Ok(self),
             Transport::Rtp(options) => {
                 options.encapsulation = rtp::Encapsulation::UdpPayload;

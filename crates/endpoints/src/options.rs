@@ -106,6 +106,7 @@ pub(crate) fn xtp(options: &XtpOptions, mtu: Option<Bytes>, priority: u16) -> Xt
         checksum: options.checksum,
         acknowledge: options.acknowledge,
         meaning: options.meaning,
+        withhold: options.withhold,
         sort: options.sort.then_some(priority),
         // A sender that can just fill its peer's window: more would only add delay before the network.
         send_buffer: options.window.count() as usize,
@@ -122,7 +123,7 @@ pub(crate) fn rtp(options: &RtpOptions, mut cname: String, stream: Stream) -> Rt
         // Every message begins with the header by which it is measured.
         preamble: HEADER_LENGTH,
         reporting: options.reporting,
-        encapsulation: options.encapsulation,
+        udp: UdpConfig { encapsulation: options.encapsulation, ..UdpConfig::default() },
         cname,
         ..RtpConfig::new(options.format, stream)
     }

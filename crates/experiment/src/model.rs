@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use trunkline_core::schema::Values;
-use trunkline_core::{Bytes, Duration, Ecn, FlowId, Rate};
+use trunkline_core::{Bytes, Duration, Ecn, FlowId, Rate, Ratio};
 use trunkline_metrics::FlowMeta;
 pub use trunkline_network::{Impairments, Loss};
 pub use trunkline_traffic::Answer;
@@ -334,6 +334,8 @@ pub struct XtpOptions {
     pub open: trunkline_transport::xtp::Open,
     /// What carries the packets: IP or UDP.
     pub encapsulation: trunkline_transport::xtp::Encapsulation,
+    /// The share of packets whose arrival a receiver keeps from the sender.
+    pub withhold: Ratio,
     /// The most data in a packet; what the path carries if absent.
     pub max_data: Option<Bytes>,
     /// Whether packets carry the flow's priority.

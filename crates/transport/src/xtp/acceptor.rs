@@ -1,6 +1,6 @@
 //! Passive opening of streams, one for every FIRST packet.
 
-use trunkline_core::{Address, Bytes, Ecn, Seed, Stream, Time};
+use trunkline_core::{Address, Ecn, Seed, Stream, Time};
 
 use super::config::{XtpConfig, XtpConfigError};
 use super::stream::XtpEndpoint;
@@ -72,7 +72,7 @@ impl Acceptor for XtpAcceptor {
                 reply.clear();
                 let header = Header { key: Key::returned(header.key), ..Header::default() };
                 Packet { header, body: Body::Diagnostic { code, reason, text: b"" } }.emit(reply);
-                let size = Bytes((reply.len() + self.config.encapsulation.headers()) as u64);
+                let size = self.config.encapsulation.size(reply);
                 Accept::Reply(Transmit { to: from, ecn: Ecn::NotCapable, size, earliest: Time::ZERO })
             }
         }

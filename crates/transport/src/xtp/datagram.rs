@@ -3,7 +3,7 @@
 use core::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use trunkline_core::{Address, Bytes, Duration, Ecn, Seed, Stream, Time};
+use trunkline_core::{Address, Duration, Ecn, Seed, Stream, Time};
 
 use super::config::{XtpConfig, XtpConfigError};
 use super::promises;
@@ -418,7 +418,7 @@ impl Endpoint for XtpDatagrams {
             return None;
         }
         self.counters.packets_sent += 1;
-        let size = Bytes((into.len() + self.config.encapsulation.headers()) as u64);
+        let size = self.config.encapsulation.size(into);
         Some(Transmit { to: self.peer, ecn: Ecn::NotCapable, size, earliest: Time::ZERO })
     }
 

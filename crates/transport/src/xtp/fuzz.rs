@@ -112,7 +112,7 @@ pub(super) fn mended(packet: &[u8]) -> Vec<u8> {
     packet[12..16].copy_from_slice(&length.to_be_bytes());
     let covered = if packet[8] & 0x40 != 0 { HEADER_LENGTH } else { packet.len() };
     packet[16..18].fill(0);
-    let check = !super::checksum::sum(&packet[..covered]);
+    let check = !crate::checksum::sum(0, &packet[..covered]);
     packet[16..18].copy_from_slice(&check.to_be_bytes());
     packet
 }

@@ -30,7 +30,7 @@ pub use receiver::XtpGroupReceiver;
 pub use sender::XtpGroupSender;
 
 /// Options of a multicast stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct XtpGroupConfig {
     /// Of the stream. Error control decides whether it is reliable; it is opened when the quorum has joined.
     pub stream: XtpConfig,

@@ -23,7 +23,6 @@
 
 mod acceptor;
 mod asking;
-mod checksum;
 mod config;
 mod datagram;
 mod flight;
@@ -39,6 +38,7 @@ mod stream;
 mod transaction;
 mod wait;
 pub mod wire;
+mod withheld;
 
 pub use acceptor::XtpAcceptor;
 pub use config::{

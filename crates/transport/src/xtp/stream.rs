@@ -3,7 +3,7 @@
 mod input;
 mod output;
 
-use trunkline_core::{Address, Bytes, Duration, Ecn, Seed, Time};
+use trunkline_core::{Address, Duration, Ecn, Seed, Time};
 
 use super::asking::Asking;
 use super::config::{Acknowledge, FlowControl, Open, XtpConfig, XtpConfigError};
@@ -12,6 +12,7 @@ use super::outgoing::Outgoing;
 use super::promises;
 use super::rate::RateControl;
 use super::wire::{Code, Key, Options, Reason, Service};
+use super::withheld::Withheld;
 use crate::conversation::{Close, CloseReason, Conversation, Event, Features, Message, Received, SendError};
 use crate::endpoint::{Endpoint, Transmit};
 
@@ -41,6 +42,8 @@ pub struct XtpEndpoint {
     max_data: usize,
     out: Outgoing,
     incoming: Incoming,
+    /// Arrivals that are kept from the sender, if any are to be.
+    withheld: Option<Box<Withheld>>,
     /// The number that the peer gave to its first byte.
     origin: u64,
     /// The largest sync seen.
@@ -216,6 +219,7 @@ impl XtpEndpoint {
             max_data: config.max_data(),
             out: Outgoing::new(config.is_reliable(), config.send_buffer, window),
             incoming: Incoming::new(config.receive_buffer, config.max_spans(), config.max_data()),
+            withheld: Withheld::new(config.withhold, key.0),
             origin: 0,
             echo: 0,
             edge: false,
@@ -429,7 +433,7 @@ impl Endpoint for XtpEndpoint {
         self.begin(now);
         if self.write_packet(now, into) {
             self.counters.packets_sent += 1;
-            let size = Bytes((into.len() + self.config.encapsulation.headers()) as u64);
+            let size = self.config.encapsulation.size(into);
             return Some(Transmit { to: self.peer, ecn: Ecn::NotCapable, size, earliest: Time::ZERO });
         }
         self.observe();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use trunkline_core::{Address, Bytes, Ecn, Seed, Stream, Time};
+use trunkline_core::{Address, Ecn, Seed, Stream, Time};
 
 use super::config::{Open, XtpConfig, XtpConfigError};
 use super::promises;
@@ -299,7 +299,7 @@ impl XtpTransactions {
             let header = Header { key: header.key.chosen().returned(), options, ..Header::default() };
             into.clear();
             Packet { header, body: Body::Control(control) }.emit(into);
-            let size = Bytes((into.len() + self.config.encapsulation.headers()) as u64);
+            let size = self.config.encapsulation.size(into);
             return Some(Transmit { to: self.peer, ecn: Ecn::NotCapable, size, earliest: Time::ZERO });
         }
         while let Some(&(sort, age, key)) = self.busy.first() {

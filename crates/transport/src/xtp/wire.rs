@@ -11,7 +11,7 @@ mod segments;
 #[cfg(test)]
 mod tests;
 
-use super::checksum;
+use crate::checksum;
 
 pub use segments::{
     AddressSegment, Code, Control, Reason, Service, Span, Spans, TrafficSpecifier, TrafficValues,
@@ -168,6 +168,18 @@ impl Format {
     ];
 }
 
+impl Format {
+    /// The format in the low bits of a command field.
+    fn of(command: u32) -> Option<Format> {
+        Format::ALL.into_iter().find(|&format| format as u32 == command & 31)
+    }
+}
+
+/// The format of a packet, by its header alone.
+pub(super) fn format_of(packet: &[u8]) -> Option<Format> {
+    packet.get(11).and_then(|byte| Format::of(u32::from(*byte)))
+}
+
 /// The header's fields, without those that follow from the rest of the packet (type, length, checksum).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
@@ -290,16 +302,13 @@ impl<'p> Packet<'p> {
             return Err(ParseError::Length);
         }
         let covered = if options.has(Options::NOCHECK) { &header[..] } else { bytes };
-        if checksum::sum(covered) != u16::MAX {
+        if checksum::sum(0, covered) != u16::MAX {
             return Err(ParseError::Checksum);
         }
         if (command >> 5) & 7 != VERSION {
             return Err(ParseError::Version);
         }
-        let format = Format::ALL
-            .into_iter()
-            .find(|&format| format as u32 == command & 31)
-            .ok_or(ParseError::Format)?;
+        let format = Format::of(command).ok_or(ParseError::Format)?;
         let header = Header {
             key: Key(segments::u64_at(header, 0)),
             options,
@@ -474,7 +483,7 @@ fn write(header: &Header, format: Format, into: &mut Vec<u8>, body: impl FnOnce(
     let length = (packet.len() - HEADER_LENGTH) as u32;
     packet[12..16].copy_from_slice(&length.to_be_bytes());
     let covered = if header.options.has(Options::NOCHECK) { HEADER_LENGTH } else { packet.len() };
-    let check = !checksum::sum(&packet[..covered]);
+    let check = !checksum::sum(0, &packet[..covered]);
     packet[16..18].copy_from_slice(&check.to_be_bytes());
 }
 

@@ -1,6 +1,6 @@
 //! Each mechanism by itself.
 
-use trunkline_core::{Duration, Time};
+use trunkline_core::{Duration, Ratio, Time};
 use trunkline_transport::xtp::wire::{Body, Code, Format, Options, Span};
 use trunkline_transport::xtp::{
     Acknowledge, Encapsulation, ErrorControl, FlowControl, Meaning, Open, RateLimit, XtpConfig, XtpEndpoint,
@@ -422,4 +422,22 @@ fn the_size_of_a_packet_counts_what_carries_it() {
         assert_eq!(packet.len(), 32 + 16 + 24, "header, addresses, traffic");
         assert_eq!(transmit.size.count(), 72 + headers);
     }
+}
+
+#[test]
+fn what_is_withheld_is_delivered_at_once_and_repeated() {
+    let withholding = XtpConfig { withhold: Ratio::new(0.2).unwrap(), ..config() };
+    let mut tap = streams(&config(), &withholding);
+    let mut delivered = 0;
+    for _ in 0..500 {
+        tap.send(0, &[7; 80]).unwrap();
+        tap.run_for(MS(30));
+        delivered += tap.read(1).len();
+        assert_eq!(delivered % 80, 0);
+    }
+    assert_eq!(delivered, 500 * 80, "each at once and once only");
+    tap.run();
+    let again = tap.counter(0, "retransmissions");
+    assert!((70..130).contains(&again), "{again} of 500 packets were repeated; expected a fifth");
+    assert_eq!(tap.counter(1, "duplicates"), again);
 }

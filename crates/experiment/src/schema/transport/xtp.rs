@@ -110,9 +110,21 @@ pub(super) const KIND: TransportKind = TransportKind {
             kind: Kind::Choice(&[
                 Choice { name: "ip", doc: "IP protocol 36: 20 bytes per packet" },
                 Choice { name: "udp", doc: "the payload of UDP: 28 bytes per packet" },
+                Choice {
+                    name: "revision-3.6",
+                    doc: "the link's frames, with the sizes of XTP 3.6 (Weaver & McNabb 1992): 44 bytes beside the data, \
+                          control packets of 92 bytes; for `sim`",
+                },
             ]),
             default: Preset::Text("ip"),
             doc: "What carries the packets.",
+        },
+        Parameter {
+            name: "withhold",
+            kind: Kind::Ratio,
+            default: Preset::Text("0 %"),
+            doc: "The share of the packets with new data that a receiver delivers without a word to the sender, who learns \
+                  from later reports that they are missing and repeats them: how Weaver & McNabb (1992) made loss.",
         },
         Parameter {
             name: "max-data",
@@ -168,8 +180,10 @@ pub(super) const KIND: TransportKind = TransportKind {
             },
             encapsulation: match values.text("encapsulation").as_str() {
                 "udp" => xtp::Encapsulation::Udp,
+                "revision-3.6" => xtp::Encapsulation::Revision36,
                 _ => xtp::Encapsulation::Ip,
             },
+            withhold: values.ratio("withhold"),
             max_data: values.bytes_if_given("max-data"),
             sort: values.flag("sort"),
             wait: values.duration("wait"),

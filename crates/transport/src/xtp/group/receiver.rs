@@ -2,7 +2,7 @@
 
 mod output;
 
-use trunkline_core::{Address, Bytes, Ecn, Seed, Stream, Time};
+use trunkline_core::{Address, Ecn, Seed, Stream, Time};
 
 use super::super::config::XtpConfigError;
 use super::super::incoming::{Incoming, LARGEST, Taken};
@@ -433,7 +433,7 @@ impl Endpoint for XtpGroupReceiver {
         self.expire(now);
         let to = self.write(into)?;
         self.counters.packets_sent += 1;
-        let size = Bytes((into.len() + self.config.stream.encapsulation.headers()) as u64);
+        let size = self.config.stream.encapsulation.size(into);
         Some(Transmit { to, ecn: Ecn::NotCapable, size, earliest: Time::ZERO })
     }
 

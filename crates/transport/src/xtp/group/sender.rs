@@ -4,7 +4,7 @@ mod output;
 
 use std::collections::VecDeque;
 
-use trunkline_core::{Address, Bytes, Ecn, Time};
+use trunkline_core::{Address, Ecn, Time};
 
 use super::super::config::XtpConfigError;
 use super::super::outgoing::Outgoing;
@@ -437,7 +437,7 @@ impl Endpoint for XtpGroupSender {
             return None;
         };
         self.counters.packets_sent += 1;
-        let size = Bytes((into.len() + self.config.stream.encapsulation.headers()) as u64);
+        let size = self.config.stream.encapsulation.size(into);
         Some(Transmit { to, ecn: Ecn::NotCapable, size, earliest: Time::ZERO })
     }
 

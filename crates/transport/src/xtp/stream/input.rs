@@ -47,12 +47,12 @@ impl XtpEndpoint {
             }
             return;
         }
-        if reaches(header.sync, self.echo) {
-            self.echo = header.sync;
-        }
         let length = match packet.body {
             Body::Data { data, .. } | Body::First { data, .. } => {
-                self.take_data(header, ecn, data);
+                let taken = self.take_data(header, ecn, data);
+                if self.withholds(header, taken, data.len()) {
+                    return self.observe();
+                }
                 data.len()
             }
             Body::Control(control) => self.take_report(control, Some(Spans::List(&[]))),
@@ -64,6 +64,9 @@ impl XtpEndpoint {
             Body::Diagnostic { code, .. } => return self.take_diagnosis(code),
             Body::JoinControl { .. } => return self.counters.strays += 1,
         };
+        if reaches(header.sync, self.echo) {
+            self.echo = header.sync;
+        }
         self.take_options(header, length);
         if let Body::First { .. } = packet.body
             && self.due.reply.is_some()
@@ -161,18 +164,19 @@ impl XtpEndpoint {
         }
     }
 
-    fn take_data(&mut self, header: &Header, ecn: Ecn, data: &[u8]) {
+    fn take_data(&mut self, header: &Header, ecn: Ecn, data: &[u8]) -> Taken {
         self.counters.data_packets_received += 1;
         self.incoming.set_repaired(!header.options.has(Options::NOERR));
         if header.options.has(Options::RES) {
             self.incoming.use_reservation();
         }
         if data.is_empty() {
-            return;
+            return Taken::Old;
         }
         let start = header.seq.wrapping_sub(self.origin);
         let readable = self.incoming.readable();
-        match self.incoming.take(start, data) {
+        let taken = self.incoming.take(start, data);
+        match taken {
             Taken::InOrder | Taken::BehindGap => {}
             Taken::NewGap => {
                 if header.options.has(Options::FASTNAK) {
@@ -187,6 +191,23 @@ impl XtpEndpoint {
             // A mark stays until the user has seen it.
             if self.ecn != Ecn::CongestionExperienced {
                 self.ecn = ecn;
+            }
+        }
+        taken
+    }
+
+    /// Whether the sender is not to know that these data have come.
+    fn withholds(&mut self, header: &Header, taken: Taken, length: usize) -> bool {
+        let Some(withheld) = &mut self.withheld else { return false };
+        let start = header.seq.wrapping_sub(self.origin);
+        let end = start.wrapping_add(length as u64);
+        // What closes a direction is not withheld: the sender would wait for it alone.
+        let is_last = header.options.has_any(Options::WCLOSE.and(Options::RCLOSE));
+        match taken {
+            Taken::InOrder | Taken::NewGap | Taken::BehindGap if !is_last => withheld.hides(start, end),
+            _ => {
+                withheld.came_again(start, end);
+                false
             }
         }
     }

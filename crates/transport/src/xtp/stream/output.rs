@@ -144,7 +144,12 @@ impl XtpEndpoint {
         let sync = if ask { self.ask(now) } else { self.asking.sync() };
         let control = self.control();
         let header = self.header(options, sync, self.out.next());
-        wire::write_status(&header, control, self.origin, self.incoming.spans(), into);
+        let (rseq, spans, most) = (self.incoming.rseq(), self.incoming.spans(), self.config.max_spans());
+        let spans = match &mut self.withheld {
+            Some(withheld) => withheld.show(rseq, spans, most),
+            None => spans,
+        };
+        wire::write_status(&header, control, self.origin, spans, into);
         self.counters.control_packets_sent += 1;
         true
     }
@@ -217,8 +222,10 @@ impl XtpEndpoint {
     }
 
     fn control(&mut self) -> Control {
+        let rseq = self.incoming.rseq();
+        let rseq = self.withheld.as_ref().map_or(rseq, |withheld| withheld.rseq(rseq));
         Control {
-            rseq: self.origin.wrapping_add(self.incoming.rseq()),
+            rseq: self.origin.wrapping_add(rseq),
             alloc: self.origin.wrapping_add(self.incoming.allocate()),
             echo: self.echo,
         }
