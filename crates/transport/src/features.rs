@@ -16,6 +16,9 @@ pub const UDP: Features = Features {
     checksum: true,
 };
 
+/// UDP-Lite (RFC 3828). What its checksum covers is chosen; by default that is everything.
+pub const UDP_LITE: Features = Features { name: "udp-lite", ..UDP };
+
 /// TCP (RFC 9293). A byte stream: it splits and joins what it is given, so messages need the framing of
 /// [`framing`](crate::framing).
 pub const TCP: Features = Features {
@@ -30,6 +33,9 @@ pub const TCP: Features = Features {
     fragmentation: true,
     checksum: true,
 };
+
+/// Multipath TCP (RFC 8684): TCP to whoever uses it.
+pub const MPTCP: Features = Features { name: "mptcp", ..TCP };
 
 /// URP (Fraser and Marshall 1989). A byte stream as well. It counts the bytes of a block but does not check them: that is
 /// for the frames of the trunks below.

@@ -7,6 +7,7 @@
 //! counts as an input too: it may have opened a receive window, which the peer must be told.
 
 pub mod addressing;
+mod checksum;
 pub mod conversation;
 mod datagrams;
 pub mod dccp;

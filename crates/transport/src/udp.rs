@@ -1,20 +1,21 @@
-//! UDP (RFC 768) as an endpoint: messages to datagrams and back.
+//! UDP (RFC 768) and UDP-Lite (RFC 3828) as an endpoint: messages to datagrams and back.
 //!
-//! The bytes of a packet are the UDP header and the payload. The checksum is real, over the pseudo-header of RFC 768
-//! with the addresses of [`ipv4_of`], so that a flipped bit is found at the receiver, counted and dropped as it would
-//! be by a kernel. There is no IP fragmentation in virtual time: a link drops what exceeds its MTU and says so.
+//! The bytes of a packet are the header and the payload. The checksum is real, over the pseudo-header of IPv4 with the
+//! addresses of [`ipv4_of`](crate::ipv4_of), so that a flipped bit is found at the receiver, counted and dropped as it
+//! would be by a kernel, unless UDP-Lite leaves it uncovered. There is no IP fragmentation in virtual time: a link drops
+//! what exceeds its MTU and says so.
+
+mod header;
 
 use serde::{Deserialize, Serialize};
 use trunkline_core::{Address, Bytes, Ecn, Time};
 
-use crate::addressing::ipv4_of;
 use crate::conversation::{Close, CloseReason, Conversation, Event, Features, Message, Received, SendError};
 use crate::datagrams::Datagrams;
 use crate::endpoint::{Endpoint, Transmit};
 use crate::features;
 
-/// Length of the UDP header in bytes.
-pub const UDP_HEADER_LENGTH: usize = 8;
+pub use header::{Fault, UDP_HEADER_LENGTH, Variant};
 
 /// Length of the IPv4 header in front of every datagram, in bytes; it counts on the link and is not in the packet's
 /// bytes.
@@ -23,10 +24,14 @@ pub const IPV4_HEADER_LENGTH: usize = 20;
 /// The largest message in bytes: what is left of IPv4's 65,535 without both headers.
 pub const MAX_MESSAGE: usize = 65_535 - IPV4_HEADER_LENGTH - UDP_HEADER_LENGTH;
 
-/// How much a UDP endpoint holds, and how its datagrams are marked. One datagram is always held, whatever its size.
+/// How much a UDP endpoint holds, and how its datagrams are made. One datagram is always held, whatever its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpConfig {
-    /// Bytes of datagrams that wait to be sent, headers included; beyond it `send` answers [`SendError::Full`].
+    /// UDP or UDP-Lite.
+    pub variant: Variant,
+    /// Who makes their headers.
+    pub encapsulation: Encapsulation,
+    /// Bytes of datagrams that wait to be sent, their UDP headers included; beyond it `send` answers [`SendError::Full`].
     pub send_buffer: usize,
     /// Bytes of messages that wait to be received; beyond it they are dropped and counted as `receive-buffer-full`.
     pub receive_buffer: usize,
@@ -35,7 +40,7 @@ pub struct UdpConfig {
     pub ecn: Ecn,
 }
 
-/// Who makes the UDP headers of an endpoint whose protocol travels in UDP.
+/// Who makes the UDP headers of an endpoint that is UDP, or whose protocol travels in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Encapsulation {
     /// The endpoint: its packets begin with one.
@@ -48,7 +53,13 @@ pub enum Encapsulation {
 impl Default for UdpConfig {
     /// Not ECN-capable; 64 KiB to send, and to receive what Linux allows by default (`net.core.rmem_default`), 212,992 bytes.
     fn default() -> UdpConfig {
-        UdpConfig { send_buffer: 64 << 10, receive_buffer: 212_992, ecn: Ecn::NotCapable }
+        UdpConfig {
+            variant: Variant::Udp,
+            encapsulation: Encapsulation::Udp,
+            send_buffer: 64 << 10,
+            receive_buffer: 212_992,
+            ecn: Ecn::NotCapable,
+        }
     }
 }
 
@@ -59,6 +70,8 @@ impl Default for UdpConfig {
 pub struct UdpEndpoint {
     local: Address,
     peer: Address,
+    variant: Variant,
+    encapsulation: Encapsulation,
     outgoing: Datagrams,
     incoming: Datagrams,
     ecn: Ecn,
@@ -82,6 +95,7 @@ struct Counters {
     received: u64,
     checksum_errors: u64,
     malformed: u64,
+    covered_too_little: u64,
     strays: u64,
     receive_buffer_full: u64,
     after_close: u64,
@@ -93,6 +107,8 @@ impl UdpEndpoint {
         UdpEndpoint {
             local,
             peer,
+            variant: config.variant,
+            encapsulation: config.encapsulation,
             outgoing: Datagrams::new(config.send_buffer),
             incoming: Datagrams::new(config.receive_buffer),
             ecn: config.ecn,
@@ -105,20 +121,19 @@ impl UdpEndpoint {
 
     /// Checks a packet as RFC 768 and RFC 1122 section 4.1.3 ask for, and gives its payload or the counter of its fault.
     pub(crate) fn check<'p>(&mut self, from: Address, packet: &'p [u8]) -> Result<&'p [u8], &mut u64> {
-        let counters = &mut self.counters;
-        let Some((header, payload)) = packet.split_first_chunk::<UDP_HEADER_LENGTH>() else {
-            return Err(&mut counters.malformed);
+        let opened = match self.encapsulation {
+            Encapsulation::Udp => self.variant.read(from, self.local, packet),
+            Encapsulation::UdpPayload => Ok(packet),
         };
-        let [source, destination, length, checksum] =
-            [0, 2, 4, 6].map(|at| u16::from_be_bytes([header[at], header[at + 1]]));
-        if usize::from(length) != packet.len() {
-            return Err(&mut counters.malformed);
-        }
-        // Zero means "none was computed". Our peers always compute it, so here zero is damage.
-        if checksum == 0 || sum(from, self.local, packet) != u16::MAX {
-            return Err(&mut counters.checksum_errors);
-        }
-        if from != self.peer || source != self.peer.port || destination != self.local.port {
+        let counters = &mut self.counters;
+        let payload = match opened {
+            Ok(payload) => payload,
+            Err(Fault::Malformed) => return Err(&mut counters.malformed),
+            Err(Fault::Checksum) => return Err(&mut counters.checksum_errors),
+            Err(Fault::Coverage) => return Err(&mut counters.covered_too_little),
+            Err(Fault::Stray) => return Err(&mut counters.strays),
+        };
+        if from != self.peer {
             return Err(&mut counters.strays);
         }
         if self.closed {
@@ -130,6 +145,14 @@ impl UdpEndpoint {
         counters.received += 1;
         Ok(payload)
     }
+
+    /// Bytes of the header that packets begin with.
+    fn header_length(&self) -> usize {
+        match self.encapsulation {
+            Encapsulation::Udp => UDP_HEADER_LENGTH,
+            Encapsulation::UdpPayload => 0,
+        }
+    }
 }
 
 impl Conversation for UdpEndpoint {
@@ -140,25 +163,19 @@ impl Conversation for UdpEndpoint {
         if message.bytes.len() > MAX_MESSAGE {
             return Err(SendError::TooLarge { limit: MAX_MESSAGE });
         }
-        let length = UDP_HEADER_LENGTH + message.bytes.len();
-        if !self.outgoing.has_room(length) {
+        let header = self.header_length();
+        if !self.outgoing.has_room(header + message.bytes.len()) {
             self.refused = true;
             return Err(SendError::Full);
         }
-        let (local, peer) = (self.local, self.peer);
+        let (local, peer, variant) = (self.local, self.peer, self.variant);
         self.outgoing.push(self.ecn, |bytes| {
             let start = bytes.len();
-            bytes.extend_from_slice(&local.port.to_be_bytes());
-            bytes.extend_from_slice(&peer.port.to_be_bytes());
-            bytes.extend_from_slice(&(length as u16).to_be_bytes());
-            bytes.extend_from_slice(&[0, 0]);
+            bytes.resize(start + header, 0);
             bytes.extend_from_slice(message.bytes);
-            // RFC 768: a checksum that comes out as zero is sent as all ones.
-            let checksum = match !sum(local, peer, &bytes[start..]) {
-                0 => u16::MAX,
-                checksum => checksum,
-            };
-            bytes[start + 6..start + UDP_HEADER_LENGTH].copy_from_slice(&checksum.to_be_bytes());
+            if header > 0 {
+                variant.write(local, peer, &mut bytes[start..]);
+            }
         });
         Ok(())
     }
@@ -193,7 +210,10 @@ impl Conversation for UdpEndpoint {
     }
 
     fn features(&self) -> &'static Features {
-        &features::UDP
+        match self.variant {
+            Variant::Udp => &features::UDP,
+            Variant::Lite { .. } => &features::UDP_LITE,
+        }
     }
 }
 
@@ -213,14 +233,10 @@ impl Endpoint for UdpEndpoint {
     fn poll_transmit(&mut self, _now: Time, into: &mut Vec<u8>) -> Option<Transmit> {
         into.clear();
         let (length, ecn) = self.outgoing.pop(into)?;
+        let headers = IPV4_HEADER_LENGTH + UDP_HEADER_LENGTH - self.header_length();
         self.counters.sent += 1;
         self.pending.writable |= core::mem::take(&mut self.refused) && !self.closed;
-        Some(Transmit {
-            to: self.peer,
-            ecn,
-            size: Bytes((IPV4_HEADER_LENGTH + length) as u64),
-            earliest: Time::ZERO,
-        })
+        Some(Transmit { to: self.peer, ecn, size: Bytes((headers + length) as u64), earliest: Time::ZERO })
     }
 
     fn next_timeout(&self) -> Option<Time> {
@@ -232,31 +248,13 @@ impl Endpoint for UdpEndpoint {
         count("packets-received", self.counters.received);
         count("checksum-errors", self.counters.checksum_errors);
         count("malformed", self.counters.malformed);
+        if let Variant::Lite { .. } = self.variant {
+            count("covered-too-little", self.counters.covered_too_little);
+        }
         count("strays", self.counters.strays);
         count("receive-buffer-full", self.counters.receive_buffer_full);
         count("after-close", self.counters.after_close);
     }
-}
-
-/// The ones' complement sum of the pseudo-header and the datagram (RFC 768, RFC 1071); all ones if the datagram holds
-/// its right checksum.
-pub fn sum(from: Address, to: Address, datagram: &[u8]) -> u16 {
-    const UDP: u64 = 17;
-    let [source, destination] =
-        [from, to].map(|address| u64::from(u32::from_be_bytes(ipv4_of(address.host))));
-    let mut sum = source + destination + UDP + datagram.len() as u64;
-    // Ones' complement sums of 32-bit words fold into those of 16-bit words, and 2^32 words overflow no u64.
-    let mut words = datagram.chunks_exact(4);
-    for word in &mut words {
-        sum += u64::from(u32::from_be_bytes([word[0], word[1], word[2], word[3]]));
-    }
-    let mut last = [0; 4];
-    last[..words.remainder().len()].copy_from_slice(words.remainder());
-    sum += u64::from(u32::from_be_bytes(last));
-    while sum > u64::from(u16::MAX) {
-        sum = (sum & 0xFFFF) + (sum >> 16);
-    }
-    sum as u16
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
-//! The conformance suite over UDP.
+//! The conformance suite over UDP and UDP-Lite.
 
 use trunkline_testkit::conformance::{self, Make};
 use trunkline_testkit::pair::{FAR, NEAR};
 use trunkline_testkit::two_process::assert_same_in_another_process;
+use trunkline_transport::udp::Variant;
 use trunkline_transport::{Endpoint, UdpConfig, UdpEndpoint};
 
 fn udp(_: u64) -> (Box<dyn Endpoint>, Box<dyn Endpoint>) {
@@ -13,6 +14,16 @@ fn udp(_: u64) -> (Box<dyn Endpoint>, Box<dyn Endpoint>) {
 const MAKE: Make = udp;
 
 trunkline_testkit::conformance_tests!(MAKE);
+
+mod lite {
+    use super::*;
+
+    trunkline_testkit::conformance_tests!(|_| {
+        let config = UdpConfig { variant: Variant::Lite { coverage: None }, ..UdpConfig::default() };
+        let end = |local, peer| Box::new(UdpEndpoint::new(local, peer, config));
+        (end(NEAR, FAR), end(FAR, NEAR))
+    });
+}
 
 #[test]
 fn another_process_sends_the_same_packets() {

@@ -1,7 +1,7 @@
 //! The UDP header in front of a QUIC packet.
 
 use trunkline_core::Address;
-use trunkline_transport::udp::{UDP_HEADER_LENGTH, sum};
+use trunkline_transport::udp::{self, UDP_HEADER_LENGTH, Variant};
 
 /// Why a UDP datagram is dropped, as a kernel would.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,17 +12,10 @@ pub(super) enum Fault {
     Stray,
 }
 
-/// Puts a header in front of a packet (RFC 768).
+/// Puts a header in front of a packet of at most 16 KiB.
 pub(super) fn wrap(from: Address, to: Address, packet: &mut Vec<u8>) {
-    // At most 16 KiB.
-    let length = (packet.len() + UDP_HEADER_LENGTH) as u16;
-    let header = [from.port, to.port, length, 0].map(u16::to_be_bytes);
-    packet.splice(..0, header.into_iter().flatten());
-    let checksum = match !sum(from, to, packet) {
-        0 => u16::MAX,
-        checksum => checksum,
-    };
-    packet[6..UDP_HEADER_LENGTH].copy_from_slice(&checksum.to_be_bytes());
+    packet.splice(..0, [0; UDP_HEADER_LENGTH]);
+    Variant::Udp.write(from, to, packet);
 }
 
 /// The packet behind a datagram's header.
@@ -30,17 +23,11 @@ pub(super) fn wrap(from: Address, to: Address, packet: &mut Vec<u8>) {
 /// QUIC's encryption finds damage too, but not in the packets by which versions are negotiated and addresses are proved:
 /// on those it relies on UDP's checksum.
 pub(super) fn unwrap(from: Address, to: Address, datagram: &[u8]) -> Result<&[u8], Fault> {
-    let (header, packet) = datagram.split_first_chunk::<UDP_HEADER_LENGTH>().ok_or(Fault::Malformed)?;
-    let [source, destination, length, checksum] =
-        [0, 2, 4, 6].map(|at| u16::from_be_bytes([header[at], header[at + 1]]));
-    if usize::from(length) != datagram.len() {
-        return Err(Fault::Malformed);
-    }
-    // Zero means "none was computed". Our peers always compute it, so here zero is damage.
-    if checksum == 0 || sum(from, to, datagram) != u16::MAX {
-        return Err(Fault::Checksum);
-    }
-    if source != from.port || destination != to.port { Err(Fault::Stray) } else { Ok(packet) }
+    Variant::Udp.read(from, to, datagram).map_err(|fault| match fault {
+        udp::Fault::Malformed | udp::Fault::Coverage => Fault::Malformed,
+        udp::Fault::Checksum => Fault::Checksum,
+        udp::Fault::Stray => Fault::Stray,
+    })
 }
 
 #[cfg(test)]

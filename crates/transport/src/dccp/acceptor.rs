@@ -43,13 +43,12 @@ impl DccpAcceptor {
 
 impl Acceptor for DccpAcceptor {
     fn accept(&mut self, now: Time, from: Address, packet: &[u8], reply: &mut Vec<u8>) -> Accept {
-        let encapsulation = self.config.encapsulation;
-        let inner = match encapsulation {
+        let inner = match self.config.encapsulation {
             Encapsulation::Udp => unwrap_udp(from, self.local, packet),
             Encapsulation::Ip | Encapsulation::UdpPayload => Ok(packet),
         };
         let opened =
-            inner.and_then(|bytes| wire::decode(bytes, pseudo_header(encapsulation, from, self.local)));
+            inner.and_then(|bytes| wire::decode(bytes, pseudo_header(&self.config, from, self.local)));
         let Ok(opened) = opened else { return Accept::Ignore };
         let header = &opened.header;
         let code = match header.body {
@@ -72,6 +71,6 @@ impl Acceptor for DccpAcceptor {
             return Accept::Ignore;
         }
         let refusal = Refusal::of(from, header, Reset::plain(code));
-        Accept::Reply(refusal.write(Address { port: header.destination, ..self.local }, encapsulation, reply))
+        Accept::Reply(refusal.write(Address { port: header.destination, ..self.local }, &self.config, reply))
     }
 }

@@ -1,5 +1,6 @@
 //! What a DCCP conversation can be told.
 
+use core::net::IpAddr;
 use core::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,9 @@ pub struct DccpConfig {
     pub max_packet: usize,
     /// What carries the packets.
     pub encapsulation: Encapsulation,
+    /// The addresses of both ends, which the checksum covers where DCCP is carried by IP; those of
+    /// [`ipv4_of`](crate::ipv4_of) if absent.
+    pub addresses: Option<[IpAddr; 2]>,
     /// What the checksum covers of sent messages (RFC 4340 section 9.2), from 0 to 15: everything if 0, else the first
     /// `4 * (n - 1)` bytes. Everything, too, when the peer wants more than that.
     pub checksum_coverage: u8,
@@ -60,6 +64,7 @@ impl Default for DccpConfig {
             receive_buffer: 212_992,
             max_packet: 1500,
             encapsulation: Encapsulation::Ip,
+            addresses: None,
             checksum_coverage: 0,
             min_checksum_coverage: 0,
             data_checksum: false,

@@ -15,9 +15,9 @@
 
 mod acceptor;
 mod ccid2;
-mod checksum;
 mod config;
 mod congestion;
+mod crc;
 mod feature;
 mod feedback;
 mod fuzz;

@@ -2,9 +2,9 @@
 
 use trunkline_core::{Address, Duration, Ecn};
 
-use super::checksum;
 use super::config::{Ccid, Encapsulation, MAX_SEQUENCE_WINDOW};
 use super::congestion::{Receiver, Sender};
+use super::crc;
 use super::feedback::Feedback;
 use super::loss::Arrival;
 use super::negotiation::{Feature, Place};
@@ -54,12 +54,11 @@ impl DccpEndpoint {
     }
 
     fn open<'p>(&self, from: Address, bytes: &'p [u8]) -> Result<Packet<'p>, Fault> {
-        let encapsulation = self.config.encapsulation;
-        let bytes = match encapsulation {
+        let bytes = match self.config.encapsulation {
             Encapsulation::Udp => unwrap_udp(from, self.local, bytes)?,
             Encapsulation::Ip | Encapsulation::UdpPayload => bytes,
         };
-        wire::decode(bytes, pseudo_header(encapsulation, from, self.local))
+        wire::decode(bytes, pseudo_header(&self.config, from, self.local))
     }
 
     /// Steps 2 to 7: does it belong to the connection now? Gives its numbers if so.
@@ -397,7 +396,7 @@ impl DccpEndpoint {
             self.counters.coverage_refused += 1;
             return Some(DropCode::ProtocolConstraints);
         }
-        if data_checksum.is_some_and(|expected| checksum::crc32c(data) != expected) {
+        if data_checksum.is_some_and(|expected| crc::crc32c(data) != expected) {
             self.counters.data_checksum_errors += 1;
             return Some(DropCode::Corrupt);
         }

@@ -2,21 +2,21 @@
 
 use trunkline_core::{Address, Bytes, Duration, Ecn, Time};
 
-use super::checksum;
-use super::config::Encapsulation;
+use super::config::{DccpConfig, Encapsulation};
 use super::congestion::{Receiver, Release};
+use super::crc;
 use super::negotiation::{Feature, Place};
 use super::options::Opt;
 use super::reset::{Reset, ResetCode};
 use super::seq::Seq;
 use super::wire::{self, Body, Header, PseudoHeader};
 use super::{DccpEndpoint, State};
+use crate::addressing::ipv4_of;
 use crate::endpoint::Transmit;
+use crate::udp::{self, UDP_HEADER_LENGTH, Variant};
 
 /// The UDP port of RFC 6773.
 const UDP_PORT: u16 = 6511;
-pub(super) const UDP_HEADER: usize = 8;
-pub(super) const UDP: u8 = 17;
 /// The room that acknowledgement options want beside data; with less, a packet of its own acknowledges.
 const ROOM_FOR_ACK: usize = 160;
 /// Without Ack Vectors there is no need to remember more of what has arrived.
@@ -48,7 +48,7 @@ impl Refusal {
     }
 
     /// Writes the packet.
-    pub(super) fn write(&self, local: Address, encapsulation: Encapsulation, into: &mut Vec<u8>) -> Transmit {
+    pub(super) fn write(&self, local: Address, config: &DccpConfig, into: &mut Vec<u8>) -> Transmit {
         let Reset { code, data } = self.reset;
         let body = Body::Reset { ack: self.ack.value(), code: code as u8, data };
         let header = Header {
@@ -60,9 +60,9 @@ impl Refusal {
             sequence: self.sequence.value(),
             body,
         };
-        begin(encapsulation, into);
-        wire::encode(&header, &[], &[], pseudo_header(encapsulation, local, self.to), into);
-        complete(encapsulation, local, self.to, Ecn::NotCapable, into)
+        begin(config.encapsulation, into);
+        wire::encode(&header, &[], &[], pseudo_header(config, local, self.to), into);
+        complete(config.encapsulation, local, self.to, Ecn::NotCapable, into)
     }
 }
 
@@ -70,7 +70,7 @@ impl Refusal {
 fn begin(encapsulation: Encapsulation, into: &mut Vec<u8>) {
     into.clear();
     if encapsulation == Encapsulation::Udp {
-        into.extend_from_slice(&[0; UDP_HEADER]);
+        into.extend_from_slice(&[0; UDP_HEADER_LENGTH]);
     }
 }
 
@@ -84,42 +84,32 @@ fn complete(
 ) -> Transmit {
     let network_header = match encapsulation {
         Encapsulation::Ip | Encapsulation::Udp => 20,
-        Encapsulation::UdpPayload => 20 + UDP_HEADER,
+        Encapsulation::UdpPayload => 20 + UDP_HEADER_LENGTH,
     };
     if encapsulation == Encapsulation::Udp {
-        let length = into.len() as u16;
-        for (at, field) in [(0, UDP_PORT), (2, UDP_PORT), (4, length), (6, 0)] {
-            into[at..at + 2].copy_from_slice(&field.to_be_bytes());
-        }
-        // RFC 768: a checksum that comes out as zero is sent as all ones.
-        let checksum = match !checksum::sum(UDP, local, to, into.len(), into) {
-            0 => u16::MAX,
-            checksum => checksum,
-        };
-        into[6..8].copy_from_slice(&checksum.to_be_bytes());
+        Variant::Udp.write(udp_address(local), udp_address(to), into);
     }
     Transmit { to, ecn, size: Bytes((network_header + into.len()) as u64), earliest: Time::ZERO }
 }
 
-/// What DCCP's own checksum covers besides the packet.
-pub(super) fn pseudo_header(encapsulation: Encapsulation, from: Address, to: Address) -> PseudoHeader {
-    (encapsulation == Encapsulation::Ip).then_some((from, to))
+/// Where UDP finds a host's DCCP.
+fn udp_address(address: Address) -> Address {
+    Address { port: UDP_PORT, ..address }
 }
 
-/// The DCCP packet within a UDP datagram; `Err` with whether its checksum is wrong.
+/// What DCCP's own checksum covers besides the packet.
+pub(super) fn pseudo_header(config: &DccpConfig, from: Address, to: Address) -> PseudoHeader {
+    let virtual_ones = || [from, to].map(|address| ipv4_of(address.host).into());
+    (config.encapsulation == Encapsulation::Ip).then(|| config.addresses.unwrap_or_else(virtual_ones))
+}
+
+/// The DCCP packet within a UDP datagram; `Err` with whether its checksum is wrong. Without one nothing would protect
+/// DCCP's header (RFC 6773 section 3.3).
 pub(super) fn unwrap_udp(from: Address, to: Address, datagram: &[u8]) -> Result<&[u8], wire::Fault> {
-    let Some((header, packet)) = datagram.split_first_chunk::<UDP_HEADER>() else {
-        return Err(wire::Fault::Malformed);
-    };
-    let [length, checksum] = [4, 6].map(|at| u16::from_be_bytes([header[at], header[at + 1]]));
-    if usize::from(length) != datagram.len() {
-        return Err(wire::Fault::Malformed);
-    }
-    // Without a checksum nothing would protect DCCP's header (RFC 6773 section 3.3).
-    if checksum == 0 || checksum::sum(UDP, from, to, datagram.len(), datagram) != u16::MAX {
-        return Err(wire::Fault::Checksum);
-    }
-    Ok(packet)
+    Variant::Udp.read(udp_address(from), udp_address(to), datagram).map_err(|fault| match fault {
+        udp::Fault::Checksum => wire::Fault::Checksum,
+        udp::Fault::Malformed | udp::Fault::Coverage | udp::Fault::Stray => wire::Fault::Malformed,
+    })
 }
 
 /// What goes into a packet besides its type's fields.
@@ -139,7 +129,7 @@ impl DccpEndpoint {
         if let Some(refusal) = self.outbox.refusal.take() {
             self.counters.resets_sent += 1;
             self.counters.packets_sent += 1;
-            return Some(refusal.write(self.local, self.config.encapsulation, into));
+            return Some(refusal.write(self.local, &self.config, into));
         }
         if let Some((ack, Reset { code, data })) = self.outbox.reset.take() {
             self.counters.resets_sent += 1;
@@ -255,7 +245,7 @@ impl DccpEndpoint {
             .min(self.config.max_packet.saturating_sub(encapsulation.overhead() + header.length() + length));
         // Whole words: the options are padded.
         self.write_options(&body, number, content, room & !3, into);
-        let pseudo_header = pseudo_header(encapsulation, self.local, self.peer.address);
+        let pseudo_header = pseudo_header(&self.config, self.local, self.peer.address);
         wire::finish(into, start, pseudo_header, |into| {
             if content.message {
                 self.queue.pop(into);
@@ -276,7 +266,7 @@ impl DccpEndpoint {
             Opt::NdpCount(self.outbox.without_data).write(into);
         }
         if content.message && self.config.data_checksum {
-            Opt::DataChecksum(checksum::crc32c(self.queue.peek())).write(into);
+            Opt::DataChecksum(crc::crc32c(self.queue.peek())).write(into);
         }
         let left = |into: &Vec<u8>| end.saturating_sub(into.len());
         if let Some((echo, at)) = self.outbox.timestamp

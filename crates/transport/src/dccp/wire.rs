@@ -1,8 +1,8 @@
 //! Packets to bytes and back (RFC 4340 section 5).
 
-use trunkline_core::Address;
+use core::net::IpAddr;
 
-use super::checksum;
+use crate::checksum;
 
 /// The IP protocol number of DCCP.
 pub(super) const PROTOCOL: u8 = 33;
@@ -65,9 +65,9 @@ pub enum Fault {
     Checksum,
 }
 
-/// What a checksum covers besides the packet: the addresses of its sender and its receiver. Within UDP the datagram's
+/// What a checksum covers besides the packet: the addresses of its sender and its receiver, in either order. Within UDP the datagram's
 /// checksum does the work, and DCCP's own is zero and ignored (RFC 6773 section 3.3).
-pub type PseudoHeader = Option<(Address, Address)>;
+pub type PseudoHeader = Option<[IpAddr; 2]>;
 
 impl Body {
     /// The Type field.
@@ -176,11 +176,11 @@ pub(super) fn finish(
     debug_assert!(header <= MAX_HEADER, "options beyond what Data Offset can say");
     into[start + 4] = (header / 4) as u8;
     data(into);
-    if let Some((from, to)) = pseudo_header {
+    if let Some(addresses) = pseudo_header {
         let packet = &into[start..];
         // A packet with less data than its coverage says is invalid: whoever builds it limits the coverage.
         let covered = covered_length(packet[5] & 0xF, header, packet.len()).unwrap_or(packet.len());
-        let checksum = !checksum::sum(PROTOCOL, from, to, packet.len(), &packet[..covered]);
+        let checksum = !sum(addresses, packet.len(), &packet[..covered]);
         into[start + CHECKSUM.start..start + CHECKSUM.end].copy_from_slice(&checksum.to_be_bytes());
     }
 }
@@ -204,13 +204,17 @@ pub fn decode(bytes: &[u8], pseudo_header: PseudoHeader) -> Result<Packet<'_>, F
         return Err(Fault::Malformed);
     }
     let covered = covered_length(header.coverage, offset, bytes.len()).ok_or(Fault::Malformed)?;
-    if let Some((from, to)) = pseudo_header
-        && (bytes.len() > usize::from(u16::MAX)
-            || checksum::sum(PROTOCOL, from, to, bytes.len(), &bytes[..covered]) != u16::MAX)
+    if let Some(addresses) = pseudo_header
+        && (bytes.len() > usize::from(u16::MAX) || sum(addresses, bytes.len(), &bytes[..covered]) != u16::MAX)
     {
         return Err(Fault::Checksum);
     }
     Ok(Packet { header, options: &bytes[header.length()..offset], data: &bytes[offset..] })
+}
+
+/// All ones if what is covered of a packet of this length holds its right checksum.
+fn sum(addresses: [IpAddr; 2], length: usize, covered: &[u8]) -> u16 {
+    checksum::sum(checksum::pseudo_header(PROTOCOL, addresses, length), covered)
 }
 
 /// How much of a packet its checksum covers; `None` if it has too little data for its coverage.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use trunkline_core::{Duration, Rate, Stream};
 
-use crate::udp::{Encapsulation, UdpConfig};
+use crate::udp::UdpConfig;
 
 /// What the payload of a session is: its number, and how its samples follow one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,8 +89,6 @@ pub struct RtpConfig {
     pub wall_clock: u64,
     /// Where this end's identifier, its first sequence number and timestamp, and the times of its reports come from.
     pub stream: Stream,
-    /// Who makes the UDP headers of an [`RtpEndpoint`](super::RtpEndpoint).
-    pub encapsulation: Encapsulation,
     /// Buffers and ECN field of the datagrams, for an [`RtpEndpoint`](super::RtpEndpoint).
     pub udp: UdpConfig,
 }
@@ -107,7 +105,6 @@ impl RtpConfig {
             probation: 1,
             wall_clock: 0,
             stream,
-            encapsulation: Encapsulation::Udp,
             udp: UdpConfig::default(),
         }
     }

@@ -60,16 +60,12 @@ pub const HEADERS: usize = udp::IPV4_HEADER_LENGTH + udp::UDP_HEADER_LENGTH + HE
 #[derive(Clone, Debug)]
 pub struct RtpEndpoint {
     udp: UdpEndpoint,
-    peer: Address,
-    encapsulation: Encapsulation,
     session: RtpSession,
     incoming: Datagrams,
     packet: Vec<u8>,
     readable: bool,
     closing: Option<Close>,
     receive_buffer_full: u64,
-    /// Datagrams of others that a socket let through.
-    strays: u64,
 }
 
 impl RtpEndpoint {
@@ -80,39 +76,18 @@ impl RtpEndpoint {
     pub fn new(local: Address, peer: Address, config: RtpConfig) -> Result<RtpEndpoint, RtpConfigError> {
         Ok(RtpEndpoint {
             udp: UdpEndpoint::new(local, peer, config.udp),
-            peer,
-            encapsulation: config.encapsulation,
             incoming: Datagrams::new(config.udp.receive_buffer),
             session: RtpSession::new(config)?,
             packet: Vec::new(),
             readable: false,
             closing: None,
             receive_buffer_full: 0,
-            strays: 0,
         })
     }
 
     /// What it has measured.
     pub fn session(&self) -> &RtpSession {
         &self.session
-    }
-
-    /// The next packet of UDP, as the encapsulation wants it.
-    fn carried(&mut self, now: Time, into: &mut Vec<u8>) -> Option<Transmit> {
-        let transmit = self.udp.poll_transmit(now, into)?;
-        if self.encapsulation == Encapsulation::UdpPayload {
-            into.drain(..udp::UDP_HEADER_LENGTH);
-        }
-        Some(transmit)
-    }
-
-    /// What UDP carries, or the counter of what is wrong with it.
-    fn uncarried<'p>(&mut self, from: Address, packet: &'p [u8]) -> Result<&'p [u8], &mut u64> {
-        match self.encapsulation {
-            Encapsulation::Udp => self.udp.check(from, packet),
-            Encapsulation::UdpPayload if from == self.peer && self.closing.is_none() => Ok(packet),
-            Encapsulation::UdpPayload => Err(&mut self.strays),
-        }
     }
 }
 
@@ -171,7 +146,7 @@ impl Conversation for RtpEndpoint {
 
 impl Endpoint for RtpEndpoint {
     fn handle_packet(&mut self, now: Time, from: Address, ecn: Ecn, packet: &[u8]) {
-        let datagram = match self.uncarried(from, packet) {
+        let datagram = match self.udp.check(from, packet) {
             Ok(datagram) => datagram,
             Err(counter) => {
                 *counter += 1;
@@ -193,7 +168,7 @@ impl Endpoint for RtpEndpoint {
     }
 
     fn poll_transmit(&mut self, now: Time, into: &mut Vec<u8>) -> Option<Transmit> {
-        let data = self.carried(now, into);
+        let data = self.udp.poll_transmit(now, into);
         if data.is_some() || self.closing == Some(Close::Abort) {
             return data;
         }
@@ -202,7 +177,7 @@ impl Endpoint for RtpEndpoint {
             // Nothing waits, so there is room.
             let taken = self.udp.send(now, Message::new(&self.packet));
             debug_assert_eq!(taken, Ok(()));
-            return self.carried(now, into);
+            return self.udp.poll_transmit(now, into);
         }
         if self.closing == Some(Close::Graceful) {
             self.udp.close(now, Close::Graceful);
@@ -219,7 +194,7 @@ impl Endpoint for RtpEndpoint {
         self.udp.counters(&mut |name, value| {
             let more = match name {
                 "malformed" => here.malformed,
-                "strays" => here.strays + self.strays,
+                "strays" => here.strays,
                 "receive-buffer-full" => self.receive_buffer_full,
                 _ => 0,
             };

@@ -141,6 +141,51 @@ fn after_a_graceful_close_what_was_taken_is_sent() {
     assert_eq!(near.poll_event(), None);
 }
 
+#[test]
+fn for_a_socket_packets_are_payloads_and_as_large_on_the_network() {
+    let config = UdpConfig { encapsulation: Encapsulation::UdpPayload, ..UdpConfig::default() };
+    let (mut near, mut far) = pair(config);
+    near.send(Time::ZERO, Message::new(b"payload")).unwrap();
+    let mut packet = Vec::new();
+    let transmit = near.poll_transmit(Time::ZERO, &mut packet).unwrap();
+    assert_eq!((packet.as_slice(), transmit.size), (b"payload".as_slice(), Bytes(35)));
+    far.handle_packet(Time::ZERO, Address { host: 9, ..NEAR }, Ecn::NotCapable, &packet);
+    far.handle_packet(Time::ZERO, NEAR, Ecn::NotCapable, &packet);
+    assert_eq!([counter(&far, "packets-received"), counter(&far, "strays")], [1, 1]);
+}
+
+#[test]
+fn udp_lite_delivers_damage_that_it_does_not_cover_and_no_other() {
+    let config = UdpConfig { variant: Variant::Lite { coverage: Some(3) }, ..UdpConfig::default() };
+    let (mut near, mut far) = pair(config);
+    assert_eq!(near.features(), &features::UDP_LITE);
+    let good = datagram(&mut near, b"payload");
+    for bit in 0..good.len() * 8 {
+        let mut packet = good.clone();
+        packet[bit / 8] ^= 1 << (bit % 8);
+        far.handle_packet(Time::ZERO, NEAR, Ecn::NotCapable, &packet);
+        let mut message = Vec::new();
+        let expected = (bit / 8 >= 8 + 3).then(|| packet[8..].to_vec());
+        assert_eq!(far.receive(&mut message).map(|_| message), expected, "bit {bit}");
+    }
+    // Coverages that cannot be are malformed, whatever the checksum says.
+    let counts = ["packets-received", "checksum-errors", "malformed"].map(|name| counter(&far, name));
+    assert_eq!(counts.iter().sum::<u64>(), good.len() as u64 * 8);
+    assert_eq!(counts[0], 4 * 8);
+}
+
+#[test]
+fn udp_lite_counts_what_is_covered_too_little() {
+    let end = |local, peer, coverage| {
+        let variant = Variant::Lite { coverage: Some(coverage) };
+        UdpEndpoint::new(local, peer, UdpConfig { variant, ..UdpConfig::default() })
+    };
+    let packet = datagram(&mut end(NEAR, FAR, 3), b"payload");
+    let mut far = end(FAR, NEAR, 4);
+    far.handle_packet(Time::ZERO, NEAR, Ecn::NotCapable, &packet);
+    assert_eq!([counter(&far, "packets-received"), counter(&far, "covered-too-little")], [0, 1]);
+}
+
 proptest! {
     #[test]
     fn one_flipped_bit_is_always_found(payload in prop::collection::vec(any::<u8>(), 0..100), bit: usize) {

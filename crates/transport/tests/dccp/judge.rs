@@ -68,13 +68,13 @@ impl Capture {
             return;
         }
         let side = 1 - to;
-        let (local, peer) = if side == 0 { (NEAR, FAR) } else { (FAR, NEAR) };
+        let pseudo_header = Some([NEAR, FAR].map(|end| ipv4_of(end.host).into()));
         let old = self.packets.iter().rev().find(|(_, sender, _)| *sender == from);
         let Some((_, _, bytes)) = old else { return };
-        let packet = decode(bytes, Some((local, peer))).expect("we sent it");
+        let packet = decode(bytes, pseudo_header).expect("we sent it");
         let sequence = packet.header.sequence ^ if packet.header.long { 1 << 40 } else { 1 << 22 };
         let mut forged = Vec::new();
-        encode(&Header { sequence, ..packet.header }, &[], &[], Some((local, peer)), &mut forged);
+        encode(&Header { sequence, ..packet.header }, &[], &[], pseudo_header, &mut forged);
         flying.push((side, forged));
     }
 

@@ -3,14 +3,15 @@
 use trunkline_core::{Address, Duration, Ecn, Seed, Time};
 use trunkline_testkit::pair::{FAR, NEAR, Pair, Path, Side};
 use trunkline_transport::rtp::{Encapsulation, RtpConfig, RtpEndpoint};
-use trunkline_transport::{Close, Conversation as _, Endpoint as _, Message};
+use trunkline_transport::{Close, Conversation as _, Endpoint as _, Message, UdpConfig};
 
 use super::config;
 
 /// One of two ends.
 fn end(near: bool, encapsulation: Encapsulation) -> RtpEndpoint {
     let (local, peer, side) = if near { (NEAR, FAR, "near") } else { (FAR, NEAR, "far") };
-    RtpEndpoint::new(local, peer, RtpConfig { encapsulation, ..config(1, side) })
+    let udp = UdpConfig { encapsulation, ..UdpConfig::default() };
+    RtpEndpoint::new(local, peer, RtpConfig { udp, ..config(1, side) })
         .expect("the configuration is possible")
 }
 
@@ -51,6 +52,9 @@ fn ends_over_sockets_understand_each_other_and_nobody_else() {
     assert_eq!(pair.receive_all(Side::Far), expected);
     assert!(pair.counter(Side::Near, "control-received") > 0);
     assert_eq!(pair.counter(Side::Far, "byes-received"), 1);
+    let [sent, received] = [(Side::Near, "packets-sent"), (Side::Far, "packets-received")]
+        .map(|(side, name)| pair.counter(side, name));
+    assert!(received >= 500 && received == sent, "{received} of {sent}");
 
     let mut far = end(false, Encapsulation::UdpPayload);
     let mut packet = Vec::new();

@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use super::super::seq::Seq;
 use super::super::sequences::Sequences;
 use super::*;
+use crate::addressing::ipv4_of;
 
 /// One message from near to far, as the packet that carries it.
 fn packet_of(wire: &mut Wire, message: &[u8]) -> Vec<u8> {
@@ -55,7 +56,7 @@ fn the_data_checksum_finds_what_the_coverage_leaves_out() {
     assert_eq!(counter(&wire.far, "data-checksum-errors"), 1);
     // The packet was received and its data was not: the sender is told, and reacts as to a mark.
     let answer = wire.packets(From::Far);
-    let options = read(From::Far, &answer[0]).options;
+    let options = read(&answer[0]).options;
     assert!(Options::new(options).any(|option| option == Opt::DataDropped(&[0x80 | 3 << 4])));
     wire.carry(From::Far, &answer[0]);
     assert_eq!(wire.near.sender.packets_per_round_trip(), before / 2);
@@ -65,15 +66,15 @@ fn the_data_checksum_finds_what_the_coverage_leaves_out() {
 fn less_coverage_than_agreed_on_is_refused_and_reported() {
     let mut wire = Wire::open(&DccpConfig::default());
     let packet = packet_of(&mut wire, &[7; 20]);
-    let whole = read(From::Near, &packet);
+    let whole = read(&packet);
     let mut partial = Vec::new();
     let header = Header { coverage: 2, ..whole.header };
-    encode(&header, whole.options, whole.data, Some((NEAR, FAR)), &mut partial);
+    encode(&header, whole.options, whole.data, PSEUDO_HEADER, &mut partial);
     wire.carry(From::Near, &partial);
     assert!(wire.received(From::Far).is_empty());
     assert_eq!(counter(&wire.far, "coverage-refused"), 1);
     let answer = wire.packets(From::Far);
-    let options = read(From::Far, &answer[0]).options;
+    let options = read(&answer[0]).options;
     assert!(Options::new(options).any(|option| option == Opt::DataDropped(&[0x80])));
 }
 
@@ -90,9 +91,7 @@ fn a_full_receive_buffer_is_reported_and_slows_the_sender() {
     wire.carry(From::Near, &slow);
     let mut answers = wire.packets(From::Far);
     let has = |packets: &[Vec<u8>], option: &Opt<'_>| {
-        packets
-            .iter()
-            .any(|packet| Options::new(read(From::Far, packet).options).any(|other| other == *option))
+        packets.iter().any(|packet| Options::new(read(packet).options).any(|other| other == *option))
     };
     assert!(has(&answers, &Opt::SlowReceiver));
     assert!(has(&answers, &Opt::DataDropped(&[0x80 | 2 << 4])));
@@ -156,7 +155,7 @@ fn short_numbers_wrap() {
     for n in 0..100u8 {
         wire.send(From::Near, &[n]).unwrap();
         let packets = wire.packets(From::Near);
-        assert!(!read(From::Near, &packets[0]).header.long);
+        assert!(!read(&packets[0]).header.long);
         for packet in packets {
             wire.carry(From::Near, &packet);
         }
@@ -181,7 +180,7 @@ fn a_one_way_flow_keeps_its_ack_vectors_short() {
         }
         wire.now += Duration::from_millis(10);
         for packet in wire.packets(From::Far) {
-            longest = longest.max(read(From::Far, &packet).options.len());
+            longest = longest.max(read(&packet).options.len());
             wire.carry(From::Far, &packet);
         }
         let now = wire.now;
@@ -232,17 +231,17 @@ fn packets_are_as_large_as_they_say_and_no_larger_than_the_path_allows() {
 fn timestamps_are_echoed_with_the_time_that_has_passed() {
     let mut wire = Wire::open(&DccpConfig::default());
     let packet = packet_of(&mut wire, b"x");
-    let whole = read(From::Near, &packet);
+    let whole = read(&packet);
     let mut options = whole.options.to_vec();
     Opt::Timestamp(12_345).write(&mut options);
     let mut stamped = Vec::new();
-    encode(&whole.header, &options, whole.data, Some((NEAR, FAR)), &mut stamped);
+    encode(&whole.header, &options, whole.data, PSEUDO_HEADER, &mut stamped);
     wire.carry(From::Near, &stamped);
     wire.now += Duration::from_millis(3);
     wire.send(From::Far, b"y").unwrap();
     let answer = wire.packets(From::Far);
     let echo = Opt::TimestampEcho { echo: 12_345, elapsed: 300 };
-    let found = answer.iter().flat_map(|packet| Options::new(read(From::Far, packet).options));
+    let found = answer.iter().flat_map(|packet| Options::new(read(packet).options));
     assert_eq!(found.filter(|option| *option == echo).count(), 1);
 }
 
@@ -250,15 +249,16 @@ fn timestamps_are_echoed_with_the_time_that_has_passed() {
 fn strangers_are_strays() {
     let mut wire = Wire::open(&DccpConfig::default());
     let packet = packet_of(&mut wire, b"x");
-    let whole = read(From::Near, &packet);
+    let whole = read(&packet);
     let stranger = Address { host: 2, port: NEAR.port };
     let mut forged = Vec::new();
-    encode(&whole.header, whole.options, whole.data, Some((stranger, FAR)), &mut forged);
+    let addresses = [stranger, FAR].map(|end| ipv4_of(end.host).into());
+    encode(&whole.header, whole.options, whole.data, Some(addresses), &mut forged);
     let now = wire.now;
     wire.far.handle_packet(now, stranger, Ecn::NotCapable, &forged);
     let mut elsewhere = Vec::new();
     let header = Header { destination: 9, ..whole.header };
-    encode(&header, whole.options, whole.data, Some((NEAR, FAR)), &mut elsewhere);
+    encode(&header, whole.options, whole.data, PSEUDO_HEADER, &mut elsewhere);
     wire.carry(From::Near, &elsewhere);
     assert_eq!(counter(&wire.far, "strays"), 2);
     assert!(wire.received(From::Far).is_empty());
@@ -296,7 +296,7 @@ proptest! {
         let header =
             Header { source: NEAR.port, destination: FAR.port, ccval: 0, coverage: 0, long: true, sequence, body };
         let mut forged = Vec::new();
-        encode(&header, &[], b"forged", Some((NEAR, FAR)), &mut forged);
+        encode(&header, &[], b"forged", PSEUDO_HEADER, &mut forged);
         let gsr = wire.far.sequences.gsr;
         wire.carry(From::Near, &forged);
         prop_assert_eq!(wire.far.sequences.gsr, gsr);

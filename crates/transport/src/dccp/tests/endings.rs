@@ -8,10 +8,10 @@ fn a_client_closes_with_close_and_reset() {
     let now = wire.now;
     wire.near.close(now, Close::Graceful);
     let close = wire.packets(From::Near);
-    assert_eq!((bodies(From::Near, &close), wire.near.state), (vec![6], State::Closing));
+    assert_eq!((bodies(&close), wire.near.state), (vec![6], State::Closing));
     wire.carry(From::Near, &close[0]);
     let reset = wire.packets(From::Far);
-    assert!(matches!(body(From::Far, &reset[0]), Body::Reset { code: 1, .. }));
+    assert!(matches!(body(&reset[0]), Body::Reset { code: 1, .. }));
     assert_eq!(wire.events(From::Far), [Event::Closed(CloseReason::Peer)]);
     wire.carry(From::Far, &reset[0]);
     assert_eq!(wire.events(From::Near), [Event::Closed(CloseReason::Local)]);
@@ -27,7 +27,7 @@ fn a_server_asks_the_client_to_close_so_that_it_keeps_timewait() {
     let now = wire.now;
     wire.far.close(now, Close::Graceful);
     let request = wire.packets(From::Far);
-    assert_eq!((bodies(From::Far, &request), wire.far.state), (vec![5], State::CloseReq));
+    assert_eq!((bodies(&request), wire.far.state), (vec![5], State::CloseReq));
     wire.carry(From::Far, &request[0]);
     assert_eq!(wire.events(From::Near), [Event::Closed(CloseReason::Peer)]);
     wire.settle();
@@ -132,7 +132,7 @@ fn a_peer_that_is_gone_is_noticed_by_data() {
     let mut kinds = Vec::new();
     loop {
         let packets = wire.packets(From::Near);
-        kinds.extend(bodies(From::Near, &packets));
+        kinds.extend(bodies(&packets));
         let Some(at) = wire.near.next_timeout() else { break };
         wire.now = at;
         wire.near.handle_timeout(at);
@@ -152,7 +152,7 @@ fn a_peer_without_the_connection_resets_it() {
     let data = wire.packets(From::Near);
     wire.carry(From::Near, &data[0]);
     let reset = wire.packets(From::Far);
-    assert_eq!(read(From::Far, &reset[0]).header.sequence, 0);
+    assert_eq!(read(&reset[0]).header.sequence, 0);
     wire.carry(From::Far, &reset[0]);
     assert_eq!(wire.near.state, State::Open);
     wire.now += Duration::from_millis(10);

@@ -5,6 +5,8 @@ mod handshake;
 mod negotiation;
 mod rate;
 
+use core::net::{IpAddr, Ipv4Addr};
+
 use trunkline_core::{Address, Duration, Ecn, Time};
 
 use super::*;
@@ -125,18 +127,21 @@ impl Wire {
     }
 }
 
-/// A packet of one end, taken apart.
-fn read(from: From, bytes: &[u8]) -> Packet<'_> {
-    let pseudo_header = if from == From::Near { (NEAR, FAR) } else { (FAR, NEAR) };
-    decode(bytes, Some(pseudo_header)).unwrap()
+/// Of both directions.
+const PSEUDO_HEADER: PseudoHeader =
+    Some([IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), IpAddr::V4(Ipv4Addr::new(10, 0, 1, 1))]);
+
+/// A packet, taken apart.
+fn read(bytes: &[u8]) -> Packet<'_> {
+    decode(bytes, PSEUDO_HEADER).unwrap()
 }
 
-fn body(from: From, bytes: &[u8]) -> Body {
-    read(from, bytes).header.body
+fn body(bytes: &[u8]) -> Body {
+    read(bytes).header.body
 }
 
-fn bodies(from: From, packets: &[Vec<u8>]) -> Vec<u8> {
-    packets.iter().map(|packet| body(from, packet).kind()).collect()
+fn bodies(packets: &[Vec<u8>]) -> Vec<u8> {
+    packets.iter().map(|packet| body(packet).kind()).collect()
 }
 
 fn counter(endpoint: &DccpEndpoint, name: &str) -> u64 {
