@@ -212,6 +212,23 @@ impl QuicEndpoint {
         Some(self.progress.done? + LINGER)
     }
 
+    /// Calls the engine if it asked for that, and before, where it would wait too long.
+    fn wake(&mut self) {
+        let Some((_, connection)) = &mut self.link else { return };
+        let Some(asked) = connection.poll_timeout().map(clock::time) else { return };
+        if asked <= self.now {
+            connection.handle_timeout(instant(self.now));
+        } else if self.patience.shortened(asked) <= self.now {
+            if self.progress.connected && self.patience.nudge() {
+                connection.ping();
+            } else {
+                // Congestion control let no question out, or the handshake's own packets are what is missing: the engine
+                // is told that its time has come.
+                connection.handle_timeout(instant(asked));
+            }
+        }
+    }
+
     /// When the peer should be asked whether it is there.
     fn question(&self) -> Option<Time> {
         let asks = self.progress.connected && !self.progress.over && self.sending.waits();
@@ -351,13 +368,7 @@ impl Endpoint for QuicEndpoint {
         if self.progress.silent {
             return;
         }
-        if let Some((_, connection)) = &mut self.link
-            && let Some(asked) = connection.poll_timeout().map(clock::time)
-            && self.patience.shortened(asked) <= now
-        {
-            // Called before it wanted to be, it is told that its time has come.
-            connection.handle_timeout(instant(asked.max(now)));
-        }
+        self.wake();
         self.observe();
         if let (Some(deadline), Some(timeout)) = (self.deadline(), self.timeout)
             && deadline <= now

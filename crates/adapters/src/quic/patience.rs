@@ -22,13 +22,23 @@ pub(super) struct Patience {
     heard: Time,
     /// When something that needs an answer was sent last.
     last_sent: Option<Time>,
+    /// The engine has been asked for a packet that needs an answer since.
+    nudged: bool,
     sent: u64,
     received: u64,
 }
 
 impl Patience {
     pub(super) fn new(timeout: Option<Duration>) -> Patience {
-        Patience { timeout, unanswered: None, heard: Time::ZERO, last_sent: None, sent: 0, received: 0 }
+        Patience {
+            timeout,
+            unanswered: None,
+            heard: Time::ZERO,
+            last_sent: None,
+            nudged: false,
+            sent: 0,
+            received: 0,
+        }
     }
 
     /// A packet was sent.
@@ -38,6 +48,7 @@ impl Patience {
             self.sent = sent;
             self.unanswered.get_or_insert(now);
             self.last_sent = Some(now);
+            self.nudged = false;
         }
     }
 
@@ -54,6 +65,11 @@ impl Patience {
     /// When to call an engine that asks to be called at this time.
     pub(super) fn shortened(&self, asked: Time) -> Time {
         self.last_sent.map_or(asked, |last| asked.min(last + LONGEST_WAIT))
+    }
+
+    /// Whether the engine may be asked for a packet that needs an answer: once until it sends one.
+    pub(super) fn nudge(&mut self) -> bool {
+        !core::mem::replace(&mut self.nudged, true)
     }
 
     /// When it is at its end.
