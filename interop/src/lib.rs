@@ -55,13 +55,16 @@ impl Program {
         Program { child, lines, said: Vec::new() }
     }
 
-    /// Waits until it says a line with this text.
+    /// Waits until it says a line with this text, and gives that line.
     ///
     /// # Panics
     /// If it does not within a minute; tells what it has said.
-    pub fn wait_until_it_says(&mut self, text: &str) {
+    pub fn wait_until_it_says(&mut self, text: &str) -> String {
         let deadline = Instant::now() + PATIENCE;
-        while !self.said.iter().any(|line| line.contains(text)) {
+        loop {
+            if let Some(line) = self.said.iter().find(|line| line.contains(text)) {
+                return line.clone();
+            }
             match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(line) => self.said.push(line),
                 Err(_) => panic!("it has not said `{text}`, but:\n{}", self.said.join("\n")),
