@@ -69,6 +69,8 @@ causes! {
         Probability = "probability",
         /// So much load that marks no longer help: dropped although it could have been marked (DualPI2).
         Overload = "overload",
+        /// It was sent to a station that does not exist.
+        NoStation = "no-station",
         /// It was in the longest queue when all of them together were full (DRR, FQ-CoDel).
         LongestQueue = "longest-queue",
     }

@@ -19,6 +19,7 @@
 
 mod buckets;
 pub mod fate;
+pub mod fddi;
 pub mod host;
 pub mod impairment;
 pub mod medium;

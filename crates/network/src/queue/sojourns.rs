@@ -23,12 +23,21 @@ impl Sojourns {
     /// Counts one packet's.
     #[inline]
     pub fn record(&mut self, sojourn: Duration) {
+        self.record_equal(sojourn, 1);
+    }
+
+    /// Counts so many that are equal.
+    #[inline]
+    pub(crate) fn record_equal(&mut self, sojourn: Duration, times: u64) {
+        if times == 0 {
+            return;
+        }
         if self.counts.is_empty() {
             self.counts.resize(BUCKETS, 0);
         }
         let bucket = buckets::of::<BITS>(sojourn.as_nanos()).min(BUCKETS - 1);
-        self.counts[bucket] += 1;
-        self.total += 1;
+        self.counts[bucket] += times;
+        self.total += times;
         self.longest = self.longest.max(sojourn);
     }
 
