@@ -3,6 +3,7 @@
 #![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
 
 use std::io::{BufRead as _, BufReader, ErrorKind};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -20,6 +21,30 @@ pub fn is_installed(program: &str, packages: &str) -> bool {
         }
         Err(error) => panic!("`{program}` cannot be run: {error}"),
     }
+}
+
+/// Makes a program of `source`, which needs the C library `library`. Where there is no compiler or no such library, says
+/// which Debian packages bring it.
+///
+/// # Panics
+/// If it has mistakes.
+pub fn compile(source: &Path, library: &str, packages: &str, into: &Path) -> Option<PathBuf> {
+    if !is_installed("cc", "the Debian package `gcc`") {
+        return None;
+    }
+    let header = format!("{library}.h");
+    let found = Command::new("cc").args(["-include", &header, "-E", "-x", "c", "/dev/null"]).output();
+    if !found.expect("it is installed").status.success() {
+        eprintln!("skipped: the library `{library}` is not installed; install {packages}");
+        return None;
+    }
+    let program = into.join("peer");
+    let library = format!("-l{library}");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O1", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program).arg(source).arg(library);
+    let output = compiler.output().expect("it is installed");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(program)
 }
 
 /// A program at work. It is killed when this is dropped.

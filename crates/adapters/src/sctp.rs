@@ -61,6 +61,8 @@ pub struct SctpEndpoint {
     /// The engine did not understand the last packet.
     rejected: bool,
     window: Window,
+    /// The window that the peer has announced last.
+    peer_window: u32,
     now: Time,
     next: Option<Time>,
     pending: Pending,
@@ -138,6 +140,7 @@ impl SctpEndpoint {
             unanswered: None,
             rejected: false,
             window: Window::new(config.window),
+            peer_window: 0,
             now: Time::ZERO,
             next: None,
             pending: Pending::default(),
@@ -182,6 +185,11 @@ impl SctpEndpoint {
         let Some(engine) = &mut self.engine else { return };
         engine.advance(self.now);
         let before = engine.messages();
+        self.peer_window = packet::announced(packet).unwrap_or(self.peer_window);
+        // The engine does not read what a SHUTDOWN acknowledges, and would repeat it until its peer gives up.
+        if let Some(sack) = packet::sack_of_shutdown(packet, self.peer_window) {
+            engine.handle_input(&sack);
+        }
         engine.handle_input(packet);
         self.pending.readable |= engine.messages() > before;
         self.rejected = false;

@@ -70,25 +70,45 @@ impl Header {
 /// Changes the receive window that a packet from here announces, in INIT, INIT ACK or SACK, and returns what it announces
 /// then; `None` if it announces none.
 pub(super) fn announce(packet: &mut [u8], window: impl FnOnce(u8, usize) -> usize) -> Option<usize> {
+    let (kind, at) = announcement(packet)?;
+    let announced = window(kind, u32_at(packet, at)? as usize);
+    let bytes = u32::try_from(announced).unwrap_or(u32::MAX).to_be_bytes();
+    packet.get_mut(at..at + 4)?.copy_from_slice(&bytes);
+    let checksum = checksum(packet);
+    packet[CHECKSUM].copy_from_slice(&checksum);
+    Some(announced)
+}
+
+/// The type of the chunk of a packet that announces a receive window, and where; it stands before any data.
+fn announcement(packet: &[u8]) -> Option<(u8, usize)> {
     let mut start = COMMON_HEADER;
     loop {
         let header: [u8; CHUNK_HEADER] = *packet.get(start..)?.first_chunk()?;
         let [kind, _, high, low] = header;
         match kind {
-            chunk::INIT | chunk::INIT_ACK | chunk::SACK => {
-                // After a tag or a TSN.
-                let at = start + 8;
-                let announced = window(kind, u32_at(packet, at)? as usize);
-                let bytes = u32::try_from(announced).unwrap_or(u32::MAX).to_be_bytes();
-                packet.get_mut(at..at + 4)?.copy_from_slice(&bytes);
-                let checksum = checksum(packet);
-                packet[CHECKSUM].copy_from_slice(&checksum);
-                return Some(announced);
-            }
+            // After a tag or a TSN.
+            chunk::INIT | chunk::INIT_ACK | chunk::SACK => return Some((kind, start + 8)),
             chunk::DATA => return None,
             _ => start += usize::from(u16::from_be_bytes([high, low])).next_multiple_of(4).max(CHUNK_HEADER),
         }
     }
+}
+
+/// The receive window that a packet of the peer announces; `None` if it announces none.
+pub(super) fn announced(packet: &[u8]) -> Option<u32> {
+    let at = announcement(packet)?.1;
+    u32_at(packet, at)
+}
+
+/// A packet as this one, with the SACK that says what its SHUTDOWN acknowledges (RFC 9260 section 9.2); `None` if it does not
+/// begin with one.
+pub(super) fn sack_of_shutdown(shutdown: &[u8], window: u32) -> Option<Vec<u8>> {
+    let header = Header::trusted(shutdown).filter(|header| header.chunk == chunk::SHUTDOWN)?;
+    let mut sack = [chunk::SACK, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let tsn = u32_at(shutdown, COMMON_HEADER + CHUNK_HEADER)?;
+    sack[4..8].copy_from_slice(&tsn.to_be_bytes());
+    sack[8..12].copy_from_slice(&window.to_be_bytes());
+    Some(packet(header.source, header.destination, header.tag, &sack))
 }
 
 /// The first and the last TSN of the user data in a packet, alone or behind an acknowledgement; `None` if there is none.

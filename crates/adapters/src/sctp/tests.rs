@@ -203,6 +203,28 @@ fn farewells_may_be_lost() {
 }
 
 #[test]
+fn a_shutdown_acknowledges_what_it_says() {
+    let (now, ecn, config) = (Time::ZERO, Ecn::NotCapable, SctpConfig::default());
+    let mut near = SctpEndpoint::connect(NEAR, FAR, &config, 1).unwrap();
+    let mut far = SctpEndpoint::listen(FAR, &config, 2).unwrap();
+    let (mut packet, mut tag) = (Vec::new(), 0);
+    while near.poll_transmit(now, &mut packet).is_some() {
+        far.handle_packet(now, NEAR, ecn, &packet);
+        while far.poll_transmit(now, &mut packet).is_some() {
+            tag = Header::verify(&packet).unwrap().tag;
+            near.handle_packet(now, FAR, ecn, &packet);
+        }
+    }
+    near.send(now, Message::new(b"the last one")).unwrap();
+    near.poll_transmit(now, &mut packet).unwrap();
+    let (_, tsn) = packet::tsns(&packet).unwrap();
+    let shutdown = [&[chunk::SHUTDOWN, 0, 0, 8], &tsn.to_be_bytes()[..]].concat();
+    near.handle_packet(now, FAR, ecn, &packet::packet(FAR.port, NEAR.port, tag, &shutdown));
+    near.poll_transmit(now, &mut packet).unwrap();
+    assert_eq!(Header::verify(&packet).unwrap().chunk, chunk::SHUTDOWN_ACK);
+}
+
+#[test]
 fn whoever_missed_an_abort_hears_of_it_when_it_sends() {
     let mut pair = connected(&SctpConfig::default());
     let sent = pair.path_counters(Side::Near).sent;
