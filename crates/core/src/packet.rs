@@ -84,6 +84,8 @@ pub struct Packet {
     pub hop: u8,
     /// Whom it is for on the medium that it is on; set by the driver at every hop.
     pub to: Destination,
+    /// Where it entered that medium; set by media that pass packets on within themselves.
+    pub entered: Port,
     /// When it joined the queue in which it waits now; set by the link.
     pub enqueued: Time,
     /// Who sent it, by the transport's address.

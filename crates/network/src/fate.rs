@@ -71,6 +71,14 @@ causes! {
         Overload = "overload",
         /// It was sent to a station that does not exist.
         NoStation = "no-station",
+        /// The buffer of a switch's port was full when it was to be passed on (Ethernet).
+        SwitchFull = "switch-full",
+        /// It was not acknowledged as often as it may be transmitted (Wi-Fi).
+        RetryLimit = "retry-limit",
+        /// Another station transmitted at the same time, and it was not to be acknowledged (Wi-Fi).
+        Collision = "collision",
+        /// Noise spoilt it, and it was not to be acknowledged (Wi-Fi).
+        FrameError = "frame-error",
         /// It was in the longest queue when all of them together were full (DRR, FQ-CoDel).
         LongestQueue = "longest-queue",
     }

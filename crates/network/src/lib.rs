@@ -18,6 +18,7 @@
 //! [`impairment::LOSS_KINDS`]. Whatever is listed there is read, documented, tested and benched.
 
 mod buckets;
+pub mod ethernet;
 pub mod fate;
 pub mod fddi;
 pub mod host;
@@ -26,6 +27,7 @@ pub mod medium;
 pub mod queue;
 pub mod serial;
 pub mod t1;
+pub mod wifi;
 
 pub use fate::{DropCause, Fate, Fates, MarkCause};
 pub use impairment::{Impairments, Loss};

@@ -8,10 +8,10 @@ use trunkline_core::{Amount, Bytes, Duration, Packet, Port, Seed, Time};
 use crate::fate::Fates;
 use crate::impairment::Impairments;
 use crate::queue::{Queue, QueueCounters, Sojourns};
-use crate::{fddi, serial, t1};
+use crate::{ethernet, fddi, serial, t1, wifi};
 
 /// Every medium that an experiment file can name; the first is the default.
-pub const KINDS: &[MediumKind] = &[serial::KIND, t1::KIND, fddi::KIND];
+pub const KINDS: &[MediumKind] = &[serial::KIND, t1::KIND, fddi::KIND, ethernet::KIND, wifi::KIND];
 
 /// The medium of that name.
 pub fn find(name: &str) -> Option<&'static MediumKind> {
@@ -91,6 +91,9 @@ pub struct MediumCounters {
     pub dropped: [u64; crate::DropCause::COUNT],
     /// Packets marked, by [`MarkCause`](crate::MarkCause) index.
     pub marked: [u64; crate::MarkCause::COUNT],
+    /// Copies made of packets that are for several stations, where each copy has a fate of its own: then
+    /// `offered + copied = delivered + dropped + waiting`.
+    pub copied: u64,
     /// Duplicates made.
     pub duplicated: u64,
     /// Packets whose bits were changed.
