@@ -78,8 +78,12 @@ pub struct Packet {
     pub ecn: Ecn,
     /// Urgency for priority queues: smaller is more urgent; 0 where nothing is said.
     pub priority: u16,
-    /// True on the way from the flow's sink back to its source (acknowledgements, reflected messages).
+    /// True on the way from a sink of the flow back to its source (acknowledgements, reflected messages).
     pub backward: bool,
+    /// Which sink of the flow it goes to or, backward, comes from.
+    pub sink: u16,
+    /// Whether it goes to all sinks of the flow or, backward, to the source and all other sinks.
+    pub group: bool,
     /// How many links of its path it has crossed.
     pub hop: u8,
     /// Whom it is for on the medium that it is on; set by the driver at every hop.

@@ -1,22 +1,29 @@
 //! From a flow to its endpoints.
 
+use core::net::IpAddr;
+
 use serde::{Deserialize, Serialize};
 use trunkline_adapters::quic::{self, Identity, QuicEndpoint};
 use trunkline_adapters::sctp::{self, SctpEndpoint};
 use trunkline_adapters::tcp::TcpEndpoint;
 use trunkline_core::{Address, Bytes, FlowId, Seed};
-use trunkline_experiment::{Flow, Scenario, SctpStyle, Transport};
+use trunkline_experiment::{Flow, Scenario, SctpStyle, Transport, XtpService};
 use trunkline_transport::Endpoint;
 use trunkline_transport::dccp::{self, DccpEndpoint};
 use trunkline_transport::rtp::{self, RtpEndpoint};
-use trunkline_transport::udp::UdpEndpoint;
+use trunkline_transport::udp::{self, UdpEndpoint};
 use trunkline_transport::urp::UrpEndpoint;
-use trunkline_transport::xtp::{self, XtpEndpoint};
+use trunkline_transport::xtp::{
+    self, XtpDatagrams, XtpEndpoint, XtpGroupReceiver, XtpGroupSender, XtpTransactions,
+};
 
 use crate::options;
 
 /// First of the ports that conversations use on both hosts: the dynamic range of RFC 6335.
 const FIRST_PORT: u32 = 49_152;
+
+/// No host has this index: it stands for a group of them, or for one that does not exist.
+const NO_HOST: u16 = u16::MAX;
 
 /// What both ends of a flow have to know to make their endpoints.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,14 +31,50 @@ pub struct Blueprint {
     /// The flow's name, after which random streams are named.
     flow: String,
     first: FlowId,
-    /// Indices of the hosts of the sources and of the sinks.
-    hosts: [u16; 2],
+    /// Index of the host of the sources.
+    from: u16,
+    /// Indices of the hosts of the sinks.
+    to: Vec<u16>,
+    /// How many of them listen from the beginning.
+    prompt: u32,
+    /// Whether one transmission is for all of them.
+    is_multicast: bool,
     transport: Transport,
     /// Of the flow's packets.
     priority: u16,
     /// The smallest MTU of the path, there and back.
     mtu: Option<Bytes>,
+    /// Where both ends are, if they are real.
+    network: Option<[IpAddr; 2]>,
 }
+
+/// What carries the packets of endpoints between real hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// Sockets of UDP.
+    Udp,
+    /// Sockets of UDP-Lite.
+    UdpLite {
+        /// How much of the payload checksums cover; all of it if absent.
+        coverage: Option<u16>,
+    },
+    /// Raw sockets of IP.
+    Ip {
+        /// The number of the endpoints' protocol.
+        protocol: u8,
+    },
+}
+
+impl Carrier {
+    /// Whether packets are told apart by the ports of the source and the destination with which they begin. On UDP and
+    /// UDP-Lite the kernel does it, and XTP's packets are known by their keys.
+    pub fn has_ports(self) -> bool {
+        matches!(self, Carrier::Ip { protocol: dccp::IP_PROTOCOL | SCTP_PROTOCOL })
+    }
+}
+
+/// SCTP's protocol number in IP (IANA).
+const SCTP_PROTOCOL: u8 = 132;
 
 /// Both endpoints of a conversation.
 pub struct Pair {
@@ -39,6 +82,16 @@ pub struct Pair {
     pub near: Made,
     /// Where the sink or the reflector is.
     pub far: Made,
+}
+
+/// The endpoints of one that sends to many.
+pub struct Group {
+    /// Where the sources are.
+    pub near: Made,
+    /// What is sent to this address is for the whole group.
+    pub address: Address,
+    /// Where the sinks are, in their order.
+    pub far: Vec<Made>,
 }
 
 /// An endpoint, and where it believes itself to be.
@@ -59,45 +112,59 @@ impl Blueprint {
         Blueprint {
             flow: flow.meta.name.clone(),
             first: flow.meta.first,
-            hosts: [flow.from as u16, flow.to as u16],
+            from: flow.from as u16,
+            to: flow.to.iter().map(|sink| sink.host as u16).collect(),
+            prompt: flow.to.iter().filter(|sink| sink.join.is_zero()).count() as u32,
+            is_multicast: flow.is_multicast(),
             transport: flow.transport.clone(),
             priority: flow.priority,
             mtu: path_mtu(scenario, flow),
+            network: None,
         }
     }
 
-    /// The same, for datagrams of a UDP socket that carry exactly the endpoints' packets.
+    /// The same for sockets at these addresses of both ends, which carry exactly the endpoints' packets as
+    /// [`carrier`](Self::carrier) says.
     ///
     /// # Errors
     /// Why this transport's packets cannot travel so, or need not.
-    pub fn over_udp(mut self) -> Result<Blueprint, String> {
+    pub fn over_sockets(mut self, network: [IpAddr; 2]) -> Result<Blueprint, String> {
+        if self.is_multicast {
+            return Err("multicasts are for `sim` only; name one sink, and a transport for one".to_owned());
+        }
         match &mut self.transport {
-            Transport::Urp(_) => Ok(self),
-            Transport::Dccp(options) if options.encapsulation == dccp::Encapsulation::Ip => {
-                Err(over_ip("dccp"))
-            }
-            Transport::Dccp(options) => {
+            Transport::Dccp(options) if options.encapsulation == dccp::Encapsulation::Udp => {
                 options.encapsulation = dccp::Encapsulation::UdpPayload;
-                Ok(self)
             }
-            Transport::Xtp(options) if options.encapsulation == xtp::Encapsulation::Ip => Err(over_ip("xtp")),
             Transport::Xtp(options) if options.encapsulation == xtp::Encapsulation::Revision36 => {
-                Err("`encapsulation = \"revision-3.6\"` is for `sim` only; use `\"udp\"`".to_owned())
+                return Err("`encapsulation = \"revision-3.6\"` is for `sim` only; use `\"udp\"`".to_owned());
             }
-            Transport::Xtp(_) => Ok(self),
-            Transport::Rtp(options) => {
-                options.encapsulation = rtp::Encapsulation::UdpPayload;
-                Ok(self)
+            Transport::UdpLite(options) => options.encapsulation = udp::Encapsulation::UdpPayload,
+            Transport::Rtp(options) => options.encapsulation = rtp::Encapsulation::UdpPayload,
+            Transport::Quic(options) => options.encapsulation = quic::Encapsulation::UdpPayload,
+            Transport::Urp(_) | Transport::Dccp(_) | Transport::Xtp(_) | Transport::Sctp(_) => {}
+            Transport::Udp(_) | Transport::Tcp(_) | Transport::Mptcp(_) => {
+                return Err("the kernel's sockets are its endpoints".to_owned());
             }
-            Transport::Quic(options) => {
-                options.encapsulation = quic::Encapsulation::UdpPayload;
-                Ok(self)
+        }
+        self.network = Some(network);
+        Ok(self)
+    }
+
+    /// What carries the packets between real hosts.
+    pub fn carrier(&self) -> Carrier {
+        match &self.transport {
+            Transport::UdpLite(options) => Carrier::UdpLite { coverage: options::coverage(options) },
+            Transport::Dccp(options) if options.encapsulation == dccp::Encapsulation::Ip => {
+                Carrier::Ip { protocol: dccp::IP_PROTOCOL }
+            }
+            Transport::Xtp(options) if options.encapsulation == xtp::Encapsulation::Ip => {
+                Carrier::Ip { protocol: xtp::IP_PROTOCOL }
             }
             Transport::Sctp(options) if options.encapsulation == sctp::Encapsulation::Ip => {
-                Err(over_ip("sctp"))
+                Carrier::Ip { protocol: SCTP_PROTOCOL }
             }
-            Transport::Sctp(_) => Ok(self),
-            Transport::Udp(_) | Transport::Tcp(_) => Err("the kernel's sockets are its endpoints".to_owned()),
+            _ => Carrier::Udp,
         }
     }
 
@@ -127,7 +194,7 @@ impl Blueprint {
     /// # Errors
     /// What the transport refuses of the flow's options.
     pub fn pair(&self, member: u32, seed: Seed) -> Result<Pair, String> {
-        let (near, far) = self.addresses(member);
+        let (near, far) = self.addresses(member, seed);
         // What an engine draws, say its initial sequence number, belongs to this end of this member.
         let bits = |kind: &str, end: &str| {
             let place = format!("flow.{}/{member}/{kind}/{end}", self.flow);
@@ -140,6 +207,16 @@ impl Blueprint {
                     (near, UdpEndpoint::new(near, far, config)),
                     (far, UdpEndpoint::new(far, near, config)),
                 ))
+            }
+            Transport::UdpLite(options) => {
+                let config = options::udp_lite(options);
+                Ok(pair(
+                    (near, UdpEndpoint::new(near, far, config)),
+                    (far, UdpEndpoint::new(far, near, config)),
+                ))
+            }
+            Transport::Mptcp(_) => {
+                Err("transport `mptcp` is the kernel's, for `live` only; in `sim` use `tcp`".to_owned())
             }
             Transport::Tcp(options) => {
                 let config = options::tcp(options, self.mtu)?;
@@ -155,7 +232,7 @@ impl Blueprint {
                 Ok(pair((near, connecting), (far, listening)))
             }
             Transport::Dccp(options) => {
-                let config = options::dccp(options, self.mtu);
+                let config = options::dccp(options, self.mtu, self.network);
                 let connecting =
                     DccpEndpoint::connect(near, far, &config, bits("dccp", "near")).map_err(said)?;
                 let listening = DccpEndpoint::listen(far, &config, bits("dccp", "far")).map_err(said)?;
@@ -186,10 +263,29 @@ impl Blueprint {
             }
             Transport::Xtp(options) => {
                 let config = options::xtp(options, self.mtu, self.priority);
-                let connecting =
-                    XtpEndpoint::connect(near, far, &config, bits("xtp", "near")).map_err(said)?;
-                let listening = XtpEndpoint::listen(far, &config, bits("xtp", "far")).map_err(said)?;
-                Ok(pair((near, connecting), (far, listening)))
+                let [one, other] = ["near", "far"].map(|end| bits("xtp", end));
+                match options.service {
+                    XtpService::Stream => {
+                        let connecting = XtpEndpoint::connect(near, far, &config, one).map_err(said)?;
+                        let listening = XtpEndpoint::listen(far, &config, other).map_err(said)?;
+                        Ok(pair((near, connecting), (far, listening)))
+                    }
+                    XtpService::Datagram | XtpService::AcknowledgedDatagram => {
+                        let acknowledged = options.service == XtpService::AcknowledgedDatagram;
+                        let end = |local, peer, seed| {
+                            XtpDatagrams::new(local, peer, &config, acknowledged, seed).map_err(said)
+                        };
+                        Ok(pair((near, end(near, far, one)?), (far, end(far, near, other)?)))
+                    }
+                    XtpService::Transaction => {
+                        let asking = XtpTransactions::connect(near, far, &config, one).map_err(said)?;
+                        let answering = XtpTransactions::listen(far, near, &config, other).map_err(said)?;
+                        Ok(pair((near, asking), (far, answering)))
+                    }
+                    XtpService::Multicast | XtpService::ReliableMulticast => {
+                        Err(format!("the service `{}` is not for two ends", options.service.name()))
+                    }
+                }
             }
             Transport::Rtp(options) => {
                 let config = |end: &str| {
@@ -203,11 +299,50 @@ impl Blueprint {
         }
     }
 
-    /// The addresses of both ends. Ports repeat after 16,384 members, which harms nobody: packets find their way by flow.
-    fn addresses(&self, member: u32) -> (Address, Address) {
+    /// Makes the endpoints of a member's conversation with all sinks of a multicast. What they draw comes from `seed`, from
+    /// streams named after the flow, the member and the end.
+    ///
+    /// # Errors
+    /// What the transport refuses of the flow's options, or that it is not for groups.
+    pub fn group(&self, member: u32, seed: Seed) -> Result<Group, String> {
+        let (near, first) = self.addresses(member, seed);
+        let address = Address { host: NO_HOST, ..near };
+        let sinks = self.to.iter().map(|host| Address { host: *host, ..first });
+        let bits = |end: &str| seed.stream(&format!("flow.{}/{member}/xtp/{end}", self.flow)).bits();
+        match &self.transport {
+            Transport::Udp(options) => {
+                let config = options::udp(options);
+                Ok(Group {
+                    near: made(near, UdpEndpoint::to_group(near, address, config)),
+                    address,
+                    far: sinks.map(|at| made(at, UdpEndpoint::in_group(at, address, near, config))).collect(),
+                })
+            }
+            Transport::Xtp(options) if options.service.is_multicast() => {
+                let config = options::xtp_group(options, self.mtu, self.priority, address, self.prompt);
+                let receiver = |(place, at): (usize, Address)| {
+                    let seed = bits(&format!("far/{place}"));
+                    Ok(made(at, XtpGroupReceiver::new(at, &config, seed).map_err(said)?))
+                };
+                Ok(Group {
+                    near: made(near, XtpGroupSender::new(near, &config, bits("near")).map_err(said)?),
+                    address,
+                    far: sinks.enumerate().map(receiver).collect::<Result<_, String>>()?,
+                })
+            }
+            _ => Err("the transport reaches one sink".to_owned()),
+        }
+    }
+
+    /// The addresses of both ends, the first sink's if there are several. Ports repeat after 16,384 members, which harms nobody: packets find their way by flow.
+    /// On a real network, where others may use the protocol too, the first is drawn.
+    fn addresses(&self, member: u32, seed: Seed) -> (Address, Address) {
+        const PORTS: u32 = 65_536 - FIRST_PORT;
+        let drawn = self.network.map_or(0, |_| seed.stream("ports").below(u64::from(PORTS)) as u32);
+        let to = self.to.first().copied().unwrap_or(NO_HOST);
         let id = self.first.0.wrapping_add(member);
-        let port = (FIRST_PORT + id % (65_536 - FIRST_PORT)) as u16;
-        let [near, far] = self.hosts.map(|host| Address { host, port });
+        let port = (FIRST_PORT + id.wrapping_add(drawn) % PORTS) as u16;
+        let [near, far] = [self.from, to].map(|host| Address { host, port });
         (near, far)
     }
 }
@@ -216,10 +351,11 @@ fn pair(
     near: (Address, impl Endpoint + Send + 'static),
     far: (Address, impl Endpoint + Send + 'static),
 ) -> Pair {
-    Pair {
-        near: Made { address: near.0, endpoint: Box::new(near.1) },
-        far: Made { address: far.0, endpoint: Box::new(far.1) },
-    }
+    Pair { near: made(near.0, near.1), far: made(far.0, far.1) }
+}
+
+fn made(address: Address, endpoint: impl Endpoint + Send + 'static) -> Made {
+    Made { address, endpoint: Box::new(endpoint) }
 }
 
 fn said(error: impl core::fmt::Display) -> String {
@@ -228,13 +364,5 @@ fn said(error: impl core::fmt::Display) -> String {
 
 /// The smallest MTU of a flow's path, there and back.
 fn path_mtu(scenario: &Scenario, flow: &Flow) -> Option<Bytes> {
-    let steps = flow.forward.iter().chain(&flow.backward);
-    steps.map(|step| scenario.links[step.link].directions[usize::from(step.from_port)].mtu).min()
-}
-
-/// Why a transport directly over IP cannot travel in datagrams.
-fn over_ip(transport: &str) -> String {
-    format!(
-        "`{transport}` directly over IP is for `sim` only; over real sockets add `encapsulation = \"udp\"`"
-    )
+    flow.entrances().map(|(link, port)| scenario.links[link].directions[usize::from(port)].mtu).min()
 }

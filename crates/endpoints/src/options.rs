@@ -1,18 +1,21 @@
 //! What the file says of a transport, as its endpoints want it.
 
+use core::net::IpAddr;
+
 use trunkline_adapters::quic::{self, Mode, QuicConfig};
 use trunkline_adapters::sctp::SctpConfig;
 use trunkline_adapters::tcp::{CongestionControl, TcpConfig};
-use trunkline_core::{Bytes, Stream};
+use trunkline_core::{Address, Bytes, Stream};
 use trunkline_experiment::{
-    DccpOptions, QuicOptions, RtpOptions, SctpOptions, TcpOptions, UdpOptions, UrpOptions, XtpOptions,
+    DccpOptions, QuicOptions, RtpOptions, SctpOptions, TcpOptions, UdpLiteOptions, UdpOptions, UrpOptions,
+    XtpOptions, XtpService,
 };
 use trunkline_transport::dccp::DccpConfig;
 use trunkline_transport::framing::HEADER_LENGTH;
 use trunkline_transport::rtp::RtpConfig;
-use trunkline_transport::udp::UdpConfig;
+use trunkline_transport::udp::{MAX_MESSAGE, UdpConfig, Variant};
 use trunkline_transport::urp::UrpConfig;
-use trunkline_transport::xtp::{self, RateLimit, XtpConfig};
+use trunkline_transport::xtp::{self, RateLimit, XtpConfig, XtpGroupConfig};
 
 /// IPv4 and TCP headers, without options.
 const TCP_HEADERS: u64 = 40;
@@ -24,6 +27,20 @@ pub(crate) fn udp(options: &UdpOptions) -> UdpConfig {
         config.receive_buffer = buffer.count() as usize;
     }
     config
+}
+
+pub(crate) fn udp_lite(options: &UdpLiteOptions) -> UdpConfig {
+    let as_udp = UdpOptions { buffer: options.buffer, ..UdpOptions::default() };
+    UdpConfig {
+        variant: Variant::Lite { coverage: coverage(options) },
+        encapsulation: options.encapsulation,
+        ..udp(&as_udp)
+    }
+}
+
+/// How much of a message UDP-Lite's checksum covers.
+pub(crate) fn coverage(options: &UdpLiteOptions) -> Option<u16> {
+    options.checksum_coverage.map(|bytes| bytes.count().min(MAX_MESSAGE as u64) as u16)
 }
 
 /// Without a word on it, segments are as large as the path carries, as path MTU discovery (RFC 1191) would find.
@@ -60,7 +77,7 @@ pub(crate) fn urp(options: &UrpOptions) -> UrpConfig {
 }
 
 /// Packets are as large as the path carries.
-pub(crate) fn dccp(options: &DccpOptions, mtu: Option<Bytes>) -> DccpConfig {
+pub(crate) fn dccp(options: &DccpOptions, mtu: Option<Bytes>, addresses: Option<[IpAddr; 2]>) -> DccpConfig {
     // A coverage of n stands for 4 (n - 1) bytes.
     let coverage = options.checksum_coverage.map_or(0, |bytes| 1 + bytes.count().div_ceil(4).min(14) as u8);
     let largest = mtu.map_or(1500, |mtu| mtu.count().clamp(576, 65_535) as usize);
@@ -71,6 +88,7 @@ pub(crate) fn dccp(options: &DccpOptions, mtu: Option<Bytes>) -> DccpConfig {
         lifetime: options.lifetime,
         max_packet: largest,
         encapsulation: options.encapsulation,
+        addresses,
         checksum_coverage: coverage,
         min_checksum_coverage: coverage,
         data_checksum: options.data_checksum,
@@ -112,6 +130,33 @@ pub(crate) fn xtp(options: &XtpOptions, mtu: Option<Bytes>, priority: u16) -> Xt
         send_buffer: options.window.count() as usize,
         receive_buffer: options.window.count() as usize,
         initial_wait: options.wait,
+        patience: Some(options.patience),
+        ..defaults
+    }
+}
+
+/// A reliable multicast waits for those that listen from the beginning, if nothing is said of its quorum.
+pub(crate) fn xtp_group(
+    options: &XtpOptions,
+    mtu: Option<Bytes>,
+    priority: u16,
+    group: Address,
+    prompt: u32,
+) -> XtpGroupConfig {
+    let stream = xtp(options, mtu, priority);
+    if options.service == XtpService::Multicast {
+        let defaults = XtpGroupConfig::unacknowledged(group);
+        let XtpConfig { error_control, flow_control, acknowledge, .. } = defaults.stream;
+        return XtpGroupConfig { stream: XtpConfig { error_control, flow_control, acknowledge, ..stream }, ..defaults };
+    }
+    let defaults = XtpGroupConfig::reliable(group);
+    XtpGroupConfig {
+        stream,
+        quorum: options.quorum.unwrap_or(prompt).max(1) as usize,
+        max_receivers: usize::from(u16::MAX),
+        slot: options.slot,
+        slots: options.slots,
+        repair_wait: options.repair_wait,
         ..defaults
     }
 }

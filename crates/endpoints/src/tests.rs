@@ -22,7 +22,13 @@ fn blueprint(transport: &str) -> Blueprint {
 #[test]
 fn every_transport_has_endpoints_that_are_of_it() {
     for features in TRANSPORTS {
-        let pair = blueprint(&format!("\"{}\"", features.name)).pair(2, Seed::new(1, 0)).unwrap();
+        let pair = blueprint(&format!("\"{}\"", features.name)).pair(2, Seed::new(1, 0));
+        if features.name == "mptcp" {
+            let refused = pair.err().unwrap();
+            assert!(refused.starts_with("transport `mptcp` is the kernel's, for `live` only"), "{refused}");
+            continue;
+        }
+        let pair = pair.unwrap();
         for made in [&pair.near, &pair.far] {
             assert_eq!(made.endpoint.features().name, features.name);
         }
@@ -53,18 +59,36 @@ fn endpoints_draw_from_the_seed_and_their_place_alone() {
 }
 
 #[test]
-fn what_goes_directly_over_ip_is_not_for_udp_sockets() {
-    for transport in ["dccp", "xtp", "sctp"] {
-        let refused = blueprint(&format!("\"{transport}\"")).over_udp().unwrap_err();
-        assert!(
-            refused.starts_with(&format!("`{transport}` directly over IP is for `sim` only")),
-            "{refused}"
-        );
-        let kind = format!("{{ kind = \"{transport}\", encapsulation = \"udp\" }}");
-        assert!(blueprint(&kind).over_udp().is_ok());
+fn packets_are_carried_as_the_file_says() {
+    let network = [core::net::IpAddr::from([127, 0, 0, 1]); 2];
+    let carrier = |transport: &str| blueprint(transport).over_sockets(network).unwrap().carrier();
+    for (transport, protocol) in [("dccp", 33), ("xtp", 36), ("sctp", 132)] {
+        let over_ip = carrier(&format!("\"{transport}\""));
+        assert_eq!(over_ip, Carrier::Ip { protocol });
+        assert_eq!(over_ip.has_ports(), transport != "xtp");
+        let over_udp = carrier(&format!("{{ kind = \"{transport}\", encapsulation = \"udp\" }}"));
+        assert_eq!(over_udp, Carrier::Udp);
     }
+    let lite = "{ kind = \"udp-lite\", checksum-coverage = \"48 B\" }";
+    assert_eq!(carrier(lite), Carrier::UdpLite { coverage: Some(48) });
     // The kernel has its own.
-    for transport in ["\"udp\"", "\"tcp\""] {
-        assert!(blueprint(transport).over_udp().is_err());
+    for transport in ["\"udp\"", "\"tcp\"", "\"mptcp\""] {
+        assert!(blueprint(transport).over_sockets(network).is_err());
     }
+}
+
+#[test]
+fn on_a_real_network_checksums_cover_real_addresses() {
+    let first_packet = |network: [&str; 2]| {
+        let network = network.map(|address| address.parse().unwrap());
+        let mut near =
+            blueprint("\"dccp\"").over_sockets(network).unwrap().pair(0, Seed::new(1, 0)).unwrap().near;
+        let mut packet = Vec::new();
+        near.endpoint.poll_transmit(Time::ZERO, &mut packet).unwrap();
+        packet
+    };
+    let [one, other] = [["127.0.0.1", "127.0.0.1"], ["127.0.0.1", "127.0.0.2"]].map(first_packet);
+    assert_ne!(one[6..8], other[6..8]);
+    assert_eq!([&one[..6], &one[8..]], [&other[..6], &other[8..]]);
+    first_packet(["::1", "::1"]);
 }

@@ -6,7 +6,7 @@ use trunkline_core::schema::{Default as Preset, Kind, Parameter};
 use crate::limits::METRICS;
 use crate::quantity::default_value;
 use crate::schema::distribution::{DISTRIBUTIONS, Part};
-use crate::schema::{Alternative, Key, OneOf, SECTIONS, Schema, Shape};
+use crate::schema::{Alternative, Key, OneOf, SECTIONS, SINK, Schema, Shape};
 
 const NAME: &str = "^[A-Za-z0-9_-]+$";
 const DURATION: &str = "(ns|us|µs|μs|ms|s|min|h)";
@@ -127,6 +127,13 @@ fn property(key: &Key) -> Value {
     let mut value = match &key.shape {
         Shape::Plain(kind) => return plain(kind, key.default, key.doc),
         Shape::Host | Shape::Flow => json!({ "type": "string", "pattern": NAME }),
+        Shape::Sinks => {
+            let host = json!({ "type": "string", "pattern": NAME });
+            let mut keys = properties(&SINK.iter().map(Key::from).collect::<Vec<_>>());
+            keys.insert("host".to_owned(), host.clone());
+            let sink = json!({ "anyOf": [host, object(keys, vec![json!("host")])] });
+            json!({ "anyOf": [sink, { "type": "array", "items": sink }] })
+        }
         Shape::Hosts => {
             json!({ "type": "array", "items": { "type": "string" }, "minItems": 2 })
         }
@@ -238,7 +245,7 @@ fn limits() -> Value {
     let key = format!("^flow\\.[A-Za-z0-9_-]+\\.({})$", figures.join("|"));
     json!({
         "type": "object",
-        "patternProperties": { key: { "type": "string", "pattern": "^\\s*[<>]=?\\s*[0-9.]" } },
+        "patternProperties": { key: { "type": "string", "pattern": "^\\s*[<>]=?\\s*-?[0-9.]" } },
         // Dotted keys without quotes are tables in tables.
         "additionalProperties": { "type": "object" },
     })

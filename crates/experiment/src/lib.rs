@@ -18,6 +18,7 @@ mod quantity;
 mod read;
 mod reference;
 mod schema;
+mod searchable;
 mod speech;
 mod sweep;
 mod tree;
@@ -29,8 +30,10 @@ pub use json_schema::json_schema;
 pub use model::{
     Answer, Axis, DccpOptions, Direction, Experiment, Flow, Framing, Host, Impairments, Limit, LimitMetric,
     Link, Loss, Operator, Path, PathStep, Point, Progress, QuicOptions, RtpOptions, Scenario, SctpOptions,
-    SctpStyle, Source, Supervisor, TcpOptions, Transport, UdpOptions, UrpOptions, XtpOptions,
+    SctpStyle, Sink, Source, Supervisor, TcpOptions, Transport, UdpLiteOptions, UdpOptions, UrpOptions,
+    XtpOptions, XtpService,
 };
 pub use problem::{Problem, Problems};
 pub use reference::reference;
 pub use schema::transport::TRANSPORTS;
+pub use searchable::Searchable;

@@ -3,7 +3,9 @@
 use core::str::FromStr;
 
 use trunkline_core::{Duration, QuantityError, Rate, Ratio};
-use trunkline_metrics::{DelaySummary, FlowSummary, JitterSummary};
+use trunkline_metrics::{
+    DelaySummary, FlowSummary, JitterSummary, Margin, MarginSummary, Measured, VoicePathSummary,
+};
 
 use crate::model::{Limit, LimitMetric, Operator};
 use crate::problem::{Remark, suggestion};
@@ -24,6 +26,8 @@ pub(crate) struct Metric {
 pub(crate) enum Unit {
     Share,
     Duration,
+    /// A duration that may be less than zero.
+    Margin,
     Rate,
     Number,
 }
@@ -80,6 +84,28 @@ pub(crate) const METRICS: &[Metric] = &[
         Unit::Number,
         "Jain's index of the members' throughputs, from 1/n to 1.",
     ),
+    metric("margin.mean", LimitMetric::MarginMean, Unit::Margin, "How much before its deadline a packet came, mean."),
+    metric("margin.min", LimitMetric::MarginMin, Unit::Margin, "The same of the packet that came the latest."),
+    metric("margin.p001", LimitMetric::MarginP001, Unit::Margin, "0.1 % of the margins are at most this."),
+    metric("margin.p01", LimitMetric::MarginP01, Unit::Margin, "1 % of the margins are at most this."),
+    metric("underflows", LimitMetric::Underflows, Unit::Number, "How often a D/A FIFO had nothing to play."),
+    metric("silence", LimitMetric::Silence, Unit::Duration, "How long they had nothing to play, in all."),
+    metric("silence.longest", LimitMetric::SilenceLongest, Unit::Duration, "The longest of these silences."),
+    metric(
+        "capture-overflows",
+        LimitMetric::CaptureOverflows,
+        Unit::Number,
+        "How often an A/D FIFO had no room for samples.",
+    ),
+    metric(
+        "playback-overflows",
+        LimitMetric::PlaybackOverflows,
+        Unit::Number,
+        "Packets of which samples found no room in a D/A FIFO.",
+    ),
+    metric("samples-lost", LimitMetric::SamplesLost, Unit::Number, "Samples that found no room in a FIFO of either kind."),
+    metric("start-up.mean", LimitMetric::StartUpMean, Unit::Duration, "From the first sample of a talk spurt to its playback, mean."),
+    metric("start-up.max", LimitMetric::StartUpMax, Unit::Duration, "The longest of these delays."),
 ];
 
 const fn metric(name: &'static str, metric: LimitMetric, unit: Unit, doc: &'static str) -> Metric {
@@ -96,8 +122,13 @@ impl LimitMetric {
     pub fn value(&self, flow: &FlowSummary) -> Option<f64> {
         let latency = |of: fn(&DelaySummary) -> Duration| flow.latency.as_ref().map(|l| of(l).as_secs_f64());
         let jitter = |of: fn(&JitterSummary) -> Duration| flow.jitter.as_ref().map(|j| of(j).as_secs_f64());
+        let is_measured = flow.measured != Measured::Nothing;
+        let voice = |of: fn(&VoicePathSummary) -> f64| flow.voice_path.as_ref().map(of);
+        let margin = |of: fn(&MarginSummary) -> Margin| Some(of(flow.voice_path?.margin.as_ref()?).as_secs_f64());
+        let start_up = |of: fn(&DelaySummary) -> Duration| Some(of(flow.voice_path?.start_up.as_ref()?).as_secs_f64());
         // Without a message there is no share of messages.
-        let share = |share: f64| (flow.counts.sent + flow.counts.refused > 0).then_some(share);
+        let share =
+            |share: f64| (is_measured && flow.counts.sent + flow.counts.refused > 0).then_some(share);
         match self {
             LimitMetric::Loss => share(flow.loss.value()),
             LimitMetric::Late => share(flow.late.value()),
@@ -111,9 +142,21 @@ impl LimitMetric {
             LimitMetric::JitterMeanAbsoluteDeviation => jitter(|j| j.mean_absolute_deviation),
             LimitMetric::JitterInterarrival => jitter(|j| j.interarrival),
             LimitMetric::JitterPdvP999 => jitter(|j| j.pdv_p999),
-            LimitMetric::Throughput => Some(flow.throughput.user.bits_per_second() as f64),
-            LimitMetric::VoiceChannels => Some(flow.voice_channels as f64),
+            LimitMetric::Throughput => is_measured.then_some(flow.throughput.user.bits_per_second() as f64),
+            LimitMetric::VoiceChannels => is_measured.then_some(flow.voice_channels as f64),
             LimitMetric::Fairness => flow.fairness,
+            LimitMetric::MarginMean => margin(|m| m.mean),
+            LimitMetric::MarginMin => margin(|m| m.min),
+            LimitMetric::MarginP001 => margin(|m| m.p001),
+            LimitMetric::MarginP01 => margin(|m| m.p01),
+            LimitMetric::Underflows => voice(|v| v.underflows as f64),
+            LimitMetric::Silence => voice(|v| v.silence.as_secs_f64()),
+            LimitMetric::SilenceLongest => voice(|v| v.silence_longest.as_secs_f64()),
+            LimitMetric::CaptureOverflows => voice(|v| v.capture_overflows as f64),
+            LimitMetric::PlaybackOverflows => voice(|v| v.playback_overflows as f64),
+            LimitMetric::SamplesLost => voice(|v| (v.capture_lost + v.playback_lost) as f64),
+            LimitMetric::StartUpMean => start_up(|d| d.mean),
+            LimitMetric::StartUpMax => start_up(|d| d.max),
         }
     }
 }
@@ -205,6 +248,10 @@ fn condition(text: &str, unit: Unit) -> Result<(Operator, f64), String> {
     let bound = match unit {
         Unit::Share => quantity::<Ratio>(value)?.value(),
         Unit::Duration => quantity::<Duration>(value)?.as_secs_f64(),
+        Unit::Margin => match value.strip_prefix('-') {
+            Some(magnitude) => -quantity::<Duration>(magnitude.trim())?.as_secs_f64(),
+            None => quantity::<Duration>(value)?.as_secs_f64(),
+        },
         Unit::Rate => quantity::<Rate>(value)?.bits_per_second() as f64,
         Unit::Number => {
             let number = value.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);

@@ -8,6 +8,7 @@ use trunkline_core::{Bytes, Duration, Ecn, FlowId, Rate, Ratio};
 use trunkline_metrics::FlowMeta;
 pub use trunkline_network::{Impairments, Loss};
 pub use trunkline_traffic::Answer;
+use trunkline_transport::{Features, features};
 
 /// A validated experiment file.
 #[derive(Clone, Debug)]
@@ -122,8 +123,11 @@ pub struct Flow {
     pub meta: FlowMeta,
     /// Host of the sources.
     pub from: usize,
-    /// Host of the sinks or the reflector.
-    pub to: usize,
+    /// The sinks or the reflectors.
+    pub to: Vec<Sink>,
+    /// Without sinks: the link on which its packets go to a station that does not exist, and the port at which they enter
+    /// it.
+    pub nowhere: Option<(usize, u16)>,
     /// The transport.
     pub transport: Transport,
     /// The source.
@@ -132,14 +136,27 @@ pub struct Flow {
     pub reflect: bool,
     /// When the members start.
     pub start: Duration,
-    /// Links from `from` to `to`.
-    pub forward: Path,
-    /// Links from `to` to `from`.
-    pub backward: Path,
     /// Priority of its packets in queues that know priorities; smaller is more urgent.
     pub priority: u16,
     /// What stands in front of every message.
     pub framing: Framing,
+}
+
+/// One sink, or reflector, of a flow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sink {
+    /// Its host.
+    pub host: usize,
+    /// Links to it from the host of the sources.
+    pub forward: Path,
+    /// Links from it to the host of the sources.
+    pub backward: Path,
+    /// When it begins to listen.
+    pub join: Duration,
+    /// When it says goodbye.
+    pub leave: Option<Duration>,
+    /// When its host falls silent.
+    pub fail: Option<Duration>,
 }
 
 /// What stands in front of every message.
@@ -166,7 +183,23 @@ impl Flow {
         (trunkline_traffic::KINDS[self.source.kind].answer)(&self.source.values)
     }
 
-    /// The id of a member.
+    /// Whether one transmission of a message is for all sinks.
+    pub fn is_multicast(&self) -> bool {
+        matches!(&self.transport, Transport::Xtp(options) if options.service.is_multicast()) || self.to.len() > 1
+    }
+
+    /// The links and the ports at which its packets may enter them, there and back.
+    pub fn entrances(&self) -> impl Iterator<Item = (usize, u16)> {
+        let steps = self.to.iter().flat_map(|sink| sink.forward.iter().chain(&sink.backward));
+        self.nowhere.into_iter().chain(steps.map(|step| (step.link, step.from_port)))
+    }
+
+    /// Where its messages enter the first link of their way.
+    pub fn first_link(&self) -> Option<(usize, u16)> {
+        self.entrances().next()
+    }
+
+    /// The id of a member, as the first sink has it.
     pub fn member(&self, member: u32) -> FlowId {
         FlowId(self.meta.first.0 + member)
     }
@@ -202,13 +235,17 @@ pub struct Source {
 pub enum Transport {
     /// UDP.
     Udp(UdpOptions),
+    /// UDP-Lite.
+    UdpLite(UdpLiteOptions),
     /// TCP: the kernel's in `live` and `wire`, smoltcp's in `sim`.
     Tcp(TcpOptions),
+    /// MPTCP: the kernel's, in `live` only.
+    Mptcp(TcpOptions),
     /// URP; in `live` over UDP.
     Urp(UrpOptions),
-    /// DCCP; in `live` over UDP only.
+    /// DCCP.
     Dccp(DccpOptions),
-    /// An XTP stream; in `live` over UDP only.
+    /// An XTP stream.
     Xtp(XtpOptions),
     /// QUIC.
     Quic(QuicOptions),
@@ -223,10 +260,11 @@ impl Transport {
     /// as it takes.
     pub fn send_timeout(&self) -> Option<Duration> {
         match self {
-            Transport::Tcp(options) => options.send_timeout,
+            Transport::Tcp(options) | Transport::Mptcp(options) => options.send_timeout,
             Transport::Sctp(options) => options.send_timeout,
             Transport::Quic(options) => options.send_timeout,
             Transport::Udp(_)
+            | Transport::UdpLite(_)
             | Transport::Urp(_)
             | Transport::Dccp(_)
             | Transport::Xtp(_)
@@ -244,7 +282,18 @@ pub struct UdpOptions {
     pub ecn: Ecn,
 }
 
-/// Options of TCP.
+/// Options of UDP-Lite.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct UdpLiteOptions {
+    /// Socket buffers (`SO_SNDBUF`, `SO_RCVBUF`); the backend's default if absent.
+    pub buffer: Option<Bytes>,
+    /// How much of a message the checksum covers; all of it if absent.
+    pub checksum_coverage: Option<Bytes>,
+    /// Who makes the headers.
+    pub encapsulation: trunkline_transport::udp::Encapsulation,
+}
+
+/// Options of TCP and MPTCP.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TcpOptions {
     /// Receive window: in `sim` exactly, in `live` as `SO_RCVBUF` and `SO_SNDBUF` (Linux doubles what it is told and
@@ -309,9 +358,11 @@ pub struct RtpOptions {
     pub encapsulation: trunkline_transport::rtp::Encapsulation,
 }
 
-/// Options of an XTP stream.
+/// Options of XTP. Those that the service does not have are not looked at.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct XtpOptions {
+    /// Which service.
+    pub service: XtpService,
     /// What is done about losses.
     pub error_control: trunkline_transport::xtp::ErrorControl,
     /// Whether a receiver reports a gap as soon as it finds one.
@@ -342,6 +393,65 @@ pub struct XtpOptions {
     pub sort: bool,
     /// How long the first request for status waits for its answer.
     pub wait: Duration,
+    /// How long a peer may say nothing, though it was asked, before it counts as gone.
+    pub patience: Duration,
+    /// How many receivers must have joined a reliable multicast before it begins; if absent those that join at the
+    /// beginning of the run.
+    pub quorum: Option<u32>,
+    /// How long a slot is by which receivers of a reliable multicast hold control packets back.
+    pub slot: Duration,
+    /// Among how many slots they draw.
+    pub slots: u32,
+    /// How long the repair of a reported gap may take before it is reported again.
+    pub repair_wait: Duration,
+}
+
+/// The services of XTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum XtpService {
+    /// A stream to one sink.
+    Stream,
+    /// A message by itself, unacknowledged.
+    Datagram,
+    /// A message by itself, repeated until it is acknowledged.
+    AcknowledgedDatagram,
+    /// A message and its answer.
+    Transaction,
+    /// A stream to many sinks, unacknowledged.
+    Multicast,
+    /// A stream to many sinks, repaired.
+    ReliableMulticast,
+}
+
+impl XtpService {
+    /// Its word in the file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            XtpService::Stream => "stream",
+            XtpService::Datagram => "datagram",
+            XtpService::AcknowledgedDatagram => "acknowledged-datagram",
+            XtpService::Transaction => "transaction",
+            XtpService::Multicast => "multicast",
+            XtpService::ReliableMulticast => "reliable-multicast",
+        }
+    }
+
+    /// What it promises as it is by default.
+    pub const fn features(self) -> &'static Features {
+        match self {
+            XtpService::Stream => &features::XTP,
+            XtpService::Datagram => &features::XTP_DATAGRAM,
+            XtpService::AcknowledgedDatagram => &features::XTP_ACKNOWLEDGED_DATAGRAM,
+            XtpService::Transaction => &features::XTP_TRANSACTION,
+            XtpService::Multicast => &features::XTP_MULTICAST,
+            XtpService::ReliableMulticast => &features::XTP_RELIABLE_MULTICAST,
+        }
+    }
+
+    /// Whether one transmission reaches all sinks.
+    pub const fn is_multicast(self) -> bool {
+        matches!(self, XtpService::Multicast | XtpService::ReliableMulticast)
+    }
 }
 
 /// Options of SCTP.
@@ -428,6 +538,18 @@ pub enum LimitMetric {
     Throughput,
     VoiceChannels,
     Fairness,
+    MarginMean,
+    MarginMin,
+    MarginP001,
+    MarginP01,
+    Underflows,
+    Silence,
+    SilenceLongest,
+    CaptureOverflows,
+    PlaybackOverflows,
+    SamplesLost,
+    StartUpMean,
+    StartUpMax,
 }
 
 /// A comparison.

@@ -8,7 +8,7 @@ use crate::limits::{METRICS, Unit};
 use crate::problem::enumerate;
 use crate::quantity;
 use crate::schema::distribution::DISTRIBUTIONS;
-use crate::schema::{Alternative, Key, SECTIONS, Schema, Shape};
+use crate::schema::{Alternative, Key, SECTIONS, SINK, Schema, Shape};
 use crate::sweep::{FIXED, MOST_POINTS};
 
 const INTRODUCTION: &str = "\
@@ -87,6 +87,8 @@ fn link(page: &mut String, schema: &Schema) {
 fn flow(page: &mut String, schema: &Schema) {
     page.push('\n');
     keys(page, &schema.flow);
+    page.push_str("\nKeys of one sink, in a table in the list `to`, beside its `host`:\n\n");
+    keys(page, &SINK.iter().map(Key::from).collect::<Vec<_>>());
     alternatives(page, &schema.flow);
 }
 
@@ -96,7 +98,8 @@ fn sweep(page: &mut String) {
         "\n```toml\n[sweep]\n\"flow.voice.count\" = [1, 2, 4, 8]\n\"link.trunk.queue.limit\" = [\"16 KiB\", \"64 KiB\"]\n\
          \"flow.bulk.transport\" = [\"udp\", {{ kind = \"tcp\", window = \"32 KiB\" }}]\n```\n\n\
          Every key of every host, flow and link can be swept, and every key of a queue, a loss model, a transport or a \
-         source behind it; before the first table all but {}. The last key varies fastest. There are at most \
+         source behind it; before the first table all but {}. Keys with a comma between them, \
+         `\"flow.there.count, flow.back.count\"`, have the same value at every point. The last key varies fastest. There are at most \
          {MOST_POINTS} points. Points share their random numbers, so that what differs between them is the swept \
          value.\n",
         enumerate(FIXED)
@@ -113,6 +116,7 @@ fn limits(page: &mut String) {
         let unit = match metric.unit {
             Unit::Share => "share",
             Unit::Duration => "duration",
+            Unit::Margin => "duration, may be negative",
             Unit::Rate => "rate",
             Unit::Number => "number",
         };
@@ -176,6 +180,7 @@ fn keys(page: &mut String, keys: &[Key]) {
             }
             Shape::Host => ("the name of a host".to_owned(), key.doc.to_owned()),
             Shape::Flow => ("the name of a flow".to_owned(), key.doc.to_owned()),
+            Shape::Sinks => ("the name of a host, or a list".to_owned(), key.doc.to_owned()),
             Shape::Hosts => ("names of hosts".to_owned(), key.doc.to_owned()),
             Shape::Links => ("a list of names of links".to_owned(), key.doc.to_owned()),
             Shape::Medium(media) => (enumerate(media.iter().map(|medium| medium.name)), key.doc.to_owned()),

@@ -5,14 +5,34 @@ mod common;
 use common::{Beside, example};
 use trunkline_core::{Bytes, Duration, Rate};
 use trunkline_experiment::{Experiment, LimitMetric, Operator, Transport};
+use trunkline_metrics::{PlaybackFifo, VoicePath};
 
 #[test]
 fn every_example_is_valid() {
-    for name in ["voice-beside-bulk.toml", "bursty-loss.toml", "calls-on-a-t1.toml"] {
+    for name in ["voice-beside-bulk.toml", "bursty-loss.toml", "calls-on-a-t1.toml", "voice-path.toml"] {
         if let Err(problems) = Experiment::parse(&example(name), name, &Beside) {
             panic!("{problems}");
         }
     }
+}
+
+#[test]
+fn voice_path() {
+    let experiment = Experiment::parse(&example("voice-path.toml"), "x.toml", &Beside).unwrap();
+    let scenario = &experiment.points[0].scenario;
+    let playback = Some(PlaybackFifo { depth: 2000, fill: 800 });
+    let expected = Some(VoicePath { samples: 80, pauses: false, playback });
+    let paths: Vec<_> = scenario.flows.iter().map(|flow| flow.meta.voice_path).collect();
+    assert_eq!(paths, [expected, expected, None]);
+    assert!(!scenario.flows[0].meta.keeps_payload);
+    let metrics: Vec<_> = experiment.limits.iter().map(|limit| (limit.metric, limit.bound)).collect();
+    let expected = [
+        (LimitMetric::MarginMin, 0.0),
+        (LimitMetric::Underflows, 1.0),
+        (LimitMetric::CaptureOverflows, 1.0),
+        (LimitMetric::StartUpMax, 0.15),
+    ];
+    assert_eq!(metrics, expected);
 }
 
 #[test]
@@ -40,7 +60,7 @@ fn voice_beside_bulk() {
     assert_eq!(trunk.directions[0].rate, Rate::from_bits_per_second(2_000_000));
     assert_eq!(trunk.directions[1].delay, Duration::from_millis(20));
     let voice = &scenario.flows[0];
-    assert_eq!((voice.forward[0].from_port, voice.backward[0].from_port), (0, 1));
+    assert_eq!((voice.to[0].forward[0].from_port, voice.to[0].backward[0].from_port), (0, 1));
     assert!(voice.meta.keeps_payload && !voice.source.speech.is_empty());
     assert_eq!(voice.meta.playout, Some(Duration::from_millis(60)));
     let Transport::Tcp(tcp) = &scenario.flows[1].transport else { panic!("bulk goes over TCP") };

@@ -6,7 +6,7 @@ use common::{Beside, example};
 use trunkline_core::schema::{Default as Preset, Parameter};
 use trunkline_core::{Duration, Ratio, Seed, Time};
 use trunkline_experiment::{Experiment, json_schema, reference};
-use trunkline_metrics::{Counts, DelaySummary, FlowSummary};
+use trunkline_metrics::{Counts, DelaySummary, FlowSummary, Margin, MarginSummary, VoicePathSummary};
 use trunkline_traffic::MessageBuffer;
 
 const FILE: &str = r#"name = "meaning"
@@ -50,8 +50,8 @@ fn the_way_back_is_the_way_there_reversed() {
     let steps = |path: &[trunkline_experiment::PathStep]| {
         path.iter().map(|s| (s.link, s.from_port)).collect::<Vec<_>>()
     };
-    assert_eq!(steps(&scenario.flows[0].forward), [(0, 0), (1, 1)]);
-    assert_eq!(steps(&scenario.flows[0].backward), [(1, 0), (0, 1)]);
+    assert_eq!(steps(&scenario.flows[0].to[0].forward), [(0, 0), (1, 1)]);
+    assert_eq!(steps(&scenario.flows[0].to[0].backward), [(1, 0), (0, 1)]);
 }
 
 #[test]
@@ -67,9 +67,9 @@ fn a_direction_takes_what_the_link_says_but_its_own_first() {
 fn of_several_paths_the_written_one_is_taken() {
     let more = "[link.other]\nbetween = [\"a\", \"c\"]\nrate = \"1 Mbit/s\"\n[flow.voice]\npath = [\"first\", \"second\"]";
     let text = FILE.replace("[flow.voice]", more);
-    assert_eq!(parse(&text).points[0].scenario.flows[0].forward.len(), 2);
+    assert_eq!(parse(&text).points[0].scenario.flows[0].to[0].forward.len(), 2);
     let shortest = FILE.replace("[flow.voice]", &more[..more.find("path").unwrap()]);
-    assert_eq!(parse(&shortest).points[0].scenario.flows[0].forward.len(), 1);
+    assert_eq!(parse(&shortest).points[0].scenario.flows[0].to[0].forward.len(), 1);
 }
 
 #[test]
@@ -86,6 +86,23 @@ fn limits_are_checked_against_summaries() {
     // Where nothing was measured, nothing is kept or broken.
     let nothing = FlowSummary::default();
     assert_eq!((loss.check(&nothing), latency.check(&nothing)), (None, None));
+}
+
+#[test]
+fn a_margin_may_be_less_than_nothing() {
+    let limits = "[limits]\n\"flow.voice.margin.min\" = \">= -2.5 ms\"\n";
+    let start = FILE.find("[limits]").unwrap_or(FILE.len());
+    let experiment = parse(&format!("{}{limits}", &FILE[..start]));
+    let [limit] = experiment.limits.as_slice() else { panic!("one limit") };
+    assert_eq!(limit.bound, -0.0025);
+    let flow = |nanos| {
+        let margin = Some(MarginSummary { min: Margin::from_nanos(nanos), ..MarginSummary::default() });
+        let voice_path = Some(VoicePathSummary { margin, ..VoicePathSummary::default() });
+        FlowSummary { voice_path, ..FlowSummary::default() }
+    };
+    assert_eq!(limit.check(&flow(-2_500_000)), Some(true));
+    assert_eq!(limit.check(&flow(-2_500_001)), Some(false));
+    assert_eq!(limit.check(&FlowSummary::default()), None);
 }
 
 /// When the messages of the first member of the first flow of that name are due.
@@ -152,7 +169,7 @@ fn the_reference_names_every_figure_and_table() {
 #[test]
 fn the_json_schema_knows_every_key_of_the_examples() {
     let schema = json_schema();
-    for name in ["voice-beside-bulk.toml", "bursty-loss.toml", "calls-on-a-t1.toml"] {
+    for name in ["voice-beside-bulk.toml", "bursty-loss.toml", "calls-on-a-t1.toml", "voice-path.toml"] {
         let file: serde_json::Value =
             serde_json::to_value(example(name).parse::<toml::Table>().unwrap()).unwrap();
         let errors: Vec<String> = jsonschema_errors(&schema, &schema, &file);

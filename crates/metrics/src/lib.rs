@@ -9,10 +9,12 @@ mod delays;
 mod estimate;
 mod exact;
 mod jitter;
+mod margins;
 mod meter;
 mod moments;
 mod over_time;
 mod percentile;
+mod playback;
 mod playout;
 pub mod record;
 mod reordering;
@@ -20,16 +22,18 @@ mod robust;
 pub mod summary;
 mod throughput;
 mod transfers;
+mod voice_path;
 
 pub use bursts::LossRun;
 pub use delays::Delays;
-pub use estimate::estimate;
+pub use estimate::{estimate, student_t};
 pub use exact::{PercentileSelector, SelectError};
 pub use jitter::{InterarrivalJitter, IpdvPairs};
 pub use meter::{FlowProgress, Meter, Remembered};
 pub use moments::Moments;
 pub use over_time::LatencyOverTime;
 pub use percentile::PerMille;
+pub use playback::{Arrived, Playback, PlaybackFifo};
 pub use playout::Playout;
 pub use record::{
     DriverOutcome, Fate, FlowMeta, FlowOutcome, Lasting, Observation, Record, Recorder, TraceSink,
@@ -38,6 +42,7 @@ pub use reordering::NextExpected;
 pub use robust::robust_delay;
 pub use summary::{
     Counts, DelaySummary, Estimate, FlowSummary, JitterSummary, LinkSummary, Measured, RepetitionSummary,
-    RobustDelay, StallSummary, ThroughputSummary, TransferSummary,
+    RobustDelay, SinkSummary, StallSummary, ThroughputSummary, TransferSummary,
 };
 pub use throughput::{VOICE_CHANNEL, jain_fairness, voice_channels};
+pub use voice_path::{Margin, MarginSummary, VoiceEvent, VoiceEventKind, VoicePath, VoicePathSummary};

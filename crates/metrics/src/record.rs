@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use trunkline_core::{Bytes, Duration, FlowId, Time};
 
 use crate::summary::{LinkSummary, Measured, MediumSummary, StallSummary};
+use crate::voice_path::{VoiceEvent, VoicePath};
 
 /// Takes what a driver observes. Only drivers record; pure code returns facts.
 pub trait Recorder {
@@ -82,6 +83,13 @@ pub enum Observation {
         /// Its payload.
         bytes: Bytes,
     },
+    /// Samples found no room in a channel's A/D FIFO; the first of them came at the time of this observation.
+    Overflowed {
+        /// The channel within the flow.
+        channel: u16,
+        /// How many.
+        samples: u32,
+    },
     /// Bytes arrived that are no message of this run (wrong key, cut, corrupted): counted, never delivered.
     Stray {
         /// How many bytes.
@@ -99,7 +107,8 @@ pub enum Observation {
 /// One message's row in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// The member of the flow, from 0.
+    /// The member of the flow, from 0. Where a flow has several sinks, the members as the second sink has them follow those
+    /// as the first has them.
     pub member: u32,
     /// The channel within the member, from 0.
     pub channel: u16,
@@ -142,6 +151,9 @@ pub enum Fate {
 pub trait TraceSink {
     /// Takes one record of the flow with this index in the experiment file.
     fn write(&mut self, flow: usize, record: &Record);
+
+    /// Takes something that a listener of the flow with this index hears, when it is known how long it has lasted.
+    fn event(&mut self, _flow: usize, _event: &VoiceEvent) {}
 }
 
 /// Keeps no trace.
@@ -169,10 +181,13 @@ pub struct FlowMeta {
     pub name: String,
     /// The transport's name.
     pub transport: String,
-    /// The id of its member 0; the others follow.
+    /// The id of its member 0; the others follow, and after them all members again for each further sink. What is observed
+    /// of a message is observed for each sink by itself.
     pub first: FlowId,
     /// How many members it has.
     pub members: u32,
+    /// Its sinks' hosts; none if its messages go nowhere.
+    pub sinks: Vec<String>,
     /// Channels per member.
     pub channels: u16,
     /// What its latencies are.
@@ -184,6 +199,20 @@ pub struct FlowMeta {
     pub playout: Option<Duration>,
     /// Whether somebody keeps the payload.
     pub keeps_payload: bool,
+    /// Its FIFOs, if it has any.
+    pub voice_path: Option<VoicePath>,
+}
+
+impl FlowMeta {
+    /// How many ids it has: one for each member and sink.
+    pub fn ids(&self) -> u32 {
+        self.members * u32::try_from(self.sinks.len().max(1)).unwrap_or(u32::MAX)
+    }
+
+    /// The id of a member as a sink has it.
+    pub fn id(&self, member: u32, sink: u16) -> FlowId {
+        FlowId(self.first.0 + u32::from(sink) * self.members + member)
+    }
 }
 
 /// What a driver hands back beside its observations.

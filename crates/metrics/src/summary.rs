@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trunkline_core::{Amount, Bytes, Duration, Rate, Ratio, Time};
 
+use crate::voice_path::VoicePathSummary;
+
 /// All that is kept of one repetition of one point, beside its traces.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RepetitionSummary {
@@ -35,6 +37,8 @@ pub enum Measured {
     OneWay,
     /// From the source through the reflector back to the source.
     RoundTrip,
+    /// Nothing: the flow has no sinks.
+    Nothing,
 }
 
 /// One flow of the file.
@@ -70,7 +74,9 @@ pub struct FlowSummary {
     pub throughput: ThroughputSummary,
     /// Rates of single transfers, of a source that makes them.
     pub transfers: Option<TransferSummary>,
-    /// floor(user throughput / 64 kbit/s).
+    /// What happened at the FIFOs of its channels, if it has any.
+    pub voice_path: Option<VoicePathSummary>,
+    /// floor(user throughput / 64 kbit/s); of several sinks the least that one of them has.
     pub voice_channels: u64,
     /// Jain's fairness index of the members' user throughputs, from 1/n to 1; `None` for one member, or if nothing was
     /// received.
@@ -81,6 +87,9 @@ pub struct FlowSummary {
     pub send_call: Option<DelaySummary>,
     /// Counters of the transport by name: retransmissions, checksum errors ...
     pub transport_counters: BTreeMap<String, u64>,
+    /// Each sink by itself, if there are several.
+    #[serde(default)]
+    pub sinks: Vec<SinkSummary>,
     /// Bytes that arrived and were no message of this run.
     pub stray: Bytes,
     /// Points of the latency's cumulative distribution: (latency, share of messages at most that), both increasing; at
@@ -91,7 +100,32 @@ pub struct FlowSummary {
     pub latency_over_time: Vec<(Time, Duration)>,
 }
 
-/// Messages by what became of them. `due = sent + refused` and `sent = received + late + lost`.
+/// One of several sinks of a flow. The flow's own figures are those of all sinks together, in which a message counts once
+/// for every sink that it was sent to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SinkSummary {
+    /// Its host.
+    pub sink: String,
+    /// Messages by what became of them on the way to this sink.
+    pub counts: Counts,
+    /// Lost and refused messages as a share of those due.
+    pub loss: Ratio,
+    /// Late messages as a share of those due.
+    pub late: Ratio,
+    /// From `sent` to `received`.
+    pub latency: Option<DelaySummary>,
+    /// From `due` to `received`.
+    pub latency_from_due: Option<DelaySummary>,
+    /// Mean absolute deviation of latency from its mean.
+    pub mean_absolute_deviation: Option<Duration>,
+    /// Payload received, each message once, over the flow's active time.
+    pub user: Rate,
+    /// floor(user throughput / 64 kbit/s).
+    pub voice_channels: u64,
+}
+
+/// Messages by what became of them. `due = sent + refused` and `sent = received + late + lost`; of a flow without sinks
+/// nothing is received or lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Taken by the transport.
@@ -304,6 +338,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::voice_path::MarginSummary;
 
     const DEFINITIONS: &str = include_str!("../../../docs/metrics.md");
 
@@ -324,13 +359,18 @@ mod tests {
             jitter: Some(JitterSummary::default()),
             robust: Some(RobustDelay::default()),
             transfers: Some(TransferSummary::default()),
+            voice_path: Some(VoicePathSummary {
+                start_up: delay,
+                margin: Some(MarginSummary::default()),
+                ..VoicePathSummary::default()
+            }),
             schedule_error: delay,
             send_call: delay,
             ..FlowSummary::default()
         };
         let mut names = Vec::new();
         figures(&serde_json::to_value(flow).unwrap(), &mut names);
-        let no_figures = ["flow", "transport", "members", "channels", "measured"];
+        let no_figures = ["flow", "transport", "members", "channels", "measured", "sinks"];
         names.retain(|name| !no_figures.contains(&name.as_str()));
         assert!(names.len() > 40, "{names:?}");
         for name in names {

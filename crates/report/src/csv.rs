@@ -203,6 +203,7 @@ fn measured(flow: &FlowSummary) -> &'static str {
     match flow.measured {
         Measured::OneWay => "one-way",
         Measured::RoundTrip => "round-trip",
+        Measured::Nothing => "nothing",
     }
 }
 

@@ -44,7 +44,7 @@ impl AudioRecorder {
         let mut members = Vec::new();
         for flow in &scenario.flows {
             let samples_per_packet = samples_per_packet(flow).filter(|_| flow.meta.keeps_payload);
-            for member in 0..flow.meta.members {
+            for member in 0..flow.meta.ids() {
                 let Some(samples_per_packet) = samples_per_packet else {
                     members.push(None);
                     continue;

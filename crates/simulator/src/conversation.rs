@@ -20,14 +20,19 @@ pub(crate) const BACKLOG_LIMIT: usize = 16;
 pub(crate) enum Side {
     /// Where the sources are.
     Near,
-    /// Where the sink or the reflector is.
-    Far,
+    /// Where a sink or a reflector is, by its place among those of the flow.
+    Far(u16),
 }
 
 /// A conversation, used by one member or by all of a flow.
 pub(crate) struct Conversation {
     pub(crate) near: End,
+    /// At the first sink.
     pub(crate) far: End,
+    /// At the other sinks.
+    pub(crate) others: Vec<End>,
+    /// What the near end sends there is for all sinks.
+    pub(crate) group: Option<Address>,
     /// Index of the flow in the scenario.
     pub(crate) flow: u32,
     /// The one member that it belongs to; `None` if all of its flow share it.
@@ -49,22 +54,33 @@ pub(crate) struct End {
     /// Reflected messages that the transport did not take yet.
     pub(crate) backlog: VecDeque<Vec<u8>>,
     pub(crate) scheduled: Time,
+    /// Whether nothing reaches it: its host does not listen, or is silent.
+    pub(crate) is_away: bool,
+    /// Whether messages that are sent now are for it.
+    pub(crate) is_awaited: bool,
 }
 
 impl Conversation {
     /// The conversation of a member, or of all members from this one on.
     pub(crate) fn new(near: End, far: End, flow: u32, first: FlowId, is_shared: bool) -> Conversation {
+        let (others, group) = (Vec::new(), None);
         let member = (!is_shared).then_some(first);
         let has_state = !is_shared || near.endpoint.features().connection_oriented;
         let owner = has_state.then_some(first);
-        Conversation { near, far, flow, member, owner, turns: 0, on_their_way: 0 }
+        Conversation { near, far, others, group, flow, member, owner, turns: 0, on_their_way: 0 }
     }
 
     pub(crate) fn end(&mut self, side: Side) -> &mut End {
         match side {
             Side::Near => &mut self.near,
-            Side::Far => &mut self.far,
+            Side::Far(0) => &mut self.far,
+            Side::Far(sink) => &mut self.others[usize::from(sink) - 1],
         }
+    }
+
+    /// The ends at the sinks, in their order.
+    pub(crate) fn sinks(&self) -> impl Iterator<Item = &End> {
+        core::iter::once(&self.far).chain(&self.others)
     }
 
     /// The message with this header comes to an end, without it where messages carry none.
@@ -74,16 +90,26 @@ impl Conversation {
         }
     }
 
-    /// The transport's counters, of both ends.
+    /// The transport's counters, of all ends.
     pub(crate) fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {
         self.near.endpoint.counters(count);
-        self.far.endpoint.counters(count);
+        for end in self.sinks() {
+            end.endpoint.counters(count);
+        }
     }
 }
 
 impl End {
     pub(crate) fn new(address: Address, endpoint: Box<dyn Endpoint>, stream: Option<Stream>) -> End {
-        End { address, endpoint, stream, backlog: VecDeque::new(), scheduled: Time::MAX }
+        End {
+            address,
+            endpoint,
+            stream,
+            backlog: VecDeque::new(),
+            scheduled: Time::MAX,
+            is_away: false,
+            is_awaited: true,
+        }
     }
 
     /// Whether it reads more: a reflector reads no more than it can send back, so that its backlog holds the sender back

@@ -31,6 +31,8 @@ pub(crate) enum Event {
     GiveUp(u32),
     /// The packet in a slot, held back for pacing, departs.
     Depart(u32),
+    /// The host's interface gives the packet in a slot to the processor.
+    Fetch(u32),
     /// The host's processor has had time for the packet in a slot: its transport gets it.
     Take(u32),
     /// The next piece of the message at the head of a member's send queue is handed over.
@@ -41,6 +43,8 @@ pub(crate) enum Event {
     Kept(u32),
     /// The flow with which the measurement ends may be over.
     Until,
+    /// A sink of a conversation comes, goes or falls silent.
+    Sink(u32, u16),
 }
 
 /// Where a member is found, without a look at the member itself.
@@ -86,6 +90,8 @@ pub(crate) struct Engine<'s> {
     pub(crate) messages: MessageBuffer,
     /// Where received bytes are read into.
     pub(crate) received: Vec<u8>,
+    /// How often the sources of a flow lost sight of a sink, by flow and what is counted.
+    pub(crate) memberships: BTreeMap<(u32, String), u64>,
 }
 
 impl<'s> Engine<'s> {
@@ -109,6 +115,7 @@ impl<'s> Engine<'s> {
             end: Time::ZERO + scenario.duration + scenario.drain,
             messages: MessageBuffer::with_headroom(HEADER_LENGTH),
             received: Vec::new(),
+            memberships: BTreeMap::new(),
         };
         let refused = |flow: usize| {
             let name = &scenario.flows[flow].meta.name;
@@ -127,6 +134,7 @@ impl<'s> Engine<'s> {
             let first = engine.conversations.len() as u32;
             let made = transports::conversations(scenario, f, flow.meta.members, engine.key, seed);
             engine.conversations.extend(made.map_err(refused(f))?);
+            engine.expect_changes(first);
             for m in 0..flow.meta.members {
                 let source = scenario.build_source(f, m, seed).map_err(refused(f))?;
                 let own = engine.conversations[first as usize].member.is_some();
@@ -135,11 +143,15 @@ impl<'s> Engine<'s> {
             }
         }
         order.sort_unstable();
-        engine.places = vec![Place::default(); order.len()];
+        let ids = scenario.flows.iter().map(|flow| flow.meta.ids() as usize).sum();
+        engine.places = vec![Place::default(); ids];
         for (_, id, f, m, conversation) in order {
             let source = scenario.build_source(f, m, seed).map_err(refused(f))?;
             let place = engine.members.len() as u32;
-            engine.places[id.0 as usize] = Place { member: place, conversation };
+            let meta = &scenario.flows[f].meta;
+            for id in (id.0..meta.first.0 + meta.ids()).step_by(meta.members as usize) {
+                engine.places[id as usize] = Place { member: place, conversation };
+            }
             // The first call lets the source say when it is due, and the endpoint start to connect.
             engine.events.push(Time::ZERO, Event::Source(place));
             let channels = scenario.flows[f].meta.channels;
@@ -179,6 +191,10 @@ impl<'s> Engine<'s> {
                 Event::Timeout(conversation, side) => self.timeout(conversation, side, recorder),
                 Event::GiveUp(member) => self.give_up(member, recorder),
                 Event::Depart(slot) => self.network.depart(now, slot, &mut self.events),
+                Event::Fetch(slot) => {
+                    let packet = self.network.take(slot);
+                    self.fetch_packet(packet, recorder);
+                }
                 Event::Take(slot) => {
                     let packet = self.network.take(slot);
                     self.take_packet(packet, recorder);
@@ -186,6 +202,7 @@ impl<'s> Engine<'s> {
                 Event::HandOver(member) => self.hand_over(member, recorder),
                 Event::Left(id) => self.left(id),
                 Event::Kept(slot) => self.kept(slot, recorder),
+                Event::Sink(conversation, sink) => self.sink_changes(conversation, sink, recorder),
                 Event::Until => {
                     if let Some(flow) = self.scenario.until {
                         self.look_for_the_end(flow as u32);
@@ -232,6 +249,9 @@ impl<'s> Engine<'s> {
         for conversation in &self.conversations {
             let counters = &mut counters[conversation.flow as usize];
             conversation.counters(&mut |name, count| *counters.entry(name.to_owned()).or_insert(0) += count);
+        }
+        for ((flow, name), count) in &self.memberships {
+            counters[*flow as usize].insert(name.clone(), *count);
         }
         let flows = counters.into_iter().enumerate().map(|(flow, transport_counters)| FlowOutcome {
             transport_counters,

@@ -14,8 +14,8 @@ use crate::conversation::Side;
 use crate::engine::{Engine, Event};
 use crate::member::{Handing, WaitsFor};
 
-/// The hosts of a scenario.
-pub(crate) struct Hosts(Vec<HostModel>);
+/// The hosts of a scenario, and whether the clock of any of them goes in steps.
+pub(crate) struct Hosts(Vec<HostModel>, bool);
 
 /// A message that waits for a processor.
 pub(crate) struct Kept {
@@ -41,7 +41,9 @@ impl Hosts {
         let host = |host: &trunkline_experiment::Host| {
             HostModel::new(&host.values, &format!("hosts.{}", host.name), seed)
         };
-        Hosts(scenario.hosts.iter().map(host).collect())
+        let hosts: Vec<HostModel> = scenario.hosts.iter().map(host).collect();
+        let in_steps = hosts.iter().any(|host| host.costs().clock);
+        Hosts(hosts, in_steps)
     }
 
     pub(crate) fn get(&mut self, host: usize) -> &mut HostModel {
@@ -51,6 +53,20 @@ impl Hosts {
     /// The host if packets wait for its processor before they leave.
     pub(crate) fn slow_sender(&mut self, host: u16) -> Option<&mut HostModel> {
         self.0.get_mut(usize::from(host)).filter(|host| host.costs().send_packet)
+    }
+
+    /// The host if packets wait for its interface before its processor gets them.
+    pub(crate) fn slow_interface(&mut self, host: u16) -> Option<&mut HostModel> {
+        self.0.get_mut(usize::from(host)).filter(|host| host.costs().interface)
+    }
+
+    /// When a message that is here now was sent if it was under way as long as the clocks of the two hosts say.
+    pub(crate) fn measured(&self, [from, to]: [usize; 2], sent: Time, now: Time) -> Time {
+        if !self.1 {
+            return sent;
+        }
+        let took = self.0[to].clock(now).since(self.0[from].clock(sent));
+        Time::ZERO + now.since(Time::ZERO).saturating_sub(took)
     }
 
     /// The host if packets wait for its processor after they have arrived.
@@ -164,11 +180,13 @@ impl Engine<'_> {
             }
         }
         if handing.handed == 0 && flow.framing == Framing::None {
-            conversation.expect(Side::Far, handing.header);
+            conversation.expect(Side::Far(0), handing.header);
         }
         handing.handed = end;
         if !is_last {
-            handing.waits_for = if host.one_burst_at_a_time() { WaitsFor::Burst } else { WaitsFor::Event };
+            // Nobody waits until all of a group have a burst.
+            let waits = host.one_burst_at_a_time() && conversation.group.is_none();
+            handing.waits_for = if waits { WaitsFor::Burst } else { WaitsFor::Event };
             if handing.waits_for == WaitsFor::Event {
                 let at = host.send_piece(self.now, bytes.len(), end);
                 self.events.push(at, Event::HandOver(m));
@@ -219,7 +237,7 @@ impl Engine<'_> {
             KeptFor::Application => {
                 self.deliver(kept.conversation, kept.side, kept.header, &mut kept.bytes, recorder);
             }
-            KeptFor::Transport => self.send_back(kept.conversation, &kept.header, &kept.bytes),
+            KeptFor::Transport => self.send_back(kept.conversation, kept.side, &kept.header, &kept.bytes),
         }
         self.network.recycle(kept.bytes);
         if self.conversations[kept.conversation as usize].owner.is_some() {

@@ -5,6 +5,7 @@
 mod conversation;
 mod engine;
 mod events;
+mod group;
 mod hosts;
 mod member;
 mod network;
@@ -12,6 +13,7 @@ mod receive;
 mod send;
 mod stream;
 mod transports;
+mod tree;
 
 use trunkline_core::Seed;
 use trunkline_experiment::{Scenario, Supervisor};

@@ -1,13 +1,14 @@
 //! The links of a scenario, the packets on them, and the pool of their buffers.
 
 use trunkline_core::{Bytes, Destination, Duration, Packet, PacketId, Port, Ratio, Seed, Time};
-use trunkline_experiment::{PathStep, Scenario};
+use trunkline_experiment::{Flow, PathStep, Scenario};
 use trunkline_metrics::LinkSummary;
 use trunkline_metrics::summary::MediumSummary;
-use trunkline_network::{DropCause, Fate, Figure, MarkCause, Medium, Outcome};
+use trunkline_network::{Delivery, DropCause, Fate, Figure, MarkCause, Medium, Outcome};
 
 use crate::engine::Event;
 use crate::events::EventQueue;
+use crate::tree::{Branch, Member, Tree};
 
 /// All links, with what is on its way.
 pub(crate) struct Network<'s> {
@@ -15,13 +16,16 @@ pub(crate) struct Network<'s> {
     links: Vec<Box<dyn Medium>>,
     /// When each link's next own event is queued; [`Time::MAX`] if none is.
     scheduled: Vec<Time>,
-    /// Packets between two media, by slot; empty slots are listed in `free`.
-    in_flight: Vec<Packet>,
+    /// Packets between two media, by slot, and for those of a group the station of its tree; empty slots are listed in
+    /// `free`.
+    in_flight: Vec<(Packet, u32)>,
     free: Vec<u32>,
     buffers: Vec<Vec<u8>>,
     outcome: Outcome,
-    /// The flow of the file to which each member belongs.
+    /// The flow of the file to which each id belongs.
     flow_of: Vec<u32>,
+    /// By flow of the file: how packets for all of its sinks go.
+    trees: Vec<Option<Tree>>,
     /// Bytes on the first link of each flow's forward path, with the link's framing.
     first_link_bytes: Vec<u64>,
     next_packet: u64,
@@ -32,8 +36,9 @@ pub(crate) struct Network<'s> {
 impl<'s> Network<'s> {
     pub(crate) fn new(scenario: &'s Scenario, seed: Seed) -> Network<'s> {
         let links = scenario.build_links(seed);
-        let members = scenario.flows.iter().enumerate();
-        let flow_of = members.flat_map(|(f, flow)| (0..flow.meta.members).map(move |_| f as u32)).collect();
+        let flows = scenario.flows.iter().enumerate();
+        let flow_of = flows.flat_map(|(f, flow)| (0..flow.meta.ids()).map(move |_| f as u32)).collect();
+        let tree = |flow: &Flow| flow.is_multicast().then(|| Tree::new(flow, &scenario.links));
         Network {
             scenario,
             scheduled: vec![Time::MAX; links.len()],
@@ -43,6 +48,7 @@ impl<'s> Network<'s> {
             buffers: Vec::new(),
             outcome: Outcome::default(),
             flow_of,
+            trees: scenario.flows.iter().map(tree).collect(),
             first_link_bytes: vec![0; scenario.flows.len()],
             next_packet: 0,
             watched: vec![false; scenario.flows.len()],
@@ -67,11 +73,15 @@ impl<'s> Network<'s> {
 
     /// Keeps a packet until an event that names its slot.
     pub(crate) fn keep(&mut self, packet: Packet) -> u32 {
-        self.store(packet)
+        self.store(packet, 0)
     }
 
     /// The packet that was kept.
     pub(crate) fn take(&mut self, slot: u32) -> Packet {
+        self.fetch(slot).0
+    }
+
+    fn fetch(&mut self, slot: u32) -> (Packet, u32) {
         self.free.push(slot);
         core::mem::take(&mut self.in_flight[slot as usize])
     }
@@ -83,13 +93,28 @@ impl<'s> Network<'s> {
         self.offer(now, packet, events);
     }
 
-    /// The packet that has arrived in `slot`: hands it out at the end of its path, else passes it on.
+    /// The packet that has arrived in `slot`: hands it out at the end of its path, else passes it on. One for a group is
+    /// passed on, and handed out too at a member of the group; then `backward` and `sink` say at which.
     pub(crate) fn arrive(&mut self, now: Time, slot: u32, events: &mut EventQueue<Event>) -> Option<Packet> {
-        let mut packet = self.take(slot);
-        packet.hop += 1;
-        if self.step(&packet).is_some() {
-            self.offer(now, packet, events);
-            return None;
+        let (mut packet, station) = self.fetch(slot);
+        packet.hop = packet.hop.saturating_add(1);
+        if !packet.group {
+            if self.way(&packet).is_some() {
+                self.offer(now, packet, events);
+                return None;
+            }
+            return Some(packet);
+        }
+        let flow = self.flow(&packet);
+        let member = self.trees[flow].as_ref().and_then(|tree| tree.member(station));
+        self.spread(now, &packet, |tree| tree.onward(station), events);
+        match member {
+            Some(Member::Source) => packet.backward = true,
+            Some(Member::Sink(sink)) => (packet.backward, packet.sink) = (false, sink),
+            None => {
+                self.recycle(packet.bytes);
+                return None;
+            }
         }
         Some(packet)
     }
@@ -107,7 +132,7 @@ impl<'s> Network<'s> {
 
     /// Keeps a packet that leaves its endpoint later than now (pacing), and queues its departure.
     pub(crate) fn depart_later(&mut self, at: Time, packet: Packet, events: &mut EventQueue<Event>) {
-        let slot = self.store(packet);
+        let slot = self.keep(packet);
         events.push(at, Event::Depart(slot));
     }
 
@@ -176,34 +201,96 @@ impl<'s> Network<'s> {
         summaries
     }
 
-    /// The link that a packet is to enter next.
-    fn step(&self, packet: &Packet) -> Option<PathStep> {
-        let flow = &self.scenario.flows[self.flow_of[packet.flow.0 as usize] as usize];
-        let path = if packet.backward { &flow.backward } else { &flow.forward };
-        path.get(usize::from(packet.hop)).copied()
+    /// The flow of the file that a packet belongs to.
+    fn flow(&self, packet: &Packet) -> usize {
+        self.flow_of[packet.flow.0 as usize] as usize
     }
 
-    fn offer(&mut self, now: Time, mut packet: Packet, events: &mut EventQueue<Event>) {
-        let Some(step) = self.step(&packet) else { return self.recycle(packet.bytes) };
-        packet.to = Destination::Port(Port(step.to_port));
-        self.links[step.link].offer(now, Port(step.from_port), packet, &mut self.outcome);
-        self.settle(now, step.link, events);
+    /// The link that a packet for one station enters next.
+    fn way(&self, packet: &Packet) -> Option<Branch> {
+        let flow = &self.scenario.flows[self.flow(packet)];
+        let hop = usize::from(packet.hop);
+        if let Some((link, from_port)) = flow.nowhere.filter(|_| hop == 0) {
+            return Some(Branch { link, from_port, to: Destination::Nobody });
+        }
+        let sink = flow.to.get(usize::from(packet.sink))?;
+        let path = if packet.backward { &sink.backward } else { &sink.forward };
+        let PathStep { link, from_port, to_port } = *path.get(hop)?;
+        Some(Branch { link, from_port, to: Destination::Port(Port(to_port)) })
+    }
+
+    fn offer(&mut self, now: Time, packet: Packet, events: &mut EventQueue<Event>) {
+        if packet.group {
+            let from = packet.from.host;
+            self.spread(now, &packet, |tree| tree.leaving(from), events);
+            return self.recycle(packet.bytes);
+        }
+        match self.way(&packet) {
+            Some(branch) => self.enter(now, branch, packet, events),
+            None => self.recycle(packet.bytes),
+        }
+    }
+
+    /// Sends a copy of a packet for a group into each of these links.
+    fn spread(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        branches: impl Fn(&Tree) -> &[Branch],
+        events: &mut EventQueue<Event>,
+    ) {
+        let flow = self.flow(packet);
+        for index in 0.. {
+            let tree = self.trees[flow].as_ref();
+            let Some(&branch) = tree.and_then(|tree| branches(tree).get(index)) else { return };
+            let mut bytes = self.buffer();
+            bytes.extend_from_slice(&packet.bytes);
+            let copy = Packet { bytes, ..*packet };
+            self.enter(now, branch, copy, events);
+        }
+    }
+
+    fn enter(&mut self, now: Time, branch: Branch, mut packet: Packet, events: &mut EventQueue<Event>) {
+        packet.to = branch.to;
+        if branch.to == Destination::Nobody {
+            // It comes out nowhere, where it could be counted.
+            let flow = self.flow(&packet);
+            self.first_link_bytes[flow] += self.on_first_link(flow, &packet);
+        }
+        self.links[branch.link].offer(now, Port(branch.from_port), packet, &mut self.outcome);
+        self.settle(now, branch.link, events);
     }
 
     /// Queues what a link handed out, and its next event.
     fn settle(&mut self, now: Time, link: usize, events: &mut EventQueue<Event>) {
         let mut outcome = core::mem::take(&mut self.outcome);
-        for delivery in outcome.deliveries.drain(..) {
-            self.count_first_link(link, &delivery.packet);
-            let slot = self.store(delivery.packet);
-            events.push(delivery.at, Event::Arrive(slot));
+        for Delivery { at, to, packet } in outcome.deliveries.drain(..) {
+            self.count_first_link(link, to, &packet);
+            let mut station = 0;
+            if packet.group {
+                let tree = self.trees[self.flow(&packet)].as_ref();
+                let Some(found) = tree.and_then(|tree| tree.station(link, to.0)) else {
+                    // A station that hears everything, and that this is not for.
+                    self.recycle(packet.bytes);
+                    continue;
+                };
+                station = found;
+            }
+            let slot = self.store(packet, station);
+            events.push(at, Event::Arrive(slot));
         }
         for fate in outcome.fates.0.drain(..) {
             if let Fate::Dropped { packet, cause, .. } = fate {
-                if cause == DropCause::LinkLoss {
-                    self.count_first_link(link, &packet); // it was transmitted before it was lost
+                let flow = self.flow(&packet);
+                match (packet.to, cause) {
+                    // It was transmitted before it was lost.
+                    (Destination::Port(to), DropCause::LinkLoss) => self.count_first_link(link, to, &packet),
+                    (Destination::Nobody, cause) if cause != DropCause::LinkLoss => {
+                        self.first_link_bytes[flow] -= self.on_first_link(flow, &packet);
+                    }
+                    _ => {}
                 }
-                if !packet.backward && self.watched[self.flow_of[packet.flow.0 as usize] as usize] {
+                if !packet.backward && !packet.group && self.watched[flow] {
                     events.push(now, Event::Left(packet.flow));
                 }
                 self.recycle(packet.bytes);
@@ -218,24 +305,34 @@ impl<'s> Network<'s> {
         }
     }
 
-    /// Counts a packet that a link has transmitted, if that is the first link of its flow's forward path.
-    fn count_first_link(&mut self, link: usize, packet: &Packet) {
+    /// Counts a packet that a link has transmitted, if that is the first link of its flow's forward path; one for a group as
+    /// it is on the way to the first sink.
+    fn count_first_link(&mut self, link: usize, to: Port, packet: &Packet) {
         if packet.backward || packet.hop > 0 {
             return;
         }
-        let flow = self.flow_of[packet.flow.0 as usize] as usize;
-        if let Some(step) = self.scenario.flows[flow].forward.first() {
-            let overhead = self.scenario.links[link].directions[usize::from(step.from_port)].overhead;
-            self.first_link_bytes[flow] += (packet.size + overhead).count();
+        let flow = self.flow(packet);
+        let first = self.scenario.flows[flow].to.get(usize::from(packet.sink)).and_then(|sink| sink.forward.first());
+        if first.is_some_and(|step| step.link == link && step.to_port == to.0) {
+            self.first_link_bytes[flow] += self.on_first_link(flow, packet);
         }
     }
 
-    fn store(&mut self, packet: Packet) -> u32 {
+    /// What a packet takes of its flow's first link.
+    fn on_first_link(&self, flow: usize, packet: &Packet) -> u64 {
+        let first = self.scenario.flows[flow].first_link();
+        let overhead = first.map_or(Bytes::ZERO, |(link, port)| {
+            self.scenario.links[link].directions[usize::from(port)].overhead
+        });
+        (packet.size + overhead).count()
+    }
+
+    fn store(&mut self, packet: Packet, station: u32) -> u32 {
         if let Some(slot) = self.free.pop() {
-            self.in_flight[slot as usize] = packet;
+            self.in_flight[slot as usize] = (packet, station);
             return slot;
         }
-        self.in_flight.push(packet);
+        self.in_flight.push((packet, station));
         // 2^32 packets in flight would need 400 GB before this could be cut short.
         (self.in_flight.len() - 1) as u32
     }

@@ -1,6 +1,6 @@
 //! From the network to whoever measures: packets to endpoints, endpoints to messages, reflecting.
 
-use trunkline_core::{Bytes, FlowId, Packet, Time};
+use trunkline_core::{Bytes, Destination, FlowId, Packet, Time};
 use trunkline_metrics::{Observation, Recorder};
 use trunkline_traffic::{Answer, Feedback, Transfer};
 use trunkline_transport::framing::{self, HEADER_LENGTH, Header, MessageKind};
@@ -13,14 +13,31 @@ use crate::hosts::{Kept, KeptFor};
 impl Engine<'_> {
     /// Takes a packet that has reached the end of its path.
     pub(crate) fn packet_arrived(&mut self, packet: Packet, recorder: &mut dyn Recorder) {
-        let side = if packet.backward { Side::Near } else { Side::Far };
+        let side = side(&packet);
         let index = self.place(packet.flow).conversation;
-        if side == Side::Far && self.watched[self.conversations[index as usize].flow as usize] {
+        if self.conversations[index as usize].end(side).is_away {
+            return self.network.recycle(packet.bytes);
+        }
+        if side != Side::Near && !packet.group && self.watched[self.conversations[index as usize].flow as usize] {
             self.left(packet.flow);
         }
         let host = self.conversations[index as usize].end(side).address.host;
+        if let Some(host) = self.hosts.slow_interface(host) {
+            let at = host.receive_at_interface(self.now, packet.size);
+            let slot = self.network.keep(packet);
+            return self.events.push(at, Event::Fetch(slot));
+        }
+        self.fetch_packet(packet, recorder);
+    }
+
+    /// Lets a host's processor work on a packet.
+    pub(crate) fn fetch_packet(&mut self, packet: Packet, recorder: &mut dyn Recorder) {
+        let side = side(&packet);
+        let index = self.place(packet.flow).conversation;
+        let host = self.conversations[index as usize].end(side).address.host;
         if let Some(host) = self.hosts.slow_receiver(host) {
-            let at = host.receive_packet(self.now, packet.size);
+            let is_group = packet.to == Destination::Everyone;
+            let at = host.receive_packet(self.now, packet.size, is_group);
             let slot = self.network.keep(packet);
             return self.events.push(at, Event::Take(slot));
         }
@@ -29,7 +46,7 @@ impl Engine<'_> {
 
     /// Gives a packet to its transport.
     pub(crate) fn take_packet(&mut self, packet: Packet, recorder: &mut dyn Recorder) {
-        let side = if packet.backward { Side::Near } else { Side::Far };
+        let side = side(&packet);
         let index = self.place(packet.flow).conversation;
         let endpoint = &mut self.conversations[index as usize].end(side).endpoint;
         endpoint.handle_packet(self.now, packet.from, packet.ecn, &packet.bytes);
@@ -44,6 +61,9 @@ impl Engine<'_> {
             return; // an earlier call took its place
         }
         end.scheduled = Time::MAX;
+        if end.is_away {
+            return;
+        }
         end.endpoint.handle_timeout(self.now);
         self.serve(conversation, side, recorder);
     }
@@ -63,13 +83,14 @@ impl Engine<'_> {
                 match event {
                     Happened::Connected | Happened::Writable | Happened::Closed(_) => writable = true,
                     Happened::Readable => {}
+                    Happened::Member(what) => self.membership(index, what),
                 }
             }
             let received = self.receive(index, side, recorder);
             if writable {
                 match side {
                     Side::Near => self.room_again(index, owner, recorder),
-                    Side::Far => self.reflect_backlog(index),
+                    Side::Far(_) => self.reflect_backlog(index, side),
                 }
             }
             if !writable && !received {
@@ -163,19 +184,31 @@ impl Engine<'_> {
     ) {
         let flow_index = self.conversations[index as usize].flow;
         let flow = &self.scenario.flows[flow_index as usize];
-        let Header { flow: id, channel, sequence, sent, reflected, kind, .. } = header;
-        let members = flow.meta.first.0..flow.meta.first.0 + flow.meta.members;
+        let Header { flow: mut id, channel, sequence, sent, reflected, kind, .. } = header;
+        let first = flow.meta.first.0;
+        let members = match side {
+            Side::Near => first..first + flow.meta.ids(),
+            Side::Far(_) => first..first + flow.meta.members,
+        };
         if !members.contains(&id.0) || channel >= flow.meta.channels {
             return self.stray(index, bytes.len(), recorder);
         }
+        if let Side::Far(sink) = side {
+            id.0 += u32::from(sink) * flow.meta.members;
+        }
         let is_forward = matches!(kind, MessageKind::Forward | MessageKind::Ask);
         let is_measured = match side {
-            Side::Far => is_forward && !flow.reflect,
+            Side::Far(_) => is_forward && !flow.reflect,
             Side::Near => kind == MessageKind::Reflected && flow.reflect,
         };
         if is_measured {
             let payload = &bytes[HEADER_LENGTH..];
             let length = Bytes(payload.len() as u64);
+            let reader = match side {
+                Side::Far(sink) => flow.to[usize::from(sink)].host,
+                Side::Near => flow.from,
+            };
+            let sent = self.hosts.measured([flow.from, reader], sent, self.now);
             let observation = Observation::Received { channel, sequence, sent, reflected, payload: length };
             recorder.record(self.now, id, observation);
             if flow.meta.keeps_payload {
@@ -183,7 +216,7 @@ impl Engine<'_> {
             }
         }
         match (side, kind, flow.answer()) {
-            (Side::Far, MessageKind::Ask, Answer::Bytes(length)) => {
+            (Side::Far(_), MessageKind::Ask, Answer::Bytes(length)) => {
                 let mut answered = self.network.buffer();
                 framing::answer(
                     &header,
@@ -191,13 +224,15 @@ impl Engine<'_> {
                     usize::try_from(length).unwrap_or(usize::MAX),
                     &mut answered,
                 );
-                self.answer(index, header, answered);
+                self.answer(index, side, header, answered);
             }
-            (Side::Far, MessageKind::Forward | MessageKind::Ask, _) if flow.reflect => {
+            (Side::Far(_), MessageKind::Forward | MessageKind::Ask, _) if flow.reflect => {
                 let mut whole = self.network.buffer();
                 whole.extend_from_slice(bytes);
-                framing::reflect_in_place(&mut whole, self.now);
-                self.answer(index, header, whole);
+                // Its id says from which sink it comes back.
+                let header = Header { flow: id, ..header };
+                header.reflected(self.now).encode(&mut whole);
+                self.answer(index, side, header, whole);
             }
             (Side::Near, MessageKind::Reflected, _) => {
                 let place = self.place(id).member;
@@ -209,62 +244,63 @@ impl Engine<'_> {
                 self.fill(place, recorder);
                 self.look_for_the_end(flow_index);
             }
-            (Side::Far, MessageKind::Forward | MessageKind::Ask, _) => {}
+            (Side::Far(_), MessageKind::Forward | MessageKind::Ask, _) => {}
             _ => self.stray(index, bytes.len(), recorder),
         }
     }
 
     /// Sends a message back to its source, when the host's processor has time.
-    fn answer(&mut self, index: u32, asked: Header, bytes: Vec<u8>) {
+    fn answer(&mut self, index: u32, side: Side, asked: Header, bytes: Vec<u8>) {
         let length = (bytes.len() - HEADER_LENGTH) as u32;
-        let header = Header { kind: MessageKind::Reflected, length, reflected: self.now, ..asked };
-        let host = self.conversations[index as usize].far.address.host;
+        let header = Header { length, ..asked.reflected(self.now) };
+        let host = self.conversations[index as usize].end(side).address.host;
         if let Some(host) = self.hosts.slow_writer(host) {
             let at = host.send_message(self.now);
             let what = KeptFor::Transport;
-            return self.keep(at, Kept { conversation: index, side: Side::Far, header, bytes, what });
+            return self.keep(at, Kept { conversation: index, side, header, bytes, what });
         }
-        self.send_back(index, &header, &bytes);
+        self.send_back(index, side, &header, &bytes);
         self.network.recycle(bytes);
     }
 
     /// Gives an answer to its transport.
-    pub(crate) fn send_back(&mut self, index: u32, header: &Header, bytes: &[u8]) {
+    pub(crate) fn send_back(&mut self, index: u32, side: Side, header: &Header, bytes: &[u8]) {
         let conversation = &mut self.conversations[index as usize];
         let is_stream = conversation.owner.is_some();
         let room = self.scenario.flows[conversation.flow as usize].unsent_room();
         let mut sent = Err(SendError::Full);
-        if conversation.far.backlog.is_empty() {
-            sent = conversation.far.endpoint.send(self.now, Message::new(&bytes[room..]));
+        let end = conversation.end(side);
+        if end.backlog.is_empty() {
+            sent = end.endpoint.send(self.now, Message::new(&bytes[room..]));
         }
         if sent.is_ok() || is_stream {
             conversation.expect(Side::Near, *header);
         }
         match sent {
-            Ok(()) => self.transmit(index, Side::Far, header.flow),
+            Ok(()) => self.transmit(index, side, header.flow),
             // A byte stream promises delivery: the message waits for room. A datagram that finds none is lost, as at a
             // full socket.
             Err(_) if is_stream => {
                 let mut kept = self.network.buffer();
                 kept.extend_from_slice(&bytes[room..]);
-                self.conversations[index as usize].far.backlog.push_back(kept);
+                self.conversations[index as usize].end(side).backlog.push_back(kept);
             }
             Err(_) => {}
         }
     }
 
-    fn reflect_backlog(&mut self, index: u32) {
+    fn reflect_backlog(&mut self, index: u32, side: Side) {
         loop {
             let conversation = &mut self.conversations[index as usize];
-            let (Some(message), Some(id)) = (conversation.far.backlog.pop_front(), conversation.owner) else {
-                return;
-            };
-            if conversation.far.endpoint.send(self.now, Message::new(&message)) == Err(SendError::Full) {
-                conversation.far.backlog.push_front(message);
+            let owner = conversation.owner;
+            let end = conversation.end(side);
+            let (Some(message), Some(id)) = (end.backlog.pop_front(), owner) else { return };
+            if end.endpoint.send(self.now, Message::new(&message)) == Err(SendError::Full) {
+                end.backlog.push_front(message);
                 return;
             }
             self.network.recycle(message);
-            self.transmit(index, Side::Far, id);
+            self.transmit(index, side, id);
         }
     }
 
@@ -275,4 +311,9 @@ impl Engine<'_> {
         let observation = Observation::Stray { bytes: Bytes(bytes as u64) };
         recorder.record(self.now, conversation.member.unwrap_or(first), observation);
     }
+}
+
+/// The end that a packet has come to.
+fn side(packet: &Packet) -> Side {
+    if packet.backward { Side::Near } else { Side::Far(packet.sink) }
 }

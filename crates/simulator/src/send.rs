@@ -1,9 +1,9 @@
 //! From a source to the network: producing, sending, waiting for a full transport, giving up.
 
 use trunkline_core::{Bytes, FlowId, Packet, Time};
-use trunkline_experiment::Framing;
+use trunkline_experiment::{Framing, Sink};
 use trunkline_metrics::{Observation, Recorder};
-use trunkline_traffic::Feedback;
+use trunkline_traffic::{Feedback, Overflow};
 use trunkline_transport::framing::{HEADER_LENGTH, Header, MessageKind};
 use trunkline_transport::{CloseReason, Message, SendError, drain};
 
@@ -64,12 +64,13 @@ impl Engine<'_> {
             if self.members[m as usize].is_waiting() {
                 continue;
             }
-            let mut messages = core::mem::take(&mut self.messages);
-            messages.clear();
+            self.messages.clear();
             let member = &mut self.members[m as usize];
             if member.source.next_due().is_some_and(|due| due <= self.now) {
-                member.source.produce(self.now, &mut messages);
+                member.source.produce(self.now, &mut self.messages);
+                self.report_overflows(m, recorder);
             }
+            let messages = core::mem::take(&mut self.messages);
             for (index, produced) in messages.messages().iter().enumerate() {
                 let sequence = self.members[m as usize].next_sequence(produced.channel);
                 let asks = produced.asks;
@@ -91,6 +92,7 @@ impl Engine<'_> {
                 Some(due) if due <= self.now => {
                     self.messages.clear();
                     member.source.produce(self.now, &mut self.messages);
+                    self.report_overflows(m, recorder);
                     if self.messages.messages().is_empty() {
                         return; // nothing came although it was due: never ask twice at one moment
                     }
@@ -108,6 +110,15 @@ impl Engine<'_> {
                     return self.look_for_the_end(flow);
                 }
             }
+        }
+    }
+
+    /// Reports samples that found no room in the FIFOs of a member's source while it was asked for messages.
+    #[inline]
+    fn report_overflows(&mut self, m: u32, recorder: &mut dyn Recorder) {
+        let id = self.members[m as usize].id;
+        for Overflow { channel, at, samples } in self.messages.take_overflows() {
+            recorder.record(at, id, Observation::Overflowed { channel, samples });
         }
     }
 
@@ -144,27 +155,39 @@ impl Engine<'_> {
     pub(crate) fn transmit(&mut self, conversation: u32, side: Side, id: FlowId) {
         let now = self.now;
         let conversation = &mut self.conversations[conversation as usize];
-        let priority = self.scenario.flows[conversation.flow as usize].priority;
+        let flow = &self.scenario.flows[conversation.flow as usize];
+        let (priority, group) = (flow.priority, conversation.group);
         let (network, events) = (&mut self.network, &mut self.events);
         let mut buffer = network.buffer();
         let (end, sent) = match side {
             Side::Near => (&mut conversation.near, &mut conversation.on_their_way),
-            Side::Far => (&mut conversation.far, &mut 0),
+            Side::Far(_) => (conversation.end(side), &mut 0),
         };
         let from = end.address;
         let mut host = self.hosts.slow_sender(from.host);
         drain(end.endpoint.as_mut(), now, &mut buffer, |transmit, bytes| {
+            let to_group = group == Some(transmit.to);
+            let sink = match side {
+                Side::Far(sink) => sink,
+                Side::Near if to_group => 0,
+                Side::Near => {
+                    let is_there = |sink: &Sink| sink.host == usize::from(transmit.to.host);
+                    flow.to.iter().position(is_there).unwrap_or(0) as u16
+                }
+            };
             let packet = Packet {
                 flow: id,
                 size: transmit.size,
                 ecn: transmit.ecn,
                 priority,
-                backward: side == Side::Far,
+                backward: side != Side::Near,
+                sink,
+                group: to_group,
                 from,
                 bytes: core::mem::replace(bytes, network.buffer()),
                 ..Packet::default()
             };
-            *sent = sent.wrapping_add(1);
+            *sent = sent.wrapping_add(u32::from(!to_group));
             let mut departs = transmit.earliest;
             if let Some(host) = &mut host {
                 departs = departs.max(host.send_packet(now, transmit.size));
@@ -238,7 +261,7 @@ impl Engine<'_> {
             }
             Framing::None => {
                 pair.near.endpoint.send(self.now, Message::new(&bytes[HEADER_LENGTH..]))?;
-                pair.expect(Side::Far, header);
+                pair.expect(Side::Far(0), header);
             }
         }
         self.transmit(conversation, Side::Near, id);
@@ -262,22 +285,14 @@ impl Engine<'_> {
 
     pub(crate) fn sent(&self, m: u32, name: Name, payload: usize, recorder: &mut dyn Recorder) {
         let Name { channel, sequence, due, .. } = name;
-        let payload = Bytes(payload as u64);
-        recorder.record(
-            self.now,
-            self.members[m as usize].id,
-            Observation::Sent { channel, sequence, due, payload },
-        );
+        let sent = Observation::Sent { channel, sequence, due, payload: Bytes(payload as u64) };
+        self.for_each_sink(m, false, |id| recorder.record(self.now, id, sent));
     }
 
     fn refused(&self, m: u32, name: Name, payload: usize, recorder: &mut dyn Recorder) {
         let Name { channel, sequence, due, .. } = name;
-        let payload = Bytes(payload as u64);
-        recorder.record(
-            self.now,
-            self.members[m as usize].id,
-            Observation::Refused { channel, sequence, due, payload },
-        );
+        let refused = Observation::Refused { channel, sequence, due, payload: Bytes(payload as u64) };
+        self.for_each_sink(m, true, |id| recorder.record(self.now, id, refused));
     }
 
     pub(crate) fn arm_send_timeout(&mut self, m: u32) {

@@ -1,6 +1,6 @@
 //! The upper half: what an application sees of any transport. Kernel sockets implement only this.
 
-use trunkline_core::{Duration, Ecn, Time};
+use trunkline_core::{Address, Duration, Ecn, Time};
 
 /// One conversation of an application with its peer.
 pub trait Conversation {
@@ -83,6 +83,19 @@ pub enum Event {
     /// has been received, and this end may still send until it closes too, where the transport ends each direction by
     /// itself (otherwise `send` refuses with the same reason).
     Closed(CloseReason),
+    /// Who receives what this end sends in a multicast has changed.
+    Member(Membership),
+}
+
+/// What happened to a receiver of a multicast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Membership {
+    /// It joined, and gets everything from here on.
+    Joined(Address),
+    /// It left.
+    Left(Address),
+    /// It did not answer for too long, and is no longer waited for.
+    Dropped(Address),
 }
 
 /// How a conversation is ended by its application.
@@ -126,6 +139,8 @@ pub struct Features {
     pub message_oriented: bool,
     /// Opens a conversation before data flow.
     pub connection_oriented: bool,
+    /// Each end sends when it likes, at the same time as the other.
+    pub full_duplex: bool,
     /// Repairs loss.
     pub reliable: bool,
     /// Delivers in the order of sending.
@@ -138,6 +153,8 @@ pub struct Features {
     pub multicast: bool,
     /// Splits messages that are larger than a packet.
     pub fragmentation: bool,
+    /// Finds out how large a packet the path carries, also when that changes.
+    pub path_mtu_discovery: bool,
     /// Detects corrupted data.
     pub checksum: bool,
 }

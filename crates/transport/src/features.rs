@@ -1,4 +1,4 @@
-//! What each transport promises, whoever implements it: the rows of the feature table.
+//! What each transport promises, whoever implements it: the feature table of Schiavoni and Queiroz (2013, Table 1).
 
 use crate::conversation::Features;
 
@@ -7,17 +7,19 @@ pub const UDP: Features = Features {
     name: "udp",
     message_oriented: true,
     connection_oriented: false,
+    full_duplex: true,
     reliable: false,
     ordered: false,
     flow_control: false,
     congestion_control: false,
-    multicast: false,
+    multicast: true,
     fragmentation: false,
+    path_mtu_discovery: false,
     checksum: true,
 };
 
 /// UDP-Lite (RFC 3828). What its checksum covers is chosen; by default that is everything.
-pub const UDP_LITE: Features = Features { name: "udp-lite", ..UDP };
+pub const UDP_LITE: Features = Features { name: "udp-lite", multicast: false, ..UDP };
 
 /// TCP (RFC 9293). A byte stream: it splits and joins what it is given, so messages need the framing of
 /// [`framing`](crate::framing).
@@ -25,12 +27,14 @@ pub const TCP: Features = Features {
     name: "tcp",
     message_oriented: false,
     connection_oriented: true,
+    full_duplex: true,
     reliable: true,
     ordered: true,
     flow_control: true,
     congestion_control: true,
     multicast: false,
     fragmentation: true,
+    path_mtu_discovery: false,
     checksum: true,
 };
 
@@ -43,12 +47,14 @@ pub const URP: Features = Features {
     name: "urp",
     message_oriented: false,
     connection_oriented: true,
+    full_duplex: true,
     reliable: true,
     ordered: true,
     flow_control: true,
     congestion_control: false,
     multicast: false,
     fragmentation: true,
+    path_mtu_discovery: false,
     checksum: false,
 };
 
@@ -59,26 +65,64 @@ pub const XTP: Features = Features {
     name: "xtp",
     message_oriented: false,
     connection_oriented: true,
+    full_duplex: true,
     reliable: true,
     ordered: true,
     flow_control: true,
     congestion_control: false,
     multicast: false,
     fragmentation: true,
+    path_mtu_discovery: false,
     checksum: true,
 };
+
+/// XTP's stream without error control: gaps stay, and what follows them is delivered.
+pub const XTP_UNREPAIRED: Features = Features { reliable: false, ..XTP };
+
+/// XTP's stream without flow control (NOFLOW).
+pub const XTP_UNHINDERED: Features = Features { flow_control: false, ..XTP };
+
+/// XTP's stream with a checksum of headers only (NOCHECK).
+pub const XTP_UNCHECKED: Features = Features { checksum: false, ..XTP };
+
+/// XTP's unacknowledged datagrams: every message is one packet.
+pub const XTP_DATAGRAM: Features = Features {
+    message_oriented: true,
+    connection_oriented: false,
+    full_duplex: true,
+    reliable: false,
+    ordered: false,
+    flow_control: false,
+    fragmentation: false,
+    ..XTP
+};
+
+/// XTP's acknowledged datagrams, each repeated by itself.
+pub const XTP_ACKNOWLEDGED_DATAGRAM: Features = Features { reliable: true, ..XTP_DATAGRAM };
+
+/// XTP's transactions: requests and their answers, which do not wait for each other.
+pub const XTP_TRANSACTION: Features =
+    Features { message_oriented: true, connection_oriented: false, ordered: false, ..XTP };
+
+/// XTP's unacknowledged multicast: a byte stream with gaps.
+pub const XTP_MULTICAST: Features = Features { reliable: false, flow_control: false, multicast: true, ..XTP };
+
+/// XTP's reliable multicast: what any of the receivers misses is repeated, and the slowest of them sets the pace.
+pub const XTP_RELIABLE_MULTICAST: Features = Features { multicast: true, ..XTP };
 
 /// DCCP (RFC 4340). Unreliable as UDP, at a rate that the network bears.
 pub const DCCP: Features = Features {
     name: "dccp",
     message_oriented: true,
     connection_oriented: true,
+    full_duplex: true,
     reliable: false,
     ordered: false,
     flow_control: false,
     congestion_control: true,
     multicast: false,
     fragmentation: false,
+    path_mtu_discovery: false,
     checksum: true,
 };
 
@@ -88,41 +132,55 @@ pub const RTP: Features = Features {
     name: "rtp",
     message_oriented: true,
     connection_oriented: false,
+    full_duplex: true,
     reliable: false,
     ordered: false,
     flow_control: false,
     congestion_control: false,
     multicast: false,
     fragmentation: false,
+    path_mtu_discovery: false,
     checksum: true,
 };
 
-/// SCTP (RFC 9260), as an association of one stream is by default. With several streams, or unordered, messages overtake
-/// each other; with partial reliability (RFC 3758) a message may be given up.
+/// SCTP (RFC 9260), as an association of one stream is by default.
 pub const SCTP: Features = Features {
     name: "sctp",
     message_oriented: true,
     connection_oriented: true,
+    full_duplex: true,
     reliable: true,
     ordered: true,
     flow_control: true,
     congestion_control: true,
     multicast: false,
     fragmentation: true,
+    path_mtu_discovery: false,
     checksum: true,
 };
+
+/// SCTP where messages overtake each other: unordered, or on several streams.
+pub const SCTP_UNORDERED: Features = Features { ordered: false, ..SCTP };
+
+/// SCTP with partial reliability (RFC 3758): a message may be given up.
+pub const SCTP_PARTIAL: Features = Features { reliable: false, ..SCTP };
+
+/// Both.
+pub const SCTP_PARTIAL_UNORDERED: Features = Features { ordered: false, ..SCTP_PARTIAL };
 
 /// QUIC (RFC 9000) with all messages on one stream: a byte stream, as TCP.
 pub const QUIC: Features = Features {
     name: "quic",
     message_oriented: false,
     connection_oriented: true,
+    full_duplex: true,
     reliable: true,
     ordered: true,
     flow_control: true,
     congestion_control: true,
     multicast: false,
     fragmentation: true,
+    path_mtu_discovery: false,
     checksum: true,
 };
 
@@ -133,5 +191,52 @@ pub const QUIC_STREAMS: Features = Features { message_oriented: true, ordered: f
 pub const QUIC_DATAGRAMS: Features =
     Features { reliable: false, flow_control: false, fragmentation: false, ..QUIC_STREAMS };
 
+/// What the table says of each transport, in the table's order.
+pub const FEATURES: [(&str, fn(&Features) -> bool); 11] = [
+    ("message oriented", |f| f.message_oriented),
+    ("connection oriented", |f| f.connection_oriented),
+    ("full duplex", |f| f.full_duplex),
+    ("reliable", |f| f.reliable),
+    ("ordered", |f| f.ordered),
+    ("flow control", |f| f.flow_control),
+    ("congestion control", |f| f.congestion_control),
+    ("multicast", |f| f.multicast),
+    ("fragmentation", |f| f.fragmentation),
+    ("path MTU discovery", |f| f.path_mtu_discovery),
+    ("checksum", |f| f.checksum),
+];
+
+/// A row of the table: a transport, or one of its modes that promises something else.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// The option of an experiment file that chooses the mode; empty for the transport as it is without options.
+    pub mode: &'static str,
+    /// What it promises.
+    pub features: &'static Features,
+}
+
 /// All of them.
-pub const ALL: &[&Features] = &[&UDP, &TCP, &URP, &DCCP, &XTP, &RTP, &SCTP];
+pub const TABLE: &[Row] = &[
+    Row { mode: "", features: &UDP },
+    Row { mode: "", features: &UDP_LITE },
+    Row { mode: "", features: &TCP },
+    Row { mode: "", features: &MPTCP },
+    Row { mode: "", features: &URP },
+    Row { mode: "", features: &DCCP },
+    Row { mode: "", features: &XTP },
+    Row { mode: "service = \"datagram\"", features: &XTP_DATAGRAM },
+    Row { mode: "service = \"acknowledged-datagram\"", features: &XTP_ACKNOWLEDGED_DATAGRAM },
+    Row { mode: "service = \"transaction\"", features: &XTP_TRANSACTION },
+    Row { mode: "service = \"multicast\"", features: &XTP_MULTICAST },
+    Row { mode: "service = \"reliable-multicast\"", features: &XTP_RELIABLE_MULTICAST },
+    Row { mode: "error-control = \"none\"", features: &XTP_UNREPAIRED },
+    Row { mode: "flow-control = \"none\"", features: &XTP_UNHINDERED },
+    Row { mode: "checksum = false", features: &XTP_UNCHECKED },
+    Row { mode: "", features: &RTP },
+    Row { mode: "", features: &SCTP },
+    Row { mode: "ordered = false", features: &SCTP_UNORDERED },
+    Row { mode: "retransmissions = 0", features: &SCTP_PARTIAL },
+    Row { mode: "", features: &QUIC },
+    Row { mode: "mode = \"streams\"", features: &QUIC_STREAMS },
+    Row { mode: "mode = \"datagrams\"", features: &QUIC_DATAGRAMS },
+];

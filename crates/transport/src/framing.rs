@@ -110,6 +110,11 @@ impl Header {
         into[REFLECTED].copy_from_slice(&self.reflected.as_nanos().to_be_bytes());
     }
 
+    /// The header of the answer, as whole as the message, of a reflector that has had it since then.
+    pub fn reflected(self, reflected: Time) -> Header {
+        Header { kind: MessageKind::Reflected, reflected, ..self }
+    }
+
     /// Reads the header at the start of `bytes`, whatever follows it.
     ///
     /// # Errors

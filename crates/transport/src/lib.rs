@@ -20,7 +20,9 @@ pub mod urp;
 pub mod xtp;
 
 pub use addressing::{host_of, ipv4_of};
-pub use conversation::{Close, CloseReason, Conversation, Event, Features, Message, Received, SendError};
+pub use conversation::{
+    Close, CloseReason, Conversation, Event, Features, Membership, Message, Received, SendError,
+};
 pub use dccp::{DccpAcceptor, DccpConfig, DccpEndpoint};
 pub use endpoint::{Accept, Acceptor, Endpoint, Transmit, drain};
 pub use rtp::{RtpConfig, RtpConfigError, RtpEndpoint, RtpSession};

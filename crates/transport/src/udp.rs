@@ -69,7 +69,12 @@ impl Default for UdpConfig {
 #[derive(Clone, Debug)]
 pub struct UdpEndpoint {
     local: Address,
+    /// To whom it sends.
     peer: Address,
+    /// To whom what it receives was sent: itself, or a group.
+    heard_at: Address,
+    /// Whether it refuses all but its peer.
+    one_peer: bool,
     variant: Variant,
     encapsulation: Encapsulation,
     outgoing: Datagrams,
@@ -107,6 +112,8 @@ impl UdpEndpoint {
         UdpEndpoint {
             local,
             peer,
+            heard_at: local,
+            one_peer: true,
             variant: config.variant,
             encapsulation: config.encapsulation,
             outgoing: Datagrams::new(config.send_buffer),
@@ -119,10 +126,20 @@ impl UdpEndpoint {
         }
     }
 
+    /// An endpoint at `local` that sends to all members of `group`, and hears each of them.
+    pub fn to_group(local: Address, group: Address, config: UdpConfig) -> UdpEndpoint {
+        UdpEndpoint { one_peer: false, ..UdpEndpoint::new(local, group, config) }
+    }
+
+    /// A member at `local` of `group`, which hears what `peer` sends there, and answers to `peer` alone.
+    pub fn in_group(local: Address, group: Address, peer: Address, config: UdpConfig) -> UdpEndpoint {
+        UdpEndpoint { heard_at: group, ..UdpEndpoint::new(local, peer, config) }
+    }
+
     /// Checks a packet as RFC 768 and RFC 1122 section 4.1.3 ask for, and gives its payload or the counter of its fault.
     pub(crate) fn check<'p>(&mut self, from: Address, packet: &'p [u8]) -> Result<&'p [u8], &mut u64> {
         let opened = match self.encapsulation {
-            Encapsulation::Udp => self.variant.read(from, self.local, packet),
+            Encapsulation::Udp => self.variant.read(from, self.heard_at, packet),
             Encapsulation::UdpPayload => Ok(packet),
         };
         let counters = &mut self.counters;
@@ -133,7 +150,7 @@ impl UdpEndpoint {
             Err(Fault::Coverage) => return Err(&mut counters.covered_too_little),
             Err(Fault::Stray) => return Err(&mut counters.strays),
         };
-        if from != self.peer {
+        if self.one_peer && from != self.peer {
             return Err(&mut counters.strays);
         }
         if self.closed {

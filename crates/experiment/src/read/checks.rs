@@ -13,10 +13,16 @@ use trunkline_transport::urp;
 use trunkline_transport::xtp::{self, ErrorControl, FlowControl};
 
 use super::Reader;
+use super::services::{holds_back, named, promised};
 use super::table::Chosen;
-use crate::model::{Answer, Flow, Framing, Link, PathStep, SctpOptions, Transport, XtpOptions};
+use crate::model::{
+    Answer, Flow, Framing, Link, Path, SctpOptions, Sink, Transport, XtpOptions, XtpService,
+};
 use crate::schema::transport::{self, TransportKind};
 use crate::tree::Table;
+
+/// What stands before the data of XTP's FIRST packets, behind their header, in bytes.
+const FIRST_SEGMENTS: u64 = (xtp::wire::ADDRESS_LENGTH + xtp::wire::TRAFFIC_LENGTH) as u64;
 
 /// Length of the TCP header without options, in bytes (RFC 9293 section 3.1).
 const TCP_HEADER_LENGTH: u64 = 20;
@@ -45,23 +51,27 @@ impl Reader<'_> {
             let at = places.flow.node("reflect").map_or(at, |node| &node.span);
             self.remark(at, format!("the source `{}` waits for answers; set `reflect = true`", source.name));
         }
+        self.check_sinks(flow, transport, source, places);
+        self.check_xtp_service(flow, places);
         self.check_promises(flow, transport, source, places);
         if let Some(audio) = places.flow.node("audio")
             && flow.meta.keeps_payload
             && (source.samples_per_packet)(values).is_none()
         {
-            self.remark(
-                &audio.span,
-                format!("the source `{}` carries no audio that could be written", source.name),
-            );
+            let message = match (source.packetiser)(values) {
+                Some(_) => "audio from a `fifo` cannot be written: its packets differ in length".to_owned(),
+                None => format!("the source `{}` carries no audio that could be written", source.name),
+            };
+            self.remark(&audio.span, message);
         }
         // Congestion control holds a source back too, unless the file has the transport drop what does not get out.
         let drops =
             matches!(&flow.transport, Transport::Dccp(options) if options.when_full != WhenFull::Refuse);
-        let holds_back = transport.features.flow_control || transport.features.congestion_control;
+        let holds_back = holds_back(flow, transport);
         let takes_all = matches!(
             &flow.transport,
             Transport::Xtp(XtpOptions {
+                service: XtpService::Stream,
                 error_control: ErrorControl::None,
                 flow_control: FlowControl::None,
                 rate: None,
@@ -90,9 +100,9 @@ impl Reader<'_> {
             self.remark(places.transport.span_of("flow-control"), message);
         } else if (source.needs_flow_control)(values) && !holds_back {
             let message = format!(
-                "the source `{}` sends as fast as the transport takes it, and `{}` has no flow control; {}use {}",
+                "the source `{}` sends as fast as the transport takes it, and {} has no flow control; {}use {}",
                 source.name,
-                transport.name,
+                named(flow, transport),
                 if source.parameters.iter().any(|p| p.name == "interval") {
                     "give it an `interval` or "
                 } else {
@@ -142,14 +152,14 @@ impl Reader<'_> {
         source: &SourceKind,
         places: &Places<'_>,
     ) {
-        let features = transport.features;
+        let features = promised(flow, transport);
         let reliable = |t: &&TransportKind| t.features.reliable && t.features.ordered;
         let others = || crate::problem::either(transport::KINDS.iter().filter(reliable).map(|t| t.name));
-        if flow.framing == Framing::None && !reliable(&transport) {
+        if flow.framing == Framing::None && !(features.reliable && features.ordered) {
             let at = places.flow.node("framing").map_or(&places.transport.span, |node| &node.span);
             let message = format!(
-                "without a header every message must arrive, in its order, which `{}` does not promise; use {}",
-                transport.name,
+                "without a header every message must arrive, in its order, which {} does not promise; use {}",
+                named(flow, transport),
                 others()
             );
             self.remark(at, message);
@@ -191,9 +201,9 @@ impl Reader<'_> {
         }
         if !features.reliable {
             let message = format!(
-                "the source `{}` would wait for good if an answer were lost, and `{}` does not repair loss; use {}",
+                "the source `{}` would wait for good if an answer were lost, and {} does not repair loss; use {}",
                 source.name,
-                transport.name,
+                named(flow, transport),
                 others()
             );
             self.remark(&places.source.span, message);
@@ -258,24 +268,29 @@ impl Reader<'_> {
         message: u64,
     ) {
         let drawn = draws_size(flow, source, |d| !matches!(d, Distribution::Constant(_)));
-        let mut ways = vec![(&flow.forward, "a message", message, drawn)];
+        let entrances = |path: fn(&Sink) -> &Path| -> Vec<(usize, u16)> {
+            flow.to.iter().flat_map(path).map(|step| (step.link, step.from_port)).collect()
+        };
+        let forward = flow.nowhere.into_iter().chain(entrances(|sink| &sink.forward)).collect();
+        let backward = || entrances(|sink| &sink.backward);
+        let mut ways = vec![(forward, "a message", message, drawn)];
         match flow.answer() {
-            Answer::Bytes(answer) => ways.push((&flow.backward, "an answer", answer, false)),
-            _ if flow.reflect => ways.push((&flow.backward, "a message", message, drawn)),
+            Answer::Bytes(answer) => ways.push((backward(), "an answer", answer, false)),
+            _ if flow.reflect => ways.push((backward(), "a message", message, drawn)),
             _ => {}
         }
-        let mtu = |step: &PathStep| links[step.link].directions[usize::from(step.from_port)].mtu.count();
+        let mtu = |&(link, port): &(usize, u16)| links[link].directions[usize::from(port)].mtu.count();
         for (path, noun, size, drawn) in ways {
             let (packet, at, what) = match &flow.transport {
                 // Where sizes vary, some packets may pass; those that do not are counted as too large.
-                Transport::Udp(_) if drawn => continue,
-                Transport::Udp(_) => {
+                Transport::Udp(_) | Transport::UdpLite(_) if drawn => continue,
+                Transport::Udp(_) | Transport::UdpLite(_) => {
                     let headers = (HEADER_LENGTH + UDP_HEADER_LENGTH + IPV4_HEADER_LENGTH) as u64;
                     let packet = size.saturating_add(headers);
                     let what = format!("{noun} of {size} B makes a packet of {packet} B");
                     (packet, &places.source.span, what)
                 }
-                Transport::Tcp(options) => {
+                Transport::Tcp(options) | Transport::Mptcp(options) => {
                     let Some(mss) = options.mss else { return };
                     let packet = mss.count() + TCP_HEADER_LENGTH + IPV4_HEADER_LENGTH as u64;
                     let what = format!("segments of {} B make packets of {packet} B", mss.count());
@@ -299,6 +314,18 @@ impl Reader<'_> {
                     let packet = size.saturating_add(headers);
                     let what = format!("{noun} of {size} B makes a packet of up to {packet} B");
                     (packet, &places.source.span, what)
+                }
+                // Where sizes vary, some datagrams may pass; those that do not are refused as too large.
+                Transport::Xtp(options) if !options.service.features().fragmentation && drawn => continue,
+                Transport::Xtp(options) if !options.service.features().fragmentation => {
+                    let data = size.saturating_add(HEADER_LENGTH as u64) + FIRST_SEGMENTS;
+                    if let Some(most) = options.max_data.filter(|most| most.count() < data) {
+                        let message = format!("{noun} of {size} B makes data of {data} B, more than the {most} of `max-data`");
+                        return self.remark(places.transport.span_of("max-data"), message);
+                    }
+                    let headers = (xtp::wire::HEADER_LENGTH + options.encapsulation.headers()) as u64;
+                    let packet = data + headers;
+                    (packet, &places.source.span, format!("{noun} of {size} B makes a packet of {packet} B"))
                 }
                 Transport::Xtp(options) => {
                     let Some(max_data) = options.max_data else { return };
@@ -336,11 +363,11 @@ impl Reader<'_> {
                     (packet, &places.transport.span, format!("QUIC needs packets of {packet} B"))
                 }
             };
-            let narrow = path.iter().min_by_key(|step| mtu(step)).filter(|step| mtu(step) < packet);
+            let narrow = path.iter().min_by_key(|at| mtu(at)).filter(|at| mtu(at) < packet);
             if let Some(narrow) = narrow {
                 let message = format!(
                     "{what} with all headers, which link `{}` would drop: its MTU is {} B",
-                    links[narrow.link].name,
+                    links[narrow.0].name,
                     mtu(narrow)
                 );
                 return self.remark(at, message);

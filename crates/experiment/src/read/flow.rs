@@ -9,7 +9,7 @@ use trunkline_metrics::{FlowMeta, Lasting, Measured};
 
 use super::Reader;
 use super::checks::Places;
-use super::paths::{MOST_HOPS, Map, reversed};
+use super::paths::{MOST_HOPS, Map};
 use super::table::Chosen;
 use crate::files::Speech;
 use crate::model::{Flow, Framing, Link, Path, Source};
@@ -41,7 +41,7 @@ impl Reader<'_> {
         for entry in entries {
             let Some(mut flow) = self.flow(entry, hosts, links.as_ref()) else { continue };
             flow.meta.first = FlowId(u32::try_from(members).unwrap_or(u32::MAX));
-            members += u64::from(flow.meta.members);
+            members += u64::from(flow.meta.members) * flow.to.len().max(1) as u64;
             if members > MOST_MEMBERS {
                 let message =
                     format!("with this flow there are more than {MOST_MEMBERS} members; lower a `count`");
@@ -62,21 +62,18 @@ impl Reader<'_> {
         let place = format!("in {place}");
         let values = self.plain_values(table, at, &place, keys);
         let from = self.end(table, at, &place, "from", hosts);
-        let to = self.end(table, at, &place, "to", hosts);
+        let ways = self.ways(table, at, &place, from, hosts, links);
         let chosen = self.choice(table, at, &place, "transport");
         let source = self.choice(table, at, &place, "source");
         let speech = source.as_ref().and_then(|source| self.speech(source));
-        let ends = self.ends(table, from, to, hosts);
-        let path = match (ends, links) {
-            (Some(ends), Some((links, map))) => self.path(table, at, ends, hosts, links, map),
-            _ => None,
-        };
-        let (values, chosen, source, speech) = (values?, chosen?, source?, speech?);
-        let (from, to) = ends?;
+        let voice_path = source.as_ref().and_then(|source| self.voice_path(table, at, &place, source));
+        let (values, chosen, source) = (values?, chosen?, source?);
+        let (speech, voice_path) = (speech?, voice_path?);
+        let (from, ways) = (from?, ways?);
         let transport_kind = transport::KINDS.get(chosen.index)?;
         let source_kind = trunkline_traffic::KINDS.get(source.index)?;
+        let is_written = (source_kind.samples_per_packet)(&source.values).is_some();
         let reflect = values.flag("reflect");
-        let forward = path.unwrap_or_default();
         let flow = Flow {
             meta: FlowMeta {
                 name: entry.key.to_string(),
@@ -84,23 +81,28 @@ impl Reader<'_> {
                 first: FlowId(0),
                 members: u32::try_from(values.integer("count")).unwrap_or(u32::MAX),
                 channels: u16::try_from(values.integer("channels")).unwrap_or(u16::MAX),
-                measured: if reflect { Measured::RoundTrip } else { Measured::OneWay },
+                sinks: ways.to.iter().map(|sink| hosts[sink.host].clone()).collect(),
+                measured: match ways.to.as_slice() {
+                    [] => Measured::Nothing,
+                    _ if reflect => Measured::RoundTrip,
+                    _ => Measured::OneWay,
+                },
                 lasting: match (source_kind.endless)(&source.values) {
                     false => Lasting::Volume,
                     true if (source_kind.needs_flow_control)(&source.values) => Lasting::Greedy,
                     true => Lasting::Paced,
                 },
                 playout: values.duration_if_given("playout"),
-                keeps_payload: values.flag_if_given("audio").unwrap_or(!speech.is_empty()),
+                keeps_payload: values.flag_if_given("audio").unwrap_or(is_written && !speech.is_empty()),
+                voice_path,
             },
             from,
-            to,
+            to: ways.to,
+            nowhere: ways.nowhere,
             transport: (transport_kind.read)(&chosen.values),
             source: Source { kind: source.index, values: source.values.clone(), speech },
             reflect,
             start: values.duration("start"),
-            backward: reversed(&forward),
-            forward,
             priority: u16::try_from(values.integer("priority")).unwrap_or(u16::MAX),
             framing: match values.text("framing").as_str() {
                 "none" => Framing::None,
@@ -127,25 +129,6 @@ impl Reader<'_> {
         self.host(key, node, hosts)
     }
 
-    fn ends(
-        &mut self,
-        table: &Table,
-        from: Option<usize>,
-        to: Option<usize>,
-        hosts: &[String],
-    ) -> Option<(usize, usize)> {
-        let (from, to) = (from?, to?);
-        if from == to {
-            let at = table.node("to").map_or(0..0, |node| node.span.clone());
-            self.remark(
-                &at,
-                format!("the flow would go from `{}` to itself; name another host", hosts[from]),
-            );
-            return None;
-        }
-        Some((from, to))
-    }
-
     /// What a key of several kinds that must be given says.
     fn choice(&mut self, table: &Table, at: &Range<usize>, place: &str, name: &str) -> Option<Chosen> {
         let key = self.schema.flow.iter().find(|key| key.name == name)?;
@@ -169,7 +152,8 @@ impl Reader<'_> {
         }
     }
 
-    fn path(
+    /// The links to a sink that is named at `at`.
+    pub(super) fn path(
         &mut self,
         table: &Table,
         at: &Range<usize>,
@@ -181,7 +165,6 @@ impl Reader<'_> {
         if let Some(node) = table.node("path") {
             return self.written_path(node, (from, to), hosts, links, map);
         }
-        let at = table.node("to").map_or(at, |node| &node.span);
         let mut ways = map.shortest(from, to);
         let ends = format!("from `{}` to `{}`", hosts[from], hosts[to]);
         let message = match ways.as_slice() {

@@ -5,7 +5,10 @@ mod flow;
 mod host;
 mod link;
 mod paths;
+mod services;
+mod sinks;
 mod table;
+mod voice_path;
 
 use core::ops::Range;
 

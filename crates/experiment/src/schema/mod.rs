@@ -2,6 +2,7 @@
 //! schema all come from here, and from the registries of queues, media, impairments and sources that it gathers.
 
 pub(crate) mod distribution;
+mod playback;
 pub(crate) mod transport;
 
 use trunkline_core::Duration;
@@ -42,6 +43,8 @@ pub(crate) enum Shape {
     Host,
     /// The name of a flow.
     Flow,
+    /// The name of a host, or a list of names of hosts and of tables with such a name.
+    Sinks,
     /// The names of two or more hosts.
     Hosts,
     /// Names of links, in a row.
@@ -122,6 +125,35 @@ const EXPERIMENT: &[Parameter] = &[
     },
 ];
 
+/// What is said of `to`.
+const SINKS_DOC: &str =
+    "Host of the sinks, or of the reflector; or a list. To several, `[\"b\", \"c\"]`, every message is sent once, over \
+     the shortest ways, and each sink is measured by itself: that needs `udp` or a multicast of `xtp`. Without any, `[]`, \
+     `udp` sends to a station that does not exist, on the only link that leaves `from` or the one that `path` names. What \
+     is different at one sink stands in a table in its place, `{ host = \"c\", join = \"2 s\" }`, with the keys below.";
+
+/// Keys of one sink, beside its `host`.
+pub(crate) const SINK: &[Parameter] = &[
+    Parameter {
+        name: "join",
+        kind: Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(7 * 86_400) },
+        default: Preset::Text("0 s"),
+        doc: "When it begins to listen, from the beginning of the run. With `udp` and multicasts, in `sim` only.",
+    },
+    Parameter {
+        name: "leave",
+        kind: Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(7 * 86_400) },
+        default: Preset::Absent,
+        doc: "When it says goodbye. With `udp` and multicasts, in `sim` only.",
+    },
+    Parameter {
+        name: "fail",
+        kind: Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(7 * 86_400) },
+        default: Preset::Absent,
+        doc: "When its host falls silent, without a goodbye. In `sim` only.",
+    },
+];
+
 /// The words of `framing`.
 const FRAMINGS: &[Choice] = &[
     Choice { name: "header", doc: "The header of 40 bytes by which a message is found and measured." },
@@ -192,7 +224,7 @@ impl Schema {
     pub(crate) fn new() -> Schema {
         let mut flow = vec![
             Key::new("from", Shape::Host, Preset::Required, "Host of the sources."),
-            Key::new("to", Shape::Host, Preset::Required, "Host of the sinks, or of the reflector."),
+            Key::new("to", Shape::Sinks, Preset::Required, SINKS_DOC),
             Key::new(
                 "transport",
                 one_of(transports()),
@@ -213,6 +245,13 @@ impl Schema {
             Preset::Absent,
             "The links from `from` to `to`, in their order; the way back is the reverse. Without this key the path of \
              the fewest links, which must be the only one of its length.",
+        ));
+        flow.push(Key::new(
+            "playback",
+            one_of(playback::kinds()),
+            Preset::Absent,
+            "What plays received voice, by name or with its keys: deadlines, margins, silences and start-up delays are \
+             then measured. Without this key nothing is played.",
         ));
         let mut experiment: Vec<Key> = EXPERIMENT.iter().map(Key::from).collect();
         experiment.push(Key::new(

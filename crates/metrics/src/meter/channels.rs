@@ -34,7 +34,7 @@ impl Channels {
         let mut flow_of = Vec::new();
         for (number, flow) in (0u32..).zip(flows) {
             let offset = (flow.first.0 - first) as usize;
-            let end = offset + flow.members as usize;
+            let end = offset + flow.ids() as usize;
             if flow_of.len() < end {
                 flow_of.resize(end, NOTHING);
             }

@@ -6,14 +6,16 @@ use crate::bursts::LossRun;
 use crate::delays::Delays;
 use crate::jitter::{InterarrivalJitter, IpdvPairs};
 use crate::meter::outstanding::{Arrival, Outstanding};
+use crate::meter::sink::SinkMeter;
+use crate::meter::voice::{Packet, VoiceMeter};
 use crate::moments::Moments;
 use crate::over_time::LatencyOverTime;
 use crate::percentile::PerMille;
 use crate::playout::Playout;
-use crate::record::{Fate, FlowMeta, FlowOutcome, Lasting};
+use crate::record::{Fate, FlowMeta, FlowOutcome, Lasting, TraceSink};
 use crate::reordering::NextExpected;
 use crate::robust::robust_delay;
-use crate::summary::{Counts, FlowSummary, JitterSummary, RobustDelay, ThroughputSummary};
+use crate::summary::{Counts, FlowSummary, JitterSummary, RobustDelay, SinkSummary, ThroughputSummary};
 use crate::throughput::{jain_fairness, voice_channels};
 use crate::transfers::Transfers;
 
@@ -57,6 +59,9 @@ pub(super) struct FlowMeter {
     received: Bytes,
     first_due: Option<Time>,
     last_arrival: Option<Time>,
+    /// Each by itself, if there are several.
+    sinks: Vec<SinkMeter>,
+    pub(super) voice: Option<Box<VoiceMeter>>,
 }
 
 impl Channel {
@@ -103,11 +108,30 @@ impl FlowMeter {
             received: Bytes::ZERO,
             first_due: None,
             last_arrival: None,
+            voice: VoiceMeter::new(meta),
+            sinks: match meta.sinks.as_slice() {
+                [] | [_] => Vec::new(),
+                several => several.iter().map(|name| SinkMeter::new(name)).collect(),
+            },
         }
     }
 
-    pub(super) fn counts(&mut self) -> &mut Counts {
-        &mut self.summary.counts
+    /// Counts what became of a message on its way to one sink.
+    #[inline]
+    pub(super) fn count(&mut self, member: u32, change: impl Fn(&mut Counts)) {
+        change(&mut self.summary.counts);
+        if let Some(sink) = self.sink(member) {
+            change(&mut sink.counts);
+        }
+    }
+
+    /// The sink that has messages under this number of a member, if there are several.
+    #[inline]
+    fn sink(&mut self, member: u32) -> Option<&mut SinkMeter> {
+        if self.sinks.is_empty() {
+            return None;
+        }
+        self.sinks.get_mut((member / self.meta.members) as usize)
     }
 
     pub(super) fn received(&self) -> Bytes {
@@ -132,7 +156,11 @@ impl FlowMeter {
             self.first.push(latency);
         }
 
-        self.summary.counts.reordered += u64::from(channel.next_expected.is_reordered(sequence));
+        let reordered = u64::from(channel.next_expected.is_reordered(sequence));
+        self.summary.counts.reordered += reordered;
+        if let Some(sink) = self.sink(channel.member) {
+            sink.arrived(latency, payload, reordered);
+        }
         channel.jitter.arrival(sent, received);
         for variation in channel.ipdv.arrival(sequence, sent, received).into_iter().flatten() {
             self.ipdv.record(variation);
@@ -152,14 +180,34 @@ impl FlowMeter {
     #[inline]
     pub(super) fn joined(&mut self, channel: &mut Channel, due: Time, received: Time) -> Fate {
         self.latency_from_due.record(received.since(due));
+        if let Some(sink) = self.sink(channel.member) {
+            sink.latency_from_due.record(received.since(due));
+        }
         let late = self.meta.playout.is_some_and(|delay| channel.playout.is_late(delay, due, received));
         if late {
-            self.summary.counts.late += 1;
+            self.count(channel.member, |counts| counts.late += 1);
             Fate::Late
         } else {
-            self.summary.counts.received += 1;
+            self.count(channel.member, |counts| counts.received += 1);
             Fate::Received
         }
+    }
+
+    /// Plays a message, once it is known when it was due.
+    #[inline]
+    pub(super) fn play(
+        &mut self,
+        channel: &Channel,
+        sequence: u32,
+        due: Time,
+        arrival: &Arrival,
+        trace: &mut dyn TraceSink,
+    ) {
+        let Some(voice) = &mut self.voice else { return };
+        let (&Channel { flow, member, channel, .. }, &Arrival { received, payload: samples, .. }) =
+            (channel, arrival);
+        let packet = Packet { member, channel, sequence, due, received, samples };
+        voice.arrived(packet, |event| trace.event(flow as usize, event));
     }
 
     /// Takes a transfer that was answered.
@@ -185,6 +233,8 @@ impl FlowMeter {
         };
         let counts = self.summary.counts;
         let due = counts.sent + counts.refused;
+        let sinks: Vec<SinkSummary> =
+            core::mem::take(&mut self.sinks).into_iter().map(|sink| sink.finish(active)).collect();
         FlowSummary {
             loss: share(counts.lost + counts.refused, due),
             late: share(counts.late, due),
@@ -193,8 +243,13 @@ impl FlowMeter {
             jitter: self.jitter(channels.jitter),
             robust: robust_delay(&self.first),
             throughput,
-            transfers: self.transfers.summary(u64::from(self.meta.members) * u64::from(self.meta.channels)),
-            voice_channels: voice_channels(throughput.user),
+            transfers: self.transfers.summary(u64::from(self.meta.ids()) * u64::from(self.meta.channels)),
+            voice_channels: sinks
+                .iter()
+                .map(|sink| sink.voice_channels)
+                .min()
+                .unwrap_or_else(|| voice_channels(throughput.user)),
+            sinks,
             fairness: jain_fairness(&channels.received),
             schedule_error: self.schedule_error.summary(),
             send_call: self.send_call.summary(),
@@ -240,13 +295,13 @@ impl FlowMeter {
 #[derive(Clone, Debug)]
 pub(super) struct ChannelSums {
     jitter: JitterSum,
-    /// Payload received by each member.
+    /// Payload received by each member, at each sink.
     received: Vec<Bytes>,
 }
 
 impl ChannelSums {
     pub(super) fn new(flow: &FlowMeter) -> ChannelSums {
-        ChannelSums { jitter: JitterSum::default(), received: vec![Bytes::ZERO; flow.meta.members as usize] }
+        ChannelSums { jitter: JitterSum::default(), received: vec![Bytes::ZERO; flow.meta.ids() as usize] }
     }
 
     pub(super) fn add(&mut self, channel: &Channel) {
@@ -274,6 +329,6 @@ impl JitterSum {
     }
 }
 
-fn share(part: u64, whole: u64) -> Ratio {
+pub(super) fn share(part: u64, whole: u64) -> Ratio {
     Ratio::new(part as f64 / whole.max(1) as f64).unwrap_or_default()
 }

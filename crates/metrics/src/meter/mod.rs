@@ -3,6 +3,8 @@
 mod channels;
 mod flow;
 mod outstanding;
+mod sink;
+mod voice;
 mod window;
 
 use trunkline_core::{Bytes, Duration, FlowId, Time};
@@ -11,9 +13,10 @@ use crate::meter::channels::Channels;
 use crate::meter::flow::{Channel, ChannelSums, FlowMeter};
 use crate::meter::outstanding::{Arrival, Bounds, Entry, Limits, OnArrival, OnSent};
 use crate::record::{DriverOutcome, Fate, FlowMeta, Observation, Record, Recorder, TraceSink};
-use crate::summary::{Counts, RepetitionSummary};
+use crate::summary::{Counts, Measured, RepetitionSummary};
 
-/// Makes one [`Record`] of every message and, at the end, the summary of all.
+/// Makes one [`Record`] of every message (of several sinks one for each) and, at the end, the summary of all. Of flows
+/// without sinks it counts what was sent, and makes no records.
 ///
 /// Contract: make it with the flows of the scenario, let one driver record into it, then call
 /// [`finish`](Meter::finish). Times are counted from the start of the measurement. A message's `Received` may be
@@ -108,6 +111,12 @@ impl<'t> Meter<'t> {
             channel.losses.end(&mut flows[index].summary.loss_bursts);
             sums[index].add(&channel);
         }
+        for (index, flow) in flows.iter_mut().enumerate() {
+            if let Some(voice) = flow.voice.take() {
+                let end = Time::ZERO + outcome.duration;
+                flow.summary.voice_path = Some(voice.finish(end, |event| trace.event(index, event)));
+            }
+        }
         let mut outcomes = outcome.flows.into_iter();
         RepetitionSummary {
             flows: flows
@@ -128,10 +137,17 @@ impl<'t> Meter<'t> {
     fn sent(&mut self, at: Time, place: u32, sequence: u32, due: Time, payload: u32) {
         let channel = &mut self.channels[place];
         let flow = &mut self.flows[channel.flow as usize];
+        if let Some(voice) = &mut flow.voice {
+            voice.due(channel.member, channel.channel, due);
+        }
+        if flow.meta.measured == Measured::Nothing {
+            flow.count(channel.member, |counts| counts.sent += 1);
+            return flow.offered(due, payload);
+        }
         let entry = Entry::Sent { due, sent: at, payload };
         match channel.outstanding.sent(sequence, entry, place, &mut self.bounds) {
             OnSent::New => {
-                flow.counts().sent += 1;
+                flow.count(channel.member, |counts| counts.sent += 1);
                 flow.offered(due, payload);
                 self.give_up_excess();
             }
@@ -145,8 +161,11 @@ impl<'t> Meter<'t> {
         match channel.outstanding.sent(sequence, Entry::Refused, place, &mut self.bounds) {
             OnSent::New => {
                 let flow = &mut self.flows[channel.flow as usize];
-                flow.counts().refused += 1;
+                flow.count(channel.member, |counts| counts.refused += 1);
                 flow.offered(due, payload);
+                if let Some(voice) = &mut flow.voice {
+                    voice.due(channel.member, channel.channel, due);
+                }
                 let record = Record {
                     member: channel.member,
                     channel: channel.channel,
@@ -182,12 +201,12 @@ impl<'t> Meter<'t> {
                 return;
             }
             OnArrival::GivenUp => {
-                flow.counts().lost -= 1;
+                flow.count(channel.member, |counts| counts.lost -= 1);
                 flow.arrived(channel, sequence, &arrival);
                 (flow.joined(channel, arrival.sent, arrival.received), arrival.sent)
             }
             OnArrival::Duplicate => {
-                flow.counts().duplicate += 1;
+                flow.count(channel.member, |counts| counts.duplicate += 1);
                 (Fate::Duplicate, arrival.sent)
             }
             OnArrival::Stranger => {
@@ -196,6 +215,9 @@ impl<'t> Meter<'t> {
             }
         };
         let (fate, due) = fate_and_due;
+        if fate != Fate::Duplicate {
+            flow.play(channel, sequence, due, &arrival, self.trace);
+        }
         self.trace.write(channel.flow as usize, &record_of(channel, sequence, due, arrival, fate));
     }
 
@@ -203,9 +225,10 @@ impl<'t> Meter<'t> {
     fn join_early(&mut self, place: u32, sequence: u32, due: Time, arrival: Arrival) {
         let channel = &mut self.channels[place];
         let flow = &mut self.flows[channel.flow as usize];
-        flow.counts().sent += 1;
+        flow.count(channel.member, |counts| counts.sent += 1);
         flow.offered(due, arrival.payload);
         let fate = flow.joined(channel, due, arrival.received);
+        flow.play(channel, sequence, due, &arrival, self.trace);
         self.trace.write(channel.flow as usize, &record_of(channel, sequence, due, arrival, fate));
     }
 
@@ -245,6 +268,13 @@ impl Recorder for Meter<'_> {
                     self.flows[index].transferred(flow, channel, at.since(began), bytes);
                 }
             }
+            Observation::Overflowed { channel, samples } => {
+                if let Some(index) = self.channels.flow(flow)
+                    && let Some(voice) = &mut self.flows[index].voice
+                {
+                    self.trace.event(index, &voice.overflowed(flow, channel, at, samples));
+                }
+            }
             Observation::Stray { bytes } => {
                 if let Some(flow) = self.channels.flow(flow) {
                     self.flows[flow].summary.stray += bytes;
@@ -267,7 +297,7 @@ fn settle(channel: &mut Channel, number: u64, entry: Entry, flow: &mut FlowMeter
     let sequence = number as u32; // The wire's 32 bits of it.
     match entry {
         Entry::Sent { due, sent, payload } => {
-            flow.counts().lost += 1;
+            flow.count(channel.member, |counts| counts.lost += 1);
             channel.losses.lost(number, &mut flow.summary.loss_bursts);
             let record = Record {
                 member: channel.member,
@@ -284,10 +314,11 @@ fn settle(channel: &mut Channel, number: u64, entry: Entry, flow: &mut FlowMeter
         }
         Entry::Refused => channel.losses.lost(number, &mut flow.summary.loss_bursts),
         Entry::Early { received, sent, reflected, payload } => {
-            flow.counts().sent += 1;
+            flow.count(channel.member, |counts| counts.sent += 1);
             flow.offered(sent, payload);
             let fate = flow.joined(channel, sent, received);
             let arrival = Arrival { received, sent, reflected, payload };
+            flow.play(channel, sequence, sent, &arrival, trace);
             trace.write(index, &record_of(channel, sequence, sent, arrival, fate));
         }
         Entry::Unknown | Entry::Settled => {}

@@ -119,6 +119,10 @@ impl Outstanding {
     pub(super) fn sent(&mut self, sequence: u32, entry: Entry, channel: u32, bounds: &mut Bounds) -> OnSent {
         match self.place(sequence) {
             Place::Ahead(number) => {
+                let is_untouched = self.base == 0 && self.window.len() == 0;
+                if is_untouched && number > AHEAD {
+                    self.base = number; // the sink has joined late
+                }
                 if !self.reach(number, bounds) {
                     return OnSent::Ignored;
                 }

@@ -22,11 +22,13 @@ pub(super) fn meta(first: u32, members: u32, channels: u16) -> FlowMeta {
         transport: "udp".to_owned(),
         first: FlowId(first),
         members,
+        sinks: vec!["b".to_owned()],
         channels,
         measured: Measured::OneWay,
         lasting: Lasting::Volume,
         playout: None,
         keeps_payload: false,
+        voice_path: None,
     }
 }
 
@@ -253,11 +255,13 @@ fn strange_sequence_numbers_are_stray_and_cost_nothing() {
     let (summary, records) = measure(meta(0, 1, 1), |meter| {
         receive(meter, 0, 0, u32::MAX, 0, 1);
         receive(meter, 0, 0, 1 << 30, 0, 1);
+        send(meter, 0, 0, 0, 0, 1);
+        receive(meter, 0, 0, 0, 0, 1);
         send(meter, 0, 0, 1 << 30, 0, 1);
         assert_eq!(meter.remembered().windows, 0);
     });
-    assert!(records.is_empty());
-    assert_eq!(summary.counts, Counts::default());
+    assert_eq!(records.len(), 1);
+    assert_eq!(summary.counts, Counts { sent: 1, received: 1, ..Counts::default() });
     assert_eq!(summary.stray, Bytes(160));
 }
 
@@ -437,4 +441,60 @@ fn summaries_of_before_there_were_transfers_are_readable() {
         assert!(robust.remove(name).is_some(), "{name}");
     }
     assert_eq!(serde_json::from_value::<FlowSummary>(old).unwrap(), summary);
+}
+
+#[test]
+fn every_sink_is_measured_by_itself_and_all_of_them_together() {
+    let flow = FlowMeta { sinks: vec!["b".to_owned(), "c".to_owned()], ..meta(5, 2, 1) };
+    assert_eq!((flow.ids(), flow.id(1, 1)), (4, FlowId(8)));
+    let (summary, records) = measure(flow, |meter| {
+        // Member 1 to both sinks; the second one joins with the second message, and loses it.
+        send(meter, 6, 0, 0, 0, 0);
+        receive(meter, 6, 0, 0, 0, 20);
+        for id in [6, 8] {
+            send(meter, id, 0, 1, 10, 10);
+            send(meter, id, 0, 2, 20, 20);
+        }
+        receive(meter, 6, 0, 1, 10, 40);
+        receive(meter, 6, 0, 2, 20, 50);
+        receive(meter, 8, 0, 2, 20, 100);
+    });
+    assert_eq!((summary.counts.sent, summary.counts.received, summary.counts.lost), (5, 4, 1));
+    let [b, c] = summary.sinks.as_slice() else { panic!("two sinks: {:?}", summary.sinks) };
+    assert_eq!((b.sink.as_str(), b.counts.sent, b.counts.received, b.loss), ("b", 3, 3, Ratio::default()));
+    assert_eq!((c.sink.as_str(), c.counts.sent, c.counts.received, c.counts.lost), ("c", 2, 1, 1));
+    assert_eq!(c.loss, Ratio::new(0.5).unwrap());
+    let mean = |sink: &crate::SinkSummary| sink.latency.unwrap().mean;
+    assert_eq!((mean(b), mean(c)), (Duration::from_nanos(26_666_667), MS(80)));
+    assert_eq!((c.latency_from_due.unwrap().mean, c.mean_absolute_deviation), (MS(80), None));
+    assert_eq!((b.user, c.user), (Rate::of(Bytes(240), MS(100)), Rate::of(Bytes(80), MS(100))));
+    assert_eq!(summary.throughput.user, Rate::of(Bytes(320), MS(100)));
+    assert_eq!(records.iter().filter(|record| record.member == 3).count(), 2);
+}
+
+#[test]
+fn a_sink_may_join_after_any_number_of_messages() {
+    let flow = FlowMeta { sinks: vec!["b".to_owned(), "c".to_owned()], ..meta(0, 1, 1) };
+    let (summary, _) = measure(flow, |meter| {
+        for sequence in 0..100_000 {
+            send(meter, 0, 0, sequence, 0, 0);
+            receive(meter, 0, 0, sequence, 0, 20);
+        }
+        send(meter, 1, 0, 100_000, 20, 20);
+        receive(meter, 1, 0, 100_000, 20, 30);
+    });
+    assert_eq!(summary.sinks[1].counts, Counts { sent: 1, received: 1, ..Counts::default() });
+}
+
+#[test]
+fn of_a_flow_to_nobody_only_the_sending_is_counted() {
+    let flow = FlowMeta { sinks: Vec::new(), measured: Measured::Nothing, ..meta(0, 1, 1) };
+    let (summary, records) = measure(flow, |meter| {
+        for sequence in 0..10 {
+            send(meter, 0, 0, sequence, 0, 0);
+        }
+    });
+    assert_eq!(summary.counts, Counts { sent: 10, ..Counts::default() });
+    assert_eq!((summary.loss, summary.latency, records.len()), (Ratio::default(), None, 0));
+    assert_eq!(summary.throughput.offered, Rate::of(Bytes(800), MS(1000)));
 }

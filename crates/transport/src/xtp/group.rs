@@ -3,7 +3,7 @@
 //! **Reliable.** Receivers join (JCNTL) when they first hear the group, at its beginning or in mid-stream, and the sender
 //! tracks each of them: the slowest decides what may be sent and what may be forgotten. What any of them misses is sent
 //! again to the group. A receiver that falls silent is asked by itself, then dropped, and the user is told
-//! ([`Membership`]).
+//! ([`Event::Member`](crate::Event::Member)).
 //!
 //! **Control traffic.** A receiver holds every control packet back by a random slot (slotting). Reports of gaps go to the
 //! group, and whoever hears its own gaps in another's report stays silent until their repair is overdue (damping). The
@@ -25,7 +25,6 @@ use trunkline_core::{Address, Duration};
 
 use super::config::{Acknowledge, FlowControl, XtpConfig, XtpConfigError};
 
-pub use members::Membership;
 pub use receiver::XtpGroupReceiver;
 pub use sender::XtpGroupSender;
 

@@ -48,7 +48,7 @@ pub use config::{
 pub use datagram::XtpDatagrams;
 #[doc(hidden)]
 pub use fuzz::fuzz_xtp;
-pub use group::{Membership, XtpGroupConfig, XtpGroupReceiver, XtpGroupSender};
+pub use group::{XtpGroupConfig, XtpGroupReceiver, XtpGroupSender};
 pub use stream::XtpEndpoint;
 pub use transaction::XtpTransactions;
 

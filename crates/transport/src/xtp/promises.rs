@@ -3,7 +3,7 @@
 use super::config::{FlowControl, XtpConfig};
 use super::wire::Service;
 use crate::conversation::Features;
-use crate::features::XTP;
+use crate::features::{self, XTP};
 
 /// What a conversation promises.
 pub(super) fn features(service: Service, config: &XtpConfig) -> &'static Features {
@@ -28,23 +28,12 @@ static TABLE: [[[[Features; 2]; 2]; 2]; Service::ALL.len()] = {
 
 const fn promises(service: Service, reliable: bool, flow_control: bool, checksum: bool) -> Features {
     match service {
-        Service::Datagram | Service::AcknowledgedDatagram => Features {
-            message_oriented: true,
-            connection_oriented: false,
-            reliable: matches!(service, Service::AcknowledgedDatagram),
-            ordered: false,
-            flow_control: false,
-            fragmentation: false,
-            // Every packet is a FIRST packet, which always carries the whole checksum.
-            ..XTP
-        },
-        Service::Transaction => {
-            Features { message_oriented: true, connection_oriented: false, ordered: false, checksum, ..XTP }
-        }
+        // Every packet of these is a FIRST packet, which always carries the whole checksum.
+        Service::Datagram => features::XTP_DATAGRAM,
+        Service::AcknowledgedDatagram => features::XTP_ACKNOWLEDGED_DATAGRAM,
+        Service::Transaction => Features { checksum, ..features::XTP_TRANSACTION },
         Service::Unspecified | Service::Stream => Features { reliable, flow_control, checksum, ..XTP },
-        Service::UnacknowledgedMulticast => {
-            Features { reliable: false, flow_control: false, multicast: true, checksum, ..XTP }
-        }
-        Service::Multicast => Features { multicast: true, checksum, ..XTP },
+        Service::UnacknowledgedMulticast => Features { checksum, ..features::XTP_MULTICAST },
+        Service::Multicast => Features { checksum, ..features::XTP_RELIABLE_MULTICAST },
     }
 }

@@ -7,9 +7,11 @@ use trunkline_core::{Address, Duration, Ecn, Seed, Stream, Time};
 use trunkline_testkit::checked::Checked;
 use trunkline_transport::xtp::wire::{Body, Format, Options, Packet};
 use trunkline_transport::xtp::{
-    Acknowledge, Membership, XtpConfig, XtpGroupConfig, XtpGroupReceiver, XtpGroupSender,
+    Acknowledge, XtpConfig, XtpGroupConfig, XtpGroupReceiver, XtpGroupSender,
 };
-use trunkline_transport::{Close, CloseReason, Conversation as _, Endpoint, Event, Message, SendError};
+use trunkline_transport::{
+    Close, CloseReason, Conversation as _, Endpoint, Event, Membership, Message, SendError,
+};
 
 const SENDER: Address = Address { host: 0, port: 40_000 };
 const GROUP: Address = Address { host: 999, port: 5_000 };
@@ -193,7 +195,9 @@ impl Network {
         self.now = until;
     }
 
+    /// But for those about receivers.
     fn sender_events(&mut self) -> Vec<Event> {
+        self.events.retain(|event| !matches!(event, Event::Member(_)));
         core::mem::take(&mut self.events)
     }
 
@@ -367,15 +371,16 @@ fn the_user_learns_who_joins_leaves_and_is_dropped() {
     assert_eq!(receiver.poll_transmit(now, &mut bytes).unwrap().to, SENDER);
     assert_eq!(Packet::parse(&bytes).unwrap().body.format(), Format::JoinControl);
     sender.handle_packet(now, receiver_address(0), Ecn::NotCapable, &bytes);
-    assert_eq!(sender.poll_membership(), Some(Membership::Joined(receiver_address(0))));
+    assert_eq!(sender.poll_event(), Some(Event::Member(Membership::Joined(receiver_address(0)))));
+    assert_eq!(sender.poll_event(), Some(Event::Connected));
     assert_eq!(sender.poll_transmit(now, &mut bytes).unwrap().to, receiver_address(0));
     receiver.handle_packet(now, SENDER, Ecn::NotCapable, &bytes);
     assert_eq!(receiver.poll_event(), Some(Event::Connected));
     receiver.close(now, Close::Graceful);
     receiver.poll_transmit(now, &mut bytes).unwrap();
     sender.handle_packet(now, receiver_address(0), Ecn::NotCapable, &bytes);
-    assert_eq!(sender.poll_membership(), Some(Membership::Left(receiver_address(0))));
-    assert_eq!((sender.poll_membership(), sender.receivers()), (None, 0));
+    assert_eq!(sender.poll_event(), Some(Event::Member(Membership::Left(receiver_address(0)))));
+    assert_eq!((sender.poll_event(), sender.receivers()), (None, 0));
 }
 
 #[test]

@@ -6,15 +6,32 @@ use trunkline_transport::framing::MAX_PAYLOAD;
 use trunkline_transport::{features, xtp};
 
 use super::TransportKind;
-use crate::model::{Transport, XtpOptions};
+use crate::model::{Transport, XtpOptions, XtpService};
 
 /// XTP.
 pub(super) const KIND: TransportKind = TransportKind {
     name: "xtp",
-    doc: "XTP 4.0 (XTP Forum 1995), one stream per member; in `live` over UDP only (`encapsulation`). Every mechanism is chosen \
+    doc: "XTP 4.0 (XTP Forum 1995), one conversation per member. Every mechanism is chosen \
           by itself. Messages carry a header of 40 bytes by which they are found in the byte stream and measured; messages that \
           wait leave together, as many whole ones in a packet as fit.",
     parameters: &[
+        Parameter {
+            name: "service",
+            kind: Kind::Choice(&[
+                Choice { name: "stream", doc: "a stream to one sink" },
+                Choice { name: "datagram", doc: "every message by itself, unacknowledged" },
+                Choice { name: "acknowledged-datagram", doc: "every message by itself, repeated until it is acknowledged" },
+                Choice { name: "transaction", doc: "a request and its answer; needs `reflect = true`" },
+                Choice { name: "multicast", doc: "a stream to any number of sinks, unacknowledged" },
+                Choice {
+                    name: "reliable-multicast",
+                    doc: "a stream to any number of sinks, of which the slowest sets the pace and what any of them misses \
+                          is repeated to all",
+                },
+            ]),
+            default: Preset::Text("stream"),
+            doc: "What is done for messages. Options that a service does not have are refused.",
+        },
         Parameter {
             name: "error-control",
             kind: Kind::Choice(&[
@@ -62,8 +79,9 @@ pub(super) const KIND: TransportKind = TransportKind {
         Parameter {
             name: "every",
             kind: Kind::Integer { min: 1, max: 1_000_000 },
-            default: Preset::Text("1"),
-            doc: "With every how many data packets, if `acknowledge` is `every`.",
+            default: Preset::Absent,
+            doc: "With every how many data packets, if `acknowledge` is `every`. Without this key 1, and in a reliable \
+                  multicast 8, and never less than four times the receivers.",
         },
         Parameter {
             name: "acknowledged-when",
@@ -108,7 +126,10 @@ pub(super) const KIND: TransportKind = TransportKind {
         Parameter {
             name: "encapsulation",
             kind: Kind::Choice(&[
-                Choice { name: "ip", doc: "IP protocol 36: 20 bytes per packet" },
+                Choice {
+                    name: "ip",
+                    doc: "IP protocol 36: 20 bytes per packet; in `live` that needs the right to open raw sockets",
+                },
                 Choice { name: "udp", doc: "the payload of UDP: 28 bytes per packet" },
                 Choice {
                     name: "revision-3.6",
@@ -145,11 +166,57 @@ pub(super) const KIND: TransportKind = TransportKind {
             doc: "How long the first request for status waits for its answer (WTIMER); later ones by the measured round \
                   trip.",
         },
+        Parameter {
+            name: "patience",
+            kind: Kind::Duration { min: Duration::from_millis(1), max: Duration::from_secs(86_400) },
+            default: Preset::Text("60 s"),
+            doc: "How long a peer may say nothing, though it was asked, before it counts as gone (CTIMEOUT): a stream is \
+                  over then, and a reliable multicast goes on without that receiver.",
+        },
+        Parameter {
+            name: "quorum",
+            kind: Kind::Integer { min: 1, max: 65_535 },
+            default: Preset::Absent,
+            doc: "How many receivers must have joined a reliable multicast before it begins; without this key all that join \
+                  at the beginning of the run.",
+        },
+        Parameter {
+            name: "slot",
+            kind: Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(10) },
+            default: Preset::Text("1 ms"),
+            doc: "How long a slot is by which the receivers of a reliable multicast hold their control packets back.",
+        },
+        Parameter {
+            name: "slots",
+            kind: Kind::Integer { min: 1, max: 1_000_000 },
+            default: Preset::Text("20"),
+            doc: "Among how many slots they draw.",
+        },
+        Parameter {
+            name: "repair-wait",
+            kind: Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(60) },
+            default: Preset::Text("200 ms"),
+            doc: "How long the repair of a gap that a receiver has reported may take before it is reported again.",
+        },
     ],
     features: &features::XTP,
     max_message: MAX_PAYLOAD as u64,
     read: |values| {
+        let service = match values.text("service").as_str() {
+            "datagram" => XtpService::Datagram,
+            "acknowledged-datagram" => XtpService::AcknowledgedDatagram,
+            "transaction" => XtpService::Transaction,
+            "multicast" => XtpService::Multicast,
+            "reliable-multicast" => XtpService::ReliableMulticast,
+            _ => XtpService::Stream,
+        };
+        let every = values.integer_if_given("every").unwrap_or(match service {
+            XtpService::ReliableMulticast => 8,
+            _ => 1,
+        });
+        // All integers here are at most a million.
         Transport::Xtp(XtpOptions {
+            service,
             error_control: match values.text("error-control").as_str() {
                 super::NONE => xtp::ErrorControl::None,
                 _ => xtp::ErrorControl::Selective,
@@ -164,8 +231,7 @@ pub(super) const KIND: TransportKind = TransportKind {
             acknowledge: match values.text("acknowledge").as_str() {
                 "never" => xtp::Acknowledge::Never,
                 "on-request" => xtp::Acknowledge::OnRequest,
-                // At most a million.
-                _ => xtp::Acknowledge::Every(values.integer("every") as u32),
+                _ => xtp::Acknowledge::Every(every as u32),
             },
             meaning: match values.text("acknowledged-when").as_str() {
                 "delivered" => xtp::Meaning::Delivered,
@@ -187,6 +253,11 @@ pub(super) const KIND: TransportKind = TransportKind {
             max_data: values.bytes_if_given("max-data"),
             sort: values.flag("sort"),
             wait: values.duration("wait"),
+            patience: values.duration("patience"),
+            quorum: values.integer_if_given("quorum").map(|quorum| quorum as u32),
+            slot: values.duration("slot"),
+            slots: values.integer("slots") as u32,
+            repair_wait: values.duration("repair-wait"),
         })
     },
 };

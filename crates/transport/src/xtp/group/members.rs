@@ -5,17 +5,6 @@ use trunkline_core::{Address, Time};
 use super::super::wait::reaches;
 use super::super::wire::Key;
 
-/// What happened to a receiver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Membership {
-    /// It joined, and gets everything from here on.
-    Joined(Address),
-    /// It left.
-    Left(Address),
-    /// It did not answer for too long, and is no longer waited for.
-    Dropped(Address),
-}
-
 /// One active receiver.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Member {

@@ -16,14 +16,16 @@ use super::super::wire::{
     Body, Code, Control, Header, Key, Options, Packet, ParseError, Reason, Service, Spans,
 };
 use super::XtpGroupConfig;
-use super::members::{Member, Members, Membership};
-use crate::conversation::{Close, CloseReason, Conversation, Event, Features, Message, Received, SendError};
+use super::members::{Member, Members};
+use crate::conversation::{
+    Close, CloseReason, Conversation, Event, Features, Membership, Message, Received, SendError,
+};
 use crate::endpoint::{Endpoint, Transmit};
 
 /// The sender of an XTP multicast stream. Packets go to the group's address, and to single receivers where they concern
 /// nobody else; reports come from any receiver's address.
 ///
-/// [`Event::Connected`] comes when the quorum has joined, [`Event::Closed`] after a close when every receiver has
+/// [`Event::Member`] tells of receivers, [`Event::Connected`] comes when the quorum has joined, [`Event::Closed`] after a close when every receiver has
 /// confirmed that it has everything, has left, or was dropped. It receives nothing.
 #[derive(Clone, Debug)]
 pub struct XtpGroupSender {
@@ -137,11 +139,6 @@ impl XtpGroupSender {
     /// How many receivers are active.
     pub fn receivers(&self) -> usize {
         self.members.len()
-    }
-
-    /// What has happened to receivers since the last call, one after the other.
-    pub fn poll_membership(&mut self) -> Option<Membership> {
-        self.memberships.pop_front()
     }
 
     fn is_reliable(&self) -> bool {
@@ -381,6 +378,9 @@ impl Conversation for XtpGroupSender {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
+        if let Some(news) = self.memberships.pop_front() {
+            return Some(Event::Member(news));
+        }
         let Pending { connected, writable, closed } = &mut self.pending;
         if core::mem::take(connected) {
             Some(Event::Connected)

@@ -1,0 +1,81 @@
+//! Sinks that come and go, and what a sender knows of those of a multicast.
+
+use trunkline_core::{FlowId, Time};
+use trunkline_experiment::{Flow, Sink, Transport, XtpService};
+use trunkline_metrics::Recorder;
+use trunkline_transport::{Close, Membership};
+
+use crate::conversation::Side;
+use crate::engine::{Engine, Event};
+
+/// Whether the senders of a flow are told which sinks listen, instead of hoping that they do.
+pub(crate) fn knows_its_sinks(flow: &Flow) -> bool {
+    matches!(&flow.transport, Transport::Xtp(options) if options.service == XtpService::ReliableMulticast)
+}
+
+impl Engine<'_> {
+    /// Queues what will become of the sinks of the conversations from this one on.
+    pub(crate) fn expect_changes(&mut self, first: u32) {
+        for (index, conversation) in (0..).zip(&self.conversations).skip(first as usize) {
+            let sinks = &self.scenario.flows[conversation.flow as usize].to;
+            for (place, sink) in (0..).zip(sinks) {
+                let joins = Some(sink.join).filter(|join| !join.is_zero());
+                for at in [joins, sink.leave, sink.fail].into_iter().flatten() {
+                    self.events.push(Time::ZERO + at, Event::Sink(index, place));
+                }
+            }
+        }
+    }
+
+    /// Does what the file says of a sink for this moment.
+    pub(crate) fn sink_changes(&mut self, conversation: u32, sink: u16, recorder: &mut dyn Recorder) {
+        let side = Side::Far(sink);
+        let flow = self.conversations[conversation as usize].flow;
+        let Sink { join, leave, fail, .. } = self.scenario.flows[flow as usize].to[usize::from(sink)];
+        let at = Some(self.now.since(Time::ZERO));
+        let knows = knows_its_sinks(&self.scenario.flows[flow as usize]);
+        let end = self.conversations[conversation as usize].end(side);
+        if at == Some(join) {
+            end.is_away = false;
+            end.is_awaited |= !knows;
+        }
+        if at == leave && !end.is_away {
+            end.endpoint.close(self.now, Close::Graceful);
+            self.serve(conversation, side, recorder);
+            let end = self.conversations[conversation as usize].end(side);
+            (end.is_away, end.is_awaited) = (true, false);
+        }
+        if at == fail {
+            self.conversations[conversation as usize].end(side).is_away = true;
+        }
+    }
+
+    /// A sender of a multicast has a receiver more, or one less.
+    pub(crate) fn membership(&mut self, index: u32, what: Membership) {
+        let conversation = &mut self.conversations[index as usize];
+        let flow = conversation.flow;
+        let (address, is_member, name) = match what {
+            Membership::Joined(address) => (address, true, "receivers-joined"),
+            Membership::Left(address) => (address, false, "receivers-left"),
+            Membership::Dropped(address) => (address, false, "receivers-dropped"),
+        };
+        let sinks = &self.scenario.flows[flow as usize].to;
+        let Some(sink) = sinks.iter().position(|sink| sink.host == usize::from(address.host)) else { return };
+        conversation.end(Side::Far(sink as u16)).is_awaited = is_member;
+        let host = &self.scenario.hosts[sinks[sink].host].name;
+        *self.memberships.entry((flow, format!("{name} {host}"))).or_insert(0) += 1;
+    }
+
+    /// The ids under which a message of a member is measured that is sent now, one for each sink that it is for; of one that
+    /// is refused, for each that listens.
+    pub(crate) fn for_each_sink(&self, m: u32, refused: bool, mut tell: impl FnMut(FlowId)) {
+        let member = &self.members[m as usize];
+        let conversation = &self.conversations[member.conversation as usize];
+        let members = self.scenario.flows[member.flow as usize].meta.members;
+        for (place, end) in (0..).zip(conversation.sinks()) {
+            if if refused { !end.is_away } else { end.is_awaited } {
+                tell(FlowId(member.id.0 + place * members));
+            }
+        }
+    }
+}
