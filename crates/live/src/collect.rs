@@ -130,6 +130,7 @@ impl<'r> Collector<'r> {
             Observation::Received { channel, sequence, .. } => tally.take(channel, sequence),
             Observation::Refused { .. }
             | Observation::Transferred { .. }
+            | Observation::Overflowed { .. }
             | Observation::Stray { .. }
             | Observation::SendCall { .. } => {}
         }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use trunkline_core::{Bytes, Duration, FlowId, Time};
 use trunkline_metrics::Observation;
+use trunkline_traffic::{MessageBuffer, Overflow};
 
 use crate::protocol::FromFar;
 
@@ -108,6 +109,13 @@ impl Outbox {
         self.batch.push(at, flow, what, payload);
     }
 
+    /// Notes samples that found no room in the FIFOs of a source, which has just been asked for messages.
+    pub(crate) fn push_overflows(&mut self, flow: FlowId, messages: &mut MessageBuffer) {
+        for Overflow { channel, at, samples } in messages.take_overflows() {
+            self.push(at, flow, Observation::Overflowed { channel, samples }, None);
+        }
+    }
+
     /// Passes the batch on if it is full or old. `now` must not be before anything that was put in.
     pub(crate) fn tick(&mut self, now: Time) {
         if self.batch.events.len() >= FULL || self.since + OLD <= now {
@@ -189,6 +197,7 @@ impl Report {
             Observation::Sent { .. }
             | Observation::Refused { .. }
             | Observation::Transferred { .. }
+            | Observation::Overflowed { .. }
             | Observation::SendCall { .. } => {}
         }
     }

@@ -91,6 +91,11 @@ impl Delays {
         self.at_ranks(&[rank]).first().filter(|_| rank > 0).map(|point| point.value)
     }
 
+    /// The value at a rank from 1 to the count, in ascending order; `None` beyond.
+    pub(crate) fn at_rank(&mut self, rank: u64) -> Option<Duration> {
+        self.at_ranks(&[rank]).first().map(|point| point.value)
+    }
+
     /// Whether all values are kept, so that percentiles are exact.
     pub fn is_exact(&self) -> bool {
         matches!(self.values, Values::Kept { .. })

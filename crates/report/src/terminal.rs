@@ -132,10 +132,12 @@ const FIGURES: &[(&str, &str)] = &[
     ("p99", "latency_p99"),
     ("p99.9", "latency_p999"),
     ("jitter", "jitter_mean_absolute_deviation"),
+    ("margin", "margin_min"),
+    ("silence", "silence"),
 ];
 
 /// Figures without which most runs do.
-const ONLY_IF_ANY: &[&str] = &["late", "transfer_rate_mean"];
+const ONLY_IF_ANY: &[&str] = &["late", "transfer_rate_mean", "margin_min", "silence"];
 
 fn flows(out: &mut Printer, view: &View, side: &Side) {
     let latencies: Vec<&Metric> =
@@ -192,9 +194,11 @@ fn flows(out: &mut Printer, view: &View, side: &Side) {
     } else {
         ""
     };
+    let has_margin = columns.iter().any(|(_, metric, _)| metric.id == "margin_min");
+    let margin = if has_margin { "margin: the smallest to a deadline; " } else { "" };
     let cut = if view.points().iter().any(is_cut_short) { "*: cut short; " } else { "" };
     let text = format!(
-        "mean to p99.9: latency{rtt}; jitter: its mean absolute deviation; {cut}{repetitions}more in the report"
+        "mean to p99.9: latency{rtt}; jitter: its mean absolute deviation; {margin}{cut}{repetitions}more in the report"
     );
     out.wrapped(&text, QUIET);
 }

@@ -81,16 +81,15 @@ impl<'a> View<'a> {
             .map_or(Measured::OneWay, |f| f.measured)
     }
 
-    /// The value that chooses the unit of these metrics' column or axis: the largest, but no more than 10,000 times the
-    /// smallest above zero. In the unit of the largest, a voice channel beside bulk on loopback would be
+    /// The value that chooses the unit of these metrics' column or axis, whatever its sign: the largest, but no more than
+    /// 10,000 times the smallest but zero. In the unit of the largest, a voice channel beside bulk on loopback would be
     /// 0.000256 Gbit/s.
     pub(crate) fn telling(&self, metrics: &[&Metric]) -> f64 {
         let (mut smallest, mut largest) = (f64::INFINITY, 0.0f64);
         for side in &self.sides {
             for flow in side.run.points.iter().flat_map(counted).flat_map(|s| &s.flows) {
-                for value in
-                    metrics.iter().filter_map(|metric| metric.value(flow)).filter(|value| *value > 0.0)
-                {
+                let values = metrics.iter().filter_map(|metric| metric.value(flow)).map(f64::abs);
+                for value in values.filter(|value| *value > 0.0) {
                     (smallest, largest) = (smallest.min(value), largest.max(value));
                 }
             }

@@ -50,7 +50,8 @@ impl Reader<'_> {
             return None;
         }
         if fill > depth {
-            let message = format!("`fill` is {fill}, and the FIFO holds {depth} samples; lower it or raise `depth`");
+            let message =
+                format!("`fill` is {fill}, and the FIFO holds {depth} samples; lower it or raise `depth`");
             self.remark(playback.span_of("fill"), message);
             return None;
         }

@@ -5,6 +5,44 @@ use super::Case;
 /// Mistakes in what the first list does not reach.
 pub(crate) const MORE: &[Case] = &[
     (
+        r#"source = { kind = "voice", samples = 80 }"#,
+        r#"source = { kind = "voice", samples = 80, fifo = 40 }
+audio = true
+playback = { kind = "fifo", depth = 79 }"#,
+        &[
+            r#"x.toml:21:37: `depth` is 79; expected at least the 80 samples of a packet"#,
+        ],
+    ),
+    (
+        r#"source = { kind = "voice", samples = 80 }"#,
+        r#"source = { kind = "voice", samples = 80, fifo = 40 }
+audio = true
+playback = "fifo""#,
+        &[
+            r#"x.toml:19:10: `fifo` is 40; expected at least the 80 `samples` of a packet"#,
+            r#"x.toml:20:9: audio from a `fifo` cannot be written: its packets differ in length"#,
+        ],
+    ),
+    (
+        r#"source = { kind = "bulk", message = "8 KiB" }"#,
+        r#"source = { kind = "bulk", message = "8 KiB" }
+playback = { kind = "fifo", depth = 160, fill = 161 }"#,
+        &[r#"x.toml:26:12: the source `bulk` sends no audio that could be played"#],
+    ),
+    (
+        r#"source = { kind = "voice", samples = 80 }"#,
+        r#"source = { kind = "voice", samples = 80, fifo = 2000 }
+playback = { kind = "fifo", depth = 160, fill = 161 }"#,
+        &[r#"x.toml:20:49: `fill` is 161, and the FIFO holds 160 samples; lower it or raise `depth`"#],
+    ),
+    (
+        r#"source = { kind = "voice", samples = 80 }"#,
+        r#"source = { kind = "voice", samples = 80, fifo = 2000 }"#,
+        &[
+            r#"x.toml:19:10: a message of 2000 B makes a packet of 2068 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+        ],
+    ),
+    (
         r#"from = "a"
 to = "b"
 transport = "udp""#,
@@ -208,7 +246,7 @@ transport = "udp"
 "#,
         &[
             r#"x.toml:15:1: the key `source` is missing in [flow.voice]; expected one of `voice`, `bulk`, `mpuke`, `interactive`, `ipuke` and `load`"#,
-            r#"x.toml:19:13: unknown key `extra` in [flow.voice]; known are `from`, `to`, `transport`, `source`, `channels`, `count`, `reflect`, `playout`, `start`, `priority`, `framing`, `audio` and `path`"#,
+            r#"x.toml:19:13: unknown key `extra` in [flow.voice]; known are `from`, `to`, `transport`, `source`, `channels`, `count`, `reflect`, `playout`, `start`, `priority`, `framing`, `audio`, `path` and `playback`"#,
         ],
     ),
     (
@@ -416,7 +454,7 @@ seed = [1, 2]
 "voice.loss" = "< 1 %"
 [flow.bulk]"#,
         &[
-            r#"x.toml:22:1: `voice.loss` is not `flow.NAME.FIGURE`; the figures are `loss`, `late`, `loss-and-late`, `latency.mean`, `latency.p50`, `latency.p90`, `latency.p99`, `latency.p999`, `latency.max`, `jitter.mean-absolute-deviation`, `jitter.interarrival`, `jitter.pdv-p999`, `throughput`, `voice-channels` and `fairness`"#,
+            r#"x.toml:22:1: `voice.loss` is not `flow.NAME.FIGURE`; the figures are `loss`, `late`, `loss-and-late`, `latency.mean`, `latency.p50`, `latency.p90`, `latency.p99`, `latency.p999`, `latency.max`, `jitter.mean-absolute-deviation`, `jitter.interarrival`, `jitter.pdv-p999`, `throughput`, `voice-channels`, `fairness`, `margin.mean`, `margin.min`, `margin.p001`, `margin.p01`, `underflows`, `silence`, `silence.longest`, `capture-overflows`, `playback-overflows`, `samples-lost`, `start-up.mean` and `start-up.max`"#,
         ],
     ),
     (

@@ -261,10 +261,9 @@ impl Talk<'_> {
             if speaker.due > now {
                 break;
             }
-            messages.clear();
-            speaker.source.produce(now, &mut messages);
+            self.produce(member, now, &mut messages);
             if messages.messages().is_empty() {
-                speaker.due = now + LOOK; // it is over; never asked twice at one moment
+                self.speakers[member].due = now + LOOK; // it is over; never asked twice at one moment
                 break;
             }
             for index in 0..messages.messages().len() {
@@ -276,6 +275,16 @@ impl Talk<'_> {
             }
         }
         self.messages = messages;
+    }
+
+    /// Asks a source for what is due.
+    fn produce(&mut self, member: usize, now: Time, messages: &mut MessageBuffer) {
+        messages.clear();
+        let speaker = &mut self.speakers[member];
+        speaker.source.produce(now, messages);
+        if let Some(departures) = &mut self.departures {
+            departures.push_overflows(speaker.id, messages);
+        }
     }
 
     /// Sends a message of those that a source has produced, or lets it wait behind those that do.
@@ -433,8 +442,7 @@ impl Talk<'_> {
             while !self.speakers[member].is_done
                 && self.speakers[member].source.next_due().is_some_and(|due| due <= now)
             {
-                messages.clear();
-                self.speakers[member].source.produce(now, &mut messages);
+                self.produce(member, now, &mut messages);
                 if messages.messages().is_empty() {
                     break;
                 }

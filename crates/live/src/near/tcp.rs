@@ -75,6 +75,7 @@ impl Speaker<'_> {
                 Some(due) if due <= now => {
                     messages.clear();
                     self.conversation.source.produce(now, &mut messages);
+                    self.outbox.push_overflows(self.conversation.id, &mut messages);
                     if messages.messages().is_empty() {
                         self.wait_until(now + LOOK); // it is over; never asked twice at one moment
                     }
@@ -145,6 +146,7 @@ impl Speaker<'_> {
         while self.conversation.source.next_due().is_some_and(|due| due <= now) {
             messages.clear();
             self.conversation.source.produce(now, &mut messages);
+            self.outbox.push_overflows(self.conversation.id, &mut messages);
             if messages.messages().is_empty() {
                 return;
             }

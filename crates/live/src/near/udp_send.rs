@@ -277,6 +277,7 @@ impl Scheduler<'_> {
             let (id, lane) = (*id, *lane);
             let Lane { messages, names, .. } = &mut self.lanes[lane];
             source.produce(horizon, messages);
+            self.outbox.push_overflows(id, messages);
             let new = &messages.messages()[names.len()..];
             if new.is_empty() {
                 continue; // nothing came although it was due: it is over, and never asked twice at one moment

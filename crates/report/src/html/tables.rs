@@ -28,6 +28,24 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
         "jitter",
         &[("mean abs.\ndeviation", "jitter_mean_absolute_deviation"), ("RFC 3550", "jitter_interarrival")],
     ),
+    (
+        "voice path",
+        &[
+            ("start-up,\nmean", "start_up_mean"),
+            ("margin,\nmean", "margin_mean"),
+            ("margin,\nminimum", "margin_min"),
+            ("silence", "silence"),
+        ],
+    ),
+    (
+        "FIFOs",
+        &[
+            ("A/D\noverflows", "capture_overflows"),
+            ("D/A\nunderflows", "underflows"),
+            ("D/A\noverflows", "playback_overflows"),
+            ("samples\nlost", "samples_lost"),
+        ],
+    ),
     ("messages", &[("sent", "sent"), ("received", "received"), ("lost", "lost")]),
 ];
 

@@ -1,0 +1,161 @@
+//! The voice path of one flow while it runs.
+
+use trunkline_core::{Duration, FlowId, Time};
+
+use crate::delays::Delays;
+use crate::margins::Margins;
+use crate::playback::{Arrived, Playback, SAMPLE};
+use crate::record::FlowMeta;
+use crate::voice_path::{VoiceEvent, VoiceEventKind, VoicePath, VoicePathSummary};
+
+/// Counts what happens at the FIFOs of a flow's channels, and plays what arrives.
+#[derive(Debug)]
+pub(super) struct VoiceMeter {
+    path: VoicePath,
+    first: FlowId,
+    channels_per_member: u16,
+    summary: VoicePathSummary,
+    start_up: Delays,
+    margin: Margins,
+    /// Of all members, one after the other.
+    channels: Vec<Channel>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Channel {
+    playback: Playback,
+    /// The latest message that has arrived, by its number.
+    latest: Option<Latest>,
+    /// When the first message was due of the talk spurt that is about to be played.
+    spurt_due: Time,
+    /// When the last message was due that the source has handed over.
+    last_due: Time,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Latest {
+    sequence: u32,
+    due: Time,
+    samples: u32,
+}
+
+/// A message that has arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Packet {
+    pub(super) member: u32,
+    pub(super) channel: u16,
+    pub(super) sequence: u32,
+    pub(super) due: Time,
+    pub(super) received: Time,
+    /// Its payload: a byte each.
+    pub(super) samples: u32,
+}
+
+impl VoiceMeter {
+    /// Of a flow that has a voice path.
+    pub(super) fn new(meta: &FlowMeta) -> Option<Box<VoiceMeter>> {
+        let channels = meta.ids() as usize * usize::from(meta.channels);
+        Some(Box::new(VoiceMeter {
+            path: meta.voice_path?,
+            first: meta.first,
+            channels_per_member: meta.channels,
+            summary: VoicePathSummary::default(),
+            start_up: Delays::default(),
+            margin: Margins::default(),
+            channels: vec![Channel::default(); channels],
+        }))
+    }
+
+    /// A message that the source handed over, whether the transport took it or not.
+    pub(super) fn due(&mut self, member: u32, channel: u16, due: Time) {
+        if let Some(channel) = self.channel(member, channel) {
+            channel.last_due = channel.last_due.max(due);
+        }
+    }
+
+    /// Samples found no room on their way in.
+    pub(super) fn overflowed(&mut self, member: FlowId, channel: u16, at: Time, samples: u32) -> VoiceEvent {
+        self.summary.capture_overflows += 1;
+        self.summary.capture_lost += u64::from(samples);
+        let member = member.0.saturating_sub(self.first.0);
+        let length = SAMPLE * u64::from(samples);
+        VoiceEvent { member, channel, kind: VoiceEventKind::CaptureOverflow, at, length, samples }
+    }
+
+    /// Plays a message.
+    pub(super) fn arrived(&mut self, packet: Packet, mut tell: impl FnMut(&VoiceEvent)) {
+        let Packet { member, channel, received, .. } = packet;
+        let path = self.path;
+        let (Some(fifo), Some(state)) = (path.playback, self.channel(member, channel)) else { return };
+        let is_first = state.begins_spurt(path, packet);
+        if is_first {
+            state.spurt_due = packet.due;
+        }
+        let spurt_due = state.spurt_due;
+        let arrived = state.playback.arrival(fifo, received, packet.samples, is_first);
+        let Arrived { begins, margin, underflow, lost } = arrived;
+        if let Some(begins) = begins {
+            // The first sample had come when all but one were still to come.
+            self.start_up.record(begins.since(spurt_due) + SAMPLE * u64::from(path.samples));
+        }
+        if let Some(margin) = margin {
+            self.margin.record(margin);
+        }
+        if let Some((since, silence)) = underflow {
+            tell(&self.silent(member, channel, since, silence));
+        }
+        if lost > 0 {
+            self.summary.playback_overflows += 1;
+            self.summary.playback_lost += u64::from(lost);
+            let (kind, length) = (VoiceEventKind::PlaybackOverflow, Duration::ZERO);
+            tell(&VoiceEvent { member, channel, kind, at: received, length, samples: lost });
+        }
+    }
+
+    /// The figures. Channels that have waited until `end` for messages that were due have been silent until then; of a
+    /// speaker who pauses nobody knows.
+    pub(super) fn finish(mut self, end: Time, mut tell: impl FnMut(&VoiceEvent)) -> VoicePathSummary {
+        for place in 0..self.channels.len() {
+            let Channel { playback, latest, last_due, .. } = self.channels[place];
+            let is_waited_for = latest.is_some_and(|latest| latest.due < last_due) && !self.path.pauses;
+            if let Some(empty) = playback.empty_at().filter(|&empty| is_waited_for && empty < end) {
+                let channels = usize::from(self.channels_per_member);
+                let (member, channel) = ((place / channels) as u32, (place % channels) as u16);
+                tell(&self.silent(member, channel, empty, end.since(empty)));
+            }
+        }
+        VoicePathSummary { start_up: self.start_up.summary(), margin: self.margin.summary(), ..self.summary }
+    }
+
+    fn silent(&mut self, member: u32, channel: u16, at: Time, length: Duration) -> VoiceEvent {
+        self.summary.underflows += 1;
+        self.summary.silence += length;
+        self.summary.silence_longest = self.summary.silence_longest.max(length);
+        VoiceEvent { member, channel, kind: VoiceEventKind::Underflow, at, length, samples: 0 }
+    }
+
+    fn channel(&mut self, member: u32, channel: u16) -> Option<&mut Channel> {
+        let place = member as usize * usize::from(self.channels_per_member) + usize::from(channel);
+        self.channels.get_mut(place)
+    }
+}
+
+impl Channel {
+    /// Takes a message, and says whether it is the first of a talk spurt: of a speaker who pauses, if it was due later than
+    /// what came before it lasts, the lost messages between them included.
+    fn begins_spurt(&mut self, path: VoicePath, packet: Packet) -> bool {
+        let Packet { sequence, due, samples, .. } = packet;
+        let latest = Latest { sequence, due, samples };
+        let Some(before) = self.latest.replace(latest) else { return true };
+        let ahead = sequence.wrapping_sub(before.sequence);
+        if ahead > u32::MAX / 2 {
+            self.latest = Some(before); // it was overtaken
+            return false;
+        }
+        let lost = u64::from(ahead.saturating_sub(1)) * u64::from(path.samples);
+        path.pauses && due > before.due + SAMPLE * (u64::from(before.samples) + lost)
+    }
+}
+
+#[cfg(test)]
+mod tests;
