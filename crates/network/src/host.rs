@@ -52,6 +52,32 @@ pub const PARAMETERS: &[Parameter] = &[
         doc: "Processor time to give a message to the application: waking it and the system call.",
     },
     Parameter {
+        name: "receive-group",
+        kind: TIME,
+        default: Preset::Text("0 s"),
+        doc: "Processor time to take a packet that is for several hosts, beside that of every packet: finding out whose it \
+              is without help from the interface.",
+    },
+    Parameter {
+        name: "interface-packet",
+        kind: TIME,
+        default: Preset::Text("0 s"),
+        doc: "Time that a packet takes in the network interface, each way, while the processor does something else. The \
+              interface works on one packet at a time in each direction.",
+    },
+    Parameter {
+        name: "interface-byte",
+        kind: TIME,
+        default: Preset::Text("0 s"),
+        doc: "The same for each of its bytes.",
+    },
+    Parameter {
+        name: "clock",
+        kind: TIME,
+        default: Preset::Text("0 s"),
+        doc: "Steps of the clock by which the host measures its messages. Without this key the clock is exact.",
+    },
+    Parameter {
         name: "noise",
         kind: Kind::Durations { min: Duration::ZERO, max: MOST },
         default: Preset::Absent,
@@ -131,6 +157,10 @@ pub struct HostModel {
     receive_packet: Duration,
     receive_byte: u64,
     receive_message: Duration,
+    receive_group: Duration,
+    interface_packet: Duration,
+    interface_byte: u64,
+    clock: u64,
     noise: Option<Sampler>,
     receive_noise: Option<Sampler>,
     interruptions: f64,
@@ -144,6 +174,8 @@ pub struct HostModel {
     one_at_a_time: bool,
     /// When the processor has done all that it was given.
     free: Time,
+    /// When the interface has, with what comes in and with what goes out.
+    interface_free: [Time; 2],
     costs: Costs,
 }
 
@@ -156,6 +188,10 @@ pub struct Costs {
     pub send_packet: bool,
     /// Packets reach their transport later than they arrive.
     pub receive_packet: bool,
+    /// Packets reach the processor later than they arrive.
+    pub interface: bool,
+    /// The clock goes in steps.
+    pub clock: bool,
     /// Messages reach their application later than their transport has them.
     pub receive_message: bool,
 }
@@ -187,6 +223,10 @@ impl HostModel {
             receive_packet: values.duration("receive-packet"),
             receive_byte: values.duration("receive-byte").as_nanos(),
             receive_message: values.duration("receive-message"),
+            receive_group: values.duration("receive-group"),
+            interface_packet: values.duration("interface-packet"),
+            interface_byte: values.duration("interface-byte").as_nanos(),
+            clock: values.duration("clock").as_nanos(),
             noise: sampler("noise"),
             receive_noise: sampler("receive-noise"),
             interruptions: values.ratio("interruptions").value(),
@@ -199,18 +239,23 @@ impl HostModel {
             burst_gap: values.duration("burst-gap"),
             one_at_a_time: values.flag("one-burst-at-a-time"),
             free: Time::ZERO,
+            interface_free: [Time::ZERO; 2],
             costs: Costs::default(),
         };
+        let interface = !host.interface_packet.is_zero() || host.interface_byte > 0;
         host.costs = Costs {
             send_message: !host.send_message.is_zero()
                 || host.noise.is_some()
                 || host.interruption.is_some()
                 || host.blocks != [None, None]
                 || host.burst.is_some(),
-            send_packet: !host.send_packet.is_zero() || host.send_byte > 0,
+            send_packet: !host.send_packet.is_zero() || host.send_byte > 0 || interface,
             receive_packet: !host.receive_packet.is_zero()
                 || host.receive_byte > 0
+                || !host.receive_group.is_zero()
                 || host.receive_noise.is_some(),
+            interface,
+            clock: host.clock > 0,
             receive_message: !host.receive_message.is_zero(),
         };
         host
@@ -267,21 +312,43 @@ impl HostModel {
     /// A packet is to be sent: when it leaves.
     pub fn send_packet(&mut self, now: Time, size: Bytes) -> Time {
         let bytes = Duration::from_nanos(self.send_byte.saturating_mul(size.count()));
-        self.work(now, self.send_packet + bytes)
+        let at = self.work(now, self.send_packet + bytes);
+        self.pass_interface(at, size, 1)
     }
 
-    /// A packet's last byte is here: when its transport gets it.
-    pub fn receive_packet(&mut self, now: Time, size: Bytes) -> Time {
+    /// A packet's last byte is here: when the interface gives it to the processor.
+    pub fn receive_at_interface(&mut self, now: Time, size: Bytes) -> Time {
+        self.pass_interface(now, size, 0)
+    }
+
+    /// The processor is given a packet: when its transport gets it. `is_group`: the packet is for several hosts.
+    pub fn receive_packet(&mut self, now: Time, size: Bytes, is_group: bool) -> Time {
         let bytes = Duration::from_nanos(self.receive_byte.saturating_mul(size.count()));
         // What an idle processor has read while the packet came in is read by now.
         self.free = (self.free + bytes).max(now);
         let noise = drawn(&mut self.receive_noise);
-        self.work(now, self.receive_packet + noise)
+        let group = if is_group { self.receive_group } else { Duration::ZERO };
+        self.work(now, self.receive_packet + group + noise)
     }
 
     /// A message is complete: when its application has it.
     pub fn receive_message(&mut self, now: Time) -> Time {
         self.work(now, self.receive_message)
+    }
+
+    /// What the host's clock says at this time, from its start.
+    pub fn clock(&self, at: Time) -> Time {
+        match at.since(Time::ZERO).as_nanos() {
+            nanos if self.clock > 0 => Time::ZERO + Duration::from_nanos(nanos - nanos % self.clock),
+            _ => at,
+        }
+    }
+
+    fn pass_interface(&mut self, now: Time, size: Bytes, way: usize) -> Time {
+        let bytes = Duration::from_nanos(self.interface_byte.saturating_mul(size.count()));
+        let free = &mut self.interface_free[way];
+        *free = now.max(*free) + self.interface_packet + bytes;
+        *free
     }
 
     fn work(&mut self, now: Time, cost: Duration) -> Time {
@@ -343,7 +410,7 @@ mod tests {
         assert_eq!(host.costs(), Costs::default());
         assert_eq!(host.send_message(ms(1)), ms(1));
         assert_eq!(host.send_packet(ms(2), Bytes(1500)), ms(2));
-        assert_eq!(host.receive_packet(ms(3), Bytes(1500)), ms(3));
+        assert_eq!(host.receive_packet(ms(3), Bytes(1500), false), ms(3));
         assert_eq!(pieces(&host, 5000), [Piece { length: 5000, gap: Duration::ZERO }]);
     }
 
@@ -361,15 +428,33 @@ mod tests {
         let byte = Value::Duration(Duration::from_micros(10));
         let mut host = host(&[("receive-byte", byte), ("receive-packet", millis(1))]);
         assert_eq!(
-            host.receive_packet(ms(50), Bytes(1000)),
+            host.receive_packet(ms(50), Bytes(1000), false),
             ms(51),
             "read by the time its last byte is here"
         );
         assert_eq!(
-            host.receive_packet(ms(52), Bytes(1000)),
+            host.receive_packet(ms(52), Bytes(1000), false),
             ms(62),
             "1 ms was left to read in, then 10 ms of bytes"
         );
+    }
+
+    #[test]
+    fn the_interface_works_beside_the_processor_on_one_packet_each_way() {
+        let mut host = host(&[("send-packet", millis(1)), ("interface-packet", millis(3))]);
+        assert!(host.costs().interface);
+        assert_eq!(host.send_packet(ms(0), Bytes(1)), ms(4));
+        assert_eq!(host.send_packet(ms(0), Bytes(1)), ms(7), "behind the one before, ready at 2 ms");
+        assert_eq!(host.receive_at_interface(ms(1), Bytes(1)), ms(4), "the other way is free");
+        assert_eq!(host.send_packet(ms(20), Bytes(1)), ms(24));
+    }
+
+    #[test]
+    fn packets_for_several_hosts_cost_more_and_clocks_go_in_steps() {
+        let mut host = host(&[("receive-group", millis(2)), ("clock", millis(5))]);
+        assert_eq!(host.receive_packet(ms(1), Bytes(1), false), ms(1));
+        assert_eq!(host.receive_packet(ms(1), Bytes(1), true), ms(3));
+        assert_eq!([ms(4), ms(5), ms(14)].map(|at| host.clock(at)), [ms(0), ms(5), ms(10)]);
     }
 
     #[test]
