@@ -71,7 +71,10 @@ pub(crate) const KIND: MediumKind = MediumKind {
         Parameter {
             name: "switching",
             kind: Kind::Choice(&[
-                Choice { name: "store-and-forward", doc: "The switch passes a frame on when it has all of it." },
+                Choice {
+                    name: "store-and-forward",
+                    doc: "The switch passes a frame on when it has all of it.",
+                },
                 Choice {
                     name: CUT_THROUGH,
                     doc: "It passes a frame on when it has its header, unless a line on which it is to go out is faster \

@@ -104,7 +104,12 @@ pub(super) fn on_line(packet: &Packet, overhead: Bytes) -> Bytes {
 }
 
 /// Transmits a packet from `now` on: when its last bit leaves, and how long the line is busy, the gap behind it included.
-pub(super) fn transmit(line: &mut Serialiser, now: Time, packet: &Packet, overhead: Bytes) -> (Time, Duration) {
+pub(super) fn transmit(
+    line: &mut Serialiser,
+    now: Time,
+    packet: &Packet,
+    overhead: Bytes,
+) -> (Time, Duration) {
     let frame = Bytes(on_line(packet, overhead).count().saturating_sub(GAP.count()));
     let (end, busy) = line.transmit(now, frame);
     let (_, gap) = line.transmit(end, GAP);

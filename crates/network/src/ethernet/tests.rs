@@ -12,7 +12,11 @@ use crate::queue::Fifo;
 type Given<'g> = &'g [(&'g str, &'g str)];
 
 /// So many stations at 8 Mbit/s without delays, where a byte takes a microsecond, but for what is given.
-fn lan(count: usize, shared: Given, station: impl Fn(usize) -> Vec<(&'static str, &'static str)>) -> EthernetLan {
+fn lan(
+    count: usize,
+    shared: Given,
+    station: impl Fn(usize) -> Vec<(&'static str, &'static str)>,
+) -> EthernetLan {
     let given = |port| [station(port), vec![("rate", "8 Mbit/s"), ("delay", "0 us")]].concat();
     let stations: Vec<_> = (0..count).map(|port| values(KIND.parameters, &given(port))).collect();
     let ports = stations.iter().enumerate().map(|(port, values)| PortConfig {
@@ -134,12 +138,17 @@ fn stations_that_send_to_one_share_its_line() {
         assert_eq!(counters.offered, counters.delivered + counters.dropped[DropCause::SwitchFull.index()]);
     }
     let figures = lan.figures(Duration::from_millis(26));
-    let of = |name: &str| figures.iter().find(|f| f.name == name && f.station == Some(Port(0))).unwrap().amount;
+    let of =
+        |name: &str| figures.iter().find(|f| f.name == name && f.station == Some(Port(0))).unwrap().amount;
     assert_eq!(of("switch-dropped"), Amount::Count(27));
     assert_eq!(of("switch-backlog-max"), Amount::Bytes(Bytes(3000)));
-    assert!(matches!(of("switch-utilisation"), Amount::Share(share) if (share.value() - 13.0 * 1038.0 / 26_000.0).abs() < 1e-9));
+    assert!(
+        matches!(of("switch-utilisation"), Amount::Share(share) if (share.value() - 13.0 * 1038.0 / 26_000.0).abs() < 1e-9)
+    );
     // The first of four goes at once, the others wait for it; from then on three are before each that gets in.
-    assert!(matches!(of("switch-sojourn-max"), Amount::Time(time) if time == Duration::from_micros(3 * 1038)));
+    assert!(
+        matches!(of("switch-sojourn-max"), Amount::Time(time) if time == Duration::from_micros(3 * 1038))
+    );
 }
 
 #[test]
