@@ -12,32 +12,68 @@ use trunkline_testkit::values::{share, values};
 
 const RATES: [&str; 4] = ["64 kbit/s", "1544 kbit/s", "100 Mbit/s", "10 Gbit/s"];
 
-/// A medium whose rate, queue limits and impairments differ from seed to seed.
-fn build(medium: &MediumKind, queue: &QueueKind, impairments: &Impairments, seed: u64) -> Box<dyn Medium> {
-    let rate = RATES[(seed % 4) as usize];
-    let given = [("rate", rate), ("delay", "3 ms"), ("overhead", "38 B"), ("mtu", "1500 B")];
-    let medium_values = values(medium.parameters, &given);
-    let queue_values =
-        values(queue.parameters, &[("limit", ["20 packets", "9 KB"][(seed / 4 % 2) as usize])]);
-    let seed = Seed::new(seed, 0);
-    let port = |place: &str| PortConfig {
-        place: place.to_owned(),
-        values: &medium_values,
-        queue: (queue.build)(&queue_values, seed.stream(&format!("{place}/queue"))),
-        impairments: impairments.clone(),
-    };
-    let shared = values(medium.shared, &[]);
-    (medium.build)(&shared, vec![port("link.test/a-b"), port("link.test/b-a")], seed)
+/// A kind of medium with a queue and so many stations.
+#[derive(Clone, Copy)]
+struct Setup {
+    medium: &'static MediumKind,
+    queue: &'static QueueKind,
+    stations: u16,
 }
 
-fn every_pair() -> impl Iterator<Item = (&'static MediumKind, &'static QueueKind)> {
-    medium::KINDS.iter().flat_map(|medium| queue::KINDS.iter().map(move |queue| (medium, queue)))
+impl Setup {
+    /// A medium whose rate, queue limits and impairments differ from seed to seed.
+    fn build(&self, impairments: &Impairments, seed: u64) -> Box<dyn Medium> {
+        let rate = RATES[(seed % 4) as usize];
+        let given = [("rate", rate), ("delay", "3 ms"), ("overhead", "38 B"), ("mtu", "1500 B")];
+        let values_of = |table| values(table, &given);
+        let (shared, own) = (values_of(self.medium.shared), values_of(self.medium.parameters));
+        let limit = ["20 packets", "9 KB"][(seed / 4 % 2) as usize];
+        let queue_values = values(self.queue.parameters, &[("limit", limit)]);
+        let seed = Seed::new(seed, 0);
+        let port = |port: u16| {
+            let place = match self.stations {
+                2 => ["link.test/a-b", "link.test/b-a"][usize::from(port)].to_owned(),
+                _ => format!("link.test/{port}"),
+            };
+            PortConfig {
+                values: &own,
+                queue: (self.queue.build)(&queue_values, seed.stream(&format!("{place}/queue"))),
+                impairments: impairments.clone(),
+                place,
+            }
+        };
+        (self.medium.build)(&shared, self.ports().map(|Port(number)| port(number)).collect(), seed)
+    }
+
+    fn ports(&self) -> impl Iterator<Item = Port> {
+        (0..self.stations).map(Port)
+    }
+
+    fn name(&self) -> String {
+        format!("{} of {} stations, {}", self.medium.name, self.stations, self.queue.name)
+    }
+
+    fn has(&self, parameter: &str) -> bool {
+        self.medium.parameters.iter().chain(self.medium.shared).any(|known| known.name == parameter)
+    }
+}
+
+/// Every medium with every queue; those that can have more than two stations with more.
+fn every_setup() -> impl Iterator<Item = Setup> {
+    let sizes = |medium: &'static MediumKind| {
+        [2, 5].into_iter().filter(|&stations| medium.stations.contains(&usize::from(stations)))
+    };
+    let media =
+        medium::KINDS.iter().flat_map(move |medium| sizes(medium).map(move |stations| (medium, stations)));
+    media.flat_map(|(medium, stations)| {
+        queue::KINDS.iter().map(move |queue| Setup { medium, queue, stations })
+    })
 }
 
 /// One of them, each as likely as any other.
-fn pair(which: u64) -> (&'static MediumKind, &'static QueueKind) {
-    let pairs: Vec<_> = every_pair().collect();
-    pairs[(which % pairs.len() as u64) as usize]
+fn setup(which: u64) -> Setup {
+    let setups: Vec<_> = every_setup().collect();
+    setups[(which % setups.len() as u64) as usize]
 }
 
 fn impairments(which: u64) -> Impairments {
@@ -81,44 +117,61 @@ fn drive(medium: Box<dyn Medium>, offers: &[Offer]) -> (Accounted, Outcome) {
 
 #[test]
 fn when_it_is_called_changes_nothing() {
-    for (medium, queue) in every_pair() {
-        // A medium that cuts packets has many events for each.
-        let seeds = if medium.name == "serial" { 500 } else { 60 };
+    for setup in every_setup() {
+        // The other media have many events for each packet.
+        let seeds = if setup.medium.name == "serial" { 200 } else { 40 };
         for seed in 0..seeds {
-            split::check(|| build(medium, queue, &impairments(seed / 8), seed), seed);
+            split::check_among(setup.stations, || setup.build(&impairments(seed / 8), seed), seed);
         }
     }
 }
 
 #[test]
 fn the_workloads_reach_every_outcome() {
-    for (medium, queue) in every_pair() {
+    for setup in every_setup() {
         let mut sum = medium::MediumCounters::default();
         for seed in 0..32 {
-            let (medium, _) =
-                drive(build(medium, queue, &impairments(seed / 8), seed), &split::workload(seed));
-            let counted = medium.counters(Port(0));
-            sum.delivered += counted.delivered;
-            sum.duplicated += counted.duplicated;
-            sum.corrupted += counted.corrupted;
-            sum.reordered += counted.reordered;
-            sum.dropped.iter_mut().zip(counted.dropped).for_each(|(sum, n)| *sum += n);
+            let medium = setup.build(&impairments(seed / 8), seed);
+            let (medium, _) = drive(medium, &split::workload_among(setup.stations, seed));
+            for counted in setup.ports().map(|port| medium.counters(port)) {
+                sum.delivered += counted.delivered;
+                sum.copied += counted.copied;
+                sum.duplicated += counted.duplicated;
+                sum.corrupted += counted.corrupted;
+                sum.reordered += counted.reordered;
+                sum.dropped.iter_mut().zip(counted.dropped).for_each(|(sum, n)| *sum += n);
+            }
         }
-        let [on_the_line, too_large] =
-            [DropCause::LinkLoss, DropCause::TooLarge].map(|c| sum.dropped[c.index()]);
-        let by_queue = sum.dropped.iter().sum::<u64>() - on_the_line - too_large;
-        assert!(on_the_line > 0 && too_large > 0 && by_queue > 0, "{}, {}: {sum:?}", medium.name, queue.name);
+        let [on_the_line, too_large, nobodys] =
+            [DropCause::LinkLoss, DropCause::TooLarge, DropCause::NoStation].map(|c| sum.dropped[c.index()]);
+        let by_queue = sum.dropped.iter().sum::<u64>() - on_the_line - too_large - nobodys;
+        let name = setup.name();
+        assert!(on_the_line > 0 && too_large > 0 && by_queue > 0, "{name}: {sum:?}");
         assert!(sum.delivered > 0 && sum.duplicated > 0 && sum.corrupted > 0 && sum.reordered > 0, "{sum:?}");
+        let several = setup.stations > 2;
+        assert_eq!((sum.copied > 0, nobodys > 0), (several, several), "{name}: {sum:?}");
     }
 }
 
 #[test]
 fn impairments_draw_by_place_and_seed_only() {
-    let (medium, queue) = (&medium::KINDS[0], &queue::KINDS[0]);
     let offers = split::workload(3);
-    let outcome = |seed| drive(build(medium, queue, &impairments(3), seed), &offers).1.deliveries;
+    let outcome = |seed| drive(setup(0).build(&impairments(3), seed), &offers).1.deliveries;
     assert_eq!(outcome(3), outcome(3));
     assert_ne!(outcome(3), outcome(3 + 8), "the same link with another seed");
+}
+
+#[test]
+fn every_figure_of_a_medium_has_an_anchor_among_the_definitions() {
+    let definitions = include_str!("../../../docs/metrics.md");
+    for setup in every_setup() {
+        for figure in setup.build(&Impairments::default(), 0).figures(Duration::from_secs(1)) {
+            let name = figure.name;
+            let anchors = [format!("{{#{name}}}"), format!("<a id=\"{name}\"></a>")];
+            let found: usize = anchors.iter().map(|anchor| definitions.matches(anchor).count()).sum();
+            assert_eq!(found, 1, "docs/metrics.md needs one anchor `#{name}`");
+        }
+    }
 }
 
 proptest! {
@@ -126,41 +179,48 @@ proptest! {
 
     #[test]
     fn every_packet_is_accounted_for(seed in 0u64..1 << 40) {
-        let (medium, queue) = pair(seed / 16);
-        let medium = build(medium, queue, &impairments(seed / 8), seed);
-        let (medium, out) = drive(medium, &split::workload(seed));
-        for port in [Port(0), Port(1)] {
-            let counted = medium.counters(port);
+        let setup = setup(seed / 16);
+        let medium = setup.build(&impairments(seed / 8), seed);
+        let (medium, out) = drive(medium, &split::workload_among(setup.stations, seed));
+        for counted in setup.ports().map(|port| medium.counters(port)) {
             let dropped: u64 = counted.dropped.iter().sum();
-            prop_assert_eq!(counted.offered, counted.delivered + dropped);
+            prop_assert_eq!(counted.offered + counted.copied, counted.delivered + dropped);
         }
-        prop_assert!(out.deliveries.len() <= 2 * split::PACKETS as usize);
+        let most = 2 * split::PACKETS as usize * usize::from(setup.stations - 1);
+        prop_assert!(out.deliveries.len() <= most);
     }
 
     #[test]
     fn without_reordering_the_order_of_each_flow_is_kept(seed in 0u64..1 << 40) {
-        let (medium, queue) = pair(seed / 16);
+        let setup = setup(seed / 16);
         let impairments = Impairments { reorder: share(0.0), ..impairments(seed / 8) };
-        let medium = build(medium, queue, &impairments, seed);
-        let (medium, out) = drive(medium, &split::workload(seed));
+        let medium = setup.build(&impairments, seed);
+        let offers = split::workload_among(setup.stations, seed);
+        let (medium, out) = drive(medium, &offers);
         let mut arrived: Vec<_> = out.deliveries.iter().collect();
         arrived.sort_by_key(|delivery| delivery.at); // stable: equal times in the order of commitment
         let mut last = std::collections::BTreeMap::new();
         for delivery in arrived {
             let id = delivery.packet.id.0;
-            let before = last.insert((delivery.to, delivery.packet.flow), id);
+            let from = offers[id as usize].from;
+            let before = last.insert((from, delivery.to, delivery.packet.flow), id);
             prop_assert!(before.is_none_or(|before| before <= id), "{before:?} arrived before {id}");
         }
-        prop_assert_eq!(medium.counters(Port(0)).reordered, 0);
+        for counted in setup.ports().map(|port| medium.counters(port)) {
+            prop_assert_eq!(counted.reordered, 0);
+        }
     }
 
     #[test]
     fn nothing_arrives_faster_than_rate_and_delay_allow(seed in 0u64..1 << 40) {
-        let (medium, queue) = pair(seed / 16);
+        let setup = setup(seed / 16);
+        // The rates of a cell are the standard's.
+        prop_assume!(setup.medium.name != "wifi");
         // On a T1 one bit in 193 carries no data, and packets of a channel may share a frame.
-        let (overhead, of_line) = if medium.name == "t1" { (0, (192, 193)) } else { (38, (1, 1)) };
-        let medium = build(medium, queue, &impairments(seed / 8), seed);
-        let offers = split::workload(seed);
+        let (overhead, of_line) = if setup.medium.name == "t1" { (0, (192, 193)) } else { (38, (1, 1)) };
+        let delay = Duration::from_millis(if setup.has("delay") { 3 } else { 0 });
+        let medium = setup.build(&impairments(seed / 8), seed);
+        let offers = split::workload_among(setup.stations, seed);
         let (medium, out) = drive(medium, &offers);
         let rate = RATES[(seed % 4) as usize].parse::<Rate>().expect("a rate").bits_per_second();
         let rate = Rate::from_bits_per_second(rate * of_line.0 / of_line.1);
@@ -168,11 +228,10 @@ proptest! {
             let offered: Time = offers[delivery.packet.id.0 as usize].at;
             let on_line = delivery.packet.size + Bytes(overhead);
             // A transmission may begin within the nanosecond before an arrival at the same whole nanosecond.
-            let least = rate.time_for(on_line) + Duration::from_millis(3) - Duration::from_nanos(1);
+            let least = rate.time_for(on_line) + delay - Duration::from_nanos(1);
             prop_assert!(delivery.at >= offered + least);
         }
-        for port in [Port(0), Port(1)] {
-            let counted = medium.counters(port);
+        for counted in setup.ports().map(|port| medium.counters(port)) {
             prop_assert!(counted.busy <= rate.time_for(counted.transmitted) + Duration::from_nanos(counted.dequeued));
         }
     }

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use trunkline_core::{Packet, PacketId, Port, Time};
+use trunkline_core::{Destination, Packet, PacketId, Port, Time};
 use trunkline_network::{Delivery, DropCause, Fate, MarkCause, Medium, MediumCounters, Outcome};
 
 /// A medium that is checked at every call.
 ///
 /// It is itself a [`Medium`], to be driven in the other's place, and panics where the contract is broken:
-/// - `offered = delivered + dropped + waiting` by the medium's own counters and by what it handed out, per port;
-/// - every packet was offered, comes out once (duplicates that are counted apart) or is dropped once;
+/// - `offered + copied = delivered + dropped + waiting` by the medium's own counters and by what it handed out, per port;
+/// - every packet was offered, comes out once (duplicates that are counted apart) or is dropped once, and one for everyone
+///   once per station;
+/// - it comes out where it was to;
 /// - its bytes are those offered, or one bit of them differs and it is counted as corrupted;
 /// - no packet arrives before it was offered, and no fate is dated before that or after the call;
 /// - `next_event` is later than the call.
@@ -24,13 +26,16 @@ struct Account {
     packet: Packet,
     from: Port,
     at: Time,
-    settled: Option<Settled>,
+    /// Where it came out.
+    delivered: Vec<Port>,
+    /// How often it was dropped: more than once only if it is for everyone.
+    dropped: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Settled {
-    Delivered,
-    Dropped,
+impl Account {
+    fn is_settled(&self) -> bool {
+        !self.delivered.is_empty() || self.dropped > 0
+    }
 }
 
 impl Accounted {
@@ -45,7 +50,10 @@ impl Accounted {
             self.advance(next, out);
         }
         for (id, account) in &self.packets {
-            assert!(account.settled.is_some(), "packet {} was never delivered nor dropped", id.0);
+            assert!(account.is_settled(), "packet {} was never delivered nor dropped", id.0);
+        }
+        for (&port, expected) in &self.ports {
+            assert_eq!(self.medium.counters(port).copied, expected.copied, "port {}: copied", port.0);
         }
     }
 
@@ -87,15 +95,22 @@ impl Accounted {
         let flipped = bits_changed(&account.packet, packet);
         assert!(flipped <= 1, "packet {id} was altered in {flipped} bits");
         let port = self.ports.entry(account.from).or_default();
-        match account.settled {
-            None => {
-                account.settled = Some(Settled::Delivered);
-                port.delivered += 1;
-                port.corrupted += u64::from(flipped);
-            }
-            Some(Settled::Delivered) => port.duplicated += 1,
-            Some(Settled::Dropped) => panic!("packet {id} was delivered after it was dropped"),
+        if account.delivered.contains(to) {
+            port.duplicated += 1;
+            return;
         }
+        let is_for_all = account.packet.to == Destination::Everyone;
+        assert!(is_for_all || account.dropped == 0, "packet {id} was delivered after it was dropped");
+        assert!(
+            is_for_all || account.packet.to == Destination::Port(*to),
+            "packet {id} for {:?} came to port {}",
+            account.packet.to,
+            to.0
+        );
+        port.copied += u64::from(account.is_settled());
+        port.delivered += 1;
+        port.corrupted += u64::from(flipped);
+        account.delivered.push(*to);
     }
 
     fn fate(&mut self, fate: &Fate) {
@@ -105,13 +120,16 @@ impl Accounted {
                 let Some(account) = self.packets.get_mut(&packet.id) else {
                     panic!("packet {id} was never offered")
                 };
-                assert_eq!(account.settled, None, "packet {id} was dropped after its end");
+                let is_for_all = account.packet.to == Destination::Everyone;
+                assert!(is_for_all || !account.is_settled(), "packet {id} was dropped after its end");
                 assert!(
                     *at >= account.at && *at <= self.now,
                     "packet {id} was dropped at {at}, not between its offer and now"
                 );
-                account.settled = Some(Settled::Dropped);
-                self.ports.entry(account.from).or_default().dropped[cause.index()] += 1;
+                let port = self.ports.entry(account.from).or_default();
+                port.copied += u64::from(account.is_settled());
+                port.dropped[cause.index()] += 1;
+                account.dropped += 1;
             }
             Fate::Marked { at, id, flow, cause } => {
                 let Some(account) = self.packets.get(id) else { panic!("packet {} was never offered", id.0) };
@@ -125,7 +143,7 @@ impl Accounted {
 
 impl Medium for Accounted {
     fn offer(&mut self, at: Time, from: Port, packet: Packet, out: &mut Outcome) {
-        let account = Account { packet: packet.clone(), from, at, settled: None };
+        let account = Account { packet: packet.clone(), from, at, delivered: Vec::new(), dropped: 0 };
         let id = packet.id;
         assert!(self.packets.insert(id, account).is_none(), "the test offered packet {} twice", id.0);
         self.ports.entry(from).or_default().offered += 1;
@@ -186,7 +204,8 @@ mod tests {
         let mut medium = Accounted::new(Box::new(Faulty { wrong, counters: MediumCounters::default() }));
         let mut out = Outcome::default();
         for id in 0..3 {
-            let packet = Packet { id: PacketId(id), bytes: vec![0; 8], ..Packet::default() };
+            let to = Destination::Port(Port(1));
+            let packet = Packet { id: PacketId(id), to, bytes: vec![0; 8], ..Packet::default() };
             medium.offer(Time::from_nanos(id + 10), Port(0), packet, &mut out);
         }
         medium.finish(&mut out);
@@ -211,6 +230,12 @@ mod tests {
     #[should_panic(expected = "was never offered")]
     fn an_invented_packet_is_refused() {
         drive(|packet, out| deliver(Packet { id: PacketId(99), ..packet }, out));
+    }
+
+    #[test]
+    #[should_panic(expected = "came to port 2")]
+    fn a_packet_that_comes_out_elsewhere_is_refused() {
+        drive(|packet, out| out.deliveries.push(Delivery { at: Time::from_nanos(50), to: Port(2), packet }));
     }
 
     #[test]

@@ -3,10 +3,10 @@
 //! One random workload is offered to three equal media: to one that is called only when a packet is offered, to one
 //! that is called at exactly the moments it asks for (as the simulator does), and to one that is called at arbitrary
 //! extra moments (as a real-time driver does that wakes early and late). All three must hand out the same deliveries,
-//! the same fates and the same counters, in the same order.
+//! the same fates, the same counters and the same figures, in the same order.
 
-use trunkline_core::{Bytes, Duration, Ecn, FlowId, Packet, PacketId, Port, Seed, Stream, Time};
-use trunkline_network::{Delivery, Fate, Medium, MediumCounters, Outcome};
+use trunkline_core::{Bytes, Destination, Duration, Ecn, FlowId, Packet, PacketId, Port, Seed, Stream, Time};
+use trunkline_network::{Delivery, Fate, Figure, Medium, MediumCounters, Outcome};
 
 /// How many packets a workload has.
 pub const PACKETS: u64 = 400;
@@ -50,6 +50,27 @@ pub fn workload(seed: u64) -> Vec<Offer> {
     offers.collect()
 }
 
+/// As [`workload`], for a medium with so many stations: all of them send to each other, to all others, and now and then
+/// to nobody. With two stations it is that of a link.
+pub fn workload_among(stations: u16, seed: u64) -> Vec<Offer> {
+    let mut offers = workload(seed);
+    if stations > 2 {
+        let mut stream = Seed::new(seed, 2).stream("testkit/stations");
+        let mut below = |most: u16| stream.below(u64::from(most)) as u16;
+        for offer in &mut offers {
+            let from = below(stations);
+            let to = (from + 1 + below(stations - 1)) % stations;
+            offer.from = Port(from);
+            offer.packet.to = match below(10) {
+                0 => Destination::Everyone,
+                1 => Destination::Nobody,
+                _ => Destination::Port(Port(to)),
+            };
+        }
+    }
+    offers
+}
+
 /// Checks the split property of the medium that `build` makes, for one seed.
 ///
 /// `build` must make equal media every time, with equal random streams.
@@ -57,16 +78,25 @@ pub fn workload(seed: u64) -> Vec<Offer> {
 /// # Panics
 /// With the seed and the first difference, if the property does not hold.
 pub fn check(build: impl Fn() -> Box<dyn Medium>, seed: u64) {
-    let offers = workload(seed);
-    let lazy = run(build(), &offers, |_, _, _| {});
-    let punctual = run(build(), &offers, |medium, until, out| {
+    check_among(2, build, seed);
+}
+
+/// As [`check`], for a medium with so many stations.
+///
+/// # Panics
+/// With the seed and the first difference, if the property does not hold.
+pub fn check_among(stations: u16, build: impl Fn() -> Box<dyn Medium>, seed: u64) {
+    let offers = workload_among(stations, seed);
+    let run = |medium, between: &mut Between<'_>| run(stations, medium, &offers, between);
+    let lazy = run(build(), &mut |_, _, _| {});
+    let punctual = run(build(), &mut |medium, until, out| {
         while let Some(next) = medium.next_event().filter(|&next| next <= until) {
             medium.advance(next, out);
         }
     });
     let mut stream = Seed::new(seed, 1).stream("testkit/moments");
     let mut now = Time::ZERO;
-    let restless = run(build(), &offers, |medium, until, out| {
+    let restless = run(build(), &mut |medium, until, out| {
         for _ in 0..stream.below(4) {
             now = moment(&mut stream, now, until, medium.next_event());
             medium.advance(now, out);
@@ -80,15 +110,15 @@ pub fn check(build: impl Fn() -> Box<dyn Medium>, seed: u64) {
 /// What a medium did with a workload.
 struct Run {
     outcome: Outcome,
-    counters: [MediumCounters; 2],
+    counters: Vec<MediumCounters>,
+    figures: Vec<Figure>,
 }
 
+/// What a driver does before the next offer at this time.
+type Between<'a> = dyn FnMut(&mut dyn Medium, Time, &mut Outcome) + 'a;
+
 /// Offers everything, calling `between` with the time of the next offer before it, then lets the medium finish.
-fn run(
-    mut medium: Box<dyn Medium>,
-    offers: &[Offer],
-    mut between: impl FnMut(&mut dyn Medium, Time, &mut Outcome),
-) -> Run {
+fn run(stations: u16, mut medium: Box<dyn Medium>, offers: &[Offer], between: &mut Between<'_>) -> Run {
     let mut outcome = Outcome::default();
     for offer in offers {
         between(&mut *medium, offer.at, &mut outcome);
@@ -101,7 +131,11 @@ fn run(
     while let Some(next) = medium.next_event() {
         medium.advance(next, &mut outcome);
     }
-    Run { outcome, counters: [Port(0), Port(1)].map(|port| medium.counters(port)) }
+    Run {
+        outcome,
+        counters: (0..stations).map(|port| medium.counters(Port(port))).collect(),
+        figures: medium.figures(long_after.since(Time::ZERO)),
+    }
 }
 
 /// A moment between two others: anywhere, or around the medium's next event.
@@ -130,6 +164,7 @@ fn compare(seed: u64, how: &str, expected: &Run, found: &Run) {
         }
     });
     assert_eq!(expected.counters, found.counters, "seed {seed}: {how}, the counters differ");
+    assert_eq!(expected.figures, found.figures, "seed {seed}: {how}, the figures differ");
 }
 
 fn same<T: PartialEq>(

@@ -37,6 +37,14 @@ pub(super) struct Hold {
     allowance: Allowance,
 }
 
+/// A frame on the ring.
+struct Sent<'r> {
+    at: Time,
+    end: Time,
+    ring: &'r Ring,
+    from: usize,
+}
+
 /// What the timers allow it.
 #[derive(Clone, Copy, Debug)]
 enum Allowance {
@@ -135,11 +143,11 @@ impl Station {
         Some(packet)
     }
 
-    /// Sends a packet and returns when its frame ends.
+    /// Sends a packet and returns when its frame ends. The station is at `index`.
     pub(super) fn transmit(
         &mut self,
         now: Time,
-        mut packet: Packet,
+        packet: Packet,
         line: &mut Serialiser,
         ring: &Ring,
         index: usize,
@@ -149,46 +157,47 @@ impl Station {
         let (end, busy) = line.transmit(now, on_ring);
         self.counters.transmitted += on_ring;
         self.counters.busy += busy;
-        let passage = self.stage.pass(end, &mut packet);
-        let receiver = match packet.to {
-            Destination::Port(Port(port)) => usize::from(port),
-            Destination::Everyone | Destination::Nobody => index,
-        };
-        let has_receiver =
-            packet.to == Destination::Everyone || (receiver != index && receiver < ring.stations());
-        if passage.lost || !has_receiver {
-            let cause = if passage.lost { DropCause::LinkLoss } else { DropCause::NoStation };
-            self.counters.dropped[cause.index()] += 1;
-            out.fates.0.push(Fate::Dropped { at: now, packet, cause });
-            self.check();
-            return end;
+        let sent = Sent { at: now, end, ring, from: index };
+        let stations = ring.stations();
+        match packet.to {
+            Destination::Port(Port(to)) if usize::from(to) < stations && usize::from(to) != index => {
+                self.deliver(&sent, usize::from(to), packet, out);
+            }
+            Destination::Everyone if stations > 1 => {
+                self.counters.copied += stations as u64 - 2;
+                for hops in 1..stations - 1 {
+                    self.deliver(&sent, (index + hops) % stations, packet.clone(), out);
+                }
+                // The last one gets the packet itself: on a ring of two nothing is copied.
+                self.deliver(&sent, (index + stations - 1) % stations, packet, out);
+            }
+            _ => self.lose(now, packet, DropCause::NoStation, out),
+        }
+        self.check();
+        end
+    }
+
+    /// Hands out what one receiver gets of a frame.
+    fn deliver(&mut self, sent: &Sent<'_>, to: usize, mut packet: Packet, out: &mut Outcome) {
+        let passage = self.stage.pass(sent.end, &mut packet);
+        if passage.lost {
+            return self.lose(sent.at, packet, DropCause::LinkLoss, out);
         }
         self.counters.delivered += 1;
         self.counters.corrupted += u64::from(passage.corrupted);
         self.counters.reordered += u64::from(passage.overtakes);
-        let copies = if passage.duplicated { 2 } else { 1 };
-        let mut deliver = |to: usize, packet: Packet| {
-            let delivery =
-                Delivery { at: passage.arrival + ring.between(index, to), to: Port(to as u16), packet };
-            if copies == 2 {
-                self.counters.duplicated += 1;
-                out.deliveries.push(delivery.clone());
-            }
-            out.deliveries.push(delivery);
-        };
-        if packet.to == Destination::Everyone {
-            // The last one gets the packet itself: on a ring of two nothing is copied.
-            let stations = ring.stations();
-            let last = (index + stations - 1) % stations;
-            for hops in 1..stations - 1 {
-                deliver((index + hops) % stations, packet.clone());
-            }
-            deliver(last, packet);
-        } else {
-            deliver(receiver, packet);
+        let at = passage.arrival + sent.ring.between(sent.from, to);
+        let delivery = Delivery { at, to: Port(to as u16), packet };
+        if passage.duplicated {
+            self.counters.duplicated += 1;
+            out.deliveries.push(delivery.clone());
         }
-        self.check();
-        end
+        out.deliveries.push(delivery);
+    }
+
+    fn lose(&mut self, at: Time, packet: Packet, cause: DropCause, out: &mut Outcome) {
+        self.counters.dropped[cause.index()] += 1;
+        out.fates.0.push(Fate::Dropped { at, packet, cause });
     }
 
     pub(super) fn counters(&self) -> MediumCounters {
@@ -239,7 +248,8 @@ impl Station {
             let [lost, unclaimed, refused] = [DropCause::LinkLoss, DropCause::NoStation, DropCause::TooLarge]
                 .map(|cause| own.dropped[cause.index()]);
             assert_eq!(own.offered, refused + queue.received, "offered = too large + queued");
-            assert_eq!(self.frames(), own.delivered + lost + unclaimed, "sent = delivered + lost + nobody's");
+            let received = own.delivered + lost + unclaimed;
+            assert_eq!(self.frames() + own.copied, received, "sent + copied = delivered + lost + nobody's");
         }
     }
 }
