@@ -1,0 +1,162 @@
+//! Voice from A/D FIFO to D/A FIFO, over every transport.
+
+mod support;
+
+use support::{GoOn, Log, experiment, flow, parse, run, simulate};
+use trunkline_core::{Duration, Time};
+use trunkline_metrics::{Margin, Observation};
+
+/// 80 bytes of voice, 40 of measurement header, 8 of UDP, 20 of IPv4 at 1 Mbit/s, and 10 ms of propagation.
+const ONE_WAY: Duration = Duration::from_nanos(148 * 8 * 1_000 + 10_000_000);
+
+const FILL: Duration = Duration::from_millis(10);
+
+fn voice(transport: &str, source: &str, rest: &str) -> String {
+    format!(
+        "[flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = {transport}\n\
+         source = {{ kind = \"voice\", samples = 80, {source} }}\n{rest}\n"
+    )
+}
+
+/// Everything at once after 3 s: the link is busy for about half a second.
+const BURST: &str = "[flow.burst]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nstart = \"3 s\"\n\
+                     source = { kind = \"bulk\", message = \"1000 B\", interval = \"10 us\", bytes = \"60 KB\" }\n";
+
+const LONG_QUEUE: &str = "queue = { kind = \"fifo\", limit = \"1 MB\" }";
+
+#[test]
+fn start_up_is_the_time_to_fill_a_packet_and_one_latency() {
+    let file = experiment("", &voice("\"udp\"", "fifo = 640", "playback = \"fifo\""));
+    let path = flow(&simulate(&file), "voice").voice_path.unwrap();
+    let start_up = path.start_up.unwrap();
+    assert_eq!((start_up.count, start_up.mean), (1, FILL + ONE_WAY));
+    let margin = path.margin.unwrap();
+    assert_eq!((margin.count, margin.min, margin.max), (999, Margin::default(), Margin::default()));
+    assert_eq!((path.underflows, path.capture_overflows, path.playback_overflows), (0, 0, 0));
+    // A reserve of two more packets is a margin of as much.
+    let rest = "playback = { kind = \"fifo\", fill = 240 }";
+    let path =
+        flow(&simulate(&experiment("", &voice("\"udp\"", "fifo = 640", rest))), "voice").voice_path.unwrap();
+    assert_eq!(path.start_up.unwrap().max, FILL * 3 + ONE_WAY);
+    assert_eq!(path.margin.unwrap().min, Margin::from(FILL * 2));
+}
+
+#[test]
+fn a_silence_of_the_speaker_is_followed_by_a_new_start_up() {
+    let source = "talk = \"200 ms\", silence = \"300 ms\"";
+    let file = experiment("", &voice("\"udp\"", source, "playback = \"fifo\""));
+    let path = flow(&simulate(&file), "voice").voice_path.unwrap();
+    let start_up = path.start_up.unwrap();
+    assert!((20..=21).contains(&start_up.count), "{start_up:?}");
+    assert_eq!((start_up.min, start_up.max, path.underflows), (FILL + ONE_WAY, FILL + ONE_WAY, 0));
+}
+
+#[test]
+fn a_stall_runs_over_at_one_end_and_dry_at_the_other() {
+    let transport = "{ kind = \"tcp\", window = \"4 KiB\" }";
+    let rest = "channels = 2\nplayback = { kind = \"fifo\", depth = 1600 }";
+    let flows = voice(transport, "fifo = 1000, largest = 400", rest) + BURST;
+    let summary = simulate(&experiment(LONG_QUEUE, &flows));
+    let voice = flow(&summary, "voice");
+    let path = voice.voice_path.unwrap();
+    assert_eq!(voice.counts.lost + voice.counts.refused, 0, "TCP repairs");
+    assert_eq!(path.capture_overflows, 2, "one of each channel: {path:?}");
+    assert!(path.underflows >= 2 && path.silence_longest > Duration::from_millis(400), "{path:?}");
+    assert_eq!(path.margin.unwrap().min, -Margin::from(path.silence_longest));
+    assert_eq!(path.margin.unwrap().missed, path.underflows);
+    assert!(path.playback_overflows > 0, "what was kept came faster than it was played: {path:?}");
+    assert_eq!(simulate(&experiment(LONG_QUEUE, &flows)).flows, summary.flows, "the same again");
+}
+
+/// Samples that entered and left the A/D side of `channels` channels; the payloads that left.
+fn samples(text: &str) -> (u64, u64, Vec<u64>) {
+    let mut log = Log::default();
+    let file = parse(text);
+    run(&file.points[0].scenario, 7, &mut log, &mut GoOn);
+    let (mut out, mut lost, mut lengths) = (0, 0, Vec::new());
+    for (_, id, what) in log.0 {
+        match what {
+            Observation::Sent { payload, .. } | Observation::Refused { payload, .. } if id.0 == 0 => {
+                out += payload.count();
+                lengths.push(payload.count());
+            }
+            Observation::Overflowed { samples, .. } => lost += u64::from(samples),
+            _ => {}
+        }
+    }
+    (out, lost, lengths)
+}
+
+#[test]
+fn over_every_transport_samples_are_sent_or_refused_or_lost() {
+    let transports = [
+        "\"udp\"",
+        "{ kind = \"tcp\", window = \"4 KiB\" }",
+        "{ kind = \"tcp\", window = \"4 KiB\", send-timeout = \"40 ms\" }",
+        "{ kind = \"urp\", block = \"512 B\" }",
+        "{ kind = \"xtp\", window = \"4 KiB\" }",
+        "{ kind = \"sctp\", window = \"8 KiB\" }",
+        "{ kind = \"quic\", mode = \"stream\", window = \"4 KiB\" }",
+        "{ kind = \"quic\", mode = \"datagrams\", window = \"4 KiB\" }",
+        "\"dccp\"",
+        "\"rtp\"",
+    ];
+    for transport in transports {
+        let flows =
+            voice(transport, "fifo = 1000, largest = 400, phase = \"together\"", "channels = 3") + BURST;
+        let text = format!(
+            "name = \"test\"\nduration = \"5 s\"\n[hosts]\na = {{}}\nb = {{}}\n[link.trunk]\nbetween = [\"a\", \"b\"]\n\
+             rate = \"1 Mbit/s\"\ndelay = \"10 ms\"\n{LONG_QUEUE}\n{flows}"
+        );
+        let (out, lost, lengths) = samples(&text);
+        assert_eq!(out + lost, 3 * 500 * 80, "{transport}: 500 services of 3 channels");
+        assert!(lengths.iter().all(|&length| length <= 400), "{transport}");
+        let is_held_back = !["\"udp\"", "\"rtp\""].contains(&transport);
+        assert_eq!(
+            lengths.iter().any(|&length| length > 80),
+            is_held_back,
+            "{transport}: what accumulates is sent at once"
+        );
+    }
+}
+
+#[test]
+fn many_channels_share_a_conversation_both_ways_at_once() {
+    let one = |name: &str, from: &str, to: &str| {
+        format!(
+            "[flow.{name}]\nfrom = \"{from}\"\nto = \"{to}\"\ntransport = {{ kind = \"xtp\", window = \"32 KiB\" }}\n\
+             source = {{ kind = \"voice\", samples = 160, fifo = 640 }}\nchannels = 24\n\
+             playback = {{ kind = \"fifo\", fill = 320 }}\n"
+        )
+    };
+    let text = "name = \"test\"\nduration = \"5 s\"\n[hosts]\na = {}\nb = {}\n[link.trunk]\n\
+                between = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\ndelay = \"1 ms\"\n";
+    let summary = simulate(&parse(&format!("{text}{}{}", one("there", "a", "b"), one("back", "b", "a"))));
+    for name in ["there", "back"] {
+        let voice = flow(&summary, name);
+        assert_eq!((voice.counts.sent, voice.counts.lost), (24 * 250, 0), "{name}");
+        let path = voice.voice_path.unwrap();
+        assert_eq!(path.start_up.unwrap().count, 24, "{name}");
+        assert!(path.margin.unwrap().min > Margin::default(), "{name}: {path:?}");
+        assert_eq!((path.underflows, path.capture_overflows, path.playback_overflows), (0, 0, 0), "{name}");
+    }
+}
+
+#[test]
+fn overflows_are_reported_at_the_time_of_the_first_sample_lost() {
+    // Nothing gets through: the connection is never made.
+    let transport = "{ kind = \"tcp\", send-timeout = \"1 s\" }";
+    let file = experiment("loss = \"100 %\"", &voice(transport, "fifo = 800, phase = \"together\"", ""));
+    let mut log = Log::default();
+    run(&file.points[0].scenario, 7, &mut log, &mut GoOn);
+    let overflows: Vec<(Time, u32)> = log
+        .0
+        .iter()
+        .filter_map(|&(at, _, what)| match what {
+            Observation::Overflowed { samples, .. } => Some((at, samples)),
+            _ => None,
+        })
+        .collect();
+    // A packet waits from 0 to 1 s; the FIFO is full with 800 samples after 100 ms, and 7,200 more come.
+    assert_eq!(overflows[0], (Time::from_nanos(100_125_000), 7_200), "{overflows:?}");
+}
