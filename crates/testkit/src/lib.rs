@@ -5,6 +5,7 @@ pub mod alloc;
 pub mod checked;
 pub mod conformance;
 pub mod pair;
+pub mod promises;
 pub mod split;
 pub mod two_process;
 pub mod values;

@@ -38,6 +38,8 @@ pub struct Path {
     pub latency: Duration,
     /// Bits per second, with an unlimited queue in front; `None` for no serialisation at all.
     pub rate: Option<Rate>,
+    /// The largest packet in bytes at the network layer; larger ones are lost. `None` for no limit.
+    pub mtu: Option<Bytes>,
     /// Probability that a packet is lost.
     pub loss: f64,
     /// Probability that it arrives twice.
@@ -72,10 +74,13 @@ pub struct PathCounters {
     pub corrupted: u64,
     /// Bytes at the network layer.
     pub bytes: u64,
+    /// The largest packet there.
+    pub largest: Bytes,
 }
 
 /// Two endpoints and the path between them. Every input is followed by the draining that the contract asks for.
 pub struct Pair {
+    addresses: [Address; 2],
     ends: [End; 2],
     now: Time,
     flying: BTreeMap<(Time, u64), Arrival>,
@@ -110,7 +115,6 @@ struct Arrival {
 pub const NEAR: Address = Address { host: 0, port: 40_001 };
 /// The address of the far end.
 pub const FAR: Address = Address { host: 1, port: 7_001 };
-const ADDRESSES: [Address; 2] = [NEAR, FAR];
 
 /// Steps after which [`Pair::drive`] gives up: two ends that answer each other for ever.
 const MAX_STEPS: u64 = 20_000_000;
@@ -119,7 +123,17 @@ impl Pair {
     /// Joins two endpoints, which must have the addresses [`NEAR`] and [`FAR`]. `paths` are from near to far and back;
     /// what goes wrong on them is drawn from `seed`.
     pub fn new(near: Box<dyn Endpoint>, far: Box<dyn Endpoint>, paths: [Path; 2], seed: Seed) -> Pair {
-        let [out, back] = paths;
+        Pair::between((NEAR, near), (FAR, far), paths, seed)
+    }
+
+    /// The same for endpoints with these addresses.
+    pub fn between(
+        near: (Address, Box<dyn Endpoint>),
+        far: (Address, Box<dyn Endpoint>),
+        paths: [Path; 2],
+        seed: Seed,
+    ) -> Pair {
+        let ([out, back], addresses) = (paths, [near.0, far.0]);
         let end = |endpoint, path, place| End {
             endpoint: Checked::new(endpoint),
             events: Vec::new(),
@@ -131,7 +145,8 @@ impl Pair {
             },
         };
         let mut pair = Pair {
-            ends: [end(near, out, "pair/near-far"), end(far, back, "pair/far-near")],
+            addresses,
+            ends: [end(near.1, out, "pair/near-far"), end(far.1, back, "pair/far-near")],
             now: Time::ZERO,
             flying: BTreeMap::new(),
             order: 0,
@@ -212,7 +227,7 @@ impl Pair {
 
     /// Gives one end a packet as if it had come from the other.
     pub fn inject(&mut self, to: Side, packet: &[u8]) {
-        let (now, from) = (self.now, ADDRESSES[to.other() as usize]);
+        let (now, from) = (self.now, self.addresses[to.other() as usize]);
         self.end(to).endpoint.handle_packet(now, from, Ecn::NotCapable, packet);
         self.drain(to);
     }
@@ -338,6 +353,7 @@ impl Line {
         let number = counters.sent;
         counters.sent += 1;
         counters.bytes += size.count();
+        counters.largest = counters.largest.max(size);
         let [lost, duplicated, reordered, corrupted] =
             [path.loss, path.duplicate, path.reorder, path.corrupt]
                 .map(|probability| stream.chance(probability));
@@ -349,7 +365,12 @@ impl Line {
             }
             None => at,
         };
-        if lost || path.drop.binary_search(&number).is_ok() || path.cut.is_some_and(|cut| at >= cut) {
+        let too_large = path.mtu.is_some_and(|mtu| size > mtu);
+        if lost
+            || too_large
+            || path.drop.binary_search(&number).is_ok()
+            || path.cut.is_some_and(|cut| at >= cut)
+        {
             counters.lost += 1;
             return Vec::new();
         }

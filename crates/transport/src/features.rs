@@ -18,8 +18,11 @@ pub const UDP: Features = Features {
     checksum: true,
 };
 
-/// UDP-Lite (RFC 3828). What its checksum covers is chosen; by default that is everything.
+/// UDP-Lite (RFC 3828), whose checksum covers everything unless less is chosen.
 pub const UDP_LITE: Features = Features { name: "udp-lite", multicast: false, ..UDP };
+
+/// UDP-Lite whose checksum covers a part of the payload: damage of the rest is delivered.
+pub const UDP_LITE_PARTIAL: Features = Features { checksum: false, ..UDP_LITE };
 
 /// TCP (RFC 9293). A byte stream: it splits and joins what it is given, so messages need the framing of
 /// [`framing`](crate::framing).
@@ -41,8 +44,8 @@ pub const TCP: Features = Features {
 /// Multipath TCP (RFC 8684): TCP to whoever uses it.
 pub const MPTCP: Features = Features { name: "mptcp", ..TCP };
 
-/// URP (Fraser and Marshall 1989). A byte stream as well. It counts the bytes of a block but does not check them: that is
-/// for the frames of the trunks below.
+/// URP (Fraser and Marshall 1989). A byte stream as well. That damage is found is the work of the virtual circuit below it,
+/// for which the endpoint stands in.
 pub const URP: Features = Features {
     name: "urp",
     message_oriented: false,
@@ -55,7 +58,7 @@ pub const URP: Features = Features {
     multicast: false,
     fragmentation: true,
     path_mtu_discovery: false,
-    checksum: false,
+    checksum: true,
 };
 
 /// XTP 4.0 (XTP Forum 1995), its unicast stream as it is by default. What is chosen otherwise changes what it promises:
@@ -101,14 +104,26 @@ pub const XTP_DATAGRAM: Features = Features {
 pub const XTP_ACKNOWLEDGED_DATAGRAM: Features = Features { reliable: true, ..XTP_DATAGRAM };
 
 /// XTP's transactions: requests and their answers, which do not wait for each other.
-pub const XTP_TRANSACTION: Features =
-    Features { message_oriented: true, connection_oriented: false, ordered: false, ..XTP };
+pub const XTP_TRANSACTION: Features = Features {
+    message_oriented: true,
+    connection_oriented: false,
+    full_duplex: false,
+    ordered: false,
+    ..XTP
+};
 
 /// XTP's unacknowledged multicast: a byte stream with gaps.
-pub const XTP_MULTICAST: Features = Features { reliable: false, flow_control: false, multicast: true, ..XTP };
+pub const XTP_MULTICAST: Features = Features {
+    connection_oriented: false,
+    full_duplex: false,
+    reliable: false,
+    flow_control: false,
+    multicast: true,
+    ..XTP
+};
 
 /// XTP's reliable multicast: what any of the receivers misses is repeated, and the slowest of them sets the pace.
-pub const XTP_RELIABLE_MULTICAST: Features = Features { multicast: true, ..XTP };
+pub const XTP_RELIABLE_MULTICAST: Features = Features { full_duplex: false, multicast: true, ..XTP };
 
 /// DCCP (RFC 4340). Unreliable as UDP, at a rate that the network bears.
 pub const DCCP: Features = Features {
@@ -125,6 +140,9 @@ pub const DCCP: Features = Features {
     path_mtu_discovery: false,
     checksum: true,
 };
+
+/// DCCP with partial checksum coverage: damage of what is not covered is delivered.
+pub const DCCP_PARTIAL: Features = Features { checksum: false, ..DCCP };
 
 /// RTP (RFC 3550) over UDP. Packets are handed on as they come, the later ones of two that changed places first; duplicates
 /// are not. Reports tell the sender of congestion, but nothing here reacts to them.
@@ -219,10 +237,12 @@ pub struct Row {
 pub const TABLE: &[Row] = &[
     Row { mode: "", features: &UDP },
     Row { mode: "", features: &UDP_LITE },
+    Row { mode: "checksum-coverage = \"8 B\"", features: &UDP_LITE_PARTIAL },
     Row { mode: "", features: &TCP },
     Row { mode: "", features: &MPTCP },
     Row { mode: "", features: &URP },
     Row { mode: "", features: &DCCP },
+    Row { mode: "checksum-coverage = \"8 B\"", features: &DCCP_PARTIAL },
     Row { mode: "", features: &XTP },
     Row { mode: "service = \"datagram\"", features: &XTP_DATAGRAM },
     Row { mode: "service = \"acknowledged-datagram\"", features: &XTP_ACKNOWLEDGED_DATAGRAM },

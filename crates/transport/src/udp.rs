@@ -229,7 +229,8 @@ impl Conversation for UdpEndpoint {
     fn features(&self) -> &'static Features {
         match self.variant {
             Variant::Udp => &features::UDP,
-            Variant::Lite { .. } => &features::UDP_LITE,
+            Variant::Lite { coverage: None } => &features::UDP_LITE,
+            Variant::Lite { coverage: Some(_) } => &features::UDP_LITE_PARTIAL,
         }
     }
 }

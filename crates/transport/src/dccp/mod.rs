@@ -363,7 +363,8 @@ impl Conversation for DccpEndpoint {
     }
 
     fn features(&self) -> &'static Features {
-        &features::DCCP
+        let is_partial = self.config.checksum_coverage != 0 && !self.config.data_checksum;
+        if is_partial { &features::DCCP_PARTIAL } else { &features::DCCP }
     }
 }
 
