@@ -89,5 +89,5 @@ fn build(values: &Values, context: &SourceContext) -> Built {
     if transfers.is_some() {
         return Err("`transfers` go as fast as the transport takes them; leave `interval` out".to_owned());
     }
-    Ok(Box::new(Paced::new(&sizes, &intervals, volume, First::AtStart, context)?))
+    Ok(Box::new(Paced::new(&sizes, &intervals, 1, volume, First::AtStart, context)?))
 }

@@ -28,6 +28,12 @@ pub(crate) const KIND: SourceKind = SourceKind {
             doc: "Time from one message to the next, at least 1 us on average. 0 s makes a burst; after 1,024 \
                   intervals below 1 us in a row, each counts as 1 us.",
         },
+        Parameter {
+            name: "burst",
+            kind: Kind::Integer { min: 1, max: 10_000 },
+            default: Default::Text("1"),
+            doc: "How many messages are sent at once; `interval` is then the time from one burst to the next.",
+        },
     ],
     build,
     answer: |_| Answer::None,
@@ -35,12 +41,15 @@ pub(crate) const KIND: SourceKind = SourceKind {
     needs_flow_control: |_| false,
     endless: |_| true,
     max_message: |values| Sizes::max(&values.distribution("message")),
-    interval: |values| Some(Intervals::mean(&values.distribution("interval"))),
+    interval: |values| {
+        Some(Intervals::mean(&values.distribution("interval")) / values.integer("burst").max(1))
+    },
     samples_per_packet: |_| None,
     packetiser: |_| None,
 };
 
 fn build(values: &Values, context: &SourceContext) -> Built {
     let (sizes, intervals) = (values.distribution("message"), values.distribution("interval"));
-    Ok(Box::new(Paced::new(&sizes, &intervals, Volume::default(), First::AfterInterval, context)?))
+    let burst = values.integer("burst");
+    Ok(Box::new(Paced::new(&sizes, &intervals, burst, Volume::default(), First::AfterInterval, context)?))
 }

@@ -7,10 +7,12 @@ use crate::draws::{Intervals, Sizes, Volume};
 use crate::per_channel::PerChannel;
 use crate::source::{Feedback, MessageBuffer, Source, SourceContext};
 
-/// An open loop: every channel sends a message after each interval, whatever becomes of the ones before.
+/// An open loop: every channel sends a burst of messages after each interval, whatever becomes of the ones before.
 #[derive(Debug)]
 pub(crate) struct Paced {
     agenda: Agenda,
+    /// Messages at once.
+    burst: u64,
     channels: PerChannel<Channel>,
 }
 
@@ -19,6 +21,8 @@ struct Channel {
     sizes: Sizes,
     intervals: Intervals,
     left: Volume,
+    /// Messages sent of the burst that is due.
+    of_burst: u64,
 }
 
 /// When a channel sends its first message.
@@ -35,6 +39,7 @@ impl Paced {
     pub(crate) fn new(
         sizes: &Distribution,
         intervals: &Distribution,
+        burst: u64,
         volume: Volume,
         first: First,
         context: &SourceContext,
@@ -53,10 +58,10 @@ impl Paced {
                 (First::AfterInterval, _) => context.start + draws.draw(),
             };
             agenda.set(channel, due);
-            Channel { sizes, intervals: draws, left: volume }
+            Channel { sizes, intervals: draws, left: volume, of_burst: 0 }
         };
         let channels = (0..context.channels).map(channel).collect();
-        Ok(Paced { agenda, channels })
+        Ok(Paced { agenda, burst, channels })
     }
 }
 
@@ -70,9 +75,11 @@ impl Source for Paced {
             let channel = self.channels.of(number);
             let size = channel.left.take(channel.sizes.draw());
             out.push(number, due, size as usize, |_| {});
+            channel.of_burst += 1;
             if channel.left.is_used_up() {
                 self.agenda.clear(number);
-            } else {
+            } else if channel.of_burst >= self.burst {
+                channel.of_burst = 0;
                 self.agenda.set(number, due + channel.intervals.draw());
             }
             if out.has_enough() {

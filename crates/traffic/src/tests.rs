@@ -109,6 +109,34 @@ fn constant_loads_begin_at_a_random_phase_and_do_not_drift() {
 }
 
 #[test]
+fn bursts_are_sent_at_once_and_come_strictly_periodically() {
+    // Weaver and McNabb 1992, table 7: 15 frames each 6.667 ms.
+    let given = [
+        ("message", Value::Distribution(Distribution::Constant(4142))),
+        ("interval", constant(Duration::from_micros(6_667))),
+        ("burst", Value::Integer(15)),
+    ];
+    assert_eq!(
+        (find("load").unwrap().1.interval)(&values("load", &given)),
+        Some(Duration::from_nanos(444_466))
+    );
+    let mut sent = Vec::new();
+    produce_until(
+        &mut *build("load", &given, &context()),
+        context().start + Duration::from_secs(1),
+        &mut sent,
+    );
+    let first = sent[0].due;
+    for (k, message) in sent.iter().enumerate() {
+        assert_eq!(
+            (message.due, message.length),
+            (first + Duration::from_micros(6_667) * (k as u64 / 15), 4142)
+        );
+    }
+    assert!(sent.len() == 15 * 149 || sent.len() == 15 * 150, "{}", sent.len());
+}
+
+#[test]
 fn a_traced_load_repeats_its_trace() {
     let interval = Value::Distribution(Distribution::Trace(vec![2_000_000, 0, 0, 5_000_000].into()));
     let size = Value::Distribution(Distribution::Trace(vec![10, 20, 30].into()));
@@ -229,7 +257,10 @@ fn open_loops() -> impl Strategy<Value = (&'static str, Vec<(&'static str, Value
     let spurts =
         (1_000_000u64..300_000_000).prop_map(|mean| Value::Distribution(Distribution::Exponential { mean }));
     prop_oneof![
-        durations.clone().prop_map(|interval| ("load", vec![("interval", interval)])),
+        (durations.clone(), 1u64..40).prop_map(|(interval, burst)| (
+            "load",
+            vec![("interval", interval), ("burst", Value::Integer(burst))]
+        )),
         (durations, 1u64..100_000).prop_map(|(interval, bytes)| {
             ("bulk", vec![("interval", interval), ("bytes", Value::Bytes(Bytes(bytes)))])
         }),
