@@ -334,16 +334,23 @@ impl Blueprint {
         }
     }
 
-    /// The addresses of both ends, the first sink's if there are several. Ports repeat after 16,384 members, which harms nobody: packets find their way by flow.
-    /// On a real network, where others may use the protocol too, the first is drawn.
+    /// The addresses of both ends, the first sink's if there are several. Ports repeat after 16,384 members, which harms
+    /// nobody: packets find their way by flow.
+    ///
+    /// On a real network, where others may use the protocol too, the first is drawn; and as both ends may be on one host,
+    /// each has a half of the ports.
     fn addresses(&self, member: u32, seed: Seed) -> (Address, Address) {
         const PORTS: u32 = 65_536 - FIRST_PORT;
-        let drawn = self.network.map_or(0, |_| seed.stream("ports").below(u64::from(PORTS)) as u32);
-        let to = self.to.first().copied().unwrap_or(NO_HOST);
         let id = self.first.0.wrapping_add(member);
-        let port = (FIRST_PORT + id.wrapping_add(drawn) % PORTS) as u16;
-        let [near, far] = [self.from, to].map(|host| Address { host, port });
-        (near, far)
+        let (near, far) = match self.network {
+            None => (id % PORTS, id % PORTS),
+            Some(_) => {
+                let place = (seed.stream("ports").bits() as u32).wrapping_add(id) % (PORTS / 2);
+                (place, PORTS / 2 + place)
+            }
+        };
+        let address = |host, place| Address { host, port: (FIRST_PORT + place) as u16 };
+        (address(self.from, near), address(self.to.first().copied().unwrap_or(NO_HOST), far))
     }
 }
 

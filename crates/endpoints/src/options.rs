@@ -147,7 +147,10 @@ pub(crate) fn xtp_group(
     if options.service == XtpService::Multicast {
         let defaults = XtpGroupConfig::unacknowledged(group);
         let XtpConfig { error_control, flow_control, acknowledge, .. } = defaults.stream;
-        return XtpGroupConfig { stream: XtpConfig { error_control, flow_control, acknowledge, ..stream }, ..defaults };
+        return XtpGroupConfig {
+            stream: XtpConfig { error_control, flow_control, acknowledge, ..stream },
+            ..defaults
+        };
     }
     let defaults = XtpGroupConfig::reliable(group);
     XtpGroupConfig {

@@ -8,9 +8,11 @@
 pub mod bare;
 pub mod clock;
 pub mod machine;
+pub mod multicast;
 pub mod pace;
 pub mod poll;
 pub mod process;
+pub mod raw;
 pub mod stall;
 pub mod tcp;
 pub mod udp;
@@ -20,3 +22,13 @@ pub use machine::Machine;
 pub use pace::Pacer;
 pub use poll::{Interest, Poller, Wakeup};
 pub use stall::{StallProbe, Stalls};
+
+/// What a kernel answers that lacks a protocol comes in several numbers.
+pub(crate) fn unsupported_protocol(error: std::io::Error) -> std::io::Error {
+    match error.raw_os_error() {
+        Some(libc::EPROTONOSUPPORT | libc::ESOCKTNOSUPPORT | libc::EAFNOSUPPORT | libc::ENOPROTOOPT) => {
+            std::io::Error::new(std::io::ErrorKind::Unsupported, error)
+        }
+        _ => error,
+    }
+}

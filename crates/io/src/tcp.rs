@@ -1,4 +1,4 @@
-//! The kernel's TCP: options that the standard library has not, and its own account of a connection.
+//! The kernel's TCP and MPTCP: options that the standard library has not, and its own account of a connection.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,6 +9,8 @@ use trunkline_core::Duration;
 /// How a connection is made. Options that shape the handshake (window, segment size) are set before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TcpSetup {
+    /// MPTCP (RFC 8684) instead of TCP, where the peer speaks it too. Linux only.
+    pub multipath: bool,
     /// Send and receive buffer in bytes (`SO_SNDBUF`, `SO_RCVBUF`): what the window can grow to.
     pub window: Option<usize>,
     /// Largest segment payload in bytes (`TCP_MAXSEG`).
@@ -30,6 +32,11 @@ pub enum TcpError {
         /// What there is.
         offered: Vec<String>,
     },
+    /// The kernel has no MPTCP, or does not offer it.
+    #[error(
+        "the kernel offers no MPTCP: on Linux it needs `CONFIG_MPTCP` and `sysctl net.mptcp.enabled=1`; or use transport `tcp`"
+    )]
+    NoMultipath,
     /// The segment size was refused.
     #[error("the kernel refuses segments of {0} bytes (`mss`): {1}")]
     SegmentSize(u32, io::Error),
@@ -45,29 +52,40 @@ pub fn connect(
     setup: &TcpSetup,
     patience: Duration,
 ) -> Result<TcpStream, TcpError> {
-    let socket = Socket::new(Domain::for_address(peer), Type::STREAM, Some(Protocol::TCP))?;
+    let socket = stream_socket(peer, setup)?;
     apply(&socket, setup)?;
     socket.bind(&SocketAddr::new(local, 0).into())?;
     socket.connect_timeout(&peer.into(), patience.to_std())?;
     Ok(socket.into())
 }
 
-/// Opens a listener at `local`; accepted connections inherit what is set on it.
-pub fn listen(local: SocketAddr) -> io::Result<TcpListener> {
-    let socket = Socket::new(Domain::for_address(local), Type::STREAM, Some(Protocol::TCP))?;
+/// Opens a listener at `local`; accepted connections inherit what is set on it. With MPTCP it takes those of TCP too.
+pub fn listen(local: SocketAddr, setup: &TcpSetup) -> Result<TcpListener, TcpError> {
+    let socket = stream_socket(local, setup)?;
     // Closed connections of the run before must not keep the port from this one; a second listener still cannot have
     // it.
     socket.set_reuse_address(true)?;
     socket.bind(&local.into())?;
+    apply(&socket, setup)?;
     socket.listen(1024)?;
     Ok(socket.into())
 }
 
-/// Sets options on a listener (before its connections arrive) or on an accepted connection.
-pub fn set_up(socket: &impl std::os::fd::AsFd, setup: &TcpSetup) -> Result<(), TcpError> {
-    // A second descriptor of the same socket: options belong to the socket.
-    let same = Socket::from(socket.as_fd().try_clone_to_owned()?);
-    apply(&same, setup)
+fn stream_socket(address: SocketAddr, setup: &TcpSetup) -> Result<Socket, TcpError> {
+    let socket = |protocol| {
+        Socket::new(Domain::for_address(address), Type::STREAM, Some(protocol))
+            .map_err(crate::unsupported_protocol)
+    };
+    match setup.multipath {
+        false => Ok(socket(Protocol::TCP)?),
+        #[cfg(target_os = "linux")]
+        true => socket(Protocol::MPTCP).map_err(|error| match error.kind() {
+            io::ErrorKind::Unsupported => TcpError::NoMultipath,
+            _ => error.into(),
+        }),
+        #[cfg(not(target_os = "linux"))]
+        true => Err(TcpError::NoMultipath),
+    }
 }
 
 fn apply(socket: &Socket, setup: &TcpSetup) -> Result<(), TcpError> {
@@ -166,6 +184,38 @@ pub fn counters(_: &TcpStream) -> Option<TcpCounters> {
     None
 }
 
+/// Whether a connection that was opened with [`TcpSetup::multipath`] is one of MPTCP, and has not fallen back to TCP.
+#[cfg(target_os = "linux")]
+pub fn is_multipath(stream: &TcpStream) -> bool {
+    use std::os::fd::AsRawFd as _;
+
+    // linux/mptcp.h
+    const SOL_MPTCP: libc::c_int = 284;
+    const MPTCP_INFO: libc::c_int = 1;
+    const FALLBACK: u32 = 1;
+    /// The fields of `struct mptcp_info` up to the one that is read here (it grows at its end only).
+    #[repr(C)]
+    struct MptcpInfo {
+        counts: [u8; 6],
+        flags: u32,
+    }
+    // SAFETY: the structure is plain integers, for which all-zero bytes are valid.
+    let mut info: MptcpInfo = unsafe { core::mem::zeroed() };
+    let mut length = size_of::<MptcpInfo>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into a structure of that length.
+    let result = unsafe {
+        libc::getsockopt(stream.as_raw_fd(), SOL_MPTCP, MPTCP_INFO, (&raw mut info).cast(), &mut length)
+    };
+    // After a fallback options go to the TCP below, which knows no such option.
+    result == 0 && info.flags & FALLBACK == 0
+}
+
+/// Whether a connection that was opened with [`TcpSetup::multipath`] is one of MPTCP, and has not fallen back to TCP.
+#[cfg(not(target_os = "linux"))]
+pub fn is_multipath(_: &TcpStream) -> bool {
+    false
+}
+
 /// Closes the connection at once when it is dropped, throwing away what is still to be sent (RST).
 pub fn abort_on_close(stream: &TcpStream) -> io::Result<()> {
     socket2::SockRef::from(stream).set_linger(Some(core::time::Duration::ZERO))
@@ -178,7 +228,11 @@ mod tests {
     use super::*;
 
     fn connected(setup: &TcpSetup) -> (TcpStream, TcpStream) {
-        let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        connected_with(setup, &TcpSetup::default())
+    }
+
+    fn connected_with(setup: &TcpSetup, listening: &TcpSetup) -> (TcpStream, TcpStream) {
+        let listener = listen("127.0.0.1:0".parse().unwrap(), listening).unwrap();
         let address = listener.local_addr().unwrap();
         let near = connect(address.ip(), address, setup, Duration::from_secs(5)).unwrap();
         (near, listener.accept().unwrap().0)
@@ -203,8 +257,7 @@ mod tests {
     #[test]
     fn an_unknown_congestion_control_is_answered_with_those_that_exist() {
         let setup = TcpSetup { congestion_control: Some("warp".to_owned()), ..TcpSetup::default() };
-        let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
-        let error = set_up(&listener, &setup).unwrap_err().to_string();
+        let error = listen("127.0.0.1:0".parse().unwrap(), &setup).unwrap_err().to_string();
         assert!(
             error.starts_with("the kernel does not offer the congestion control `warp`; it offers "),
             "{error}"
@@ -213,8 +266,33 @@ mod tests {
 
     #[test]
     fn a_port_is_not_shared() {
-        let listener = listen("127.0.0.1:0".parse().unwrap()).unwrap();
-        let error = listen(listener.local_addr().unwrap()).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+        let setup = TcpSetup::default();
+        let listener = listen("127.0.0.1:0".parse().unwrap(), &setup).unwrap();
+        let error = listen(listener.local_addr().unwrap(), &setup).unwrap_err();
+        assert!(matches!(error, TcpError::Io(error) if error.kind() == io::ErrorKind::AddrInUse));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_connection_with_a_peer_without_mptcp_is_told_from_one_with_it() {
+        let tcp = TcpSetup::default();
+        let multipath = TcpSetup { multipath: true, ..TcpSetup::default() };
+        if let Err(error) = listen("127.0.0.1:0".parse().unwrap(), &multipath) {
+            assert!(matches!(error, TcpError::NoMultipath), "{error}");
+            return eprintln!("skipped: {error}");
+        }
+        for (listening, expected) in [(&multipath, true), (&tcp, false)] {
+            let (mut near, mut far) = connected_with(&multipath, listening);
+            near.write_all(b"x").unwrap();
+            far.read_exact(&mut [0]).unwrap();
+            assert_eq!(is_multipath(&near), expected);
+            drop(far);
+            // Also when the peer has gone.
+            assert_eq!(near.read(&mut [0]).unwrap(), 0);
+            assert_eq!(is_multipath(&near), expected);
+            assert!(counters(&near).unwrap().segments_sent > 0);
+        }
+        let (near, _) = connected_with(&tcp, &multipath);
+        assert!(!is_multipath(&near));
     }
 }

@@ -1,12 +1,13 @@
 //! What would stop a run at once, found before anything is started or written.
 
-use std::net::{TcpListener, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 
 use trunkline_core::{Ecn, Seed};
-use trunkline_endpoints::Blueprint;
+use trunkline_endpoints::{Blueprint, Carrier};
 use trunkline_experiment::{Framing, Scenario, Transport};
-use trunkline_io::tcp::{TcpError, offered_congestion_controls};
+use trunkline_io::tcp::{TcpError, TcpSetup, offered_congestion_controls};
 
+use crate::engine;
 use crate::error::LiveError;
 use crate::options::LiveOptions;
 
@@ -21,27 +22,41 @@ pub fn check(scenario: &Scenario, options: &LiveOptions) -> Result<(), LiveError
     // Both are open at once, as they will be; port 0 then means any two.
     let udp = UdpSocket::bind((address, port)).map_err(LiveError::binding(address, port))?;
     let tcp = TcpListener::bind((address, port)).map_err(LiveError::binding(address, port))?;
+    let mut ports = (port..=u16::MAX).skip(1);
     let mut engines = Vec::new();
     for (index, flow) in scenario.flows.iter().enumerate() {
-        if port == 0 || blueprint(scenario, index).is_none() {
-            continue;
-        }
-        for _ in 0..flow.meta.members {
-            let Some(next) = u16::try_from(engines.len() + 1).ok().and_then(|place| port.checked_add(place))
-            else {
+        let Some(Ok(blueprint)) = blueprint(scenario, index, address) else { continue };
+        let carrier = blueprint.carrier();
+        // Where the port does not matter, one socket shows whether the system has its kind.
+        let is_any = port == 0 || matches!(carrier, Carrier::Ip { .. });
+        let conversations = if is_any || blueprint.is_shared() { 1 } else { flow.meta.members };
+        for _ in 0..conversations.min(flow.meta.members) {
+            let next = if is_any { Some(0) } else { ports.next() };
+            let Some(port) = next else {
                 let reason = format!(
                     "every conversation needs a port behind {port}, and there are too few; choose a lower one with \
                      `--port`, or 0 to let the system choose"
                 );
                 return Err(LiveError::Flow { flow: flow.meta.name.clone(), reason });
             };
-            engines.push(UdpSocket::bind((address, next)).map_err(LiveError::binding(address, next))?);
+            let local = SocketAddr::new(address, port);
+            let socket = engine::open(carrier, local, None, BUFFER);
+            engines.push(socket.map_err(engine::not_opened(&flow.meta.name, carrier, local))?);
         }
     }
     drop((udp, tcp, engines));
+    for flow in &scenario.flows {
+        if let Transport::Mptcp(_) = &flow.transport {
+            let setup = TcpSetup { multipath: true, ..TcpSetup::default() };
+            let listener = trunkline_io::tcp::listen(SocketAddr::new(address, 0), &setup);
+            let refused =
+                |error: TcpError| LiveError::Flow { flow: flow.meta.name.clone(), reason: error.to_string() };
+            drop(listener.map_err(refused)?);
+        }
+    }
     let offered = offered_congestion_controls();
     for flow in &scenario.flows {
-        if let Transport::Tcp(tcp) = &flow.transport
+        if let Transport::Tcp(tcp) | Transport::Mptcp(tcp) = &flow.transport
             && let Some(wanted) = &tcp.congestion_control
             && !offered.is_empty()
             && !offered.contains(wanted)
@@ -53,15 +68,23 @@ pub fn check(scenario: &Scenario, options: &LiveOptions) -> Result<(), LiveError
     Ok(())
 }
 
-/// How a flow's endpoints are made, if it runs over protocol engines of ours and not over the kernel's UDP or TCP.
-pub(crate) fn blueprint(scenario: &Scenario, flow: usize) -> Option<Result<Blueprint, String>> {
+/// Of sockets that are only tried.
+const BUFFER: u64 = 1 << 16;
+
+/// How a flow's endpoints are made at this address, if it runs over protocol engines of ours and not over the kernel's UDP,
+/// TCP or MPTCP.
+pub(crate) fn blueprint(
+    scenario: &Scenario,
+    flow: usize,
+    address: IpAddr,
+) -> Option<Result<Blueprint, String>> {
     match scenario.flows[flow].transport {
-        Transport::Udp(_) | Transport::Tcp(_) => None,
-        _ => Some(Blueprint::of(scenario, flow).over_udp()),
+        Transport::Udp(_) | Transport::Tcp(_) | Transport::Mptcp(_) => None,
+        _ => Some(Blueprint::of(scenario, flow).over_sockets([address; 2])),
     }
 }
 
-/// Refuses what only the simulator has: packets without a socket that carries them, datagrams with an ECN field of their
+/// Refuses what only the simulator has: multicast, packets without a socket that carries them, datagrams with an ECN field of their
 /// own (members share their sockets), and messages without a header (between two processes it is by their headers that
 /// messages are known).
 ///
@@ -70,9 +93,13 @@ pub(crate) fn blueprint(scenario: &Scenario, flow: usize) -> Option<Result<Bluep
 pub fn refuse_simulated(scenario: &Scenario) -> Result<(), LiveError> {
     for (index, flow) in scenario.flows.iter().enumerate() {
         // What the options are refused for, a dry run tells.
-        let made = blueprint(scenario, index)
+        let made = blueprint(scenario, index, Ipv4Addr::LOCALHOST.into())
             .map(|blueprint| blueprint.and_then(|blueprint| blueprint.pair(0, Seed::new(0, 0)).map(|_| ())));
-        let reason = if let Some(Err(reason)) = made {
+        let reason = if flow.is_multicast() || flow.to.len() != 1 {
+            "several sinks, or none, are for `sim` only; in `live` name one host in `to`, and for XTP a service that is no \
+             multicast"
+                .to_owned()
+        } else if let Some(Err(reason)) = made {
             reason
         } else if matches!(&flow.transport, Transport::Udp(udp) if udp.ecn != Ecn::NotCapable) {
             "`ecn` of transport `udp` is for `sim` only; live datagrams are not ECN-capable, leave the key out".to_owned()

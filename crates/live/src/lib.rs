@@ -16,7 +16,7 @@
 //! Observations travel in recycled batches over a bounded channel to the caller's thread, which alone calls the
 //! recorder. What was sent is recorded before its arrival.
 //!
-//! [`blast`] measures how many packets a second the machine can account for.
+//! [`group`] carries XTP's multicast streams. [`blast`] measures how many packets a second the machine can account for.
 
 pub mod blast;
 mod check;
@@ -25,6 +25,7 @@ mod engine;
 mod error;
 mod events;
 pub mod far_end;
+pub mod group;
 mod link;
 mod near;
 mod options;

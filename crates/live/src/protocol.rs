@@ -29,7 +29,7 @@ use crate::error::{Failure, LiveError};
 use crate::options::Receive;
 
 /// Both ends must have the same.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 
 /// The largest frame that a reader accepts.
 pub(crate) const MAX_FRAME: usize = 64 << 20;
@@ -71,6 +71,8 @@ pub(crate) struct Open {
 pub(crate) struct ListenerTerms {
     /// The first flow that uses it, for messages.
     pub(crate) flow: String,
+    /// Whether it is one of MPTCP.
+    pub(crate) multipath: bool,
     pub(crate) window: Option<u64>,
     pub(crate) mss: Option<u32>,
     pub(crate) nodelay: bool,
@@ -287,6 +289,7 @@ mod tests {
             largest: 120,
             listeners: vec![ListenerTerms {
                 flow: "bulk".into(),
+                multipath: true,
                 window: Some(32_768),
                 mss: None,
                 nodelay: true,

@@ -146,6 +146,7 @@ pub fn run_with(
     let mut outcome = DriverOutcome {
         duration: if end.partial { end.at.since(Time::ZERO).min(sending) } else { sending },
         links: Vec::new(),
+        media: Vec::new(),
         stalls: Some(stall_summary(&stalls)),
         cpu: None,
         flows: flow_outcomes(scenario, terms, &left, end.bye.as_ref()),
@@ -189,6 +190,11 @@ fn flow_outcomes(scenario: &Scenario, terms: &Terms, left: &[Left], bye: Option<
                     count(*flow, "segments-retransmitted", counters.retransmitted_segments);
                 }
                 count(*flow, "connections-broken", u64::from(spoken.broken));
+                if let Transport::Mptcp(_) = scenario.flows[*flow].transport {
+                    let multipath = tcp::is_multipath(&spoken.stream);
+                    count(*flow, "connections-multipath", u64::from(multipath));
+                    count(*flow, "connections-fallen-back-to-tcp", u64::from(!multipath));
+                }
             }
             Left::Engines(flow, counters) => {
                 counters.iter().for_each(|(name, more)| count(*flow, name, *more));

@@ -12,7 +12,7 @@ use trunkline_traffic::{KINDS, Source};
 use trunkline_transport::framing::{HEADER_LENGTH, Key};
 
 use crate::check;
-use crate::engine::{self, Engine, Engines, Loss, NotConnected, Route};
+use crate::engine::{self, Engine, Engines, Intake, Loss, NotConnected, Route};
 use crate::error::LiveError;
 use crate::near;
 use crate::near::engine::{EngineFlow, Speaker};
@@ -84,7 +84,7 @@ impl Terms {
                     per_second += datagrams_per_second(flow);
                     listener_of.push(usize::MAX);
                 }
-                Transport::Tcp(tcp) => {
+                Transport::Tcp(tcp) | Transport::Mptcp(tcp) => {
                     sender_of.extend(sender_numbers..sender_numbers + members);
                     sender_numbers += members;
                     tcp_members += members;
@@ -93,8 +93,11 @@ impl Terms {
                 // Over engines of ours: the flow has one thread.
                 _ => {
                     listener_of.push(usize::MAX);
+                    if let Transport::UdpLite(lite) = &flow.transport {
+                        udp_buffer = udp_buffer.max(lite.buffer);
+                    }
                     if members > 0
-                        && let Some(Ok(blueprint)) = check::blueprint(scenario, index)
+                        && let Some(Ok(blueprint)) = check::blueprint(scenario, index, options.address)
                     {
                         sender_of.resize(sender_of.len() + members, sender_numbers);
                         engine_senders.push(sender_numbers);
@@ -172,6 +175,7 @@ fn datagrams_per_second(flow: &Flow) -> f64 {
 fn listener(listeners: &mut Vec<ListenerTerms>, flow: &Flow, options: &TcpOptions) -> usize {
     let terms = ListenerTerms {
         flow: flow.meta.name.clone(),
+        multipath: matches!(flow.transport, Transport::Mptcp(_)),
         window: options.window.map(|bytes| bytes.0),
         mss: options.mss.map(|bytes| u32::try_from(bytes.0).unwrap_or(u32::MAX)),
         nodelay: options.nodelay,
@@ -187,6 +191,7 @@ fn listener(listeners: &mut Vec<ListenerTerms>, flow: &Flow, options: &TcpOption
 impl From<&ListenerTerms> for TcpSetup {
     fn from(terms: &ListenerTerms) -> TcpSetup {
         TcpSetup {
+            multipath: terms.multipath,
             window: terms.window.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
             mss: terms.mss,
             nodelay: terms.nodelay,
@@ -216,7 +221,7 @@ pub(crate) fn sources(
             let refused = |reason| LiveError::Flow { flow: flow.meta.name.clone(), reason };
             let source = build(index, member).map_err(refused)?;
             match flow.transport {
-                Transport::Tcp(_) => sources.tcp.push((index, member, source)),
+                Transport::Tcp(_) | Transport::Mptcp(_) => sources.tcp.push((index, member, source)),
                 Transport::Udp(_) => sources.udp.push(Member {
                     id: flow.member(member),
                     lane: sources.udp.len() % lanes.max(1),
@@ -327,14 +332,16 @@ pub(crate) fn carriers(
         return Err(LiveError::Protocol("the far end has opened too few sockets".to_owned()));
     }
     let local = SocketAddr::new(options.address, 0);
-    let open = |&port: &u16| {
-        let far = SocketAddr::new(options.address, port);
-        engine::open(local, Some(far), terms.open.udp_buffer)
+    let open = |(engines, ports): (&EngineTerms, &Vec<u16>)| {
+        let carrier = engines.blueprint.carrier();
+        let one = |&port| {
+            let far = SocketAddr::new(options.address, port);
+            engine::open(carrier, local, Some(far), terms.open.udp_buffer)
+        };
+        let opened = ports.iter().map(one).collect::<io::Result<_>>();
+        opened.map_err(engine::not_opened(engines.blueprint.flow(), carrier, local))
     };
-    let opened = ready.engines.iter().map(|ports| ports.iter().map(open).collect());
-    opened
-        .collect::<io::Result<_>>()
-        .map_err(LiveError::system(format!("a UDP socket cannot be opened at {}", options.address)))
+    terms.open.engines.iter().zip(&ready.engines).map(open).collect()
 }
 
 /// Makes the engines of every flow that runs over engines of ours. They connect on the thread that will turn them: some
@@ -357,7 +364,9 @@ pub(crate) fn engines<'s>(
             let refused = |reason| LiveError::Flow { flow: flow.meta.name.clone(), reason };
             let pair = blueprint.pair(member, seed).map_err(refused)?;
             let (messages, loss) = ((terms.key, ids), Loss::every(options.lose_every));
-            Engine::new(pair.near.endpoint, pair.far.address, (socket, Route::Fixed), messages, loss)
+            let (near, far) = (pair.near.address, pair.far.address);
+            let intake = Intake::of(blueprint.carrier(), options.address.is_ipv6(), near, far);
+            Engine::new(pair.near.endpoint, far, (socket, Route::Fixed, intake), messages, loss)
                 .map_err(LiveError::system("a socket has no address"))
         };
         let conversations = (0..).zip(engine_terms.conversations(&terms.open.flows[*index]));

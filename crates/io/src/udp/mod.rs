@@ -13,5 +13,6 @@ mod tests;
 pub use ecn::{EcnField, tell_ecn};
 pub use receive::{ReceiveBatch, Wait};
 pub use send::SendBatch;
-pub use socket::{Buffers, MAX_SEGMENTS, SocketOptions, open};
+pub(crate) use socket::bind;
+pub use socket::{Buffers, MAX_SEGMENTS, SocketOptions, open, open_lite};
 pub use socket::{set_receive_timeout, set_segment_size, stamp_received};

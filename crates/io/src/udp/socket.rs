@@ -38,6 +38,38 @@ pub fn open(
     options: SocketOptions,
 ) -> io::Result<(UdpSocket, Buffers)> {
     let socket = Socket::new(Domain::for_address(local), Type::DGRAM, Some(Protocol::UDP))?;
+    bind(socket, local, peer, options)
+}
+
+/// The same for UDP-Lite (RFC 3828). Checksums cover so many bytes of the payload of what is sent, and what is received
+/// must have as much covered; without `coverage` they cover everything, and any will do.
+///
+/// # Errors
+/// [`io::ErrorKind::Unsupported`] where the kernel has none; what the system says of the rest.
+pub fn open_lite(
+    local: SocketAddr,
+    peer: Option<SocketAddr>,
+    options: SocketOptions,
+    coverage: Option<u16>,
+) -> io::Result<(UdpSocket, Buffers)> {
+    let socket = Socket::new(Domain::for_address(local), Type::DGRAM, Some(Protocol::from(UDP_LITE)))
+        .map_err(crate::unsupported_protocol)?;
+    if let Some(coverage) = coverage {
+        set_coverage(&socket, coverage)?;
+    }
+    bind(socket, local, peer, options)
+}
+
+/// UDP-Lite's protocol number in IP (IANA).
+const UDP_LITE: i32 = 136;
+
+/// Sets a new socket up, binds it and connects it.
+pub(crate) fn bind(
+    socket: Socket,
+    local: SocketAddr,
+    peer: Option<SocketAddr>,
+    options: SocketOptions,
+) -> io::Result<(UdpSocket, Buffers)> {
     set_buffers(&socket, options)?;
     if let Some(priority) = options.priority {
         set_priority(&socket, priority)?;
@@ -112,6 +144,22 @@ fn set_priority(socket: &Socket, priority: u32) -> io::Result<()> {
 #[cfg(not(target_os = "linux"))]
 fn set_priority(_: &Socket, _: u32) -> io::Result<()> {
     Ok(())
+}
+
+/// The kernel counts the header too.
+#[cfg(target_os = "linux")]
+fn set_coverage(socket: &Socket, coverage: u16) -> io::Result<()> {
+    // linux/udp.h
+    const UDPLITE_SEND_CSCOV: libc::c_int = 10;
+    const UDPLITE_RECV_CSCOV: libc::c_int = 11;
+    let covered = libc::c_int::from(coverage) + 8;
+    super::system::set_option(socket, UDP_LITE, UDPLITE_SEND_CSCOV, covered)?;
+    super::system::set_option(socket, UDP_LITE, UDPLITE_RECV_CSCOV, covered)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn set_coverage(_: &Socket, _: u16) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -138,3 +138,22 @@ fn the_ecn_field_travels_with_the_datagram_beside_its_stamp() {
         assert_eq!(got, fields);
     }
 }
+
+#[test]
+fn udp_lite_refuses_what_is_covered_too_little() {
+    let any = "127.0.0.1:0".parse().unwrap();
+    let receiver = match open_lite(any, None, SocketOptions::default(), Some(20)) {
+        Ok((receiver, _)) => receiver,
+        Err(error) => {
+            assert_eq!(error.kind(), std::io::ErrorKind::Unsupported, "{error}");
+            return eprintln!("skipped: the kernel has no UDP-Lite");
+        }
+    };
+    set_receive_timeout(&receiver, Duration::from_secs(5)).unwrap();
+    let to = Some(receiver.local_addr().unwrap());
+    for (number, coverage) in [(1, Some(19)), (2, Some(20)), (3, Some(0)), (4, None)] {
+        let (sender, _) = open_lite(any, to, SocketOptions::default(), coverage).unwrap();
+        sender.send(&[number; 50]).unwrap();
+    }
+    assert_eq!(collect(&mut ReceiveBatch::new(8, 100), &receiver, 2), [(50, 2), (50, 4)]);
+}

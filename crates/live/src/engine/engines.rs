@@ -16,8 +16,8 @@ use crate::options::Receive;
 /// As many datagrams are taken from the kernel at once, so often before others have their turn.
 const BATCH: usize = 16;
 const BATCHES: usize = 4;
-/// The largest payload of a UDP datagram.
-const LARGEST: usize = 65_507;
+/// The largest packet of IPv4, with its header, as raw sockets receive it.
+const LARGEST: usize = 65_535;
 
 /// The engines of a flow at one end, by place, and their sockets.
 pub(crate) struct Engines<'s> {
@@ -104,11 +104,11 @@ impl<'s> Engines<'s> {
         }
         let deadline = clock::raw_now().saturating_add(patience.as_nanos());
         let sockets = self.sockets;
-        let not_connected =
-            |place: usize, reason| NotConnected { to: sockets[place].peer_addr().ok(), reason };
         loop {
             self.turn(deadline, &mut Nobody);
             let closed = |(place, engine): (usize, &Engine)| Some((place, engine.closed()?));
+            let not_connected =
+                |place: usize, reason| NotConnected { to: self.engines[place].peer(&sockets[place]), reason };
             if let Some((place, reason)) = self.engines.iter().enumerate().find_map(closed) {
                 return Err(not_connected(place, Some(reason)));
             }

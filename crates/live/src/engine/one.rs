@@ -9,6 +9,8 @@ use trunkline_io::udp::EcnField;
 use trunkline_transport::framing::{Deframer, Header, Key, decode_message};
 use trunkline_transport::{Close, CloseReason, Endpoint, Event, Message, SendError};
 
+use super::sockets::Intake;
+
 /// When the socket has no room, it is asked again after so long.
 const RETRY: Duration = Duration::from_micros(200);
 /// So many buffers of packets that had to wait are kept for the next.
@@ -23,6 +25,7 @@ pub(crate) struct Engine {
     /// The peer, as the endpoint knows it.
     peer: Address,
     route: Route,
+    intake: Intake,
     key: Key,
     /// For byte streams: finds the messages again.
     deframer: Option<Deframer>,
@@ -85,7 +88,7 @@ impl Loss {
         Loss { every, counted: 0 }
     }
 
-    fn strikes(&mut self) -> bool {
+    pub(crate) fn strikes(&mut self) -> bool {
         if self.every == 0 {
             return false;
         }
@@ -102,7 +105,7 @@ impl Engine {
     pub(crate) fn new(
         endpoint: Box<dyn Endpoint + Send>,
         peer: Address,
-        (socket, route): (&UdpSocket, Route),
+        (socket, route, intake): (&UdpSocket, Route, Intake),
         (key, ids): (Key, core::ops::Range<u32>),
         loss: Loss,
     ) -> io::Result<Engine> {
@@ -111,6 +114,7 @@ impl Engine {
         Ok(Engine {
             peer,
             route,
+            intake,
             key,
             deframer,
             ecn: EcnField::new(socket)?,
@@ -136,7 +140,9 @@ impl Engine {
             }
             *latest = source;
         }
-        self.endpoint.handle_packet(now, self.peer, ecn, datagram);
+        if let Some(packet) = self.intake.packet(datagram) {
+            self.endpoint.handle_packet(now, self.peer, ecn, packet);
+        }
     }
 
     /// Lets the endpoint do what is due.
@@ -191,7 +197,7 @@ impl Engine {
                     self.closed = Some(reason);
                     writable = true;
                 }
-                Event::Readable => {}
+                Event::Readable | Event::Member(_) => {}
             }
         }
         writable
@@ -231,6 +237,15 @@ impl Engine {
         self.transmit(now, socket);
     }
 
+    /// Where the peer is, with the port in the packets if the socket has none.
+    pub(crate) fn peer(&self, socket: &UdpSocket) -> Option<SocketAddr> {
+        let mut peer = socket.peer_addr().ok()?;
+        if peer.port() == 0 {
+            peer.set_port(self.peer.port);
+        }
+        Some(peer)
+    }
+
     /// Whether messages can be exchanged.
     pub(crate) fn is_connected(&self) -> bool {
         self.is_connected
@@ -267,6 +282,7 @@ impl Engine {
         if self.loss.strikes() {
             return true;
         }
+        self.intake.sends(packet);
         // A packet without its ECN field is as good as one through a network that clears it.
         let _ = self.ecn.set(socket, ecn);
         // An ICMP error tells of an earlier packet that found nobody; the one at hand was not tried yet.
@@ -296,6 +312,7 @@ impl Engine {
     }
 }
 
-fn has_no_room(error: &io::Error) -> bool {
+/// Whether a socket did not take a packet because others wait in it.
+pub(crate) fn has_no_room(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::ENOBUFS)
 }

@@ -1,10 +1,10 @@
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 
 use trunkline_core::{Address, Bytes, Duration, Ecn, FlowId, Seed, Time};
-use trunkline_endpoints::Blueprint;
+use trunkline_endpoints::{Blueprint, Carrier};
 use trunkline_experiment::{Experiment, Scenario};
 use trunkline_io::{MonotonicClock, clock};
 use trunkline_metrics::Observation;
@@ -27,8 +27,8 @@ const SHORT: Duration = Duration::from_millis(50);
 /// Two sockets on the loopback interface, the first connected to the second.
 fn sockets() -> (UdpSocket, UdpSocket) {
     let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
-    let far = open(any, None, 1 << 16).unwrap();
-    (open(any, Some(far.local_addr().unwrap()), 1 << 16).unwrap(), far)
+    let far = open(Carrier::Udp, any, None, 1 << 16).unwrap();
+    (open(Carrier::Udp, any, Some(far.local_addr().unwrap()), 1 << 16).unwrap(), far)
 }
 
 fn scenario(transport: &str) -> Arc<Scenario> {
@@ -43,12 +43,12 @@ fn scenario(transport: &str) -> Arc<Scenario> {
 }
 
 fn blueprint(transport: &str) -> Blueprint {
-    Blueprint::of(&scenario(transport), 0).over_udp().unwrap()
+    Blueprint::of(&scenario(transport), 0).over_sockets([Ipv4Addr::LOCALHOST.into(); 2]).unwrap()
 }
 
 fn near<'s>(transport: &str, socket: &'s UdpSocket) -> Engines<'s> {
     let pair = blueprint(transport).pair(0, Seed::new(1, 0)).unwrap();
-    let way = (socket, Route::Fixed);
+    let way = (socket, Route::Fixed, Intake::Whole);
     let engine =
         Engine::new(pair.near.endpoint, pair.far.address, way, (KEY, 0..1), Loss::default()).unwrap();
     Engines::new(vec![engine], core::slice::from_ref(socket), Receive::Blocking)
@@ -58,7 +58,7 @@ fn near<'s>(transport: &str, socket: &'s UdpSocket) -> Engines<'s> {
 fn far<'s>(transport: &str, socket: &'s UdpSocket, host: &str) -> Engines<'s> {
     let host: IpAddr = host.parse().unwrap();
     let pair = blueprint(transport).pair(0, Seed::new(1, 0)).unwrap();
-    let way = (socket, Route::Follows(host, None));
+    let way = (socket, Route::Follows(host, None), Intake::Whole);
     let engine =
         Engine::new(pair.far.endpoint, pair.near.address, way, (KEY, 0..1), Loss::default()).unwrap();
     Engines::new(vec![engine], core::slice::from_ref(socket), Receive::Blocking)
@@ -116,8 +116,13 @@ fn strangers_are_not_heard() {
 fn garbage_keeps_nobody_from_connecting() {
     for transport in ["\"urp\"", "{ kind = \"dccp\", encapsulation = \"udp\" }"] {
         let (near_socket, far_socket) = sockets();
-        let other =
-            open("127.0.0.1:0".parse().unwrap(), Some(far_socket.local_addr().unwrap()), 1 << 16).unwrap();
+        let other = open(
+            Carrier::Udp,
+            "127.0.0.1:0".parse().unwrap(),
+            Some(far_socket.local_addr().unwrap()),
+            1 << 16,
+        )
+        .unwrap();
         for length in 0..50u8 {
             let garbage: Vec<u8> = (0..length).map(|at| at.wrapping_mul(length)).collect();
             other.send(&garbage).unwrap();
@@ -245,7 +250,7 @@ fn paced_packets_leave_in_their_order_and_not_before_their_time() {
     let (near, far) = sockets();
     let at = |millis| Time::ZERO + Duration::from_millis(millis);
     let packets = vec![(4, Time::ZERO), (3, at(20)), (2, at(10)), (1, Time::ZERO)];
-    let route = (&near, Route::Fixed);
+    let route = (&near, Route::Fixed, Intake::Whole);
     let mut engine =
         Engine::new(Box::new(Paced(packets)), Address::default(), route, (KEY, 0..1), Loss::default())
             .unwrap();
@@ -274,9 +279,14 @@ fn a_lossy_path_loses_every_so_manieth_packet() {
     let (near, far) = sockets();
     let packets = (1..=9).rev().map(|number| (number, Time::ZERO)).collect();
     let loss = Loss::every(3);
-    let mut engine =
-        Engine::new(Box::new(Paced(packets)), Address::default(), (&near, Route::Fixed), (KEY, 0..1), loss)
-            .unwrap();
+    let mut engine = Engine::new(
+        Box::new(Paced(packets)),
+        Address::default(),
+        (&near, Route::Fixed, Intake::Whole),
+        (KEY, 0..1),
+        loss,
+    )
+    .unwrap();
     engine.transmit(Time::ZERO, &near);
     let mut byte = [0];
     let arrived: Vec<u8> = core::iter::from_fn(|| far.recv(&mut byte).ok().map(|_| byte[0])).collect();

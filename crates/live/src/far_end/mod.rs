@@ -18,12 +18,13 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::Scope;
 
 use trunkline_core::{Duration, Seed};
+use trunkline_endpoints::Carrier;
 use trunkline_io::MonotonicClock;
-use trunkline_io::tcp::{TcpSetup, set_up};
+use trunkline_io::tcp::{TcpError, TcpSetup, listen as listen_as};
 use trunkline_io::udp::SocketOptions;
 use trunkline_transport::framing::Key;
 
-use crate::engine::{Counters, Engine, Engines, Loss, Route};
+use crate::engine::{Counters, Engine, Engines, Intake, Loss, Route};
 use crate::error::{Failure, LiveError};
 use crate::protocol::{Bye, EngineTerms, FlowTerms, FromFar, Ready, ToFar, VERSION};
 pub(crate) use report::Reporter;
@@ -224,36 +225,41 @@ fn listen(open: &crate::protocol::Open) -> Result<Vec<TcpListener>, LiveError> {
     let mut listeners = Vec::new();
     for (place, terms) in open.listeners.iter().enumerate() {
         let port = if place == 0 { open.port } else { 0 };
-        let listener = trunkline_io::tcp::listen(SocketAddr::new(open.address, port))
-            .map_err(LiveError::binding(open.address, port))?;
-        let setup = TcpSetup::from(terms);
-        set_up(&listener, &setup)
-            .map_err(|error| LiveError::Flow { flow: terms.flow.clone(), reason: error.to_string() })?;
+        let listener = listen_as(SocketAddr::new(open.address, port), &TcpSetup::from(terms));
+        let listener = listener.map_err(|error| match error {
+            TcpError::Io(error) => LiveError::binding(open.address, port)(error),
+            other => LiveError::Flow { flow: terms.flow.clone(), reason: other.to_string() },
+        })?;
         listener.set_nonblocking(true).map_err(LiveError::system("a listener cannot be set up"))?;
         listeners.push(listener);
     }
     Ok(listeners)
 }
 
-/// Opens the sockets of engines, flow by flow: from the port behind the one that was asked for.
+/// Opens the sockets of engines, flow by flow: from the port behind the one that was asked for, where they have ports.
 fn carriers(open: &crate::protocol::Open) -> Result<Vec<Vec<UdpSocket>>, LiveError> {
     let mut ports = (open.port..=u16::MAX).skip(1);
-    let mut socket = |_| {
-        let port = match open.port {
-            0 => Some(0),
-            _ => ports.next(),
-        };
-        let port = port.ok_or_else(|| LiveError::System {
-            what: format!("not every conversation has a port behind {}", open.port),
-            error: io::ErrorKind::AddrNotAvailable.into(),
-        })?;
-        crate::engine::open(SocketAddr::new(open.address, port), None, open.udp_buffer)
-            .map_err(LiveError::binding(open.address, port))
-    };
     let mut carriers = Vec::new();
     for terms in &open.engines {
+        let carrier = terms.blueprint.carrier();
+        let socket = |_| {
+            let port = match (carrier, open.port) {
+                (Carrier::Ip { .. }, _) | (_, 0) => Some(0),
+                _ => ports.next(),
+            };
+            let port = port.ok_or_else(|| LiveError::System {
+                what: format!("not every conversation has a port behind {}", open.port),
+                error: io::ErrorKind::AddrNotAvailable.into(),
+            })?;
+            let local = SocketAddr::new(open.address, port);
+            crate::engine::open(carrier, local, None, open.udp_buffer).map_err(crate::engine::not_opened(
+                terms.blueprint.flow(),
+                carrier,
+                local,
+            ))
+        };
         let conversations = terms.conversations(&open.flows[terms.flow]);
-        carriers.push(conversations.map(&mut socket).collect::<Result<_, _>>()?);
+        carriers.push(conversations.map(socket).collect::<Result<_, _>>()?);
     }
     Ok(carriers)
 }
@@ -269,9 +275,11 @@ fn engines<'s>(
         let refused = |reason| LiveError::Flow { flow: terms.blueprint.flow().to_owned(), reason };
         let pair = terms.blueprint.pair(member, seed).map_err(refused)?;
         let messages = (Key(open.key), ids);
-        let way = (socket, Route::Follows(open.peer, None));
+        let (near, far) = (pair.near.address, pair.far.address);
+        let intake = Intake::of(terms.blueprint.carrier(), open.address.is_ipv6(), far, near);
+        let way = (socket, Route::Follows(open.peer, None), intake);
         let loss = Loss::every(open.lose_every);
-        Engine::new(pair.far.endpoint, pair.near.address, way, messages, loss)
+        Engine::new(pair.far.endpoint, near, way, messages, loss)
             .map_err(LiveError::system("a socket has no address"))
     };
     let conversations = (0..).zip(terms.conversations(&open.flows[terms.flow]));

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
+mod carriers;
 mod endings;
 mod engines;
 mod flows;

@@ -70,25 +70,6 @@ fn a_program_that_is_no_far_end_is_found_out() {
 }
 
 #[test]
-fn packets_directly_over_ip_are_for_the_simulator() {
-    let flow = TCP.replace("8 KiB", "1000 B");
-    let options = LiveOptions::new(FarEnd::Thread);
-    for transport in ["dccp", "sctp"] {
-        let scenario = scenario("100 ms", &format!("{flow}transport = \"{transport}\"\n"));
-        let expected = format!(
-            "flow `bulk` cannot be set up: `{transport}` directly over IP is for `sim` only; over real sockets add \
-             `encapsulation = \"udp\"`"
-        );
-        for error in [
-            trunkline_live::check(&scenario, &options).unwrap_err(),
-            run(&scenario, FarEnd::Thread).1.unwrap_err(),
-        ] {
-            assert!(error.is_bad_input() && error.to_string().starts_with(&expected), "{error}");
-        }
-    }
-}
-
-#[test]
 fn an_ecn_field_is_for_the_simulator() {
     let options = LiveOptions::new(FarEnd::Thread);
     let over = |ecn| {

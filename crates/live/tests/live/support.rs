@@ -82,6 +82,7 @@ impl Recorder for Memory {
                 assert!(began <= at, "ended before it began");
                 self.transfers.push((flow.0, channel, bytes.0));
             }
+            Observation::Overflowed { .. } => panic!("no source here takes audio from a FIFO"),
             Observation::SendCall { .. } => self.send_calls += 1,
             Observation::Stray { bytes } => self.stray += bytes.0,
         }

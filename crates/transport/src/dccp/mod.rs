@@ -52,7 +52,7 @@ pub use fuzz::fuzz_dccp;
 pub use options::{FeatureOption, Opt, Options};
 pub use reset::{Reset, ResetCode};
 pub use tfrc::throughput;
-pub use wire::{Body, Fault, Header, Packet, PseudoHeader, decode, encode};
+pub use wire::{Body, Fault, Header, IP_PROTOCOL, Packet, PseudoHeader, decode, encode};
 
 use crate::conversation::{Close, CloseReason, Conversation, Event, Features, Message, Received, SendError};
 use crate::datagrams::Datagrams;

@@ -4,8 +4,8 @@ use core::net::IpAddr;
 
 use crate::checksum;
 
-/// The IP protocol number of DCCP.
-pub(super) const PROTOCOL: u8 = 33;
+/// DCCP's protocol number in IP (IANA).
+pub const IP_PROTOCOL: u8 = 33;
 /// The largest header: Data Offset counts 255 words of 32 bits.
 const MAX_HEADER: usize = 1020;
 const CHECKSUM: core::ops::Range<usize> = 6..8;
@@ -214,7 +214,7 @@ pub fn decode(bytes: &[u8], pseudo_header: PseudoHeader) -> Result<Packet<'_>, F
 
 /// All ones if what is covered of a packet of this length holds its right checksum.
 fn sum(addresses: [IpAddr; 2], length: usize, covered: &[u8]) -> u16 {
-    checksum::sum(checksum::pseudo_header(PROTOCOL, addresses, length), covered)
+    checksum::sum(checksum::pseudo_header(IP_PROTOCOL, addresses, length), covered)
 }
 
 /// How much of a packet its checksum covers; `None` if it has too little data for its coverage.

@@ -11,7 +11,7 @@ use crate::model::{DccpOptions, Transport};
 /// DCCP.
 pub(super) const KIND: TransportKind = TransportKind {
     name: "dccp",
-    doc: "DCCP (RFC 4340), one connection per member; in `live` over UDP only (`encapsulation`). Every message is one \
+    doc: "DCCP (RFC 4340), one connection per member. Every message is one \
           packet, with a header of 40 bytes by which it is measured, at a rate that congestion control allows; nothing is repaired. What it does \
           not let out waits in the send queue, and is dropped there and counted when it waits too long or finds no \
           room.",
@@ -53,7 +53,7 @@ pub(super) const KIND: TransportKind = TransportKind {
         Parameter {
             name: "encapsulation",
             kind: Kind::Choice(&[
-                Choice { name: "ip", doc: "directly over IP, protocol 33" },
+                Choice { name: "ip", doc: "directly over IP, protocol 33; in `live` through raw sockets" },
                 Choice { name: "udp", doc: "within UDP (RFC 6773): 8 bytes more per packet" },
             ]),
             default: Preset::Text("ip"),

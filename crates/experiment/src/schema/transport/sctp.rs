@@ -14,7 +14,7 @@ const ONE_TO_MANY: &str = "one-to-many";
 /// SCTP.
 pub(super) const KIND: TransportKind = TransportKind {
     name: "sctp",
-    doc: "SCTP (RFC 9260); in `live` over UDP only (`encapsulation`). Messages keep their borders and carry a header of 40 \
+    doc: "SCTP (RFC 9260). Messages keep their borders and carry a header of 40 \
           bytes by which they are measured; large ones are sent in pieces. Links on the way must carry packets of 576 bytes. \
           A message may be up to half the window, and 128 KiB. Several streams, `ordered`, `lifetime` and `retransmissions` \
           change what is promised.",
@@ -82,7 +82,7 @@ pub(super) const KIND: TransportKind = TransportKind {
         Parameter {
             name: "encapsulation",
             kind: Kind::Choice(&[
-                Choice { name: "ip", doc: "IP protocol 132" },
+                Choice { name: "ip", doc: "IP protocol 132; in `live` through raw sockets" },
                 Choice { name: "udp", doc: "UDP (RFC 6951): 8 bytes more per packet" },
             ]),
             default: Preset::Text("ip"),

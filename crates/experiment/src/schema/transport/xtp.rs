@@ -128,7 +128,7 @@ pub(super) const KIND: TransportKind = TransportKind {
             kind: Kind::Choice(&[
                 Choice {
                     name: "ip",
-                    doc: "IP protocol 36: 20 bytes per packet; in `live` that needs the right to open raw sockets",
+                    doc: "IP protocol 36: 20 bytes per packet; in `live` through raw sockets",
                 },
                 Choice { name: "udp", doc: "the payload of UDP: 28 bytes per packet" },
                 Choice {
