@@ -13,7 +13,7 @@ const LAYERS: &[&[&str]] = &[
     &["endpoints"],
     &["simulator", "io", "live"],
     &["store", "runner"],
-    &["report", "papers"],
+    &["report", "papers", "planner"],
     &["trunkline"],
 ];
 
@@ -23,6 +23,7 @@ const SIBLINGS: &[(&str, &str, &str)] = &[
     ("experiment", "adapters", "an experiment names transports that adapters declare"),
     ("live", "io", "live is what io was cut out of, beside the wire"),
     ("runner", "store", "the runner streams records into the store"),
+    ("planner", "report", "figures of a plan are charts of the report, its page looks like one"),
     ("papers", "report", "figures of a study are charts of the report, its page looks like one"),
 ];
 

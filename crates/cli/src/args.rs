@@ -55,6 +55,14 @@ pub enum Command {
     /// Ctrl-C keeps what was measured and marks the run partial; `trunkline run --resume RUN` finishes it.
     Run(Run),
 
+    /// Find the largest or smallest value of a key that keeps the file's limits
+    ///
+    /// Bisects with repetitions: what is said is right with the stated confidence, and between the last value shown to keep
+    /// the limits and the first shown to break one it says what is not decided. For every combination of what the file
+    /// sweeps there is an answer. Everything measured is stored as one run. Ctrl-C tells what is known so far;
+    /// --resume goes on.
+    Plan(Plan),
+
     /// Validate an experiment file and say what it would do; nothing is run or written
     Check(Check),
 
@@ -110,10 +118,22 @@ pub struct Run {
     #[arg(long, value_name = "RUN", conflicts_with = "file")]
     pub resume: Option<String>,
 
-    /// How many points are simulated at once [default: all cores]
+    /// How many repetitions are simulated at once [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
 
+    /// How it is measured live.
+    #[command(flatten)]
+    pub live: Live,
+
+    /// Do not write the report
+    #[arg(long)]
+    pub no_report: bool,
+}
+
+/// Options of a live run.
+#[derive(Debug, Args)]
+pub struct Live {
     /// Live: address of the far end's sockets
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub address: std::net::IpAddr,
@@ -125,10 +145,83 @@ pub struct Run {
     /// Live: whether to spin for the last 300 us before each departure
     #[arg(long, value_enum, default_value_t = Spin::Auto, value_name = "WHEN")]
     pub spin: Spin,
+}
 
-    /// Do not write the report
+/// Arguments of `plan`.
+#[derive(Debug, Args)]
+pub struct Plan {
+    /// The experiment file
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// What is searched.
+    #[command(flatten)]
+    pub goal: Goal,
+
+    /// Answer for each of these values of a second key: `link.trunk.mbs=32,64,128`
+    #[arg(long, value_name = "KEY=VALUES")]
+    pub against: Option<String>,
+
+    /// The smallest value to try [default: found by halving, down to what the key takes]
+    #[arg(long, value_name = "VALUE")]
+    pub from: Option<String>,
+
+    /// The largest value to try [default: found by doubling, up to what the key takes]
+    #[arg(long, value_name = "VALUE")]
+    pub to: Option<String>,
+
+    /// How near the answer must come, as an amount [default: 1 for what is counted]
+    #[arg(long, value_name = "VALUE", conflicts_with = "precision")]
+    pub step: Option<String>,
+
+    /// How near the answer must come, as a share of the value [default: 1 % for what is not counted]
+    #[arg(long, value_name = "SHARE")]
+    pub precision: Option<trunkline_core::Ratio>,
+
+    /// How often a value is measured before it is judged [default: as the file says, or 5 if that is once]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub repetitions: Option<u32>,
+
+    /// How often a value near the edge is measured at most [default: 8 times as often]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub most_repetitions: Option<u32>,
+
+    /// How sure each verdict must be
+    #[arg(long, value_name = "SHARE", default_value = "95 %")]
+    pub confidence: trunkline_core::Ratio,
+
+    /// Where it runs
+    #[arg(long, value_enum, default_value_t = On::Sim, value_name = "BACKEND")]
+    pub on: On,
+
+    /// Go on with an interrupted plan of the same file, key and options: its run's number, its folder's name, or `latest`
+    #[arg(long, value_name = "RUN")]
+    pub resume: Option<String>,
+
+    /// How many repetitions are simulated at once [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
+
+    /// How it is measured live.
+    #[command(flatten)]
+    pub live: Live,
+
+    /// Do not write the pages and figures
     #[arg(long)]
     pub no_report: bool,
+}
+
+/// What a plan searches.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct Goal {
+    /// Find the largest value of this key, any that `[sweep]` takes: `flow.voice.count`
+    #[arg(long, value_name = "KEY", visible_alias = "maximize")]
+    pub maximise: Option<String>,
+
+    /// Find the smallest value of this key: `link.trunk.rate`
+    #[arg(long, value_name = "KEY", visible_alias = "minimize")]
+    pub minimise: Option<String>,
 }
 
 /// Where an experiment runs.

@@ -25,6 +25,8 @@ struct State {
     passed: u64,
     repetitions: usize,
     done: usize,
+    points: usize,
+    points_done: usize,
     started: Instant,
     line_at: Instant,
 }
@@ -41,6 +43,8 @@ impl Display {
                 passed: 0,
                 repetitions: 0,
                 done: 0,
+                points: 0,
+                points_done: 0,
                 started: now,
                 line_at: now + LINE_EVERY,
             }),
@@ -58,6 +62,8 @@ impl Display {
             state.length = length.as_nanos().max(1);
             state.repetitions = repetitions;
             state.started = Instant::now();
+            (state.passed, state.done, state.points, state.points_done) = (0, 0, 0, 0);
+            state.bar.finish_and_clear();
             if state.terminal {
                 let style = ProgressStyle::with_template("{msg}  {wide_bar} {percent:>3} %  {eta} left");
                 let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
@@ -100,7 +106,8 @@ impl Display {
 
 impl Observer for Display {
     fn planned(&self, plan: &Plan) {
-        self.begin(&plan.run.name, plan.repetitions, plan.length);
+        self.begin(&plan.name, plan.repetitions, plan.length);
+        self.with(|state| state.points = plan.points);
     }
 
     fn advanced(&self, by: trunkline_core::Duration) {
@@ -111,8 +118,18 @@ impl Observer for Display {
         self.count();
     }
 
+    fn point_done(&self) {
+        self.with(|state| state.points_done += 1);
+    }
+
     fn warning(&self, message: &str) {
         self.with(|state| state.bar.suspend(|| output::warn(message)));
+    }
+}
+
+impl trunkline_planner::Observer for Display {
+    fn judged(&self, sentence: &str) {
+        self.with(|state| state.bar.suspend(|| output::note(sentence)));
     }
 }
 
@@ -133,7 +150,11 @@ impl trunkline_papers::Observer for Display {
 
 impl State {
     fn message(&self) -> String {
-        format!("{}: {} of {} measured", self.name, self.done, self.repetitions)
+        let points = match self.points {
+            0 | 1 => String::new(),
+            points => format!(", {} of {points} points done", self.points_done),
+        };
+        format!("{}: {} of {} measured{points}", self.name, self.done, self.repetitions)
     }
 
     fn line(&self, now: Instant) -> String {

@@ -21,9 +21,11 @@ pub(crate) struct Swept {
 }
 
 /// A key that can be swept, and what it takes if that is one value.
-struct Sweepable {
-    key: String,
-    kind: Option<Kind>,
+pub(crate) struct Sweepable {
+    pub(crate) key: String,
+    pub(crate) kind: Option<Kind>,
+    /// What the file says, or what holds if it says nothing, as far as that is one value.
+    pub(crate) now: Option<String>,
 }
 
 /// Keys that are the whole run's and cannot differ between points.
@@ -72,6 +74,19 @@ pub(crate) fn read(schema: &Schema, text: &str, root: &Table, remarks: &mut Vec<
         swept.clear();
     }
     swept
+}
+
+/// The keys of one axis: `"flow.there.count, flow.back.count"` gives both the same value at every point.
+pub(crate) fn together(key: &str) -> impl Iterator<Item = &str> {
+    key.split(',').map(str::trim)
+}
+
+/// The key of this name, or why there is none.
+pub(crate) fn find<'k>(key: &str, known: &'k [Sweepable]) -> Result<&'k Sweepable, String> {
+    known.iter().find(|known| known.key == key).ok_or_else(|| match FIXED.contains(&key) {
+        true => format!("`{key}` is one for all points and cannot be swept"),
+        false => format!("there is no key `{key}`{}", nearest(key, known)),
+    })
 }
 
 /// The key that was meant, or what stands behind the part that is right.
@@ -129,7 +144,7 @@ fn flatten<'t>(prefix: &str, table: &'t Table, flat: &mut Vec<(String, Range<usi
 }
 
 /// Every key that can be swept in this file; `swept` are those that are.
-fn sweepable(schema: &Schema, root: &Table, swept: &[&str]) -> Vec<Sweepable> {
+pub(crate) fn sweepable(schema: &Schema, root: &Table, swept: &[&str]) -> Vec<Sweepable> {
     let mut found = Vec::new();
     for key in schema.experiment.iter().filter(|key| !FIXED.contains(&key.name)) {
         list(key.name.to_owned(), key, root.node(key.name), swept, &mut found);
@@ -204,8 +219,8 @@ fn list(path: String, key: &Key, node: Option<&Node>, swept: &[&str], found: &mu
         | Shape::Hosts
         | Shape::Flow
         | Shape::Links
-        | Shape::Medium(_) => found.push(Sweepable { key: path, kind: None }),
-        Shape::Plain(kind) => list_plain(path, *kind, node, found),
+        | Shape::Medium(_) => found.push(Sweepable { key: path, kind: None, now: None }),
+        Shape::Plain(kind) => list_plain(path, *kind, node, key.default, found),
         Shape::OneOf(one_of) => {
             let kind_key = format!("{path}.kind");
             let fixed = !swept.contains(&path.as_str()) && !swept.contains(&kind_key.as_str());
@@ -215,26 +230,38 @@ fn list(path: String, key: &Key, node: Option<&Node>, swept: &[&str], found: &mu
                 if chosen.is_none_or(|chosen| chosen == index) {
                     for parameter in alternative.parameters {
                         let node = table.and_then(|table| table.node(parameter.name));
-                        list_plain(format!("{path}.{}", parameter.name), parameter.kind, node, found);
+                        let path = format!("{path}.{}", parameter.name);
+                        list_plain(path, parameter.kind, node, parameter.default, found);
                     }
                 }
             }
-            found.push(Sweepable { key: kind_key, kind: None });
+            found.push(Sweepable { key: kind_key, kind: None, now: None });
             let kind = one_of.plain_share.map(|_| Kind::Ratio);
-            found.push(Sweepable { key: path, kind });
+            found.push(Sweepable { key: path, kind, now: now(node, key.default) });
         }
     }
 }
 
 /// Lists a key of one value, and the parts of the distribution that stands there.
-fn list_plain(path: String, kind: Kind, node: Option<&Node>, found: &mut Vec<Sweepable>) {
+fn list_plain(path: String, kind: Kind, node: Option<&Node>, default: Preset, found: &mut Vec<Sweepable>) {
     if let Some(table) = node.and_then(Node::table) {
         for entry in table.0.iter().filter(|entry| &*entry.key != "kind") {
             let kind = if &*entry.key == "probability" { Kind::Ratio } else { kind };
-            found.push(Sweepable { key: format!("{path}.{}", entry.key), kind: Some(kind) });
+            let now = now(Some(&entry.node), Preset::Absent);
+            found.push(Sweepable { key: format!("{path}.{}", entry.key), kind: Some(kind), now });
         }
     }
-    found.push(Sweepable { key: path, kind: Some(kind) });
+    found.push(Sweepable { key: path, kind: Some(kind), now: now(node, default) });
+}
+
+fn now(node: Option<&Node>, default: Preset) -> Option<String> {
+    match (node.map(|node| &node.item), default) {
+        (Some(Item::Text(text)), _) => Some(text.to_string()),
+        (Some(Item::Integer(number)), _) => Some(number.to_string()),
+        (Some(Item::Number(number)), _) => Some(number.to_string()),
+        (None, Preset::Text(text)) => Some(text.to_owned()),
+        _ => None,
+    }
 }
 
 /// The alternative that a key says, or would if it were written.

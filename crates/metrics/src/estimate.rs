@@ -18,14 +18,16 @@ pub fn estimate(values: &[f64]) -> Estimate {
     }
     let squares: f64 = values.iter().map(|&value| (value - mean) * (value - mean)).sum();
     let standard_deviation = libm::sqrt(squares / (n - 1.0));
-    let confidence95 = t_975(n - 1.0).map(|t| t * standard_deviation / libm::sqrt(n));
+    let confidence95 = student_t(0.975, n - 1.0).map(|t| t * standard_deviation / libm::sqrt(n));
     Estimate { mean, standard_deviation, confidence95, repetitions }
 }
 
-/// The 97.5 % quantile of Student's t, rounded to nine decimals: the last bits of the library's result depend on the
-/// logarithm that the build happens to link, and results must be the same on any machine.
-fn t_975(degrees: f64) -> Option<f64> {
-    let quantile = StudentsT::new(0.0, 1.0, degrees).ok()?.inverse_cdf(0.975);
+/// A quantile of Student's t with so many degrees of freedom, rounded to nine decimals: the last bits of the library's
+/// result depend on the logarithm that the build happens to link, and results must be the same on any machine. `None`
+/// unless the probability lies between 0 and 1 and there is at least a part of a degree of freedom.
+pub fn student_t(probability: f64, degrees: f64) -> Option<f64> {
+    let inside = probability > 0.0 && probability < 1.0;
+    let quantile = StudentsT::new(0.0, 1.0, degrees).ok().filter(|_| inside)?.inverse_cdf(probability);
     Some(libm::round(quantile * 1e9) / 1e9)
 }
 
@@ -38,7 +40,7 @@ mod tests {
         for (degrees, t) in
             [(1.0, 12.7062), (2.0, 4.3027), (4.0, 2.7764), (9.0, 2.2622), (29.0, 2.0452), (999.0, 1.9623)]
         {
-            let found = t_975(degrees).unwrap();
+            let found = student_t(0.975, degrees).unwrap();
             assert!((found - t).abs() < 0.00005, "{degrees}: {found}");
         }
     }

@@ -23,11 +23,24 @@ mod view;
 
 use std::path::{Path, PathBuf};
 
+use trunkline_experiment::Limit;
+
 pub use crate::csv::csv;
 pub use crate::html::{html, page};
 pub use crate::json::json;
 pub use crate::png::png;
 pub use crate::terminal::{Style, terminal};
+
+/// The figure of a limit as a person reads it: `51.5 ms`, `0.4 %`.
+pub fn limit_figure(limit: &Limit, value: f64) -> String {
+    metric::limited(limit.metric).quantity.show(value)
+}
+
+/// The unit in which figures of a limit are drawn whose largest is `largest`, and the factor from their base unit to it.
+pub fn limit_unit(limit: &Limit, largest: f64) -> (&'static str, f64) {
+    let unit = metric::limited(limit.metric).quantity.unit(largest);
+    (unit.name, unit.factor)
+}
 
 /// Why a report could not be written.
 #[derive(Debug, thiserror::Error)]

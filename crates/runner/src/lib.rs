@@ -4,8 +4,12 @@
 mod audio;
 mod exact;
 mod files;
+mod growing;
+mod parallel;
 mod repetition;
 mod schedule;
 
 pub use files::{DirectoryFiles, LoadError, load, parse_stored};
+pub use growing::GrowingRun;
+pub use parallel::in_parallel;
 pub use schedule::{Observer, Outcome, Plan, Request, RunnerError, precheck, resume, run};

@@ -1,27 +1,26 @@
 //! One repetition of one point: from the driver's observations to traces, audio and a summary in the store.
 
 use trunkline_core::Seed;
-use trunkline_experiment::{Point, Supervisor};
-use trunkline_metrics::{FlowMeta, Meter};
+use trunkline_experiment::{Scenario, Supervisor};
+use trunkline_metrics::{FlowMeta, Meter, RepetitionSummary};
 use trunkline_store::{Backend, RunWriter};
 
 use crate::audio::AudioRecorder;
 use crate::exact;
-use crate::schedule::{Request, RunnerError};
+use crate::schedule::{Request, RunnerError, Task};
 
-/// Measures and stores; true if it went to its end.
+/// Measures and stores; the summary is partial if it was stopped.
 pub(crate) fn measure(
     writer: &RunWriter,
-    point: &Point,
-    repetition: u32,
+    scenario: &Scenario,
+    task: Task,
     seed: Seed,
     request: Request<'_>,
     supervisor: &mut dyn Supervisor,
-) -> Result<bool, RunnerError> {
-    let scenario = &point.scenario;
+) -> Result<RepetitionSummary, RunnerError> {
     let metas: Vec<FlowMeta> = scenario.flows.iter().map(|flow| flow.meta.clone()).collect();
     let names: Vec<&str> = metas.iter().map(|meta| meta.name.as_str()).collect();
-    let mut traces = writer.begin_repetition(point.index, repetition, &names)?;
+    let mut traces = writer.begin_repetition(task.stored, task.repetition, &names)?;
     let audio = AudioRecorder::create(scenario, &traces.audio_directory()).map_err(RunnerError::Audio)?;
 
     let mut recorder = (Meter::new(&metas, &mut traces), audio);
@@ -42,7 +41,6 @@ pub(crate) fn measure(
         }
         Err(error) => return Err(error),
     };
-    let complete = !outcome.partial;
     let mut summary = meter.finish(outcome);
     let closed = traces.close()?;
     exact::percentiles(&mut summary, &closed)?;
@@ -53,6 +51,6 @@ pub(crate) fn measure(
     closed.finish(&summary, &audio)?;
     match failed {
         Some(error) => Err(error),
-        None => Ok(complete),
+        None => Ok(summary),
     }
 }

@@ -1,14 +1,17 @@
 //! Which repetition of which point is measured when, and on how many cores.
 
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use trunkline_core::{Duration, Seed};
 use trunkline_experiment::{Experiment, Progress, Supervisor};
 use trunkline_live::LiveOptions;
+use trunkline_metrics::RepetitionSummary;
 use trunkline_store::{Backend, NewRun, RunInfo, RunWriter, Status, Store, StoreError};
 
+use crate::parallel::in_parallel;
 use crate::repetition;
 
 /// What is to be run.
@@ -29,9 +32,11 @@ pub struct Request<'r> {
 /// What lies ahead, told before the first repetition.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The run as it was stored.
-    pub run: RunInfo,
-    /// How many repetitions are measured now: of all points, without those that a resumed run already has.
+    /// The experiment's name, or what of it is measured now.
+    pub name: String,
+    /// How many points are measured now: without those that a resumed run already has.
+    pub points: usize,
+    /// How many repetitions of them.
     pub repetitions: usize,
     /// How long they last together: virtual time in `sim`.
     pub length: Duration,
@@ -45,6 +50,8 @@ pub trait Observer: Sync {
     fn advanced(&self, by: Duration);
     /// A repetition was measured to its end and stored.
     fn repetition_done(&self);
+    /// It was the last one that its point lacked.
+    fn point_done(&self);
     /// Something that the user should know and that does not end the run.
     fn warning(&self, message: &str);
 }
@@ -106,22 +113,9 @@ pub fn run(
     observer: &dyn Observer,
     stop: &AtomicBool,
 ) -> Result<Outcome, RunnerError> {
-    let experiment = request.experiment;
-    let writer = store.begin(NewRun {
-        name: experiment.name.clone(),
-        backend: request.backend,
-        text: experiment.text.clone(),
-        file: request.file.to_path_buf(),
-        axes: experiment.axes.clone(),
-        limits: experiment.limits.clone(),
-        seed: experiment.seed,
-        repetitions: experiment.repetitions,
-        points: experiment.points.iter().map(|point| point.choice.clone()).collect(),
-        repetition_length: repetition_length(experiment),
-        machine: trunkline_live::machine_description(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-    })?;
-    measure(writer, request, observer, stop)
+    let choices = request.experiment.points.iter().map(|point| point.choice.clone()).collect();
+    let writer = store.begin(new_run(&request, choices))?;
+    finish_measuring(writer, request, |stored| Some(stored as usize), observer, stop)
 }
 
 /// Finishes a partial run: measures what it lacks. `request.backend` must be the run's.
@@ -132,42 +126,112 @@ pub fn resume(
     observer: &dyn Observer,
     stop: &AtomicBool,
 ) -> Result<Outcome, RunnerError> {
-    measure(store.resume(id)?, request, observer, stop)
+    let writer = store.resume(id)?;
+    let choices: BTreeMap<u32, Vec<usize>> =
+        store.run(id)?.points.into_iter().map(|point| (point.index, point.choice)).collect();
+    let place = |stored: u32| {
+        let choice = choices.get(&stored)?;
+        request.experiment.points.iter().position(|point| point.choice == *choice)
+    };
+    finish_measuring(writer, request, place, observer, stop)
+}
+
+/// What the store is told of a run of these points.
+pub(crate) fn new_run(request: &Request<'_>, points: Vec<Vec<usize>>) -> NewRun {
+    let experiment = request.experiment;
+    NewRun {
+        name: experiment.name.clone(),
+        backend: request.backend,
+        text: experiment.text.clone(),
+        file: request.file.to_path_buf(),
+        axes: experiment.axes.clone(),
+        limits: experiment.limits.clone(),
+        seed: experiment.seed,
+        repetitions: experiment.repetitions,
+        points,
+        repetition_length: repetition_length(experiment),
+        machine: trunkline_live::machine_description(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    }
 }
 
 /// One repetition of one point.
 #[derive(Clone, Copy, Debug)]
-struct Task {
-    point: usize,
-    repetition: u32,
+pub(crate) struct Task {
+    /// The point's index in the experiment.
+    pub(crate) point: usize,
+    /// Its index in the stored run.
+    pub(crate) stored: u32,
+    /// From 0.
+    pub(crate) repetition: u32,
 }
 
-fn measure(
+/// Measures what a run lacks; `place` finds a stored point in the experiment.
+fn finish_measuring(
     writer: RunWriter,
     request: Request<'_>,
+    place: impl Fn(u32) -> Option<usize>,
     observer: &dyn Observer,
     stop: &AtomicBool,
 ) -> Result<Outcome, RunnerError> {
-    let tasks: Vec<Task> = writer
-        .missing()?
-        .into_iter()
-        .map(|(point, repetition)| Task { point: point as usize, repetition })
+    let missing = writer.missing()?.into_iter();
+    let tasks: Vec<Task> = missing
+        .filter_map(|(stored, repetition)| Some(Task { point: place(stored)?, stored, repetition }))
         .collect();
+    let measured = measure(&writer, request, &request.experiment.name, &tasks, |_| (), observer, stop);
+    let stopped = stop.load(Ordering::Relaxed);
+    let complete = measured.is_ok() && writer.missing()?.is_empty();
+    let run = writer.finish(if complete { Status::Complete } else { Status::Partial })?;
+    measured.map(|_| Outcome { run, stopped: stopped && !complete })
+}
+
+/// Measures and stores these repetitions, and gives what `keep` takes from their summaries, in their order.
+///
+/// Simulated repetitions do not disturb each other: they share the cores, and the results do not depend on how many there
+/// are. Measured ones follow each other.
+pub(crate) fn measure<R: Send>(
+    writer: &RunWriter,
+    request: Request<'_>,
+    name: &str,
+    tasks: &[Task],
+    keep: impl Fn(&RepetitionSummary) -> R + Sync,
+    observer: &dyn Observer,
+    stop: &AtomicBool,
+) -> Result<Vec<Option<Option<R>>>, RunnerError> {
+    let mut lacking: BTreeMap<usize, usize> = BTreeMap::new();
+    for task in tasks {
+        *lacking.entry(task.point).or_default() += 1;
+    }
     let lengths = tasks.iter().map(|task| length(request.experiment, task.point));
-    let length = lengths.fold(Duration::ZERO, |sum, length| sum + length);
-    observer.planned(&Plan { run: writer.info()?, repetitions: tasks.len(), length });
+    observer.planned(&Plan {
+        name: name.to_owned(),
+        points: lacking.len(),
+        repetitions: tasks.len(),
+        length: lengths.fold(Duration::ZERO, |sum, length| sum + length),
+    });
 
     // Whatever fits: a file that cannot be opened says so itself.
     let _ = trunkline_io::process::raise_open_files(open_files(&request));
 
-    let measured = match request.backend {
-        Backend::Sim => in_parallel(&writer, request, &tasks, observer, stop),
-        Backend::Live => one_by_one(&writer, request, &tasks, observer, stop),
+    let jobs = match request.backend {
+        Backend::Sim => request.jobs,
+        Backend::Live => 1,
     };
-    let stopped = stop.load(Ordering::Relaxed);
-    let complete = measured.is_ok() && writer.missing()?.is_empty();
-    let run = writer.finish(if complete { Status::Complete } else { Status::Partial })?;
-    measured.map(|()| Outcome { run, stopped: stopped && !complete })
+    let lacking = Mutex::new(lacking);
+    in_parallel(tasks, jobs, stop, |task| {
+        let summary = one(writer, request, *task, observer, stop)?;
+        if summary.is_some() {
+            observer.repetition_done();
+            let mut lacking = lacking.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(left) = lacking.get_mut(&task.point) {
+                *left -= 1;
+                if *left == 0 {
+                    observer.point_done();
+                }
+            }
+        }
+        Ok(summary.as_ref().map(&keep))
+    })
 }
 
 /// How many files may be open at once: three for each trace that is written, one for each channel of received audio, and
@@ -175,7 +239,7 @@ fn measure(
 fn open_files(request: &Request<'_>) -> u64 {
     let of_scenario = |scenario: &trunkline_experiment::Scenario| -> u64 {
         let audio = |flow: &trunkline_experiment::Flow| match flow.meta.keeps_payload {
-            true => u64::from(flow.meta.members) * u64::from(flow.meta.channels),
+            true => u64::from(flow.meta.ids()) * u64::from(flow.meta.channels),
             false => 0,
         };
         scenario.flows.iter().map(|flow| 3 + audio(flow)).sum()
@@ -184,79 +248,24 @@ fn open_files(request: &Request<'_>) -> u64 {
     most * request.jobs as u64 + 100
 }
 
-fn one_by_one(
-    writer: &RunWriter,
-    request: Request<'_>,
-    tasks: &[Task],
-    observer: &dyn Observer,
-    stop: &AtomicBool,
-) -> Result<(), RunnerError> {
-    for &task in tasks {
-        if stop.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        one(writer, request, task, observer, stop)?;
-    }
-    Ok(())
-}
-
-/// Simulated repetitions do not disturb each other: they share the cores. Results do not depend on how many there are.
-fn in_parallel(
-    writer: &RunWriter,
-    request: Request<'_>,
-    tasks: &[Task],
-    observer: &dyn Observer,
-    stop: &AtomicBool,
-) -> Result<(), RunnerError> {
-    let ahead = Mutex::new(tasks.iter().copied());
-    let failed: Mutex<Option<RunnerError>> = Mutex::new(None);
-    let give_up = AtomicBool::new(false);
-    let next = || ahead.lock().ok().and_then(|mut tasks| tasks.next());
-    std::thread::scope(|scope| {
-        for _ in 0..request.jobs.clamp(1, tasks.len().max(1)) {
-            scope.spawn(|| {
-                while !stop.load(Ordering::Relaxed)
-                    && !give_up.load(Ordering::Relaxed)
-                    && let Some(task) = next()
-                {
-                    if let Err(error) = one(writer, request, task, observer, stop) {
-                        give_up.store(true, Ordering::Relaxed);
-                        if let Ok(mut failed) = failed.lock() {
-                            failed.get_or_insert(error);
-                        }
-                    }
-                }
-            });
-        }
-    });
-    match failed.into_inner() {
-        Ok(Some(error)) => Err(error),
-        _ => Ok(()),
-    }
-}
-
+/// Measures and stores one repetition; `None` if it was stopped before its end.
 fn one(
     writer: &RunWriter,
     request: Request<'_>,
     task: Task,
     observer: &dyn Observer,
     stop: &AtomicBool,
-) -> Result<(), RunnerError> {
+) -> Result<Option<RepetitionSummary>, RunnerError> {
     let experiment = request.experiment;
     let mut supervisor = StopOrGoOn { observer, stop, told: Duration::ZERO };
-    let complete = repetition::measure(
-        writer,
-        &experiment.points[task.point],
-        task.repetition,
-        Seed::new(experiment.seed, task.repetition),
-        request,
-        &mut supervisor,
-    )?;
-    if complete {
-        observer.advanced(length(experiment, task.point) - supervisor.told);
-        observer.repetition_done();
+    let seed = Seed::new(experiment.seed, task.repetition);
+    let scenario = &experiment.points[task.point].scenario;
+    let summary = repetition::measure(writer, scenario, task, seed, request, &mut supervisor)?;
+    if summary.partial {
+        return Ok(None);
     }
-    Ok(())
+    observer.advanced(length(experiment, task.point) - supervisor.told);
+    Ok(Some(summary))
 }
 
 fn length(experiment: &Experiment, point: usize) -> Duration {
@@ -265,7 +274,7 @@ fn length(experiment: &Experiment, point: usize) -> Duration {
 }
 
 /// The longest repetition of any point.
-fn repetition_length(experiment: &Experiment) -> Duration {
+pub(crate) fn repetition_length(experiment: &Experiment) -> Duration {
     (0..experiment.points.len()).map(|point| length(experiment, point)).max().unwrap_or_default()
 }
 

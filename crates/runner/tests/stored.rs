@@ -15,6 +15,7 @@ impl Observer for Silent {
     fn planned(&self, _: &Plan) {}
     fn advanced(&self, _: Duration) {}
     fn repetition_done(&self) {}
+    fn point_done(&self) {}
     fn warning(&self, message: &str) {
         panic!("unexpected: {message}");
     }

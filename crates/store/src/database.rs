@@ -212,6 +212,8 @@ pub(crate) fn stored_run(
         let repetitions = repetitions(&transaction, &info, index)?;
         points.push(StoredPoint { index, choice, repetitions });
     }
+    // A search does not find its points in the product's order.
+    points.sort_by(|a, b| a.choice.cmp(&b.choice));
     Ok(Some(StoredRun { info, text, axes, limits, points }))
 }
 

@@ -25,7 +25,7 @@ mod trace;
 
 pub use error::StoreError;
 pub use model::{Backend, RunInfo, Status, StoredPoint, StoredRepetition, StoredRun};
-pub use run_writer::{ClosedRepetition, NewRun, RepetitionWriter, RunWriter};
+pub use run_writer::{ClosedRepetition, NewRun, RepetitionWriter, Revision, RunWriter};
 pub use selector::RunSelector;
 pub use store::Store;
 pub use trace::{Arrival, read_latencies, read_trace};

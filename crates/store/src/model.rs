@@ -77,14 +77,14 @@ pub struct StoredRun {
     pub axes: Vec<Axis>,
     /// What counts as good enough.
     pub limits: Vec<Limit>,
-    /// Every point, also those without a repetition yet, in order.
+    /// Every point, also those without a repetition yet, in the product's order.
     pub points: Vec<StoredPoint>,
 }
 
 /// One point of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoredPoint {
-    /// Its place in the product of the axes, from 0.
+    /// Counted from 0: its place in the product of the axes; in a run that searches, the order in which it was tried.
     pub index: u32,
     /// The chosen value's index on each axis.
     pub choice: Vec<usize>,

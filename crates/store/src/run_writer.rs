@@ -1,5 +1,6 @@
 //! A run as it is written.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,6 +15,7 @@ use crate::database::{self, status_name};
 use crate::model::{Backend, RunInfo, Status};
 use crate::recovery::{self, RunLock, remove_folder};
 use crate::selector::slug;
+use crate::store::experiment_hash;
 use crate::trace::{self, OpenTraces, TraceFile, TraceKeys, TraceWriter};
 
 /// What is known of a run before its first repetition.
@@ -43,6 +45,21 @@ pub struct NewRun {
     pub machine: String,
     /// The version of Trunkline.
     pub version: String,
+}
+
+/// What has become known of a run after it was begun: a search finds its points while it measures.
+#[derive(Clone, Debug)]
+pub struct Revision<'r> {
+    /// The experiment file's text with the values that are measured now.
+    pub text: &'r str,
+    /// What is swept.
+    pub axes: &'r [Axis],
+    /// How often every point is measured, at most.
+    pub repetitions: u32,
+    /// How long one repetition lasts (duration and drain).
+    pub repetition_length: Duration,
+    /// Of each point, the chosen value's index on each axis: first the points that the run has, in their order.
+    pub points: &'r [Vec<usize>],
 }
 
 /// A run that this process measures. Its repetitions may be written by several threads at once. Dropped without
@@ -81,6 +98,14 @@ impl RunWriter {
     /// The run as it is stored now.
     pub fn info(&self) -> Result<RunInfo, StoreError> {
         self.shared.info()
+    }
+
+    /// Puts in place what has become known since the run was begun. Points keep their index and what was measured there.
+    pub fn revise(&self, revision: &Revision<'_>) -> Result<(), StoreError> {
+        let axes = serde_json::to_string(revision.axes)?;
+        let file = self.shared.directory.join("experiment.toml");
+        self.shared.database(|connection| revise(connection, self.shared.id as i64, revision, &axes))?;
+        fs::write(&file, revision.text).map_err(StoreError::io("written", &file))
     }
 
     /// The (point, repetition) pairs that were not measured to the end, both from 0: repetition by repetition, so that
@@ -319,6 +344,31 @@ fn begin(
     }
     transaction.commit()?;
     Ok(Some(old))
+}
+
+fn revise(connection: &mut Connection, run: i64, revision: &Revision<'_>, axes: &str) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction.execute(
+        "UPDATE run SET text = ?2, experiment_hash = ?3, axes = ?4, repetitions = ?5, repetition_length_ns = ?6
+         WHERE id = ?1",
+        params![
+            run,
+            revision.text,
+            experiment_hash(revision.text),
+            axes,
+            revision.repetitions,
+            revision.repetition_length.as_nanos() as i64
+        ],
+    )?;
+    for (point, choice) in revision.points.iter().enumerate() {
+        transaction
+            .prepare_cached(
+                "INSERT INTO point (run, point, choice) VALUES (?1, ?2, ?3)
+                 ON CONFLICT (run, point) DO UPDATE SET choice = excluded.choice",
+            )?
+            .execute(params![run, point as i64, format!("{choice:?}")])?;
+    }
+    transaction.commit()
 }
 
 /// The traces' paths in the run's folder, all different.

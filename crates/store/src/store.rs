@@ -193,7 +193,7 @@ impl Store {
 }
 
 /// SipHash-2-4-128 of the text with LF line endings: the same on every machine and in every version.
-fn experiment_hash(text: &str) -> String {
+pub(crate) fn experiment_hash(text: &str) -> String {
     let mut hasher = SipHasher24::new();
     hasher.write(text.replace("\r\n", "\n").as_bytes());
     format!("{:032x}", hasher.finish128().as_u128())

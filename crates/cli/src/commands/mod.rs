@@ -2,6 +2,7 @@
 
 mod check;
 mod paper;
+mod plan;
 mod report;
 mod run;
 mod runs;
@@ -20,6 +21,7 @@ pub fn main(cli: Cli) -> ExitCode {
     output::set_color(&cli.global);
     let done = match &cli.command {
         Command::Run(arguments) => run::run(&cli.global, arguments),
+        Command::Plan(arguments) => plan::plan(&cli.global, arguments),
         Command::Check(arguments) => check::check(&cli.global, arguments),
         Command::Runs => runs::runs(&cli.global),
         Command::Report(arguments) => report::report(&cli.global, arguments),

@@ -18,8 +18,7 @@ pub(super) fn list(global: &Global) -> u8 {
 pub(super) fn paper(global: &Global, arguments: &args::Paper) -> Result<u8, Failure> {
     let study = trunkline_papers::find(&arguments.study).ok_or_else(|| unknown(&arguments.study))?;
     let tables: Vec<&str> = arguments.tables.iter().map(String::as_str).collect();
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = arguments.jobs.map_or(cores, usize::from);
+    let jobs = super::run::jobs(arguments.jobs);
 
     let display = Display::new();
     let results = trunkline_papers::run(study, &tables, jobs, &display);

@@ -15,7 +15,7 @@ use crate::output::{self, Failure};
 use crate::progress::Display;
 
 pub(super) fn run(global: &Global, arguments: &args::Run) -> Result<u8, Failure> {
-    let live = live_options(arguments)?;
+    let live = live_options(&arguments.live)?;
     let stop = stop_on_signal()?;
     let display = Display::new();
     let (store, outcome) = match (&arguments.resume, &arguments.file) {
@@ -41,10 +41,7 @@ fn begin(
 ) -> Ran {
     // The file is judged before the store is touched: bad input writes nothing.
     let experiment = trunkline_runner::load(file).map_err(Failure::input)?;
-    let backend = match arguments.on {
-        On::Sim => Backend::Sim,
-        On::Live => Backend::Live,
-    };
+    let backend = backend(arguments.on);
     let file = std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf());
     let request = request(&experiment, &file, backend, arguments, live);
     trunkline_runner::precheck(&request).map_err(|error| failure(&error))?;
@@ -81,11 +78,22 @@ fn request<'r>(
     arguments: &args::Run,
     live: &'r LiveOptions,
 ) -> Request<'r> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    Request { experiment, file, backend, jobs: arguments.jobs.map_or(cores, usize::from), live }
+    Request { experiment, file, backend, jobs: jobs(arguments.jobs), live }
 }
 
-fn live_options(arguments: &args::Run) -> Result<LiveOptions, Failure> {
+pub(super) fn backend(on: On) -> Backend {
+    match on {
+        On::Sim => Backend::Sim,
+        On::Live => Backend::Live,
+    }
+}
+
+/// As many as asked for, or as there are cores.
+pub(super) fn jobs(asked: Option<u16>) -> usize {
+    asked.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
+}
+
+pub(super) fn live_options(arguments: &args::Live) -> Result<LiveOptions, Failure> {
     let program = std::env::current_exe()
         .map_err(|e| Failure::environment(format_args!("this program's own path is not known: {e}")))?;
     let far_end = FarEnd::Process { program, arguments: vec!["far-end".into()] };
@@ -102,7 +110,7 @@ fn live_options(arguments: &args::Run) -> Result<LiveOptions, Failure> {
 
 /// The first Ctrl-C (or SIGTERM) ends the run in order; a second one ends the program at once: what was recorded until
 /// a second ago is safe even then.
-fn stop_on_signal() -> Result<Arc<AtomicBool>, Failure> {
+pub(super) fn stop_on_signal() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&stop);
     ctrlc::set_handler(move || {

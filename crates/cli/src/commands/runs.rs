@@ -41,7 +41,13 @@ fn row(run: &RunInfo) -> Vec<String> {
         }
         .to_owned(),
         run.points.to_string(),
-        format!("{} of {}", run.repetitions_done, u64::from(run.points) * u64::from(run.repetitions)),
+        match run.status {
+            // A plan repeats some points more often than others.
+            Status::Complete => run.repetitions_done.to_string(),
+            _ => {
+                format!("{} of {}", run.repetitions_done, u64::from(run.points) * u64::from(run.repetitions))
+            }
+        },
         run.name.clone(),
     ]
 }

@@ -51,7 +51,7 @@ const ZERO_PART: f64 = 0.09;
 
 impl Scale {
     /// A scale for a quantity that starts at zero, logarithmic where the values need it.
-    pub(crate) fn of_quantity(values: impl Iterator<Item = f64> + Clone) -> Scale {
+    pub fn of_quantity(values: impl Iterator<Item = f64> + Clone) -> Scale {
         let (smallest, largest) = extremes(values.clone().filter(|v| *v > 0.0)).unwrap_or((0.0, 0.0));
         if smallest > 0.0 && largest / smallest >= NEEDS_LOG {
             let (min, max) = decades(smallest, largest);
@@ -70,7 +70,7 @@ impl Scale {
     }
 
     /// A scale for swept numbers: logarithmic if they were chosen so.
-    pub(crate) fn of_sweep(numbers: &[f64]) -> Scale {
+    pub fn of_sweep(numbers: &[f64]) -> Scale {
         let mut sorted = numbers.to_vec();
         sorted.sort_by(f64::total_cmp);
         sorted.dedup();

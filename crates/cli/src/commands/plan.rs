@@ -1,0 +1,111 @@
+//! `trunkline plan`
+
+use std::path::Path;
+
+use trunkline_planner::{Found, Goal, Means, Nearness, Plan, PlanError, Question};
+
+use super::run::{backend, jobs, live_options, stop_on_signal};
+use super::{open_store, write_report};
+use crate::args::{self, Global};
+use crate::output::{self, Failure};
+use crate::progress::Display;
+
+pub(super) fn plan(global: &Global, arguments: &args::Plan) -> Result<u8, Failure> {
+    // Everything is judged before the store is touched: bad input writes nothing.
+    let plan = read(arguments)?;
+    let live = live_options(&arguments.live)?;
+    let means = Means { backend: backend(arguments.on), jobs: jobs(arguments.jobs), live: &live };
+    plan.precheck(&means).map_err(|error| failure(&error))?;
+    let store = open_store(global)?;
+    let resume =
+        arguments.resume.as_deref().map(|run| store.find(run)).transpose().map_err(Failure::input)?;
+
+    let stop = stop_on_signal()?;
+    let display = Display::new();
+    let found = trunkline_planner::run(&store, &plan, resume, &means, &display, &stop);
+    display.finish();
+    let found = found.map_err(|error| failure(&error))?;
+
+    if global.json {
+        output::print_json(&trunkline_planner::json(&plan, &found));
+    } else {
+        output::print(trunkline_planner::terminal(&plan, &found, output::style()).trim_end());
+    }
+    if !arguments.no_report {
+        let run = store.run(found.run.id).map_err(Failure::environment)?;
+        write_report(&run, None, None)?;
+        let page = write_pages(&plan, &found)?;
+        let say: fn(String) =
+            if global.json { |text| output::note(text) } else { |text| output::print(text) };
+        say(format!("\nplan: {}", page.display()));
+    }
+    if found.stopped {
+        output::warn(format_args!(
+            "stopped early: run {0} is partial; go on with the same command and `--resume {0}`",
+            found.run.id
+        ));
+        return Ok(output::INTERRUPTED);
+    }
+    Ok(output::DONE)
+}
+
+/// The question that was asked, read against the file.
+fn read(arguments: &args::Plan) -> Result<Plan, Failure> {
+    let (goal, key) = match (&arguments.goal.maximise, &arguments.goal.minimise) {
+        (Some(key), _) => (Goal::Maximise, key),
+        (None, Some(key)) => (Goal::Minimise, key),
+        (None, None) => {
+            return Err(Failure::input("say what to search: `--maximise KEY` or `--minimise KEY`"));
+        }
+    };
+    let experiment = trunkline_runner::load(&arguments.file).map_err(Failure::input)?;
+    let against = arguments.against.as_deref().map(against).transpose()?;
+    let nearness = match (&arguments.step, arguments.precision) {
+        (Some(step), _) => Nearness::Step(step),
+        (None, Some(share)) => Nearness::Share(share.value()),
+        (None, None) => Nearness::Default,
+    };
+    let question = Question {
+        goal,
+        key,
+        against: against.as_ref().map(|(key, values)| (*key, values.as_slice())),
+        from: arguments.from.as_deref(),
+        to: arguments.to.as_deref(),
+        nearness,
+        repetitions: arguments.repetitions,
+        most: arguments.most_repetitions,
+        confidence: arguments.confidence.value(),
+    };
+    let file = std::path::absolute(&arguments.file).unwrap_or_else(|_| arguments.file.clone());
+    Plan::new(&experiment, &file, &question).map_err(|error| failure(&error))
+}
+
+/// `link.trunk.mbs=32,64`
+fn against(text: &str) -> Result<(&str, Vec<String>), Failure> {
+    let (key, values) =
+        text.split_once('=').filter(|(_, values)| !values.trim().is_empty()).ok_or_else(|| {
+            Failure::input(format_args!(
+                "`--against {text}` is not `KEY=VALUE,VALUE...`, such as `link.trunk.delay=1 ms,20 ms`"
+            ))
+        })?;
+    Ok((key.trim(), values.split(',').map(|value| value.trim().to_owned()).collect()))
+}
+
+/// Writes the page beside the run's report, and every figure as an SVG file; returns where the page is.
+fn write_pages(plan: &Plan, found: &Found) -> Result<std::path::PathBuf, Failure> {
+    let folder = &found.run.directory;
+    let write = |path: &Path, text: String| {
+        std::fs::write(path, text)
+            .map_err(|e| Failure::environment(format_args!("`{}` cannot be written: {e}", path.display())))
+    };
+    for (name, figure) in trunkline_planner::svg(plan, found) {
+        write(&folder.join(format!("plan-{name}")), figure)?;
+    }
+    let page = folder.join("plan.html");
+    write(&page, trunkline_planner::html(plan, found, Some("report.html")))?;
+    Ok(page)
+}
+
+fn failure(error: &PlanError) -> Failure {
+    if error.is_bad_input() { Failure::input(error) } else { Failure::environment(error) }
+}

@@ -1,0 +1,190 @@
+//! The figures of a plan: the region that keeps the limits, or each limit's figure against the searched key.
+
+use trunkline_report::chart::{
+    Axis, Bound, Chart, Datum, Entry, Frame, Kind, Look, Panel, Scale, Series, Theme, render,
+};
+
+use crate::plan::Plan;
+use crate::run::{Answer, Found};
+use crate::search::{Goal, Verdict};
+use crate::text;
+
+/// Height of a plot on a page.
+const HEIGHT: f64 = 260.0;
+
+/// The layout for a screen.
+pub(crate) const SCREEN: Frame = Frame { width: 540.0, plot_height: HEIGHT, columns: 1, theme: Theme::Page };
+/// The layout for a phone.
+pub(crate) const PHONE: Frame = Frame { width: 350.0, plot_height: 210.0, columns: 1, theme: Theme::Page };
+/// The layout of a file of its own.
+const FILE: Frame = Frame { width: 680.0, plot_height: 320.0, columns: 1, theme: Theme::Print };
+
+/// Every figure as an SVG file: a name that says what it shows, and its text.
+pub fn svg(plan: &Plan, found: &Found) -> Vec<(String, String)> {
+    figures(plan, found).iter().map(|(id, chart)| (format!("{id}.svg"), render(chart, FILE, id))).collect()
+}
+
+/// The figures with their names.
+pub(crate) fn figures(plan: &Plan, found: &Found) -> Vec<(String, Chart)> {
+    match (plan.axes.first(), found.answers.first()) {
+        (Some(_), _) => region(plan, found).map(|chart| ("region".to_owned(), chart)).into_iter().collect(),
+        (None, Some(answer)) => of_limits(plan, found, answer),
+        (None, None) => Vec::new(),
+    }
+}
+
+/// The edge against the first axis: a pair of lines, kept and broken, for every combination of the others.
+fn region(plan: &Plan, found: &Found) -> Option<Chart> {
+    let axis = plan.axes.first()?;
+    let (mut series, mut legend) = (Vec::new(), Vec::new());
+    let mut others: Vec<&[usize]> =
+        found.answers.iter().filter_map(|answer| answer.choice.get(1..)).collect();
+    others.dedup();
+    others.sort_unstable();
+    others.dedup();
+    for (hue, other) in others.iter().enumerate() {
+        let label = text::combination(&plan.axes[1..], other);
+        if !label.is_empty() {
+            legend.push(Entry { label: label.clone(), look: look(Some(hue), false) });
+        }
+        let answers: Vec<&Answer> =
+            found.answers.iter().filter(|answer| answer.choice.get(1..) == Some(*other)).collect();
+        for dashed in [false, true] {
+            let data = answers.iter().filter_map(|answer| {
+                let chosen = *answer.choice.first()?;
+                let value = if dashed { answer.edge.broken } else { answer.edge.kept }?;
+                let what = if dashed { "broken" } else { "kept" };
+                Some(Datum {
+                    x: axis
+                        .numbers
+                        .as_ref()
+                        .map_or(Some(chosen as f64), |numbers| numbers.get(chosen).copied())?,
+                    y: plan.key.number(value),
+                    half_width: None,
+                    label: format!(
+                        "{}: {} {what}",
+                        text::combination(&plan.axes, &answer.choice),
+                        plan.key.written(value)
+                    ),
+                })
+            });
+            let mut data: Vec<Datum> = data.collect();
+            data.sort_by(|a, b| a.x.total_cmp(&b.x));
+            // Between words there is nothing that a line could pass through.
+            let kind = if axis.numbers.is_some() { Kind::Markers } else { Kind::Points };
+            series.push(Series { look: look(Some(hue), dashed), kind, data });
+        }
+    }
+    legend.push(Entry { label: "kept".to_owned(), look: look(None, false) });
+    legend.push(Entry { label: "broken".to_owned(), look: look(None, true) });
+    let values: Vec<f64> = series.iter().flat_map(|series| &series.data).map(|datum| datum.y).collect();
+    let side = match plan.goal {
+        Goal::Maximise => "below the solid line",
+        Goal::Minimise => "above the solid line",
+    };
+    let (key, against) = (text::short(plan.key.key()), text::short(&axis.key));
+    (!values.is_empty()).then(|| Chart {
+        title: format!("What keeps the limits: {key} against {against}"),
+        description: format!(
+            "For each {against} the edge of {key}: the limits are kept {side} and broken beyond the dashed one."
+        ),
+        x: Axis {
+            label: with_unit(against, &axis.unit),
+            scale: match &axis.numbers {
+                Some(numbers) => Scale::of_sweep(numbers),
+                None => Scale::Words(axis.values.clone()),
+            },
+            ticks: None,
+        },
+        y: Axis {
+            label: with_unit(key, plan.key.unit()),
+            scale: Scale::of_quantity(values.into_iter()),
+            ticks: None,
+        },
+        legend,
+        panels: vec![Panel { series, ..Panel::default() }],
+    })
+}
+
+/// Each limit's figure at the values that were tried.
+fn of_limits(plan: &Plan, found: &Found, answer: &Answer) -> Vec<(String, Chart)> {
+    let key = text::short(plan.key.key());
+    let numbers: Vec<f64> = answer.trials.iter().map(|trial| plan.key.number(trial.value)).collect();
+    let chart = |(place, limit): (usize, &trunkline_experiment::Limit)| {
+        let judged = || answer.trials.iter().filter_map(|trial| Some((trial, trial.limits.get(place)?)));
+        let means = judged().filter_map(|(_, judged)| Some(judged.estimate?.mean));
+        let (unit, factor) = trunkline_report::limit_unit(limit, means.fold(limit.bound, f64::max));
+        let name = limit_name(limit);
+        let of_verdict = |hue: usize, verdict: Verdict| Series {
+            look: Look { hue: Some(hue), dashed: false, marked: true, lined: false },
+            kind: Kind::Points,
+            data: judged()
+                .filter(|(_, judged)| judged.verdict == verdict)
+                .filter_map(|(trial, judged)| {
+                    Some(Datum {
+                        x: plan.key.number(trial.value),
+                        y: judged.estimate?.mean * factor,
+                        half_width: judged.half_width.map(|half| half * factor),
+                        label: format!(
+                            "{key} = {}: {name} {}",
+                            plan.key.written(trial.value),
+                            text::figure(limit, judged)
+                        ),
+                    })
+                })
+                .collect(),
+        };
+        let verdicts =
+            [("kept", Verdict::Kept), ("broken", Verdict::Broken), ("not decided", Verdict::Undecided)];
+        let series: Vec<(Series, &str)> = verdicts
+            .iter()
+            .enumerate()
+            .map(|(hue, (word, verdict))| (of_verdict(hue, *verdict), *word))
+            .collect();
+        let bound = Bound { at: limit.bound * factor, label: text::limit(limit) };
+        let ends = series.iter().flat_map(|(series, _)| &series.data);
+        let ends: Vec<f64> = ends.map(|d| d.y + d.half_width.unwrap_or(0.0)).chain([bound.at]).collect();
+        Chart {
+            title: format!("{name} against {key}"),
+            description: format!(
+                "{name} at each tried {key}: mean, with the bound that the verdict was made with."
+            ),
+            x: Axis { label: with_unit(key, plan.key.unit()), scale: Scale::of_sweep(&numbers), ticks: None },
+            y: Axis {
+                label: with_unit(name, unit),
+                scale: Scale::of_quantity(ends.into_iter()),
+                ticks: None,
+            },
+            legend: series
+                .iter()
+                .filter(|(series, _)| !series.data.is_empty())
+                .map(|(series, word)| Entry { label: (*word).to_owned(), look: series.look })
+                .collect(),
+            panels: vec![Panel {
+                title: String::new(),
+                series: series.into_iter().map(|(series, _)| series).collect(),
+                bounds: vec![bound],
+            }],
+        }
+    };
+    let charts = found.limits.iter().enumerate().map(|(place, limit)| {
+        (format!("{}-{place}", limit_name(limit).replace('.', "-")), chart((place, limit)))
+    });
+    charts
+        .filter(|(_, chart)| chart.panels.iter().flat_map(|panel| &panel.series).any(|s| !s.data.is_empty()))
+        .collect()
+}
+
+/// `voice.loss`
+fn limit_name(limit: &trunkline_experiment::Limit) -> &str {
+    text::short(&limit.key)
+}
+
+fn with_unit(label: &str, unit: &str) -> String {
+    if unit.is_empty() { label.to_owned() } else { format!("{label}, {unit}") }
+}
+
+/// Solid with filled markers: kept; dashed with hollow ones: broken.
+fn look(hue: Option<usize>, dashed: bool) -> Look {
+    Look { hue, dashed, marked: true, lined: true }
+}

@@ -1,0 +1,119 @@
+//! What was found, as one HTML page that needs nothing else.
+
+use maud::{Markup, PreEscaped, html as markup};
+use trunkline_report::chart::render;
+
+use crate::figures::{PHONE, SCREEN, figures};
+use crate::plan::Plan;
+use crate::run::{Answer, Found};
+use crate::search::Verdict;
+use crate::terminal::word;
+use crate::text;
+
+/// The answer, its figures and every value that was measured. `report` is where the run's own report lies, from the page.
+pub fn html(plan: &Plan, found: &Found, report: Option<&str>) -> String {
+    let header = markup! {
+        p.product { "Trunkline plan" }
+        h1 { (found.run.name) ": " (text::question(plan)) }
+        ul.runs { li {
+            "run " (found.run.id) " · " (found.run.repetitions_done) " repetitions of " (found.run.repetition_length)
+            @if found.stopped { " · " span.tag.open { "partial" } }
+            @if let Some(report) = report { " · " a href=(report) { "report of the run" } }
+        } }
+    };
+    let figures = figures(plan, found);
+    let main = markup! {
+        section aria-labelledby="answer" {
+            h2 id="answer" { "Answer" }
+            @for answer in &found.answers {
+                @let combination = text::combination(&plan.axes, &answer.choice);
+                p {
+                    @if !combination.is_empty() { strong { (combination) ": " } }
+                    (text::answer(plan, found, answer))
+                }
+            }
+            p.aside { (text::method(plan)) }
+        }
+        @if !figures.is_empty() {
+            section aria-labelledby="figures" {
+                h2 id="figures" { "Figures" }
+                div.figures { @for (id, chart) in &figures {
+                    figure id=(id) class="half" {
+                        figcaption { (chart.title) }
+                        div.on-screen { (PreEscaped(render(chart, SCREEN, &format!("{id}-screen")))) }
+                        div.on-phone { (PreEscaped(render(chart, PHONE, &format!("{id}-phone")))) }
+                        p.aside { (chart.description) }
+                    }
+                } }
+            }
+        }
+        section aria-labelledby="edges" {
+            h2 id="edges" { "Edges" }
+            (edges(plan, found))
+        }
+        section aria-labelledby="trials" {
+            h2 id="trials" { "Every value that was tried" }
+            (trials(plan, found))
+        }
+    };
+    trunkline_report::page(&found.run.name, env!("CARGO_PKG_VERSION"), &header, &main)
+}
+
+fn edges(plan: &Plan, found: &Found) -> Markup {
+    let written = |value: Option<u64>| value.map_or("–".to_owned(), |value| plan.key.written(value));
+    markup! {
+        div.scroll tabindex="0" role="region" aria-label="Edges" {
+            table.data data-name="edges" {
+                caption { span { "The last value shown to keep the limits and the first shown to break one." } }
+                thead { tr {
+                    @for axis in &plan.axes { th scope="col" { (text::short(&axis.key)) } }
+                    @for name in ["kept", "first not decided", "last not decided", "broken"] { th scope="col" { (name) } }
+                } }
+                tbody { @for answer in &found.answers { tr {
+                    (on_axes(plan, answer))
+                    td { (written(answer.edge.kept)) }
+                    td { (written(answer.edge.undecided.map(|(first, _)| first))) }
+                    td { (written(answer.edge.undecided.map(|(_, last)| last))) }
+                    td { (written(answer.edge.broken)) }
+                } } }
+            }
+        }
+    }
+}
+
+fn trials(plan: &Plan, found: &Found) -> Markup {
+    let class = |verdict: Option<Verdict>| match verdict {
+        Some(Verdict::Kept) => "holds",
+        Some(Verdict::Broken) => "broken",
+        _ => "open",
+    };
+    markup! {
+        div.scroll.long tabindex="0" role="region" aria-label="Every value that was tried" {
+            table.data data-name="trials" {
+                caption { span { "Means of the limits' figures, and the bounds that the verdicts were made with." } }
+                thead { tr {
+                    @for axis in &plan.axes { th scope="col" { (text::short(&axis.key)) } }
+                    th scope="col" { (text::short(plan.key.key())) }
+                    th scope="col" { "verdict" }
+                    th scope="col" { "repetitions" }
+                    @for limit in &found.limits { th scope="col" { (text::limit(limit)) } }
+                } }
+                tbody { @for answer in &found.answers { @for trial in &answer.trials { tr {
+                    (on_axes(plan, answer))
+                    td { (plan.key.written(trial.value)) }
+                    td class=(class(trial.verdict)) { (word(trial.verdict)) }
+                    td { (trial.repetitions) }
+                    @for (limit, judged) in found.limits.iter().zip(&trial.limits) { td { (text::figure(limit, judged)) } }
+                } } } }
+            }
+        }
+    }
+}
+
+fn on_axes(plan: &Plan, answer: &Answer) -> Markup {
+    markup! {
+        @for (axis, chosen) in plan.axes.iter().zip(&answer.choice) {
+            td { (axis.values.get(*chosen).map_or("?", String::as_str)) }
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Finds the largest or smallest value of a key that keeps an experiment's limits, with repetitions and a stated
+//! confidence, on any backend.
+//!
+//! A [`Question`] and an experiment make a [`Plan`]; [`run`] carries it out. The [`search`] says which value comes next,
+//! the [`judge`](Terms) whether it keeps the limits; the runner measures, and the store keeps all that was measured as one
+//! run. The answer is shown on the [`terminal`](terminal()), as [JSON](json()) and as a [page](html()) with its figures.
+
+mod figures;
+mod html;
+mod json;
+mod judge;
+mod plan;
+mod run;
+pub mod search;
+mod sheet;
+mod terminal;
+mod text;
+
+pub use figures::svg;
+pub use html::html;
+pub use json::json;
+pub use judge::{Judged, Terms};
+pub use plan::{Means, Nearness, Plan, PlanError, Question};
+pub use run::{Answer, Found, Observer, Trial, run};
+pub use search::{Edge, Goal, Verdict};
+pub use terminal::terminal;

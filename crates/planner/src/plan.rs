@@ -1,0 +1,258 @@
+//! What is asked, made into a plan: every mistake is told before anything is measured or written.
+
+use core::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+use trunkline_experiment::{Axis, Experiment, Searchable};
+use trunkline_runner::{LoadError, Request, RunnerError, parse_stored};
+
+use crate::judge::Terms;
+use crate::search::{Begin, Goal, Precision, Search};
+use crate::sheet::Sheet;
+
+/// What is asked for. Values are texts as they would stand in the file.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'q> {
+    /// The largest or the smallest.
+    pub goal: Goal,
+    /// Of what: `flow.voice.count`.
+    pub key: &'q str,
+    /// A second key with its values; for each of them the first is searched.
+    pub against: Option<(&'q str, &'q [String])>,
+    /// The smallest value to try; without it, what the schema allows.
+    pub from: Option<&'q str>,
+    /// The largest value to try; without it, what the schema allows.
+    pub to: Option<&'q str>,
+    /// How near the edge must come.
+    pub nearness: Nearness<'q>,
+    /// How often a value is measured before it is judged; without it as the file says, or 5 times if that is once.
+    pub repetitions: Option<u32>,
+    /// How often at most; without it 8 times as often.
+    pub most: Option<u32>,
+    /// How sure a verdict must be, from 0 to 1.
+    pub confidence: f64,
+}
+
+/// How near the edge must come.
+#[derive(Clone, Copy, Debug)]
+pub enum Nearness<'q> {
+    /// To the last one of what is counted, to 1 % of everything else.
+    Default,
+    /// To an amount, with its unit.
+    Step(&'q str),
+    /// To a share of the value.
+    Share(f64),
+}
+
+/// Why a plan cannot be made or carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// What was asked for makes no sense with this file: bad input.
+    #[error("{0}")]
+    Question(String),
+    /// A file that cannot be read: bad input.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// Measuring failed.
+    #[error(transparent)]
+    Runner(#[from] RunnerError),
+}
+
+impl PlanError {
+    /// Whether the user can mend it by another file or other options (exit code 2), rather than the environment.
+    pub fn is_bad_input(&self) -> bool {
+        match self {
+            PlanError::Question(_) | PlanError::Load(_) => true,
+            PlanError::Runner(error) => error.is_bad_input(),
+        }
+    }
+}
+
+/// A question that can be answered.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The largest or the smallest.
+    pub goal: Goal,
+    /// The key that is searched.
+    pub key: Searchable,
+    /// The values it may have.
+    pub range: RangeInclusive<u64>,
+    /// How near the edge comes.
+    pub precision: Precision,
+    /// How sure verdicts are.
+    pub terms: Terms,
+    /// What else is swept: for every combination of these there is a search.
+    pub axes: Vec<Axis>,
+    /// Whether the first of them was asked for beside the file.
+    pub against: bool,
+    pub(crate) begin: Begin,
+    pub(crate) sheet: Sheet,
+    /// The experiment at the first value.
+    pub(crate) first: Experiment,
+    pub(crate) file: PathBuf,
+}
+
+impl Plan {
+    /// Reads the question against the experiment that was loaded from `file`.
+    ///
+    /// # Errors
+    /// In a sentence, whatever cannot be answered.
+    pub fn new(experiment: &Experiment, file: &Path, question: &Question<'_>) -> Result<Plan, PlanError> {
+        let wrong = PlanError::Question;
+        if experiment.limits.is_empty() {
+            return Err(wrong(
+                "the file has no `[limits]`, which say what is good enough; add one, for example \
+                 `\"flow.voice.loss\" = \"< 1 %\"`"
+                    .to_owned(),
+            ));
+        }
+        let terms = terms(experiment, question).map_err(wrong)?;
+        let mut key = experiment.searchable(question.key).map_err(wrong)?;
+        if let (None, Some(bound)) = (key.now(), question.from.or(question.to)) {
+            key = key.in_unit_of(bound);
+        }
+        let range = range(&key, question).map_err(wrong)?;
+        let begin = begin(&key, &range, question).map_err(wrong)?;
+        let precision = precision(&key, question.nearness).map_err(wrong)?;
+        if question.against.is_some_and(|(against, _)| against == question.key) {
+            return Err(wrong(format!("`{}` cannot be held against itself", question.key)));
+        }
+        let sheet = Sheet::new(&experiment.text, question.key, question.against).map_err(wrong)?;
+        let first_value = Search::new(question.goal, range.clone(), begin, precision).next();
+        let literal = key.literal(first_value.unwrap_or(*range.start()));
+        let first = read(&sheet, &[literal], file).map_err(wrong)?;
+        Ok(Plan {
+            goal: question.goal,
+            axes: first.axes.get(1..).unwrap_or_default().to_vec(),
+            against: question.against.is_some(),
+            file: file.to_path_buf(),
+            key,
+            range,
+            precision,
+            terms,
+            begin,
+            sheet,
+            first,
+        })
+    }
+
+    /// Finds what would stop the first measurement, before anything is written.
+    ///
+    /// # Errors
+    /// As [`trunkline_runner::precheck`].
+    pub fn precheck(&self, means: &Means<'_>) -> Result<(), PlanError> {
+        Ok(trunkline_runner::precheck(&means.request(&self.first, &self.file))?)
+    }
+
+    /// A new search for one combination of what else is swept.
+    pub(crate) fn search(&self) -> Search {
+        Search::new(self.goal, self.range.clone(), self.begin, self.precision)
+    }
+
+    /// The experiment with these values of the key, the smallest first.
+    pub(crate) fn with(&self, values: impl Iterator<Item = u64>) -> Result<Experiment, PlanError> {
+        let literals: Vec<String> = values.map(|value| self.key.literal(value)).collect();
+        read(&self.sheet, &literals, &self.file).map_err(PlanError::Question)
+    }
+}
+
+/// With what a plan is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Means<'m> {
+    /// Where it runs.
+    pub backend: trunkline_store::Backend,
+    /// How many repetitions are simulated at once.
+    pub jobs: usize,
+    /// How `live` measures.
+    pub live: &'m trunkline_live::LiveOptions,
+}
+
+impl<'m> Means<'m> {
+    pub(crate) fn request<'r>(&self, experiment: &'r Experiment, file: &'r Path) -> Request<'r>
+    where
+        'm: 'r,
+    {
+        Request { experiment, file, backend: self.backend, jobs: self.jobs, live: self.live }
+    }
+}
+
+/// The file with these values, or what is wrong with it then. Positions in a file that nobody has seen help nobody.
+fn read(sheet: &Sheet, literals: &[String], file: &Path) -> Result<Experiment, String> {
+    parse_stored(&sheet.with(literals), file).map_err(|error| match error {
+        LoadError::Invalid(problems) => {
+            let sentences: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
+            format!("the file cannot be run with these values: {}", sentences.join("; "))
+        }
+        LoadError::Unreadable { .. } => error.to_string(),
+    })
+}
+
+fn terms(experiment: &Experiment, question: &Question<'_>) -> Result<Terms, String> {
+    const IF_ONCE: u32 = 5;
+    const MOST: u32 = 8;
+    let of_file = if experiment.repetitions > 1 { experiment.repetitions } else { IF_ONCE };
+    let repetitions = question.repetitions.unwrap_or(of_file);
+    if repetitions < 2 {
+        return Err(
+            "`--repetitions` must be at least 2: one repetition shows nothing of its chance".to_owned()
+        );
+    }
+    let most = question.most.unwrap_or(repetitions.saturating_mul(MOST));
+    if most < repetitions {
+        return Err(format!(
+            "`--most-repetitions {most}` lies below the {repetitions} repetitions to begin with"
+        ));
+    }
+    let confidence = question.confidence;
+    if !(confidence > 0.5 && confidence < 1.0) {
+        return Err(format!("`--confidence` must lie between 50 % and 100 %, not {} %", confidence * 100.0));
+    }
+    Ok(Terms { confidence, repetitions, most })
+}
+
+fn range(key: &Searchable, question: &Question<'_>) -> Result<RangeInclusive<u64>, String> {
+    let allowed = key.range();
+    let bound = |text: Option<&str>, or: u64| text.map_or(Ok(or), |text| key.parse(text));
+    let from = bound(question.from, *allowed.start())?;
+    let to = bound(question.to, *allowed.end())?;
+    match from <= to {
+        true => Ok(from..=to),
+        false => Err(format!(
+            "`--from {}` lies above `--to {}`: the smaller bound comes first, whatever is searched for",
+            key.written(from),
+            key.written(to)
+        )),
+    }
+}
+
+fn begin(key: &Searchable, range: &RangeInclusive<u64>, question: &Question<'_>) -> Result<Begin, String> {
+    match (question.from, question.to, key.now()) {
+        (Some(_), Some(_), _) => Ok(Begin::Ends),
+        (_, _, Some(now)) => Ok(Begin::At(now)),
+        (Some(_), None, None) => Ok(Begin::At(*range.start())),
+        (None, Some(_), None) => Ok(Begin::At(*range.end())),
+        (None, None, None) => Err(format!(
+            "the file gives `{}` no single value to begin at: say where to search with `--from` and `--to`",
+            key.key()
+        )),
+    }
+}
+
+fn precision(key: &Searchable, nearness: Nearness<'_>) -> Result<Precision, String> {
+    const SHARE: f64 = 0.01;
+    let unit = key.unit_grains();
+    match nearness {
+        Nearness::Default if key.is_count() => Ok(Precision::Step(1)),
+        Nearness::Default => Ok(Precision::Share { share: SHARE, unit }),
+        Nearness::Share(share) if share > 0.0 && share < 1.0 => Ok(Precision::Share { share, unit }),
+        Nearness::Share(_) => Err("`--precision` must lie between 0 % and 100 %".to_owned()),
+        Nearness::Step(text) => match key.read(text).filter(|step| *step > 0) {
+            Some(step) => Ok(Precision::Step(step)),
+            None => Err(format!(
+                "`--step {text}` is no amount of `{}`: expected one such as `{}`",
+                key.key(),
+                key.written(unit)
+            )),
+        },
+    }
+}
