@@ -2,14 +2,14 @@
 
 mod common;
 
-use common::{Beside, example};
+use common::{Beside, EXAMPLES, example};
 use trunkline_core::{Bytes, Duration, Rate};
 use trunkline_experiment::{Experiment, LimitMetric, Operator, Transport};
 use trunkline_metrics::{PlaybackFifo, VoicePath};
 
 #[test]
 fn every_example_is_valid() {
-    for name in ["voice-beside-bulk.toml", "bursty-loss.toml", "calls-on-a-t1.toml", "voice-path.toml"] {
+    for name in EXAMPLES {
         if let Err(problems) = Experiment::parse(&example(name), name, &Beside) {
             panic!("{problems}");
         }

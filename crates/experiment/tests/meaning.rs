@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Beside, example};
+use common::{Beside, EXAMPLES, example};
 use trunkline_core::schema::{Default as Preset, Parameter};
 use trunkline_core::{Duration, Ratio, Seed, Time};
 use trunkline_experiment::{Experiment, json_schema, reference};
@@ -169,7 +169,7 @@ fn the_reference_names_every_figure_and_table() {
 #[test]
 fn the_json_schema_knows_every_key_of_the_examples() {
     let schema = json_schema();
-    for name in ["voice-beside-bulk.toml", "bursty-loss.toml", "calls-on-a-t1.toml", "voice-path.toml"] {
+    for name in EXAMPLES {
         let file: serde_json::Value =
             serde_json::to_value(example(name).parse::<toml::Table>().unwrap()).unwrap();
         let errors: Vec<String> = jsonschema_errors(&schema, &schema, &file);

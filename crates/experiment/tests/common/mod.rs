@@ -4,6 +4,16 @@
 
 use trunkline_experiment::{Files, FilesError};
 
+/// The files in `examples/` that every reader of experiment files must understand.
+pub(crate) const EXAMPLES: [&str; 6] = [
+    "voice-beside-bulk.toml",
+    "bursty-loss.toml",
+    "calls-on-a-t1.toml",
+    "voice-path.toml",
+    "wifi-cell.toml",
+    "switched-lan.toml",
+];
+
 /// The text of a file in `examples/`.
 pub(crate) fn example(name: &str) -> String {
     let bytes = read(name).expect("the examples are part of the repository");
