@@ -299,8 +299,10 @@ pub struct LinkSummary {
 /// What a medium, or one of its stations, has to tell beside what all links do: the rotation time of a token, collisions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MediumSummary {
-    /// `ring` for the medium as a whole, `ring ottawa` for one of its stations.
+    /// Its name in the file: `ring`.
     pub medium: String,
+    /// The host whose station it is; `None` for the medium as a whole.
+    pub station: Option<String>,
     /// Names, which are anchors of `docs/metrics.md`, with amounts, in the order of the medium.
     pub figures: Vec<(String, Amount)>,
 }

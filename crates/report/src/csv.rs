@@ -8,6 +8,7 @@ use trunkline_metrics::{FlowSummary, Measured, RepetitionSummary};
 use trunkline_store::{StoredPoint, StoredRun};
 
 use crate::Error;
+use crate::media::{base, quantity};
 use crate::metric::{METRICS, Metric};
 use crate::units::Quantity;
 use crate::verdict::{Outcome, Verdict};
@@ -23,6 +24,7 @@ use crate::view::{View, backend_name, value_on};
 /// | `limits.csv` | limit and point |
 /// | `links.csv` | point, repetition and direction of a link |
 /// | `causes.csv` | the same and cause of a drop or mark |
+/// | `media.csv` | point, repetition, medium or station of a medium, and figure |
 /// | `counters.csv` | point, repetition, flow and counter of the transport |
 /// | `loss-bursts.csv` | point, repetition, flow and length of a burst |
 /// | `latency-over-time.csv` | message of the sample that the figure shows |
@@ -61,6 +63,9 @@ pub fn csv(run: &StoredRun, directory: &Path) -> Result<Vec<PathBuf>, Error> {
         |table| links(run, table),
     )?;
     files.write("causes", &["repetition", "link", "fate", "cause", "packets"], |table| causes(run, table))?;
+    files.write("media", &["repetition", "medium", "station", "figure", "unit", "value"], |table| {
+        media(run, table)
+    })?;
     files.write("counters", &["repetition", "flow", "counter", "value"], |table| {
         per_flow(run, table, |flow| {
             flow.transport_counters.iter().map(|(k, v)| vec![k.clone(), v.to_string()]).collect()
@@ -283,6 +288,25 @@ fn causes(run: &StoredRun, table: &mut Table) -> Written {
                     ];
                     table(point, row)?;
                 }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn media(run: &StoredRun, table: &mut Table) -> Written {
+    for (point, repetition, summary) in summaries(run) {
+        for medium in &summary.media {
+            for (figure, amount) in &medium.figures {
+                let row = vec![
+                    repetition.to_string(),
+                    medium.medium.clone(),
+                    medium.station.clone().unwrap_or_default(),
+                    figure.clone(),
+                    quantity(*amount).base_unit().to_owned(),
+                    number(base(*amount)),
+                ];
+                table(point, row)?;
             }
         }
     }

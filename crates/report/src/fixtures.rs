@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use trunkline_core::{Bytes, Duration, Rate, Ratio, Time};
+use trunkline_core::{Amount, Bytes, Duration, Rate, Ratio, Time};
 use trunkline_experiment::{Axis, Limit, LimitMetric, Operator};
+use trunkline_metrics::summary::MediumSummary;
 use trunkline_metrics::{
     Counts, DelaySummary, FlowSummary, JitterSummary, LinkSummary, Measured, RepetitionSummary, RobustDelay,
     StallSummary, ThroughputSummary, TransferSummary,
@@ -210,6 +211,7 @@ pub(crate) fn repetition(bulk: u32, live: bool, draw: &mut Draw) -> RepetitionSu
                 link("trunk ottawa>berlin", 0.18 + 0.01 * load),
             ]
         },
+        media: Vec::new(),
         stalls: live.then(|| StallSummary {
             probe: "sleeping".to_owned(),
             watched: Duration::from_secs(11),
@@ -406,6 +408,29 @@ pub(crate) fn transfers() -> StoredRun {
     run
 }
 
+/// Beside the link a ring of two stations.
+pub(crate) fn ring() -> StoredRun {
+    let mut run = swept(Backend::Sim);
+    let mut draw = Draw::new(5);
+    for summary in run.points.iter_mut().flat_map(|p| &mut p.repetitions).filter_map(|r| r.summary.as_mut()) {
+        let figures = [
+            ("ring-utilisation", Amount::Share(Ratio::new(0.25 + draw.next() / 100.0).unwrap_or_default())),
+            ("token-rotations", Amount::Count(5_000_000_000)),
+            ("token-rotation-mean", Amount::Time(seconds(2e-6))),
+            ("bytes-synchronous", Amount::Bytes(Bytes(31_250_000))),
+        ];
+        let medium = |station: Option<&str>, figures: &[(&str, Amount)]| MediumSummary {
+            medium: "ring".to_owned(),
+            station: station.map(str::to_owned),
+            figures: figures.iter().map(|(name, amount)| ((*name).to_owned(), *amount)).collect(),
+        };
+        let station = [("frames", Amount::Count(7_500)), ("late-counter-max", Amount::Count(1))];
+        summary.media =
+            vec![medium(None, &figures), medium(Some("ottawa"), &station), medium(Some("berlin"), &station)];
+    }
+    run
+}
+
 /// Numbers at both ends of what the types hold, and names that are markup.
 pub(crate) fn odd() -> StoredRun {
     let mut run = swept(Backend::Sim);
@@ -477,6 +502,7 @@ pub(crate) fn all() -> Vec<(&'static str, StoredRun, Option<StoredRun>)> {
         ("partial", partial(), Some(swept(Backend::Sim))),
         ("silent", silent(), None),
         ("transfers", transfers(), None),
+        ("ring", ring(), None),
         ("odd", odd(), None),
         ("lone", lone(), None),
         ("empty", empty(), None),

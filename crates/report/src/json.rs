@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 use trunkline_metrics::Estimate;
 use trunkline_store::StoredRun;
 
+use crate::media::{Medium, media};
 use crate::metric::METRICS;
 use crate::verdict::{Outcome, Verdict, headline};
 use crate::view::{Side, View, counted, is_cut_short, over_repetitions, value_on};
@@ -23,7 +24,8 @@ const FORMAT: u32 = 1;
 ///   members), `mean`, `ci95`,
 ///   `uncertain`.
 /// - `points`: `index`, `values` by swept key, and per run the number of `repetitions` behind the figures, whether it
-///   was `cut_short`, its `flows` with `figures` by name (`mean`, `sd`, `ci95`, `repetitions`), and its `links`.
+///   was `cut_short`, its `flows` with `figures` by name (`mean`, `sd`, `ci95`, `repetitions`), its `links`, and its
+///   `media` with `station` (null for a medium as a whole) and `figures` by name.
 /// - `figures`: name, unit, definition and source of each figure.
 pub fn json(run: &StoredRun, counterpart: Option<&StoredRun>) -> Value {
     let view = View::new(run, counterpart);
@@ -135,6 +137,7 @@ fn of_point(view: &View, side: &Side, index: u32) -> Value {
         "cut_short": point.is_some_and(is_cut_short),
         "flows": flows.collect::<Vec<_>>(),
         "links": side.links(index).into_iter().map(|link| of_link(side, index, link)).collect::<Vec<_>>(),
+        "media": media(side, index).iter().map(of_medium).collect::<Vec<_>>(),
     })
 }
 
@@ -161,4 +164,13 @@ fn of_link(side: &Side, index: u32, link: &str) -> Value {
         "dropped": all.iter().map(|l| json!(l.dropped)).collect::<Vec<_>>(),
         "marked": all.iter().map(|l| json!(l.marked)).collect::<Vec<_>>(),
     })
+}
+
+fn of_medium(medium: &Medium) -> Value {
+    let figures: Map<String, Value> = medium
+        .figures
+        .iter()
+        .map(|figure| (figure.name.replace('-', "_"), figure.estimate.map_or(Value::Null, of_estimate)))
+        .collect();
+    json!({ "medium": medium.name, "station": medium.station, "figures": figures })
 }

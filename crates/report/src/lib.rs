@@ -12,6 +12,7 @@ mod figures;
 mod fixtures;
 mod html;
 mod json;
+mod media;
 mod metric;
 mod png;
 mod terminal;

@@ -3,7 +3,10 @@
 
 use trunkline_core::{Duration, Rate};
 use trunkline_experiment::LimitMetric;
-use trunkline_metrics::{DelaySummary, FlowSummary, JitterSummary, Margin, MarginSummary, Measured, RobustDelay, TransferSummary, VoicePathSummary};
+use trunkline_metrics::{
+    DelaySummary, FlowSummary, JitterSummary, Margin, MarginSummary, Measured, RobustDelay, TransferSummary,
+    VoicePathSummary,
+};
 
 use crate::units::Quantity;
 
@@ -333,6 +336,25 @@ definitions! {
         (Student's t). One repetition has none.", "";
     "verdict", "verdict", "A limit holds at a point if the mean over repetitions meets it. “Not certain” means that \
         the 95 % confidence interval reaches across the bound.", "";
+    "token-rotation", "token rotation", "From one coming of the token to the first station of a ring to the next, \
+        rotations on which nobody sent among them. Percentiles by nearest rank, within 0.8 %.", "ANSI X3.139";
+    "ttrt", "ttrt", "The target token rotation time on which the stations of a ring agreed.", "ANSI X3.139";
+    "late-counter", "late counter", "How often a station's token rotation timer had expired since the token had come \
+        last, at the most.", "ANSI X3.139";
+    "ring-latency", "ring latency", "How long a bit takes around a ring.", "";
+    "ring-utilisation", "ring utilisation", "Share of the time in which a station of a ring sent a frame.", "";
+    "frames", "frames", "Frames sent on a ring, by class of station or by station.", "";
+    "bytes", "bytes", "Bytes sent on a ring, with all framing.", "";
+    "switch", "switch", "Of the port of a switch that leads to a station: the share of the time in which it transmitted, \
+        how long frames waited in its buffer, the most bytes that waited there, and frames for which it had no room.",
+        "";
+    "channel-use", "channel use", "Share of the time in which the channel of a cell was in use.", "";
+    "collisions", "collisions", "How often several stations of a cell transmitted at once.", "";
+    "airtime", "airtime", "Share of the time in which a station used the channel of its cell.", "";
+    "transmissions", "transmissions", "Frames that a station transmitted in its cell, repeated ones among them.", "";
+    "retries", "retries", "Transmissions that were not the first of their packet.", "IEEE 802.11";
+    "collided", "collided", "Transmissions of a station that coincided with another's.", "";
+    "spoilt", "spoilt", "Receptions of a station's transmissions that noise spoilt.", "";
     "utilisation", "utilisation", "Share of the time in which the line was busy.", "";
     "sojourn", "sojourn time", "Time from a packet's arrival at a queue to its departure; percentiles by nearest rank \
         over all packets of the direction that left the queue, to 0.8 %.", "";

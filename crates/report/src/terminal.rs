@@ -57,6 +57,7 @@ pub fn terminal(run: &StoredRun, style: Style) -> String {
         out.text.push('\n');
         flows(&mut out, &view, side);
     }
+    media(&mut out, &view, side);
     out.text
 }
 
@@ -201,6 +202,38 @@ fn flows(out: &mut Printer, view: &View, side: &Side) {
         "mean to p99.9: latency{rtt}; jitter: its mean absolute deviation; {margin}{cut}{repetitions}more in the report"
     );
     out.wrapped(&text, QUIET);
+}
+
+/// What media as a whole have to tell; their stations are for the report.
+fn media(out: &mut Printer, view: &View, side: &Side) {
+    let mut table = Table { columns: Vec::new(), rows: Vec::new() };
+    table.columns.extend(view.axes().iter().map(|axis| Column::new(Cell::left(axis_name(axis)))));
+    table.columns.extend([Cell::left("medium"), Cell::left("figure"), Cell::right("value")].map(Column::new));
+    let mut left_out = 0;
+    for point in view.points() {
+        for medium in crate::media::media(side, point.index).iter().filter(|medium| medium.station.is_none())
+        {
+            for figure in &medium.figures {
+                if table.rows.len() == ROWS {
+                    left_out += 1;
+                    continue;
+                }
+                let mut row: Vec<Cell> =
+                    (0..view.axes().len()).map(|i| Cell::left(&shown_on(point, view.axes(), i))).collect();
+                let value = figure.estimate.map_or("–".to_owned(), |e| figure.quantity.show(e.mean));
+                row.extend([Cell::left(medium.name), Cell::left(figure.name), Cell::right(&value)]);
+                table.rows.push(row);
+            }
+        }
+    }
+    if table.rows.is_empty() {
+        return;
+    }
+    out.text.push('\n');
+    out.table(table);
+    if left_out > 0 {
+        out.wrapped(&format!("{left_out} more rows stand in the report."), QUIET);
+    }
 }
 
 /// A name from a file may hold anything: nothing that moves a cursor gets through.

@@ -301,7 +301,7 @@ fn csv_files_read_back() {
     let directory = tempfile::tempdir().unwrap();
     for (name, run, _) in fixtures::all() {
         let files = csv(&run, &directory.path().join(name)).unwrap();
-        assert_eq!(files.len(), 10);
+        assert_eq!(files.len(), 11);
         for file in files {
             let mut reader = ::csv::Reader::from_path(&file).unwrap();
             let columns: BTreeSet<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
@@ -364,7 +364,7 @@ fn json_keeps_its_keys() {
     assert_eq!(keys(&value["points"][3]), ["index", "runs", "values"]);
     assert_eq!(value["points"][3]["values"]["flow.bulk.count"], "4");
     let side = &value["points"][3]["runs"][0];
-    assert_eq!(keys(side), ["backend", "cut_short", "flows", "links", "repetitions", "run"]);
+    assert_eq!(keys(side), ["backend", "cut_short", "flows", "links", "media", "repetitions", "run"]);
     let flow = &side["flows"][0];
     assert_eq!(
         keys(flow),
@@ -394,6 +394,25 @@ fn rates_of_transfers_are_shown_where_there_are_any() {
     };
     assert_eq!(figures(&with), [Some(3_720_000.0), Some(8.0)]);
     assert_eq!(figures(&without), [None, None]);
+}
+
+#[test]
+fn figures_of_media_are_shown_with_their_definitions() {
+    let (with, without) = (fixtures::ring(), fixtures::swept(Backend::Sim));
+    let (text, page) = (terminal(&with, Style::Plain), html(&with, None));
+    let rotation = text.lines().find(|line| line.contains("token-rotation-mean")).unwrap();
+    assert!(rotation.ends_with(" 2 µs") && !text.contains("frames"), "{text}");
+    for id in ["token-rotation", "ring-utilisation", "bytes", "frames", "late-counter"] {
+        assert!(page.contains(&format!("<a href=\"#def-{id}\"")), "{id}");
+    }
+    let media = json(&with, None)["points"][3]["runs"][0]["media"].clone();
+    assert_eq!(media[0]["station"], serde_json::Value::Null);
+    assert_eq!((&media[2]["medium"], &media[2]["station"]), (&"ring".into(), &"berlin".into()));
+    let mean = |medium: usize, figure: &str| media[medium]["figures"][figure]["mean"].as_f64();
+    assert_eq!((mean(0, "token_rotation_mean"), mean(2, "frames")), (Some(2e-6), Some(7_500.0)));
+    assert!(
+        !html(&without, None).contains("id=\"media\"") && !terminal(&without, Style::Plain).contains("ring")
+    );
 }
 
 #[test]

@@ -183,18 +183,17 @@ impl<'s> Network<'s> {
     pub(crate) fn figures(&self, duration: Duration) -> Vec<MediumSummary> {
         let mut summaries: Vec<MediumSummary> = Vec::new();
         for (link, medium) in self.scenario.links.iter().zip(&self.links) {
+            // Of the medium first, then station by station.
+            let mut last = None;
             for Figure { station, name, amount } in medium.figures(duration) {
-                let medium = match station {
-                    None => link.name.clone(),
-                    Some(Port(port)) => {
-                        let host = &self.scenario.hosts[link.between[usize::from(port)]];
-                        format!("{} {}", link.name, host.name)
-                    }
-                };
-                let figure = (name.to_owned(), amount);
-                match summaries.last_mut().filter(|last| last.medium == medium) {
-                    Some(last) => last.figures.push(figure),
-                    None => summaries.push(MediumSummary { medium, figures: vec![figure] }),
+                if last != Some(station) {
+                    let host = |Port(port)| self.scenario.hosts[link.between[usize::from(port)]].name.clone();
+                    let (medium, station) = (link.name.clone(), station.map(host));
+                    summaries.push(MediumSummary { medium, station, figures: Vec::new() });
+                }
+                last = Some(station);
+                if let Some(summary) = summaries.last_mut() {
+                    summary.figures.push((name.to_owned(), amount));
                 }
             }
         }

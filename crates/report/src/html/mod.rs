@@ -1,6 +1,7 @@
 //! The report as one HTML file that needs nothing else: styles, figures and a small script inside.
 
 mod detail;
+mod media;
 mod settings;
 mod tables;
 mod verdicts;
@@ -32,6 +33,7 @@ pub fn html(run: &StoredRun, counterpart: Option<&StoredRun>) -> String {
         @if !of_sweep.is_empty() { (sweep_figures(&of_sweep)) }
         @if !of_points.is_empty() { (point_figures(&view, &of_points)) }
         (tables::links(&view))
+        (media::section(&view))
         (detail::stalls(&view))
         (detail::every_figure(&view))
         (settings::section(&view))

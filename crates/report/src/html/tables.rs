@@ -50,7 +50,7 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
 ];
 
 /// Tables longer than this scroll within the page.
-const LONG: usize = 24;
+pub(super) const LONG: usize = 24;
 
 struct Column {
     heading: &'static str,
@@ -186,7 +186,7 @@ fn is_percentile(metric: &Metric) -> bool {
     metric.definition().id == "percentile"
 }
 
-fn number_on(view: &View, point: &StoredPoint, axis: usize) -> Option<f64> {
+pub(super) fn number_on(view: &View, point: &StoredPoint, axis: usize) -> Option<f64> {
     view.axes()[axis].numbers.as_ref()?.get(*point.choice.get(axis)?).copied()
 }
 

@@ -1,0 +1,83 @@
+//! Tables of what only some kinds of media have to tell.
+
+use maud::{Markup, html};
+use trunkline_store::StoredPoint;
+
+use super::tables::{LONG, cell, number_on};
+use crate::media::{Medium, definition, media};
+use crate::units::Unit;
+use crate::view::{View, axis_name, shown_on};
+
+/// One table per kind of medium, and one for the stations of that kind; empty if no medium has anything to tell.
+pub(super) fn section(view: &View) -> Markup {
+    let mut tables: Vec<Vec<(&StoredPoint, Medium)>> = Vec::new();
+    for side in &view.sides {
+        for point in view.points() {
+            for medium in media(side, point.index) {
+                match tables.iter_mut().find(|rows| rows[0].1.is_like(&medium)) {
+                    Some(rows) => rows.push((point, medium)),
+                    None => tables.push(vec![(point, medium)]),
+                }
+            }
+        }
+    }
+    if tables.is_empty() {
+        return html! {};
+    }
+    html! {
+        section aria-labelledby="media" {
+            h2 id="media" { "Media" }
+            @for (number, rows) in tables.iter().enumerate() { (table(view, number, rows)) }
+        }
+    }
+}
+
+fn table(view: &View, number: usize, rows: &[(&StoredPoint, Medium)]) -> Markup {
+    let first = &rows[0].1;
+    let has_stations = first.station.is_some();
+    let what = if has_stations { "Each station" } else { "Each medium as a whole" };
+    let largest = |column: usize| {
+        let means = rows.iter().filter_map(|(_, medium)| Some(medium.figures[column].estimate?.mean));
+        means.fold(0.0, f64::max)
+    };
+    let columns = first.figures.iter().enumerate();
+    let units: Vec<Unit> = columns.map(|(column, figure)| figure.quantity.unit(largest(column))).collect();
+    html! {
+        div.scroll.long[rows.len() > LONG] tabindex="0" role="region" aria-label=(what) {
+            table.data data-name={ "media-" (number) } {
+                caption { span { (what) "." } }
+                thead {
+                    tr {
+                        @for axis in view.axes() { th scope="col" { (axis_name(axis)) } }
+                        th scope="col" { "medium" }
+                        @if has_stations { th scope="col" { "station" } }
+                        @for (figure, unit) in first.figures.iter().zip(&units) {
+                            th.number scope="col" {
+                                @let words = figure.name.replace('-', " ");
+                                @match definition(figure.name) {
+                                    Some(definition) => a href={ "#def-" (definition.id) } { (words) },
+                                    None => (words),
+                                }
+                                " " span.unit { (unit.name) }
+                            }
+                        }
+                    }
+                }
+                tbody {
+                    @for (point, medium) in rows {
+                        tr {
+                            @for i in 0..view.axes().len() {
+                                td data-v=[number_on(view, point, i)] { (shown_on(point, view.axes(), i)) }
+                            }
+                            th scope="row" { (medium.name) }
+                            @if let Some(station) = medium.station { td { (station) } }
+                            @for (figure, unit) in medium.figures.iter().zip(&units) {
+                                (cell(figure.quantity, *unit, figure.estimate))
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What only some kinds of media have to tell, over the repetitions of a point.
+
+use trunkline_core::Amount;
+use trunkline_metrics::Estimate;
+use trunkline_metrics::summary::MediumSummary;
+
+use crate::metric::{DEFINITIONS, Definition};
+use crate::units::Quantity;
+use crate::view::{Side, counted, over_repetitions};
+
+/// A medium as a whole, or one of its stations.
+pub(crate) struct Medium<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) station: Option<&'a str>,
+    pub(crate) figures: Vec<MediumFigure<'a>>,
+}
+
+/// One of its figures.
+pub(crate) struct MediumFigure<'a> {
+    /// As in the definitions: `token-rotation-mean`.
+    pub(crate) name: &'a str,
+    pub(crate) quantity: Quantity,
+    pub(crate) estimate: Option<Estimate>,
+}
+
+impl Medium<'_> {
+    /// Whether the figures of another one can stand in the same table.
+    pub(crate) fn is_like(&self, other: &Medium) -> bool {
+        let names = self.figures.iter().map(|figure| figure.name);
+        self.station.is_some() == other.station.is_some()
+            && names.eq(other.figures.iter().map(|figure| figure.name))
+    }
+}
+
+/// The media of a point that have something to tell, each before its stations, in the order of the file.
+pub(crate) fn media<'a>(side: &Side<'a>, point: u32) -> Vec<Medium<'a>> {
+    let repetitions: Vec<&'a [MediumSummary]> =
+        side.point(point).into_iter().flat_map(counted).map(|summary| summary.media.as_slice()).collect();
+    let first = repetitions.first().copied().unwrap_or_default();
+    let medium = |(place, summary): (usize, &'a MediumSummary)| {
+        let figures = summary.figures.iter().enumerate().map(|(number, (name, amount))| {
+            // The same file gives the same media with the same figures in every repetition.
+            let values = repetitions.iter().map(|media| Some(base(media.get(place)?.figures.get(number)?.1)));
+            MediumFigure { name, quantity: quantity(*amount), estimate: over_repetitions(values) }
+        });
+        Medium { name: &summary.medium, station: summary.station.as_deref(), figures: figures.collect() }
+    };
+    first.iter().enumerate().map(medium).collect()
+}
+
+/// The definition of a figure: that of the same name, or the one with which its name begins: `token-rotation` for
+/// `token-rotation-mean`.
+pub(crate) fn definition(figure: &str) -> Option<&'static Definition> {
+    let is_of =
+        |id: &str| figure.strip_prefix(id).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
+    DEFINITIONS.iter().filter(|definition| is_of(definition.id)).max_by_key(|definition| definition.id.len())
+}
+
+/// An amount in the base unit of its quantity.
+pub(crate) fn base(amount: Amount) -> f64 {
+    match amount {
+        Amount::Count(count) => count as f64,
+        Amount::Time(time) => time.as_secs_f64(),
+        Amount::Share(share) => share.value(),
+        Amount::Bytes(bytes) => bytes.count() as f64,
+    }
+}
+
+pub(crate) fn quantity(amount: Amount) -> Quantity {
+    match amount {
+        Amount::Count(_) => Quantity::Count,
+        Amount::Time(_) => Quantity::Time,
+        Amount::Share(_) => Quantity::Share,
+        Amount::Bytes(_) => Quantity::Bytes,
+    }
+}
