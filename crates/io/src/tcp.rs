@@ -40,6 +40,9 @@ pub enum TcpError {
     /// The segment size was refused.
     #[error("the kernel refuses segments of {0} bytes (`mss`): {1}")]
     SegmentSize(u32, io::Error),
+    /// Nobody answered for so long.
+    #[error("no answer for {0}")]
+    NoAnswer(Duration),
     /// Anything else.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -55,7 +58,10 @@ pub fn connect(
     let socket = stream_socket(peer, setup)?;
     apply(&socket, setup)?;
     socket.bind(&SocketAddr::new(local, 0).into())?;
-    socket.connect_timeout(&peer.into(), patience.to_std())?;
+    socket.connect_timeout(&peer.into(), patience.to_std()).map_err(|error| match error.kind() {
+        io::ErrorKind::TimedOut => TcpError::NoAnswer(patience),
+        _ => error.into(),
+    })?;
     Ok(socket.into())
 }
 
@@ -262,6 +268,23 @@ mod tests {
             error.starts_with("the kernel does not offer the congestion control `warp`; it offers "),
             "{error}"
         );
+    }
+
+    #[test]
+    fn who_does_not_answer_is_told_from_who_refuses() {
+        let full = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        full.bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into()).unwrap();
+        full.listen(0).unwrap();
+        let address = full.local_addr().unwrap().as_socket().unwrap();
+        let patience = Duration::from_millis(50);
+        let mut waiting = Vec::new();
+        let mut reach = || connect(address.ip(), address, &TcpSetup::default(), patience);
+        // Those that nobody accepts wait; when the queue is full, the kernel answers nobody.
+        let error = (0..10).find_map(|_| reach().map(|stream| waiting.push(stream)).err()).unwrap();
+        assert_eq!(error.to_string(), "no answer for 50 ms");
+        drop(full);
+        let error = reach().unwrap_err();
+        assert!(matches!(error, TcpError::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused));
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub enum LiveError {
         /// What the system said.
         error: io::Error,
     },
-    /// A conversation over a protocol engine did not come about.
+    /// A conversation did not come about.
     #[error("flow `{flow}` cannot connect to {to} over `{transport}`: {reason}")]
     NotConnected {
         /// The flow.

@@ -189,7 +189,10 @@ fn flow_outcomes(scenario: &Scenario, terms: &Terms, left: &[Left], bye: Option<
                     count(*flow, "segments-sent", counters.segments_sent);
                     count(*flow, "segments-retransmitted", counters.retransmitted_segments);
                 }
-                count(*flow, "connections-broken", u64::from(spoken.broken));
+                count(*flow, near::BROKEN, u64::from(spoken.broken.is_some()));
+                if let Some(how) = spoken.broken {
+                    count(*flow, &format!("{}-{how}", near::BROKEN), 1);
+                }
                 if let Transport::Mptcp(_) = scenario.flows[*flow].transport {
                     let multipath = tcp::is_multipath(&spoken.stream);
                     count(*flow, "connections-multipath", u64::from(multipath));

@@ -416,15 +416,17 @@ fn connect_one(
     port: u16,
 ) -> Result<TcpStream, LiveError> {
     let far = SocketAddr::new(options.address, port);
-    tcp::connect(options.address, far, &TcpSetup::from(setup), options.patience).map_err(
-        |error| match error {
-            TcpError::Io(error) => LiveError::System {
-                what: format!("flow `{}` cannot connect to {far}", flow.meta.name),
-                error,
-            },
-            other => LiveError::Flow { flow: flow.meta.name.clone(), reason: other.to_string() },
-        },
-    )
+    let setup = TcpSetup::from(setup);
+    tcp::connect(options.address, far, &setup, options.patience).map_err(|error| {
+        let (flow, reason) = (flow.meta.name.clone(), error.to_string());
+        match error {
+            TcpError::Io(_) | TcpError::NoAnswer(_) => {
+                let transport = if setup.multipath { "mptcp" } else { "tcp" }.to_owned();
+                LiveError::NotConnected { flow, to: far, transport, reason }
+            }
+            _ => LiveError::Flow { flow, reason },
+        }
+    })
 }
 
 fn listen(

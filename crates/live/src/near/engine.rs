@@ -10,7 +10,7 @@ use trunkline_traffic::{Feedback, MessageBuffer, Source};
 use trunkline_transport::framing::{HEADER_LENGTH, Header, MessageKind};
 use trunkline_transport::{CloseReason, SendError};
 
-use super::{Answer, Common, LOOK};
+use super::{Answer, BROKEN, Common, LOOK};
 use crate::engine::{Application, Counters, Engines, Line};
 use crate::events::Outbox;
 
@@ -108,8 +108,8 @@ pub(crate) fn converse(flow: EngineFlow<'_>, common: &Common<'_>) -> Counters {
         arrivals: common.arrivals(sender),
         messages: MessageBuffer::with_headroom(HEADER_LENGTH),
         spare: Vec::new(),
+        counters: Counters::from([(BROKEN.to_owned(), 0)]),
     };
-    let mut counters = Counters::from([(BROKEN.to_owned(), 0)]);
     while !common.stage.is_over() {
         let now = common.clock.now();
         for member in 0..talk.speakers.len() {
@@ -125,13 +125,14 @@ pub(crate) fn converse(flow: EngineFlow<'_>, common: &Common<'_>) -> Counters {
         // The far end closes when the run is over; before that nobody should.
         let ended = engines.take_ended();
         if !common.stage.is_over() {
-            ended.into_iter().for_each(|reason| note_end(reason, &mut counters));
+            ended.into_iter().for_each(|reason| note_end(reason, &mut talk.counters));
         }
     }
     if common.is_at_its_end() {
         talk.refuse_overdue();
     }
     talk.end_sending();
+    let mut counters = talk.counters;
     counters.extend(engines.close());
     counters
 }
@@ -150,9 +151,6 @@ fn note_end(reason: CloseReason, counters: &mut Counters) {
     *counters.entry(format!("{BROKEN}-{how}")).or_default() += 1;
 }
 
-/// As for connections of the kernel's TCP.
-const BROKEN: &str = "connections-broken";
-
 struct Talk<'t> {
     common: &'t Common<'t>,
     speakers: Vec<Speaker>,
@@ -168,6 +166,8 @@ struct Talk<'t> {
     arrivals: Outbox,
     messages: MessageBuffer,
     spare: Vec<Vec<u8>>,
+    /// What is counted beside what the engines count.
+    counters: Counters,
 }
 
 impl Application for Talk<'_> {
@@ -334,6 +334,10 @@ impl Talk<'_> {
             Ok(()) => {}
             Err(SendError::Full | SendError::Closed(CloseReason::NotConnected)) => return false,
             Err(error) => {
+                if let SendError::TooLarge { limit } = error {
+                    let counter = format!("refused-larger-than-{}", limit.saturating_sub(HEADER_LENGTH));
+                    *self.counters.entry(counter).or_default() += 1;
+                }
                 self.refuse(member, name, length);
                 // Nothing would hold back a source without a pace: it ends with its conversation.
                 self.speakers[member].is_done |= self.is_unpaced && matches!(error, SendError::Closed(_));

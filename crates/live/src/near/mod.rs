@@ -17,6 +17,9 @@ use trunkline_transport::framing::Key;
 use crate::events::{Input, Outbox, Pool};
 pub(crate) use answers::{Answer, Answers};
 
+/// Counts conversations that ended before the run did; with why they did behind it, those of that kind.
+pub(crate) const BROKEN: &str = "connections-broken";
+
 /// What all threads of a run share.
 #[derive(Clone, Debug)]
 pub(crate) struct Common<'r> {

@@ -36,8 +36,8 @@ pub(crate) struct Conversation {
 pub(crate) struct Spoken {
     /// Kept open until the run is over: the kernel still has bytes to send.
     pub(crate) stream: TcpStream,
-    /// Whether the connection broke before.
-    pub(crate) broken: bool,
+    /// How the connection broke before, if it did: as those of engines of ours do.
+    pub(crate) broken: Option<&'static str>,
 }
 
 /// Sends what the source wants until it is finished, or until the run is stopped or over: then what was due by its end
@@ -50,11 +50,11 @@ pub(crate) fn send(conversation: Conversation, common: &Common<'_>) -> Spoken {
         outbox: common.departures(conversation.sender),
         conversation,
     };
-    let broken = speaker.run().is_err() && !common.stage.is_over();
+    let broken = speaker.run().err().filter(|_| !common.stage.is_over());
     if common.is_at_its_end() {
         speaker.refuse_overdue();
     }
-    Spoken { stream: speaker.conversation.stream, broken }
+    Spoken { stream: speaker.conversation.stream, broken: broken.as_ref().map(how_it_broke) }
 }
 
 struct Speaker<'s> {
@@ -278,6 +278,16 @@ fn write(
     (taken, Ok(()))
 }
 
+fn how_it_broke(error: &io::Error) -> &'static str {
+    match error.kind() {
+        // The peer closed, and did not want what was sent after that.
+        io::ErrorKind::BrokenPipe => "closed-by-peer",
+        io::ErrorKind::ConnectionReset => "reset-by-peer",
+        io::ErrorKind::TimedOut => "no-answer",
+        _ => "unreachable",
+    }
+}
+
 /// A broken connection is an error, not a signal.
 #[cfg(target_os = "linux")]
 const NO_SIGNAL: libc::c_int = libc::MSG_NOSIGNAL;
@@ -346,3 +356,6 @@ impl Listener {
 pub(crate) fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
 }
+
+#[cfg(test)]
+mod tests;
