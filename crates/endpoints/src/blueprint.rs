@@ -37,8 +37,6 @@ pub struct Blueprint {
     to: Vec<u16>,
     /// How many of them listen from the beginning.
     prompt: u32,
-    /// Whether one transmission is for all of them.
-    is_multicast: bool,
     transport: Transport,
     /// Of the flow's packets.
     priority: u16,
@@ -115,7 +113,6 @@ impl Blueprint {
             from: flow.from as u16,
             to: flow.to.iter().map(|sink| sink.host as u16).collect(),
             prompt: flow.to.iter().filter(|sink| sink.join.is_zero()).count() as u32,
-            is_multicast: flow.is_multicast(),
             transport: flow.transport.clone(),
             priority: flow.priority,
             mtu: path_mtu(scenario, flow),
@@ -129,9 +126,6 @@ impl Blueprint {
     /// # Errors
     /// Why this transport's packets cannot travel so, or need not.
     pub fn over_sockets(mut self, network: [IpAddr; 2]) -> Result<Blueprint, String> {
-        if self.is_multicast {
-            return Err("multicasts are for `sim` only; name one sink, and a transport for one".to_owned());
-        }
         match &mut self.transport {
             Transport::Dccp(options) if options.encapsulation == dccp::Encapsulation::Udp => {
                 options.encapsulation = dccp::Encapsulation::UdpPayload;

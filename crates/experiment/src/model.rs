@@ -185,7 +185,8 @@ impl Flow {
 
     /// Whether one transmission of a message is for all sinks.
     pub fn is_multicast(&self) -> bool {
-        matches!(&self.transport, Transport::Xtp(options) if options.service.is_multicast()) || self.to.len() > 1
+        matches!(&self.transport, Transport::Xtp(options) if options.service.is_multicast())
+            || self.to.len() > 1
     }
 
     /// The links and the ports at which its packets may enter them, there and back.
@@ -194,9 +195,12 @@ impl Flow {
         self.nowhere.into_iter().chain(steps.map(|step| (step.link, step.from_port)))
     }
 
-    /// Where its messages enter the first link of their way.
+    /// Where its messages enter the first link of their way, to the first sink if there are several.
     pub fn first_link(&self) -> Option<(usize, u16)> {
-        self.entrances().next()
+        self.nowhere.or_else(|| {
+            let step = self.to.first()?.forward.first()?;
+            Some((step.link, step.from_port))
+        })
     }
 
     /// The id of a member, as the first sink has it.

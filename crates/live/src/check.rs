@@ -103,6 +103,8 @@ pub fn refuse_simulated(scenario: &Scenario) -> Result<(), LiveError> {
             reason
         } else if matches!(&flow.transport, Transport::Udp(udp) if udp.ecn != Ecn::NotCapable) {
             "`ecn` of transport `udp` is for `sim` only; live datagrams are not ECN-capable, leave the key out".to_owned()
+        } else if flow.to.iter().any(|sink| !sink.join.is_zero() || sink.leave.or(sink.fail).is_some()) {
+            "`join`, `leave` and `fail` are for `sim` only; write the sink as the name of its host".to_owned()
         } else if flow.framing == Framing::None {
             "`framing = \"none\"` is for `sim` only; live messages are measured by their headers".to_owned()
         } else {

@@ -251,10 +251,9 @@ impl<'s> Network<'s> {
 
     fn enter(&mut self, now: Time, branch: Branch, mut packet: Packet, events: &mut EventQueue<Event>) {
         packet.to = branch.to;
-        if branch.to == Destination::Nobody {
-            // It comes out nowhere, where it could be counted.
+        if is_counted_before(&packet) {
             let flow = self.flow(&packet);
-            self.first_link_bytes[flow] += self.on_first_link(flow, &packet);
+            self.first_link_bytes[flow] += self.on_first_link(branch.link, &packet);
         }
         self.links[branch.link].offer(now, Port(branch.from_port), packet, &mut self.outcome);
         self.settle(now, branch.link, events);
@@ -264,30 +263,31 @@ impl<'s> Network<'s> {
     fn settle(&mut self, now: Time, link: usize, events: &mut EventQueue<Event>) {
         let mut outcome = core::mem::take(&mut self.outcome);
         for Delivery { at, to, packet } in outcome.deliveries.drain(..) {
-            self.count_first_link(link, to, &packet);
-            let mut station = 0;
-            if packet.group {
-                let tree = self.trees[self.flow(&packet)].as_ref();
-                let Some(found) = tree.and_then(|tree| tree.station(link, to.0)) else {
-                    // A station that hears everything, and that this is not for.
-                    self.recycle(packet.bytes);
-                    continue;
-                };
-                station = found;
+            let flow = self.flow(&packet);
+            if !is_counted_before(&packet) {
+                self.first_link_bytes[flow] += self.on_first_link(link, &packet);
             }
-            let slot = self.store(packet, station);
-            events.push(at, Event::Arrive(slot));
+            let station = match (packet.group, packet.to) {
+                (true, _) => self.trees[flow].as_ref().and_then(|tree| tree.station(link, to.0)),
+                (false, Destination::Nobody) => None,
+                (false, _) => Some(0),
+            };
+            match station {
+                Some(station) => {
+                    let slot = self.store(packet, station);
+                    events.push(at, Event::Arrive(slot));
+                }
+                // The station has heard what was not for it.
+                None => self.recycle(packet.bytes),
+            }
         }
         for fate in outcome.fates.0.drain(..) {
             if let Fate::Dropped { packet, cause, .. } = fate {
                 let flow = self.flow(&packet);
-                match (packet.to, cause) {
-                    // It was transmitted before it was lost.
-                    (Destination::Port(to), DropCause::LinkLoss) => self.count_first_link(link, to, &packet),
-                    (Destination::Nobody, cause) if cause != DropCause::LinkLoss => {
-                        self.first_link_bytes[flow] -= self.on_first_link(flow, &packet);
-                    }
-                    _ => {}
+                match (is_counted_before(&packet), was_transmitted(cause)) {
+                    (false, true) => self.first_link_bytes[flow] += self.on_first_link(link, &packet),
+                    (true, false) => self.first_link_bytes[flow] -= self.on_first_link(link, &packet),
+                    (false, false) | (true, true) => {}
                 }
                 if !packet.backward && !packet.group && self.watched[flow] {
                     events.push(now, Event::Left(packet.flow));
@@ -304,26 +304,18 @@ impl<'s> Network<'s> {
         }
     }
 
-    /// Counts a packet that a link has transmitted, if that is the first link of its flow's forward path; one for a group as
-    /// it is on the way to the first sink.
-    fn count_first_link(&mut self, link: usize, to: Port, packet: &Packet) {
+    /// What a packet takes of this link, if that is the first one of its flow's forward path.
+    fn on_first_link(&self, link: usize, packet: &Packet) -> u64 {
         if packet.backward || packet.hop > 0 {
-            return;
+            return 0;
         }
-        let flow = self.flow(packet);
-        let first = self.scenario.flows[flow].to.get(usize::from(packet.sink)).and_then(|sink| sink.forward.first());
-        if first.is_some_and(|step| step.link == link && step.to_port == to.0) {
-            self.first_link_bytes[flow] += self.on_first_link(flow, packet);
+        match self.scenario.flows[self.flow(packet)].first_link() {
+            Some((first, port)) if first == link => {
+                let overhead = self.scenario.links[link].directions[usize::from(port)].overhead;
+                (packet.size + overhead).count()
+            }
+            _ => 0,
         }
-    }
-
-    /// What a packet takes of its flow's first link.
-    fn on_first_link(&self, flow: usize, packet: &Packet) -> u64 {
-        let first = self.scenario.flows[flow].first_link();
-        let overhead = first.map_or(Bytes::ZERO, |(link, port)| {
-            self.scenario.links[link].directions[usize::from(port)].overhead
-        });
-        (packet.size + overhead).count()
     }
 
     fn store(&mut self, packet: Packet, station: u32) -> u32 {
@@ -335,6 +327,17 @@ impl<'s> Network<'s> {
         // 2^32 packets in flight would need 400 GB before this could be cut short.
         (self.in_flight.len() - 1) as u32
     }
+}
+
+/// Whether a packet is counted when it enters a link, since several come out of it, or none.
+fn is_counted_before(packet: &Packet) -> bool {
+    packet.group || packet.to == Destination::Nobody
+}
+
+/// Whether what was dropped for this cause had taken its time on the link.
+fn was_transmitted(cause: DropCause) -> bool {
+    use DropCause::{Collision, FrameError, LinkLoss, NoStation, RetryLimit, SwitchFull};
+    matches!(cause, LinkLoss | NoStation | SwitchFull | RetryLimit | Collision | FrameError)
 }
 
 /// Counters above zero with their names.

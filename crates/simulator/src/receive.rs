@@ -18,7 +18,10 @@ impl Engine<'_> {
         if self.conversations[index as usize].end(side).is_away {
             return self.network.recycle(packet.bytes);
         }
-        if side != Side::Near && !packet.group && self.watched[self.conversations[index as usize].flow as usize] {
+        if side != Side::Near
+            && !packet.group
+            && self.watched[self.conversations[index as usize].flow as usize]
+        {
             self.left(packet.flow);
         }
         let host = self.conversations[index as usize].end(side).address.host;

@@ -51,18 +51,19 @@ impl Engine<'_> {
     /// At the end of the run: what a source wanted sent and its transport never took is refused, so that a blocked sender
     /// cannot hide its own queue. A source without a pace wanted nothing in particular.
     pub(crate) fn refuse_the_rest(&mut self, m: u32, recorder: &mut dyn Recorder) {
+        let mut is_blocked = self.members[m as usize].is_waiting();
         if let Some(queue) = &mut self.members[m as usize].queue
             && queue.handing.take().is_some()
         {
             queue.messages.pop_front(); // reported as sent when the host began with it
         }
-        while let Some(message) = self.pop_waiting(m) {
+        while is_blocked {
             let source = &self.scenario.flows[self.members[m as usize].flow as usize].source;
-            if !(trunkline_traffic::KINDS[source.kind].needs_flow_control)(&source.values) {
-                self.refused(m, message.name, message.bytes.len() - HEADER_LENGTH, recorder);
-            }
-            if self.members[m as usize].is_waiting() {
-                continue;
+            let is_paced = !(trunkline_traffic::KINDS[source.kind].needs_flow_control)(&source.values);
+            while let Some(message) = self.pop_waiting(m) {
+                if is_paced {
+                    self.refused(m, message.name, message.bytes.len() - HEADER_LENGTH, recorder);
+                }
             }
             self.messages.clear();
             let member = &mut self.members[m as usize];
@@ -78,6 +79,7 @@ impl Engine<'_> {
                 self.wait(m, name, messages.bytes(index));
             }
             self.messages = messages;
+            is_blocked = self.members[m as usize].is_waiting();
         }
     }
 

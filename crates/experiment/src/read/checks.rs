@@ -15,9 +15,7 @@ use trunkline_transport::xtp::{self, ErrorControl, FlowControl};
 use super::Reader;
 use super::services::{holds_back, named, promised};
 use super::table::Chosen;
-use crate::model::{
-    Answer, Flow, Framing, Link, Path, SctpOptions, Sink, Transport, XtpOptions, XtpService,
-};
+use crate::model::{Answer, Flow, Framing, Link, Path, SctpOptions, Sink, Transport, XtpOptions, XtpService};
 use crate::schema::transport::{self, TransportKind};
 use crate::tree::Table;
 
@@ -320,12 +318,26 @@ impl Reader<'_> {
                 Transport::Xtp(options) if !options.service.features().fragmentation => {
                     let data = size.saturating_add(HEADER_LENGTH as u64) + FIRST_SEGMENTS;
                     if let Some(most) = options.max_data.filter(|most| most.count() < data) {
-                        let message = format!("{noun} of {size} B makes data of {data} B, more than the {most} of `max-data`");
+                        let message = format!(
+                            "{noun} of {size} B makes data of {data} B, more than the {most} of `max-data`"
+                        );
                         return self.remark(places.transport.span_of("max-data"), message);
                     }
                     let headers = (xtp::wire::HEADER_LENGTH + options.encapsulation.headers()) as u64;
                     let packet = data + headers;
                     (packet, &places.source.span, format!("{noun} of {size} B makes a packet of {packet} B"))
+                }
+                Transport::Xtp(options)
+                    if options.service == XtpService::Transaction
+                        && !drawn
+                        && size + HEADER_LENGTH as u64 > options.window.count() =>
+                {
+                    let whole = size + HEADER_LENGTH as u64;
+                    let message = format!(
+                        "{noun} of {size} B has {whole} B with its header, more than the `window` of {}",
+                        options.window
+                    );
+                    return self.remark(places.transport.span_of("window"), message);
                 }
                 Transport::Xtp(options) => {
                     let Some(max_data) = options.max_data else { return };

@@ -78,9 +78,12 @@ impl Reader<'_> {
         } else if is_multicast && !is_udp && flow.reflect {
             self.remark(reflect, "a multicast stream goes one way; leave `reflect` out, or use `udp`");
         }
-        if is_multicast && flow.framing == Framing::None {
+        if is_multicast && flow.framing == Framing::None && promised(flow, transport).reliable {
             let at = places.flow.node("framing").map_or(at, |node| &node.span);
-            self.remark(at, "without a header nobody knows where the messages of a multicast begin; leave `framing` out");
+            self.remark(
+                at,
+                "without a header nobody knows where the messages of a multicast begin; leave `framing` out",
+            );
         }
         let comes_or_goes = |sink: &crate::model::Sink| sink.join > Duration::ZERO || sink.leave.is_some();
         if !is_multicast && !is_udp && flow.to.iter().any(comes_or_goes) {

@@ -49,7 +49,8 @@ impl Reader<'_> {
         let several = sinks.len() > 1;
         if let Some(path) = table.node("path").filter(|_| several) {
             let message =
-                "`path` is for one sink; the ways to several are the shortest ones, so leave it out".to_owned();
+                "`path` is for one sink; the ways to several are the shortest ones, so leave it out"
+                    .to_owned();
             self.remark(&path.span, message);
             return None;
         }
@@ -141,7 +142,9 @@ impl Reader<'_> {
         let (path, to) = (table.node("path"), table.node("to"));
         let at = path.or(to).map_or(at, |node| &node.span);
         let message = match (path, entrances.as_slice()) {
-            (_, []) => format!("no link leaves `{}`; join it to another host by a `[link.NAME]`", hosts[from]),
+            (_, []) => {
+                format!("no link leaves `{}`; join it to another host by a `[link.NAME]`", hosts[from])
+            }
             (None, [only]) => return Some(*only),
             (None, _) => format!(
                 "{} leave `{}`; say which one carries the packets, such as `path = [\"{}\"]`",

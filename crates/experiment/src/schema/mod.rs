@@ -126,8 +126,7 @@ const EXPERIMENT: &[Parameter] = &[
 ];
 
 /// What is said of `to`.
-const SINKS_DOC: &str =
-    "Host of the sinks, or of the reflector; or a list. To several, `[\"b\", \"c\"]`, every message is sent once, over \
+const SINKS_DOC: &str = "Host of the sinks, or of the reflector; or a list. To several, `[\"b\", \"c\"]`, every message is sent once, over \
      the shortest ways, and each sink is measured by itself: that needs `udp` or a multicast of `xtp`. Without any, `[]`, \
      `udp` sends to a station that does not exist, on the only link that leaves `from` or the one that `path` names. What \
      is different at one sink stands in a table in its place, `{ host = \"c\", join = \"2 s\" }`, with the keys below.";

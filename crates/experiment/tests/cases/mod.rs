@@ -4,8 +4,10 @@
 pub(crate) type Case = (&'static str, &'static str, &'static [&'static str]);
 
 mod more;
+mod sinks;
 
 pub(crate) use more::MORE;
+pub(crate) use sinks::SINKS;
 
 /// (what is replaced, by what, the headlines)
 pub(crate) const CASES: &[Case] = &[

@@ -84,6 +84,18 @@ fn an_ecn_field_is_for_the_simulator() {
 }
 
 #[test]
+fn sinks_come_and_go_in_the_simulator_only() {
+    let flow =
+        "[flow.voice]\nfrom = \"a\"\ntransport = \"udp\"\nsource = { kind = \"voice\", samples = 80 }\n";
+    for keys in ["join = \"1 s\"", "leave = \"1 s\"", "fail = \"1 s\""] {
+        let scenario = scenario("100 ms", &format!("{flow}to = {{ host = \"b\", {keys} }}\n"));
+        let error = trunkline_live::check(&scenario, &LiveOptions::new(FarEnd::Thread)).unwrap_err();
+        let expected = "flow `voice` cannot be set up: `join`, `leave` and `fail` are for `sim` only";
+        assert!(error.is_bad_input() && error.to_string().starts_with(expected), "{error}");
+    }
+}
+
+#[test]
 fn messages_without_a_header_are_for_the_simulator() {
     let scenario = scenario("100 ms", &format!("{TCP}transport = \"tcp\"\nframing = \"none\"\n"));
     let options = LiveOptions::new(FarEnd::Thread);

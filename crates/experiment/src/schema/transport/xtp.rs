@@ -20,7 +20,10 @@ pub(super) const KIND: TransportKind = TransportKind {
             kind: Kind::Choice(&[
                 Choice { name: "stream", doc: "a stream to one sink" },
                 Choice { name: "datagram", doc: "every message by itself, unacknowledged" },
-                Choice { name: "acknowledged-datagram", doc: "every message by itself, repeated until it is acknowledged" },
+                Choice {
+                    name: "acknowledged-datagram",
+                    doc: "every message by itself, repeated until it is acknowledged",
+                },
                 Choice { name: "transaction", doc: "a request and its answer; needs `reflect = true`" },
                 Choice { name: "multicast", doc: "a stream to any number of sinks, unacknowledged" },
                 Choice {
@@ -144,8 +147,8 @@ pub(super) const KIND: TransportKind = TransportKind {
             name: "withhold",
             kind: Kind::Ratio,
             default: Preset::Text("0 %"),
-            doc: "The share of the packets with new data that a receiver delivers without a word to the sender, who learns \
-                  from later reports that they are missing and repeats them: how Weaver & McNabb (1992) made loss.",
+            doc: "The share of the packets with new data that a receiver delivers and does not acknowledge: the sender learns \
+                  from later reports that they are missing, and repeats them. So Weaver & McNabb (1992) made loss.",
         },
         Parameter {
             name: "max-data",

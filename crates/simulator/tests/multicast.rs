@@ -1,0 +1,177 @@
+//! One transmission for several sinks, each measured by itself, and packets for nobody.
+
+mod support;
+
+use support::{flow, parse, simulate};
+use trunkline_core::Duration;
+use trunkline_metrics::{FlowSummary, Measured, RepetitionSummary, SinkSummary};
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+
+/// Hosts `a` to `d` on a ring.
+const RING: &str =
+    "[link.ring]\nmedium = \"fddi\"\nbetween = [\"a\", \"b\", \"c\", \"d\"]\nclass = \"synchronous\"\n";
+
+/// Behind a trunk from `a` to `r` a branch to each of `b`, `c` and `d`, with these keys.
+fn tree(b: &str, c: &str, d: &str) -> String {
+    let link = |name: &str, between: &str, keys: &str| {
+        let delay = if keys.contains("delay") { "" } else { "delay = \"5 ms\"\n" };
+        let rate = if keys.contains("rate") { "" } else { "rate = \"10 Mbit/s\"\n" };
+        format!("[link.{name}]\nbetween = {between}\n{rate}{delay}{keys}\n")
+    };
+    let branches = [("b", b), ("c", c), ("d", d)]
+        .map(|(host, keys)| link(&format!("to-{host}"), &format!("[\"r\", \"{host}\"]"), keys));
+    link("trunk", "[\"a\", \"r\"]", "") + &branches.concat()
+}
+
+fn measure(links: &str, flows: &str) -> RepetitionSummary {
+    let hosts = "a = {}\nb = {}\nc = {}\nd = {}\nr = {}\n";
+    let text = format!("name = \"test\"\nduration = \"10 s\"\nseed = 7\n[hosts]\n{hosts}{links}{flows}");
+    simulate(&parse(&text))
+}
+
+/// A flow of voice, 50 messages a second, from `a`.
+fn voice(to: &str, transport: &str, rest: &str) -> String {
+    format!(
+        "[flow.it]\nfrom = \"a\"\nto = {to}\ntransport = {transport}\nsource = {{ kind = \"voice\", samples = 160 }}\n{rest}\n"
+    )
+}
+
+fn sink<'f>(flow: &'f FlowSummary, name: &str) -> &'f SinkSummary {
+    flow.sinks.iter().find(|sink| sink.sink == name).unwrap_or_else(|| panic!("no sink {name}"))
+}
+
+fn offered(summary: &RepetitionSummary, link: &str) -> u64 {
+    summary.links.iter().find(|l| l.link == link).unwrap_or_else(|| panic!("no link {link}")).offered
+}
+
+fn mean(sink: &SinkSummary) -> Duration {
+    sink.latency.unwrap_or_else(|| panic!("nothing reached {}", sink.sink)).mean
+}
+
+#[test]
+fn one_frame_on_a_ring_is_for_all_sinks_and_for_no_other_station() {
+    let summary = measure(RING, &voice("[\"b\", \"c\"]", "\"udp\"", ""));
+    let it = flow(&summary, "it");
+    assert_eq!((offered(&summary, "ring a"), offered(&summary, "ring b")), (500, 0));
+    assert_eq!((it.counts.sent, it.counts.received, it.counts.lost), (1000, 1000, 0));
+    assert_eq!((sink(it, "b").counts.received, sink(it, "c").counts.received), (500, 500));
+    assert!(mean(sink(it, "b")) <= mean(sink(it, "c")), "the ring passes b first");
+    // 160 B of voice, 40 B of header, 28 B of UDP and IP, 25 B of FDDI; twice 160 B were received.
+    let network = it.throughput.network.unwrap().bits_per_second() as f64;
+    let ratio = network / it.throughput.user.bits_per_second() as f64;
+    assert!((ratio - 253.0 / 320.0).abs() < 0.01, "{ratio}");
+    assert_eq!(it.voice_channels, 1, "for each of the two, not two");
+}
+
+#[test]
+fn packets_for_several_sinks_cross_every_link_of_their_tree_once() {
+    let summary = measure(&tree("", "loss = \"10 %\"", ""), &voice("[\"b\", \"c\"]", "\"udp\"", ""));
+    let it = flow(&summary, "it");
+    for link in ["trunk a>r", "to-b r>b", "to-c r>c"] {
+        assert_eq!(offered(&summary, link), 500, "{link}");
+    }
+    assert_eq!((offered(&summary, "to-d r>d"), offered(&summary, "trunk r>a")), (0, 0));
+    assert_eq!((sink(it, "b").counts.received, sink(it, "b").counts.lost), (500, 0));
+    let lost = sink(it, "c").counts.lost;
+    assert!((25..80).contains(&lost), "{lost}");
+    assert_eq!((it.counts.lost, it.counts.sent), (lost, 1000));
+    assert_eq!(sink(it, "c").loss.value(), lost as f64 / 500.0);
+}
+
+#[test]
+fn every_sink_of_a_reflected_flow_has_its_own_round_trip() {
+    let flows = voice("[\"b\", \"c\", \"d\"]", "\"udp\"", "reflect = true\ncount = 3");
+    let summary = measure(
+        &tree("", "delay = \"30 ms\"", "loss = \"100 %\"").replace("delay = \"5 ms\"\ndelay", "delay"),
+        &flows,
+    );
+    let it = flow(&summary, "it");
+    assert_eq!(it.measured, Measured::RoundTrip);
+    let [b, c, d] = ["b", "c", "d"].map(|name| sink(it, name));
+    assert_eq!([b, c, d].map(|sink| sink.counts.sent), [1500; 3]);
+    assert_eq!([b, c, d].map(|sink| sink.counts.received), [1500, 1500, 0]);
+    assert!((MS(20)..MS(22)).contains(&mean(b)), "{}", mean(b));
+    assert!((MS(70)..MS(72)).contains(&mean(c)), "{}", mean(c));
+}
+
+#[test]
+fn a_sink_counts_from_its_joining_to_its_leaving() {
+    let to = "[\"b\", { host = \"c\", join = \"2 s\", leave = \"6 s\" }]";
+    for transport in ["\"udp\"", "{ kind = \"xtp\", service = \"multicast\" }"] {
+        let summary = measure(&tree("", "", ""), &voice(to, transport, ""));
+        let it = flow(&summary, "it");
+        let (b, c) = (sink(it, "b").counts, sink(it, "c").counts);
+        assert_eq!((b.sent, b.lost), (500, 0), "{transport}");
+        assert!((199..=201).contains(&c.sent), "{transport}: {c:?}");
+        assert!(c.lost <= 1, "but for what was under way: {transport}: {c:?}");
+    }
+}
+
+#[test]
+fn of_packets_for_nobody_only_the_sending_is_measured() {
+    let flows = "[flow.load]\nfrom = \"a\"\nto = []\ntransport = \"udp\"\n\
+                 source = { kind = \"load\", message = \"4000 B\", interval = \"1280 us\" }\n";
+    let summary = measure(RING, flows);
+    let load = flow(&summary, "load");
+    assert_eq!(
+        (load.measured, load.latency, load.counts.received, load.counts.lost),
+        (Measured::Nothing, None, 0, 0)
+    );
+    assert!(load.counts.sent > 7_000, "{:?}", load.counts);
+    let rate = load.throughput.network.unwrap().bits_per_second();
+    assert!((25_000_000..26_000_000).contains(&rate), "{rate}");
+    let a = summary.links.iter().find(|link| link.link == "ring a").unwrap();
+    assert!((0.24..0.28).contains(&a.utilisation.value()), "{:?}", a.utilisation);
+}
+
+/// What counts `name` in the transport.
+fn counter(flow: &FlowSummary, name: &str) -> u64 {
+    flow.transport_counters
+        .get(name)
+        .copied()
+        .unwrap_or_else(|| panic!("no `{name}`: {:?}", flow.transport_counters))
+}
+
+#[test]
+fn a_reliable_multicast_reaches_all_the_slow_the_late_and_outlives_the_dead() {
+    let to = "[\"b\", { host = \"c\", join = \"2 s\" }, { host = \"d\", fail = \"5 s\" }]";
+    let transport = "{ kind = \"xtp\", service = \"reliable-multicast\", patience = \"500 ms\" }";
+    let links = tree("loss = \"5 %\"", "loss = \"1 %\"", "")
+        .replace("delay = \"5 ms\"\nloss = \"5 %\"", "delay = \"50 ms\"\nloss = \"5 %\"");
+    let summary = measure(&links, &voice(to, transport, ""));
+    let it = flow(&summary, "it");
+    let [b, c, d] = ["b", "c", "d"].map(|name| sink(it, name));
+    assert_eq!((b.counts.sent, b.counts.received, b.counts.lost), (500, 500, 0));
+    assert!((395..=400).contains(&c.counts.sent) && c.counts.lost == 0, "{:?}", c.counts);
+    // What was sent until it was given up is lost for the one that fell silent.
+    assert!((250..350).contains(&d.counts.sent), "{:?}", d.counts);
+    assert!((1..100).contains(&d.counts.lost), "{:?}", d.counts);
+    assert!(mean(b) > mean(c) + MS(40), "{} and {}", mean(b), mean(c));
+    assert!(counter(it, "retransmissions") > 20);
+    for (name, count) in [
+        ("receivers-joined", 3),
+        ("receivers-dropped", 1),
+        ("receivers-joined b", 1),
+        ("receivers-joined c", 1),
+        ("receivers-dropped d", 1),
+    ] {
+        assert_eq!(counter(it, name), count, "{name}");
+    }
+}
+
+#[test]
+fn the_slowest_receiver_sets_the_pace_of_a_reliable_multicast() {
+    let to = "[\"b\", { host = \"c\", leave = \"5 s\" }]";
+    let flows = format!(
+        "[flow.it]\nfrom = \"a\"\nto = {to}\ntransport = {{ kind = \"xtp\", service = \"reliable-multicast\" }}\n\
+         source = {{ kind = \"bulk\", message = \"1000 B\" }}\n"
+    );
+    let summary = measure(&tree("", "rate = \"1 Mbit/s\"", ""), &flows);
+    let it = flow(&summary, "it");
+    let (b, c) = (sink(it, "b"), sink(it, "c"));
+    assert_eq!((counter(it, "receivers-left c"), b.counts.lost), (1, 0));
+    // Five seconds at the pace of c, and five at its own.
+    assert!((400..700).contains(&c.counts.received), "{:?}", c.counts);
+    assert!(b.counts.received > 2 * c.counts.received + 500, "{:?} and {:?}", b.counts, c.counts);
+}
