@@ -118,7 +118,7 @@ impl Plan {
             return Err(wrong(format!("`{}` cannot be held against itself", question.key)));
         }
         let sheet = Sheet::new(&experiment.text, question.key, question.against).map_err(wrong)?;
-        let first_value = Search::new(question.goal, range.clone(), begin, precision).next();
+        let first_value = Search::new(question.goal, range.clone(), begin, precision).next_value();
         let literal = key.literal(first_value.unwrap_or(*range.start()));
         let first = read(&sheet, &[literal], file).map_err(wrong)?;
         Ok(Plan {

@@ -200,7 +200,7 @@ impl<'p> Work<'p> {
     fn wanted(&mut self) -> Vec<Wanted> {
         let mut wanted = Vec::new();
         for (place, cell) in self.cells.iter_mut().enumerate() {
-            if let Some(value) = cell.search.next() {
+            if let Some(value) = cell.search.next_value() {
                 let look = cell.samples.get(&value).map_or(0, |samples| samples.looks_done);
                 wanted.push(Wanted { cell: place, value, until: self.looks[look.min(self.looks.len() - 1)] });
             }
@@ -289,7 +289,7 @@ impl<'p> Work<'p> {
     fn answers(mut self) -> Vec<Answer> {
         let (limits, error) = (&self.plan.first.limits, self.error);
         let answer = |cell: &mut Cell| Answer {
-            finished: cell.search.next().is_none(),
+            finished: cell.search.next_value().is_none(),
             edge: cell.search.edge(),
             choice: cell.choice.clone(),
             trials: cell

@@ -67,7 +67,7 @@ pub struct Edge {
     pub kept_behind: Vec<u64>,
 }
 
-/// A search for one edge. Ask [`Search::next`], measure, [`Search::tell`], and again, until there is no next.
+/// A search for one edge. Ask [`Search::next_value`], measure, [`Search::tell`], and again, until there is no next.
 #[derive(Clone, Debug)]
 pub struct Search {
     goal: Goal,
@@ -88,7 +88,7 @@ impl Search {
     }
 
     /// The value to try now, always one that was not told yet; `None` when all is known that was asked for.
-    pub fn next(&mut self) -> Option<u64> {
+    pub fn next_value(&mut self) -> Option<u64> {
         if self.pending.is_none() {
             self.pending = self.first().or_else(|| self.bracket()).or_else(|| self.narrow());
         }

@@ -7,8 +7,8 @@ use super::*;
 /// Searches with these verdicts; the edge, and how many values were tried.
 fn searched(mut search: Search, mut verdict: impl FnMut(u64) -> Verdict) -> (Search, usize) {
     let mut trials = 0;
-    while let Some(value) = search.next() {
-        assert_eq!(search.next(), Some(value), "asking twice changes nothing");
+    while let Some(value) = search.next_value() {
+        assert_eq!(search.next_value(), Some(value), "asking twice changes nothing");
         assert!(search.range.contains(&value) && !search.told.contains_key(&value), "{value} of {search:?}");
         search.tell(value, verdict(value));
         trials += 1;
