@@ -15,6 +15,7 @@ pub mod endpoint;
 pub mod features;
 pub mod framing;
 pub mod rtp;
+pub mod sctp;
 pub mod udp;
 pub mod urp;
 pub mod xtp;
@@ -26,6 +27,7 @@ pub use conversation::{
 pub use dccp::{DccpAcceptor, DccpConfig, DccpEndpoint};
 pub use endpoint::{Accept, Acceptor, Endpoint, Transmit, drain};
 pub use rtp::{RtpConfig, RtpConfigError, RtpEndpoint, RtpSession};
+pub use sctp::{SctpConfig, SctpConfigError, SctpEndpoint};
 pub use udp::{UdpConfig, UdpEndpoint};
 pub use urp::{UrpConfig, UrpConfigError, UrpEndpoint};
 pub use xtp::{XtpConfig, XtpConfigError, XtpEndpoint};
