@@ -1,8 +1,10 @@
 //! Flows over protocol engines of ours, whose packets travel in UDP datagrams.
 
+use trunkline_core::Seed;
 use trunkline_live::{FarEnd, LiveError, LiveOptions, Receive};
+use trunkline_metrics::Meter;
 
-use crate::support::{GoOn, process, run, run_with, scenario, scenario_with};
+use crate::support::{GoOn, Memory, process, run, run_with, scenario, scenario_with};
 
 const XTP: &str = "{ kind = \"xtp\", encapsulation = \"udp\" }";
 const DCCP: &str = "{ kind = \"dccp\", encapsulation = \"udp\" }";
@@ -49,6 +51,28 @@ fn reflected_voice_comes_back() {
             assert_eq!(outcome.flows[0].transport_counters["connections-broken"], 0, "{transport}");
         }
     }
+}
+
+#[test]
+fn what_an_engine_holds_back_accumulates_in_fifos() {
+    // A third of what three channels and their headers need.
+    let slow = "{ kind = \"xtp\", encapsulation = \"udp\", rate = \"100 kbit/s\", burst = \"2 KB\", window = \"2 KiB\" }";
+    let fifo = voice(slow, "playback = \"fifo\"\n").replace("80 }", "80, fifo = 300 }");
+    let scenario = scenario("500 ms", &fifo);
+    let mut none = ();
+    let mut recorder = (Memory::default(), Meter::new(&[scenario.flows[0].meta.clone()], &mut none));
+    let options = LiveOptions::new(FarEnd::Thread);
+    let outcome =
+        trunkline_live::run(&scenario, Seed::new(7, 0), &options, &mut recorder, &mut GoOn).unwrap();
+    let (memory, meter) = recorder;
+    let received: u64 =
+        memory.messages.values().filter(|seen| seen.received == 1).map(|seen| seen.length).sum();
+    assert!(memory.messages.values().any(|seen| seen.length > 80));
+    let lost = memory.samples_lost;
+    assert!(lost > 0 && received + lost <= 3 * 50 * 80, "{received} received, {lost} lost");
+    let path = meter.finish(outcome).flows.remove(0).voice_path.unwrap();
+    assert_eq!(path.capture_lost, lost);
+    assert_eq!(path.start_up.map(|delay| delay.count), Some(3));
 }
 
 #[test]

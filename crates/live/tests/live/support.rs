@@ -57,6 +57,8 @@ pub(crate) struct Memory {
     pub(crate) messages: BTreeMap<(u32, u16, u32), Seen>,
     /// Flow, channel and bytes of each, in their order.
     pub(crate) transfers: Vec<(u32, u16, u64)>,
+    /// By the FIFOs of sources.
+    pub(crate) samples_lost: u64,
     pub(crate) send_calls: u64,
     pub(crate) stray: u64,
 }
@@ -82,7 +84,7 @@ impl Recorder for Memory {
                 assert!(began <= at, "ended before it began");
                 self.transfers.push((flow.0, channel, bytes.0));
             }
-            Observation::Overflowed { .. } => panic!("no source here takes audio from a FIFO"),
+            Observation::Overflowed { samples, .. } => self.samples_lost += u64::from(samples),
             Observation::SendCall { .. } => self.send_calls += 1,
             Observation::Stray { bytes } => self.stray += bytes.0,
         }
