@@ -6,5 +6,6 @@ mod carriers;
 mod endings;
 mod engines;
 mod flows;
+mod limits;
 mod refusals;
 mod support;
