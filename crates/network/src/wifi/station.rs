@@ -121,6 +121,9 @@ impl Station {
 
     /// The probability that noise at this station spares a frame, at errors divided by `gain`.
     pub(super) fn spared(&self, frame: Bytes, gain: f64) -> f64 {
+        if self.frame_errors == 0.0 && self.bit_errors == 0.0 {
+            return 1.0;
+        }
         let bits = 8.0 * frame.count() as f64;
         (1.0 - self.frame_errors / gain) * libm::exp(bits * libm::log1p(-self.bit_errors / gain))
     }

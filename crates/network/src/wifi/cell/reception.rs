@@ -12,8 +12,11 @@ impl WifiCell {
     /// The rate of a frame, and how many steps that is below the best for its receiver.
     pub(super) fn rate(&self, from: Port, frame: &Frame) -> (Rate, u64) {
         let station = &self.stations[usize::from(from.0)];
-        let (best, steps) = match frame.to {
-            Receiver::All => return self.broadcast_rate(station.rate),
+        let (best, wanted) = match frame.to {
+            Receiver::All => {
+                let basic = self.phy.basic_rate;
+                return (basic, step_down(station.rate, |rate, _| rate > basic).1);
+            }
             Receiver::Station(to) => {
                 let receiver = &self.stations[usize::from(to.0)];
                 let adaptation = if self.has_hub && from == HUB { &receiver.down } else { &station.up };
@@ -21,20 +24,7 @@ impl WifiCell {
             }
             Receiver::Absent => (station.rate, station.up.steps),
         };
-        let rate =
-            (0..steps).try_fold(best, |rate, _| phy::below(rate).ok_or(rate)).unwrap_or_else(|rate| rate);
-        (rate, steps)
-    }
-
-    /// The rate for everybody, and how many steps below `best` it is.
-    fn broadcast_rate(&self, best: Rate) -> (Rate, u64) {
-        let (mut rate, mut steps) = (best, 0);
-        while rate > self.phy.basic_rate
-            && let Some(lower) = phy::below(rate)
-        {
-            (rate, steps) = (lower, steps + 1);
-        }
-        (self.phy.basic_rate, steps)
+        step_down(best, |_, steps| steps < wanted)
     }
 
     /// Whether noise spoils a frame on its way to a station.
@@ -124,4 +114,15 @@ impl WifiCell {
         }
         out.deliveries.push(delivery);
     }
+}
+
+/// Goes to lower rates as long as that is wanted, and says how many steps it took.
+fn step_down(best: Rate, goes_on: impl Fn(Rate, u64) -> bool) -> (Rate, u64) {
+    let (mut rate, mut steps) = (best, 0);
+    while goes_on(rate, steps)
+        && let Some(lower) = phy::below(rate)
+    {
+        (rate, steps) = (lower, steps + 1);
+    }
+    (rate, steps)
 }
