@@ -3,6 +3,7 @@
 mod support;
 
 use support::{GoOn, parse, run};
+use trunkline_metrics::Meter;
 use trunkline_testkit::alloc::{CountingAllocator, allocations_during};
 
 #[global_allocator]
@@ -28,4 +29,26 @@ fn ten_times_the_packets_allocate_nothing_more() {
     assert!(many > 9 * few, "{few} and {many} packets");
     // The event queue's buckets may still grow a little when more bits of the clock come into use.
     assert!(long < short + 64, "{short} allocations for {few} packets, {long} for {many}");
+}
+
+#[test]
+fn ten_times_the_voice_through_fifos_allocates_nothing_more() {
+    let allocations = |seconds: u32| {
+        let experiment = parse(&format!(
+            "name = \"test\"\nduration = \"{seconds} s\"\n[hosts]\na = {{}}\n[hosts.b]\n[link.trunk]\n\
+             between = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\ndelay = \"10 ms\"\njitter = {{ kind = \"exponential\", mean = \"30 ms\" }}\n\
+             [flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nchannels = 4\n\
+             source = {{ kind = \"voice\", fifo = 800 }}\nplayback = {{ kind = \"fifo\", depth = 320 }}\n"
+        ));
+        let scenario = &experiment.points[0].scenario;
+        let mut trace = ();
+        let mut meter = Meter::new(&[scenario.flows[0].meta.clone()], &mut trace);
+        let (count, outcome) = allocations_during(|| run(scenario, 7, &mut meter, &mut GoOn));
+        let path = meter.finish(outcome).flows.remove(0).voice_path.unwrap();
+        assert!(path.underflows > 0 && path.playback_overflows > 0, "{path:?}");
+        count
+    };
+    let (short, long) = (allocations(3), allocations(30));
+    // Of 10,800 packets more: lists of measured delays double now and then, and the longest delays become longer.
+    assert!(long < short + 200, "{short} and {long} allocations");
 }

@@ -121,6 +121,22 @@ fn over_every_transport_samples_are_sent_or_refused_or_lost() {
 }
 
 #[test]
+fn a_busy_host_lets_samples_accumulate() {
+    // A packet takes 25 ms to be handed over, in which 200 samples come.
+    let text = "name = \"test\"\nduration = \"5 s\"\n[hosts.a]\nsend-message = \"25 ms\"\n[hosts.b]\n[link.trunk]\n\
+                between = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\ndelay = \"1 ms\"\n";
+    let phase = "phase = \"together\"";
+    let roomy = voice("\"udp\"", &format!("fifo = 640, {phase}"), "");
+    let (out, lost, lengths) = samples(&format!("{text}{roomy}"));
+    assert_eq!((out, lost), (500 * 80, 0));
+    assert!(lengths[1..lengths.len() - 1].iter().all(|length| [160, 240].contains(length)), "{lengths:?}");
+    let narrow = voice("\"udp\"", &format!("fifo = 160, {phase}"), "");
+    let (out, lost, _) = samples(&format!("{text}{narrow}"));
+    assert_eq!(out + lost, 500 * 80);
+    assert!((7_000..9_000).contains(&lost), "a fifth finds no room: {lost}");
+}
+
+#[test]
 fn many_channels_share_a_conversation_both_ways_at_once() {
     let one = |name: &str, from: &str, to: &str| {
         format!(

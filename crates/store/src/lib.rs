@@ -7,6 +7,7 @@
 //!     experiment.toml                           the file as it was run
 //!     running.lock                              locked by the process that measures
 //!     traces/p003-r01-voice.parquet             point 3, repetition 1 (both from 0), flow `voice`
+//!     traces/p003-r01-voice.events.csv          what went wrong at the FIFOs of its voice path, if anything did
 //!     audio/p003-r01/                           what was received
 //!     report.html
 //! ```
@@ -16,6 +17,7 @@
 
 mod database;
 mod error;
+mod events;
 pub mod model;
 mod recovery;
 mod run_writer;

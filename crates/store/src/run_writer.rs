@@ -8,10 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rusqlite::{Connection, TransactionBehavior, params};
 use trunkline_core::Duration;
 use trunkline_experiment::{Axis, Limit};
-use trunkline_metrics::{Record, RepetitionSummary, TraceSink};
+use trunkline_metrics::{Record, RepetitionSummary, TraceSink, VoiceEvent};
 
 use crate::StoreError;
 use crate::database::{self, status_name};
+use crate::events::{self, EventFiles};
 use crate::model::{Backend, RunInfo, Status};
 use crate::recovery::{self, RunLock, remove_folder};
 use crate::selector::slug;
@@ -148,6 +149,7 @@ impl RunWriter {
         for path in old.iter().chain(&paths) {
             let path = shared.directory.join(path);
             trace::remove(&path).map_err(StoreError::io("removed", &path))?;
+            events::remove(&path).map_err(StoreError::io("removed", &path))?;
         }
         let audio = shared.directory.join("audio").join(&stem);
         remove_folder(&audio)?;
@@ -162,8 +164,9 @@ impl RunWriter {
         }
         let writer = TraceWriter::start(files, Arc::clone(&shared.open));
         let writer = writer.map_err(StoreError::io("written", &shared.directory))?;
+        let events = EventFiles::beside(traces.iter().map(|(_, path)| path.as_path()));
         let closed = ClosedRepetition { shared: Arc::clone(shared), point, repetition, traces };
-        Ok(RepetitionWriter { writer, audio, closed })
+        Ok(RepetitionWriter { writer, events, audio, closed })
     }
 
     /// Ends the run and returns it as it is stored. [`Status::Complete`] is for a run of which nothing is missing.
@@ -224,6 +227,7 @@ impl Shared {
 /// repetition with readable traces.
 pub struct RepetitionWriter {
     writer: TraceWriter,
+    events: EventFiles,
     audio: PathBuf,
     closed: ClosedRepetition,
 }
@@ -236,7 +240,7 @@ impl RepetitionWriter {
 
     /// The first thing that went wrong so far. Records after it are lost; those before it are kept.
     pub fn check(&self) -> Result<(), StoreError> {
-        self.writer.check().map_err(self.failed())
+        self.writer.check().and_then(|()| self.events.check()).map_err(self.failed())
     }
 
     /// Returns when everything recorded so far survives a kill of this process. Happens by itself twice a second.
@@ -248,7 +252,7 @@ impl RepetitionWriter {
     /// Ends the traces: from now on they can be read.
     pub fn close(mut self) -> Result<ClosedRepetition, StoreError> {
         let failed = self.failed();
-        self.writer.close().map_err(failed)?;
+        self.writer.close().and_then(|_| self.events.check()).map_err(failed)?;
         Ok(self.closed)
     }
 
@@ -261,6 +265,10 @@ impl TraceSink for RepetitionWriter {
     #[inline]
     fn write(&mut self, flow: usize, record: &Record) {
         self.writer.write(flow, record);
+    }
+
+    fn event(&mut self, flow: usize, event: &VoiceEvent) {
+        self.events.write(flow, event);
     }
 }
 
@@ -346,7 +354,12 @@ fn begin(
     Ok(Some(old))
 }
 
-fn revise(connection: &mut Connection, run: i64, revision: &Revision<'_>, axes: &str) -> rusqlite::Result<()> {
+fn revise(
+    connection: &mut Connection,
+    run: i64,
+    revision: &Revision<'_>,
+    axes: &str,
+) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.execute(
         "UPDATE run SET text = ?2, experiment_hash = ?3, axes = ?4, repetitions = ?5, repetition_length_ns = ?6

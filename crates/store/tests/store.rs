@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use trunkline_core::{Duration, Time};
 use trunkline_experiment::Axis;
-use trunkline_metrics::{Fate, Record, RepetitionSummary, TraceSink};
+use trunkline_metrics::{Fate, Record, RepetitionSummary, TraceSink, VoiceEvent, VoiceEventKind};
 use trunkline_store::{Backend, NewRun, Status, Store, StoreError, read_trace};
 
 fn new_run(backend: Backend, text: &str) -> NewRun {
@@ -51,6 +51,34 @@ fn sequences(path: &Path) -> Vec<u32> {
 
 fn summary(partial: bool) -> RepetitionSummary {
     RepetitionSummary { duration: Duration::from_secs(30), partial, ..RepetitionSummary::default() }
+}
+
+#[test]
+fn events_lie_beside_their_trace_as_soon_as_they_are_known() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    let run = store.begin(new_run(Backend::Sim, "a = 1\n")).unwrap();
+    let event = |kind, samples| VoiceEvent {
+        member: 2,
+        channel: 1,
+        kind,
+        at: Time::from_nanos(7_000),
+        length: Duration::from_micros(125),
+        samples,
+    };
+    let mut writer = run.begin_repetition(0, 0, &["bulk", "voice"]).unwrap();
+    writer.event(1, &event(VoiceEventKind::CaptureOverflow, 1));
+    writer.event(1, &event(VoiceEventKind::Underflow, 0));
+    let traces = run.info().unwrap().directory.join("traces");
+    let file = traces.join("p000-r00-voice.events.csv");
+    let expected = "member,channel,event,at_ns,length_ns,samples\n\
+                    2,1,capture-overflow,7000,125000,1\n2,1,underflow,7000,125000,0\n";
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), expected);
+    assert!(!traces.join("p000-r00-bulk.events.csv").exists(), "nothing happened there");
+    drop(writer);
+    // It is measured anew, and nothing happens.
+    run.begin_repetition(0, 0, &["bulk", "voice"]).unwrap().close().unwrap();
+    assert!(!file.exists());
 }
 
 #[test]
