@@ -45,7 +45,7 @@ pub fn rtp(data: &[u8]) {
 
 /// SCTP: no chunks, even of somebody who knows the tags, make an end panic or break the contract of endpoints.
 pub fn sctp(data: &[u8]) {
-    trunkline_adapters::sctp::fuzz_sctp(data);
+    trunkline_transport::sctp::fuzz_sctp(data);
 }
 
 /// URP: no packets make an endpoint panic or break the contract of endpoints, and what the codec reads it writes again.

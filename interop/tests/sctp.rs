@@ -5,10 +5,9 @@ use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use trunkline_adapters::sctp::Reliability;
-use trunkline_adapters::{SctpConfig, SctpEndpoint};
 use trunkline_core::{Address, Ecn, Time};
 use trunkline_interop::{Program, compile};
+use trunkline_transport::sctp::{Reliability, SctpConfig, SctpEndpoint};
 use trunkline_transport::{Close, CloseReason, Conversation as _, Endpoint as _, Event, Message, SendError};
 
 const USRSCTP: &str = "the Debian package `libusrsctp-dev`";
@@ -100,7 +99,7 @@ impl End {
             let now = self.now();
             while self.endpoint.poll_transmit(now, &mut buffer).is_some() {
                 self.sent += 1;
-                if self.lose_every == 0 || self.sent % self.lose_every != 0 {
+                if !self.sent.is_multiple_of(self.lose_every) {
                     // As in `turn`.
                     let _ = self.socket.send(&buffer);
                 }

@@ -53,8 +53,6 @@ const TOLERATED: &[(&str, &[&str], &str)] = &[
         &["rand", "getrandom"],
         "the generator is seeded; the system's numbers only fill connection IDs",
     ),
-    ("trunkline-adapters", &["fastrand"], "only to seed it for the engine of SCTP, and to put it back"),
-    ("dcsctp", &["fastrand"], "the generator is seeded before every call"),
     ("ring", &["getrandom"], "keys of encryption are the system's: they show in the bytes of packets only"),
 ];
 

@@ -2,9 +2,7 @@
 //! is given, and so does the same in every process (`docs/checks.md`, "same seed, same packets").
 
 pub mod quic;
-pub mod sctp;
 pub mod tcp;
 
 pub use quic::{QuicConfig, QuicConfigError, QuicEndpoint};
-pub use sctp::{SctpConfig, SctpConfigError, SctpEndpoint};
 pub use tcp::{CongestionControl, TcpConfig, TcpConfigError, TcpEndpoint};

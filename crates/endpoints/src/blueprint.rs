@@ -4,13 +4,13 @@ use core::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 use trunkline_adapters::quic::{self, Identity, QuicEndpoint};
-use trunkline_adapters::sctp::{self, SctpEndpoint};
 use trunkline_adapters::tcp::TcpEndpoint;
 use trunkline_core::{Address, Bytes, FlowId, Seed};
 use trunkline_experiment::{Flow, Scenario, SctpStyle, Transport, XtpService};
 use trunkline_transport::Endpoint;
 use trunkline_transport::dccp::{self, DccpEndpoint};
 use trunkline_transport::rtp::{self, RtpEndpoint};
+use trunkline_transport::sctp::{self, SctpEndpoint};
 use trunkline_transport::udp::{self, UdpEndpoint};
 use trunkline_transport::urp::UrpEndpoint;
 use trunkline_transport::xtp::{

@@ -3,7 +3,6 @@
 use core::net::IpAddr;
 
 use trunkline_adapters::quic::{self, Mode, QuicConfig};
-use trunkline_adapters::sctp::SctpConfig;
 use trunkline_adapters::tcp::{CongestionControl, TcpConfig};
 use trunkline_core::{Address, Bytes, Stream};
 use trunkline_experiment::{
@@ -13,6 +12,7 @@ use trunkline_experiment::{
 use trunkline_transport::dccp::DccpConfig;
 use trunkline_transport::framing::HEADER_LENGTH;
 use trunkline_transport::rtp::RtpConfig;
+use trunkline_transport::sctp::SctpConfig;
 use trunkline_transport::udp::{MAX_MESSAGE, UdpConfig, Variant};
 use trunkline_transport::urp::UrpConfig;
 use trunkline_transport::xtp::{self, RateLimit, XtpConfig, XtpGroupConfig};

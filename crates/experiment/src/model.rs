@@ -468,7 +468,7 @@ pub struct SctpOptions {
     /// Whether the messages of a stream are delivered in the order of sending.
     pub ordered: bool,
     /// How long a lost message is repaired.
-    pub reliability: trunkline_adapters::sctp::Reliability,
+    pub reliability: trunkline_transport::sctp::Reliability,
     /// Receive window.
     pub window: Bytes,
     /// How much waits at the sender; as much as the window if absent.
@@ -476,7 +476,7 @@ pub struct SctpOptions {
     /// How long a send may block before the message is given up and counted as refused (Schiavoni: 40 ms).
     pub send_timeout: Option<Duration>,
     /// What carries the packets: IP or UDP.
-    pub encapsulation: trunkline_adapters::sctp::Encapsulation,
+    pub encapsulation: trunkline_transport::sctp::Encapsulation,
 }
 
 /// The styles of SCTP's sockets (RFC 6458), as the members of a flow use them.

@@ -1,13 +1,13 @@
 //! What must fit together: source, transport and the links on the way.
 
 use trunkline_adapters::quic::{self, Mode};
-use trunkline_adapters::sctp::{self, Reliability};
 use trunkline_core::Distribution;
 use trunkline_core::schema::{Kind, Value};
 use trunkline_traffic::SourceKind;
 use trunkline_transport::dccp::{self, WhenFull};
 use trunkline_transport::framing::HEADER_LENGTH;
 use trunkline_transport::rtp;
+use trunkline_transport::sctp::{self, Reliability};
 use trunkline_transport::udp::{IPV4_HEADER_LENGTH, UDP_HEADER_LENGTH};
 use trunkline_transport::urp;
 use trunkline_transport::xtp::{self, ErrorControl, FlowControl};

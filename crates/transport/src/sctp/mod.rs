@@ -284,15 +284,12 @@ impl Conversation for SctpEndpoint {
     }
 
     fn features(&self) -> &'static Features {
-        const UNORDERED: Features = Features { ordered: false, ..features::SCTP };
-        const PARTIAL: Features = Features { reliable: false, ..features::SCTP };
-        const PARTIAL_UNORDERED: Features = Features { ordered: false, ..PARTIAL };
         let ordered = self.config.ordered && self.config.streams == 1;
         match (self.config.reliability == Reliability::Full, ordered) {
             (true, true) => &features::SCTP,
-            (true, false) => &UNORDERED,
-            (false, true) => &PARTIAL,
-            (false, false) => &PARTIAL_UNORDERED,
+            (true, false) => &features::SCTP_UNORDERED,
+            (false, true) => &features::SCTP_PARTIAL,
+            (false, false) => &features::SCTP_PARTIAL_UNORDERED,
         }
     }
 }

@@ -1,10 +1,10 @@
 //! SCTP and its options.
 
-use trunkline_adapters::sctp::{Encapsulation, MAX_MESSAGE, Reliability};
 use trunkline_core::schema::{Choice, Default as Preset, Kind, Parameter};
 use trunkline_core::{Bytes, Duration};
 use trunkline_transport::features;
 use trunkline_transport::framing::HEADER_LENGTH;
+use trunkline_transport::sctp::{Encapsulation, MAX_MESSAGE, Reliability};
 
 use super::TransportKind;
 use crate::model::{SctpOptions, SctpStyle, Transport};
