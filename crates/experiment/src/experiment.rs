@@ -104,7 +104,9 @@ impl Product<'_> {
     fn tree(&self, choice: &[usize]) -> Node {
         let mut tree = self.root.clone();
         for (swept, chosen) in self.swept.iter().zip(choice) {
-            sweep::apply(self.schema, &mut tree, &swept.axis.key, &swept.nodes[*chosen]);
+            for key in sweep::together(&swept.axis.key) {
+                sweep::apply(self.schema, &mut tree, key, &swept.nodes[*chosen]);
+            }
         }
         tree
     }

@@ -34,19 +34,19 @@ pub(crate) const FIXED: [&str; 3] = ["name", "repetitions", "seed"];
 /// Reads the sweep of a file.
 pub(crate) fn read(schema: &Schema, text: &str, root: &Table, remarks: &mut Vec<Remark>) -> Vec<Swept> {
     let entries = flattened(root, "sweep", remarks);
-    let keys: Vec<&str> = entries.iter().map(|(key, _, _)| key.as_str()).collect();
+    let keys: Vec<&str> = entries.iter().flat_map(|(key, _, _)| together(key)).collect();
     let known = if entries.is_empty() { Vec::new() } else { sweepable(schema, root, &keys) };
     let mut swept = Vec::new();
     let mut points: u64 = 1;
     for (key, key_span, node) in &entries {
-        let Some(target) = known.iter().find(|known| known.key == *key) else {
-            let message = if FIXED.contains(&key.as_str()) {
-                format!("`{key}` is one for all points and cannot be swept")
-            } else {
-                format!("there is no key `{key}`{}", nearest(key, &known))
-            };
-            remarks.push(Remark::new(key_span.clone(), message));
-            continue;
+        let targets: Result<Vec<_>, _> = together(key).map(|key| find(key, &known)).collect();
+        let kind = match targets {
+            // Keys that vary together are of one kind, or one of them does not take the values.
+            Ok(targets) => targets.first().and_then(|target| target.kind),
+            Err(message) => {
+                remarks.push(Remark::new(key_span.clone(), message));
+                continue;
+            }
         };
         let Item::Array(nodes) = &node.item else {
             let message = format!("the sweep of `{key}` must be a list of values, not {}", node.describe());
@@ -59,7 +59,7 @@ pub(crate) fn read(schema: &Schema, text: &str, root: &Table, remarks: &mut Vec<
             continue;
         }
         points = points.saturating_mul(nodes.len() as u64);
-        let (unit, numbers) = match target.kind.and_then(|kind| quantity::axis(&kind, nodes)) {
+        let (unit, numbers) = match kind.and_then(|kind| quantity::axis(&kind, nodes)) {
             Some((unit, numbers)) => (unit, Some(numbers)),
             None => (String::new(), None),
         };
@@ -216,6 +216,7 @@ fn list(path: String, key: &Key, node: Option<&Node>, swept: &[&str], found: &mu
         Shape::Direction
         | Shape::Stations
         | Shape::Host
+        | Shape::Sinks
         | Shape::Hosts
         | Shape::Flow
         | Shape::Links

@@ -2,8 +2,8 @@
 
 use trunkline_report::chart::{Axis, Chart, Datum, Entry, Frame, Kind, Look, Panel, Scale, Series, Theme};
 
-use crate::results::{Doubt, Results, Row, TableResults};
-use crate::study::{self, Figure};
+use crate::results::{Doubt, Results, Row, Scattered, TableResults};
+use crate::study::{self, Figure, Scatter};
 
 /// A figure whose tables were run.
 pub(crate) struct Drawn {
@@ -36,7 +36,40 @@ impl Drawn {
 
 /// The figures of which at least one table was run.
 pub(crate) fn figures(results: &Results) -> Vec<Drawn> {
-    results.study.figures.iter().filter_map(|figure| drawn(figure, results)).collect()
+    let figures = results.study.figures.iter().filter_map(|figure| drawn(figure, results));
+    figures.chain(results.scatters.iter().filter_map(scatter)).collect()
+}
+
+/// Every message as a dot.
+fn scatter(scattered: &Scattered) -> Option<Drawn> {
+    let Scatter { name, title, halved, .. } = scattered.scatter;
+    let latencies = || scattered.latencies.iter().map(|latency| latency * 1e3);
+    let datum = |(place, y): (usize, f64)| Datum {
+        x: (place + 1) as f64,
+        y,
+        half_width: None,
+        label: format!("message {}: {y:.3} ms", place + 1),
+    };
+    let data: Vec<Datum> = latencies().enumerate().map(datum).collect();
+    let look = Look { hue: Some(0), dashed: false, marked: true, lined: false };
+    let (x_scale, y_label) = (
+        Scale::linear(0.0, data.len() as f64, 5),
+        if *halved { "half round trip, ms" } else { "latency, ms" },
+    );
+    let chart = Chart {
+        title: (*title).to_owned(),
+        description: format!("{y_label} of {} messages in the order of sending.", data.len()),
+        x: Axis { label: "message".to_owned(), scale: x_scale, ticks: None },
+        y: Axis {
+            label: y_label.to_owned(),
+            scale: Scale::linear(0.0, latencies().fold(0.0, f64::max), 5),
+            ticks: None,
+        },
+        legend: Vec::new(),
+        panels: vec![Panel { series: vec![Series { look, kind: Kind::Dots, data }], ..Panel::default() }],
+    };
+    let is_drawn = !scattered.latencies.is_empty();
+    is_drawn.then(|| Drawn { id: (*name).to_owned(), chart, note: String::new() })
 }
 
 fn drawn(figure: &Figure, results: &Results) -> Option<Drawn> {

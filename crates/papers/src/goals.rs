@@ -57,11 +57,25 @@ fn one(goal: &Goal, results: &Results) -> Option<Judged> {
         Goal::Error { table, metrics, median, worst } => {
             Some(error(results.table(table)?, metrics, *median, *worst))
         }
+        Goal::Count { table, metric, within, share } => count(results.table(table)?, metric, *within, *share),
         Goal::Exact { table, metric } => exact(results.table(table)?, metric),
+        Goal::Conclusion { question, published, found } => {
+            Some(conclusion(question, *published, found(results)?))
+        }
         Goal::Factor { title, over, under, only, metric, within } => {
             let ratios = Ratios::of(results.table(over)?, results.table(under)?, only, metric);
             Some(ratios.judged(title, *within))
         }
+    }
+}
+
+fn conclusion(question: &str, published: Option<&str>, found: String) -> Judged {
+    match published {
+        Some(published) => {
+            let outcome = if found == published { Outcome::Met } else { Outcome::Missed };
+            Judged { goal: format!("{question}: {published}"), found, outcome }
+        }
+        None => Judged { goal: question.to_owned(), found, outcome: Outcome::NotJudged },
     }
 }
 
@@ -84,6 +98,38 @@ fn error(table: &TableResults, metrics: &[&str], median: f64, worst: Option<f64>
         text += &format!("; {} cells cannot be compared", errors.incomparable);
     }
     Judged { goal, found: text, outcome: if reached { Outcome::Met } else { Outcome::Missed } }
+}
+
+fn count(table: &TableResults, metric: &str, within: f64, portion: f64) -> Option<Judged> {
+    let place = table.place(metric)?;
+    let (mut good, mut all, mut far) = (0, 0, Vec::new());
+    for row in &table.rows {
+        let cell = &row.cells[place];
+        let Some(published) = cell.published.as_ref().filter(|_| cell.doubt != Doubt::Doubtful) else {
+            continue;
+        };
+        let error = cell.simulated.map(|simulated| simulated - published.number);
+        let is_good = error.is_some_and(|error| error.abs() <= within.max(portion * published.number));
+        all += 1;
+        good += usize::from(is_good);
+        if !is_good {
+            far.push(match error {
+                Some(error) => format!("{error:+.0} at {}", row.keys.values()),
+                None => format!("none at {}", row.keys.values()),
+            });
+        }
+    }
+    let goal = format!("{} {metric}: within {within} or {}", table.table.name, share(portion));
+    let mut found = format!("{good} of {all} cells");
+    if !far.is_empty() {
+        found += &format!("; {}", far.join("; "));
+    }
+    let outcome = match all {
+        0 => Outcome::NotJudged,
+        _ if good == all => Outcome::Met,
+        _ => Outcome::Missed,
+    };
+    Some(Judged { goal, found, outcome })
 }
 
 fn exact(table: &TableResults, metric: &str) -> Option<Judged> {

@@ -1,7 +1,7 @@
 //! Every cell of a study, as published and as simulated.
 
 use crate::compare::Errors;
-use crate::study::{Study, Table};
+use crate::study::{Scatter, Study, Table};
 use crate::value::Keys;
 
 /// What a run of a study found.
@@ -11,6 +11,17 @@ pub struct Results {
     pub study: &'static Study,
     /// The tables that were asked for, in the study's order.
     pub tables: Vec<TableResults>,
+    /// The messages behind the scatters of these tables, in the study's order.
+    pub scatters: Vec<Scattered>,
+}
+
+/// A scatter with its data.
+#[derive(Clone, Debug)]
+pub struct Scattered {
+    /// Which.
+    pub scatter: &'static Scatter,
+    /// Latency of the messages in seconds, in the order of sending.
+    pub latencies: Vec<f64>,
 }
 
 /// One table.

@@ -2,6 +2,7 @@
 
 use trunkline_metrics::FlowSummary;
 
+use crate::results::Results;
 use crate::value::Keys;
 
 /// One published study.
@@ -25,6 +26,8 @@ pub struct Study {
     pub tables: &'static [Table],
     /// The figures, in the paper's order.
     pub figures: &'static [Figure],
+    /// The figures that show every message of a point.
+    pub scatters: &'static [Scatter],
     /// What the simulation is to reach.
     pub goals: &'static [Goal],
     /// Which published cells are in doubt: the study's `flagged_cells.csv`.
@@ -120,6 +123,8 @@ pub enum Reading {
     Formula(fn(&Keys) -> Option<f64>),
     /// From the summary of a flow at the row's point; the mean over repetitions if there are several.
     Flow(&'static str, fn(&FlowSummary) -> Option<f64>),
+    /// The same from another experiment: its file, the flow, how. Its point is the one with the cells of the row.
+    Elsewhere(&'static str, &'static str, fn(&FlowSummary) -> Option<f64>),
 }
 
 /// A figure of the paper, drawn from its tables.
@@ -142,6 +147,23 @@ pub struct Figure {
     pub factors: bool,
     /// What is drawn.
     pub series: &'static [Series],
+}
+
+/// A figure of the latency of every message of one flow at one point, in the order of sending.
+#[derive(Debug)]
+pub struct Scatter {
+    /// What it is called in files and links: `scatter-sppt-0064`.
+    pub name: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// The table that is drawn from the same experiment: the scatter is drawn if that is run.
+    pub table: &'static str,
+    /// The row of that table.
+    pub only: &'static [(&'static str, &'static str)],
+    /// The flow.
+    pub flow: &'static str,
+    /// Whether half of a round trip is shown.
+    pub halved: bool,
 }
 
 /// One line of a figure.
@@ -176,6 +198,26 @@ pub enum Goal {
         /// The column.
         metric: &'static str,
     },
+    /// Counts: every cell within so many, or within a share of what was published.
+    Count {
+        /// The table.
+        table: &'static str,
+        /// The column.
+        metric: &'static str,
+        /// How many are no error.
+        within: f64,
+        /// What share is none.
+        share: f64,
+    },
+    /// What a study concludes, in words.
+    Conclusion {
+        /// The question.
+        question: &'static str,
+        /// The paper's answer, if it gives one.
+        published: Option<&'static str>,
+        /// Ours, in the same words; `None` if the tables that it needs were not run.
+        found: fn(&Results) -> Option<String>,
+    },
     /// A figure of one table over the same figure of another, row by row, in the median.
     Factor {
         /// What it says.
@@ -191,6 +233,23 @@ pub enum Goal {
         /// How far the median may be from the published one, as a share of it.
         within: f64,
     },
+}
+
+impl Table {
+    /// The files of the experiments behind it, that of its rows first.
+    pub fn files(&self) -> Vec<&'static str> {
+        let mut files = Vec::new();
+        if let Rows::Points { file, .. } = self.rows {
+            files.push(file);
+        }
+        for metric in self.metrics {
+            match metric.reading {
+                Reading::Elsewhere(file, ..) if !files.contains(&file) => files.push(file),
+                _ => {}
+            }
+        }
+        files
+    }
 }
 
 impl Study {

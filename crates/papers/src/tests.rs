@@ -86,8 +86,9 @@ fn every_file_of_the_folder_that_experiments_use_is_embedded() {
         embedded.sort_unstable();
         assert_eq!(embedded, found, "{}", study.name);
         for table in study.tables {
-            let Rows::Points { file, .. } = table.rows else { continue };
-            assert!(study.file(file).is_some(), "{file}");
+            for file in table.files() {
+                assert!(study.file(file).is_some(), "{file}");
+            }
         }
     }
 }

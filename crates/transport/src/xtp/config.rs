@@ -33,8 +33,8 @@ pub struct XtpConfig {
     pub checksum: bool,
     /// How often the sender asks for an acknowledgement.
     pub acknowledge: Acknowledge,
-    /// The share of the packets with new data that this end delivers without a word to the sender, who learns from later
-    /// reports that they are missing and repeats them: loss as Weaver & McNabb made it (1992, section 8.1). Of a reliable
+    /// The share of the packets with new data that this end delivers and does not acknowledge: the sender learns from later
+    /// reports that they are missing, and repeats them. Loss as Weaver & McNabb made it (1992, section 8.1), of a reliable
     /// unicast stream.
     pub withhold: Ratio,
     /// What an acknowledgement that was asked for means.

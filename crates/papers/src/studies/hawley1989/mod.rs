@@ -21,6 +21,7 @@ pub(super) const STUDY: Study = Study {
     experiments: EXPERIMENTS,
     tables: tables::TABLES,
     figures: figures::FIGURES,
+    scatters: &[],
     goals: GOALS,
     flagged: include_str!("../../../../../papers/hawley1989/reference/flagged_cells.csv"),
 };

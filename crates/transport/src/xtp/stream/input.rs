@@ -51,6 +51,10 @@ impl XtpEndpoint {
             Body::Data { data, .. } | Body::First { data, .. } => {
                 let taken = self.take_data(header, ecn, data);
                 if self.withholds(header, taken, data.len()) {
+                    // A report comes as ever, as if it had left before the data were here: it echoes an earlier request.
+                    if header.options.has_any(Options::SREQ.and(Options::DREQ)) {
+                        self.due.reply = self.due.reply.max(Some(Reply::Status));
+                    }
                     return self.observe();
                 }
                 data.len()
