@@ -10,7 +10,6 @@
 mod clock;
 mod config;
 mod course;
-mod encapsulation;
 mod fuzz;
 mod identity;
 mod patience;
@@ -39,7 +38,6 @@ use clock::instant;
 pub use config::{
     CongestionControl, DATAGRAM_OVERHEAD, HEADERS, MAX_MESSAGE, Mode, PACKET, QuicConfig, QuicConfigError,
 };
-use encapsulation::Fault;
 #[doc(hidden)]
 pub use fuzz::fuzz_quic;
 pub use identity::{Fingerprint, Identity};
@@ -48,6 +46,7 @@ use receiving::Receiving;
 use seeds::Seeds;
 use sending::Sending;
 pub use trunkline_transport::udp::Encapsulation;
+use trunkline_transport::udp::{Fault, UDP_HEADER_LENGTH, Variant};
 
 /// Application error codes of CONNECTION_CLOSE (RFC 9000 section 19.19): all has been said, or it is broken off.
 const DONE: u32 = 0;
@@ -245,7 +244,8 @@ impl QuicEndpoint {
         let to = address(to);
         let size = Bytes((packet.len() + HEADERS) as u64);
         if self.encapsulation == Encapsulation::Udp {
-            encapsulation::wrap(self.local, to, packet);
+            packet.splice(..0, [0; UDP_HEADER_LENGTH]);
+            Variant::Udp.write(self.local, to, packet);
         }
         let ecn = match ecn {
             None => Ecn::NotCapable,
@@ -331,13 +331,15 @@ impl Endpoint for QuicEndpoint {
         if self.progress.silent {
             return;
         }
+        // QUIC's encryption finds damage too, but not in the packets by which versions are negotiated and addresses are
+        // proved: on those it relies on UDP's checksum.
         let packet = match self.encapsulation {
-            Encapsulation::Udp => encapsulation::unwrap(from, self.local, packet),
+            Encapsulation::Udp => Variant::Udp.read(from, self.local, packet),
             Encapsulation::UdpPayload => Ok(packet),
         };
         let packet = match packet {
             Ok(packet) => packet,
-            Err(Fault::Malformed) => return self.counters.malformed += 1,
+            Err(Fault::Malformed | Fault::Coverage) => return self.counters.malformed += 1,
             Err(Fault::Checksum) => return self.counters.checksum_errors += 1,
             Err(Fault::Stray) => return self.counters.strays += 1,
         };

@@ -158,7 +158,7 @@ fn for_a_socket_packets_are_payloads_and_as_large_on_the_network() {
 fn udp_lite_delivers_damage_that_it_does_not_cover_and_no_other() {
     let config = UdpConfig { variant: Variant::Lite { coverage: Some(3) }, ..UdpConfig::default() };
     let (mut near, mut far) = pair(config);
-    assert_eq!(near.features(), &features::UDP_LITE);
+    assert_eq!(near.features(), &features::UDP_LITE_PARTIAL);
     let good = datagram(&mut near, b"payload");
     for bit in 0..good.len() * 8 {
         let mut packet = good.clone();
@@ -199,7 +199,10 @@ proptest! {
 
     #[test]
     fn no_packet_makes_it_panic(packet in prop::collection::vec(any::<u8>(), 0..40)) {
-        pair(UdpConfig::default()).1.handle_packet(Time::ZERO, NEAR, Ecn::NotCapable, &packet);
+        for variant in [Variant::Udp, Variant::Lite { coverage: None }, Variant::Lite { coverage: Some(9) }] {
+            let (_, mut far) = pair(UdpConfig { variant, ..UdpConfig::default() });
+            far.handle_packet(Time::ZERO, NEAR, Ecn::NotCapable, &packet);
+        }
     }
 
     #[test]
