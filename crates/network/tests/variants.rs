@@ -51,7 +51,7 @@ impl Variant {
         let limits = values(queue.parameters, &given);
         let impairments = Impairments {
             loss: Loss::Bernoulli(share(0.02)),
-            jitter: (seed % 3 == 0).then_some(Distribution::Exponential { mean: 100_000 }),
+            jitter: seed.is_multiple_of(3).then_some(Distribution::Exponential { mean: 100_000 }),
             reorder: share(0.03),
             reorder_by: Duration::from_millis(1),
             duplicate: share(0.03),
