@@ -64,6 +64,8 @@ pub(super) struct Token {
     left: u64,
     /// When each station's TRT expires next, unless the token comes and finds it early.
     expires: Vec<u64>,
+    /// No timer expires before this time.
+    all_early_until: u64,
     /// The most that each station's late counter has counted.
     late_max: Vec<u64>,
     rotations: Rotations,
@@ -78,6 +80,7 @@ impl Token {
         let last_seen = |station: usize| (ttrt + ring.nanos(0, station)) - ring.whole();
         Token {
             expires: (0..stations).map(last_seen).collect(),
+            all_early_until: 0,
             late_max: vec![0; stations],
             ring,
             ttrt,
@@ -129,21 +132,18 @@ impl Token {
     }
 
     /// Lets it pass all stations that it reaches until then.
-    #[inline]
     pub(super) fn pass_until(&mut self, to: Time) {
-        let to = to.as_nanos();
-        while to.saturating_sub(self.left) >= self.ring.whole() {
-            let all_early = self.rotate();
-            let rounds = to.saturating_sub(self.left) / self.ring.whole();
-            if all_early && rounds > 0 {
-                // On an idle ring every station now sees the same at each rotation.
-                let idle = rounds * self.ring.whole();
-                self.expires.iter_mut().for_each(|expires| *expires += idle);
-                self.left += idle;
-                self.rotations.record_idle(self.ring.whole(), rounds);
+        let (to, whole) = (to.as_nanos(), self.ring.whole());
+        loop {
+            if to.saturating_sub(self.left) >= whole && self.is_early_until(self.left + whole) {
+                self.skip((to - self.left) / whole);
             }
+            let reached = self.reached(to);
+            if reached == self.at {
+                return;
+            }
+            self.pass(reached);
         }
-        while self.pass(to) {}
     }
 
     /// Lets it come to a station at the time that [`Self::arrival`] said, and tells until when it is early, if it is.
@@ -171,28 +171,58 @@ impl Token {
         rotations
     }
 
-    /// Lets it pass the next station, if it reaches that until then.
+    /// The last station that it reaches until then on its way to the first one, which counts as one behind the last.
     #[inline]
-    fn pass(&mut self, to: u64) -> bool {
-        let hop = self.ring.offsets[self.at + 1] - self.ring.offsets[self.at];
-        if self.left + hop > to {
-            return false;
-        }
-        self.left += hop;
-        self.at = if self.at + 1 == self.ring.stations() { 0 } else { self.at + 1 };
-        self.visit(self.at, self.left);
-        true
+    fn reached(&self, to: u64) -> usize {
+        let ahead = &self.ring.offsets[self.at + 1..];
+        // Nobody is reached before the next one is.
+        let end = (to + self.ring.offsets[self.at]).saturating_sub(self.left);
+        if ahead[0] > end { self.at } else { self.at + ahead.partition_point(|&offset| offset <= end) }
     }
 
-    /// Lets it pass every station once; whether it was early at all of them.
-    fn rotate(&mut self) -> bool {
-        let mut all_early = true;
-        for _ in 0..self.ring.stations() {
-            self.left += self.ring.offsets[self.at + 1] - self.ring.offsets[self.at];
-            self.at = if self.at + 1 == self.ring.stations() { 0 } else { self.at + 1 };
-            all_early &= self.visit(self.at, self.left).is_some();
+    /// Lets it pass the stations up to one ahead.
+    fn pass(&mut self, last: usize) {
+        let (stations, lap) = (self.ring.stations(), self.left - self.ring.offsets[self.at]);
+        let (first, arrival) = (self.at + 1, lap + self.ring.offsets[last]);
+        let before_last = last.min(stations - 1);
+        if self.is_early_until(arrival) {
+            let expires = &mut self.expires[first..=before_last];
+            for (expires, offset) in expires.iter_mut().zip(&self.ring.offsets[first..=before_last]) {
+                *expires = lap + offset + self.ttrt;
+            }
+        } else {
+            for station in first..=before_last {
+                self.visit(station, lap + self.ring.offsets[station]);
+            }
         }
-        all_early
+        if last == stations {
+            self.visit(0, arrival);
+        }
+        self.at = if last == stations { 0 } else { last };
+        self.left = arrival;
+    }
+
+    /// Lets it go round so often, early everywhere.
+    fn skip(&mut self, rounds: u64) {
+        let idle = rounds * self.ring.whole();
+        self.rotations.record(self.left + self.ring.nanos(self.at, 0));
+        self.rotations.record_idle(self.ring.whole(), rounds - 1);
+        self.left += idle;
+        // Seen last on the way here, by this station now.
+        let behind = self.left - self.ring.whole();
+        for station in 0..self.ring.stations() {
+            self.expires[station] = behind + self.ring.nanos(self.at, station) + self.ttrt;
+        }
+        self.all_early_until = behind + self.ttrt;
+    }
+
+    /// Whether it is early wherever it comes until then, even if it comes to all stations.
+    #[inline]
+    fn is_early_until(&mut self, then: u64) -> bool {
+        if then >= self.all_early_until {
+            self.all_early_until = self.expires.iter().copied().min().unwrap_or(0);
+        }
+        then < self.all_early_until
     }
 
     /// A station sees it, which sets its timer. Tells until when it is early.
