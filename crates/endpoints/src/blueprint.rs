@@ -17,6 +17,7 @@ use trunkline_transport::xtp::{
     self, XtpDatagrams, XtpEndpoint, XtpGroupReceiver, XtpGroupSender, XtpTransactions,
 };
 
+use crate::answered::Answered;
 use crate::options;
 
 /// First of the ports that conversations use on both hosts: the dynamic range of RFC 6335.
@@ -37,6 +38,8 @@ pub struct Blueprint {
     to: Vec<u16>,
     /// How many of them listen from the beginning.
     prompt: u32,
+    /// Whether they answer.
+    reflect: bool,
     transport: Transport,
     /// Of the flow's packets.
     priority: u16,
@@ -113,6 +116,7 @@ impl Blueprint {
             from: flow.from as u16,
             to: flow.to.iter().map(|sink| sink.host as u16).collect(),
             prompt: flow.to.iter().filter(|sink| sink.join.is_zero()).count() as u32,
+            reflect: flow.reflect,
             transport: flow.transport.clone(),
             priority: flow.priority,
             mtu: path_mtu(scenario, flow),
@@ -314,15 +318,32 @@ impl Blueprint {
             }
             Transport::Xtp(options) if options.service.is_multicast() => {
                 let config = options::xtp_group(options, self.mtu, self.priority, address, self.prompt);
-                let receiver = |(place, at): (usize, Address)| {
-                    let seed = bits(&format!("far/{place}"));
-                    Ok(made(at, XtpGroupReceiver::new(at, &config, seed).map_err(said)?))
+                let answers = |local, peer, end: &str| {
+                    let seed = bits(&format!("{end}/answers"));
+                    XtpDatagrams::new(local, peer, &config.stream, true, seed).map_err(said)
                 };
-                Ok(Group {
-                    near: made(near, XtpGroupSender::new(near, &config, bits("near")).map_err(said)?),
-                    address,
-                    far: sinks.enumerate().map(receiver).collect::<Result<_, String>>()?,
-                })
+                let receiver = |(place, at): (usize, Address)| {
+                    let end = format!("far/{place}");
+                    let stream = XtpGroupReceiver::new(at, &config, bits(&end)).map_err(said)?;
+                    Ok(match self.reflect {
+                        true => made(at, Answered::receiver(stream, near.host, answers(at, near, &end)?)),
+                        false => made(at, stream),
+                    })
+                };
+                let stream = XtpGroupSender::new(near, &config, bits("near")).map_err(said)?;
+                let sender = match self.reflect {
+                    true => {
+                        let of =
+                            |at: Address| Ok((at.host, answers(near, at, &format!("near/{}", at.host))?));
+                        made(
+                            near,
+                            Answered::sender(stream, sinks.clone().map(of).collect::<Result<_, String>>()?),
+                        )
+                    }
+                    false => made(near, stream),
+                };
+                let far = sinks.enumerate().map(receiver).collect::<Result<_, String>>()?;
+                Ok(Group { near: sender, address, far })
             }
             _ => Err("the transport reaches one sink".to_owned()),
         }

@@ -5,6 +5,7 @@
 //! another process makes the counterpart of what the near end makes. A new transport is an arm of
 //! [`Blueprint::pair`], and one of [`Blueprint::over_sockets`] that says whether its packets can travel between real hosts.
 
+mod answered;
 mod blueprint;
 mod options;
 #[cfg(test)]

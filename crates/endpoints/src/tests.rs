@@ -1,5 +1,5 @@
 use trunkline_core::{Seed, Time};
-use trunkline_experiment::{Experiment, Scenario, TRANSPORTS};
+use trunkline_experiment::{Experiment, Scenario, TRANSPORTS, Transport};
 
 use super::*;
 
@@ -33,6 +33,35 @@ fn every_transport_has_endpoints_that_are_of_it() {
             assert_eq!(made.endpoint.features().name, features.name);
         }
         assert_ne!(pair.near.address.host, pair.far.address.host, "{}", features.name);
+    }
+}
+
+#[test]
+fn every_service_of_xtp_has_endpoints_that_are_of_it() {
+    for service in ["stream", "datagram", "acknowledged-datagram", "transaction"] {
+        let reflect = if service == "transaction" { "\nreflect = true" } else { "" };
+        let transport = format!("{{ kind = \"xtp\", service = \"{service}\" }}{reflect}");
+        let scenario = scenario(&transport);
+        let Transport::Xtp(options) = &scenario.flows[0].transport else { panic!("XTP") };
+        assert_eq!(options.service.name(), service);
+        let pair = Blueprint::of(&scenario, 0).pair(0, Seed::new(1, 0)).unwrap();
+        for made in [&pair.near, &pair.far] {
+            assert_eq!(made.endpoint.features(), options.service.features(), "{service}");
+        }
+        assert!(Blueprint::of(&scenario, 0).group(0, Seed::new(1, 0)).is_err());
+    }
+    for service in ["multicast", "reliable-multicast"] {
+        for reflect in [false, true] {
+            let transport = format!("{{ kind = \"xtp\", service = \"{service}\" }}\nreflect = {reflect}");
+            let scenario = scenario(&transport);
+            let Transport::Xtp(options) = &scenario.flows[0].transport else { panic!("XTP") };
+            let group = Blueprint::of(&scenario, 0).group(0, Seed::new(1, 0)).unwrap();
+            for made in group.far.iter().chain([&group.near]) {
+                assert_eq!(made.endpoint.features(), options.service.features(), "{service}");
+                assert_ne!(made.address, group.address);
+            }
+            assert!(Blueprint::of(&scenario, 0).pair(0, Seed::new(1, 0)).is_err());
+        }
     }
 }
 

@@ -206,7 +206,7 @@ pub struct FlowMeta {
 impl FlowMeta {
     /// How many ids it has: one for each member and sink.
     pub fn ids(&self) -> u32 {
-        self.members * u32::try_from(self.sinks.len().max(1)).unwrap_or(u32::MAX)
+        self.members.saturating_mul(u32::try_from(self.sinks.len().max(1)).unwrap_or(u32::MAX))
     }
 
     /// The id of a member as a sink has it.

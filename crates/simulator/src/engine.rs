@@ -267,3 +267,13 @@ impl<'s> Engine<'s> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_takes_as_much_room_as_its_time() {
+        assert!(size_of::<Event>() <= 8, "{} bytes", size_of::<Event>());
+    }
+}

@@ -24,7 +24,7 @@ pub(crate) fn conversations(
 ) -> Result<Vec<Conversation>, String> {
     let flow = &scenario.flows[flow_index];
     let blueprint = Blueprint::of(scenario, flow_index);
-    let ids = flow.meta.first.0..flow.meta.first.0 + flow.meta.members;
+    let ids = flow.meta.first.0..flow.meta.first.0 + flow.meta.ids();
     let end = |Made { address, endpoint }| {
         let is_stream = !endpoint.features().message_oriented;
         End::new(address, endpoint, is_stream.then(|| Stream::new(flow.framing, key, ids.clone())))

@@ -278,7 +278,11 @@ impl Reader<'_> {
             _ => {}
         }
         let mtu = |&(link, port): &(usize, u16)| links[link].directions[usize::from(port)].mtu.count();
-        for (path, noun, size, drawn) in ways {
+        for (place, (path, noun, size, drawn)) in ways.into_iter().enumerate() {
+            // What answers a multicast of XTP is a datagram.
+            let is_datagram = |service: XtpService| {
+                !service.features().fragmentation || service.is_multicast() && place > 0
+            };
             let (packet, at, what) = match &flow.transport {
                 // Where sizes vary, some packets may pass; those that do not are counted as too large.
                 Transport::Udp(_) | Transport::UdpLite(_) if drawn => continue,
@@ -314,8 +318,8 @@ impl Reader<'_> {
                     (packet, &places.source.span, what)
                 }
                 // Where sizes vary, some datagrams may pass; those that do not are refused as too large.
-                Transport::Xtp(options) if !options.service.features().fragmentation && drawn => continue,
-                Transport::Xtp(options) if !options.service.features().fragmentation => {
+                Transport::Xtp(options) if is_datagram(options.service) && drawn => continue,
+                Transport::Xtp(options) if is_datagram(options.service) => {
                     let data = size.saturating_add(HEADER_LENGTH as u64) + FIRST_SEGMENTS;
                     if let Some(most) = options.max_data.filter(|most| most.count() < data) {
                         let message = format!(
@@ -340,7 +344,7 @@ impl Reader<'_> {
                     return self.remark(places.transport.span_of("window"), message);
                 }
                 Transport::Xtp(options) => {
-                    let Some(max_data) = options.max_data else { return };
+                    let Some(max_data) = options.max_data else { continue };
                     let headers = (xtp::wire::HEADER_LENGTH + options.encapsulation.headers()) as u64;
                     let packet = max_data.count() + headers;
                     let what = format!("data of {max_data} make packets of {packet} B");

@@ -18,7 +18,7 @@ use crate::schema::Shape;
 use crate::schema::transport;
 use crate::tree::{Entry, Item, Node, Table};
 
-/// The most members that all flows may have together.
+/// The most members that all flows may have together, each counted once for every sink.
 const MOST_MEMBERS: u64 = 1_000_000;
 
 impl Reader<'_> {

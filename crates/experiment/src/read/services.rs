@@ -46,7 +46,6 @@ impl Reader<'_> {
         let is_udp = matches!(flow.transport, Transport::Udp(_));
         let is_multicast = flow.is_multicast();
         let to = places.flow.node("to").map_or(at, |node| &node.span);
-        let reflect = places.flow.node("reflect").map_or(at, |node| &node.span);
         if flow.to.is_empty() {
             if !is_udp {
                 let message = format!(
@@ -68,15 +67,13 @@ impl Reader<'_> {
             );
             return self.remark(at, message);
         }
-        if is_multicast && flow.answer() != Answer::None {
+        if is_multicast && matches!(flow.answer(), Answer::Bytes(_)) {
             let message = format!(
-                "the source `{}` waits for one answer, and would get one from every sink; name one sink, and a transport \
-                 for one",
+                "with `answer` the source `{}` waits for one sink's answer, and would get one from every sink; leave it \
+                 out, or name one sink",
                 source.name
             );
             self.remark(to, message);
-        } else if is_multicast && !is_udp && flow.reflect {
-            self.remark(reflect, "a multicast stream goes one way; leave `reflect` out, or use `udp`");
         }
         if is_multicast && flow.framing == Framing::None && promised(flow, transport).reliable {
             let at = places.flow.node("framing").map_or(at, |node| &node.span);

@@ -155,11 +155,9 @@ transport = "udp""#,
     (
         r#"transport = "udp""#,
         r#"transport = { kind = "xtp", service = "reliable-multicast" }
-reflect = true
 framing = "none""#,
         &[
-            r#"x.toml:19:11: a multicast stream goes one way; leave `reflect` out, or use `udp`"#,
-            r#"x.toml:20:11: without a header nobody knows where the messages of a multicast begin; leave `framing` out"#,
+            r#"x.toml:19:11: without a header nobody knows where the messages of a multicast begin; leave `framing` out"#,
         ],
     ),
     (
@@ -182,6 +180,16 @@ framing = "none""#,
 reflect = true"#,
         &[
             r#"x.toml:24:63: a message of 8192 B has 8232 B with its header, more than the `window` of 8200 B"#,
+        ],
+    ),
+    (
+        r#"transport = { kind = "tcp", window = "32 KiB" }
+source = { kind = "bulk", message = "8 KiB" }"#,
+        r#"transport = { kind = "xtp", service = "reliable-multicast" }
+reflect = true
+source = { kind = "bulk", message = "1369 B" }"#,
+        &[
+            r#"x.toml:26:10: a message of 1369 B makes a packet of 1501 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
         ],
     ),
     (

@@ -5,13 +5,14 @@
 use trunkline_experiment::{Files, FilesError};
 
 /// The files in `examples/` that every reader of experiment files must understand.
-pub(crate) const EXAMPLES: [&str; 6] = [
+pub(crate) const EXAMPLES: [&str; 7] = [
     "voice-beside-bulk.toml",
     "bursty-loss.toml",
     "calls-on-a-t1.toml",
     "voice-path.toml",
     "wifi-cell.toml",
     "switched-lan.toml",
+    "multicast.toml",
 ];
 
 /// The text of a file in `examples/`.

@@ -186,6 +186,32 @@ fn udp_lite_counts_what_is_covered_too_little() {
     assert_eq!([counter(&far, "packets-received"), counter(&far, "covered-too-little")], [0, 1]);
 }
 
+#[test]
+fn a_datagram_to_a_group_reaches_its_members_and_each_answers_by_itself() {
+    const GROUP: Address = Address { host: 9, port: FAR.port };
+    const OTHER: Address = Address { host: 3, ..FAR };
+    let mut near = UdpEndpoint::to_group(NEAR, GROUP, UdpConfig::default());
+    let mut members =
+        [FAR, OTHER].map(|at| (at, UdpEndpoint::in_group(at, GROUP, NEAR, UdpConfig::default())));
+    let packet = datagram(&mut near, b"question");
+    for (at, member) in &mut members {
+        member.handle_packet(Time::ZERO, NEAR, Ecn::NotCapable, &packet);
+        let mut received = Vec::new();
+        assert!(member.receive(&mut received).is_some());
+        assert_eq!(received, b"question");
+        let answer = datagram(member, b"answer");
+        near.handle_packet(Time::ZERO, *at, Ecn::NotCapable, &answer);
+        assert!(near.receive(&mut Vec::new()).is_some(), "from {at}");
+    }
+    // Outside the group, and from another than the one that sends there.
+    let mut stranger = UdpEndpoint::new(FAR, NEAR, UdpConfig::default());
+    stranger.handle_packet(Time::ZERO, NEAR, Ecn::NotCapable, &packet);
+    assert_eq!(counter(&stranger, "checksum-errors"), 1);
+    let packet = datagram(&mut UdpEndpoint::to_group(OTHER, GROUP, UdpConfig::default()), b"question");
+    members[0].1.handle_packet(Time::ZERO, OTHER, Ecn::NotCapable, &packet);
+    assert_eq!(counter(&members[0].1, "strays"), 1);
+}
+
 proptest! {
     #[test]
     fn one_flipped_bit_is_always_found(payload in prop::collection::vec(any::<u8>(), 0..100), bit: usize) {

@@ -29,7 +29,7 @@ pub(super) const KIND: TransportKind = TransportKind {
                 Choice {
                     name: "reliable-multicast",
                     doc: "a stream to any number of sinks, of which the slowest sets the pace and what any of them misses \
-                          is repeated to all",
+                          is repeated to all; what they send back with `reflect` are acknowledged datagrams",
                 },
             ]),
             default: Preset::Text("stream"),
