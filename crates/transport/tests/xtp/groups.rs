@@ -6,9 +6,7 @@ use proptest::prelude::*;
 use trunkline_core::{Address, Duration, Ecn, Seed, Stream, Time};
 use trunkline_testkit::checked::Checked;
 use trunkline_transport::xtp::wire::{Body, Format, Options, Packet};
-use trunkline_transport::xtp::{
-    Acknowledge, XtpConfig, XtpGroupConfig, XtpGroupReceiver, XtpGroupSender,
-};
+use trunkline_transport::xtp::{Acknowledge, XtpConfig, XtpGroupConfig, XtpGroupReceiver, XtpGroupSender};
 use trunkline_transport::{
     Close, CloseReason, Conversation as _, Endpoint, Event, Membership, Message, SendError,
 };
@@ -465,6 +463,19 @@ fn control_traffic_grows_slower_than_the_square_root_of_the_receivers() {
         many / few < 10f64.sqrt(),
         "{few} control packets per data packet for 10, {many} for 100 receivers"
     );
+}
+
+#[test]
+fn while_data_flow_receivers_are_asked_with_data_only() {
+    let mut network = Network::new(&reliable(), 3, 0.0, 1);
+    network.run_for(Duration::from_secs(2));
+    let before = network.sender_counter("requests");
+    for n in 0..240 {
+        network.send(&[n as u8; 100]).unwrap();
+        network.run_for(MS(25));
+    }
+    // With every twelfth packet: four for each receiver.
+    assert_eq!(network.sender_counter("requests") - before, 20);
 }
 
 proptest! {

@@ -82,6 +82,10 @@ impl XtpGroupSender {
             // A number of its own, so that reports tell whether this repair was seen.
             self.sync = tag;
         }
+        if !self.members.any_owing() {
+            // Something moves: what is asked after a silence waits for one.
+            self.timer = None;
+        }
         self.told |= last;
         self.rate.spend(now, chunk.length);
         self.counters.data_packets_sent += 1;
