@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use trunkline_core::{Address, Duration, Ecn, Time};
-use trunkline_io::udp::EcnField;
+use trunkline_io::udp::{EcnField, SendBatch};
 use trunkline_transport::framing::{Deframer, Header, Key, decode_message};
 use trunkline_transport::{Close, CloseReason, Endpoint, Event, Message, SendError};
 
@@ -13,8 +13,10 @@ use super::sockets::Intake;
 
 /// When the socket has no room, it is asked again after so long.
 const RETRY: Duration = Duration::from_micros(200);
-/// So many buffers of packets that had to wait are kept for the next.
-const SPARE: usize = 64;
+/// As many packets are handed to the kernel at once.
+const BURST: usize = 32;
+/// So many buffers of packets are kept for the next.
+const SPARE: usize = 2 * BURST;
 
 /// Counters by name.
 pub(crate) type Counters = BTreeMap<String, u64>;
@@ -30,13 +32,13 @@ pub(crate) struct Engine {
     /// For byte streams: finds the messages again.
     deframer: Option<Deframer>,
     ecn: EcnField,
-    /// Packets that leave later, in their order: paced, or waiting for room in the socket.
+    /// Packets that leave, now or later, in their order: paced, or waiting for room in the socket.
     held: VecDeque<Held>,
     spare: Vec<Vec<u8>>,
     /// Until when the socket is taken to have no room.
     blocked: Time,
-    /// Where the endpoint writes packets, and messages.
-    packet: Vec<u8>,
+    batch: SendBatch,
+    /// Where the endpoint writes messages.
     received: Vec<u8>,
     is_connected: bool,
     closed: Option<CloseReason>,
@@ -121,7 +123,7 @@ impl Engine {
             held: VecDeque::new(),
             spare: Vec::new(),
             blocked: Time::ZERO,
-            packet: Vec::new(),
+            batch: SendBatch::with_capacity(BURST),
             received: Vec::new(),
             is_connected: !features.connection_oriented,
             closed: None,
@@ -152,34 +154,80 @@ impl Engine {
 
     /// When it wants to be looked after again.
     pub(crate) fn wake(&self) -> Time {
-        let held = self.held.front().map_or(Time::MAX, |held| held.at);
+        let held = self.held.front().map_or(Time::MAX, |held| held.at.max(self.blocked));
         self.endpoint.next_timeout().unwrap_or(Time::MAX).min(held)
     }
 
     /// Hands every packet that may leave to the socket.
     pub(crate) fn transmit(&mut self, now: Time, socket: &UdpSocket) {
-        if now < self.blocked {
-            return;
-        }
-        while let Some(Held { at, ecn, bytes }) = self.held.pop_front() {
-            if at > now || !self.put(now, socket, ecn, &bytes) {
-                self.held.push_front(Held { at: at.max(self.blocked), ecn, bytes });
-                break;
+        loop {
+            self.flush(now, socket);
+            if now < self.blocked || !self.stage(now) {
+                return;
             }
-            self.recycle(bytes);
         }
-        let mut packet = core::mem::take(&mut self.packet);
+    }
+
+    /// Takes packets from the endpoint, at most as many as leave at once; false if it had none.
+    fn stage(&mut self, now: Time) -> bool {
+        for place in 0..BURST {
+            let mut bytes = self.spare.pop().unwrap_or_default();
+            let Some(transmit) = self.endpoint.poll_transmit(now, &mut bytes) else {
+                self.recycle(bytes);
+                return place > 0;
+            };
+            if self.loss.strikes() {
+                self.recycle(bytes);
+            } else {
+                self.intake.sends(&bytes);
+                self.held.push_back(Held { at: transmit.earliest, ecn: transmit.ecn, bytes });
+            }
+        }
+        true
+    }
+
+    /// Sends the held packets whose time has come, as many at once as there are with one ECN field. What the socket refuses
+    /// for another reason than room is lost, as in any network.
+    fn flush(&mut self, now: Time, socket: &UdpSocket) {
         while now >= self.blocked
-            && let Some(transmit) = self.endpoint.poll_transmit(now, &mut packet)
+            && let Some(&Held { at, ecn, .. }) = self.held.front()
+            && at <= now
         {
-            let waits = transmit.earliest > now || !self.held.is_empty();
-            if waits || !self.put(now, socket, transmit.ecn, &packet) {
-                let bytes = core::mem::replace(&mut packet, self.spare.pop().unwrap_or_default());
-                let at = transmit.earliest.max(self.blocked);
-                self.held.push_back(Held { at, ecn: transmit.ecn, bytes });
+            // A packet without its ECN field is as good as one through a network that clears it.
+            let _ = self.ecn.set(socket, ecn);
+            let sent = match self.put(now, ecn, socket) {
+                // An ICMP error tells of an earlier packet that found nobody; the ones at hand were not tried yet.
+                Err(error) if !has_no_room(&error) => self.put(now, ecn, socket),
+                sent => sent,
+            };
+            let gone = match sent {
+                Ok(sent) => sent,
+                Err(error) if has_no_room(&error) => {
+                    self.blocked = now + RETRY;
+                    return;
+                }
+                Err(_) => {
+                    self.counters.unsent += 1;
+                    1
+                }
+            };
+            for _ in 0..gone {
+                let Some(Held { bytes, .. }) = self.held.pop_front() else { return };
+                self.recycle(bytes);
             }
         }
-        self.packet = packet;
+    }
+
+    /// Hands the first of the held packets to the socket, and says how many that took.
+    fn put(&mut self, now: Time, ecn: Ecn, socket: &UdpSocket) -> io::Result<usize> {
+        match (self.route, self.held.front()) {
+            (Route::Fixed, _) => {
+                let leaving = self.held.iter().take_while(|held| held.at <= now && held.ecn == ecn);
+                self.batch.send(socket, leaving.map(|held| held.bytes.as_slice()))
+            }
+            (Route::Follows(_, Some(peer)), Some(held)) => socket.send_to(&held.bytes, peer).map(|_| 1),
+            (Route::Follows(..), _) => Err(io::ErrorKind::NotConnected.into()),
+        }
     }
 
     /// What has happened: true if the endpoint may take messages now, or never will again.
@@ -274,35 +322,6 @@ impl Engine {
         {
             self.route = Route::Fixed;
         }
-    }
-
-    /// Hands a packet to the socket; false if that has no room. What it refuses for another reason is lost, as in any
-    /// network.
-    fn put(&mut self, now: Time, socket: &UdpSocket, ecn: Ecn, packet: &[u8]) -> bool {
-        if self.loss.strikes() {
-            return true;
-        }
-        self.intake.sends(packet);
-        // A packet without its ECN field is as good as one through a network that clears it.
-        let _ = self.ecn.set(socket, ecn);
-        // An ICMP error tells of an earlier packet that found nobody; the one at hand was not tried yet.
-        for _ in 0..2 {
-            let sent = match self.route {
-                Route::Fixed => socket.send(packet),
-                Route::Follows(_, Some(peer)) => socket.send_to(packet, peer),
-                Route::Follows(_, None) => break,
-            };
-            match sent {
-                Ok(_) => return true,
-                Err(error) if has_no_room(&error) => {
-                    self.blocked = now + RETRY;
-                    return false;
-                }
-                Err(_) => {}
-            }
-        }
-        self.counters.unsent += 1;
-        true
     }
 
     fn recycle(&mut self, bytes: Vec<u8>) {
