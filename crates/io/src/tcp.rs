@@ -278,7 +278,7 @@ mod tests {
         let address = full.local_addr().unwrap().as_socket().unwrap();
         let patience = Duration::from_millis(50);
         let mut waiting = Vec::new();
-        let mut reach = || connect(address.ip(), address, &TcpSetup::default(), patience);
+        let reach = || connect(address.ip(), address, &TcpSetup::default(), patience);
         // Those that nobody accepts wait; when the queue is full, the kernel answers nobody.
         let error = (0..10).find_map(|_| reach().map(|stream| waiting.push(stream)).err()).unwrap();
         assert_eq!(error.to_string(), "no answer for 50 ms");
