@@ -120,6 +120,19 @@ fn what_is_near_the_edge_is_repeated_more_often_and_may_stay_undecided() {
 }
 
 #[test]
+fn a_value_that_the_file_refuses_counts_as_broken_and_says_why() {
+    // An MTU of 1500 B holds 1432 samples behind 40 B of measurement header, 8 B of UDP and 20 B of IPv4.
+    let (_, ran) = planned(CHANNELS, &["--maximise", "flow.voice.source.samples", "--json", "--no-report"]);
+    let json = ran.ok().json();
+    let answer = &json["answers"][0];
+    assert_eq!((&answer["kept"]["number"], &answer["broken"]["number"]), (&1432.0.into(), &1433.0.into()));
+    assert!(
+        answer["sentence"].as_str().unwrap().contains("1433 is refused: a message of 1433 B"),
+        "{json:#}"
+    );
+}
+
+#[test]
 fn bad_questions_are_answered_with_a_sentence_and_nothing_is_written() {
     let without_limits = &CHANNELS[..CHANNELS.find("[limits]").unwrap()];
     let count = ["--maximise", "flow.voice.count"];

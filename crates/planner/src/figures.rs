@@ -1,11 +1,11 @@
 //! The figures of a plan: the region that keeps the limits, or each limit's figure against the searched key.
 
 use trunkline_report::chart::{
-    Axis, Bound, Chart, Datum, Entry, Frame, Kind, Look, Panel, Scale, Series, Theme, render,
+    Axis, Bound, Chart, Datum, Entry, Frame, Kind, Look, Panel, Scale, Series, Theme, Tick, render,
 };
 
 use crate::plan::Plan;
-use crate::run::{Answer, Found};
+use crate::run::{Answer, Found, Trial};
 use crate::search::{Goal, Verdict};
 use crate::text;
 
@@ -94,7 +94,10 @@ fn region(plan: &Plan, found: &Found) -> Option<Chart> {
                 Some(numbers) => Scale::of_sweep(numbers),
                 None => Scale::Words(axis.values.clone()),
             },
-            ticks: None,
+            ticks: axis.numbers.as_ref().map(|numbers| {
+                let tick = |at: &f64| Tick { at: *at, label: at.to_string() };
+                numbers.iter().map(tick).collect()
+            }),
         },
         y: Axis {
             label: with_unit(key, plan.key.unit()),
@@ -110,6 +113,11 @@ fn region(plan: &Plan, found: &Found) -> Option<Chart> {
 fn of_limits(plan: &Plan, found: &Found, answer: &Answer) -> Vec<(String, Chart)> {
     let key = text::short(plan.key.key());
     let numbers: Vec<f64> = answer.trials.iter().map(|trial| plan.key.number(trial.value)).collect();
+    let tick = |trial: &Trial| Tick {
+        at: plan.key.number(trial.value),
+        label: plan.key.written(trial.value).trim_end_matches(plan.key.unit()).trim_end().to_owned(),
+    };
+    let ticks: Vec<Tick> = answer.trials.iter().map(tick).collect();
     let chart = |(place, limit): (usize, &trunkline_experiment::Limit)| {
         let judged = || answer.trials.iter().filter_map(|trial| Some((trial, trial.limits.get(place)?)));
         let means = judged().filter_map(|(_, judged)| Some(judged.estimate?.mean));
@@ -149,7 +157,11 @@ fn of_limits(plan: &Plan, found: &Found, answer: &Answer) -> Vec<(String, Chart)
             description: format!(
                 "{name} at each tried {key}: mean, with the bound that the verdict was made with."
             ),
-            x: Axis { label: with_unit(key, plan.key.unit()), scale: Scale::of_sweep(&numbers), ticks: None },
+            x: Axis {
+                label: with_unit(key, plan.key.unit()),
+                scale: Scale::of_sweep(&numbers),
+                ticks: Some(ticks.clone()),
+            },
             y: Axis {
                 label: with_unit(name, unit),
                 scale: Scale::of_quantity(ends.into_iter()),

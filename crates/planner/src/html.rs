@@ -7,7 +7,6 @@ use crate::figures::{PHONE, SCREEN, figures};
 use crate::plan::Plan;
 use crate::run::{Answer, Found};
 use crate::search::Verdict;
-use crate::terminal::word;
 use crate::text;
 
 /// The answer, its figures and every value that was measured. `report` is where the run's own report lies, from the page.
@@ -25,11 +24,12 @@ pub fn html(plan: &Plan, found: &Found, report: Option<&str>) -> String {
     let main = markup! {
         section aria-labelledby="answer" {
             h2 id="answer" { "Answer" }
-            @for answer in &found.answers {
-                @let combination = text::combination(&plan.axes, &answer.choice);
-                p {
-                    @if !combination.is_empty() { strong { (combination) ": " } }
-                    (text::answer(plan, found, answer))
+            @if let ([only], true) = (found.answers.as_slice(), plan.axes.is_empty()) {
+                p { (text::answer(plan, found, only)) }
+            } @else {
+                (edges(plan, found))
+                @for answer in found.answers.iter().filter(|answer| answer.needs_words()) {
+                    p { strong { (text::combination(&plan.axes, &answer.choice)) ": " } (text::answer(plan, found, answer)) }
                 }
             }
             p.aside { (text::method(plan)) }
@@ -47,10 +47,6 @@ pub fn html(plan: &Plan, found: &Found, report: Option<&str>) -> String {
                 } }
             }
         }
-        section aria-labelledby="edges" {
-            h2 id="edges" { "Edges" }
-            (edges(plan, found))
-        }
         section aria-labelledby="trials" {
             h2 id="trials" { "Every value that was tried" }
             (trials(plan, found))
@@ -67,14 +63,14 @@ fn edges(plan: &Plan, found: &Found) -> Markup {
                 caption { span { "The last value shown to keep the limits and the first shown to break one." } }
                 thead { tr {
                     @for axis in &plan.axes { th scope="col" { (text::short(&axis.key)) } }
-                    @for name in ["kept", "first not decided", "last not decided", "broken"] { th scope="col" { (name) } }
+                    @for name in ["kept", "not decided", "broken", "by"] { th scope="col" { (name) } }
                 } }
                 tbody { @for answer in &found.answers { tr {
                     (on_axes(plan, answer))
                     td { (written(answer.edge.kept)) }
-                    td { (written(answer.edge.undecided.map(|(first, _)| first))) }
-                    td { (written(answer.edge.undecided.map(|(_, last)| last))) }
+                    td { (text::undecided(plan, &answer.edge)) }
                     td { (written(answer.edge.broken)) }
+                    td { (text::reason(found, answer)) }
                 } } }
             }
         }
@@ -101,7 +97,7 @@ fn trials(plan: &Plan, found: &Found) -> Markup {
                 tbody { @for answer in &found.answers { @for trial in &answer.trials { tr {
                     (on_axes(plan, answer))
                     td { (plan.key.written(trial.value)) }
-                    td class=(class(trial.verdict)) { (word(trial.verdict)) }
+                    td class=(class(trial.verdict)) { (text::word(trial)) }
                     td { (trial.repetitions) }
                     @for (limit, judged) in found.limits.iter().zip(&trial.limits) { td { (text::figure(limit, judged)) } }
                 } } } }

@@ -19,7 +19,7 @@ const FORMAT: u32 = 1;
 /// - `limits`: `key`, `condition`.
 /// - `stopped`: whether it was interrupted.
 /// - `answers`: for every combination of what else is swept its `values` by key, `kept`, `broken`, `undecided` (first and
-///   last, or null), `kept_behind`, `finished`, `sentence`, and `trials`: `verdict`, `repetitions` and each limit's
+///   last, or null), `kept_behind`, `finished`, `sentence`, and `trials`: `verdict`, `repetitions`, why it was `refused` (or null) and each limit's
 ///   `verdict`, `mean`, `sd`, `half_width`.
 pub fn json(plan: &Plan, found: &Found) -> Value {
     let goal = match plan.goal {
@@ -77,6 +77,7 @@ fn of_trial(plan: &Plan, found: &Found, trial: &Trial) -> Value {
     let mut of_trial = value(plan, trial.value);
     of_trial["verdict"] = trial.verdict.map(word).into();
     of_trial["repetitions"] = trial.repetitions.into();
+    of_trial["refused"] = trial.refused.clone().into();
     of_trial["limits"] = limits.collect();
     of_trial
 }

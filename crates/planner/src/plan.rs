@@ -181,7 +181,7 @@ fn read(sheet: &Sheet, literals: &[String], file: &Path) -> Result<Experiment, S
     parse_stored(&sheet.with(literals), file).map_err(|error| match error {
         LoadError::Invalid(problems) => {
             let sentences: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
-            format!("the file cannot be run with these values: {}", sentences.join("; "))
+            sentences.join("; ")
         }
         LoadError::Unreadable { .. } => error.to_string(),
     })

@@ -43,6 +43,13 @@ pub struct Answer {
     pub trials: Vec<Trial>,
 }
 
+impl Answer {
+    /// Whether a row of a table does not say it all.
+    pub(crate) fn needs_words(&self) -> bool {
+        !self.finished || !self.edge.kept_behind.is_empty()
+    }
+}
+
 /// One value that was measured.
 #[derive(Clone, Debug)]
 pub struct Trial {
@@ -54,6 +61,8 @@ pub struct Trial {
     pub repetitions: u32,
     /// Each limit in the file's order.
     pub limits: Vec<Judged>,
+    /// Why the file cannot be run with it, which counts as broken.
+    pub refused: Option<String>,
 }
 
 /// Carries a plan out in a new run, or in a partial one of the same plan that is resumed: what that has is not measured
@@ -80,6 +89,7 @@ pub fn run(
         if wanted.is_empty() {
             break;
         }
+        let wanted = work.allowed(wanted, observer);
         work.measure(&mut run, &wanted, means, observer, stop)?;
         work.judge(&wanted, observer);
     }
@@ -140,12 +150,21 @@ struct Samples {
     figures: BTreeMap<u32, Vec<Figure>>,
     looks_done: usize,
     verdict: Option<Verdict>,
+    refused: Option<String>,
 }
 
 impl Samples {
     fn judge(&self, limits: &[Limit], error: f64) -> (Verdict, Vec<Judged>) {
+        if self.refused.is_some() {
+            return (Verdict::Broken, Vec::new());
+        }
         let repetitions: Vec<&[Figure]> = self.figures.values().map(Vec::as_slice).collect();
         judge::judge(limits, &repetitions, error)
+    }
+
+    fn trial(&self, value: u64, limits: Vec<Judged>) -> Trial {
+        let repetitions = self.figures.len() as u32;
+        Trial { value, verdict: self.verdict, repetitions, limits, refused: self.refused.clone() }
     }
 }
 
@@ -206,6 +225,24 @@ impl<'p> Work<'p> {
             }
         }
         wanted
+    }
+
+    /// Those of the values that the file can be run with; the others are judged at once.
+    fn allowed(&mut self, wanted: Vec<Wanted>, observer: &dyn Observer) -> Vec<Wanted> {
+        let (mut allowed, mut refused) = (Vec::new(), Vec::new());
+        for one in wanted {
+            let known = self.values.contains(&one.value);
+            match if known { Ok(()) } else { self.plan.with([one.value].into_iter()).map(drop) } {
+                Ok(()) => allowed.push(one),
+                Err(error) => refused.push((one, error.to_string())),
+            }
+        }
+        for (one, why) in refused {
+            let samples = self.cells[one.cell].samples.entry(one.value).or_default();
+            samples.refused = Some(why);
+            self.settle(&one, Verdict::Broken, Vec::new(), observer);
+        }
+        allowed
     }
 
     /// Measures what lacks of these.
@@ -278,12 +315,19 @@ impl<'p> Work<'p> {
             if verdict == Verdict::Undecided && samples.looks_done < self.looks.len() {
                 continue;
             }
-            samples.verdict = Some(verdict);
-            cell.search.tell(one.value, verdict);
-            let trial = Trial { value: one.value, verdict: Some(verdict), repetitions: one.until, limits };
-            let combination = crate::text::combination(&self.plan.axes, &cell.choice);
-            observer.judged(&crate::text::trial(self.plan, &self.plan.first.limits, &combination, &trial));
+            self.settle(one, verdict, limits, observer);
         }
+    }
+
+    /// Tells the search and the observer what became of a value.
+    fn settle(&mut self, one: &Wanted, verdict: Verdict, limits: Vec<Judged>, observer: &dyn Observer) {
+        let cell = &mut self.cells[one.cell];
+        let samples = cell.samples.entry(one.value).or_default();
+        samples.verdict = Some(verdict);
+        cell.search.tell(one.value, verdict);
+        let trial = samples.trial(one.value, limits);
+        let combination = crate::text::combination(&self.plan.axes, &cell.choice);
+        observer.judged(&crate::text::trial(self.plan, &self.plan.first.limits, &combination, &trial));
     }
 
     fn answers(mut self) -> Vec<Answer> {
@@ -295,12 +339,7 @@ impl<'p> Work<'p> {
             trials: cell
                 .samples
                 .iter()
-                .map(|(value, samples)| Trial {
-                    value: *value,
-                    verdict: samples.verdict,
-                    repetitions: samples.figures.len() as u32,
-                    limits: samples.judge(limits, error).1,
-                })
+                .map(|(value, samples)| samples.trial(*value, samples.judge(limits, error).1))
                 .collect(),
         };
         self.cells.iter_mut().map(answer).collect()

@@ -30,10 +30,8 @@ pub fn terminal(plan: &Plan, found: &Found, style: Style) -> String {
             out += &rows(&trials(plan, found, only), style);
         }
         several => {
-            out += &rows(&answers(plan, several), style);
-            for answer in
-                several.iter().filter(|answer| !answer.edge.kept_behind.is_empty() || !answer.finished)
-            {
+            out += &rows(&answers(plan, found), style);
+            for answer in several.iter().filter(|answer| answer.needs_words()) {
                 let _ = writeln!(
                     out,
                     "{}: {}",
@@ -61,7 +59,7 @@ fn trials(plan: &Plan, found: &Found, answer: &Answer) -> Vec<Vec<Cell>> {
         let figures = found.limits.iter().zip(&trial.limits);
         let mut row = vec![
             plain(plan.key.written(trial.value)),
-            (word(trial.verdict).to_owned(), trial.verdict),
+            (text::word(trial).to_owned(), trial.verdict),
             plain(trial.repetitions.to_string()),
         ];
         row.extend(figures.map(|(limit, judged)| plain(text::figure(limit, judged))));
@@ -71,38 +69,24 @@ fn trials(plan: &Plan, found: &Found, answer: &Answer) -> Vec<Vec<Cell>> {
 }
 
 /// Every combination with its edge.
-fn answers(plan: &Plan, answers: &[Answer]) -> Vec<Vec<Cell>> {
+fn answers(plan: &Plan, found: &Found) -> Vec<Vec<Cell>> {
     let mut head: Vec<Cell> = plan.axes.iter().map(|axis| plain(text::short(&axis.key))).collect();
-    head.extend([plain("kept"), plain("not decided"), plain("broken"), plain("values tried")]);
+    head.extend([plain("kept"), plain("not decided"), plain("broken"), plain("by")]);
     let row = |answer: &Answer| {
         let on_axis = plan.axes.iter().zip(&answer.choice);
         let mut row: Vec<Cell> = on_axis
             .map(|(axis, chosen)| plain(axis.values.get(*chosen).cloned().unwrap_or_default()))
             .collect();
         let written = |value: Option<u64>| value.map_or("–".to_owned(), |value| plan.key.written(value));
-        let undecided = answer.edge.undecided.map_or("–".to_owned(), |(first, last)| match first == last {
-            true => plan.key.written(first),
-            false => format!("{} to {}", plan.key.written(first), plan.key.written(last)),
-        });
         row.extend([
             (written(answer.edge.kept), answer.edge.kept.map(|_| Verdict::Kept)),
-            plain(undecided),
+            plain(text::undecided(plan, &answer.edge)),
             (written(answer.edge.broken), answer.edge.broken.map(|_| Verdict::Broken)),
-            plain(answer.trials.len().to_string()),
+            plain(text::reason(found, answer)),
         ]);
         row
     };
-    std::iter::once(head).chain(answers.iter().map(row)).collect()
-}
-
-/// A verdict as a word.
-pub(crate) fn word(verdict: Option<Verdict>) -> &'static str {
-    match verdict {
-        Some(Verdict::Kept) => "✓ kept",
-        Some(Verdict::Broken) => "✗ broken",
-        Some(Verdict::Undecided) => "– not decided",
-        None => "– interrupted",
-    }
+    std::iter::once(head).chain(found.answers.iter().map(row)).collect()
 }
 
 /// Columns as wide as their widest cell.

@@ -1,6 +1,7 @@
 //! What was found, in sentences.
 
 use trunkline_experiment::{Axis, Limit};
+use trunkline_metrics::Estimate;
 
 use crate::judge::Judged;
 use crate::plan::Plan;
@@ -25,29 +26,25 @@ pub(crate) fn limit(limit: &Limit) -> String {
     format!("{} {}", short(&limit.key), limit.condition)
 }
 
-/// `1.2 % ± 0.1 %`
+/// `1.2 ± 0.1 %`
 pub(crate) fn figure(limit: &Limit, judged: &Judged) -> String {
-    let show = |value: f64| trunkline_report::limit_figure(limit, value);
-    match (judged.estimate, judged.half_width) {
-        // Equal repetitions differ by rounding only.
-        (Some(estimate), Some(half)) if half > estimate.mean.abs() * 1e-9 => {
-            format!("{} ± {}", show(estimate.mean), show(half))
+    match judged.estimate {
+        Some(estimate) => {
+            // Equal repetitions differ by rounding only.
+            let half = judged.half_width.filter(|half| *half > estimate.mean.abs() * 1e-9);
+            trunkline_report::limit_figure(limit, &Estimate { confidence95: half, ..estimate })
         }
-        (Some(estimate), _) => show(estimate.mean),
-        (None, _) if judged.verdict == Verdict::Kept => "does not apply".to_owned(),
-        (None, _) => "not measured".to_owned(),
+        None if judged.verdict == Verdict::Kept => "does not apply".to_owned(),
+        None => "not measured".to_owned(),
     }
 }
 
 /// `keeps the limits`, `breaks voice.loss < 1 % (1.2 %)`.
 fn outcome(limits: &[Limit], trial: &Trial) -> String {
-    let named = |verdict: Verdict| {
-        let those = limits.iter().zip(&trial.limits).filter(|(_, judged)| judged.verdict == verdict);
-        those
-            .map(|(one, judged)| format!("{} ({})", limit(one), figure(one, judged)))
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
+    let named = |verdict| with_verdict(limits, trial, verdict);
+    if let Some(why) = &trial.refused {
+        return format!("is refused: {why}");
+    }
     match trial.verdict {
         Some(Verdict::Kept) => "keeps the limits".to_owned(),
         Some(Verdict::Broken) => format!("breaks {}", named(Verdict::Broken)),
@@ -56,11 +53,22 @@ fn outcome(limits: &[Limit], trial: &Trial) -> String {
     }
 }
 
-/// `flow.voice.count = 12 (trunk.mbs = 32) keeps the limits; 5 repetitions`
+/// The limits with this verdict and their figures: `voice.loss < 1 % (1.2 %)`.
+fn with_verdict(limits: &[Limit], trial: &Trial, verdict: Verdict) -> String {
+    let those = limits.iter().zip(&trial.limits).filter(|(_, judged)| judged.verdict == verdict);
+    let named = those.map(|(one, judged)| format!("{} ({})", limit(one), figure(one, judged)));
+    named.collect::<Vec<_>>().join(", ")
+}
+
+/// `flow.voice.count = 12 (trunk.mbs = 32) keeps the limits (5 repetitions)`
 pub(crate) fn trial(plan: &Plan, limits: &[Limit], combination: &str, trial: &Trial) -> String {
     let at = if combination.is_empty() { String::new() } else { format!(" ({combination})") };
     let (key, value) = (plan.key.key(), plan.key.written(trial.value));
-    format!("{key} = {value}{at} {}; {} repetitions", outcome(limits, trial), trial.repetitions)
+    let times = match trial.refused {
+        Some(_) => String::new(),
+        None => format!(" ({} repetitions)", trial.repetitions),
+    };
+    format!("{key} = {value}{at} {}{times}", outcome(limits, trial))
 }
 
 /// What is certain of one combination, in a sentence.
@@ -71,11 +79,20 @@ pub(crate) fn answer(plan: &Plan, found: &Found, answer: &Answer) -> String {
         Goal::Maximise => ("largest", "smallest"),
         Goal::Minimise => ("smallest", "largest"),
     };
+    let tried = |value: u64| answer.trials.iter().find(|trial| trial.value == value);
+    let is_refused = |value: u64| tried(value).is_some_and(|trial| trial.refused.is_some());
     let breaks = |value: u64| {
-        let trial = answer.trials.iter().find(|trial| trial.value == value);
-        trial.map_or_else(|| "breaks them".to_owned(), |trial| outcome(&found.limits, trial))
+        tried(value).map_or_else(|| "breaks one".to_owned(), |trial| outcome(&found.limits, trial))
     };
     let mut text = match (*kept, *broken) {
+        (Some(kept), Some(broken)) if is_refused(broken) => {
+            format!(
+                "{} is the {best} value shown to keep the limits; {} {}",
+                written(kept),
+                written(broken),
+                breaks(broken)
+            )
+        }
         (Some(kept), Some(broken)) => format!(
             "{} is the {best} value shown to keep the limits; {}, the {worst} shown to break one, {}",
             written(kept),
@@ -94,11 +111,8 @@ pub(crate) fn answer(plan: &Plan, found: &Found, answer: &Answer) -> String {
         }
         (None, None) => "nothing was shown either way".to_owned(),
     };
-    if let Some((first, last)) = undecided {
-        let range = match first == last {
-            true => written(*first),
-            false => format!("{} to {}", written(*first), written(*last)),
-        };
+    if undecided.is_some() {
+        let range = self::undecided(plan, &answer.edge);
         text += &format!(". Not decided after {} repetitions: {range}", plan.terms.most);
     }
     if !kept_behind.is_empty() {
@@ -112,10 +126,37 @@ pub(crate) fn answer(plan: &Plan, found: &Found, answer: &Answer) -> String {
     text + "."
 }
 
+/// `11 to 13`, or a dash.
+pub(crate) fn undecided(plan: &Plan, edge: &Edge) -> String {
+    match edge.undecided {
+        Some((first, last)) if first == last => plan.key.written(first),
+        Some((first, last)) => format!("{} to {}", plan.key.written(first), plan.key.written(last)),
+        None => "–".to_owned(),
+    }
+}
+
+/// Which limits the first broken value breaks, `voice.loss < 1 % (5.2 %)`, or why it is refused; a dash if there is none.
+pub(crate) fn reason(found: &Found, answer: &Answer) -> String {
+    let trial = answer.trials.iter().find(|trial| Some(trial.value) == answer.edge.broken);
+    let broken = |trial: &Trial| with_verdict(&found.limits, trial, Verdict::Broken);
+    trial.map_or("–".to_owned(), |trial| trial.refused.clone().unwrap_or_else(|| broken(trial)))
+}
+
 fn larger(goal: Goal) -> &'static str {
     match goal {
         Goal::Maximise => "larger",
         Goal::Minimise => "smaller",
+    }
+}
+
+/// A verdict as a word.
+pub(crate) fn word(trial: &Trial) -> &'static str {
+    match trial.verdict {
+        Some(Verdict::Kept) => "✓ kept",
+        Some(Verdict::Broken) if trial.refused.is_some() => "✗ refused",
+        Some(Verdict::Broken) => "✗ broken",
+        Some(Verdict::Undecided) => "– not decided",
+        None => "– interrupted",
     }
 }
 

@@ -25,6 +25,7 @@ mod view;
 use std::path::{Path, PathBuf};
 
 use trunkline_experiment::Limit;
+use trunkline_metrics::Estimate;
 
 pub use crate::csv::csv;
 pub use crate::html::{html, page};
@@ -32,9 +33,9 @@ pub use crate::json::json;
 pub use crate::png::png;
 pub use crate::terminal::{Style, terminal};
 
-/// The figure of a limit as a person reads it: `51.5 ms`, `0.4 %`.
-pub fn limit_figure(limit: &Limit, value: f64) -> String {
-    metric::limited(limit.metric).quantity.show(value)
+/// The figure of a limit over repetitions as a person reads it: `51.5 ± 0.3 ms`, `0.4 %`.
+pub fn limit_figure(limit: &Limit, figure: &Estimate) -> String {
+    metric::limited(limit.metric).quantity.show_estimate(figure)
 }
 
 /// The unit in which figures of a limit are drawn whose largest is `largest`, and the factor from their base unit to it.

@@ -6,7 +6,7 @@ use trunkline_core::Duration;
 use trunkline_experiment::Experiment;
 use trunkline_live::{FarEnd, LiveOptions};
 use trunkline_metrics::Fate;
-use trunkline_runner::{Observer, Plan, Request};
+use trunkline_runner::{GrowingRun, Observer, Plan, Request};
 use trunkline_store::{Backend, Status, Store, StoredRun, read_trace};
 
 struct Silent;
@@ -92,4 +92,53 @@ fn points_and_repetitions_are_all_measured_and_repetitions_differ() {
     // Common random numbers: the delay does not change which packets are lost, another repetition does.
     assert_eq!([0, 1, 2].map(|r| lost(0, r)), [0, 1, 2].map(|r| lost(1, r)));
     assert!(lost(0, 0) != lost(0, 1) || lost(0, 1) != lost(0, 2));
+}
+
+#[test]
+fn a_run_that_grows_is_at_any_moment_an_ordinary_one() {
+    let text = |channels: &str| {
+        format!(
+            "name = \"grows\"\nduration = \"1 s\"\n[hosts]\na = {{}}\nb = {{}}\n[link.trunk]\nbetween = [\"a\", \"b\"]\n\
+             rate = \"1 Mbit/s\"\n[flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\n\
+             source = {{ kind = \"voice\" }}\n[sweep]\n\"flow.voice.channels\" = [{channels}]\n"
+        )
+    };
+    let experiments = ["4", "1, 4", "1, 2, 4"].map(|channels| {
+        Experiment::parse(&text(channels), "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"))
+    });
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let store = Store::open(folder.path()).expect("a store can be made");
+    let live = LiveOptions::new(FarEnd::Thread);
+    let file = folder.path().join("test.toml");
+    let request =
+        |experiment| Request { experiment, file: &file, backend: Backend::Sim, jobs: 2, live: &live };
+    let stop = AtomicBool::new(false);
+
+    let mut run = GrowingRun::begin(&store, &request(&experiments[0])).expect("it begins");
+    for (experiment, wanted) in
+        experiments.iter().zip([vec![(0, 0), (0, 1)], vec![(0, 0)], vec![(1, 0), (0, 1)]])
+    {
+        let channels = |summary: &trunkline_metrics::RepetitionSummary| summary.flows[0].channels;
+        let kept =
+            run.measure(request(experiment), "grows", &wanted, channels, &Silent, &stop).expect("it runs");
+        let asked = |point: usize| u32::from(experiment.points[point].scenario.flows[0].meta.channels);
+        assert_eq!(kept, wanted.iter().map(|(point, _)| Some(asked(*point))).collect::<Vec<_>>());
+    }
+    let id = run.finish(Status::Partial).expect("it ends").id;
+
+    let stored = store.run(id).expect("the run is there");
+    let measured: Vec<_> =
+        stored.points.iter().map(|p| (p.index, p.choice.clone(), p.repetitions.len())).collect();
+    assert_eq!(measured, [(1, vec![0], 2), (2, vec![1], 1), (0, vec![2], 2)], "in the product's order");
+    assert_eq!((stored.text.as_str(), stored.info.repetitions), (text("1, 2, 4").as_str(), 2));
+
+    // What it lacks is measured at the right points.
+    let outcome =
+        trunkline_runner::resume(&store, id, request(&experiments[2]), &Silent, &stop).expect("it resumes");
+    assert_eq!(outcome.run.status, Status::Complete);
+    for (point, channels) in store.run(id).expect("the run is there").points.iter().zip([1, 2, 4]) {
+        let summaries = point.repetitions.iter().filter_map(|repetition| repetition.summary.as_ref());
+        let found: Vec<u32> = summaries.map(|summary| summary.flows[0].channels).collect();
+        assert_eq!(found, [channels; 2]);
+    }
 }
