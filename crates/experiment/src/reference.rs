@@ -80,8 +80,10 @@ fn link(page: &mut String, schema: &Schema) {
             page.push_str("\nOf each station:\n\n");
         }
         keys(page, direction);
-        alternatives(page, direction);
     }
+    // They are the same for all media.
+    page.push_str("\n### Queues and loss models\n");
+    alternatives(page, schema.direction.first().map_or(&[], Vec::as_slice));
 }
 
 fn flow(page: &mut String, schema: &Schema) {
