@@ -344,8 +344,8 @@ pub(crate) fn carriers(
     terms.open.engines.iter().zip(&ready.engines).map(open).collect()
 }
 
-/// Makes the engines of every flow that runs over engines of ours. They connect on the thread that will turn them: some
-/// cannot leave the thread that drives them first.
+/// Makes the engines of every flow that runs over engines of ours. They connect on the thread that will turn them, all at
+/// the same time.
 pub(crate) fn engines<'s>(
     scenario: &Scenario,
     options: &LiveOptions,

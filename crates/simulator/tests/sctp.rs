@@ -8,7 +8,7 @@ use trunkline_metrics::{FlowSummary, RepetitionSummary};
 /// Flows from `a` to `b` over 8 Mbit/s with 25 ms each way, and what else the link does.
 fn over(link: &str, flows: &str) -> RepetitionSummary {
     simulate(&parse(&format!(
-        "name = \"test\"\nduration = \"20 s\"\nseed = 7\n[hosts]\na = {{}}\nb = {{}}\n[link.trunk]\n\
+        "name = \"test\"\nduration = \"20 s\"\ndrain = \"10 s\"\nseed = 7\n[hosts]\na = {{}}\nb = {{}}\n[link.trunk]\n\
          between = [\"a\", \"b\"]\nrate = \"8 Mbit/s\"\ndelay = \"25 ms\"\n{link}\n{flows}"
     )))
 }

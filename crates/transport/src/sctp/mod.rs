@@ -1,8 +1,9 @@
 //! SCTP (RFC 9260) with partial reliability (RFC 3758), over UDP (RFC 6951) or IP.
 //!
 //! Packets are the SCTP packets themselves; the headers of UDP and IP count in [`Transmit::size`]. The ports are those
-//! of the addresses. What differs from a kernel's SCTP: one address per end, and no heartbeats while nothing is to be sent
-//! (those of the peer are answered): a peer that vanishes then is noticed with the next message.
+//! of the addresses. What differs from a kernel's SCTP: one address per end; no limit to the packets that leave at once but
+//! the windows; and no heartbeats while nothing is to be sent (those of the peer are answered): a peer that vanishes then is
+//! noticed with the next message.
 
 mod association;
 mod config;

@@ -104,6 +104,13 @@ impl Congestion {
         }
     }
 
+    /// Nothing was sent for so many timeouts (RFC 9260 section 7.2.1).
+    pub(super) fn rested(&mut self, timeouts: u64) {
+        for _ in 0..timeouts.min(32) {
+            self.window = (self.window / 2).max(4 * self.packet).min(self.window);
+        }
+    }
+
     /// A loss was noticed while TSNs up to `last` were on their way (RFC 9260 section 7.2.3); false if it belongs to one
     /// that is known.
     pub(super) fn lost(&mut self, last: u32) -> bool {
@@ -159,7 +166,10 @@ mod tests {
             congestion.acknowledged(10, 1000, 5000);
         }
         assert_eq!(congestion.window(), 6000);
+        congestion.rested(1);
+        assert_eq!(congestion.window(), 4000);
         congestion.timed_out();
+        congestion.rested(1);
         assert_eq!(congestion.window(), 1000);
     }
 }

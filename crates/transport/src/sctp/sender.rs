@@ -53,6 +53,8 @@ pub(super) struct Sender {
     /// Round trips are measured with chunks from this TSN on, so that there is one measurement in each.
     measured_to: u32,
     timer: Option<Time>,
+    /// When new data was sent last.
+    sent: Time,
     streams: u16,
     stream: u16,
     sequences: Vec<u16>,
@@ -123,6 +125,7 @@ impl Sender {
             rto: Rto::default(),
             measured_to: first,
             timer: None,
+            sent: Time::ZERO,
             streams: config.streams,
             stream: 0,
             sequences: Vec::new(),
@@ -405,6 +408,11 @@ impl Sender {
 
     fn write_new(&mut self, now: Time, into: &mut Vec<u8>) {
         let Some((number, length)) = self.next_piece() else { return };
+        if self.outstanding.is_empty() {
+            let timeouts = now.since(self.sent).as_nanos() / self.rto.current().as_nanos();
+            self.congestion.rested(timeouts);
+        }
+        self.sent = now;
         let (tsn, offset) = (self.next_tsn(), self.cutting.1);
         if let Some(message) = self.messages.get_mut((number - self.first) as usize)
             && offset == 0

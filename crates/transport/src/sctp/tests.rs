@@ -5,11 +5,137 @@ use super::*;
 const NEAR: Address = Address { host: 0, port: 40_001 };
 const FAR: Address = Address { host: 1, port: 40_002 };
 
+/// Gives each end what the other sends, until neither has anything to say; loses what `keep` does not want.
+fn exchange(now: Time, ends: &mut [SctpEndpoint; 2], mut keep: impl FnMut(usize, &[u8]) -> bool) {
+    let mut packet = Vec::new();
+    let mut is_idle = false;
+    while !core::mem::replace(&mut is_idle, true) {
+        for side in 0..2 {
+            ends[side].handle_timeout(now);
+            while ends[side].poll_transmit(now, &mut packet).is_some() {
+                is_idle = false;
+                if keep(side, &packet) {
+                    ends[1 - side].handle_packet(now, [NEAR, FAR][side], Ecn::NotCapable, &packet);
+                }
+            }
+        }
+    }
+}
+
+fn ends(config: &SctpConfig) -> [SctpEndpoint; 2] {
+    [SctpEndpoint::connect(NEAR, FAR, config, 1), SctpEndpoint::listen(FAR, config, 2)].map(Result::unwrap)
+}
+
+fn events(end: &mut SctpEndpoint) -> Vec<Event> {
+    core::iter::from_fn(|| end.poll_event()).collect()
+}
+
+fn first_kind(packet: &[u8]) -> u8 {
+    Header::verify(packet).unwrap().1.next().unwrap().kind
+}
+
+#[test]
+fn who_connect_to_each_other_at_once_share_one_association() {
+    let config = SctpConfig::default();
+    let mut ends =
+        [SctpEndpoint::connect(NEAR, FAR, &config, 1), SctpEndpoint::connect(FAR, NEAR, &config, 2)]
+            .map(Result::unwrap);
+    exchange(Time::ZERO, &mut ends, |_, _| true);
+    assert_eq!((ends[0].tag, ends[0].peer_tag), (ends[1].peer_tag, ends[1].tag));
+    for end in &mut ends {
+        assert_eq!(events(end), [Event::Connected]);
+    }
+    for side in 0..2 {
+        ends[side].send(Time::ZERO, Message::new(b"hello")).unwrap();
+        exchange(Time::ZERO, &mut ends, |_, _| true);
+        let mut received = Vec::new();
+        assert!(ends[1 - side].receive(&mut received).is_some() && received == b"hello");
+    }
+}
+
+#[test]
+fn a_peer_that_begins_anew_ends_what_was_there_and_is_told_so() {
+    let config = SctpConfig::default();
+    let [near, far] = ends(&config);
+    let mut ends = [near, far];
+    exchange(Time::ZERO, &mut ends, |_, _| true);
+    let [_, far] = ends;
+    let mut ends = [SctpEndpoint::connect(NEAR, FAR, &config, 3).unwrap(), far];
+    exchange(Time::ZERO, &mut ends, |_, _| true);
+    assert_eq!(events(&mut ends[1]), [Event::Connected, Event::Closed(CloseReason::Reset)]);
+    assert_eq!(events(&mut ends[0]), [Event::Closed(CloseReason::Reset)]);
+}
+
+#[test]
+fn a_cookie_that_has_become_stale_is_asked_for_again() {
+    let mut ends = ends(&SctpConfig { timeout: None, ..SctpConfig::default() });
+    exchange(Time::ZERO, &mut ends, |_, packet| first_kind(packet) != kind::COOKIE_ECHO);
+    let mut kinds = Vec::new();
+    exchange(Time::ZERO + Duration::from_secs(62), &mut ends, |_, packet| {
+        kinds.push(first_kind(packet));
+        true
+    });
+    use kind::*;
+    assert_eq!(kinds, [COOKIE_ECHO, ERROR, INIT, INIT_ACK, COOKIE_ECHO, COOKIE_ACK]);
+    assert_eq!(events(&mut ends[0]), [Event::Connected]);
+}
+
+#[test]
+fn more_may_be_given_up_at_once_than_one_packet_can_tell() {
+    let reliability = Reliability::Retransmissions(0);
+    let config = SctpConfig { streams: 700, reliability, max_packet: 576, ..SctpConfig::default() };
+    let mut ends = ends(&config);
+    let mut now = Time::ZERO;
+    exchange(now, &mut ends, |_, _| true);
+    // On every stream one message that is lost, then one that arrives.
+    for (count, arrives) in [(700, false), (700, true)] {
+        let mut sent = 0;
+        while sent < count || !ends[0].sender.is_empty() {
+            now += Duration::from_millis(1000);
+            while sent < count && ends[0].send(now, Message::new(&[1; 3])).is_ok() {
+                sent += 1;
+            }
+            exchange(now, &mut ends, |_, packet| arrives || first_kind(packet) != kind::DATA);
+        }
+    }
+    let mut received = Vec::new();
+    assert_eq!(core::iter::from_fn(|| ends[1].receive(&mut received)).count(), 700);
+    assert_eq!(ends[0].sender.given_up, 700);
+}
+
+#[test]
+fn what_the_peer_throws_away_again_is_sent_again() {
+    let config = SctpConfig::default();
+    let mut sender = Sender::new(&config, 1);
+    sender.agree(100_000, 1, true);
+    for n in 0..3 {
+        sender.push(Time::ZERO, &[n; 100]);
+    }
+    let tsns = |sender: &mut Sender, now| {
+        let mut packet = Vec::new();
+        wire::begin(&mut packet, 1, 2, 3);
+        sender.write(now, &mut packet);
+        wire::seal(&mut packet);
+        let chunks = Header::verify(&packet).map(|(_, chunks)| chunks);
+        chunks.into_iter().flatten().filter_map(|chunk| wire::u32_at(chunk.value, 0)).collect::<Vec<_>>()
+    };
+    let now = Time::ZERO;
+    assert_eq!(tsns(&mut sender, now), [1, 2, 3]);
+    sender.acknowledge(now, 1, Some(100_000), &[0, 2, 0, 2]);
+    assert_eq!(tsns(&mut sender, now), []);
+    sender.acknowledge(now, 1, Some(100_000), &[]);
+    assert_eq!(tsns(&mut sender, now), [3]);
+    sender.acknowledge(now, 3, Some(100_000), &[]);
+    assert!(sender.is_empty() && sender.timer().is_none());
+    // What was never sent cannot be acknowledged.
+    sender.acknowledge(now, 9, Some(100_000), &[]);
+    assert_eq!(sender.acknowledged(), 3);
+}
+
 #[test]
 fn a_shutdown_acknowledges_what_it_says() {
     let (now, ecn, config) = (Time::ZERO, Ecn::NotCapable, SctpConfig::default());
-    let mut near = SctpEndpoint::connect(NEAR, FAR, &config, 1).unwrap();
-    let mut far = SctpEndpoint::listen(FAR, &config, 2).unwrap();
+    let [mut near, mut far] = ends(&config);
     let (mut packet, mut tag) = (Vec::new(), 0);
     while near.poll_transmit(now, &mut packet).is_some() {
         far.handle_packet(now, NEAR, ecn, &packet);
