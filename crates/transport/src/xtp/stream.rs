@@ -355,9 +355,13 @@ impl XtpEndpoint {
         if opening || self.has_sent_all() && !self.closing.confirmed {
             return true;
         }
-        let blocked = self.out.unsent() > 0
-            && self.out.limit().is_some_and(|limit| limit < self.out.next() + self.out.unsent() as u64);
-        self.asks() && (self.out.in_flight() || blocked)
+        self.asks() && (self.out.in_flight() || self.is_blocked())
+    }
+
+    /// Whether there are data for which the window has no room.
+    fn is_blocked(&self) -> bool {
+        let end = self.out.next() + self.out.unsent() as u64;
+        self.out.unsent() > 0 && self.out.limit().is_some_and(|limit| limit < end)
     }
 }
 

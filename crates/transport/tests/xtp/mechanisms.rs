@@ -441,3 +441,15 @@ fn what_is_withheld_is_delivered_at_once_and_repeated() {
     assert!((70..130).contains(&again), "{again} of 500 packets were repeated; expected a fifth");
     assert_eq!(tap.counter(1, "duplicates"), again);
 }
+
+#[test]
+fn a_sender_that_seldom_asks_does_not_wait_for_a_window_that_is_open() {
+    let config = XtpConfig { acknowledge: Acknowledge::Every(1000), receive_buffer: 2000, ..config() };
+    let mut tap = streams(&config, &config);
+    for n in 0..100 {
+        tap.send(0, &[7; 160]).unwrap();
+        tap.run_for(MS(40));
+        assert_eq!(tap.read(1).len(), 160, "message {n} within a round trip or two, as the reader keeps up");
+    }
+    assert!(tap.from(1).count() < 25, "{} reports", tap.from(1).count());
+}

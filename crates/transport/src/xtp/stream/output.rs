@@ -30,7 +30,11 @@ impl XtpEndpoint {
                 // While it opens, it asks by FIRST.
                 None if self.state != State::Active => false,
                 None => {
-                    let ask = self.due.ask || self.has_sent_all() && !self.closing.told;
+                    let unknown = self.asks() && self.unasked > 0 && !self.asking.is_unanswered();
+                    let ask = self.due.ask
+                        || self.has_sent_all() && !self.closing.told
+                        // The window may have opened long ago, with the data that nobody asked about.
+                        || unknown && self.is_blocked();
                     ask && self.write_status(now, into, true)
                 }
             },
@@ -142,6 +146,7 @@ impl XtpEndpoint {
             .and_if(graceful || !ended && self.incoming.is_complete(), Options::RCLOSE)
             .and_if(ended, Options::END);
         let sync = if ask { self.ask(now) } else { self.asking.sync() };
+        self.unasked = if ask { 0 } else { self.unasked };
         let control = self.control();
         let header = self.header(options, sync, self.out.next());
         let (rseq, spans, most) = (self.incoming.rseq(), self.incoming.spans(), self.config.max_spans());
