@@ -365,7 +365,7 @@ pub(crate) fn engines<'s>(
             let pair = blueprint.pair(member, seed).map_err(refused)?;
             let (messages, loss) = ((terms.key, ids), Loss::every(options.lose_every));
             let (near, far) = (pair.near.address, pair.far.address);
-            let intake = Intake::of(blueprint.carrier(), options.address.is_ipv6(), near, far);
+            let intake = Intake::of(blueprint.carrier(), [options.address; 2], near, far);
             Engine::new(pair.near.endpoint, far, (socket, Route::Fixed, intake), messages, loss)
                 .map_err(LiveError::system("a socket has no address"))
         };

@@ -1,7 +1,9 @@
 //! The sockets of engines, and which of what they receive is a conversation's.
 
+use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hasher as _};
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use trunkline_core::Address;
 use trunkline_endpoints::Carrier;
@@ -54,7 +56,7 @@ pub(crate) fn not_opened(
 }
 
 /// Which of what a socket receives are packets of a conversation, and where in it they stand.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Intake {
     /// All, as they are.
     Whole,
@@ -67,46 +69,66 @@ pub(crate) enum Intake {
 }
 
 /// By what packets of a raw socket are known.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Known {
     /// The ports of the source and of the destination, with which they begin.
     Ports([u8; 4]),
-    /// The eight bytes with which they begin: those that were sent come back where both ends are on one host. The
-    /// protocol knows the rest.
-    NotSent([Option<[u8; 8]>; 2]),
+    /// The protocol finds out.
+    ByProtocol,
+    /// The same between ends on one host, where what was sent comes back: those of which a copy was sent, by their hashes,
+    /// are taken for it.
+    NotSent(VecDeque<u64>),
 }
 
+/// A copy that has not come back when so many others have been sent is lost.
+const COPIES: usize = 1024;
+
 impl Intake {
-    /// Of packets that come from `peer` to `local`.
-    pub(crate) fn of(carrier: Carrier, is_v6: bool, local: Address, peer: Address) -> Intake {
+    /// Of packets that come to the first of these addresses from the second.
+    pub(crate) fn of(carrier: Carrier, network: [IpAddr; 2], local: Address, peer: Address) -> Intake {
         if !matches!(carrier, Carrier::Ip { .. }) {
             return Intake::Whole;
         }
         let [[a, b], [c, d]] = [peer, local].map(|end| end.port.to_be_bytes());
-        let known = if carrier.has_ports() { Known::Ports([a, b, c, d]) } else { Known::NotSent([None; 2]) };
-        Intake::Raw { is_v6, known }
+        let known = match carrier.has_ports() {
+            true => Known::Ports([a, b, c, d]),
+            false if network[0] == network[1] => Known::NotSent(VecDeque::new()),
+            false => Known::ByProtocol,
+        };
+        Intake::Raw { is_v6: network[0].is_ipv6(), known }
     }
 
     /// The packet in what was received, if it may be of this conversation.
-    pub(super) fn packet<'d>(&self, received: &'d [u8]) -> Option<&'d [u8]> {
+    pub(super) fn packet<'d>(&mut self, received: &'d [u8]) -> Option<&'d [u8]> {
         let Intake::Raw { is_v6, known } = self else { return Some(received) };
         let packet = raw::payload(*is_v6, received)?;
         let is_ours = match known {
             Known::Ports(ports) => packet.starts_with(ports),
-            Known::NotSent(sent) => !sent.iter().flatten().any(|key| packet.starts_with(key)),
+            Known::ByProtocol => true,
+            Known::NotSent(copies) => {
+                let hash = hash(packet);
+                let copy = copies.iter().position(|&sent| sent == hash);
+                copy.is_none_or(|place| copies.remove(place).is_none())
+            }
         };
         is_ours.then_some(packet)
     }
 
-    /// Takes note of a packet that is sent. Conversations send under two keys: their own, and then their peer's.
+    /// Takes note of a packet that is sent.
     pub(super) fn sends(&mut self, packet: &[u8]) {
-        if let Intake::Raw { known: Known::NotSent(sent), .. } = self
-            && let key @ Some(_) = packet.first_chunk().copied()
-            && !sent.contains(&key)
-        {
-            *sent = [sent[1], key];
+        if let Intake::Raw { known: Known::NotSent(copies), .. } = self {
+            if copies.len() >= COPIES {
+                copies.pop_front();
+            }
+            copies.push_back(hash(packet));
         }
     }
+}
+
+fn hash(packet: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(packet);
+    hasher.finish()
 }
 
 #[cfg(test)]
@@ -116,29 +138,35 @@ mod tests {
     const NEAR: Address = Address { host: 0, port: 0x0102 };
     const FAR: Address = Address { host: 1, port: 0x0304 };
 
+    fn network(addresses: [&str; 2]) -> [IpAddr; 2] {
+        addresses.map(|address| address.parse().unwrap())
+    }
+
     #[test]
     fn packets_with_ports_are_known_by_them() {
-        let intake = Intake::of(Carrier::Ip { protocol: 33 }, true, NEAR, FAR);
+        let mut intake = Intake::of(Carrier::Ip { protocol: 33 }, network(["::1"; 2]), NEAR, FAR);
         assert_eq!(intake.packet(&[3, 4, 1, 2, 9]), Some([3, 4, 1, 2, 9].as_slice()));
         for other in [&[1, 2, 3, 4, 9][..], &[3, 4, 1, 5], &[3, 4], &[]] {
             assert_eq!(intake.packet(other), None);
         }
-        let v4 = Intake::of(Carrier::Ip { protocol: 132 }, false, NEAR, FAR);
+        let mut v4 = Intake::of(Carrier::Ip { protocol: 132 }, network(["127.0.0.1"; 2]), NEAR, FAR);
         let received = [&[0x45][..], &[0; 19], &[3, 4, 1, 2]].concat();
         assert_eq!(v4.packet(&received), Some([3, 4, 1, 2].as_slice()));
         assert_eq!(v4.packet(&received[..19]), None);
     }
 
     #[test]
-    fn packets_with_keys_are_not_those_that_were_sent() {
-        let mut intake = Intake::of(Carrier::Ip { protocol: 36 }, true, NEAR, FAR);
-        for _ in 0..2 {
-            intake.sends(&[1; 32]);
-            intake.sends(&[2; 32]);
+    fn on_one_host_what_was_sent_comes_back_once() {
+        let mut intake = Intake::of(Carrier::Ip { protocol: 36 }, network(["::1"; 2]), NEAR, FAR);
+        intake.sends(&[1; 32]);
+        intake.sends(&[2; 32]);
+        intake.sends(&[1; 32]);
+        for (packet, is_ours) in [(1, false), (3, true), (2, false), (2, true), (1, false), (1, true)] {
+            assert_eq!(intake.packet(&[packet; 32]).is_some(), is_ours, "{packet}");
         }
-        for (key, is_ours) in [(1, false), (2, false), (3, true)] {
-            assert_eq!(intake.packet(&[key; 32]).is_some(), is_ours, "{key}");
-        }
+        let mut elsewhere = Intake::of(Carrier::Ip { protocol: 36 }, network(["::1", "::2"]), NEAR, FAR);
+        elsewhere.sends(&[1; 32]);
+        assert!(elsewhere.packet(&[1; 32]).is_some());
     }
 
     #[test]

@@ -276,7 +276,7 @@ fn engines<'s>(
         let pair = terms.blueprint.pair(member, seed).map_err(refused)?;
         let messages = (Key(open.key), ids);
         let (near, far) = (pair.near.address, pair.far.address);
-        let intake = Intake::of(terms.blueprint.carrier(), open.address.is_ipv6(), far, near);
+        let intake = Intake::of(terms.blueprint.carrier(), [open.address, open.peer], far, near);
         let way = (socket, Route::Follows(open.peer, None), intake);
         let loss = Loss::every(open.lose_every);
         Engine::new(pair.far.endpoint, near, way, messages, loss)

@@ -105,6 +105,24 @@ fn runs_over_ip_beside_each_other_do_not_mix() {
     }
 }
 
+/// Both ends of a transaction use one key: on one host their packets are not told apart by it.
+#[test]
+fn transactions_over_ip_are_not_confused_by_what_comes_back() {
+    let address = Ipv4Addr::new(127, 0, 0, 4).into();
+    if !has_raw(address) {
+        return;
+    }
+    let flow = "[flow.ask]\nfrom = \"a\"\nto = \"b\"\nreflect = true\n\
+                transport = { kind = \"xtp\", service = \"transaction\" }\n\
+                source = { kind = \"interactive\", message = \"100 B\", answer = \"10 B\", messages = 500 }\n";
+    let scenario = scenario_with("until = \"ask\"\n", "20 s", flow);
+    let options = LiveOptions { address, ..LiveOptions::new(process()) };
+    let (memory, outcome) = run_with(&scenario, &options, &mut GoOn);
+    assert_eq!(memory.all_arrived(), 500);
+    let counters = &outcome.unwrap().flows[0].transport_counters;
+    assert_eq!(counters["strays"], 0, "{counters:?}");
+}
+
 #[test]
 fn bulk_over_ip_arrives_whole() {
     if !has_raw(LOCALHOST) {
