@@ -30,7 +30,8 @@ pub(crate) struct MediumHop {
 impl MediumHop {
     /// With `waiting` packets in front of it at every moment; with none, each packet finds it idle.
     pub(crate) fn new(kind: &MediumKind, waiting: u32) -> MediumHop {
-        let medium_values = ordinary_values(kind.parameters, &[]);
+        let [shared, medium_values] =
+            [kind.shared, kind.parameters].map(|parameters| ordinary_values(parameters, &[]));
         let queue_kind = &queue::KINDS[0];
         let queue_values = values(queue_kind.parameters, &[("limit", "10000 packets")]);
         let seed = Seed::new(1, 0);
@@ -41,7 +42,7 @@ impl MediumHop {
             impairments: Impairments::default(),
         };
         let mut hop = MediumHop {
-            medium: (kind.build)([port("link.bench/a-b"), port("link.bench/b-a")], seed),
+            medium: (kind.build)(&shared, vec![port("link.bench/a-b"), port("link.bench/b-a")], seed),
             out: Outcome::default(),
             now: Time::ZERO,
             idle: waiting == 0,

@@ -204,16 +204,19 @@ impl Token {
 
     /// Lets it go round so often, early everywhere.
     fn skip(&mut self, rounds: u64) {
-        let idle = rounds * self.ring.whole();
+        let (whole, offsets) = (self.ring.whole(), &self.ring.offsets);
         self.rotations.record(self.left + self.ring.nanos(self.at, 0));
-        self.rotations.record_idle(self.ring.whole(), rounds - 1);
-        self.left += idle;
-        // Seen last on the way here, by this station now.
-        let behind = self.left - self.ring.whole();
-        for station in 0..self.ring.stations() {
-            self.expires[station] = behind + self.ring.nanos(self.at, station) + self.ttrt;
+        self.rotations.record_idle(whole, rounds - 1);
+        self.left += rounds * whole;
+        let lap = self.left - offsets[self.at];
+        let (behind, ahead) = self.expires.split_at_mut(self.at + 1);
+        for (expires, offset) in behind.iter_mut().zip(offsets) {
+            *expires = lap + offset + self.ttrt;
         }
-        self.all_early_until = behind + self.ttrt;
+        for (expires, offset) in ahead.iter_mut().zip(&offsets[self.at + 1..]) {
+            *expires = lap - whole + offset + self.ttrt;
+        }
+        self.all_early_until = self.left - whole + self.ttrt;
     }
 
     /// Whether it is early wherever it comes until then, even if it comes to all stations.
