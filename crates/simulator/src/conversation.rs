@@ -24,6 +24,21 @@ pub(crate) enum Side {
     Far(u16),
 }
 
+impl Side {
+    /// The end in the least room: 0 is the near one.
+    pub(crate) fn place(self) -> u16 {
+        match self {
+            Side::Near => 0,
+            Side::Far(sink) => sink + 1,
+        }
+    }
+
+    /// The end at that place.
+    pub(crate) fn at(place: u16) -> Side {
+        place.checked_sub(1).map_or(Side::Near, Side::Far)
+    }
+}
+
 /// A conversation, used by one member or by all of a flow.
 pub(crate) struct Conversation {
     pub(crate) near: End,

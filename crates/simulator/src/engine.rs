@@ -25,8 +25,8 @@ pub(crate) enum Event {
     Arrive(u32),
     /// A link has something to do.
     Medium(u32),
-    /// An endpoint of a conversation wants to be called.
-    Timeout(u32, Side),
+    /// The endpoint at a [place](Side::place) of a conversation wants to be called.
+    Timeout(u32, u16),
     /// The message at the head of a member's send queue has waited for the whole send timeout.
     GiveUp(u32),
     /// The packet in a slot, held back for pacing, departs.
@@ -188,7 +188,7 @@ impl<'s> Engine<'s> {
                     }
                 }
                 Event::Medium(link) => self.network.advance(now, link, &mut self.events),
-                Event::Timeout(conversation, side) => self.timeout(conversation, side, recorder),
+                Event::Timeout(conversation, place) => self.timeout(conversation, Side::at(place), recorder),
                 Event::GiveUp(member) => self.give_up(member, recorder),
                 Event::Depart(slot) => self.network.depart(now, slot, &mut self.events),
                 Event::Fetch(slot) => {

@@ -105,7 +105,7 @@ impl Engine<'_> {
             && next < end.scheduled
         {
             end.scheduled = next;
-            self.events.push(next, Event::Timeout(index, side));
+            self.events.push(next, Event::Timeout(index, side.place()));
         }
     }
 
