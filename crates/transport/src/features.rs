@@ -209,8 +209,11 @@ pub const QUIC_STREAMS: Features = Features { message_oriented: true, ordered: f
 pub const QUIC_DATAGRAMS: Features =
     Features { reliable: false, flow_control: false, fragmentation: false, ..QUIC_STREAMS };
 
+/// A column of the table: its name, and whether a transport has it.
+pub type Column = (&'static str, fn(&Features) -> bool);
+
 /// What the table says of each transport, in the table's order.
-pub const FEATURES: [(&str, fn(&Features) -> bool); 11] = [
+pub const FEATURES: [Column; 11] = [
     ("message oriented", |f| f.message_oriented),
     ("connection oriented", |f| f.connection_oriented),
     ("full duplex", |f| f.full_duplex),
