@@ -133,7 +133,8 @@ impl Token {
 
     /// Lets it pass all stations that it reaches until then.
     pub(super) fn pass_until(&mut self, to: Time) {
-        let (to, whole) = (to.as_nanos(), self.ring.whole());
+        // No ring turns for 292 years, and so no sum of times overflows.
+        let (to, whole) = (to.as_nanos().min(u64::MAX / 2), self.ring.whole());
         loop {
             if to.saturating_sub(self.left) >= whole && self.is_early_until(self.left + whole) {
                 self.skip((to - self.left) / whole);
