@@ -155,6 +155,45 @@ fn a_peer_that_closes_is_noticed_once() {
 }
 
 #[test]
+fn a_peer_that_falls_silent_is_given_up_and_named() {
+    struct Speaks;
+    impl Application for Speaks {
+        fn reads(&self, _: usize) -> bool {
+            true
+        }
+        fn message(&mut self, _: usize, _: Header, _: &mut [u8]) {}
+        fn stray(&mut self, _: usize, _: usize) {}
+        fn pour(&mut self, _: usize, line: &mut Line<'_>) {
+            // Whether it is taken or not: nobody will hear it.
+            let _ = line.send(b"is anybody there?");
+        }
+    }
+    let transport = "{ kind = \"xtp\", encapsulation = \"udp\", wait = \"10 ms\", patience = \"100 ms\" }";
+    let (near_socket, far_socket) = sockets();
+    let (mut near, mut far) = (near(transport, &near_socket), far(transport, &far_socket, "127.0.0.1"));
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let turning = scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                far.turn(clock::raw_now() + 1_000_000, &mut Nobody);
+            }
+        });
+        let connected = near.connect(LONG).is_ok();
+        over.store(true, Ordering::Relaxed);
+        turning.join().unwrap();
+        assert!(connected);
+    });
+    near.pour(0, &mut Speaks);
+    let deadline = clock::raw_now() + LONG.as_nanos();
+    let mut ended = Vec::new();
+    while ended.is_empty() && clock::raw_now() < deadline {
+        near.turn(deadline, &mut Speaks);
+        ended = near.take_ended();
+    }
+    assert_eq!(ended, [CloseReason::TimedOut(Duration::from_millis(100))]);
+}
+
+#[test]
 fn what_cannot_be_sent_any_more_is_refused_and_the_reason_counted() {
     for members in [1, 3] {
         refuse_all(members);
