@@ -41,8 +41,8 @@ pub use record::{
 pub use reordering::NextExpected;
 pub use robust::robust_delay;
 pub use summary::{
-    Counts, DelaySummary, Estimate, FlowSummary, JitterSummary, LinkSummary, Measured, RepetitionSummary,
-    RobustDelay, SinkSummary, StallSummary, ThroughputSummary, TransferSummary,
+    Counts, DelaySummary, Estimate, FlowSummary, JitterSummary, LinkSummary, Measured, MediumSummary,
+    RepetitionSummary, RobustDelay, SinkSummary, StallSummary, ThroughputSummary, TransferSummary,
 };
 pub use throughput::{VOICE_CHANNEL, jain_fairness, voice_channels};
 pub use voice_path::{Margin, MarginSummary, VoiceEvent, VoiceEventKind, VoicePath, VoicePathSummary};

@@ -40,9 +40,9 @@ pub(crate) const KIND: MediumKind = MediumKind {
           All stations agree on the smallest `ttrt` that one of them asks for (at least twice the ring's latency). A \
           frame reaches its station when its last bit has gone round to it, is seen by all, and is taken off the ring by \
           its sender. Late counters are reported, but no ring is so late that it would be initialised anew, as real ones \
-          are at 2. Impairments act on what a station sends, on each receiver's copy by itself. Beside its own bytes and its \
-          `overhead` a packet takes another 11 B of time on the ring: preamble 8, start delimiter 1, frame control 1, \
-          and 1 of the end delimiter and frame status.",
+          are at 2. Impairments act on what a station sends, on each receiver's copy by itself. Beside its own bytes \
+          and its `overhead` a packet takes another 11 B of time on the ring: preamble 8, start delimiter 1, frame \
+          control 1, and 1 of the end delimiter and frame status.",
     parameters: &[
         Parameter {
             name: "class",

@@ -5,10 +5,9 @@ use std::path::PathBuf;
 
 use trunkline_core::{Amount, Bytes, Duration, Rate, Ratio, Time};
 use trunkline_experiment::{Axis, Limit, LimitMetric, Operator};
-use trunkline_metrics::summary::MediumSummary;
 use trunkline_metrics::{
-    Counts, DelaySummary, FlowSummary, JitterSummary, LinkSummary, Measured, RepetitionSummary, RobustDelay,
-    StallSummary, ThroughputSummary, TransferSummary,
+    Counts, DelaySummary, FlowSummary, JitterSummary, LinkSummary, Measured, MediumSummary,
+    RepetitionSummary, RobustDelay, StallSummary, ThroughputSummary, TransferSummary,
 };
 use trunkline_store::{Backend, RunInfo, Status, StoredPoint, StoredRepetition, StoredRun};
 

@@ -1,8 +1,7 @@
 //! What only some kinds of media have to tell, over the repetitions of a point.
 
 use trunkline_core::Amount;
-use trunkline_metrics::Estimate;
-use trunkline_metrics::summary::MediumSummary;
+use trunkline_metrics::{Estimate, MediumSummary};
 
 use crate::metric::{DEFINITIONS, Definition};
 use crate::units::Quantity;

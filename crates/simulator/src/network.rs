@@ -2,8 +2,7 @@
 
 use trunkline_core::{Bytes, Destination, Duration, Packet, PacketId, Port, Ratio, Seed, Time};
 use trunkline_experiment::{Flow, PathStep, Scenario};
-use trunkline_metrics::LinkSummary;
-use trunkline_metrics::summary::MediumSummary;
+use trunkline_metrics::{LinkSummary, MediumSummary};
 use trunkline_network::{Delivery, DropCause, Fate, Figure, MarkCause, Medium, Outcome};
 
 use crate::engine::Event;
