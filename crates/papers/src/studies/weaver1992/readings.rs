@@ -1,6 +1,6 @@
 //! Columns of the measured tables from summaries of flows, and those that follow from the size of a packet.
 
-use trunkline_metrics::FlowSummary;
+use trunkline_metrics::{DelaySummary, FlowSummary};
 
 use crate::study::{Metric, Reading};
 use crate::value::Keys;
@@ -48,6 +48,18 @@ pub(super) const AVERAGE: Metric =
 pub(super) const P999: Metric =
     Metric { column: "p999_latency_ms", decimals: 3, reading: Reading::Flow(PROBE, p999) };
 
+/// The same two of the answers of the voice station, one of two receivers.
+pub(super) const GROUP_AVERAGE: Metric = Metric {
+    column: "avg_latency_ms",
+    decimals: 3,
+    reading: Reading::Flow(PROBE, |flow| Some(to_station(flow)?.mean.as_nanos() as f64 / 2e6)),
+};
+pub(super) const GROUP_P999: Metric = Metric {
+    column: "p999_latency_ms",
+    decimals: 3,
+    reading: Reading::Flow(PROBE, |flow| Some(to_station(flow)?.p999.as_nanos() as f64 / 2e6)),
+};
+
 /// The same two from the idle ring of the latency experiment, for tables of the throughput experiment.
 pub(super) const AVERAGE_ELSEWHERE: Metric = Metric {
     column: "avg_latency_ms",
@@ -75,6 +87,10 @@ fn rate(flow: &FlowSummary) -> Option<f64> {
 
 fn average(flow: &FlowSummary) -> Option<f64> {
     Some(flow.latency.as_ref()?.mean.as_nanos() as f64 / 2e6)
+}
+
+fn to_station(flow: &FlowSummary) -> Option<DelaySummary> {
+    flow.sinks.iter().find(|sink| sink.sink == "west")?.latency
 }
 
 fn p999(flow: &FlowSummary) -> Option<f64> {

@@ -123,7 +123,7 @@ pub(super) const TABLES: &[Table] = &[
         title: "Average latency to two receivers beside multiple packets per token",
         reference: published!("table12"),
         keys: SIZE_AND_LOAD,
-        metrics: &[r::AVERAGE],
+        metrics: &[r::GROUP_AVERAGE],
         rows: Rows::Points { file: MULTICAST, only: &[] },
     },
     Table {
@@ -131,7 +131,7 @@ pub(super) const TABLES: &[Table] = &[
         title: "99.9 % latency to two receivers beside multiple packets per token",
         reference: None,
         keys: SIZE_AND_LOAD,
-        metrics: &[r::P999],
+        metrics: &[r::GROUP_P999],
         rows: Rows::Points { file: MULTICAST, only: &[] },
     },
     Table {
