@@ -29,9 +29,9 @@ pub use fuzz::fuzz_parse;
 pub use json_schema::json_schema;
 pub use model::{
     Answer, Axis, DccpOptions, Direction, Experiment, Flow, Framing, Host, Impairments, Limit, LimitMetric,
-    Link, Loss, Operator, Path, PathStep, Point, Progress, QuicOptions, RtpOptions, Scenario, SctpOptions,
-    SctpStyle, Sink, Source, Supervisor, TcpOptions, Transport, UdpLiteOptions, UdpOptions, UrpOptions,
-    XtpOptions, XtpService,
+    Link, Loss, Operator, Path, PathStep, Point, Progress, QuicOptions, RtpOptions, Scenario, SctpEngine,
+    SctpOptions, SctpStyle, Sink, Source, Supervisor, TcpOptions, Transport, UdpLiteOptions, UdpOptions,
+    UrpOptions, XtpOptions, XtpService,
 };
 pub use problem::{Problem, Problems};
 pub use reference::reference;

@@ -1,16 +1,17 @@
-//! The kernel's TCP and MPTCP: options that the standard library has not, and its own account of a connection.
+//! The kernel's TCP, MPTCP and SCTP as streams: options that the standard library has not, and its own account of a connection.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
+use serde::{Deserialize, Serialize};
 use socket2::{Domain, Protocol, Socket, Type};
 use trunkline_core::Duration;
 
 /// How a connection is made. Options that shape the handshake (window, segment size) are set before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TcpSetup {
-    /// MPTCP (RFC 8684) instead of TCP, where the peer speaks it too. Linux only.
-    pub multipath: bool,
+    /// What the connection is made of.
+    pub protocol: StreamProtocol,
     /// Send and receive buffer in bytes (`SO_SNDBUF`, `SO_RCVBUF`): what the window can grow to.
     pub window: Option<usize>,
     /// Largest segment payload in bytes (`TCP_MAXSEG`).
@@ -19,6 +20,29 @@ pub struct TcpSetup {
     pub nodelay: bool,
     /// Congestion control by the kernel's name (`TCP_CONGESTION`). Linux only.
     pub congestion_control: Option<String>,
+}
+
+/// A protocol of the kernel's with sockets for streams. Linux has them all, if it is built so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StreamProtocol {
+    /// TCP.
+    #[default]
+    Tcp,
+    /// MPTCP (RFC 8684), where the peer speaks it too; otherwise it falls back to TCP.
+    Mptcp,
+    /// SCTP (RFC 9260), a socket for each association (RFC 6458 section 4). Segments and congestion controls are not chosen.
+    Sctp,
+}
+
+impl StreamProtocol {
+    /// As in experiment files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            StreamProtocol::Tcp => "tcp",
+            StreamProtocol::Mptcp => "mptcp",
+            StreamProtocol::Sctp => "sctp",
+        }
+    }
 }
 
 /// Why a socket could not be set up as asked.
@@ -37,6 +61,11 @@ pub enum TcpError {
         "the kernel offers no MPTCP: on Linux it needs `CONFIG_MPTCP` and `sysctl net.mptcp.enabled=1`; or use transport `tcp`"
     )]
     NoMultipath,
+    /// The kernel has no SCTP, or has not loaded it.
+    #[error(
+        "the kernel offers no SCTP: on Linux it needs `CONFIG_IP_SCTP`, or `modprobe sctp`; or leave `engine = \"kernel\"` out"
+    )]
+    NoSctp,
     /// The segment size was refused.
     #[error("the kernel refuses segments of {0} bytes (`mss`): {1}")]
     SegmentSize(u32, io::Error),
@@ -78,20 +107,26 @@ pub fn listen(local: SocketAddr, setup: &TcpSetup) -> Result<TcpListener, TcpErr
 }
 
 fn stream_socket(address: SocketAddr, setup: &TcpSetup) -> Result<Socket, TcpError> {
-    let socket = |protocol| {
-        Socket::new(Domain::for_address(address), Type::STREAM, Some(protocol))
-            .map_err(crate::unsupported_protocol)
-    };
-    match setup.multipath {
-        false => Ok(socket(Protocol::TCP)?),
+    let (protocol, missing) = match setup.protocol {
+        StreamProtocol::Tcp => return Ok(stream_of(address, Protocol::TCP)?),
         #[cfg(target_os = "linux")]
-        true => socket(Protocol::MPTCP).map_err(|error| match error.kind() {
-            io::ErrorKind::Unsupported => TcpError::NoMultipath,
-            _ => error.into(),
-        }),
+        StreamProtocol::Mptcp => (Protocol::MPTCP, TcpError::NoMultipath),
         #[cfg(not(target_os = "linux"))]
-        true => Err(TcpError::NoMultipath),
-    }
+        StreamProtocol::Mptcp => return Err(TcpError::NoMultipath),
+        StreamProtocol::Sctp => (Protocol::from(IPPROTO_SCTP), TcpError::NoSctp),
+    };
+    stream_of(address, protocol).map_err(|error| match error.kind() {
+        io::ErrorKind::Unsupported => missing,
+        _ => error.into(),
+    })
+}
+
+/// As IANA has it, on every system.
+const IPPROTO_SCTP: i32 = 132;
+
+fn stream_of(address: SocketAddr, protocol: Protocol) -> io::Result<Socket> {
+    Socket::new(Domain::for_address(address), Type::STREAM, Some(protocol))
+        .map_err(crate::unsupported_protocol)
 }
 
 fn apply(socket: &Socket, setup: &TcpSetup) -> Result<(), TcpError> {
@@ -102,11 +137,34 @@ fn apply(socket: &Socket, setup: &TcpSetup) -> Result<(), TcpError> {
     if let Some(mss) = setup.mss {
         socket.set_tcp_mss(mss).map_err(|error| TcpError::SegmentSize(mss, error))?;
     }
-    socket.set_tcp_nodelay(setup.nodelay)?;
+    match setup.protocol {
+        StreamProtocol::Tcp | StreamProtocol::Mptcp => socket.set_tcp_nodelay(setup.nodelay)?,
+        StreamProtocol::Sctp => set_sctp_nodelay(socket, setup.nodelay)?,
+    }
     if let Some(wanted) = &setup.congestion_control {
         set_congestion_control(socket, wanted)?;
     }
     Ok(())
+}
+
+/// `SCTP_NODELAY` (RFC 6458 section 8.1.5).
+fn set_sctp_nodelay(socket: &Socket, nodelay: bool) -> io::Result<()> {
+    use std::os::fd::AsRawFd as _;
+
+    // linux/sctp.h
+    const SCTP_NODELAY: libc::c_int = 3;
+    let value = libc::c_int::from(nodelay);
+    // SAFETY: the kernel reads an integer of the length that it is told.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            IPPROTO_SCTP,
+            SCTP_NODELAY,
+            (&raw const value).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(target_os = "linux")]
@@ -190,7 +248,7 @@ pub fn counters(_: &TcpStream) -> Option<TcpCounters> {
     None
 }
 
-/// Whether a connection that was opened with [`TcpSetup::multipath`] is one of MPTCP, and has not fallen back to TCP.
+/// Whether a connection that was opened with [`StreamProtocol::Mptcp`] is one of MPTCP, and has not fallen back to TCP.
 #[cfg(target_os = "linux")]
 pub fn is_multipath(stream: &TcpStream) -> bool {
     use std::os::fd::AsRawFd as _;
@@ -216,7 +274,7 @@ pub fn is_multipath(stream: &TcpStream) -> bool {
     result == 0 && info.flags & FALLBACK == 0
 }
 
-/// Whether a connection that was opened with [`TcpSetup::multipath`] is one of MPTCP, and has not fallen back to TCP.
+/// Whether a connection that was opened with [`StreamProtocol::Mptcp`] is one of MPTCP, and has not fallen back to TCP.
 #[cfg(not(target_os = "linux"))]
 pub fn is_multipath(_: &TcpStream) -> bool {
     false
@@ -288,6 +346,19 @@ mod tests {
     }
 
     #[test]
+    fn without_the_kernel_s_sctp_it_is_said_what_to_do() {
+        let setup = TcpSetup { protocol: StreamProtocol::Sctp, nodelay: true, ..TcpSetup::default() };
+        match listen("127.0.0.1:0".parse().unwrap(), &setup) {
+            Err(error) => assert!(error.to_string().starts_with("the kernel offers no SCTP: "), "{error}"),
+            Ok(_) => {
+                let (mut near, mut far) = connected_with(&setup, &setup);
+                near.write_all(b"x").unwrap();
+                far.read_exact(&mut [0]).unwrap();
+            }
+        }
+    }
+
+    #[test]
     fn a_port_is_not_shared() {
         let setup = TcpSetup::default();
         let listener = listen("127.0.0.1:0".parse().unwrap(), &setup).unwrap();
@@ -299,7 +370,7 @@ mod tests {
     #[test]
     fn a_connection_with_a_peer_without_mptcp_is_told_from_one_with_it() {
         let tcp = TcpSetup::default();
-        let multipath = TcpSetup { multipath: true, ..TcpSetup::default() };
+        let multipath = TcpSetup { protocol: StreamProtocol::Mptcp, ..TcpSetup::default() };
         if let Err(error) = listen("127.0.0.1:0".parse().unwrap(), &multipath) {
             assert!(matches!(error, TcpError::NoMultipath), "{error}");
             return eprintln!("skipped: {error}");

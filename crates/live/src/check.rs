@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 
 use trunkline_core::{Ecn, Seed};
 use trunkline_endpoints::{Blueprint, Carrier};
-use trunkline_experiment::{Framing, Scenario, Transport};
-use trunkline_io::tcp::{TcpError, TcpSetup, offered_congestion_controls};
+use trunkline_experiment::{Framing, Scenario, SctpEngine, TcpOptions, Transport};
+use trunkline_io::tcp::{StreamProtocol, TcpError, TcpSetup, offered_congestion_controls};
 
 use crate::engine;
 use crate::error::LiveError;
@@ -46,8 +46,9 @@ pub fn check(scenario: &Scenario, options: &LiveOptions) -> Result<(), LiveError
     }
     drop((udp, tcp, engines));
     for flow in &scenario.flows {
-        if let Transport::Mptcp(_) = &flow.transport {
-            let setup = TcpSetup { multipath: true, ..TcpSetup::default() };
+        if let Some((protocol, _)) = kernel_stream(&flow.transport).filter(|(p, _)| *p != StreamProtocol::Tcp)
+        {
+            let setup = TcpSetup { protocol, ..TcpSetup::default() };
             let listener = trunkline_io::tcp::listen(SocketAddr::new(address, 0), &setup);
             let refused =
                 |error: TcpError| LiveError::Flow { flow: flow.meta.name.clone(), reason: error.to_string() };
@@ -71,15 +72,35 @@ pub fn check(scenario: &Scenario, options: &LiveOptions) -> Result<(), LiveError
 /// Of sockets that are only tried.
 const BUFFER: u64 = 1 << 16;
 
-/// How a flow's endpoints are made at this address, if it runs over protocol engines of ours and not over the kernel's UDP,
-/// TCP or MPTCP.
+/// What a flow asks of the kernel's streams, if it runs over one.
+pub(crate) fn kernel_stream(transport: &Transport) -> Option<(StreamProtocol, TcpOptions)> {
+    match transport {
+        Transport::Tcp(options) => Some((StreamProtocol::Tcp, options.clone())),
+        Transport::Mptcp(options) => Some((StreamProtocol::Mptcp, options.clone())),
+        Transport::Sctp(options) if options.engine == SctpEngine::Kernel => {
+            let options = TcpOptions {
+                window: Some(options.window),
+                mss: None,
+                nodelay: true,
+                congestion_control: None,
+                send_timeout: options.send_timeout,
+            };
+            Some((StreamProtocol::Sctp, options))
+        }
+        _ => None,
+    }
+}
+
+/// How a flow's endpoints are made at this address, if it runs over protocol engines of ours and not over the kernel's UDP
+/// or one of its streams.
 pub(crate) fn blueprint(
     scenario: &Scenario,
     flow: usize,
     address: IpAddr,
 ) -> Option<Result<Blueprint, String>> {
-    match scenario.flows[flow].transport {
-        Transport::Udp(_) | Transport::Tcp(_) | Transport::Mptcp(_) => None,
+    match &scenario.flows[flow].transport {
+        transport if kernel_stream(transport).is_some() => None,
+        Transport::Udp(_) => None,
         _ => Some(Blueprint::of(scenario, flow).over_sockets([address; 2])),
     }
 }

@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use trunkline_core::Duration;
 use trunkline_endpoints::Blueprint;
+use trunkline_io::tcp::StreamProtocol;
 use trunkline_transport::framing::MessageKind;
 
 use crate::error::{Failure, LiveError};
@@ -66,13 +67,12 @@ pub(crate) struct Open {
     pub(crate) flows: Vec<FlowTerms>,
 }
 
-/// A TCP listener of the far end; connections inherit its options.
+/// A listener of the far end for the kernel's streams; connections inherit its options.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ListenerTerms {
     /// The first flow that uses it, for messages.
     pub(crate) flow: String,
-    /// Whether it is one of MPTCP.
-    pub(crate) multipath: bool,
+    pub(crate) protocol: StreamProtocol,
     pub(crate) window: Option<u64>,
     pub(crate) mss: Option<u32>,
     pub(crate) nodelay: bool,
@@ -289,7 +289,7 @@ mod tests {
             largest: 120,
             listeners: vec![ListenerTerms {
                 flow: "bulk".into(),
-                multipath: true,
+                protocol: StreamProtocol::Mptcp,
                 window: Some(32_768),
                 mss: None,
                 nodelay: true,

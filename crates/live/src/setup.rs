@@ -6,7 +6,7 @@ use std::sync::mpsc::{Sender, channel};
 
 use trunkline_core::{Duration, Seed};
 use trunkline_experiment::{Answer, Flow, Scenario, TcpOptions, Transport};
-use trunkline_io::tcp::{self, TcpError, TcpSetup};
+use trunkline_io::tcp::{self, StreamProtocol, TcpError, TcpSetup};
 use trunkline_io::udp::SocketOptions;
 use trunkline_traffic::{KINDS, Source};
 use trunkline_transport::framing::{HEADER_LENGTH, Key};
@@ -74,6 +74,13 @@ impl Terms {
             let members = flow.meta.members as usize;
             sender_of.resize(flow.meta.first.0 as usize, SENDER);
             channels += u64::from(flow.meta.members) * u64::from(flow.meta.channels);
+            if let Some(stream) = check::kernel_stream(&flow.transport) {
+                sender_of.extend(sender_numbers..sender_numbers + members);
+                sender_numbers += members;
+                tcp_members += members;
+                listener_of.push(listener(&mut listeners, flow, stream));
+                continue;
+            }
             match &flow.transport {
                 Transport::Udp(udp) => {
                     udp_members += members;
@@ -83,12 +90,6 @@ impl Terms {
                     udp_buffer = udp_buffer.max(udp.buffer);
                     per_second += datagrams_per_second(flow);
                     listener_of.push(usize::MAX);
-                }
-                Transport::Tcp(tcp) | Transport::Mptcp(tcp) => {
-                    sender_of.extend(sender_numbers..sender_numbers + members);
-                    sender_numbers += members;
-                    tcp_members += members;
-                    listener_of.push(listener(&mut listeners, flow, tcp));
                 }
                 // Over engines of ours: the flow has one thread.
                 _ => {
@@ -172,14 +173,18 @@ fn datagrams_per_second(flow: &Flow) -> f64 {
 }
 
 /// The place of a listener with these options, which is added if there is none.
-fn listener(listeners: &mut Vec<ListenerTerms>, flow: &Flow, options: &TcpOptions) -> usize {
+fn listener(
+    listeners: &mut Vec<ListenerTerms>,
+    flow: &Flow,
+    (protocol, options): (StreamProtocol, TcpOptions),
+) -> usize {
     let terms = ListenerTerms {
         flow: flow.meta.name.clone(),
-        multipath: matches!(flow.transport, Transport::Mptcp(_)),
+        protocol,
         window: options.window.map(|bytes| bytes.0),
         mss: options.mss.map(|bytes| u32::try_from(bytes.0).unwrap_or(u32::MAX)),
         nodelay: options.nodelay,
-        congestion_control: options.congestion_control.clone(),
+        congestion_control: options.congestion_control,
     };
     let alike = |other: &ListenerTerms| TcpSetup::from(other) == TcpSetup::from(&terms);
     listeners.iter().position(alike).unwrap_or_else(|| {
@@ -191,7 +196,7 @@ fn listener(listeners: &mut Vec<ListenerTerms>, flow: &Flow, options: &TcpOption
 impl From<&ListenerTerms> for TcpSetup {
     fn from(terms: &ListenerTerms) -> TcpSetup {
         TcpSetup {
-            multipath: terms.multipath,
+            protocol: terms.protocol,
             window: terms.window.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
             mss: terms.mss,
             nodelay: terms.nodelay,
@@ -220,8 +225,10 @@ pub(crate) fn sources(
         for member in 0..flow.meta.members {
             let refused = |reason| LiveError::Flow { flow: flow.meta.name.clone(), reason };
             let source = build(index, member).map_err(refused)?;
-            match flow.transport {
-                Transport::Tcp(_) | Transport::Mptcp(_) => sources.tcp.push((index, member, source)),
+            match &flow.transport {
+                transport if check::kernel_stream(transport).is_some() => {
+                    sources.tcp.push((index, member, source));
+                }
                 Transport::Udp(_) => sources.udp.push(Member {
                     id: flow.member(member),
                     lane: sources.udp.len() % lanes.max(1),
@@ -421,7 +428,7 @@ fn connect_one(
         let (flow, reason) = (flow.meta.name.clone(), error.to_string());
         match error {
             TcpError::Io(_) | TcpError::NoAnswer(_) => {
-                let transport = if setup.multipath { "mptcp" } else { "tcp" }.to_owned();
+                let transport = setup.protocol.name().to_owned();
                 LiveError::NotConnected { flow, to: far, transport, reason }
             }
             _ => LiveError::Flow { flow, reason },

@@ -247,6 +247,17 @@ pub struct SctpOptions {
     pub send_timeout: Option<Duration>,
     /// What carries the packets: IP or UDP.
     pub encapsulation: trunkline_transport::sctp::Encapsulation,
+    /// Whose association it is in `live`.
+    pub engine: SctpEngine,
+}
+
+/// Whose SCTP runs over real sockets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SctpEngine {
+    /// Ours, the same as in the simulator.
+    Own,
+    /// That of the operating system.
+    Kernel,
 }
 
 /// The styles of SCTP's sockets (RFC 6458), as the members of a flow use them.

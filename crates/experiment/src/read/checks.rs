@@ -15,7 +15,10 @@ use trunkline_transport::xtp::{self, ErrorControl, FlowControl};
 use super::Reader;
 use super::services::{holds_back, named, promised};
 use super::table::Chosen;
-use crate::model::{Answer, Flow, Framing, Link, Path, SctpOptions, Sink, Transport, XtpOptions, XtpService};
+use crate::model::{
+    Answer, Flow, Framing, Link, Path, SctpEngine, SctpOptions, SctpStyle, Sink, Transport, XtpOptions,
+    XtpService,
+};
 use crate::schema::transport::{self, TransportKind};
 use crate::tree::Table;
 
@@ -242,6 +245,16 @@ impl Reader<'_> {
         };
         let overtakes = [("ordered", !options.ordered), ("streams", options.streams > 1)];
         let overtakes = overtakes.into_iter().find_map(|(key, does)| does.then_some(key));
+        let shares = (options.style == SctpStyle::OneToMany).then_some("style");
+        let within_udp = (options.encapsulation == sctp::Encapsulation::Udp).then_some("encapsulation");
+        let buffer = options.send_buffer.and(Some("send-buffer"));
+        let of_ours = gives_up.or(overtakes).or(shares).or(within_udp).or(buffer);
+        if options.engine == SctpEngine::Kernel
+            && let Some(key) = of_ours
+        {
+            let message = format!("`engine = \"kernel\"` has no `{key}` to choose; leave one of them out");
+            self.remark(places.transport.span_of(key), message);
+        }
         if headerless && let Some(key) = gives_up.or(overtakes) {
             let message =
                 format!("without a header every message must arrive, in its order; leave `{key}` out");

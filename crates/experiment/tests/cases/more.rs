@@ -152,6 +152,11 @@ source = { kind = "bulk", message = "1000 B" }"#,
     ),
     (
         r#"transport = "udp""#,
+        r#"transport = { kind = "sctp", engine = "kernel", streams = 2 }"#,
+        &[r#"x.toml:18:59: `engine = "kernel"` has no `streams` to choose; leave one of them out"#],
+    ),
+    (
+        r#"transport = "udp""#,
         r#"transport = { kind = "quic", mode = "message", congestion-control = "bbr" }"#,
         &[
             r#"x.toml:18:37: `mode`: `message` is not one of its words; known are `stream`, `streams` and `datagrams`"#,

@@ -5,7 +5,7 @@
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use trunkline_io::tcp::TcpSetup;
+use trunkline_io::tcp::{StreamProtocol, TcpSetup};
 use trunkline_io::udp::SocketOptions;
 use trunkline_live::{FarEnd, LiveOptions};
 
@@ -43,7 +43,7 @@ fn has_udp_lite() -> bool {
 }
 
 fn has_mptcp() -> bool {
-    let setup = TcpSetup { multipath: true, ..TcpSetup::default() };
+    let setup = TcpSetup { protocol: StreamProtocol::Mptcp, ..TcpSetup::default() };
     let listener = trunkline_io::tcp::listen(SocketAddr::new(LOCALHOST, 0), &setup);
     listener.inspect_err(|error| eprintln!("skipped: {error}")).is_ok()
 }
@@ -191,4 +191,26 @@ fn mptcp_is_mptcp_and_says_so() {
     let counts = ["connections-multipath", "connections-fallen-back-to-tcp", "connections-broken"];
     assert_eq!(counts.map(|name| counters[name]), [2, 0, 0], "{counters:?}");
     assert!(counters["segments-sent"] > 0);
+}
+
+#[test]
+fn the_kernel_s_sctp_carries_or_it_is_said_what_is_missing() {
+    let setup = TcpSetup { protocol: StreamProtocol::Sctp, ..TcpSetup::default() };
+    let has_sctp = trunkline_io::tcp::listen(SocketAddr::new(LOCALHOST, 0), &setup).is_ok();
+    let transport = "{ kind = \"sctp\", engine = \"kernel\" }";
+    let scenario = scenario("200 ms", &voice(transport, "reflect = true\ncount = 2\n"));
+    let options = LiveOptions::new(process());
+    let checked = trunkline_live::check(&scenario, &options);
+    let (memory, outcome) = run_with(&scenario, &options, &mut GoOn);
+    if has_sctp {
+        checked.unwrap();
+        outcome.unwrap();
+        assert_eq!(memory.all_arrived(), 20 * 6);
+        return;
+    }
+    for error in [checked.unwrap_err(), outcome.unwrap_err()] {
+        let text = error.to_string();
+        let begins = "flow `voice` cannot be set up: the kernel offers no SCTP: ";
+        assert!(error.is_bad_input() && text.starts_with(begins), "{text}");
+    }
 }

@@ -177,16 +177,18 @@ fn a_lossy_path_loses_some_of_an_unreliable_transport_and_corrupts_none() {
 
 #[test]
 fn a_path_that_carries_nothing_is_named_with_how_long_it_was_tried() {
-    let scenario = scenario("100 ms", &voice("\"urp\"", ""));
-    let patience = trunkline_core::Duration::from_millis(300);
-    let options = LiveOptions { lose_every: 1, patience, ..LiveOptions::new(process()) };
-    let (memory, result) = run_with(&scenario, &options, &mut GoOn);
-    let error = result.unwrap_err();
-    assert!(matches!(error, LiveError::NotConnected { .. }) && !error.is_bad_input());
-    let text = error.to_string();
-    assert!(text.starts_with("flow `voice` cannot connect to 127.0.0.1:"), "{text}");
-    assert!(text.ends_with("over `urp`: no answer for 300 ms"), "{text}");
-    assert!(memory.messages.is_empty());
+    for (name, transport) in [("urp", "\"urp\""), ("sctp", SCTP)] {
+        let scenario = scenario("100 ms", &voice(transport, ""));
+        let patience = trunkline_core::Duration::from_millis(300);
+        let options = LiveOptions { lose_every: 1, patience, ..LiveOptions::new(process()) };
+        let (memory, result) = run_with(&scenario, &options, &mut GoOn);
+        let error = result.unwrap_err();
+        assert!(matches!(error, LiveError::NotConnected { .. }) && !error.is_bad_input());
+        let text = error.to_string();
+        assert!(text.starts_with("flow `voice` cannot connect to 127.0.0.1:"), "{text}");
+        assert!(text.ends_with(&format!("over `{name}`: no answer for 300 ms")), "{text}");
+        assert!(memory.messages.is_empty());
+    }
 }
 
 #[test]

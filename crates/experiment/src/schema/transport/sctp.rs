@@ -7,9 +7,10 @@ use trunkline_transport::framing::HEADER_LENGTH;
 use trunkline_transport::sctp::{Encapsulation, MAX_MESSAGE, Reliability};
 
 use super::TransportKind;
-use crate::model::{SctpOptions, SctpStyle, Transport};
+use crate::model::{SctpEngine, SctpOptions, SctpStyle, Transport};
 
 const ONE_TO_MANY: &str = "one-to-many";
+const KERNEL: &str = "kernel";
 
 /// SCTP.
 pub(super) const KIND: TransportKind = TransportKind {
@@ -88,6 +89,19 @@ pub(super) const KIND: TransportKind = TransportKind {
             default: Preset::Text("ip"),
             doc: "What carries the packets.",
         },
+        Parameter {
+            name: "engine",
+            kind: Kind::Choice(&[
+                Choice { name: "own", doc: "ours, the same as in `sim`" },
+                Choice {
+                    name: KERNEL,
+                    doc: "the operating system's (`IPPROTO_SCTP`), where it has one, with its own timers and buffers",
+                },
+            ]),
+            default: Preset::Text("own"),
+            doc: "Whose SCTP it is in `live`; in `sim` always ours. The kernel's is reliable, ordered, on one stream, over IP, \
+                  with an association for every member; its `window` is `SO_RCVBUF` and `SO_SNDBUF`.",
+        },
     ],
     features: &features::SCTP,
     max_message: (MAX_MESSAGE - HEADER_LENGTH) as u64,
@@ -115,6 +129,10 @@ pub(super) const KIND: TransportKind = TransportKind {
             encapsulation: match values.text("encapsulation").as_str() {
                 "udp" => Encapsulation::Udp,
                 _ => Encapsulation::Ip,
+            },
+            engine: match values.text("engine").as_str() {
+                KERNEL => SctpEngine::Kernel,
+                _ => SctpEngine::Own,
             },
         })
     },
