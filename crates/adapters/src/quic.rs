@@ -14,6 +14,7 @@ mod fuzz;
 mod identity;
 mod patience;
 mod receiving;
+mod relief;
 mod seeds;
 mod sending;
 #[cfg(test)]
@@ -43,6 +44,7 @@ pub use fuzz::fuzz_quic;
 pub use identity::{Fingerprint, Identity};
 use patience::Patience;
 use receiving::Receiving;
+use relief::Relief;
 use seeds::Seeds;
 use sending::Sending;
 pub use trunkline_transport::udp::Encapsulation;
@@ -74,6 +76,7 @@ pub struct QuicEndpoint {
     sending: Sending,
     receiving: Receiving,
     patience: Patience,
+    relief: Relief,
     timeout: Option<Duration>,
     progress: Progress,
     pending: Pending,
@@ -138,10 +141,11 @@ impl QuicEndpoint {
         config.check(&[local.port, peer.port])?;
         let seeds = Seeds::new(seed);
         let mut client = ClientConfig::new(Arc::new(fingerprint.client(config.mode)?));
-        client.transport_config(config.transport());
+        let relief = Relief::default();
+        client.transport_config(config.transport(&relief));
         client.initial_dst_cid_provider(seeds.first_connection_id());
         let role = Role::Connecting { peer: socket_address(peer), config: Some(Box::new(client)) };
-        QuicEndpoint::new(local, config, role, &seeds, None)
+        QuicEndpoint::new(local, config, role, &seeds, None, relief)
     }
 
     /// An end that waits at `local` for the first peer who connects, and shows it this identity.
@@ -159,8 +163,12 @@ impl QuicEndpoint {
         let mut server = ServerConfig::new(Arc::new(identity.server(config.mode)?), seeds.token_key());
         let mut no_tokens = ValidationTokenConfig::default();
         no_tokens.sent(0);
-        server.transport_config(config.transport()).validation_token_config(no_tokens).migration(false);
-        QuicEndpoint::new(local, config, Role::Listening, &seeds, Some(Arc::new(server)))
+        let relief = Relief::default();
+        server
+            .transport_config(config.transport(&relief))
+            .validation_token_config(no_tokens)
+            .migration(false);
+        QuicEndpoint::new(local, config, Role::Listening, &seeds, Some(Arc::new(server)), relief)
     }
 
     fn new(
@@ -169,6 +177,7 @@ impl QuicEndpoint {
         role: Role,
         seeds: &Seeds,
         server: Option<Arc<ServerConfig>>,
+        relief: Relief,
     ) -> Result<QuicEndpoint, QuicConfigError> {
         let settings = Arc::new(seeds.endpoint_config(config.payload())?);
         Ok(QuicEndpoint {
@@ -183,6 +192,7 @@ impl QuicEndpoint {
             sending: Sending::new(config.mode),
             receiving: Receiving::new(config.mode, config.window),
             patience: Patience::new(config.timeout),
+            relief,
             timeout: config.timeout,
             progress: Progress::default(),
             pending: Pending::default(),
@@ -218,13 +228,27 @@ impl QuicEndpoint {
         if asked <= self.now {
             connection.handle_timeout(instant(self.now));
         } else if self.patience.shortened(asked) <= self.now {
-            if self.progress.connected && self.patience.nudge() {
+            let confirmed = self.is_confirmed();
+            let Some((_, connection)) = &mut self.link else { return };
+            // Before, it is packets of the handshake that must be sent again.
+            self.relief.give(!confirmed);
+            if confirmed && self.patience.nudge() {
                 connection.ping();
             } else {
-                // Congestion control let no question out, or the handshake's own packets are what is missing: the engine
-                // is told that its time has come.
+                // Also if congestion control let no question out: the engine is told that its time has come.
                 connection.handle_timeout(instant(asked));
             }
+        }
+    }
+
+    /// Whether the handshake is confirmed (RFC 9001 section 4.1.2).
+    fn is_confirmed(&self) -> bool {
+        match self.role {
+            Role::Listening => self.progress.connected,
+            Role::Connecting { .. } => self
+                .link
+                .as_ref()
+                .is_some_and(|(_, connection)| connection.stats().frame_rx.handshake_done > 0),
         }
     }
 
@@ -361,6 +385,9 @@ impl Endpoint for QuicEndpoint {
                 self.replies.push_back((transmit.destination, reply));
             }
             None => self.counters.strays += 1,
+        }
+        if self.relief.is_given() {
+            self.relief.give(!self.is_confirmed());
         }
         self.observe();
     }

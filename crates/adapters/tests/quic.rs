@@ -173,6 +173,37 @@ fn whatever_the_path_does_a_run_repeats_from_the_first_packet_to_the_last() {
     }
 }
 
+/// On this path so many packets of the handshake are lost that those under way fill the congestion window, and quinn-proto
+/// by itself never sends the one that would end the handshake.
+#[test]
+fn a_handshake_that_fills_the_congestion_window_ends_all_the_same() {
+    let config = |window, send_buffer, mtu, congestion_control| QuicConfig {
+        mode: Mode::Streams,
+        window,
+        send_buffer,
+        mtu,
+        congestion_control,
+        timeout: None,
+        ..QuicConfig::default()
+    };
+    let near = config(59, 64_737, 2353, CongestionControl::NewReno);
+    let far = config(23_571, 47, 2649, CongestionControl::Cubic);
+    let path = |milliseconds, rate, loss| Path {
+        rate: Some(Rate::from_bits_per_second(rate)),
+        loss,
+        ..Path::with_latency(Duration::from_millis(milliseconds))
+    };
+    let out = Path {
+        duplicate: 0.19963385153963717,
+        corrupt: 0.17016815856400952,
+        ..path(20, 2_648_063, 0.41586529796603244)
+    };
+    let back = path(31, 869_180, 0.4900251155504956);
+    let mut pair = pair(&near, &far, [out, back], 17_873_825_902_566_907_871);
+    let messages = numbered(&[2938, 2239, 2691]);
+    assert_eq!(transfer(&mut pair, Side::Near, &messages).concat().len(), messages.concat().len());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 

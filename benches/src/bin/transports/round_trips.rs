@@ -19,9 +19,11 @@ const MESSAGE: usize = 940;
 const PAUSE: Duration = Duration::from_micros(50);
 
 /// What is measured, as an experiment file names it, and how many times as long as bare UDP it may take.
-const TRANSPORTS: [(&str, &str, Option<f64>); 7] = [
+const TRANSPORTS: [(&str, &str, Option<f64>); 8] = [
     ("dccp", "{ kind = \"dccp\", encapsulation = \"udp\" }", Some(2.0)),
-    ("xtp", "{ kind = \"xtp\", encapsulation = \"udp\" }", Some(2.0)),
+    ("xtp", "{ kind = \"xtp\", encapsulation = \"udp\", every = 8 }", Some(2.0)),
+    // Two more packets in a round trip.
+    ("xtp, every 1", "{ kind = \"xtp\", encapsulation = \"udp\", every = 1 }", None),
     ("sctp", "{ kind = \"sctp\", encapsulation = \"udp\" }", Some(2.0)),
     ("quic datagrams", "{ kind = \"quic\", mode = \"datagrams\" }", Some(4.0)),
     ("quic streams", "{ kind = \"quic\", mode = \"streams\" }", Some(4.0)),

@@ -3,7 +3,8 @@
 #![expect(clippy::disallowed_types, reason = "the engine's interface names the standard library's clock")]
 
 use std::sync::LazyLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+pub(super) use std::time::Instant;
 
 use trunkline_core::Time;
 

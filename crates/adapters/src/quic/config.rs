@@ -11,6 +11,8 @@ use trunkline_core::Duration;
 use trunkline_transport::framing::{HEADER_LENGTH, MAX_PAYLOAD};
 use trunkline_transport::udp::{Encapsulation, IPV4_HEADER_LENGTH, UDP_HEADER_LENGTH};
 
+use super::relief::Relief;
+
 /// Bytes of IPv4 and UDP headers in front of a QUIC packet.
 pub const HEADERS: usize = IPV4_HEADER_LENGTH + UDP_HEADER_LENGTH;
 
@@ -202,7 +204,7 @@ impl QuicConfig {
     }
 
     /// All this in the engine's words.
-    pub(super) fn transport(&self) -> Arc<TransportConfig> {
+    pub(super) fn transport(&self, relief: &Relief) -> Arc<TransportConfig> {
         let streams = if self.mode == Mode::Streams { 1 + MESSAGE_STREAMS } else { 1 };
         let window = VarInt::from_u32(self.window as u32);
         let payload = self.payload();
@@ -225,7 +227,7 @@ impl QuicConfig {
             .mtu_discovery_config(None)
             .datagram_receive_buffer_size((self.mode == Mode::Datagrams).then_some(ENGINE_DATAGRAMS))
             .datagram_send_buffer_size(self.datagram_buffer())
-            .congestion_controller_factory(self.congestion_control.factory(initial_window))
+            .congestion_controller_factory(relief.over(self.congestion_control.factory(initial_window)))
             .enable_segmentation_offload(false);
         Arc::new(transport)
     }
