@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use trunkline_testkit::cases::cases;
 
 use super::*;
 
@@ -198,6 +199,8 @@ fn chunk() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
+    #![proptest_config(cases(256))]
+
     #[test]
     fn chunks_of_any_kind_leave_the_contract_whole(
         steps in prop::collection::vec((any::<u8>(), prop::collection::vec(chunk(), 0..3)), 0..30),

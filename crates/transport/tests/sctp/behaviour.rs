@@ -7,8 +7,8 @@ use trunkline_transport::sctp::{Encapsulation, Reliability, SctpConfig, SctpConf
 use trunkline_transport::{Close, CloseReason, Conversation as _, Endpoint as _, Event, SendError};
 
 fn pair(config: &SctpConfig, path: &Path) -> Pair {
-    let near = SctpEndpoint::connect(NEAR, FAR, config, 1).unwrap();
-    let far = SctpEndpoint::listen(FAR, config, 2).unwrap();
+    let near = SctpEndpoint::connect(NEAR, FAR, config, 1).expect("the configuration is possible");
+    let far = SctpEndpoint::listen(FAR, config, 2).expect("the configuration is possible");
     Pair::new(Box::new(near), Box::new(far), [path.clone(), path.clone()], Seed::new(1, 0))
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use trunkline_core::{Duration, Rate, Seed};
+use trunkline_testkit::cases::cases;
 use trunkline_testkit::conformance::{self, Make, transfer};
 use trunkline_testkit::pair::{FAR, NEAR, Pair, Path, Side};
 use trunkline_testkit::two_process::assert_same_in_another_process;
@@ -150,6 +151,8 @@ fn received(
 }
 
 proptest! {
+    #![proptest_config(cases(256))]
+
     #[test]
     fn sctp_delivers_everything_once_and_in_the_order_it_promises(
         near in config(), far in config(), out in path(), back in path(), seed: u64,
