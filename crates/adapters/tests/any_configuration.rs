@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use trunkline_adapters::{CongestionControl, TcpConfig, TcpEndpoint};
 use trunkline_core::{Duration, Rate, Seed};
+use trunkline_testkit::cases::cases;
 use trunkline_testkit::conformance::transfer;
 use trunkline_testkit::pair::{FAR, NEAR, Pair, Path, Side};
 use trunkline_transport::Event;
@@ -38,7 +39,7 @@ fn path() -> impl Strategy<Value = Path> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(cases(100))]
     #[test]
     fn everything_arrives_in_order_and_once(
         near in config(), far in config(), out in path(), back in path(), seed: u64,

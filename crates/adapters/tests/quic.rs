@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use trunkline_adapters::quic::{CongestionControl, Encapsulation, Identity, Mode, QuicConfig, QuicEndpoint};
 use trunkline_core::{Duration, Rate, Seed};
+use trunkline_testkit::cases::cases;
 use trunkline_testkit::conformance::{self, Make, transfer};
 use trunkline_testkit::pair::{FAR, NEAR, Pair, Path, Side};
 use trunkline_testkit::two_process::assert_same_in_another_process;
@@ -205,7 +206,7 @@ fn a_handshake_that_fills_the_congestion_window_ends_all_the_same() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(cases(100))]
 
     #[test]
     fn a_stream_delivers_everything_in_order_and_once(

@@ -2,6 +2,7 @@
 
 pub mod accounting;
 pub mod alloc;
+pub mod cases;
 pub mod checked;
 pub mod conformance;
 pub mod pair;

@@ -261,10 +261,13 @@ fn impossible_options_are_refused_with_their_range() {
 
 mod packets {
     use proptest::prelude::*;
+    use trunkline_testkit::cases::cases;
 
     use super::*;
 
     proptest! {
+        #![proptest_config(cases(256))]
+
         #[test]
         fn damaged_segments_never_make_it_panic(
             damage in prop::collection::vec((any::<usize>(), any::<u8>()), 0..6), keep: usize, fix: bool,

@@ -283,6 +283,7 @@ pub(super) fn reported<'p>(
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use trunkline_testkit::cases::cases;
 
     use super::super::options::Options;
     use super::*;
@@ -382,6 +383,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(cases(256))]
+
         #[test]
         fn intervals_cover_everything_without_a_gap(
             packets in prop::collection::vec((0u64..40, 0u8..6, any::<bool>(), 0u64..3), 1..200),

@@ -279,6 +279,7 @@ pub(super) fn drops<'p>(
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use trunkline_testkit::cases::cases;
 
     use super::super::options::Options;
     use super::*;
@@ -353,6 +354,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(cases(256))]
+
         #[test]
         fn vectors_say_exactly_what_arrived(
             start: u64, numbers in prop::collection::vec((0u64..300, any::<bool>()), 1..200),

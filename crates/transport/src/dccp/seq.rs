@@ -63,6 +63,7 @@ impl Seq {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use trunkline_testkit::cases::cases;
 
     use super::*;
 
@@ -79,6 +80,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(cases(256))]
+
         #[test]
         fn short_numbers_extend_to_the_nearest(reference: u64, offset in -(1i64 << 23) + 1..1 << 23) {
             let reference = Seq::new(reference);

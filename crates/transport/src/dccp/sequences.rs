@@ -141,6 +141,7 @@ impl Sequences {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use trunkline_testkit::cases::cases;
 
     use super::*;
 
@@ -233,6 +234,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(cases(256))]
+
         #[test]
         fn numbers_may_wrap_anywhere(start: u64, steps in prop::collection::vec(1u64..75, 1..60)) {
             let mut sequences = Sequences::new(Seq::new(start));

@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use trunkline_testkit::cases::cases;
 
 use super::*;
 
@@ -241,6 +242,8 @@ fn payloads() -> impl Strategy<Value = Vec<Vec<u8>>> {
 }
 
 proptest! {
+    #![proptest_config(cases(256))]
+
     #[test]
     fn headers_come_back_as_they_were(
         key: u32, length in 0..=MAX_PAYLOAD as u32, flow: u32, sequence: u32, channel: u16, kind in 0..3u16,

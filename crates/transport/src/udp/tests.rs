@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use trunkline_testkit::cases::cases;
 
 use super::*;
 
@@ -213,6 +214,8 @@ fn a_datagram_to_a_group_reaches_its_members_and_each_answers_by_itself() {
 }
 
 proptest! {
+    #![proptest_config(cases(256))]
+
     #[test]
     fn one_flipped_bit_is_always_found(payload in prop::collection::vec(any::<u8>(), 0..100), bit: usize) {
         let (mut near, mut far) = pair(UdpConfig::default());

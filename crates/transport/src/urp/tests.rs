@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 use trunkline_core::Duration;
+use trunkline_testkit::cases::cases;
 
 use super::*;
 
@@ -140,6 +141,8 @@ fn body() -> impl Strategy<Value = (Vec<u8>, u8, u8, u16)> {
 }
 
 proptest! {
+    #![proptest_config(cases(256))]
+
     #[test]
     fn what_is_written_is_read_again((data, kind, sequence, length) in body(), number in 1..u64::MAX, cut: usize) {
         let (front, back) = data.split_at(cut % (data.len() + 1));

@@ -186,11 +186,12 @@ fn settle(ends: &mut [End; 2], side: usize, now: Time) {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use trunkline_testkit::cases::cases;
 
     use super::fuzz_xtp;
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #![proptest_config(cases(2000))]
         #[test]
         fn any_script_is_survived(data in prop::collection::vec(any::<u8>(), 0..400)) {
             fuzz_xtp(&data);

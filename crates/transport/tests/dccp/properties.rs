@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use trunkline_core::schema::Limit;
 use trunkline_core::{Bytes, Duration, Rate, Seed, Time};
+use trunkline_testkit::cases::cases;
 use trunkline_testkit::pair::{Pair, Path, Side};
 use trunkline_transport::dccp::{Ccid, DccpConfig, Encapsulation, WhenFull};
 use trunkline_transport::{Close, CloseReason, Event, SendError};
@@ -71,6 +72,8 @@ fn closings(events: &[Event]) -> Vec<CloseReason> {
 }
 
 proptest! {
+    #![proptest_config(cases(256))]
+
     #[test]
     fn every_message_arrives_once_or_not_at_all(
         near in config(), far in config(), out in path(), back in path(), seed: u64,
@@ -165,6 +168,8 @@ fn talk(pair: &mut Pair, gaps: &[u64], length: usize) -> [BTreeSet<u64>; 2] {
 }
 
 proptest! {
+    #![proptest_config(cases(256))]
+
     #[test]
     fn both_ends_talk_at_once_and_either_closes(
         near in config(), far in config(), out in path(), back in path(), seed: u64,

@@ -1,9 +1,8 @@
 //! Voice over any path: never corrupt, never twice, and counts that add up.
-//!
-//!     PROPTEST_CASES=10000 cargo test --release -p trunkline-transport --test rtp properties
 
 use proptest::prelude::*;
 use trunkline_core::{Duration, Seed};
+use trunkline_testkit::cases::cases;
 use trunkline_testkit::pair::{Pair, Path, Side};
 use trunkline_transport::Close;
 
@@ -29,6 +28,8 @@ fn message(number: usize, length: usize) -> Vec<u8> {
 }
 
 proptest! {
+    #![proptest_config(cases(256))]
+
     #[test]
     fn nothing_is_corrupt_nothing_comes_twice_and_counts_add_up(
         seed: u64, out in path(), back in path(), interval in 1..40u64,

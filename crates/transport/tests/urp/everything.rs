@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use proptest::prelude::*;
+use trunkline_testkit::cases::cases;
 use trunkline_transport::urp::{BLOCK, WINDOW};
 
 use super::*;
@@ -43,6 +44,8 @@ fn any_config() -> impl Strategy<Value = UrpConfig> {
 }
 
 proptest! {
+    #![proptest_config(cases(256))]
+
     /// The promise: lossless, in order, exactly once, whatever the circuit would have kept from it, in both directions at
     /// once, with any options, and with messages that come in pieces; and both ends learn of the end.
     #[test]

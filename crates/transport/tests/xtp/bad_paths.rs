@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 use trunkline_core::{Duration, Rate, Seed};
+use trunkline_testkit::cases::cases;
 use trunkline_testkit::conformance::transfer;
 use trunkline_testkit::pair::{FAR, NEAR, Pair, Path, Side};
 use trunkline_transport::xtp::{
@@ -105,7 +106,7 @@ fn close(pair: &mut Pair) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases()))]
+    #![proptest_config(cases(100))]
 
     #[test]
     fn reliable_streams_deliver_everything_in_order_and_once(
@@ -153,9 +154,4 @@ proptest! {
         prop_assert!(numbers.iter().all(|&n| n < count));
         close(&mut pair)?;
     }
-}
-
-/// `TRUNKLINE_XTP_CASES=10000` for the long run.
-fn cases() -> u32 {
-    std::env::var("TRUNKLINE_XTP_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(100)
 }

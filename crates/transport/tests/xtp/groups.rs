@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use trunkline_core::{Address, Duration, Ecn, Seed, Stream, Time};
+use trunkline_testkit::cases::cases;
 use trunkline_testkit::checked::Checked;
 use trunkline_transport::xtp::wire::{Body, Format, Options, Packet};
 use trunkline_transport::xtp::{Acknowledge, XtpConfig, XtpGroupConfig, XtpGroupReceiver, XtpGroupSender};
@@ -479,7 +480,7 @@ fn while_data_flow_receivers_are_asked_with_data_only() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(30))]
+    #![proptest_config(cases(30))]
 
     #[test]
     fn every_receiver_gets_everything_over_lossy_paths(

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use trunkline_core::{Duration, Ecn, Seed, Time};
+use trunkline_testkit::cases::cases;
 use trunkline_testkit::conformance::{self, Make};
 use trunkline_testkit::pair::{FAR, NEAR, Pair, Path, Side};
 use trunkline_transport::xtp::wire::{Body, Code, Format, Options, Packet, Reason};
@@ -217,7 +218,7 @@ fn bad(loss: f64) -> Path {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(cases(60))]
 
     #[test]
     fn acknowledged_datagrams_arrive_exactly_once(seed: u64, loss in 0.0..0.5, count in 1..80u8) {

@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use trunkline_testkit::cases::cases;
 
 use super::*;
 
@@ -161,6 +162,8 @@ fn a_nonsensical_length_ends_the_options() {
 }
 
 proptest! {
+    #![proptest_config(cases(256))]
+
     #[test]
     fn packets_come_back(
         header in header(), options in options(), data in prop::collection::vec(any::<u8>(), 0..200),

@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use trunkline_testkit::cases::cases;
 
 use super::super::seq::Seq;
 use super::super::sequences::Sequences;
@@ -265,6 +266,8 @@ fn strangers_are_strays() {
 }
 
 proptest! {
+    #![proptest_config(cases(256))]
+
     #[test]
     fn forged_packets_change_nothing(
         kind in 0u8..10, ahead in 1000u64..1 << 47, ack_ahead in 1u64..1 << 47, code: u8, right_ack: bool,

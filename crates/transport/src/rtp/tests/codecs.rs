@@ -1,6 +1,7 @@
 //! Bytes to packets and back.
 
 use proptest::prelude::*;
+use trunkline_testkit::cases::cases;
 
 use crate::rtp::fuzz::fuzz_rtp;
 use crate::rtp::rtcp::{
@@ -148,6 +149,8 @@ fn block() -> impl Strategy<Value = ReportBlock> {
 }
 
 proptest! {
+    #![proptest_config(cases(256))]
+
     #[test]
     fn data_packets_are_read_as_written(
         numbers: (bool, u8, u16, u32, u32), contributors in bytes(15), extension in bytes(40), payload in bytes(400),

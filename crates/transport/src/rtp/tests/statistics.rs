@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use trunkline_core::{Duration, Time};
+use trunkline_testkit::cases::cases;
 
 use crate::rtp::receiver::{MAX_MISORDER, Receiver, Verdict, round_trip};
 use crate::rtp::rtcp::ReportBlock;
@@ -92,6 +93,8 @@ fn jitter_forgets_a_sixteenth_per_packet() {
 }
 
 proptest! {
+    #![proptest_config(cases(256))]
+
     /// Jitter in integers stays within a period of the formula in section 6.4.1 in real numbers, whatever the clocks'
     /// difference, which may be beyond what 32 bits hold.
     #[test]

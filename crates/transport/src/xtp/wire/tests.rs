@@ -1,4 +1,5 @@
 use proptest::prelude::*;
+use trunkline_testkit::cases::cases;
 
 use super::super::fuzz::{fuzz_packet, mended};
 use super::*;
@@ -50,7 +51,7 @@ fn with_packet(check: impl Fn(&Packet<'_>) -> Result<(), TestCaseError>) {
     let bytes = prop::collection::vec(any::<u8>(), 0..50);
     let spans = prop::collection::vec(any::<(u64, u64)>(), 0..5);
     let strategy = (header(), 0..8usize, bytes, spans, control(), key(), address(), traffic(), any::<u64>());
-    proptest!(ProptestConfig::with_cases(500), |((
+    proptest!(cases(500), |((
         header, kind, bytes, spans, control, xkey, address, traffic, number,
     ) in strategy)| {
         let spans: Vec<Span> = spans.iter().map(|&(left, right)| Span { left, right }).collect();
@@ -114,7 +115,7 @@ fn every_cut_is_found() {
 
 #[test]
 fn any_bytes_are_a_packet_or_not() {
-    proptest!(ProptestConfig::with_cases(2000), |(
+    proptest!(cases(2000), |(
         mut bytes in prop::collection::vec(any::<u8>(), 0..120), format in 0..10u8, honest: bool,
     )| {
         fuzz_packet(&bytes);
