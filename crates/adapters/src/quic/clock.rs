@@ -3,8 +3,7 @@
 #![expect(clippy::disallowed_types, reason = "the engine's interface names the standard library's clock")]
 
 use std::sync::LazyLock;
-use std::time::Duration;
-pub(super) use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use trunkline_core::Time;
 

@@ -5,14 +5,15 @@
 //! engine's probes, which it lets out, are of 1-RTT packets (quinn-proto 0.11 sets their timer once the handshake is
 //! complete; RFC 9002 section 6.2.1 wants it confirmed), which the server cannot read yet.
 
+#![expect(clippy::disallowed_types, reason = "the engine's interface names the standard library's clock")]
+
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Controller, ControllerFactory};
-
-use super::clock::Instant;
 
 /// While it is given, congestion control holds nothing back.
 #[derive(Clone, Debug, Default)]
