@@ -79,6 +79,14 @@ causes! {
         Collision = "collision",
         /// Noise spoilt it, and it was not to be acknowledged (Wi-Fi).
         FrameError = "frame-error",
+        /// More came than was promised, and a policer discarded it, or a cell of it.
+        Policed = "policed",
+        /// There was no room for one of its cells in the buffer of a switch (ATM).
+        CellLost = "cell-lost",
+        /// There was little room for cells when it began: it was discarded whole (ATM, early packet discard).
+        EarlyDiscard = "early-discard",
+        /// The last cell of an earlier packet was lost, and the two were taken for one (ATM).
+        Misassembled = "misassembled",
         /// It was in the longest queue when all of them together were full (DRR, FQ-CoDel).
         LongestQueue = "longest-queue",
     }

@@ -17,10 +17,12 @@
 //! What an experiment file can name stands in registries with its parameters: [`queue::KINDS`], [`medium::KINDS`],
 //! [`impairment::LOSS_KINDS`]. Whatever is listed there is read, documented, tested and benched.
 
+pub mod atm;
 mod buckets;
 pub mod ethernet;
 pub mod fate;
 pub mod fddi;
+pub mod gcra;
 pub mod host;
 pub mod impairment;
 pub mod medium;

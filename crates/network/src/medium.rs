@@ -8,10 +8,10 @@ use trunkline_core::{Amount, Bytes, Duration, Packet, Port, Seed, Time};
 use crate::fate::Fates;
 use crate::impairment::Impairments;
 use crate::queue::{Queue, QueueCounters, Sojourns};
-use crate::{ethernet, fddi, serial, t1, wifi};
+use crate::{atm, ethernet, fddi, serial, t1, wifi};
 
 /// Every medium that an experiment file can name; the first is the default.
-pub const KINDS: &[MediumKind] = &[serial::KIND, t1::KIND, fddi::KIND, ethernet::KIND, wifi::KIND];
+pub const KINDS: &[MediumKind] = &[serial::KIND, t1::KIND, fddi::KIND, ethernet::KIND, wifi::KIND, atm::KIND];
 
 /// The medium of that name.
 pub fn find(name: &str) -> Option<&'static MediumKind> {

@@ -1,0 +1,64 @@
+//! The host's side: packets become cells, which leave as the shaper and the line allow.
+
+use trunkline_core::{Bytes, Duration, Time};
+
+use super::config::AtmConfig;
+use crate::gcra::{Contract, Gcra, TheoreticalArrival, Usage};
+
+/// What a cell carries.
+const PAYLOAD: u64 = 48;
+/// The trailer of an AAL5 packet, at the end of its last cell.
+const TRAILER: Bytes = Bytes(8);
+
+/// What all channels of a host share: how packets are cut and shaped, and the line.
+#[derive(Debug)]
+pub(super) struct Adapter {
+    overhead: Bytes,
+    shaper: Contract,
+    line: Gcra,
+    free: TheoreticalArrival,
+}
+
+impl Adapter {
+    pub(super) fn new(config: &AtmConfig) -> Adapter {
+        Adapter {
+            overhead: config.overhead,
+            shaper: config.shaper,
+            line: Gcra::new(config.line, Duration::ZERO),
+            free: TheoreticalArrival::default(),
+        }
+    }
+
+    /// How many cells a packet takes.
+    #[inline]
+    pub(super) fn cells(&self, size: Bytes) -> u64 {
+        (size + self.overhead + TRAILER).count().div_ceil(PAYLOAD)
+    }
+
+    /// When the line takes the next cell.
+    #[inline]
+    pub(super) fn line_free(&self) -> Time {
+        self.line.earliest(&self.free)
+    }
+
+    /// When the shaper lets go the next cell of a channel.
+    #[inline]
+    pub(super) fn conforming(&self, shaped: &Usage) -> Time {
+        self.shaper.earliest(shaped)
+    }
+
+    /// When the next cell of a channel can leave, if no other does.
+    #[inline]
+    pub(super) fn earliest(&self, shaped: &Usage) -> Time {
+        self.line_free().max(self.conforming(shaped))
+    }
+
+    /// Sends a cell, not before [`Self::earliest`], and returns when it is through the line. What the shaper counts is
+    /// when cells really leave: whatever else is on the line, a channel's cells conform.
+    #[inline]
+    pub(super) fn send(&mut self, shaped: &mut Usage, at: Time) -> Time {
+        self.line.count(&mut self.free, at);
+        self.shaper.count(shaped, at);
+        at + self.line.increment()
+    }
+}

@@ -1,0 +1,143 @@
+//! A source with a channel for each flow: cells of different channels take turns on the line.
+
+use core::cmp::Reverse;
+use std::collections::VecDeque;
+use std::collections::binary_heap::{BinaryHeap, PeekMut};
+
+use trunkline_core::schema::Limit;
+use trunkline_core::{Bytes, FlowId, Packet, Time};
+
+use super::adapter::Adapter;
+use super::direction::Path;
+use super::network::{Cell, Channel};
+use crate::fate::DropCause;
+use crate::gcra::Usage;
+use crate::medium::Outcome;
+use crate::queue::Backlog;
+
+#[derive(Debug)]
+pub(super) struct PerFlow {
+    limit: Limit,
+    /// By the flow's number.
+    channels: Vec<Source>,
+    /// Channels that have cells: since when the next one may leave as far as they are concerned, a number for those of
+    /// equal times, and the flow's. Whoever has been ready for longest has the line next.
+    ready: BinaryHeap<Reverse<(Time, u64, u32)>>,
+    next_number: u64,
+    waiting: Backlog,
+}
+
+/// The source's end of a channel, and what the network keeps for it.
+#[derive(Debug, Default)]
+struct Source {
+    shaped: Usage,
+    channel: Channel,
+    /// The packet whose cells leave; nothing once it is known to be lost.
+    packet: Option<Packet>,
+    /// How many of its cells are left.
+    cells: u64,
+    waiting: VecDeque<Packet>,
+    bytes: Bytes,
+}
+
+impl PerFlow {
+    pub(super) fn new(limit: Limit) -> PerFlow {
+        PerFlow {
+            limit,
+            channels: Vec::new(),
+            ready: BinaryHeap::new(),
+            next_number: 0,
+            waiting: Backlog::default(),
+        }
+    }
+
+    pub(super) fn offer(&mut self, at: Time, mut packet: Packet, path: &mut Path, out: &mut Outcome) {
+        let FlowId(flow) = packet.flow;
+        if self.channels.len() <= flow as usize {
+            self.channels.resize_with(flow as usize + 1, Source::default);
+        }
+        let source = &mut self.channels[flow as usize];
+        if !self.limit.admits(source.waiting.len() as u64, source.bytes, packet.size) {
+            path.lose(at, packet, DropCause::QueueFull, out);
+            return;
+        }
+        if source.cells == 0 && source.waiting.is_empty() {
+            let since = path.adapter.conforming(&source.shaped).max(at);
+            self.ready.push(Reverse((since, self.next_number, flow)));
+            self.next_number += 1;
+        }
+        packet.enqueued = at;
+        source.bytes += packet.size;
+        self.waiting.packets += 1;
+        self.waiting.bytes += packet.size;
+        source.waiting.push_back(packet);
+    }
+
+    pub(super) fn wake(&self, adapter: &Adapter) -> Time {
+        self.ready.peek().map_or(Time::MAX, |Reverse((since, ..))| adapter.line_free().max(*since))
+    }
+
+    /// Sends the next cell of the channel that has been ready for longest.
+    pub(super) fn step(&mut self, now: Time, path: &mut Path, out: &mut Outcome) {
+        let Some(mut next) = self.ready.peek_mut() else { return };
+        let Reverse((_, _, flow)) = *next;
+        let source = &mut self.channels[flow as usize];
+        if source.cells == 0
+            && let Some(packet) = source.waiting.pop_front()
+        {
+            self.waiting.packets -= 1;
+            self.waiting.bytes = less(self.waiting.bytes, packet.size);
+            source.begin(now, packet, path);
+        }
+        source.cells = source.cells.saturating_sub(1);
+        let at = path.adapter.send(&mut source.shaped, now);
+        let cell = Cell { sent: now, at, flow: FlowId(flow), last: source.cells == 0 };
+        let arrival = path.network.carry(&mut source.channel, cell);
+        source.settle(now, arrival, path, out);
+        if source.cells == 0 && source.waiting.is_empty() {
+            PeekMut::pop(next);
+        } else {
+            *next = Reverse((path.adapter.conforming(&source.shaped).max(now), self.next_number, flow));
+            self.next_number += 1;
+        }
+    }
+
+    pub(super) fn waiting(&self) -> Backlog {
+        self.waiting
+    }
+}
+
+impl Source {
+    /// Makes `packet` the one whose cells leave.
+    fn begin(&mut self, now: Time, packet: Packet, path: &mut Path) {
+        let sojourn = now.since(packet.enqueued);
+        path.counters.dequeued += 1;
+        path.counters.sojourn_total += sojourn;
+        path.counters.sojourns.record(sojourn);
+        self.bytes = less(self.bytes, packet.size);
+        self.cells = path.adapter.cells(packet.size);
+        self.packet = Some(packet);
+    }
+
+    /// Hands out the packet when its end is known: at the first cell that is lost, or at the last one.
+    fn settle(&mut self, now: Time, arrival: Option<Time>, path: &mut Path, out: &mut Outcome) {
+        let arrival = arrival.filter(|_| self.cells == 0);
+        match (self.channel.lost(), arrival) {
+            (Some(cause), _) => {
+                if let Some(packet) = self.packet.take() {
+                    path.lose(now, packet, cause, out);
+                }
+            }
+            (None, Some(arrival)) => {
+                if let Some(packet) = self.packet.take() {
+                    path.deliver(now, packet, arrival, out);
+                }
+            }
+            (None, None) => {}
+        }
+    }
+}
+
+fn less(all: Bytes, part: Bytes) -> Bytes {
+    Bytes(all.count().saturating_sub(part.count()))
+}
