@@ -1,7 +1,6 @@
 //! Simulates what the tables of a study ask for, on several cores.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use trunkline_core::{Duration, Seed};
 use trunkline_experiment::{Experiment, Files, FilesError, Problems, Progress, Scenario, Supervisor};
@@ -11,8 +10,8 @@ use trunkline_simulator::SimulationError;
 use crate::flags::Flags;
 use crate::mapping;
 use crate::reference::{self, PublishedRow};
-use crate::results::{Cell, Results, Row, TableResults};
-use crate::study::{Metric, Reading, Rows, Study, Table};
+use crate::results::{Cell, Results, Row, Scattered, TableResults};
+use crate::study::{Metric, Reading, Rows, Scatter, Study, Table};
 use crate::value::Keys;
 
 /// Is told how far a study is; from several threads.
@@ -87,8 +86,8 @@ pub fn run(
         let length = lengths.fold(Duration::ZERO, |sum, length| sum + length);
         observer.planned(study.name, tasks.len(), length);
     }
-    let summaries = simulate(&tasks, &prepared.sources, jobs, observer)?;
-    Ok(prepared.results(&tasks, &summaries))
+    let outcomes = simulate(&tasks, &prepared, jobs, observer)?;
+    Ok(prepared.results(&tasks, &outcomes))
 }
 
 /// All that is known before anything is simulated.
@@ -117,10 +116,27 @@ fn prepare(study: &'static Study, tables: &[&str]) -> Result<Prepared, PaperErro
 }
 
 impl Prepared {
-    fn results(self, tasks: &[Task], summaries: &[Vec<FlowSummary>]) -> Results {
+    /// The scatters that are drawn from a task: from the first repetition of their row's point.
+    fn scatters(&self, task: Task) -> Vec<&'static Scatter> {
+        let is_drawn = |scatter: &&Scatter| {
+            let plans = self.plans.iter().filter(|plan| plan.table.name == scatter.table);
+            let mut rows = plans.flat_map(|plan| &plan.rows);
+            let row = rows.find(|row| row.published.keys.are(scatter.only));
+            task.repetition == 0 && row.is_some_and(|row| row.points.first() == Some(&task.point()))
+        };
+        self.study.scatters.iter().filter(is_drawn).collect()
+    }
+
+    fn results(self, tasks: &[Task], outcomes: &[Simulated]) -> Results {
         let flags = &self.flags;
-        let tables = self.plans.into_iter().map(|plan| plan.results(tasks, summaries, flags));
-        Results { study: self.study, tables: tables.collect() }
+        let scatters = outcomes.iter().flat_map(|outcome| outcome.scatters.iter().cloned());
+        let mut scatters: Vec<Scattered> = scatters.collect();
+        let place = |scattered: &Scattered| {
+            self.study.scatters.iter().position(|scatter| core::ptr::eq(scatter, scattered.scatter))
+        };
+        scatters.sort_by_key(place);
+        let tables = self.plans.into_iter().map(|plan| plan.results(tasks, outcomes, flags)).collect();
+        Results { study: self.study, tables, scatters }
     }
 }
 
@@ -160,18 +176,19 @@ fn sources(study: &'static Study, tables: &[&'static Table]) -> Result<Vec<Sourc
     let wrong = |problem: String| PaperError::Study { study: study.name, problem };
     let mut sources: Vec<Source> = Vec::new();
     for table in tables {
-        let Rows::Points { file, .. } = table.rows else { continue };
-        if sources.iter().any(|source| source.file == file) {
-            continue;
+        for file in table.files() {
+            if sources.iter().any(|source| source.file == file) {
+                continue;
+            }
+            let text = study.file(file).ok_or_else(|| wrong(format!("`{file}` is not embedded")))?;
+            let mapping = study.experiments.iter().find(|experiment| experiment.file == file);
+            let mapping = mapping.ok_or_else(|| wrong(format!("`{file}` is mapped to no columns")))?;
+            let name = format!("papers/{}/{file}", study.name);
+            let experiment =
+                Experiment::parse(text, &name, &EmbeddedFiles(study)).map_err(PaperError::Experiment)?;
+            let keys = mapping::keys(&experiment, mapping).map_err(wrong)?;
+            sources.push(Source { file, experiment, keys });
         }
-        let text = study.file(file).ok_or_else(|| wrong(format!("`{file}` is not embedded")))?;
-        let mapping = study.experiments.iter().find(|experiment| experiment.file == file);
-        let mapping = mapping.ok_or_else(|| wrong(format!("`{file}` is mapped to no columns")))?;
-        let name = format!("papers/{}/{file}", study.name);
-        let experiment =
-            Experiment::parse(text, &name, &EmbeddedFiles(study)).map_err(PaperError::Experiment)?;
-        let keys = mapping::keys(&experiment, mapping).map_err(wrong)?;
-        sources.push(Source { file, experiment, keys });
     }
     Ok(sources)
 }
@@ -184,8 +201,8 @@ struct Plan {
 
 struct PlannedRow {
     published: PublishedRow,
-    /// Its source and its point there.
-    point: Option<(usize, usize)>,
+    /// The point behind it in each experiment of the table, as its source and its place there.
+    points: Vec<(usize, usize)>,
 }
 
 /// Joins published rows with points; points that were not published follow.
@@ -195,19 +212,24 @@ fn planned_rows(
     sources: &[Source],
 ) -> Result<Vec<PlannedRow>, String> {
     let mut rows: Vec<PlannedRow> =
-        published.into_iter().map(|published| PlannedRow { published, point: None }).collect();
-    let Rows::Points { file, only } = table.rows else { return Ok(rows) };
-    for (index, source) in sources.iter().enumerate().filter(|(_, source)| source.file == file) {
+        published.into_iter().map(|published| PlannedRow { published, points: Vec::new() }).collect();
+    let Rows::Points { only, .. } = table.rows else { return Ok(rows) };
+    for file in table.files() {
+        let Some((index, source)) = sources.iter().enumerate().find(|(_, source)| source.file == file) else {
+            continue;
+        };
         for (point, keys) in source.keys.iter().enumerate().filter(|(_, keys)| keys.are(only)) {
             let keys = keys.only(table.keys);
             match rows.iter_mut().find(|row| row.published.keys == keys) {
-                Some(row) if row.point.is_none() => row.point = Some((index, point)),
+                Some(row) if row.points.iter().all(|(source, _)| *source != index) => {
+                    row.points.push((index, point));
+                }
                 Some(_) => {
                     return Err(format!("two points of {file} are the row {keys} of `{}`", table.name));
                 }
                 None => {
                     let published = PublishedRow { keys, cells: vec![None; table.metrics.len()] };
-                    rows.push(PlannedRow { published, point: Some((index, point)) });
+                    rows.push(PlannedRow { published, points: vec![(index, point)] });
                 }
             }
         }
@@ -216,16 +238,16 @@ fn planned_rows(
 }
 
 impl Plan {
-    fn results(self, tasks: &[Task], summaries: &[Vec<FlowSummary>], flags: &Flags) -> TableResults {
+    fn results(self, tasks: &[Task], outcomes: &[Simulated], flags: &Flags) -> TableResults {
         let table = self.table;
         let rows = self.rows.into_iter().map(|row| {
             let PublishedRow { keys, cells } = row.published;
-            let at_point = tasks.iter().zip(summaries).filter(|(task, _)| row.point == Some(task.point()));
-            let repetitions: Vec<&[FlowSummary]> = at_point.map(|(_, flows)| flows.as_slice()).collect();
+            let at_points = tasks.iter().zip(outcomes).filter(|(task, _)| row.points.contains(&task.point()));
+            let repetitions: Vec<&Simulated> = at_points.map(|(_, outcome)| outcome).collect();
             let cells = table.metrics.iter().zip(cells).map(|(metric, published)| Cell {
                 published,
                 doubt: flags.doubt(table.name, &keys, metric.column),
-                simulated: simulated(metric, &keys, &repetitions),
+                simulated: simulated(table, metric, &keys, &repetitions),
             });
             Row { cells: cells.collect(), keys }
         });
@@ -234,16 +256,26 @@ impl Plan {
 }
 
 /// The figure of a row: the mean over repetitions that have one.
-fn simulated(metric: &Metric, keys: &Keys, repetitions: &[&[FlowSummary]]) -> Option<f64> {
-    match metric.reading {
-        Reading::Formula(formula) => formula(keys),
-        Reading::Flow(name, read) => {
-            let flows = repetitions.iter().filter_map(|flows| flows.iter().find(|flow| flow.flow == name));
-            let figures: Vec<f64> = flows.filter_map(read).filter(|figure| figure.is_finite()).collect();
-            let count = figures.len();
-            (count > 0).then(|| figures.into_iter().sum::<f64>() / count as f64)
-        }
-    }
+fn simulated(table: &Table, metric: &Metric, keys: &Keys, repetitions: &[&Simulated]) -> Option<f64> {
+    let (file, name, read) = match metric.reading {
+        Reading::Formula(formula) => return formula(keys),
+        Reading::Flow(name, read) => (*table.files().first()?, name, read),
+        Reading::Elsewhere(file, name, read) => (file, name, read),
+    };
+    let of_file = repetitions.iter().filter(|outcome| outcome.file == file);
+    let flows = of_file.filter_map(|outcome| outcome.flows.iter().find(|flow| flow.flow == name));
+    let figures: Vec<f64> = flows.filter_map(read).filter(|figure| figure.is_finite()).collect();
+    let count = figures.len();
+    (count > 0).then(|| figures.into_iter().sum::<f64>() / count as f64)
+}
+
+/// What one repetition of one point gave.
+#[derive(Clone, Debug)]
+struct Simulated {
+    /// The experiment's file.
+    file: &'static str,
+    flows: Vec<FlowSummary>,
+    scatters: Vec<Scattered>,
 }
 
 /// One repetition of one point.
@@ -272,7 +304,7 @@ impl Task {
 /// What the rows need, each once.
 fn tasks(plans: &[Plan], sources: &[Source]) -> Vec<Task> {
     let mut points: Vec<(usize, usize)> =
-        plans.iter().flat_map(|plan| &plan.rows).filter_map(|row| row.point).collect();
+        plans.iter().flat_map(|plan| &plan.rows).flat_map(|row| row.points.iter().copied()).collect();
     points.sort_unstable();
     points.dedup();
     let of_point = |(source, point): (usize, usize)| {
@@ -282,36 +314,26 @@ fn tasks(plans: &[Plan], sources: &[Source]) -> Vec<Task> {
     points.into_iter().flat_map(of_point).collect()
 }
 
-/// The flows' summaries of every task, in the tasks' order.
+/// The outcome of every task, in the tasks' order.
 fn simulate(
     tasks: &[Task],
-    sources: &[Source],
+    prepared: &Prepared,
     jobs: usize,
     observer: &dyn Observer,
-) -> Result<Vec<Vec<FlowSummary>>, PaperError> {
+) -> Result<Vec<Simulated>, PaperError> {
+    let sources = &prepared.sources;
     for task in tasks {
         trunkline_simulator::check(task.scenario(sources))?;
     }
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new(vec![None; tasks.len()]);
-    std::thread::scope(|scope| {
-        for _ in 0..jobs.min(tasks.len()).max(1) {
-            scope.spawn(|| {
-                loop {
-                    let place = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(task) = tasks.get(place) else { break };
-                    let flows = one(*task, sources, observer);
-                    // A thread that panics ends the scope with its panic; what the others have measured is whole.
-                    done.lock().unwrap_or_else(std::sync::PoisonError::into_inner)[place] = Some(flows);
-                }
-            });
-        }
-    });
-    let done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    done.into_iter().flatten().collect::<Result<_, _>>().map_err(PaperError::from)
+    // Nobody stops a study before its end.
+    let outcomes = trunkline_runner::in_parallel(tasks, jobs, &AtomicBool::new(false), |task| {
+        one(*task, prepared, observer)
+    })?;
+    Ok(outcomes.into_iter().flatten().collect())
 }
 
-fn one(task: Task, sources: &[Source], observer: &dyn Observer) -> Result<Vec<FlowSummary>, SimulationError> {
+fn one(task: Task, prepared: &Prepared, observer: &dyn Observer) -> Result<Simulated, SimulationError> {
+    let sources = &prepared.sources;
     let scenario = task.scenario(sources);
     let metas: Vec<FlowMeta> = scenario.flows.iter().map(|flow| flow.meta.clone()).collect();
     let mut no_trace = ();
@@ -320,6 +342,8 @@ fn one(task: Task, sources: &[Source], observer: &dyn Observer) -> Result<Vec<Fl
     let seed = Seed::new(sources[task.source].experiment.seed, task.repetition);
     let outcome = trunkline_simulator::run(scenario, seed, &mut meter, &mut teller)?;
     let mut flows = meter.finish(outcome).flows;
+    let scatters =
+        prepared.scatters(task).into_iter().filter_map(|scatter| scattered(scatter, &flows)).collect();
     for flow in &mut flows {
         // What figures of runs are drawn from; some kilobytes that nobody asks for here.
         flow.latency_cdf = Vec::new();
@@ -328,7 +352,15 @@ fn one(task: Task, sources: &[Source], observer: &dyn Observer) -> Result<Vec<Fl
     let told = teller.told;
     observer.advanced(task.length(sources) - told);
     observer.simulation_done();
-    Ok(flows)
+    Ok(Simulated { file: sources[task.source].file, flows, scatters })
+}
+
+/// The messages of a scatter. Runs of more than 2,000 messages have a sample of them.
+fn scattered(scatter: &'static Scatter, flows: &[FlowSummary]) -> Option<Scattered> {
+    let flow = flows.iter().find(|flow| flow.flow == scatter.flow)?;
+    let shown = if scatter.halved { 0.5 } else { 1.0 };
+    let latencies = flow.latency_over_time.iter().map(|(_, latency)| latency.as_secs_f64() * shown);
+    Some(Scattered { scatter, latencies: latencies.collect() })
 }
 
 /// Passes progress on.
@@ -359,7 +391,7 @@ pub(crate) mod testing {
         let plans = prepare(study, &[]).unwrap().plans;
         let measured = plans.into_iter().filter(|plan| matches!(plan.table.rows, Rows::Points { .. }));
         let lacking = |plan: Plan| {
-            let rows = plan.rows.into_iter().filter(|row| row.point.is_none());
+            let rows = plan.rows.into_iter().filter(|row| row.points.is_empty());
             rows.map(move |row| (plan.table.name, row.published.keys))
         };
         measured.flat_map(lacking).collect()

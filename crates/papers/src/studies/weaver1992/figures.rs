@@ -44,6 +44,26 @@ pub(super) const FIGURES: &[Figure] = &[
     ),
     latency(7, "average latency to two receivers beside multiple packets per token", loads!("table12")),
     p999(8, "99.9 % latency to two receivers beside multiple packets per token", loads!("table13")),
+    Figure {
+        number: 9,
+        title: "voice channels between two stations, 1992 and today",
+        x: SIZE,
+        x_label: SIZE_LABEL,
+        metric: "voice_channels",
+        y_label: "voice channels",
+        factors: true,
+        series: &[
+            Series { label: "FDDI 1992, XTP", table: "table03", only: &[] },
+            Series { label: "1 Gbit/s, UDP", table: "today_lan", only: &[("transport", "udp")] },
+            Series { label: "1 Gbit/s, XTP", table: "today_lan", only: &[("transport", "xtp")] },
+            Series { label: "1 Gbit/s, SCTP", table: "today_lan", only: &[("transport", "sctp")] },
+            Series { label: "1 Gbit/s, QUIC", table: "today_lan", only: &[("transport", "quic")] },
+            Series { label: "Wi-Fi, UDP", table: "today_cell", only: &[("transport", "udp")] },
+            Series { label: "Wi-Fi, XTP", table: "today_cell", only: &[("transport", "xtp")] },
+            Series { label: "Wi-Fi, SCTP", table: "today_cell", only: &[("transport", "sctp")] },
+            Series { label: "Wi-Fi, QUIC", table: "today_cell", only: &[("transport", "quic")] },
+        ],
+    },
 ];
 
 const fn latency(number: u32, title: &'static str, series: &'static [Series]) -> Figure {

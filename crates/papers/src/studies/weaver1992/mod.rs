@@ -39,6 +39,8 @@ const FILES: &[Embedded] = &[
     file!("mppt.toml"),
     file!("loss.toml"),
     file!("multicast.toml"),
+    file!("today-lan.toml"),
+    file!("today-cell.toml"),
     file!("hosts/station.toml"),
     file!("hosts/flexcache.toml"),
 ];
@@ -53,6 +55,9 @@ const MPPT: &str = "mppt.toml";
 const LOSS: &str = "loss.toml";
 /// The same to two receivers at once; idle ring and MPPT load.
 const MULTICAST: &str = "multicast.toml";
+
+/// As much voice as fits, on a switched LAN and in a Wi-Fi cell.
+const TODAY: [&str; 2] = ["today-lan.toml", "today-cell.toml"];
 
 const EXPERIMENTS: &[Experiment] = &[
     Experiment {
@@ -80,6 +85,8 @@ const EXPERIMENTS: &[Experiment] = &[
         ],
     },
     Experiment { file: MULTICAST, axes: &[BURSTS, SIZE] },
+    Experiment { file: TODAY[0], axes: &[TRANSPORT, TODAYS_SIZE] },
+    Experiment { file: TODAY[1], axes: &[TRANSPORT, TODAYS_SIZE] },
 ];
 
 /// Voice data in a packet.
@@ -107,6 +114,32 @@ const BURSTS: Axis = Axis {
         (&["20ms"], &["25"]),
         (&["10ms"], &["50"]),
         (&["6666667ns"], &["75"]),
+    ]),
+};
+
+const TRANSPORT: Axis = Axis {
+    key: "flow.east.transport, flow.west.transport",
+    columns: &["transport"],
+    cells: Cells::Holding(&[
+        (&["udp"], &["udp"]),
+        (&["xtp"], &["xtp"]),
+        (&["sctp"], &["sctp"]),
+        (&["quic"], &["quic"]),
+    ]),
+};
+
+const TODAYS_SIZE: Axis = Axis {
+    key: "flow.east.source, flow.west.source",
+    columns: &["voice_data_bytes"],
+    cells: Cells::Holding(&[
+        (&[r#"message="8B""#], &["8"]),
+        (&[r#"message="16B""#], &["16"]),
+        (&[r#"message="32B""#], &["32"]),
+        (&[r#"message="64B""#], &["64"]),
+        (&[r#"message="128B""#], &["128"]),
+        (&[r#"message="256B""#], &["256"]),
+        (&[r#"message="512B""#], &["512"]),
+        (&[r#"message="1024B""#], &["1024"]),
     ]),
 };
 

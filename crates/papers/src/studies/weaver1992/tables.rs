@@ -1,6 +1,6 @@
 //! The tables of the paper, and one of ours with what follows from them for a voice channel.
 
-use super::{LOSS, MPPT, MULTICAST, SPPT, THROUGHPUT, findings, readings as r};
+use super::{LOSS, MPPT, MULTICAST, SPPT, THROUGHPUT, TODAY, findings, readings as r};
 use crate::study::{Metric, Reading, Rows, Table};
 use crate::value::Keys;
 
@@ -10,9 +10,6 @@ macro_rules! published {
         Some(include_str!(concat!("../../../../../papers/weaver1992/reference/", $name, ".csv")))
     };
 }
-
-/// Bits of a load frame (section 6.1).
-const FRAME_BITS: f64 = 33_336.0;
 
 const SIZE: &[&str] = &["voice_data_bytes"];
 const SIZE_AND_LOAD: &[&str] = &["voice_data_bytes", "background_load_mbps"];
@@ -56,13 +53,10 @@ pub(super) const TABLES: &[Table] = &[
         name: "table04",
         title: "Load with a single packet per token",
         reference: published!("table04"),
-        keys: &["frame_bytes", "frame_rate_pps"],
-        metrics: &[
-            formula("frame_bits", 0, |keys| Some(keys.number("frame_bytes")? * 8.0)),
-            formula("background_load_mbps", 0, |keys| {
-                Some(keys.number("frame_rate_pps")? * FRAME_BITS / 1e6)
-            }),
-        ],
+        keys: &["frame_bytes", "frame_bits", "frame_rate_pps"],
+        metrics: &[formula("background_load_mbps", 0, |keys| {
+            Some(keys.number("frame_rate_pps")? * keys.number("frame_bits")? / 1e6)
+        })],
         rows: Rows::Formula,
     },
     Table {
@@ -89,7 +83,13 @@ pub(super) const TABLES: &[Table] = &[
         metrics: &[
             formula("burst_period_ms", 2, |keys| Some(1e3 / keys.number("burst_rate_per_s")?)),
             formula("background_load_mbps", 0, |keys| {
-                Some(keys.number("frames_per_burst")? * keys.number("burst_rate_per_s")? * FRAME_BITS / 1e6)
+                Some(
+                    keys.number("frames_per_burst")?
+                        * keys.number("burst_rate_per_s")?
+                        * keys.number("frame_bytes")?
+                        * 8.0
+                        / 1e6,
+                )
             }),
         ],
         rows: Rows::Formula,
@@ -141,6 +141,22 @@ pub(super) const TABLES: &[Table] = &[
         keys: SIZE_AND_LOAD,
         metrics: findings::CHANNEL_METRICS,
         rows: Rows::Points { file: MPPT, only: &[] },
+    },
+    Table {
+        name: "today_lan",
+        title: "Voice channels each way on a switched LAN of 1 Gbit/s (ours)",
+        reference: None,
+        keys: &["transport", "voice_data_bytes"],
+        metrics: &[r::USER_KBPS, r::CHANNELS],
+        rows: Rows::Points { file: TODAY[0], only: &[] },
+    },
+    Table {
+        name: "today_cell",
+        title: "Voice channels each way in a Wi-Fi cell, 802.11g at 54 Mbit/s (ours)",
+        reference: None,
+        keys: &["transport", "voice_data_bytes"],
+        metrics: &[r::USER_KBPS, r::CHANNELS],
+        rows: Rows::Points { file: TODAY[1], only: &[] },
     },
 ];
 
