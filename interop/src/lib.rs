@@ -1,33 +1,18 @@
 //! Other programs as the other side of a conversation: started, waited for, and ended with the test.
 
-#![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
-
-use std::io::{BufRead as _, BufReader, ErrorKind};
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// Whether a program is installed. If not, says which Debian packages bring it.
-///
-/// # Panics
-/// If it is there and cannot be run.
-pub fn is_installed(program: &str, packages: &str) -> bool {
-    match Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status() {
-        Ok(_) => true,
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            eprintln!("skipped: `{program}` is not installed; install {packages}");
-            false
-        }
-        Err(error) => panic!("`{program}` cannot be run: {error}"),
-    }
-}
+pub use trunkline_testkit::programs::{is_installed, skip};
 
 /// Makes a program of `source`, which needs the C library `library`. Where there is no compiler or no such library, says
 /// which Debian packages bring it.
 ///
 /// # Panics
-/// If it has mistakes.
+/// If it has mistakes, or something is missing although `CI` is set.
 pub fn compile(source: &Path, library: &str, packages: &str, into: &Path) -> Option<PathBuf> {
     if !is_installed("cc", "the Debian package `gcc`") {
         return None;
@@ -35,7 +20,7 @@ pub fn compile(source: &Path, library: &str, packages: &str, into: &Path) -> Opt
     let header = format!("{library}.h");
     let found = Command::new("cc").args(["-include", &header, "-E", "-x", "c", "/dev/null"]).output();
     if !found.expect("it is installed").status.success() {
-        eprintln!("skipped: the library `{library}` is not installed; install {packages}");
+        skip(&format!("the library `{library}` is not installed; install {packages}"));
         return None;
     }
     let program = into.join("peer");

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use trunkline_adapters::quic::{Encapsulation, Fingerprint, Identity, Mode, QuicConfig, QuicEndpoint};
 use trunkline_core::{Address, Ecn, Time};
-use trunkline_interop::Program;
+use trunkline_interop::{Program, skip};
 use trunkline_transport::{
     Close, CloseReason, Conversation as _, Endpoint as _, Event, Message, SendError, drain,
 };
@@ -20,10 +20,10 @@ fn python() -> Option<String> {
     if found.is_ok_and(|output| output.status.success()) {
         return Some(python);
     }
-    eprintln!(
-        "skipped: `{python}` has no aioquic; install the Debian package `python3-aioquic`, or \
+    skip(&format!(
+        "`{python}` has no aioquic; install the Debian package `python3-aioquic`, or \
          `interop/peers/quic-requirements.txt` in a virtual environment whose Python `$PYTHON` names"
-    );
+    ));
     None
 }
 
@@ -96,7 +96,12 @@ impl End {
         let deadline = Instant::now() + Duration::from_secs(60);
         self.drain();
         while !over(self) {
-            assert!(Instant::now() < deadline, "{} messages came, and {:?}", self.received.len(), self.events);
+            assert!(
+                Instant::now() < deadline,
+                "{} messages came, and {:?}",
+                self.received.len(),
+                self.events
+            );
             self.turn();
         }
     }

@@ -6,6 +6,7 @@ pub mod cases;
 pub mod checked;
 pub mod conformance;
 pub mod pair;
+pub mod programs;
 pub mod promises;
 pub mod split;
 pub mod two_process;

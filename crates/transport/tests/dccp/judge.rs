@@ -1,14 +1,12 @@
 //! tshark's opinion of our packets: an independent reading of RFC 4340, RFC 4342, RFC 5622 and RFC 6773.
 //!
-//!     cargo test -p trunkline-transport --test dccp -- --ignored judge
-
-#![allow(clippy::disallowed_methods, reason = "a judge is a program, and reads a file")]
+//!     cargo test -p trunkline-transport --test dccp judge
 
 use std::collections::BTreeMap;
-use std::process::Command;
 
 use trunkline_core::{Address, Duration, Ecn, Time};
 use trunkline_testkit::pair::{FAR, NEAR};
+use trunkline_testkit::programs::tshark;
 use trunkline_transport::dccp::{Ccid, DccpConfig, DccpEndpoint, Encapsulation};
 use trunkline_transport::{Close, Conversation as _, Endpoint as _, Message, ipv4_of};
 
@@ -77,52 +75,18 @@ impl Capture {
         encode(&Header { sequence, ..packet.header }, &[], &[], pseudo_header, &mut forged);
         flying.push((side, forged));
     }
-
-    /// As a pcap file of IPv4 packets (link type 101).
-    fn pcap(&self, protocol: u8) -> Vec<u8> {
-        let mut file = Vec::new();
-        for word in [0xA1B2_C3D4u32, 0x0002_0004, 0, 0, 65_535, 101] {
-            file.extend_from_slice(&word.to_be_bytes());
-        }
-        for (at, from, bytes) in &self.packets {
-            let to = if *from == NEAR { FAR } else { NEAR };
-            let length = (20 + bytes.len()) as u16;
-            let mut header = [0; 20];
-            header[0] = 0x45;
-            header[2..4].copy_from_slice(&length.to_be_bytes());
-            (header[8], header[9]) = (64, protocol);
-            header[12..16].copy_from_slice(&ipv4_of(from.host));
-            header[16..20].copy_from_slice(&ipv4_of(to.host));
-            let micros = at.as_nanos() / 1_000;
-            for word in
-                [(micros / 1_000_000) as u32, (micros % 1_000_000) as u32, length.into(), length.into()]
-            {
-                file.extend_from_slice(&word.to_be_bytes());
-            }
-            file.extend_from_slice(&header);
-            file.extend_from_slice(bytes);
-        }
-        file
-    }
 }
 
-/// What tshark prints of these fields, a line per packet.
-fn tshark(name: &str, capture: &[u8], arguments: &[&str], fields: &[&str]) -> Vec<String> {
-    let path = std::env::temp_dir().join(format!("trunkline-{}-{name}.pcap", std::process::id()));
-    std::fs::write(&path, capture).expect("the temporary folder can be written");
-    let mut command = Command::new("tshark");
-    command.arg("-r").arg(&path).args(arguments).args(["-T", "fields", "-E", "separator=|"]);
-    for field in fields {
-        command.args(["-e", field]);
-    }
-    let output = command.output().expect("tshark is installed");
-    std::fs::remove_file(&path).expect("the file was written");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
+/// What tshark prints of these fields, a line per packet, with the protocol that IPv4 names; `None` without tshark.
+fn lines(capture: &Capture, protocol: u8, preference: &str, fields: &[&str]) -> Option<Vec<String>> {
+    let mut arguments = vec!["-o", preference, "-T", "fields", "-E", "separator=|"];
+    arguments.extend(fields.iter().flat_map(|field| ["-e", field]));
+    let packets = capture.packets.iter().map(|(at, from, bytes)| (*at, *from, &bytes[..]));
+    let text = tshark(protocol, packets, &arguments)?;
+    Some(text.lines().map(str::to_owned).collect())
 }
 
 #[test]
-#[ignore = "needs tshark"]
 fn the_judge_finds_every_type_and_nothing_wrong() {
     let mut capture = Capture::default();
     for ccid in Ccid::ALL {
@@ -139,7 +103,7 @@ fn the_judge_finds_every_type_and_nothing_wrong() {
         }
     }
     let fields = ["dccp.type", "dccp.checksum.status", "_ws.malformed", "_ws.expert.message"];
-    let lines = tshark("native", &capture.pcap(33), &["-o", "dccp.check_checksum:TRUE"], &fields);
+    let Some(lines) = lines(&capture, 33, "dccp.check_checksum:TRUE", &fields) else { return };
     assert_eq!(lines.len(), capture.packets.len());
     let mut types = BTreeMap::new();
     for (line, (at, from, bytes)) in lines.iter().zip(&capture.packets) {
@@ -152,22 +116,21 @@ fn the_judge_finds_every_type_and_nothing_wrong() {
 }
 
 #[test]
-#[ignore = "needs tshark"]
 fn the_judge_reads_dccp_within_udp() {
     let mut capture = Capture::default();
     let config = DccpConfig { encapsulation: Encapsulation::Udp, ..DccpConfig::default() };
     capture.record(&config, 0);
-    let arguments = ["-o", "udp.check_checksum:TRUE"];
     let fields = ["udp.port", "udp.checksum.status", "_ws.malformed"];
-    let lines = tshark("udp", &capture.pcap(17), &arguments, &fields);
-    assert_eq!(lines.len(), capture.packets.len());
-    assert!(lines.iter().all(|line| line == "6511,6511|1|"), "{lines:?}");
+    let Some(outer) = lines(&capture, 17, "udp.check_checksum:TRUE", &fields) else { return };
+    assert_eq!(outer.len(), capture.packets.len());
+    assert!(outer.iter().all(|line| line == "6511,6511|1|"), "{outer:?}");
     // tshark does not look for DCCP within UDP: the packets alone, whose own checksum is none.
     for (_, _, bytes) in &mut capture.packets {
         bytes.drain(..8);
     }
     let fields = ["dccp.type", "dccp.checksum", "_ws.malformed"];
-    for line in tshark("inner", &capture.pcap(33), &["-o", "dccp.check_checksum:FALSE"], &fields) {
+    let Some(inner) = lines(&capture, 33, "dccp.check_checksum:FALSE", &fields) else { return };
+    for line in inner {
         let fields: Vec<&str> = line.split('|').collect();
         assert!(!fields[0].is_empty() && fields[1..] == ["0x0000", ""], "{line}");
     }

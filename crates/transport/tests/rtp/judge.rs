@@ -1,21 +1,14 @@
 //! tshark's opinion of our packets: an independent reading of RFC 3550.
 //!
-//!     cargo test -p trunkline-transport --test rtp judge -- --nocapture
-
-#![allow(
-    clippy::disallowed_methods,
-    clippy::print_stderr,
-    reason = "a judge is a program, reads a file, or is missing"
-)]
+//!     cargo test -p trunkline-transport --test rtp judge
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
-use std::process::{Command, Stdio};
 
 use trunkline_core::{Address, Duration, Ecn, Time};
 use trunkline_testkit::pair::{FAR, NEAR};
+use trunkline_testkit::programs::tshark;
 use trunkline_transport::rtp::{PayloadFormat, RtpConfig, RtpEndpoint};
-use trunkline_transport::{Close, Conversation as _, Endpoint as _, Message, ipv4_of};
+use trunkline_transport::{Close, Conversation as _, Endpoint as _, Message};
 
 use super::config;
 
@@ -55,53 +48,16 @@ fn call(format: PayloadFormat, length: usize) -> Vec<(Time, Address, Vec<u8>)> {
     packets
 }
 
-/// A pcap file of IPv4 packets (link type 101).
-fn pcap(packets: &[(Time, Address, Vec<u8>)]) -> Vec<u8> {
-    let mut file = Vec::new();
-    for word in [0xA1B2_C3D4u32, 0x0002_0004, 0, 0, 65_535, 101] {
-        file.extend_from_slice(&word.to_be_bytes());
-    }
-    for (at, from, bytes) in packets {
-        let to = if *from == NEAR { FAR } else { NEAR };
-        let length = (20 + bytes.len()) as u16;
-        let mut header = [0; 20];
-        header[0] = 0x45;
-        header[2..4].copy_from_slice(&length.to_be_bytes());
-        (header[8], header[9]) = (64, 17);
-        header[12..16].copy_from_slice(&ipv4_of(from.host));
-        header[16..20].copy_from_slice(&ipv4_of(to.host));
-        let micros = at.as_nanos() / 1000;
-        for word in [(micros / 1_000_000) as u32, (micros % 1_000_000) as u32, length.into(), length.into()] {
-            file.extend_from_slice(&word.to_be_bytes());
-        }
-        file.extend_from_slice(&header);
-        file.extend_from_slice(bytes);
-    }
-    file
-}
-
-/// What tshark prints with these arguments; `None`, with a word on it, where it is not installed.
-fn tshark(name: &str, capture: &[u8], arguments: &[&str]) -> Option<String> {
-    if let Err(error) = Command::new("tshark").arg("--version").stdout(Stdio::null()).status() {
-        assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
-        eprintln!("skipped: `tshark` is not installed; install the Debian package `tshark`");
-        return None;
-    }
-    let path = std::env::temp_dir().join(format!("trunkline-rtp-{}-{name}.pcap", std::process::id()));
-    std::fs::write(&path, capture).expect("the temporary folder can be written");
+/// What tshark prints with these arguments; `None` without tshark.
+fn opinion(packets: &[(Time, Address, Vec<u8>)], arguments: &[&str]) -> Option<String> {
     let ports = format!("udp.port=={},rtp", FAR.port);
-    let output = Command::new("tshark").arg("-r").arg(&path).args(["-d", &ports]).args(arguments).output();
-    std::fs::remove_file(&path).expect("the file was written");
-    let output = output.expect("tshark runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+    let arguments = [&["-d", &ports], arguments].concat();
+    tshark(17, packets.iter().map(|(at, from, bytes)| (*at, *from, &bytes[..])), &arguments)
 }
 
 #[test]
 fn the_judge_finds_every_type_and_nothing_wrong() {
-    for (name, format, length) in
-        [("pcmu", PayloadFormat::PCMU, 160), ("l16", PayloadFormat::l16(44_100, 2, 96), 3528)]
-    {
+    for (format, length) in [(PayloadFormat::PCMU, 160), (PayloadFormat::l16(44_100, 2, 96), 3528)] {
         let packets = call(format, length);
         let fields = [
             "rtp.version",
@@ -117,7 +73,7 @@ fn the_judge_finds_every_type_and_nothing_wrong() {
         for field in fields {
             arguments.extend(["-e", field]);
         }
-        let Some(lines) = tshark(name, &pcap(&packets), &arguments) else { return };
+        let Some(lines) = opinion(&packets, &arguments) else { return };
         assert_eq!(lines.lines().count(), packets.len());
         let mut kinds = BTreeMap::new();
         let voice = format!("2|{}||", format.payload_type);
@@ -146,7 +102,7 @@ fn the_judge_finds_every_type_and_nothing_wrong() {
 #[test]
 fn the_judge_counts_the_packets_of_both_streams_and_misses_none() {
     let packets = call(PayloadFormat::PCMU, 160);
-    let Some(statistics) = tshark("streams", &pcap(&packets), &["-q", "-z", "rtp,streams"]) else { return };
+    let Some(statistics) = opinion(&packets, &["-q", "-z", "rtp,streams"]) else { return };
     let lines: Vec<&str> = statistics.lines().filter(|line| line.contains("g711U")).collect();
     assert_eq!(lines.len(), 2, "{statistics}");
     for count in [" 990 ", " 200 "] {

@@ -2,16 +2,13 @@
 //!
 //!     cargo test -p trunkline-transport --test sctp judge
 
-#![allow(clippy::disallowed_methods, clippy::print_stderr, reason = "a judge is a program, and reads a file")]
-
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
-use std::process::{Command, Stdio};
 
 use trunkline_core::{Address, Duration, Ecn, Time};
 use trunkline_testkit::pair::{FAR, NEAR};
+use trunkline_testkit::programs::tshark;
 use trunkline_transport::sctp::{Encapsulation, Reliability, SctpConfig, SctpEndpoint};
-use trunkline_transport::{Close, Conversation as _, Endpoint as _, Message, ipv4_of};
+use trunkline_transport::{Close, Conversation as _, Endpoint as _, Message};
 
 /// Everything that passed between two ends, with its sender.
 #[derive(Default)]
@@ -83,39 +80,26 @@ impl Capture {
         forged
     }
 
-    /// As a pcap file of IPv4 packets (link type 101).
-    fn pcap(&self, encapsulation: Encapsulation) -> Vec<u8> {
-        let mut file = Vec::new();
-        for word in [0xA1B2_C3D4u32, 0x0002_0004, 0, 0, 65_535, 101] {
-            file.extend_from_slice(&word.to_be_bytes());
-        }
-        for (at, from, bytes) in &self.packets {
-            let to = if *from == NEAR { FAR } else { NEAR };
-            let length = (encapsulation.headers() + bytes.len()) as u16;
-            let mut headers = vec![0; encapsulation.headers()];
-            headers[0] = 0x45;
-            headers[2..4].copy_from_slice(&length.to_be_bytes());
-            (headers[8], headers[9]) = (64, 132);
-            headers[12..16].copy_from_slice(&ipv4_of(from.host));
-            headers[16..20].copy_from_slice(&ipv4_of(to.host));
-            if encapsulation == Encapsulation::Udp {
-                headers[9] = 17;
-                // The ports that RFC 6951 gives to SCTP at both ends; no checksum, as a socket would make it.
-                headers[20..22].copy_from_slice(&9899u16.to_be_bytes());
-                headers[22..24].copy_from_slice(&9899u16.to_be_bytes());
-                headers[24..26].copy_from_slice(&(length - 20).to_be_bytes());
-            }
-            let micros = at.as_nanos() / 1_000;
-            for word in
-                [(micros / 1_000_000) as u32, (micros % 1_000_000) as u32, length.into(), length.into()]
-            {
-                file.extend_from_slice(&word.to_be_bytes());
-            }
-            file.extend_from_slice(&headers);
-            file.extend_from_slice(bytes);
-        }
-        file
+    /// What tshark prints of these fields, a line per packet; `None` without tshark.
+    fn lines(&self, encapsulation: Encapsulation, fields: &[&str]) -> Option<Vec<String>> {
+        let mut arguments = vec!["-o", "sctp.checksum:CRC 32c", "-T", "fields", "-E", "separator=|"];
+        arguments.extend(fields.iter().flat_map(|field| ["-e", field]));
+        let is_udp = encapsulation == Encapsulation::Udp;
+        let carried: Vec<(Time, Address, Vec<u8>)> = self
+            .packets
+            .iter()
+            .map(|(at, from, bytes)| (*at, *from, if is_udp { within_udp(bytes) } else { bytes.clone() }))
+            .collect();
+        let packets = carried.iter().map(|(at, from, bytes)| (*at, *from, &bytes[..]));
+        let text = tshark(if is_udp { 17 } else { 132 }, packets, &arguments)?;
+        Some(text.lines().map(str::to_owned).collect())
     }
+}
+
+/// Between the ports that RFC 6951 gives to SCTP at both ends, without a checksum, which a socket would make.
+fn within_udp(packet: &[u8]) -> Vec<u8> {
+    let words = [9899, 9899, 8 + packet.len() as u16, 0];
+    [&words.map(u16::to_be_bytes).concat()[..], packet].concat()
 }
 
 /// A HEARTBEAT chunk with eight bytes of information (RFC 9260 section 3.3.5).
@@ -128,26 +112,6 @@ fn crc32c(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ ((crc & 1) * 0x82F6_3B78))
     })
-}
-
-/// What tshark prints of these fields, a line per packet; `None`, with a word on it, where it is not installed.
-fn tshark(name: &str, capture: &[u8], fields: &[&str]) -> Option<Vec<String>> {
-    if let Err(error) = Command::new("tshark").arg("--version").stdout(Stdio::null()).status() {
-        assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
-        eprintln!("skipped: `tshark` is not installed; install the Debian package `tshark`");
-        return None;
-    }
-    let path = std::env::temp_dir().join(format!("trunkline-{}-{name}.pcap", std::process::id()));
-    std::fs::write(&path, capture).expect("the temporary folder can be written");
-    let mut command = Command::new("tshark");
-    command.arg("-r").arg(&path).args(["-o", "sctp.checksum:CRC 32c", "-T", "fields", "-E", "separator=|"]);
-    for field in fields {
-        command.args(["-e", field]);
-    }
-    let output = command.output().expect("tshark runs");
-    std::fs::remove_file(&path).expect("the file was written");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
 }
 
 #[test]
@@ -175,9 +139,9 @@ fn the_judge_finds_every_type_of_chunk_and_nothing_wrong() {
         "sctp.parameter_length.bad",
         "sctp.sack_gap_block_malformed",
     ];
-    for (name, encapsulation) in [("ip", Encapsulation::Ip), ("udp", Encapsulation::Udp)] {
+    for encapsulation in [Encapsulation::Ip, Encapsulation::Udp] {
         let fields = [&["sctp.chunk_type"][..], &wrong].concat();
-        let Some(lines) = tshark(name, &capture.pcap(encapsulation), &fields) else { return };
+        let Some(lines) = capture.lines(encapsulation, &fields) else { return };
         assert_eq!(lines.len(), capture.packets.len());
         let mut types = BTreeMap::new();
         for (line, (at, from, bytes)) in lines.iter().zip(&capture.packets) {

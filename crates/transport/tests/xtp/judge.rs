@@ -1,19 +1,17 @@
 //! tshark's opinion of our packets: an independent reading of the specification.
 //!
-//!     cargo test -p trunkline-transport --test xtp -- --ignored judge
-
-#![allow(clippy::disallowed_methods, reason = "a judge is a program, and reads a file")]
+//!     cargo test -p trunkline-transport --test xtp judge
 
 use std::collections::BTreeMap;
-use std::process::Command;
 
 use trunkline_core::{Address, Time};
 use trunkline_testkit::pair::{FAR, NEAR};
+use trunkline_testkit::programs::tshark;
 use trunkline_transport::xtp::{
     IP_PROTOCOL, Open, XtpAcceptor, XtpConfig, XtpDatagrams, XtpEndpoint, XtpGroupConfig, XtpGroupReceiver,
     XtpGroupSender, XtpTransactions,
 };
-use trunkline_transport::{Acceptor as _, Close, Endpoint, ipv4_of};
+use trunkline_transport::{Acceptor as _, Close, Endpoint};
 
 use super::wiretap::{Seen, Wiretap, streams};
 
@@ -67,40 +65,11 @@ fn exchange<E: Endpoint>(mut tap: Wiretap<E>, all: &mut Vec<Seen>) {
     all.append(&mut tap.seen);
 }
 
-/// As a pcap file of IPv4 packets (link type 101).
-fn pcap(packets: &[Seen]) -> Vec<u8> {
-    let mut file = Vec::new();
-    for word in [0xA1B2_C3D4u32, 0x0002_0004, 0, 0, 65_535, 101] {
-        file.extend_from_slice(&word.to_be_bytes());
-    }
-    for Seen { at, from, bytes, .. } in packets {
-        let to = if *from == NEAR { FAR } else { NEAR };
-        let length = (20 + bytes.len()) as u16;
-        let mut header = [0; 20];
-        header[0] = 0x45;
-        header[2..4].copy_from_slice(&length.to_be_bytes());
-        (header[8], header[9]) = (64, IP_PROTOCOL);
-        header[12..16].copy_from_slice(&ipv4_of(from.host));
-        header[16..20].copy_from_slice(&ipv4_of(to.host));
-        let micros = at.as_nanos() / 1_000;
-        for word in [(micros / 1_000_000) as u32, (micros % 1_000_000) as u32, length.into(), length.into()] {
-            file.extend_from_slice(&word.to_be_bytes());
-        }
-        file.extend_from_slice(&header);
-        file.extend_from_slice(bytes);
-    }
-    file
-}
-
 #[test]
-#[ignore = "needs tshark"]
 fn the_judge_finds_every_type_and_nothing_wrong() {
     let packets = capture();
-    let path = std::env::temp_dir().join(format!("trunkline-{}-xtp.pcap", std::process::id()));
-    std::fs::write(&path, pcap(&packets)).expect("the temporary folder can be written");
-    let output = Command::new("tshark").arg("-V").arg("-r").arg(&path).output().expect("tshark is installed");
-    std::fs::remove_file(&path).expect("the file was written");
-    let text = String::from_utf8_lossy(&output.stdout);
+    let seen = packets.iter().map(|seen| (seen.at, seen.from, &seen.bytes[..]));
+    let Some(text) = tshark(IP_PROTOCOL, seen, &["-V"]) else { return };
     let frames: Vec<&str> = text.split("\nFrame ").collect();
     assert_eq!(frames.len(), packets.len());
     let mut formats = BTreeMap::new();
@@ -115,6 +84,5 @@ fn the_judge_finds_every_type_and_nothing_wrong() {
         *formats.entry(line.trim().to_owned()).or_insert(0) += 1;
         assert!(line.contains(&format!("({})", seen.format() as u8)), "{line} of {seen:?}");
     }
-    println!("{formats:?}");
     assert_eq!(formats.len(), 7, "{formats:?}");
 }
