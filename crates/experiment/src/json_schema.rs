@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use trunkline_core::schema::{Default as Preset, Kind, Parameter};
 
-use crate::limits::METRICS;
+use crate::limits::{METRICS, Metric};
 use crate::quantity::default_value;
 use crate::schema::distribution::{DISTRIBUTIONS, Part};
 use crate::schema::{Alternative, Key, OneOf, SECTIONS, SINK, Schema, Shape};
@@ -241,8 +241,13 @@ fn distribution(fixed: Value) -> Value {
 }
 
 fn limits() -> Value {
-    let figures: Vec<String> = METRICS.iter().map(|metric| metric.name.replace('.', "\\.")).collect();
-    let key = format!("^flow\\.[A-Za-z0-9_-]+\\.({})$", figures.join("|"));
+    let figures = |of: fn(&&Metric) -> bool| {
+        let names = METRICS.iter().filter(of).map(|metric| metric.name.replace('.', "\\."));
+        names.collect::<Vec<_>>().join("|")
+    };
+    let (of_flows, of_sinks) = (figures(|_| true), figures(|metric| metric.is_of_sinks()));
+    let name = "[A-Za-z0-9_-]+";
+    let key = format!("^flow\\.{name}\\.(({of_flows})|sink\\.{name}\\.({of_sinks}))$");
     json!({
         "type": "object",
         "patternProperties": { key: { "type": "string", "pattern": "^\\s*[<>]=?\\s*-?[0-9.]" } },

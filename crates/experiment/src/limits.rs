@@ -1,16 +1,17 @@
-//! What counts as good enough: `"flow.voice.latency.p999" = "< 150 ms"`.
+//! What counts as good enough: `"flow.voice.latency.p999" = "< 150 ms"`, or of one of several sinks
+//! `"flow.voice.sink.c.latency.p999" = "< 150 ms"`.
 
 use core::str::FromStr;
 
 use trunkline_core::{Duration, QuantityError, Rate, Ratio};
 use trunkline_metrics::{
-    DelaySummary, FlowSummary, JitterSummary, Margin, MarginSummary, Measured, VoicePathSummary,
+    DelaySummary, FlowSummary, JitterSummary, Margin, MarginSummary, Measured, SinkSummary, VoicePathSummary,
 };
 
 use crate::model::{Limit, LimitMetric, Operator};
-use crate::problem::{Remark, suggestion};
+use crate::problem::{Remark, enumerate, suggestion};
 use crate::sweep::flattened;
-use crate::tree::{Node, Table};
+use crate::tree::{Entry, Item, Node, Table};
 
 /// A figure that a limit can name.
 pub(crate) struct Metric {
@@ -84,8 +85,18 @@ pub(crate) const METRICS: &[Metric] = &[
         Unit::Number,
         "Jain's index of the members' throughputs, from 1/n to 1.",
     ),
-    metric("margin.mean", LimitMetric::MarginMean, Unit::Margin, "How much before its deadline a packet came, mean."),
-    metric("margin.min", LimitMetric::MarginMin, Unit::Margin, "The same of the packet that came the latest."),
+    metric(
+        "margin.mean",
+        LimitMetric::MarginMean,
+        Unit::Margin,
+        "How much before its deadline a packet came, mean.",
+    ),
+    metric(
+        "margin.min",
+        LimitMetric::MarginMin,
+        Unit::Margin,
+        "The same of the packet that came the latest.",
+    ),
     metric("margin.p001", LimitMetric::MarginP001, Unit::Margin, "0.1 % of the margins are at most this."),
     metric("margin.p01", LimitMetric::MarginP01, Unit::Margin, "1 % of the margins are at most this."),
     metric("underflows", LimitMetric::Underflows, Unit::Number, "How often a D/A FIFO had nothing to play."),
@@ -103,8 +114,18 @@ pub(crate) const METRICS: &[Metric] = &[
         Unit::Number,
         "Packets of which samples found no room in a D/A FIFO.",
     ),
-    metric("samples-lost", LimitMetric::SamplesLost, Unit::Number, "Samples that found no room in a FIFO of either kind."),
-    metric("start-up.mean", LimitMetric::StartUpMean, Unit::Duration, "From the first sample of a talk spurt to its playback, mean."),
+    metric(
+        "samples-lost",
+        LimitMetric::SamplesLost,
+        Unit::Number,
+        "Samples that found no room in a FIFO of either kind.",
+    ),
+    metric(
+        "start-up.mean",
+        LimitMetric::StartUpMean,
+        Unit::Duration,
+        "From the first sample of a talk spurt to its playback, mean.",
+    ),
     metric("start-up.max", LimitMetric::StartUpMax, Unit::Duration, "The longest of these delays."),
 ];
 
@@ -124,11 +145,12 @@ impl LimitMetric {
         let jitter = |of: fn(&JitterSummary) -> Duration| flow.jitter.as_ref().map(|j| of(j).as_secs_f64());
         let is_measured = flow.measured != Measured::Nothing;
         let voice = |of: fn(&VoicePathSummary) -> f64| flow.voice_path.as_ref().map(of);
-        let margin = |of: fn(&MarginSummary) -> Margin| Some(of(flow.voice_path?.margin.as_ref()?).as_secs_f64());
-        let start_up = |of: fn(&DelaySummary) -> Duration| Some(of(flow.voice_path?.start_up.as_ref()?).as_secs_f64());
+        let margin =
+            |of: fn(&MarginSummary) -> Margin| Some(of(flow.voice_path?.margin.as_ref()?).as_secs_f64());
+        let start_up =
+            |of: fn(&DelaySummary) -> Duration| Some(of(flow.voice_path?.start_up.as_ref()?).as_secs_f64());
         // Without a message there is no share of messages.
-        let share =
-            |share: f64| (is_measured && flow.counts.sent + flow.counts.refused > 0).then_some(share);
+        let share = |share: f64| (is_measured && flow.counts.sent + flow.counts.refused > 0).then_some(share);
         match self {
             LimitMetric::Loss => share(flow.loss.value()),
             LimitMetric::Late => share(flow.late.value()),
@@ -161,6 +183,41 @@ impl LimitMetric {
     }
 }
 
+/// Of one of several sinks.
+impl LimitMetric {
+    /// Reads the figure of a sink; `None` if only the flow as a whole has it.
+    fn of_sink(self) -> Option<fn(&SinkSummary) -> Option<f64>> {
+        Some(match self {
+            LimitMetric::Loss => |sink| share_at(sink, sink.loss.value()),
+            LimitMetric::Late => |sink| share_at(sink, sink.late.value()),
+            LimitMetric::LossAndLate => |sink| share_at(sink, sink.loss.value() + sink.late.value()),
+            LimitMetric::LatencyMean => |sink| Some(sink.latency?.mean.as_secs_f64()),
+            LimitMetric::LatencyP50 => |sink| Some(sink.latency?.p50.as_secs_f64()),
+            LimitMetric::LatencyP90 => |sink| Some(sink.latency?.p90.as_secs_f64()),
+            LimitMetric::LatencyP99 => |sink| Some(sink.latency?.p99.as_secs_f64()),
+            LimitMetric::LatencyP999 => |sink| Some(sink.latency?.p999.as_secs_f64()),
+            LimitMetric::LatencyMax => |sink| Some(sink.latency?.max.as_secs_f64()),
+            LimitMetric::JitterMeanAbsoluteDeviation => {
+                |sink| Some(sink.mean_absolute_deviation?.as_secs_f64())
+            }
+            LimitMetric::Throughput => |sink| Some(sink.user.bits_per_second() as f64),
+            LimitMetric::VoiceChannels => |sink| Some(sink.voice_channels as f64),
+            _ => return None,
+        })
+    }
+}
+
+fn share_at(sink: &SinkSummary, share: f64) -> Option<f64> {
+    (sink.counts.sent + sink.counts.refused > 0).then_some(share)
+}
+
+impl Metric {
+    /// Whether each of several sinks has this figure by itself.
+    pub(crate) fn is_of_sinks(&self) -> bool {
+        self.metric.of_sink().is_some()
+    }
+}
+
 impl Operator {
     /// Whether `value` is good enough for `bound`.
     pub fn holds(&self, value: f64, bound: f64) -> bool {
@@ -174,23 +231,28 @@ impl Operator {
 }
 
 impl Limit {
-    /// Whether the flow of the limit kept it; `None` where its figure was not measured.
+    /// The figure that the limit is about, of the flow or of the sink that it names; in the unit of
+    /// [`bound`](Self::bound). `None` where it was not measured.
+    pub fn value(&self, flow: &FlowSummary) -> Option<f64> {
+        match &self.sink {
+            Some(name) => self.metric.of_sink()?(flow.sinks.iter().find(|sink| sink.sink == *name)?),
+            None => self.metric.value(flow),
+        }
+    }
+
+    /// Whether the flow of the limit, or the sink, kept it; `None` where its figure was not measured.
     pub fn check(&self, flow: &FlowSummary) -> Option<bool> {
-        self.metric.value(flow).map(|value| self.operator.holds(value, self.bound))
+        self.value(flow).map(|value| self.operator.holds(value, self.bound))
     }
 }
 
 /// Reads the limits of a file.
 pub(crate) fn read(root: &Table, remarks: &mut Vec<Remark>) -> Vec<Limit> {
-    let flows: Vec<&str> = root
-        .node("flow")
-        .and_then(Node::table)
-        .map(|flows| flows.0.iter().map(|entry| &*entry.key).collect())
-        .unwrap_or_default();
+    let flows = root.node("flow").and_then(Node::table).map(|flows| &*flows.0).unwrap_or_default();
     let mut limits = Vec::new();
     for (key, key_span, node) in flattened(root, "limits", remarks) {
-        let place = match target(&key, &flows) {
-            Ok(place) => place,
+        let (flow, sink, metric) = match target(&key, flows) {
+            Ok(target) => target,
             Err(message) => {
                 remarks.push(Remark::new(key_span, message));
                 continue;
@@ -202,12 +264,13 @@ pub(crate) fn read(root: &Table, remarks: &mut Vec<Remark>) -> Vec<Limit> {
             remarks.push(Remark::new(node.span.clone(), message));
             continue;
         };
-        match condition(text, place.1.unit) {
+        match condition(text, metric.unit) {
             Ok((operator, bound)) => limits.push(Limit {
                 key,
                 condition: text.to_owned(),
-                flow: place.0,
-                metric: place.1.metric,
+                flow,
+                sink,
+                metric: metric.metric,
                 operator,
                 bound,
             }),
@@ -219,22 +282,46 @@ pub(crate) fn read(root: &Table, remarks: &mut Vec<Remark>) -> Vec<Limit> {
     limits
 }
 
-/// The flow and the figure that a key names.
-fn target(key: &str, flows: &[&str]) -> Result<(usize, &'static Metric), String> {
-    let names = || METRICS.iter().map(|metric| metric.name);
+/// The flow, the sink and the figure that a key names.
+fn target(key: &str, flows: &[Entry]) -> Result<(usize, Option<String>, &'static Metric), String> {
     let Some((flow, figure)) = key.strip_prefix("flow.").and_then(|rest| rest.split_once('.')) else {
         return Err(format!(
             "`{key}` is not `flow.NAME.FIGURE`; the figures are {}",
-            crate::problem::enumerate(names())
+            enumerate(METRICS.iter().map(|metric| metric.name))
         ));
     };
-    let Some(index) = flows.iter().position(|name| *name == flow) else {
-        return Err(format!("there is no flow `{flow}`{}", suggestion(flow, flows.iter().copied())));
+    let Some(index) = flows.iter().position(|entry| &*entry.key == flow) else {
+        let names = flows.iter().map(|entry| &*entry.key);
+        return Err(format!("there is no flow `{flow}`{}", suggestion(flow, names)));
     };
-    let Some(metric) = METRICS.iter().find(|metric| metric.name == figure) else {
-        return Err(format!("a flow has no figure `{figure}`{}", suggestion(figure, names())));
+    let (sink, figure) = match figure.strip_prefix("sink.").and_then(|rest| rest.split_once('.')) {
+        Some((sink, figure)) => (Some(sink), figure),
+        None => (None, figure),
     };
-    Ok((index, metric))
+    if let Some(sink) = sink {
+        let sinks = sinks(&flows[index].node);
+        if sinks.len() < 2 {
+            return Err(format!("the flow `{flow}` has not several sinks; leave `sink.{sink}.` out"));
+        }
+        if !sinks.contains(&sink) {
+            return Err(format!("the flow `{flow}` has no sink `{sink}`{}", suggestion(sink, sinks)));
+        }
+    }
+    let known = || METRICS.iter().filter(|metric| sink.is_none() || metric.is_of_sinks());
+    let Some(metric) = known().find(|metric| metric.name == figure) else {
+        let of = if sink.is_some() { "sink" } else { "flow" };
+        let names = known().map(|metric| metric.name);
+        return Err(format!("a {of} has no figure `{figure}`{}", suggestion(figure, names)));
+    };
+    Ok((index, sink.map(str::to_owned), metric))
+}
+
+/// The hosts in the list of a flow's sinks; none if it has one sink without a list.
+fn sinks(flow: &Node) -> Vec<&str> {
+    let Some(Item::Array(sinks)) = flow.table().and_then(|flow| flow.node("to")).map(|to| &to.item) else {
+        return Vec::new();
+    };
+    sinks.iter().filter_map(|sink| sink.text().or_else(|| sink.table()?.node("host")?.text())).collect()
 }
 
 /// `< 150 ms`

@@ -249,6 +249,9 @@ pub struct Limit {
     pub condition: String,
     /// Index of the flow in the file.
     pub flow: usize,
+    /// The host of the sink that it is about; `None` for the flow as a whole.
+    #[serde(default)]
+    pub sink: Option<String>,
     /// Which figure.
     pub metric: LimitMetric,
     /// How it is compared.
@@ -257,7 +260,7 @@ pub struct Limit {
     pub bound: f64,
 }
 
-/// The figures that a limit can name. [`LimitMetric::value`] reads them from a summary.
+/// The figures that a limit can name. [`Limit::value`] reads them from a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "each is the figure of the summary with that name")]

@@ -114,6 +114,12 @@ fn limits(page: &mut String) {
          A condition is `<`, `<=`, `>` or `>=` and a value. A figure that was not measured neither keeps a limit nor \
          breaks it.\n\n| figure | value | meaning |\n| --- | --- | --- |\n",
     );
+    let of_sinks = METRICS.iter().filter(|metric| metric.is_of_sinks()).map(|metric| metric.name);
+    let of_sinks = format!(
+        "\nOf a flow with several sinks these are the figures of all of them together. A limit on the sink at the host \
+         `c` is `\"flow.voice.sink.c.latency.p999\" = \"<= 150 ms\"`; by itself each sink has {}.\n",
+        enumerate(of_sinks)
+    );
     for metric in METRICS {
         let unit = match metric.unit {
             Unit::Share => "share",
@@ -124,6 +130,7 @@ fn limits(page: &mut String) {
         };
         row(page, &[&format!("`{}`", metric.name), unit, metric.doc]);
     }
+    page.push_str(&of_sinks);
 }
 
 fn distributions(page: &mut String) {

@@ -6,7 +6,9 @@ use common::{Beside, EXAMPLES, example};
 use trunkline_core::schema::{Default as Preset, Parameter};
 use trunkline_core::{Duration, Ratio, Seed, Time};
 use trunkline_experiment::{Experiment, json_schema, reference};
-use trunkline_metrics::{Counts, DelaySummary, FlowSummary, Margin, MarginSummary, VoicePathSummary};
+use trunkline_metrics::{
+    Counts, DelaySummary, FlowSummary, Margin, MarginSummary, SinkSummary, VoicePathSummary,
+};
 use trunkline_traffic::MessageBuffer;
 
 const FILE: &str = r#"name = "meaning"
@@ -86,6 +88,36 @@ fn limits_are_checked_against_summaries() {
     // Where nothing was measured, nothing is kept or broken.
     let nothing = FlowSummary::default();
     assert_eq!((loss.check(&nothing), latency.check(&nothing)), (None, None));
+}
+
+#[test]
+fn a_limit_may_be_on_one_of_several_sinks() {
+    let with = |limit: &str| {
+        let start = FILE.find("[limits]").unwrap_or(FILE.len());
+        let to = "to = [\"b\", { host = \"c\", join = \"0 s\" }]";
+        format!("{}[limits]\n{limit}\n", FILE[..start].replace("to = \"c\"", to))
+    };
+    let experiment = parse(&with("flow.voice.sink.c.latency.p999 = \"< 10 ms\""));
+    let [limit] = experiment.limits.as_slice() else { panic!("one limit") };
+    let sink = |sink: &str, millis| {
+        let latency = DelaySummary { p999: Duration::from_millis(millis), ..DelaySummary::default() };
+        SinkSummary { sink: sink.to_owned(), latency: Some(latency), ..SinkSummary::default() }
+    };
+    let flow = |sinks| FlowSummary { sinks, ..FlowSummary::default() };
+    assert_eq!(limit.check(&flow(vec![sink("b", 10), sink("c", 9)])), Some(true));
+    assert_eq!(limit.check(&flow(vec![sink("b", 9), sink("c", 10)])), Some(false));
+    assert_eq!(limit.check(&flow(vec![sink("b", 9)])), None);
+
+    for (limit, problem) in [
+        ("flow.voice.sink.d.loss = \"< 1 %\"", "the flow `voice` has no sink `d`; known are `b` and `c`"),
+        (
+            "flow.voice.sink.c.fairness = \"> 0.5\"",
+            "a sink has no figure `fairness`; known are `loss`, `late`",
+        ),
+    ] {
+        let error = Experiment::parse(&with(limit), "x.toml", &Beside).unwrap_err().to_string();
+        assert!(error.contains(problem), "{error}");
+    }
 }
 
 #[test]

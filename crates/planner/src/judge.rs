@@ -56,7 +56,7 @@ pub(crate) fn figures(limits: &[Limit], flows: &[String], summary: &RepetitionSu
     let figure = |(limit, name): (&Limit, &String)| match summary.flows.iter().find(|flow| flow.flow == *name)
     {
         Some(flow) if flow.members == 0 => Figure::NotApplicable,
-        Some(flow) => limit.metric.value(flow).map_or(Figure::NotMeasured, Figure::Value),
+        Some(flow) => limit.value(flow).map_or(Figure::NotMeasured, Figure::Value),
         None => Figure::NotMeasured,
     };
     limits.iter().zip(flows).map(figure).collect()
@@ -113,7 +113,7 @@ mod tests {
 
     fn limit(operator: Operator, bound: f64) -> Limit {
         let (key, condition) = ("flow.voice.loss".to_owned(), String::new());
-        Limit { key, condition, flow: 0, metric: LimitMetric::Loss, operator, bound }
+        Limit { key, condition, flow: 0, sink: None, metric: LimitMetric::Loss, operator, bound }
     }
 
     fn verdict(limits: &[Limit], repetitions: &[&[f64]], error: f64) -> Verdict {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ::csv::Writer;
-use trunkline_metrics::{FlowSummary, Measured, RepetitionSummary};
+use trunkline_metrics::{FlowSummary, Measured, RepetitionSummary, SinkSummary};
 use trunkline_store::{StoredPoint, StoredRun};
 
 use crate::Error;
@@ -12,7 +12,7 @@ use crate::media::{base, quantity};
 use crate::metric::{METRICS, Metric};
 use crate::units::Quantity;
 use crate::verdict::{Outcome, Verdict};
-use crate::view::{View, backend_name, value_on};
+use crate::view::{Subject, View, backend_name, value_on};
 
 /// Writes the run's tables into the directory, which is made if it is missing, and says which files those are. All
 /// times are seconds, rates bits per second, shares from 0 to 1; what was not measured is empty.
@@ -20,7 +20,9 @@ use crate::view::{View, backend_name, value_on};
 /// | file | one row per |
 /// | --- | --- |
 /// | `repetitions.csv` | point, repetition and flow; a column per figure |
+/// | `sinks.csv` | point, repetition, flow and one of its several sinks; a column per figure |
 /// | `sweep.csv` | point, flow and figure: mean, standard deviation and 95 % confidence interval |
+/// | `sweep-sinks.csv` | the same of each of several sinks, those that fare worst first |
 /// | `limits.csv` | limit and point |
 /// | `links.csv` | point, repetition and direction of a link |
 /// | `causes.csv` | the same and cause of a drop or mark |
@@ -38,9 +40,15 @@ pub fn csv(run: &StoredRun, directory: &Path) -> Result<Vec<PathBuf>, Error> {
     let view = View::new(run, None);
     let mut files = Files { run, directory, written: Vec::new() };
     files.write("repetitions", &repetition_columns(), |table| repetitions(run, table))?;
+    files.write("sinks", &sink_columns(), |table| sinks(run, table))?;
     files.write("sweep", &["flow", "figure", "unit", "mean", "sd", "ci95", "repetitions"], |table| {
         sweep(&view, table)
     })?;
+    files.write(
+        "sweep-sinks",
+        &["flow", "sink", "figure", "unit", "mean", "sd", "ci95", "repetitions"],
+        |table| sweep_sinks(&view, table),
+    )?;
     files.write("limits", &["limit", "condition", "outcome", "uncertain", "mean", "ci95"], |table| {
         limits(&view, table)
     })?;
@@ -178,10 +186,18 @@ fn column(metric: &Metric) -> String {
 fn repetition_columns() -> Vec<&'static str> {
     let fixed =
         ["repetition", "partial", "flow", "transport", "members", "channels", "measured", "percentiles"];
-    // The names live as long as the program: there is one list of metrics.
+    fixed.into_iter().chain(names()).collect()
+}
+
+fn sink_columns() -> Vec<&'static str> {
+    let of_sinks = METRICS.iter().zip(names()).filter(|(metric, _)| metric.is_of_sinks());
+    ["repetition", "flow", "sink"].into_iter().chain(of_sinks.map(|(_, name)| name)).collect()
+}
+
+/// The column of each metric. They live as long as the program: there is one list of metrics.
+fn names() -> impl Iterator<Item = &'static str> {
     static NAMES: std::sync::OnceLock<Vec<String>> = std::sync::OnceLock::new();
-    let names = NAMES.get_or_init(|| METRICS.iter().map(column).collect());
-    fixed.into_iter().chain(names.iter().map(String::as_str)).collect()
+    NAMES.get_or_init(|| METRICS.iter().map(column).collect()).iter().map(String::as_str)
 }
 
 fn repetitions(run: &StoredRun, table: &mut Table) -> Written {
@@ -204,6 +220,17 @@ fn repetitions(run: &StoredRun, table: &mut Table) -> Written {
     Ok(())
 }
 
+fn sinks(run: &StoredRun, table: &mut Table) -> Written {
+    per_flow(run, table, |flow| {
+        let row = |sink: &SinkSummary| {
+            let of_sinks = METRICS.iter().filter(|metric| metric.is_of_sinks());
+            let figures = of_sinks.map(|metric| if_any(metric.value_at(flow, &sink.sink)));
+            std::iter::once(sink.sink.clone()).chain(figures).collect()
+        };
+        flow.sinks.iter().map(row).collect()
+    })
+}
+
 fn measured(flow: &FlowSummary) -> &'static str {
     match flow.measured {
         Measured::OneWay => "one-way",
@@ -215,20 +242,38 @@ fn measured(flow: &FlowSummary) -> &'static str {
 fn sweep(view: &View, table: &mut Table) -> Written {
     for point in view.points() {
         for flow in &view.flows {
-            for metric in METRICS {
-                let Some(estimate) = view.sides[0].estimate(point.index, flow, metric) else { continue };
-                let row = vec![
-                    (*flow).to_owned(),
-                    metric.id.to_owned(),
-                    metric.quantity.base_unit().to_owned(),
-                    number(estimate.mean),
-                    number(estimate.standard_deviation),
-                    if_any(estimate.confidence95),
-                    estimate.repetitions.to_string(),
-                ];
-                table(point, row)?;
+            estimates(view, point, Subject::flow(flow), table)?;
+        }
+    }
+    Ok(())
+}
+
+fn sweep_sinks(view: &View, table: &mut Table) -> Written {
+    for point in view.points() {
+        for flow in &view.flows {
+            for sink in view.sides[0].sinks(point.index, flow) {
+                estimates(view, point, sink, table)?;
             }
         }
+    }
+    Ok(())
+}
+
+/// A row per figure of a flow, or of one of its sinks.
+fn estimates(view: &View, point: &StoredPoint, subject: Subject, table: &mut Table) -> Written {
+    for metric in METRICS {
+        let Some(estimate) = view.sides[0].estimate_of(point.index, subject, metric) else { continue };
+        let mut row = vec![subject.flow.to_owned()];
+        row.extend(subject.sink.map(str::to_owned));
+        row.extend([
+            metric.id.to_owned(),
+            metric.quantity.base_unit().to_owned(),
+            number(estimate.mean),
+            number(estimate.standard_deviation),
+            if_any(estimate.confidence95),
+            estimate.repetitions.to_string(),
+        ]);
+        table(point, row)?;
     }
     Ok(())
 }

@@ -102,7 +102,9 @@ fn legend(
 
 /// The limits on a metric as lines, where they are near enough to the data not to squeeze it.
 fn bounds(view: &View, metric: &Metric, unit: Unit, smallest: f64, largest: f64) -> Vec<Bound> {
-    let limits = view.limits().iter().filter(|limit| std::ptr::eq(limited(limit.metric), metric));
+    // Figures show flows as a whole.
+    let limits = view.limits().iter().filter(|limit| limit.sink.is_none());
+    let limits = limits.filter(|limit| std::ptr::eq(limited(limit.metric), metric));
     limits
         .map(|limit| {
             let flow = crate::verdict::flow_of(limit, view);

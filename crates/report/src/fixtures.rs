@@ -7,7 +7,7 @@ use trunkline_core::{Amount, Bytes, Duration, Rate, Ratio, Time};
 use trunkline_experiment::{Axis, Limit, LimitMetric, Operator};
 use trunkline_metrics::{
     Counts, DelaySummary, FlowSummary, JitterSummary, LinkSummary, Measured, MediumSummary,
-    RepetitionSummary, RobustDelay, StallSummary, ThroughputSummary, TransferSummary,
+    RepetitionSummary, RobustDelay, SinkSummary, StallSummary, ThroughputSummary, TransferSummary,
 };
 use trunkline_store::{Backend, RunInfo, Status, StoredPoint, StoredRepetition, StoredRun};
 
@@ -263,6 +263,7 @@ pub(crate) fn limits() -> Vec<Limit> {
             key: "flow.voice.loss".to_owned(),
             condition: "< 1 %".to_owned(),
             flow: 0,
+            sink: None,
             metric: LimitMetric::Loss,
             operator: Operator::Less,
             bound: 0.01,
@@ -271,6 +272,7 @@ pub(crate) fn limits() -> Vec<Limit> {
             key: "flow.voice.latency.p99".to_owned(),
             condition: "< 150 ms".to_owned(),
             flow: 0,
+            sink: None,
             metric: LimitMetric::LatencyP99,
             operator: Operator::Less,
             bound: 0.15,
@@ -430,6 +432,34 @@ pub(crate) fn ring() -> StoredRun {
     run
 }
 
+/// Voice goes to three sinks, of which `far` is the worst.
+pub(crate) fn sinks() -> StoredRun {
+    let mut run = swept(Backend::Sim);
+    run.limits[1].key = "flow.voice.sink.far.latency.p99".to_owned();
+    run.limits[1].sink = Some("far".to_owned());
+    for summary in run.points.iter_mut().flat_map(|p| &mut p.repetitions).filter_map(|r| r.summary.as_mut()) {
+        let flow = &mut summary.flows[0];
+        flow.measured = Measured::OneWay;
+        let sink = |name: &str, times: u64, loss: f64| {
+            let longer = |d: &DelaySummary| DelaySummary { p99: d.p99 * times, p999: d.p999 * times, ..*d };
+            let latency = flow.latency.as_ref().map(longer);
+            SinkSummary {
+                sink: name.to_owned(),
+                counts: flow.counts,
+                loss: Ratio::new(loss).unwrap_or_default(),
+                late: Ratio::ZERO,
+                latency,
+                latency_from_due: latency,
+                mean_absolute_deviation: flow.jitter.map(|jitter| jitter.mean_absolute_deviation),
+                user: flow.throughput.user,
+                voice_channels: flow.voice_channels,
+            }
+        };
+        flow.sinks = vec![sink("near", 1, 0.0), sink("far", 3, 0.02), sink("late", 2, 0.0)];
+    }
+    run
+}
+
 /// Numbers at both ends of what the types hold, and names that are markup.
 pub(crate) fn odd() -> StoredRun {
     let mut run = swept(Backend::Sim);
@@ -502,6 +532,7 @@ pub(crate) fn all() -> Vec<(&'static str, StoredRun, Option<StoredRun>)> {
         ("silent", silent(), None),
         ("transfers", transfers(), None),
         ("ring", ring(), None),
+        ("sinks", sinks(), None),
         ("odd", odd(), None),
         ("lone", lone(), None),
         ("empty", empty(), None),

@@ -5,9 +5,9 @@ use trunkline_metrics::Estimate;
 use trunkline_store::StoredRun;
 
 use crate::media::{Medium, media};
-use crate::metric::METRICS;
+use crate::metric::{METRICS, Metric};
 use crate::verdict::{Outcome, Verdict, headline};
-use crate::view::{Side, View, counted, is_cut_short, over_repetitions, value_on};
+use crate::view::{Side, Subject, View, counted, is_cut_short, over_repetitions, value_on};
 
 /// The version of what [`json`] returns: it grows when a key changes its meaning or goes away, not when one is added.
 const FORMAT: u32 = 1;
@@ -24,8 +24,9 @@ const FORMAT: u32 = 1;
 ///   members), `mean`, `ci95`,
 ///   `uncertain`.
 /// - `points`: `index`, `values` by swept key, and per run the number of `repetitions` behind the figures, whether it
-///   was `cut_short`, its `flows` with `figures` by name (`mean`, `sd`, `ci95`, `repetitions`), its `links`, and its
-///   `media` with `station` (null for a medium as a whole) and `figures` by name.
+///   was `cut_short`, its `flows` with `figures` by name (`mean`, `sd`, `ci95`, `repetitions`) and `sinks` (if there are
+///   several, those that fare worst first, with `figures` of their own), its `links`, and its `media` with `station`
+///   (null for a medium as a whole) and `figures` by name.
 /// - `figures`: name, unit, definition and source of each figure.
 pub fn json(run: &StoredRun, counterpart: Option<&StoredRun>) -> Value {
     let view = View::new(run, counterpart);
@@ -114,12 +115,12 @@ fn of_point(view: &View, side: &Side, index: u32) -> Value {
     let flows = view.flows.iter().filter_map(|flow| {
         let summaries = side.flow(index, flow);
         let first = summaries.first()?;
-        let figures: Map<String, Value> = METRICS
-            .iter()
-            .filter_map(|metric| {
-                Some((metric.id.to_owned(), of_estimate(side.estimate(index, flow, metric)?)))
-            })
-            .collect();
+        let figures = |subject: Subject| -> Map<String, Value> {
+            let figure =
+                |m: &Metric| Some((m.id.to_owned(), of_estimate(side.estimate_of(index, subject, m)?)));
+            METRICS.iter().filter_map(figure).collect()
+        };
+        let sinks = side.sinks(index, flow).into_iter();
         Some(json!({
             "flow": flow,
             "transport": first.transport,
@@ -127,7 +128,8 @@ fn of_point(view: &View, side: &Side, index: u32) -> Value {
             "channels": first.channels,
             "measured": first.measured,
             "percentiles_exact": summaries.iter().filter_map(|s| s.latency).all(|l| l.exact),
-            "figures": figures,
+            "figures": figures(Subject::flow(flow)),
+            "sinks": sinks.map(|s| json!({ "sink": s.sink, "figures": figures(s) })).collect::<Vec<_>>(),
         }))
     });
     json!({

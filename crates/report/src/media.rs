@@ -2,10 +2,11 @@
 
 use trunkline_core::Amount;
 use trunkline_metrics::{Estimate, MediumSummary};
+use trunkline_store::StoredPoint;
 
 use crate::metric::{DEFINITIONS, Definition};
-use crate::units::Quantity;
-use crate::view::{Side, counted, over_repetitions};
+use crate::units::{Quantity, Unit};
+use crate::view::{Side, View, counted, over_repetitions};
 
 /// A medium as a whole, or one of its stations.
 pub(crate) struct Medium<'a> {
@@ -20,6 +21,13 @@ pub(crate) struct MediumFigure<'a> {
     pub(crate) name: &'a str,
     pub(crate) quantity: Quantity,
     pub(crate) estimate: Option<Estimate>,
+}
+
+impl MediumFigure<'_> {
+    /// `token rotation mean`
+    pub(crate) fn words(&self) -> String {
+        self.name.replace('-', " ")
+    }
 }
 
 impl Medium<'_> {
@@ -45,6 +53,32 @@ pub(crate) fn media<'a>(side: &Side<'a>, point: u32) -> Vec<Medium<'a>> {
         Medium { name: &summary.medium, station: summary.station.as_deref(), figures: figures.collect() }
     };
     first.iter().enumerate().map(medium).collect()
+}
+
+/// The media of all points, those together whose figures can stand in one table.
+pub(crate) fn tables<'a>(view: &View<'a>, sides: &[Side<'a>]) -> Vec<Vec<(&'a StoredPoint, Medium<'a>)>> {
+    let mut tables: Vec<Vec<(&StoredPoint, Medium)>> = Vec::new();
+    for side in sides {
+        for point in view.points() {
+            for medium in media(side, point.index) {
+                match tables.iter_mut().find(|rows| rows[0].1.is_like(&medium)) {
+                    Some(rows) => rows.push((point, medium)),
+                    None => tables.push(vec![(point, medium)]),
+                }
+            }
+        }
+    }
+    tables
+}
+
+/// The unit of each figure in such a table.
+pub(crate) fn units(rows: &[(&StoredPoint, Medium)]) -> Vec<Unit> {
+    let largest = |column: usize| {
+        let means = rows.iter().filter_map(|(_, medium)| Some(medium.figures[column].estimate?.mean));
+        means.fold(0.0, f64::max)
+    };
+    let figures = rows[0].1.figures.iter().enumerate();
+    figures.map(|(column, figure)| figure.quantity.unit(largest(column))).collect()
 }
 
 /// The definition of a figure: that of the same name, or the one with which its name begins: `token-rotation` for

@@ -4,8 +4,8 @@
 use trunkline_core::{Duration, Rate};
 use trunkline_experiment::LimitMetric;
 use trunkline_metrics::{
-    DelaySummary, FlowSummary, JitterSummary, Margin, MarginSummary, Measured, RobustDelay, TransferSummary,
-    VoicePathSummary,
+    DelaySummary, FlowSummary, JitterSummary, Margin, MarginSummary, Measured, RobustDelay, SinkSummary,
+    TransferSummary, VoicePathSummary,
 };
 
 use crate::units::Quantity;
@@ -26,6 +26,18 @@ impl Metric {
     /// Its value in base units; `None` where there was nothing to measure.
     pub(crate) fn value(&self, flow: &FlowSummary) -> Option<f64> {
         (self.value)(flow).filter(|value| value.is_finite())
+    }
+
+    /// The same of one of the flow's sinks; `None` also where sinks have no such figure by themselves.
+    pub(crate) fn value_at(&self, flow: &FlowSummary, sink: &str) -> Option<f64> {
+        let sink = flow.sinks.iter().find(|summary| summary.sink == sink)?;
+        let (_, value) = OF_SINKS.iter().find(|(id, _)| *id == self.id)?;
+        value(sink).filter(|_| flow.members > 0)
+    }
+
+    /// Whether each of several sinks has this figure by itself.
+    pub(crate) fn is_of_sinks(&self) -> bool {
+        OF_SINKS.iter().any(|(id, _)| *id == self.id)
     }
 
     pub(crate) fn definition(&self) -> &'static Definition {
@@ -78,6 +90,40 @@ pub(crate) fn limited(limit: LimitMetric) -> &'static Metric {
         LimitMetric::StartUpMean => "start_up_mean",
         LimitMetric::StartUpMax => "start_up_max",
     })
+}
+
+/// The metrics that each of several sinks has by itself, and where they stand in its summary.
+const OF_SINKS: &[(&str, fn(&SinkSummary) -> Option<f64>)] = &[
+    ("throughput_user", |s| Some(rate(s.user))),
+    ("voice_channels", |s| Some(s.voice_channels as f64)),
+    ("loss", |s| share_at(s, s.loss.value())),
+    ("late", |s| share_at(s, s.late.value())),
+    ("loss_and_late", |s| share_at(s, s.loss.value() + s.late.value())),
+    ("latency_mean", |s| Some(s.latency?.mean.as_secs_f64())),
+    ("latency_standard_deviation", |s| Some(s.latency?.standard_deviation.as_secs_f64())),
+    ("latency_min", |s| Some(s.latency?.min.as_secs_f64())),
+    ("latency_p50", |s| Some(s.latency?.p50.as_secs_f64())),
+    ("latency_p90", |s| Some(s.latency?.p90.as_secs_f64())),
+    ("latency_p99", |s| Some(s.latency?.p99.as_secs_f64())),
+    ("latency_p999", |s| Some(s.latency?.p999.as_secs_f64())),
+    ("latency_max", |s| Some(s.latency?.max.as_secs_f64())),
+    ("latency_from_due_mean", |s| Some(s.latency_from_due?.mean.as_secs_f64())),
+    ("latency_from_due_p50", |s| Some(s.latency_from_due?.p50.as_secs_f64())),
+    ("latency_from_due_p99", |s| Some(s.latency_from_due?.p99.as_secs_f64())),
+    ("latency_from_due_p999", |s| Some(s.latency_from_due?.p999.as_secs_f64())),
+    ("latency_from_due_max", |s| Some(s.latency_from_due?.max.as_secs_f64())),
+    ("jitter_mean_absolute_deviation", |s| Some(s.mean_absolute_deviation?.as_secs_f64())),
+    ("sent", |s| Some(s.counts.sent as f64)),
+    ("refused", |s| Some(s.counts.refused as f64)),
+    ("received", |s| Some(s.counts.received as f64)),
+    ("received_late", |s| Some(s.counts.late as f64)),
+    ("lost", |s| Some(s.counts.lost as f64)),
+    ("duplicate", |s| Some(s.counts.duplicate as f64)),
+    ("reordered", |s| Some(s.counts.reordered as f64)),
+];
+
+fn share_at(sink: &SinkSummary, share: f64) -> Option<f64> {
+    (sink.counts.sent + sink.counts.refused > 0).then_some(share)
 }
 
 fn due(flow: &FlowSummary) -> u64 {
@@ -442,6 +488,23 @@ mod tests {
             for flow in [&flow, &silent] {
                 assert_eq!(limited(limit).value(flow), limit.value(flow), "{limit:?}");
             }
+        }
+    }
+
+    #[test]
+    fn figures_of_sinks_are_figures_of_flows() {
+        let run = crate::fixtures::sinks();
+        let flow = &run.points[3].repetitions[0].summary.as_ref().unwrap().flows[0];
+        for (id, _) in OF_SINKS {
+            let metric = METRICS.iter().find(|m| m.id == *id).unwrap_or_else(|| panic!("no metric {id}"));
+            assert!(metric.value_at(flow, "far").is_some() && metric.value(flow).is_some(), "{id}");
+        }
+        assert_eq!(metric("fairness").value_at(flow, "far"), None);
+        assert_eq!(metric("loss").value_at(flow, "nowhere"), None);
+        for limit in &run.limits {
+            let shown = limited(limit.metric);
+            let shown = limit.sink.as_ref().map_or(shown.value(flow), |sink| shown.value_at(flow, sink));
+            assert_eq!(limit.value(flow), shown, "{}", limit.key);
         }
     }
 

@@ -1,15 +1,17 @@
 //! The summary at the end of a run: verdict first, then what the verdict rests on.
 
+mod media;
+
 use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style as Ansi};
-use trunkline_metrics::Measured;
-use trunkline_store::{Status, StoredRun};
+use trunkline_metrics::{Estimate, Measured};
+use trunkline_store::{Status, StoredPoint, StoredRun};
 
 use crate::metric::{Metric, metric};
 use crate::units::Unit;
 use crate::verdict::{Outcome, Verdict, headline};
-use crate::view::{Side, View, axis_name, backend_name, is_cut_short, point_name, shown_on};
+use crate::view::{Side, Subject, View, axis_name, backend_name, is_cut_short, point_name, shown_on};
 
 /// No line is longer.
 const WIDTH: usize = 100;
@@ -57,7 +59,7 @@ pub fn terminal(run: &StoredRun, style: Style) -> String {
         out.text.push('\n');
         flows(&mut out, &view, side);
     }
-    media(&mut out, &view, side);
+    media::tables(&mut out, &view, side);
     out.text
 }
 
@@ -90,6 +92,7 @@ fn about(side: &Side) -> String {
 
 fn limits(out: &mut Printer, view: &View, side: &Side) {
     let mut table = Table::new(&[("limit", false), ("verdict", false), ("worst", true)]);
+    table.keeps_first = true;
     if view.is_swept() {
         table.columns.extend([Cell::left("worst at"), Cell::left("holds at")].map(Column::new));
     }
@@ -102,7 +105,7 @@ fn limits(out: &mut Printer, view: &View, side: &Side) {
         any_unsure |= !unsure.is_empty();
         let estimate = worst.and_then(|w| w.estimate);
         let mut row = vec![
-            Cell::left(&format!("{} {} {}", verdict.flow, verdict.metric.name, limit.condition)),
+            Cell::left(&format!("{} {} {}", verdict.whose, verdict.metric.name, limit.condition)),
             Cell {
                 paint: Some(paint(outcome)),
                 ..Cell::left(&format!("{} {}{unsure}", outcome.sign(), verdict.word()))
@@ -152,35 +155,34 @@ fn flows(out: &mut Printer, view: &View, side: &Side) {
         })
         .filter(|(_, metric, _)| !ONLY_IF_ANY.contains(&metric.id) || view.telling(&[metric]) > 0.0)
         .collect();
-    let mut table = Table { columns: Vec::new(), rows: Vec::new() };
+    let mut table = Table::default();
     table.columns.extend(view.axes().iter().map(|axis| Column::new(Cell::left(axis_name(axis)))));
     table.columns.push(Column::new(Cell::left("flow")));
     for (heading, _, unit) in &columns {
         table.columns.push(Column::new(Cell::right(format!("{heading} {}", unit.name).trim_end())));
     }
-    let mut left_out = 0;
-    for point in view.points() {
-        for flow in &view.flows {
-            if side.flow(point.index, flow).first().is_none_or(|f| f.members == 0) {
-                continue;
-            }
-            if table.rows.len() == ROWS {
-                left_out += 1;
-                continue;
-            }
-            let mut row: Vec<Cell> =
-                (0..view.axes().len()).map(|i| Cell::left(&shown_on(point, view.axes(), i))).collect();
-            let way = if view.measured(flow) == Measured::RoundTrip { " rtt" } else { "" };
-            let cut = if side.point(point.index).is_some_and(is_cut_short) { "*" } else { "" };
-            row.push(Cell::left(&format!("{flow}{way}{cut}")));
-            for (_, metric, unit) in &columns {
-                let estimate = side.estimate(point.index, flow, metric);
-                let text =
-                    estimate.map_or("–".to_owned(), |e| crate::units::number(e.mean * unit.factor, 4));
-                row.push(Cell::right(&text));
-            }
-            table.rows.push(row);
+    let mut subjects = subjects(view, side);
+    let all = subjects.len();
+    if all > ROWS {
+        // The worst sink tells more than the others.
+        subjects.retain(|(_, subject)| subject.sink.is_none() || subject.is_worst);
+        subjects.truncate(ROWS);
+    }
+    let left_out = all - subjects.len();
+    for (point, subject) in subjects {
+        let mut row = values(view, point);
+        let way = if view.measured(subject.flow) == Measured::RoundTrip { " rtt" } else { "" };
+        let cut = if side.point(point.index).is_some_and(is_cut_short) { "*" } else { "" };
+        let worst = if subject.is_worst { " (worst)" } else { "" };
+        row.push(Cell::left(&match subject.sink {
+            Some(sink) => format!("→ {sink}{worst}"),
+            None => format!("{}{way}{cut}", subject.flow),
+        }));
+        for (_, metric, unit) in &columns {
+            let estimate = side.estimate_of(point.index, subject, metric);
+            row.push(number(estimate, *unit));
         }
+        table.rows.push(row);
     }
     if table.rows.is_empty() {
         return;
@@ -204,36 +206,26 @@ fn flows(out: &mut Printer, view: &View, side: &Side) {
     out.wrapped(&text, QUIET);
 }
 
-/// What media as a whole have to tell; their stations are for the report.
-fn media(out: &mut Printer, view: &View, side: &Side) {
-    let mut table = Table { columns: Vec::new(), rows: Vec::new() };
-    table.columns.extend(view.axes().iter().map(|axis| Column::new(Cell::left(axis_name(axis)))));
-    table.columns.extend([Cell::left("medium"), Cell::left("figure"), Cell::right("value")].map(Column::new));
-    let mut left_out = 0;
+/// Each flow at each point, before its sinks if it has several.
+fn subjects<'a>(view: &View<'a>, side: &Side<'a>) -> Vec<(&'a StoredPoint, Subject<'a>)> {
+    let mut subjects = Vec::new();
     for point in view.points() {
-        for medium in crate::media::media(side, point.index).iter().filter(|medium| medium.station.is_none())
-        {
-            for figure in &medium.figures {
-                if table.rows.len() == ROWS {
-                    left_out += 1;
-                    continue;
-                }
-                let mut row: Vec<Cell> =
-                    (0..view.axes().len()).map(|i| Cell::left(&shown_on(point, view.axes(), i))).collect();
-                let value = figure.estimate.map_or("–".to_owned(), |e| figure.quantity.show(e.mean));
-                row.extend([Cell::left(medium.name), Cell::left(figure.name), Cell::right(&value)]);
-                table.rows.push(row);
-            }
+        let has_members = |flow: &&&str| side.flow(point.index, flow).first().is_some_and(|f| f.members > 0);
+        for flow in view.flows.iter().filter(has_members) {
+            subjects.push((point, Subject::flow(flow)));
+            subjects.extend(side.sinks(point.index, flow).into_iter().map(|sink| (point, sink)));
         }
     }
-    if table.rows.is_empty() {
-        return;
-    }
-    out.text.push('\n');
-    out.table(table);
-    if left_out > 0 {
-        out.wrapped(&format!("{left_out} more rows stand in the report."), QUIET);
-    }
+    subjects
+}
+
+/// The swept values of a point.
+fn values(view: &View, point: &StoredPoint) -> Vec<Cell> {
+    (0..view.axes().len()).map(|i| Cell::left(&shown_on(point, view.axes(), i))).collect()
+}
+
+fn number(estimate: Option<Estimate>, unit: Unit) -> Cell {
+    Cell::right(&estimate.map_or("–".to_owned(), |e| crate::units::number(e.mean * unit.factor, 4)))
 }
 
 /// A name from a file may hold anything: nothing that moves a cursor gets through.
@@ -271,15 +263,18 @@ impl Column {
     }
 }
 
+#[derive(Default)]
 struct Table {
     columns: Vec<Column>,
+    /// Whether the other columns are cut before the first.
+    keeps_first: bool,
     rows: Vec<Vec<Cell>>,
 }
 
 impl Table {
     fn new(headings: &[(&str, bool)]) -> Table {
         let cell = |(text, right): &(&str, bool)| if *right { Cell::right(text) } else { Cell::left(text) };
-        Table { columns: headings.iter().map(|h| Column::new(cell(h))).collect(), rows: Vec::new() }
+        Table { columns: headings.iter().map(|h| Column::new(cell(h))).collect(), ..Table::default() }
     }
 
     /// Widths that fit the line: words are cut first, the widest before others; then columns fall off at the right.
@@ -296,9 +291,12 @@ impl Table {
         let total = |widths: &[usize]| widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
         while total(&widths) > WIDTH {
             let is_word = |i: &usize| !self.columns[*i].heading.right;
-            let widest =
-                (0..widths.len()).filter(is_word).filter(|i| widths[*i] > 8).max_by_key(|i| widths[*i]);
-            match widest {
+            let widest = |from: usize, least: usize| {
+                let words = (from..widths.len()).filter(is_word).filter(|i| widths[*i] > least);
+                words.max_by_key(|i| widths[*i])
+            };
+            let others = if self.keeps_first { widest(1, 12) } else { None };
+            match others.or_else(|| widest(0, 8)) {
                 Some(i) => widths[i] -= 1,
                 None => {
                     widths.pop();

@@ -301,7 +301,7 @@ fn csv_files_read_back() {
     let directory = tempfile::tempdir().unwrap();
     for (name, run, _) in fixtures::all() {
         let files = csv(&run, &directory.path().join(name)).unwrap();
-        assert_eq!(files.len(), 11);
+        assert_eq!(files.len(), 13);
         for file in files {
             let mut reader = ::csv::Reader::from_path(&file).unwrap();
             let columns: BTreeSet<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
@@ -368,7 +368,7 @@ fn json_keeps_its_keys() {
     let flow = &side["flows"][0];
     assert_eq!(
         keys(flow),
-        ["channels", "figures", "flow", "measured", "members", "percentiles_exact", "transport"]
+        ["channels", "figures", "flow", "measured", "members", "percentiles_exact", "sinks", "transport"]
     );
     assert_eq!(keys(&flow["figures"]["latency_p99"]), ["ci95", "mean", "repetitions", "sd"]);
     assert_eq!(value["figures"].as_object().unwrap().len(), METRICS.len());
@@ -400,8 +400,8 @@ fn rates_of_transfers_are_shown_where_there_are_any() {
 fn figures_of_media_are_shown_with_their_definitions() {
     let (with, without) = (fixtures::ring(), fixtures::swept(Backend::Sim));
     let (text, page) = (terminal(&with, Style::Plain), html(&with, None));
-    let rotation = text.lines().find(|line| line.contains("token-rotation-mean")).unwrap();
-    assert!(rotation.ends_with(" 2 µs") && !text.contains("frames"), "{text}");
+    let headings = text.lines().find(|line| line.contains("token rotation mean µs")).unwrap();
+    assert!(headings.ends_with("bytes synchronous MiB") && !text.contains("frames"), "{text}");
     for id in ["token-rotation", "ring-utilisation", "bytes", "frames", "late-counter"] {
         assert!(page.contains(&format!("<a href=\"#def-{id}\"")), "{id}");
     }
@@ -413,6 +413,51 @@ fn figures_of_media_are_shown_with_their_definitions() {
     assert!(
         !html(&without, None).contains("id=\"media\"") && !terminal(&without, Style::Plain).contains("ring")
     );
+}
+
+#[test]
+fn each_of_several_sinks_is_shown_the_worst_first() {
+    let (with, without) = (fixtures::sinks(), fixtures::swept(Backend::Sim));
+    let text = terminal(&with, Style::Plain);
+    let rows: Vec<&str> =
+        text.lines().filter_map(|line| line.split_once("  → ")).map(|(_, row)| row).collect();
+    let names = rows.iter().map(|row| row.split("  ").next().unwrap());
+    assert!(names.eq(["far (worst)", "late", "near"].repeat(4)), "{text}");
+    let page = html(&with, None);
+    assert_eq!(page.matches("<span class=\"of\">voice → </span>").count(), 12);
+    assert_eq!(page.matches("<span class=\"tag broken\">worst</span>").count(), 4);
+    assert!(page.contains("voice → far"), "among every figure");
+    for page in [html(&without, None), terminal(&without, Style::Plain)] {
+        assert!(!page.contains('→'), "a flow with one sink is shown as ever");
+    }
+
+    let flow = json(&with, None)["points"][3]["runs"][0]["flows"][0].clone();
+    let p99 = |of: &serde_json::Value| of["figures"]["latency_p99"]["mean"].as_f64().unwrap();
+    let [far, late, near] = flow["sinks"].as_array().unwrap().as_slice() else { panic!("three sinks") };
+    assert_eq!([&far["sink"], &late["sink"], &near["sink"]], ["far", "late", "near"]);
+    assert_eq!((p99(near), far["figures"]["loss"]["mean"].as_f64()), (p99(&flow), Some(0.02)));
+    assert_eq!(far["figures"]["latency_p99"]["repetitions"], 3);
+    let of_sinks = METRICS.iter().filter(|metric| metric.is_of_sinks()).count();
+    assert_eq!(far["figures"].as_object().unwrap().len(), of_sinks);
+
+    let directory = tempfile::tempdir().unwrap();
+    csv(&with, directory.path()).unwrap();
+    let rows =
+        |file: &str| ::csv::Reader::from_path(directory.path().join(file)).unwrap().into_records().count();
+    assert_eq!((rows("sinks.csv"), rows("sweep-sinks.csv")), (4 * 3 * 3, 4 * 3 * of_sinks));
+}
+
+#[test]
+fn a_limit_on_a_sink_is_judged_by_its_figures() {
+    let run = fixtures::sinks();
+    let view = View::new(&run, None);
+    let verdict = Verdict::of(&run.limits[1], &view, &view.sides[0]);
+    let flow = view.sides[0].estimate(3, "voice", metric("latency_p99")).unwrap().mean;
+    assert!((verdict.points[3].estimate.unwrap().mean / flow - 3.0).abs() < 1e-6);
+    assert!(terminal(&run, Style::Plain).contains("voice → far latency p99 < 150 ms"));
+    let swept = figures(&view);
+    let latency = swept.iter().find(|figure| figure.id == "latency").unwrap();
+    assert!(latency.chart.panels.iter().all(|p| p.bounds.is_empty()), "the figure shows the flow as a whole");
 }
 
 #[test]

@@ -10,7 +10,8 @@ use crate::view::{Side, View, axis_name, over_repetitions, point_name, shown_on}
 pub(crate) struct Verdict<'a> {
     pub(crate) limit: &'a Limit,
     pub(crate) metric: &'static Metric,
-    pub(crate) flow: &'a str,
+    /// The flow, or the sink of it, that must keep the limit.
+    pub(crate) whose: String,
     /// One per point, in order.
     pub(crate) points: Vec<PointVerdict>,
 }
@@ -67,7 +68,9 @@ impl<'a> Verdict<'a> {
             .iter()
             .map(|point| judge(limit, point.index, &side.flow(point.index, flow)))
             .collect();
-        Verdict { limit, metric, flow, points }
+        let whose =
+            limit.sink.as_ref().map_or_else(|| flow.to_owned(), |sink| crate::view::sink_name(flow, sink));
+        Verdict { limit, metric, whose, points }
     }
 
     /// Over all points: broken if it is broken anywhere; holds only if it was measured and holds wherever it applies.
@@ -174,7 +177,7 @@ pub(crate) fn headline(view: &View, side: &Side) -> Headline {
             let value = first.metric.quantity.show(estimate.mean);
             text += &format!(
                 ". Worst: {} {} is {value}{at} (limit {})",
-                first.flow, first.metric.name, first.limit.condition
+                first.whose, first.metric.name, first.limit.condition
             );
         }
         return Headline { outcome: Some(Outcome::Broken), text: text + "." };
@@ -214,7 +217,7 @@ fn of_points(n: usize, all: usize) -> String {
 }
 
 fn judge(limit: &Limit, point: u32, repetitions: &[&FlowSummary]) -> PointVerdict {
-    let estimate = over_repetitions(repetitions.iter().map(|flow| limit.metric.value(flow)));
+    let estimate = over_repetitions(repetitions.iter().map(|flow| limit.value(flow)));
     let meets = |value: f64| limit.operator.holds(value, limit.bound);
     let outcome = match estimate {
         _ if !repetitions.is_empty() && repetitions.iter().all(|f| f.members == 0) => Outcome::NotApplicable,

@@ -4,7 +4,7 @@ use trunkline_experiment::{Axis, Limit};
 use trunkline_metrics::{Estimate, FlowSummary, LinkSummary, Measured, RepetitionSummary, StallSummary};
 use trunkline_store::{Backend, RunInfo, Status, StoredPoint, StoredRun};
 
-use crate::metric::Metric;
+use crate::metric::{Metric, metric};
 
 /// What is shown: one side, or two side by side.
 pub(crate) struct View<'a> {
@@ -98,6 +98,32 @@ impl<'a> View<'a> {
     }
 }
 
+/// What figures are about.
+#[derive(Clone, Copy)]
+pub(crate) struct Subject<'a> {
+    pub(crate) flow: &'a str,
+    /// One of its sinks; `None` for the flow as a whole.
+    pub(crate) sink: Option<&'a str>,
+    /// Whether it fares worse than all other sinks of the flow.
+    pub(crate) is_worst: bool,
+}
+
+impl<'a> Subject<'a> {
+    pub(crate) fn flow(flow: &'a str) -> Subject<'a> {
+        Subject { flow, sink: None, is_worst: false }
+    }
+
+    /// `programme`, or `programme → far`.
+    pub(crate) fn name(&self) -> String {
+        self.sink.map_or_else(|| self.flow.to_owned(), |sink| sink_name(self.flow, sink))
+    }
+}
+
+/// `programme → far`
+pub(crate) fn sink_name(flow: &str, sink: &str) -> String {
+    format!("{flow} → {sink}")
+}
+
 impl<'a> Side<'a> {
     pub(crate) fn info(&self) -> &'a RunInfo {
         &self.run.info
@@ -116,7 +142,40 @@ impl<'a> Side<'a> {
 
     /// A figure of a flow at a point over its repetitions; `None` if no repetition has it.
     pub(crate) fn estimate(&self, point: u32, flow: &str, metric: &Metric) -> Option<Estimate> {
-        over_repetitions(self.flow(point, flow).into_iter().map(|f| metric.value(f)))
+        self.estimate_of(point, Subject::flow(flow), metric)
+    }
+
+    /// The same of a flow or one of its sinks.
+    pub(crate) fn estimate_of(&self, point: u32, subject: Subject, metric: &Metric) -> Option<Estimate> {
+        let value = |flow| match subject.sink {
+            Some(sink) => metric.value_at(flow, sink),
+            None => metric.value(flow),
+        };
+        over_repetitions(self.flow(point, subject.flow).into_iter().map(value))
+    }
+
+    /// The sinks of a flow at a point, if it has several and members: those that fare worst first, by loss and late
+    /// messages, and then by latency p99.9.
+    pub(crate) fn sinks(&self, point: u32, flow: &'a str) -> Vec<Subject<'a>> {
+        let Some(first) = self.flow(point, flow).first().copied().filter(|f| f.members > 0) else {
+            return Vec::new();
+        };
+        let badness = |sink: &'a str| {
+            let subject = Subject { sink: Some(sink), ..Subject::flow(flow) };
+            ["loss_and_late", "latency_p999"]
+                .map(|id| self.estimate_of(point, subject, metric(id)).map_or(f64::NEG_INFINITY, |e| e.mean))
+        };
+        let mut sinks: Vec<([f64; 2], &str)> =
+            first.sinks.iter().map(|s| (badness(&s.sink), s.sink.as_str())).collect();
+        // Stable: of equals the first in the file stands first.
+        sinks.sort_by(|(a, _), (b, _)| b[0].total_cmp(&a[0]).then(b[1].total_cmp(&a[1])));
+        let any_worst = sinks.get(1).is_some_and(|second| second.0 != sinks[0].0);
+        let subject = |(place, (_, sink)): (usize, &([f64; 2], &'a str))| Subject {
+            flow,
+            sink: Some(sink),
+            is_worst: any_worst && place == 0,
+        };
+        sinks.iter().enumerate().map(subject).collect()
     }
 
     /// The names of the links in the order of the file.
@@ -192,7 +251,7 @@ pub(crate) fn value_on<'a>(point: &StoredPoint, axes: &'a [Axis], axis: usize) -
     choice.and_then(|c| axes.get(axis)?.values.get(c)).map_or("?", String::as_str)
 }
 
-/// The same as people read it: of a table its kind and its values, `fifo 600 KB` for
+/// The same as people read it: of a list its items, of a table its kind and its values, `fifo 600 KB` for
 /// `{ kind = "fifo", limit = "600 KB" }`.
 pub(crate) fn shown_on(point: &StoredPoint, axes: &[Axis], axis: usize) -> String {
     shown(value_on(point, axes, axis))
@@ -200,6 +259,12 @@ pub(crate) fn shown_on(point: &StoredPoint, axes: &[Axis], axis: usize) -> Strin
 
 /// A swept value as people read it.
 pub(crate) fn shown(value: &str) -> String {
+    if let Some(list) = value.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'))
+        && !list.contains(['{', '['])
+    {
+        let items: Vec<&str> = list.split(',').map(|item| item.trim().trim_matches('"')).collect();
+        return items.join(", ");
+    }
     let Some(inner) = value.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) else {
         return value.to_owned();
     };
@@ -213,7 +278,10 @@ pub(crate) fn shown(value: &str) -> String {
     }
     let kind = parts.iter().position(|(key, _)| *key == "kind").map(|place| parts.remove(place).1);
     let rest = match (kind, parts.as_slice()) {
-        (Some(_), [(_, only)]) => (*only).to_owned(),
+        // A bare number or a flag does not tell what it is.
+        (Some(_), [(_, only)]) if only.parse::<f64>().is_err() && only.parse::<bool>().is_err() => {
+            (*only).to_owned()
+        }
         _ => parts.iter().map(|(key, value)| format!("{key} {value}")).collect::<Vec<_>>().join(", "),
     };
     [kind.unwrap_or_default(), &rest].join(" ").trim().to_owned()
@@ -244,10 +312,12 @@ mod shown_tests {
     use super::shown;
 
     #[test]
-    fn tables_are_shown_by_kind_and_values() {
+    fn tables_are_shown_by_kind_and_values_lists_by_items() {
         assert_eq!(shown("drr"), "drr");
         assert_eq!(shown(r#"{ kind = "fifo", limit = "600 KB" }"#), "fifo 600 KB");
         assert_eq!(shown(r#"{ kind = "urp", block = "256 B", window = 3 }"#), "urp block 256 B, window 3");
+        assert_eq!(shown(r#"{ kind = "xtp", every = 16 }"#), "xtp every 16");
+        assert_eq!(shown(r#"["lan", "cell"]"#), "lan, cell");
         assert_eq!(shown(r#"{ rate = "1 Mbit/s" }"#), "rate 1 Mbit/s");
         let nested = r#"{ rate = "1 Mbit/s", queue = { kind = "drr" } }"#;
         assert_eq!(shown(nested), nested);

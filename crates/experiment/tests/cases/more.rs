@@ -9,9 +9,7 @@ pub(crate) const MORE: &[Case] = &[
         r#"source = { kind = "voice", samples = 80, fifo = 40 }
 audio = true
 playback = { kind = "fifo", depth = 79 }"#,
-        &[
-            r#"x.toml:21:37: `depth` is 79; expected at least the 80 samples of a packet"#,
-        ],
+        &[r#"x.toml:21:37: `depth` is 79; expected at least the 80 samples of a packet"#],
     ),
     (
         r#"source = { kind = "voice", samples = 80 }"#,
@@ -425,6 +423,13 @@ seed = [1, 2]
 "flow.voice.lost" = "< 1 %"
 [flow.bulk]"#,
         &[r#"x.toml:22:1: a flow has no figure `lost`; did you mean `loss`?"#],
+    ),
+    (
+        r#"[flow.bulk]"#,
+        r#"[limits]
+"flow.voice.sink.b.loss" = "< 1 %"
+[flow.bulk]"#,
+        &[r#"x.toml:22:1: the flow `voice` has not several sinks; leave `sink.b.` out"#],
     ),
     (
         r#"[flow.bulk]"#,

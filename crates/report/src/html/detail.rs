@@ -6,7 +6,7 @@ use trunkline_metrics::Estimate;
 use super::tables::cell;
 use crate::metric::METRICS;
 use crate::units::{Quantity, grouped};
-use crate::view::{View, point_name, shown_on};
+use crate::view::{Subject, View, point_name, shown_on};
 
 /// More tables than this are not opened by anyone; CSV and JSON have them all.
 const POINTS: usize = 24;
@@ -35,23 +35,26 @@ pub(super) fn every_figure(view: &View) -> Markup {
 }
 
 fn of_point(view: &View, point: u32, name: &str) -> Markup {
-    let columns: Vec<(&str, usize)> =
-        view.flows.iter().flat_map(|flow| (0..view.sides.len()).map(move |side| (*flow, side))).collect();
+    let sinks =
+        |flow, side: usize| view.sides[side].sinks(point, flow).into_iter().map(move |sink| (sink, side));
+    let of_flow = |flow, side| std::iter::once((Subject::flow(flow), side)).chain(sinks(flow, side));
+    let sides = |flow| (0..view.sides.len()).flat_map(move |side| of_flow(flow, side));
+    let columns: Vec<(Subject, usize)> = view.flows.iter().flat_map(|flow| sides(*flow)).collect();
     html! {
         div.scroll tabindex="0" role="region" aria-label={ "Every figure " (name) } {
             table.data data-name={ "figures-" (point) } {
                 thead {
                     tr {
                         th scope="col" { "figure" }
-                        @for (flow, side) in &columns {
-                            th.number scope="col" { (flow) @if view.sides.len() > 1 { ", " (view.sides[*side].label) } }
+                        @for (subject, side) in &columns {
+                            th.number scope="col" { (subject.name()) @if view.sides.len() > 1 { ", " (view.sides[*side].label) } }
                         }
                     }
                 }
                 tbody {
                     @for metric in METRICS {
                         @let row: Vec<Option<Estimate>> =
-                            columns.iter().map(|(flow, side)| view.sides[*side].estimate(point, flow, metric)).collect();
+                            columns.iter().map(|(subject, side)| view.sides[*side].estimate_of(point, *subject, metric)).collect();
                         @if row.iter().any(Option::is_some) {
                             @let largest = row.iter().flatten().map(|e| e.mean.abs()).fold(0.0, f64::max);
                             @let unit = metric.quantity.unit(largest);
@@ -67,9 +70,9 @@ fn of_point(view: &View, point: u32, name: &str) -> Markup {
                     @for counter in transport_counters(view, point) {
                         tr {
                             th scope="row" { "transport: " (counter) }
-                            @for (flow, side) in &columns {
-                                @let values = view.sides[*side].flow(point, flow).into_iter()
-                                    .map(|f| f.transport_counters.get(counter).map(|n| *n as f64));
+                            @for (subject, side) in &columns {
+                                @let values = view.sides[*side].flow(point, subject.flow).into_iter()
+                                    .filter(|_| subject.sink.is_none()).map(|f| f.transport_counters.get(counter).map(|n| *n as f64));
                                 (cell(Quantity::Count, Quantity::Count.unit(0.0), crate::view::over_repetitions(values)))
                             }
                         }

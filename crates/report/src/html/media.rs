@@ -4,23 +4,12 @@ use maud::{Markup, html};
 use trunkline_store::StoredPoint;
 
 use super::tables::{LONG, cell, number_on};
-use crate::media::{Medium, definition, media};
-use crate::units::Unit;
+use crate::media::{Medium, definition, tables, units};
 use crate::view::{View, axis_name, shown_on};
 
 /// One table per kind of medium, and one for the stations of that kind; empty if no medium has anything to tell.
 pub(super) fn section(view: &View) -> Markup {
-    let mut tables: Vec<Vec<(&StoredPoint, Medium)>> = Vec::new();
-    for side in &view.sides {
-        for point in view.points() {
-            for medium in media(side, point.index) {
-                match tables.iter_mut().find(|rows| rows[0].1.is_like(&medium)) {
-                    Some(rows) => rows.push((point, medium)),
-                    None => tables.push(vec![(point, medium)]),
-                }
-            }
-        }
-    }
+    let tables = tables(view, &view.sides);
     if tables.is_empty() {
         return html! {};
     }
@@ -36,12 +25,7 @@ fn table(view: &View, number: usize, rows: &[(&StoredPoint, Medium)]) -> Markup 
     let first = &rows[0].1;
     let has_stations = first.station.is_some();
     let what = if has_stations { "Each station" } else { "Each medium as a whole" };
-    let largest = |column: usize| {
-        let means = rows.iter().filter_map(|(_, medium)| Some(medium.figures[column].estimate?.mean));
-        means.fold(0.0, f64::max)
-    };
-    let columns = first.figures.iter().enumerate();
-    let units: Vec<Unit> = columns.map(|(column, figure)| figure.quantity.unit(largest(column))).collect();
+    let units = units(rows);
     html! {
         div.scroll.long[rows.len() > LONG] tabindex="0" role="region" aria-label=(what) {
             table.data data-name={ "media-" (number) } {
@@ -53,10 +37,9 @@ fn table(view: &View, number: usize, rows: &[(&StoredPoint, Medium)]) -> Markup 
                         @if has_stations { th scope="col" { "station" } }
                         @for (figure, unit) in first.figures.iter().zip(&units) {
                             th.number scope="col" {
-                                @let words = figure.name.replace('-', " ");
                                 @match definition(figure.name) {
-                                    Some(definition) => a href={ "#def-" (definition.id) } { (words) },
-                                    None => (words),
+                                    Some(definition) => a href={ "#def-" (definition.id) } { (figure.words()) },
+                                    None => (figure.words()),
                                 }
                                 " " span.unit { (unit.name) }
                             }

@@ -8,7 +8,7 @@ use trunkline_store::StoredPoint;
 
 use crate::metric::{Metric, metric};
 use crate::units::{Quantity, Unit};
-use crate::view::{Side, View, axis_name, is_cut_short, over_repetitions, shown_on};
+use crate::view::{Side, Subject, View, axis_name, is_cut_short, over_repetitions, shown_on};
 
 /// A column group of the flow table: heading and columns as (heading, metric).
 const GROUPS: &[(&str, &[(&str, &str)])] = &[
@@ -97,7 +97,10 @@ pub(super) fn flows(view: &View) -> Markup {
                             @for point in view.points() {
                                 @for (i, flow) in view.flows.iter().enumerate() {
                                     @for (s, side) in view.sides.iter().enumerate() {
-                                        (flow_row(view, side, point, flow, &groups, i == 0 && s == 0))
+                                        (flow_row(view, side, point, Subject::flow(flow), &groups, i == 0 && s == 0))
+                                        @for sink in side.sinks(point.index, flow) {
+                                            (flow_row(view, side, point, sink, &groups, false))
+                                        }
                                     }
                                 }
                             }
@@ -144,18 +147,23 @@ fn flow_row(
     view: &View,
     side: &Side,
     point: &StoredPoint,
-    flow: &str,
+    subject: Subject,
     groups: &[(&str, Vec<Column>)],
     first: bool,
 ) -> Markup {
+    let flow = subject.flow;
     let summaries = side.flow(point.index, flow);
     let cut_short = side.point(point.index).is_some_and(is_cut_short);
     let hue = view.flows.iter().position(|f| *f == flow).unwrap_or(0) % 8;
     html! {
-        tr.first[first] {
+        tr.first[first].sink[subject.sink.is_some()] {
             @for i in 0..view.axes().len() { td data-v=[number_on(view, point, i)] { (shown_on(point, view.axes(), i)) } }
             th scope="row" {
-                span.key style={ "background:var(--series-" (hue) ")" } aria-hidden="true" {} (flow)
+                @match subject.sink {
+                    Some(sink) => { span.of { (flow) " → " } (sink) }
+                    None => { span.key style={ "background:var(--series-" (hue) ")" } aria-hidden="true" {} (flow) }
+                }
+                @if subject.is_worst { " " span.tag.broken { "worst" } }
                 @if view.measured(flow) == Measured::RoundTrip { " " span.way { "round trip" } }
                 @if cut_short { " " span.tag.open { "cut short" } }
             }
@@ -163,12 +171,13 @@ fn flow_row(
             @for (group, columns) in groups {
                 @for column in columns {
                     @let inexact = is_percentile(column.metric) && summaries.iter().filter_map(|f| f.latency).any(|l| !l.exact);
-                    @let estimate = side.estimate(point.index, flow, column.metric);
+                    @let estimate = side.estimate_of(point.index, subject, column.metric);
                     (cell_of(column.metric.quantity, column.unit, estimate, inexact, is_extra(group)))
                 }
             }
             td.carrier.extra {
-                @match summaries.first() {
+                @match summaries.first().filter(|_| subject.sink.is_none()) {
+                    None if subject.sink.is_some() => {}
                     Some(f) if f.members == 0 => "none here",
                     Some(f) => {
                         (f.transport)

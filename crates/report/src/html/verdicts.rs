@@ -61,7 +61,7 @@ fn row(view: &View, verdict: &Verdict, side: Option<&String>) -> Markup {
     html! {
         tr {
             th scope="row" {
-                (verdict.flow) " " a href={ "#def-" (verdict.metric.definition().id) } { (verdict.metric.name) }
+                (verdict.whose) " " a href={ "#def-" (verdict.metric.definition().id) } { (verdict.metric.name) }
                 " " span.condition { (verdict.limit.condition) }
             }
             @if let Some(side) = side { td { (side) } }
