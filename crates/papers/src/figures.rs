@@ -159,8 +159,11 @@ fn points(figure: &Figure, series: &study::Series, table: &TableResults, words: 
                 series.label, row.keys, table.table.metrics[metric].decimals
             ),
         };
-        points.simulated.extend(cell.simulated.map(|y| datum(y, "simulated")));
+        // An axis of factors has no place for nothing.
+        let is_shown = |y: f64| y > 0.0 || !figure.factors;
+        points.simulated.extend(cell.simulated.filter(|y| is_shown(*y)).map(|y| datum(y, "simulated")));
         let published = cell.published.as_ref().filter(|_| cell.doubt != Doubt::Doubtful);
+        let published = published.filter(|published| is_shown(published.number));
         points.published.extend(published.map(|published| datum(published.number, "published")));
     }
     points.simulated.sort_by(|a, b| a.x.total_cmp(&b.x));

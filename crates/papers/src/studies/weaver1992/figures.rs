@@ -17,6 +17,19 @@ macro_rules! loads {
     };
 }
 
+/// 1992, and each transport in a network of today.
+macro_rules! now {
+    ($table:literal, $network:literal) => {
+        &[
+            Series { label: "FDDI, XTP", table: "table03", only: &[] },
+            Series { label: concat!($network, ", UDP"), table: $table, only: &[("transport", "udp")] },
+            Series { label: concat!($network, ", XTP"), table: $table, only: &[("transport", "xtp")] },
+            Series { label: concat!($network, ", SCTP"), table: $table, only: &[("transport", "sctp")] },
+            Series { label: concat!($network, ", QUIC"), table: $table, only: &[("transport", "quic")] },
+        ]
+    };
+}
+
 pub(super) const FIGURES: &[Figure] = &[
     latency(1, "average latency without load", &[Series { label: "no load", table: "table01", only: &[] }]),
     Figure {
@@ -44,26 +57,16 @@ pub(super) const FIGURES: &[Figure] = &[
     ),
     latency(7, "average latency to two receivers beside multiple packets per token", loads!("table12")),
     p999(8, "99.9 % latency to two receivers beside multiple packets per token", loads!("table13")),
-    Figure {
-        number: 9,
-        title: "voice channels between two stations, 1992 and today",
-        x: SIZE,
-        x_label: SIZE_LABEL,
-        metric: "voice_channels",
-        y_label: "voice channels",
-        factors: true,
-        series: &[
-            Series { label: "FDDI 1992, XTP", table: "table03", only: &[] },
-            Series { label: "1 Gbit/s, UDP", table: "today_lan", only: &[("transport", "udp")] },
-            Series { label: "1 Gbit/s, XTP", table: "today_lan", only: &[("transport", "xtp")] },
-            Series { label: "1 Gbit/s, SCTP", table: "today_lan", only: &[("transport", "sctp")] },
-            Series { label: "1 Gbit/s, QUIC", table: "today_lan", only: &[("transport", "quic")] },
-            Series { label: "Wi-Fi, UDP", table: "today_cell", only: &[("transport", "udp")] },
-            Series { label: "Wi-Fi, XTP", table: "today_cell", only: &[("transport", "xtp")] },
-            Series { label: "Wi-Fi, SCTP", table: "today_cell", only: &[("transport", "sctp")] },
-            Series { label: "Wi-Fi, QUIC", table: "today_cell", only: &[("transport", "quic")] },
-        ],
-    },
+    today(
+        9,
+        "voice channels between two stations: FDDI in 1992, a switched LAN today",
+        now!("today_lan", "1 Gbit/s"),
+    ),
+    today(
+        10,
+        "voice channels between two stations: FDDI in 1992, a Wi-Fi cell today",
+        now!("today_cell", "Wi-Fi"),
+    ),
 ];
 
 const fn latency(number: u32, title: &'static str, series: &'static [Series]) -> Figure {
@@ -82,6 +85,19 @@ const fn by_size(
 ) -> Figure {
     let (x, x_label, y_label) = (SIZE, SIZE_LABEL, "latency, ms");
     Figure { number, title, x, x_label, metric, y_label, factors: false, series }
+}
+
+const fn today(number: u32, title: &'static str, series: &'static [Series]) -> Figure {
+    Figure {
+        number,
+        title,
+        x: SIZE,
+        x_label: SIZE_LABEL,
+        metric: "voice_channels",
+        y_label: "voice channels",
+        factors: true,
+        series,
+    }
 }
 
 /// The latency of 1000 packets of 64 and of 1024 bytes, beside each kind of load.
