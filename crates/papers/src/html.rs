@@ -86,7 +86,7 @@ fn drawn(figure: &Drawn) -> Markup {
 
 fn table_of(results: &TableResults) -> Markup {
     let table = results.table;
-    let published = table.reference.is_some();
+    let published = table.reference.published().is_some();
     markup! {
         h3 id={ "table-" (table.name) } { (table.name) }
         div.scroll.long[results.rows.len() > LONG] tabindex="0" role="region" aria-label=(table.title) {

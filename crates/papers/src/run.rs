@@ -105,7 +105,7 @@ fn prepare(study: &'static Study, tables: &[&str]) -> Result<Prepared, PaperErro
     let sources = sources(study, &tables)?;
     let mut plans = Vec::new();
     for table in tables {
-        let published = match table.reference {
+        let published = match table.reference.published() {
             Some(text) => reference::read(text, table)
                 .map_err(|problem| wrong(format!("table `{}`: {problem}", table.name)))?,
             None => Vec::new(),
@@ -213,12 +213,17 @@ fn planned_rows(
 ) -> Result<Vec<PlannedRow>, String> {
     let mut rows: Vec<PlannedRow> =
         published.into_iter().map(|published| PlannedRow { published, points: Vec::new() }).collect();
-    let Rows::Points { only, .. } = table.rows else { return Ok(rows) };
+    let Rows::Points { only, without, .. } = table.rows else { return Ok(rows) };
     for file in table.files() {
         let Some((index, source)) = sources.iter().enumerate().find(|(_, source)| source.file == file) else {
             continue;
         };
-        for (point, keys) in source.keys.iter().enumerate().filter(|(_, keys)| keys.are(only)) {
+        for (point, keys) in source
+            .keys
+            .iter()
+            .enumerate()
+            .filter(|(_, keys)| keys.are(only) && (without.is_empty() || !keys.are(without)))
+        {
             let keys = keys.only(table.keys);
             match rows.iter_mut().find(|row| row.published.keys == keys) {
                 Some(row) if row.points.iter().all(|(source, _)| *source != index) => {

@@ -81,14 +81,35 @@ pub struct Table {
     pub name: &'static str,
     /// What it shows.
     pub title: &'static str,
-    /// The published table; `None` if it is not at hand and this one is a prediction.
-    pub reference: Option<&'static str>,
+    /// What there is to compare it with.
+    pub reference: Reference,
     /// The columns that tell rows apart, in their order.
     pub keys: &'static [&'static str],
     /// The other columns, in their order.
     pub metrics: &'static [Metric],
     /// Where its rows come from.
     pub rows: Rows,
+}
+
+/// What a table is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reference {
+    /// The published table, or as much of it as is at hand.
+    Published(&'static str),
+    /// The paper has it, and it is not at hand: a prediction.
+    Predicted,
+    /// The paper has no such table.
+    Own,
+}
+
+impl Reference {
+    /// The published table.
+    pub fn published(self) -> Option<&'static str> {
+        match self {
+            Reference::Published(text) => Some(text),
+            Reference::Predicted | Reference::Own => None,
+        }
+    }
 }
 
 /// Where the rows of a table come from.
@@ -102,6 +123,8 @@ pub enum Rows {
         file: &'static str,
         /// Columns that select points, with the cell each must have. They need not be columns of the table.
         only: &'static [(&'static str, &'static str)],
+        /// The same for points that are left out.
+        without: &'static [(&'static str, &'static str)],
     },
 }
 

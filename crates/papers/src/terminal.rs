@@ -7,7 +7,7 @@ use trunkline_report::Style;
 
 use crate::goals::{Judged, Outcome, judge, share, signed};
 use crate::results::{Cell, Doubt, Results, Row, TableResults};
-use crate::study::{Metric, Study};
+use crate::study::{Metric, Reference, Study};
 
 /// No line is longer, unless a single metric needs more.
 const WIDTH: usize = 100;
@@ -24,7 +24,11 @@ pub fn tables(results: &Results, style: Style) -> String {
     let mut out = Printer { text: String::new(), style };
     for table in &results.tables {
         out.painted(table.table.name, BOLD);
-        let predicted = if table.table.reference.is_none() { " (predicted; not published here)" } else { "" };
+        let predicted = match table.table.reference {
+            Reference::Published(_) => "",
+            Reference::Predicted => " (predicted; not published here)",
+            Reference::Own => " (ours; not in the paper)",
+        };
         out.text.push_str(&format!("  {}{predicted}\n", table.table.title));
         for (index, metrics) in in_width(table).iter().enumerate() {
             out.text.push_str(if index == 0 { "" } else { "\n" });
@@ -108,7 +112,7 @@ fn block(table: &TableResults, metrics: &[usize]) -> Grid {
             table.rows.iter().all(|row| row.keys.0.get(place).is_some_and(|(_, key)| key.number().is_some()));
         grid.headings.push(Heading { lines: broken(key), right: number });
     }
-    let published = table.table.reference.is_some();
+    let published = table.table.reference.published().is_some();
     for metric in metrics.iter().filter_map(|metric| table.table.metrics.get(*metric)) {
         let first = grid.headings.len();
         let columns: &[&str] = if published { &["published", "simulated", "error"] } else { &["simulated"] };
@@ -171,7 +175,7 @@ pub(crate) fn marks(table: &TableResults) -> String {
 /// Table, metric, cells, median, worst, where: for every metric that was published.
 pub(crate) fn error_lines(results: &Results) -> Vec<Vec<String>> {
     let mut lines = Vec::new();
-    for table in results.tables.iter().filter(|table| table.table.reference.is_some()) {
+    for table in results.tables.iter().filter(|table| table.table.reference.published().is_some()) {
         for metric in table.table.metrics {
             let errors = table.errors(&[metric.column]);
             let (far, at) =

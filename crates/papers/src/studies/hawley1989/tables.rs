@@ -1,12 +1,16 @@
 //! The tables of the paper: 1 and 2, and those of its Appendix A.
 
 use super::{LOADED, REPETITIONS, THROUGHPUT, UNLOADED, formulas, readings};
-use crate::study::{Metric, Reading, Rows, Table};
+use crate::study::{Metric, Reading, Reference, Rows, Table};
 
 /// A published table of the study.
 macro_rules! published {
     ($name:literal) => {
-        Some(include_str!(concat!("../../../../../papers/hawley1989/reference/", $name, ".csv")))
+        Reference::Published(include_str!(concat!(
+            "../../../../../papers/hawley1989/reference/",
+            $name,
+            ".csv"
+        )))
     };
 }
 
@@ -41,7 +45,7 @@ pub(super) const TABLES: &[Table] = &[
         reference: published!("throughput"),
         keys: &["discipline", "window_block_bytes", "window_blocks", "conversations"],
         metrics: readings::THROUGHPUT,
-        rows: Rows::Points { file: THROUGHPUT, only: &[] },
+        rows: Rows::Points { file: THROUGHPUT, only: &[], without: &[] },
     },
     Table {
         name: "std_dev_tests",
@@ -49,7 +53,7 @@ pub(super) const TABLES: &[Table] = &[
         reference: published!("std_dev_tests"),
         keys: &["iterations", "message_bytes"],
         metrics: readings::AVERAGE,
-        rows: Rows::Points { file: REPETITIONS, only: &[] },
+        rows: Rows::Points { file: REPETITIONS, only: &[], without: &[] },
     },
     Table {
         name: "unloaded_min",
@@ -57,7 +61,7 @@ pub(super) const TABLES: &[Table] = &[
         reference: published!("unloaded_min"),
         keys: &["discipline", "message_bytes"],
         metrics: readings::MINIMUM,
-        rows: Rows::Points { file: UNLOADED, only: &[] },
+        rows: Rows::Points { file: UNLOADED, only: &[], without: &[] },
     },
     Table {
         name: "unloaded_avg",
@@ -65,7 +69,7 @@ pub(super) const TABLES: &[Table] = &[
         reference: published!("unloaded_avg"),
         keys: &["discipline", "message_bytes"],
         metrics: readings::AVERAGE,
-        rows: Rows::Points { file: UNLOADED, only: &[] },
+        rows: Rows::Points { file: UNLOADED, only: &[], without: &[] },
     },
     Table {
         name: "loaded_hfifo",
@@ -73,7 +77,7 @@ pub(super) const TABLES: &[Table] = &[
         reference: published!("loaded_hfifo"),
         keys: LOADED_KEYS,
         metrics: readings::AVERAGE,
-        rows: Rows::Points { file: LOADED, only: &[("discipline", "hfifo")] },
+        rows: Rows::Points { file: LOADED, only: &[("discipline", "hfifo")], without: &[] },
     },
     Table {
         name: "loaded_fifo",
@@ -81,15 +85,15 @@ pub(super) const TABLES: &[Table] = &[
         reference: published!("loaded_fifo"),
         keys: LOADED_KEYS,
         metrics: readings::AVERAGE,
-        rows: Rows::Points { file: LOADED, only: &[("discipline", "fifo")] },
+        rows: Rows::Points { file: LOADED, only: &[("discipline", "fifo")], without: &[] },
     },
     Table {
         name: "loaded_rrobin",
         title: "Message delay beside four bulk transfers, round robin",
-        reference: None,
+        reference: Reference::Predicted,
         keys: LOADED_KEYS,
         metrics: readings::AVERAGE,
-        rows: Rows::Points { file: LOADED, only: &[("discipline", "rrobin")] },
+        rows: Rows::Points { file: LOADED, only: &[("discipline", "rrobin")], without: &[] },
     },
 ];
 

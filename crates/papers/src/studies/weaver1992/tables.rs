@@ -1,13 +1,17 @@
 //! The tables of the paper, and one of ours with what follows from them for a voice channel.
 
 use super::{LOSS, MPPT, MULTICAST, SPPT, THROUGHPUT, TODAY, findings, readings as r};
-use crate::study::{Metric, Reading, Rows, Table};
+use crate::study::{Metric, Reading, Reference, Rows, Table};
 use crate::value::Keys;
 
 /// A published table of the study.
 macro_rules! published {
     ($name:literal) => {
-        Some(include_str!(concat!("../../../../../papers/weaver1992/reference/", $name, ".csv")))
+        Reference::Published(include_str!(concat!(
+            "../../../../../papers/weaver1992/reference/",
+            $name,
+            ".csv"
+        )))
     };
 }
 
@@ -31,7 +35,7 @@ pub(super) const TABLES: &[Table] = &[
             r::AVERAGE_ELSEWHERE,
             r::P999_ELSEWHERE,
         ],
-        rows: Rows::Points { file: THROUGHPUT, only: IDLE },
+        rows: Rows::Points { file: THROUGHPUT, only: IDLE, without: &[] },
     },
     Table {
         name: "table02",
@@ -39,7 +43,7 @@ pub(super) const TABLES: &[Table] = &[
         reference: published!("table02"),
         keys: SIZE,
         metrics: &[r::NEEDED_PERIOD, r::PERIOD, r::RATE],
-        rows: Rows::Points { file: THROUGHPUT, only: IDLE },
+        rows: Rows::Points { file: THROUGHPUT, only: IDLE, without: &[] },
     },
     Table {
         name: "table03",
@@ -47,7 +51,7 @@ pub(super) const TABLES: &[Table] = &[
         reference: published!("table03"),
         keys: SIZE,
         metrics: &[r::USER_KBPS, r::CHANNELS],
-        rows: Rows::Points { file: THROUGHPUT, only: IDLE },
+        rows: Rows::Points { file: THROUGHPUT, only: IDLE, without: &[] },
     },
     Table {
         name: "table04",
@@ -65,15 +69,15 @@ pub(super) const TABLES: &[Table] = &[
         reference: published!("table05"),
         keys: SIZE_AND_LOAD,
         metrics: &[r::USER_KBPS, r::CHANNELS],
-        rows: Rows::Points { file: THROUGHPUT, only: &[] },
+        rows: Rows::Points { file: THROUGHPUT, only: &[], without: &[] },
     },
     Table {
         name: "table06",
         title: "99.9 % latency beside single packets per token",
-        reference: None,
+        reference: Reference::Predicted,
         keys: SIZE_AND_LOAD,
         metrics: &[r::P999],
-        rows: Rows::Points { file: SPPT, only: &[] },
+        rows: Rows::Points { file: SPPT, only: &[], without: &[] },
     },
     Table {
         name: "table07",
@@ -100,15 +104,15 @@ pub(super) const TABLES: &[Table] = &[
         reference: published!("table08"),
         keys: SIZE_AND_LOAD,
         metrics: &[r::AVERAGE],
-        rows: Rows::Points { file: MPPT, only: &[] },
+        rows: Rows::Points { file: MPPT, only: &[], without: &[] },
     },
     Table {
         name: "table09",
         title: "99.9 % latency beside multiple packets per token",
-        reference: None,
+        reference: Reference::Predicted,
         keys: SIZE_AND_LOAD,
         metrics: &[r::P999],
-        rows: Rows::Points { file: MPPT, only: &[] },
+        rows: Rows::Points { file: MPPT, only: &[], without: IDLE },
     },
     Table {
         name: "table10",
@@ -116,7 +120,7 @@ pub(super) const TABLES: &[Table] = &[
         reference: published!("table10"),
         keys: &["voice_data_bytes", "packet_loss_pct"],
         metrics: &[r::AVERAGE],
-        rows: Rows::Points { file: LOSS, only: &[] },
+        rows: Rows::Points { file: LOSS, only: &[], without: &[] },
     },
     Table {
         name: "table12",
@@ -124,39 +128,39 @@ pub(super) const TABLES: &[Table] = &[
         reference: published!("table12"),
         keys: SIZE_AND_LOAD,
         metrics: &[r::GROUP_AVERAGE],
-        rows: Rows::Points { file: MULTICAST, only: &[] },
+        rows: Rows::Points { file: MULTICAST, only: &[], without: &[] },
     },
     Table {
         name: "table13",
         title: "99.9 % latency to two receivers beside multiple packets per token",
-        reference: None,
+        reference: Reference::Predicted,
         keys: SIZE_AND_LOAD,
         metrics: &[r::GROUP_P999],
-        rows: Rows::Points { file: MULTICAST, only: &[] },
+        rows: Rows::Points { file: MULTICAST, only: &[], without: &[] },
     },
     Table {
         name: findings::CHANNEL,
-        title: "What that is for a voice channel, by packet size (ours)",
-        reference: None,
+        title: "What that is for a voice channel, by packet size",
+        reference: Reference::Own,
         keys: SIZE_AND_LOAD,
         metrics: findings::CHANNEL_METRICS,
-        rows: Rows::Points { file: MPPT, only: &[] },
+        rows: Rows::Points { file: MPPT, only: &[], without: &[] },
     },
     Table {
         name: "today_lan",
-        title: "Voice channels each way on a switched LAN of 1 Gbit/s (ours)",
-        reference: None,
+        title: "Voice channels each way on a switched LAN of 1 Gbit/s",
+        reference: Reference::Own,
         keys: &["transport", "voice_data_bytes"],
         metrics: &[r::USER_KBPS, r::CHANNELS],
-        rows: Rows::Points { file: TODAY[0], only: &[] },
+        rows: Rows::Points { file: TODAY[0], only: &[], without: &[] },
     },
     Table {
         name: "today_cell",
-        title: "Voice channels each way in a Wi-Fi cell, 802.11g at 54 Mbit/s (ours)",
-        reference: None,
+        title: "Voice channels each way in a Wi-Fi cell, 802.11g at 54 Mbit/s",
+        reference: Reference::Own,
         keys: &["transport", "voice_data_bytes"],
         metrics: &[r::USER_KBPS, r::CHANNELS],
-        rows: Rows::Points { file: TODAY[1], only: &[] },
+        rows: Rows::Points { file: TODAY[1], only: &[], without: &[] },
     },
 ];
 
