@@ -11,7 +11,7 @@ use crate::flags::{Flags, selects};
 use crate::goals::{Outcome, is_printed_alike, judge};
 use crate::results::{Cell, Doubt, Printed, Results};
 use crate::run::testing::{unsimulated, without_point};
-use crate::study::{Reference, Rows, Study};
+use crate::study::{Reference, Study};
 use crate::{PaperError, STUDIES, find, reference, run};
 
 fn folder(study: &Study) -> PathBuf {

@@ -5,11 +5,18 @@ use crate::study::{Figure, Scatter, Series};
 const SIZE: &[&str] = &["voice_data_bytes"];
 const SIZE_LABEL: &str = "voice data, bytes";
 
-/// One line for each load.
+/// One line for each load, or for each but none.
 macro_rules! loads {
     ($table:literal) => {
         &[
             Series { label: "no load", table: $table, only: &[("background_load_mbps", "0")] },
+            Series { label: "25 Mbit/s", table: $table, only: &[("background_load_mbps", "25")] },
+            Series { label: "50 Mbit/s", table: $table, only: &[("background_load_mbps", "50")] },
+            Series { label: "75 Mbit/s", table: $table, only: &[("background_load_mbps", "75")] },
+        ]
+    };
+    ($table:literal, loaded) => {
+        &[
             Series { label: "25 Mbit/s", table: $table, only: &[("background_load_mbps", "25")] },
             Series { label: "50 Mbit/s", table: $table, only: &[("background_load_mbps", "50")] },
             Series { label: "75 Mbit/s", table: $table, only: &[("background_load_mbps", "75")] },
@@ -44,7 +51,7 @@ pub(super) const FIGURES: &[Figure] = &[
     },
     p999(3, "99.9 % latency beside single packets per token", loads!("table06")),
     latency(4, "average latency beside multiple packets per token", loads!("table08")),
-    p999(5, "99.9 % latency beside multiple packets per token", loads!("table09")),
+    p999(5, "99.9 % latency beside multiple packets per token", loads!("table09", loaded)),
     latency(
         6,
         "average latency with loss",
