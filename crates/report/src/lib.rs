@@ -44,6 +44,11 @@ pub fn limit_unit(limit: &Limit, largest: f64) -> (&'static str, f64) {
     (unit.name, unit.factor)
 }
 
+/// A swept value, as written in the file, as people read it: `xtp every 16` for `{ kind = "xtp", every = 16 }`.
+pub fn swept_value(value: &str) -> String {
+    view::shown(value)
+}
+
 /// Why a report could not be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

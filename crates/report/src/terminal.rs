@@ -92,7 +92,7 @@ fn about(side: &Side) -> String {
 
 fn limits(out: &mut Printer, view: &View, side: &Side) {
     let mut table = Table::new(&[("limit", false), ("verdict", false), ("worst", true)]);
-    table.keeps_first = true;
+    table.kept = Some(0);
     if view.is_swept() {
         table.columns.extend([Cell::left("worst at"), Cell::left("holds at")].map(Column::new));
     }
@@ -157,6 +157,7 @@ fn flows(out: &mut Printer, view: &View, side: &Side) {
         .collect();
     let mut table = Table::default();
     table.columns.extend(view.axes().iter().map(|axis| Column::new(Cell::left(axis_name(axis)))));
+    table.kept = Some(table.columns.len());
     table.columns.push(Column::new(Cell::left("flow")));
     for (heading, _, unit) in &columns {
         table.columns.push(Column::new(Cell::right(format!("{heading} {}", unit.name).trim_end())));
@@ -266,8 +267,8 @@ impl Column {
 #[derive(Default)]
 struct Table {
     columns: Vec<Column>,
-    /// Whether the other columns are cut before the first.
-    keeps_first: bool,
+    /// The column before which all others are cut.
+    kept: Option<usize>,
     rows: Vec<Vec<Cell>>,
 }
 
@@ -277,7 +278,8 @@ impl Table {
         Table { columns: headings.iter().map(|h| Column::new(cell(h))).collect(), ..Table::default() }
     }
 
-    /// Widths that fit the line: words are cut first, the widest before others; then columns fall off at the right.
+    /// Widths that fit the line: words are cut, the widest first and those of the kept column last; then columns fall off
+    /// at the right.
     fn widths(&self) -> Vec<usize> {
         let mut widths: Vec<usize> = self
             .columns
@@ -291,12 +293,10 @@ impl Table {
         let total = |widths: &[usize]| widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
         while total(&widths) > WIDTH {
             let is_word = |i: &usize| !self.columns[*i].heading.right;
-            let widest = |from: usize, least: usize| {
-                let words = (from..widths.len()).filter(is_word).filter(|i| widths[*i] > least);
-                words.max_by_key(|i| widths[*i])
-            };
-            let others = if self.keeps_first { widest(1, 12) } else { None };
-            match others.or_else(|| widest(0, 8)) {
+            let is_wide = |i: &usize| is_word(i) && widths[*i] > 8;
+            let widest =
+                (0..widths.len()).filter(is_wide).max_by_key(|i| (Some(*i) != self.kept, widths[*i]));
+            match widest {
                 Some(i) => widths[i] -= 1,
                 None => {
                     widths.pop();

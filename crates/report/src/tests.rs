@@ -113,8 +113,21 @@ fn further_axes_become_small_multiples() {
     let all = figures(&view);
     let throughput = all.iter().find(|f| f.id == "throughput").unwrap();
     assert_eq!(throughput.chart.panels.len(), 8, "four rates and two queues");
-    assert_eq!(throughput.chart.panels[1].title, "trunk.rate = 1 Mbit/s, trunk.queue.kind = round-robin");
+    assert_eq!(throughput.chart.panels[1].title, "trunk.rate = 1 Mbit/s, round-robin");
     assert_eq!(throughput.chart.panels[1].series[0].data.len(), 4, "one value per count");
+}
+
+#[test]
+fn numbers_run_along_x_wherever_they_stand() {
+    let mut run = fixtures::grid();
+    run.axes.swap(0, 2);
+    for point in &mut run.points {
+        point.choice.swap(0, 2);
+    }
+    let all = figures(&View::new(&run, None));
+    let throughput = all.iter().find(|f| f.id == "throughput").unwrap();
+    assert_eq!(throughput.chart.x.label, "trunk.rate, Mbit/s");
+    assert_eq!(throughput.chart.panels[1].title, "round-robin, bulk.count = 1");
 }
 
 #[test]
@@ -424,7 +437,7 @@ fn each_of_several_sinks_is_shown_the_worst_first() {
     let names = rows.iter().map(|row| row.split("  ").next().unwrap());
     assert!(names.eq(["far (worst)", "late", "near"].repeat(4)), "{text}");
     let page = html(&with, None);
-    assert_eq!(page.matches("<span class=\"of\">voice → </span>").count(), 12);
+    assert_eq!(page.matches("<span class=\"of\">voice </span>→ ").count(), 12);
     assert_eq!(page.matches("<span class=\"tag broken\">worst</span>").count(), 4);
     assert!(page.contains("voice → far"), "among every figure");
     for page in [html(&without, None), terminal(&without, Style::Plain)] {

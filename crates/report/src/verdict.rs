@@ -149,7 +149,12 @@ pub(crate) fn headline(view: &View, side: &Side) -> Headline {
     }
     let verdicts: Vec<Verdict> = view.limits().iter().map(|limit| Verdict::of(limit, view, side)).collect();
     if verdicts.is_empty() {
-        let text = format!("{} measured; the file sets no limits.", of_points(measured, points));
+        let measured = match (measured, points) {
+            (1, 1) => "One point".to_owned(),
+            (n, all) if n == all => format!("All {all} points"),
+            (n, all) => of_points(n, all),
+        };
+        let text = format!("{measured} measured; the file sets no limits.");
         return Headline { outcome: None, text };
     }
     let holding = verdicts.iter().filter(|v| v.outcome() == Outcome::Holds).count();
@@ -209,11 +214,7 @@ fn all_hold(verdicts: &[Verdict], point: u32) -> bool {
 }
 
 fn of_points(n: usize, all: usize) -> String {
-    match (n, all) {
-        (1, 1) => "One point".to_owned(),
-        (n, all) if n == all => format!("all {all} points"),
-        _ => format!("{n} of {all} points"),
-    }
+    if n == all { format!("all {all} points") } else { format!("{n} of {all} points") }
 }
 
 fn judge(limit: &Limit, point: u32, repetitions: &[&FlowSummary]) -> PointVerdict {

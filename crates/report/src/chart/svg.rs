@@ -170,7 +170,7 @@ fn panels(out: &mut String, chart: &Chart, frame: Frame, top: f64) -> f64 {
     let y_ticks = chart.y.ticks.clone().unwrap_or_else(|| chart.y.scale.ticks(vertical));
     let label_width =
         y_ticks.iter().map(|t| width(&t.label, SMALL)).fold(0.0, f64::max).min(panel_width * 0.4);
-    let above = if titled { LINE + 4.0 } else { 4.0 } + LINE;
+    let above = if titled { LINE + 7.0 } else { 7.0 } + LINE;
     let slant = axes::slant(&chart.x, panel_width - label_width - 20.0);
     let below = 40.0 + slant.unwrap_or(0.0);
     let mut bottom = top;
@@ -184,7 +184,7 @@ fn panels(out: &mut String, chart: &Chart, frame: Frame, top: f64) -> f64 {
             text(out, left + 4.0, panel_top + LINE * 0.8, &title, style);
         }
         let label = fit(&chart.y.label, SMALL, panel_width - 4.0);
-        text(out, left + 4.0, panel_top + above - 9.0, &label, Style::new(frame.theme.quiet()));
+        text(out, left + 4.0, panel_top + above - 12.0, &label, Style::new(frame.theme.quiet()));
         let area = Area {
             left: left + label_width + 10.0,
             right: left + panel_width - 10.0,
@@ -315,7 +315,9 @@ fn marker(out: &mut String, theme: Theme, look: Look, x: f64, y: f64, label: &st
     let colour = theme.colour(look);
     let fill = if look.dashed { theme.ground().to_owned() } else { colour.clone() };
     let (x0, y0) = (coordinate(x), coordinate(y));
-    let shape = match look.hue.unwrap_or(0) % 4 {
+    // Where colours begin anew, shapes do not.
+    let hue = look.hue.unwrap_or(0);
+    let shape = match (hue + hue / 8) % 4 {
         0 => format!("M{} {y0}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0z", coordinate(x - 4.0)),
         1 => format!("M{} {}h7v7h-7z", coordinate(x - 3.5), coordinate(y - 3.5)),
         2 => format!("M{x0} {}l4.6 8h-9.2z", coordinate(y - 5.0)),

@@ -1,9 +1,10 @@
-//! Figures against the swept values: the first axis runs along x, the others become small multiples.
+//! Figures against the swept values: the first axis of numbers runs along x, the others become small multiples.
 
+use trunkline_experiment::Axis;
 use trunkline_store::StoredPoint;
 
 use super::{Figure, HEIGHT, axis_label, bounds, legend, look};
-use crate::chart::{Axis, Chart, Datum, Kind, Panel, Scale, Series, Tick, extremes};
+use crate::chart::{self, Chart, Datum, Kind, Panel, Scale, Series, Tick, extremes};
 use crate::metric::{Metric, metric};
 use crate::units::Unit;
 use crate::view::{View, axis_name, shown, shown_on};
@@ -42,7 +43,7 @@ const PLANS: &[Plan] = &[
 
 /// The figures, or none if nothing is swept.
 pub(super) fn figures(view: &View) -> Vec<Figure> {
-    let Some(axis) = view.axes().first() else { return Vec::new() };
+    let Some(axis) = view.axes().get(across(view)) else { return Vec::new() };
     if axis.values.len() < 2 && view.points().len() < 2 {
         return Vec::new();
     }
@@ -65,6 +66,12 @@ pub(super) fn figures(view: &View) -> Vec<Figure> {
         }
     }
     out
+}
+
+/// The axis that runs along x: the first of numbers, else the first.
+fn across(view: &View) -> usize {
+    let is_line = |axis: &Axis| axis.numbers.is_some() && axis.values.len() > 1;
+    view.axes().iter().position(is_line).unwrap_or(0)
 }
 
 fn figure(
@@ -101,7 +108,8 @@ fn figure(
     let is_shown = |flow: &str| shown.iter().any(|i| view.flows[*i] == flow);
     let latency = metrics.iter().any(|m| m.id.starts_with("latency"));
     let x = x_axis(view);
-    let against = axis_name(&view.axes()[0]);
+    let axis = &view.axes()[across(view)];
+    let against = axis_name(axis);
     let chart = Chart {
         title: format!("{title} against {against}"),
         description: format!(
@@ -110,21 +118,24 @@ fn figure(
             if groups.len() > 1 { " One panel per value of the other swept keys." } else { "" }
         ),
         x,
-        y: Axis { label: axis_label(plan.label, unit.name), scale, ticks: None },
+        y: chart::Axis { label: axis_label(plan.label, unit.name), scale, ticks: None },
         legend: legend(view, is_shown, latency, true, true)
             .into_iter()
             .map(|mut entry| {
-                entry.look.lined = view.axes()[0].numbers.is_some();
+                entry.look.lined = axis.numbers.is_some();
                 entry
             })
             .collect(),
         panels,
     };
     let note = match left_out {
-        0 => "Mean over repetitions; bars show the 95 % confidence interval.".to_owned(),
-        n => format!(
-            "Mean over repetitions; bars show the 95 % confidence interval. {n} more combinations of the other swept keys are not drawn; they stand in the table."
-        ),
+        0 => String::new(),
+        n => format!("{n} more combinations of the other swept keys are not drawn; they stand in the table."),
+    };
+    let note = if view.run().info.repetitions > 1 {
+        format!("Mean over repetitions; bars show the 95 % confidence interval. {note}").trim_end().to_owned()
+    } else {
+        note
     };
     let panels = chart.panels.len();
     Some(Figure {
@@ -140,17 +151,22 @@ fn figure(
 
 /// Panels in a row: where it works out, a row for every value of the middle axis.
 fn columns(view: &View, panels: usize) -> usize {
-    match view.axes() {
-        [_, _, .., last]
-            if (2..=3).contains(&last.values.len()) && panels.is_multiple_of(last.values.len()) =>
-        {
+    let others: Vec<&Axis> = others(view).map(|(_, axis)| axis).collect();
+    match others.as_slice() {
+        [_, .., last] if (2..=3).contains(&last.values.len()) && panels.is_multiple_of(last.values.len()) => {
             last.values.len()
         }
         _ => panels.clamp(1, 3),
     }
 }
 
-/// Points that differ on the first axis only.
+/// The axes that do not run along x, with their places.
+fn others<'a>(view: &View<'a>) -> impl Iterator<Item = (usize, &'a Axis)> {
+    let across = across(view);
+    view.axes().iter().enumerate().filter(move |(place, _)| *place != across)
+}
+
+/// Points that differ on the axis along x only.
 struct Group<'a> {
     title: String,
     points: Vec<&'a StoredPoint>,
@@ -158,16 +174,14 @@ struct Group<'a> {
 
 /// The small multiples, and how many were left out.
 fn groups<'a>(view: &View<'a>) -> (Vec<Group<'a>>, usize) {
-    let mut groups: Vec<(&[usize], Group)> = Vec::new();
+    let mut groups: Vec<(Vec<usize>, Group)> = Vec::new();
     for point in view.points() {
-        let others = point.choice.get(1..).unwrap_or(&[]);
+        let others = others(view).filter_map(|(place, _)| point.choice.get(place).copied()).collect();
         match groups.iter_mut().find(|(key, _)| *key == others) {
             Some((_, group)) => group.points.push(point),
             None => {
-                let axes = view.axes().iter().enumerate().skip(1);
-                let title: Vec<String> = axes
-                    .map(|(i, axis)| format!("{} = {}", axis_name(axis), shown_on(point, view.axes(), i)))
-                    .collect();
+                let title: Vec<String> =
+                    self::others(view).map(|(place, _)| titled(view, point, place)).collect();
                 groups.push((others, Group { title: title.join(", "), points: vec![point] }));
             }
         }
@@ -181,8 +195,19 @@ fn groups<'a>(view: &View<'a>) -> (Vec<Group<'a>>, usize) {
     (groups, left_out)
 }
 
+/// `trunk.rate = 2 Mbit/s`; a word alone, which says what it is.
+fn titled(view: &View, point: &StoredPoint, place: usize) -> String {
+    let (axis, value) = (&view.axes()[place], shown_on(point, view.axes(), place));
+    if axis.numbers.is_none() && value.parse::<bool>().is_err() {
+        return value;
+    }
+    format!("{} = {value}", axis_name(axis))
+}
+
 fn series(view: &View, group: &Group, metric: &Metric, unit: Unit) -> Vec<Series> {
-    let numbers = view.axes()[0].numbers.as_deref();
+    let across = across(view);
+    let axis = &view.axes()[across];
+    let numbers = axis.numbers.as_deref();
     // Between words there is nothing that a line could pass through.
     let kind = if numbers.is_some() { Kind::Markers } else { Kind::Points };
     let mut out = Vec::new();
@@ -191,7 +216,7 @@ fn series(view: &View, group: &Group, metric: &Metric, unit: Unit) -> Vec<Series
             let mut data: Vec<Datum> = Vec::new();
             for point in &group.points {
                 let Some(estimate) = side.estimate(point.index, flow, metric) else { continue };
-                let choice = point.choice.first().copied().unwrap_or(0);
+                let choice = point.choice.get(across).copied().unwrap_or(0);
                 let x = numbers.map_or(Some(choice as f64), |n| n.get(choice).copied());
                 let Some(x) = x.filter(|x| x.is_finite()) else { continue };
                 data.push(Datum {
@@ -201,8 +226,8 @@ fn series(view: &View, group: &Group, metric: &Metric, unit: Unit) -> Vec<Series
                     label: format!(
                         "{flow}, {}, {} = {}: {} {}",
                         side.label,
-                        axis_name(&view.axes()[0]),
-                        shown_on(point, view.axes(), 0),
+                        axis_name(axis),
+                        shown_on(point, view.axes(), across),
                         metric.name,
                         metric.quantity.show_estimate(&estimate)
                     ),
@@ -217,18 +242,18 @@ fn series(view: &View, group: &Group, metric: &Metric, unit: Unit) -> Vec<Series
     out
 }
 
-fn x_axis(view: &View) -> Axis {
-    let axis = &view.axes()[0];
+fn x_axis(view: &View) -> chart::Axis {
+    let axis = &view.axes()[across(view)];
     match &axis.numbers {
         Some(numbers) => {
             let ticks = numbers.iter().map(|n| Tick { at: *n, label: crate::units::number(*n, 6) }).collect();
-            Axis {
+            chart::Axis {
                 label: axis_label(axis_name(axis), &axis.unit),
                 scale: Scale::of_sweep(numbers),
                 ticks: Some(ticks),
             }
         }
-        None => Axis {
+        None => chart::Axis {
             label: axis_name(axis).to_owned(),
             scale: Scale::Words(axis.values.iter().map(|value| shown(value)).collect()),
             ticks: None,

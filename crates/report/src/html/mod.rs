@@ -125,7 +125,7 @@ fn notes(view: &View) -> Markup {
                 @if view.sides.iter().any(|s| !s.is_live()) {
                     li {
                         strong { "sim: " }
-                        "Virtual time over the links that the file describes. The same seed gives the same result; hosts cost nothing."
+                        "Virtual time over the links that the file describes. The same seed gives the same result. Hosts take the time that the file says, by default none."
                     }
                 }
                 @if view.sides.len() > 1 {
@@ -202,7 +202,7 @@ fn show(figure: &Figure) -> Markup {
             figcaption { (figure.chart.title) }
             div.on-screen { (PreEscaped(render(&figure.chart, figure.screen_frame(), &format!("{}-screen", figure.id)))) }
             div.on-phone { (PreEscaped(render(&figure.chart, figure.phone_frame(), &format!("{}-phone", figure.id)))) }
-            p.aside { (figure.note) }
+            @if !figure.note.is_empty() { p.aside { (figure.note) } }
         }
     }
 }

@@ -160,7 +160,7 @@ fn flow_row(
             @for i in 0..view.axes().len() { td data-v=[number_on(view, point, i)] { (shown_on(point, view.axes(), i)) } }
             th scope="row" {
                 @match subject.sink {
-                    Some(sink) => { span.of { (flow) " → " } (sink) }
+                    Some(sink) => { span.of { (flow) " " } "→ " (sink) }
                     None => { span.key style={ "background:var(--series-" (hue) ")" } aria-hidden="true" {} (flow) }
                 }
                 @if subject.is_worst { " " span.tag.broken { "worst" } }
