@@ -4,6 +4,7 @@
 //! Drivers report [`Observation`]s to a [`Meter`], which joins them to one [`Record`] per message and makes the
 //! [`RepetitionSummary`]. Each definition stands in a file of its own and can be used alone.
 
+mod bundle;
 mod bursts;
 mod delays;
 mod estimate;
@@ -36,13 +37,14 @@ pub use percentile::PerMille;
 pub use playback::{Arrived, Playback, PlaybackFifo};
 pub use playout::Playout;
 pub use record::{
-    DriverOutcome, Fate, FlowMeta, FlowOutcome, Lasting, Observation, Record, Recorder, TraceSink,
+    BundleMeta, DriverOutcome, Fate, FlowMeta, FlowOutcome, Lasting, Observation, Record, Recorder, TraceSink,
 };
 pub use reordering::NextExpected;
 pub use robust::robust_delay;
 pub use summary::{
-    Counts, DelaySummary, Estimate, FlowSummary, JitterSummary, LinkSummary, Measured, MediumSummary,
-    RepetitionSummary, RobustDelay, SinkSummary, StallSummary, ThroughputSummary, TransferSummary,
+    BundleSummary, ClassSummary, Counts, DelaySummary, Estimate, FlowSummary, JitterSummary, LinkSummary,
+    Measured, MediumSummary, RepetitionSummary, RobustDelay, SinkSummary, Spread, StallSummary,
+    ThroughputSummary, TransferSummary,
 };
 pub use throughput::{VOICE_CHANNEL, jain_fairness, voice_channels};
 pub use voice_path::{Margin, MarginSummary, VoiceEvent, VoiceEventKind, VoicePath, VoicePathSummary};

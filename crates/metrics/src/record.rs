@@ -215,6 +215,15 @@ impl FlowMeta {
     }
 }
 
+/// Flows to be counted together: a bundle.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BundleMeta {
+    /// Its name in the file.
+    pub name: String,
+    /// Its flows, by their indices in the file.
+    pub flows: Vec<usize>,
+}
+
 /// What a driver hands back beside its observations.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DriverOutcome {

@@ -13,6 +13,9 @@ use crate::voice_path::VoicePathSummary;
 pub struct RepetitionSummary {
     /// One per flow of the file, in its order; a flow with `count = n` is one entry over its n members.
     pub flows: Vec<FlowSummary>,
+    /// One per bundle of the file, in its order.
+    #[serde(default)]
+    pub bundles: Vec<BundleSummary>,
     /// One per link and direction (`sim` and `wire`).
     pub links: Vec<LinkSummary>,
     /// What only some kinds of media have to tell, per medium and per station (`sim` and `wire`).
@@ -122,6 +125,63 @@ pub struct SinkSummary {
     pub user: Rate,
     /// floor(user throughput / 64 kbit/s).
     pub voice_channels: u64,
+}
+
+/// Flows counted together on one path. A connection of a bundle is a member of one of its flows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BundleSummary {
+    /// Its name in the file.
+    pub bundle: String,
+    /// Its flows, in its own order.
+    pub flows: Vec<String>,
+    /// How many members they have together.
+    pub members: u32,
+    /// From the first due message of any flow to the end of the last one's active time.
+    pub active: Duration,
+    /// Payload received by all flows, each message once, over the bundle's active time.
+    pub user: Rate,
+    /// What the flows took of their path's first link, with all framing of that link, over the bundle's active time (`sim`
+    /// and `wire`).
+    pub network: Option<Rate>,
+    /// Jain's fairness index of the user throughputs of all members; `None` for one member, or if nothing was received.
+    pub fairness: Option<f64>,
+    /// Its members by transport, in the order in which its flows name transports first.
+    pub classes: Vec<ClassSummary>,
+}
+
+/// The connections of one transport in a bundle. Every figure is taken of each connection by itself first (Lamont et al.
+/// 1998 section 6).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClassSummary {
+    /// The transport's name.
+    pub transport: String,
+    /// How many members the flows of the transport have together.
+    pub members: u32,
+    /// What their latencies are.
+    pub measured: Measured,
+    /// Payload received by a member over its flow's active time.
+    pub throughput: Option<Spread<Rate>>,
+    /// Lost and refused messages of a member as a share of those due.
+    pub loss: Option<Spread<Ratio>>,
+    /// A member's mean latency.
+    pub latency_mean: Option<Spread<Duration>>,
+    /// A member's p99.9 of latency: as that of its flow if it is the only member, or else at most 0.8 % too high.
+    pub latency_p999: Option<Spread<Duration>>,
+    /// Jain's fairness index of their user throughputs; `None` for one member, or if nothing was received.
+    pub fairness: Option<f64>,
+}
+
+/// A figure over members.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spread<T> {
+    /// The mean of the members' figures.
+    pub mean: T,
+    /// The smallest of them.
+    pub min: T,
+    /// The largest of them.
+    pub max: T,
+    /// How many members have it.
+    pub members: u32,
 }
 
 /// Messages by what became of them. `due = sent + refused` and `sent = received + late + lost`; of a flow without sinks

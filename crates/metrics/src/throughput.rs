@@ -1,6 +1,6 @@
 //! Voice channels, and fairness between members.
 
-use trunkline_core::{Bytes, Rate};
+use trunkline_core::Rate;
 
 /// The rate of a G.711 voice channel: one byte each 125 us.
 pub const VOICE_CHANNEL: Rate = Rate::from_bits_per_second(64_000);
@@ -11,17 +11,17 @@ pub fn voice_channels(user: Rate) -> u64 {
     user.bits_per_second() / VOICE_CHANNEL.bits_per_second()
 }
 
-/// Jain's fairness index (sum x)^2 / (n sum x^2) of what each member received in the same time: 1 if all are equal, 1/n
-/// if one has everything. `None` for fewer than two members, or if nobody received anything (Jain, Chiu and Hawe 1984,
+/// Jain's fairness index (sum x)^2 / (n sum x^2) of the members' throughputs, in any unit: 1 if all are equal, 1/n if one
+/// has everything. `None` for fewer than two members, or if nobody received anything (Jain, Chiu and Hawe 1984,
 /// DEC-TR-301).
-pub fn jain_fairness(received: &[Bytes]) -> Option<f64> {
-    let (mut sum, mut squares) = (0.0, 0.0);
-    for bytes in received {
-        let x = bytes.count() as f64;
+pub fn jain_fairness(throughputs: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
+    for x in throughputs {
+        n += 1.0;
         sum += x;
         squares += x * x;
     }
-    (received.len() > 1 && squares > 0.0).then(|| sum * sum / (received.len() as f64 * squares))
+    (n > 1.0 && squares > 0.0).then(|| sum * sum / (n * squares))
 }
 
 #[cfg(test)]
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn fairness_of_known_shares() {
-        let index = |shares: &[u64]| jain_fairness(&shares.iter().map(|&s| Bytes(s)).collect::<Vec<_>>());
+        let index = |throughputs: &[u32]| jain_fairness(throughputs.iter().map(|&x| f64::from(x)));
         assert_eq!(index(&[5, 5, 5, 5]), Some(1.0));
         assert_eq!(index(&[8, 0, 0, 0]), Some(0.25));
         // 6^2 / (3 * 14)

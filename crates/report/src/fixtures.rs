@@ -202,6 +202,7 @@ pub(crate) fn repetition(bulk: u32, live: bool, draw: &mut Draw) -> RepetitionSu
     };
     RepetitionSummary {
         flows: vec![flow(&voice, live, draw), flow(&transfers, live, draw)],
+        bundles: Vec::new(),
         links: if live {
             Vec::new()
         } else {

@@ -2,9 +2,11 @@
 
 use trunkline_core::{Bytes, Duration, FlowId, Rate, Ratio, Time};
 
+use crate::bundle::{Member, MemberDelay, Part};
 use crate::bursts::LossRun;
 use crate::delays::Delays;
 use crate::jitter::{InterarrivalJitter, IpdvPairs};
+use crate::meter::member::MemberMeter;
 use crate::meter::outstanding::{Arrival, Outstanding};
 use crate::meter::sink::SinkMeter;
 use crate::meter::voice::{Packet, VoiceMeter};
@@ -61,6 +63,8 @@ pub(super) struct FlowMeter {
     last_arrival: Option<Time>,
     /// Each by itself, if there are several.
     sinks: Vec<SinkMeter>,
+    /// Each by itself, if there are several and a bundle wants to know.
+    members: Vec<MemberMeter>,
     pub(super) voice: Option<Box<VoiceMeter>>,
 }
 
@@ -113,6 +117,14 @@ impl FlowMeter {
                 [] | [_] => Vec::new(),
                 several => several.iter().map(|name| SinkMeter::new(name)).collect(),
             },
+            members: Vec::new(),
+        }
+    }
+
+    /// From now on measures each member by itself. Of a single one the flow's figures are the member's.
+    pub(super) fn measure_members(&mut self) {
+        if self.members.is_empty() && self.meta.ids() > 1 {
+            self.members.resize_with(self.meta.ids() as usize, MemberMeter::new);
         }
     }
 
@@ -122,6 +134,9 @@ impl FlowMeter {
         change(&mut self.summary.counts);
         if let Some(sink) = self.sink(member) {
             change(&mut sink.counts);
+        }
+        if let Some(member) = self.members.get_mut(member as usize) {
+            change(&mut member.counts);
         }
     }
 
@@ -160,6 +175,9 @@ impl FlowMeter {
         self.summary.counts.reordered += reordered;
         if let Some(sink) = self.sink(channel.member) {
             sink.arrived(latency, payload, reordered);
+        }
+        if let Some(member) = self.members.get_mut(channel.member as usize) {
+            member.arrived(latency);
         }
         channel.jitter.arrival(sent, received);
         for variation in channel.ipdv.arrival(sequence, sent, received).into_iter().flatten() {
@@ -224,7 +242,7 @@ impl FlowMeter {
         outcome: FlowOutcome,
         channels: ChannelSums,
     ) -> FlowSummary {
-        let active = self.active(duration);
+        let active = self.active_time(duration);
         let throughput = ThroughputSummary {
             offered: Rate::of(self.offered, active),
             user: Rate::of(self.received, active),
@@ -250,7 +268,7 @@ impl FlowMeter {
                 .min()
                 .unwrap_or_else(|| voice_channels(throughput.user)),
             sinks,
-            fairness: jain_fairness(&channels.received),
+            fairness: jain_fairness(channels.received.iter().map(|bytes| bytes.count() as f64)),
             schedule_error: self.schedule_error.summary(),
             send_call: self.send_call.summary(),
             transport_counters: outcome.transport_counters,
@@ -260,9 +278,44 @@ impl FlowMeter {
         }
     }
 
+    /// What the flow brings into its bundle; its members were measured.
+    pub(super) fn part(
+        &mut self,
+        duration: Duration,
+        network: Option<Bytes>,
+        channels: &ChannelSums,
+    ) -> Part {
+        let active = self.active_time(duration);
+        let of_flow = self.latency.summary().map(|d| MemberDelay { mean: d.mean, p999: d.p999 });
+        let member = |(index, received): (usize, &Bytes)| {
+            // A single member is measured by what its flow keeps.
+            let (counts, latency) = match self.members.get(index) {
+                Some(member) => (member.counts, member.latency()),
+                None => (self.summary.counts, of_flow),
+            };
+            let due = counts.sent + counts.refused;
+            let loss = (due > 0).then(|| share(counts.lost + counts.refused, due));
+            Member { user: Rate::of(*received, active), loss, latency }
+        };
+        let members = channels.received.iter().enumerate().map(member).collect();
+        Part {
+            flow: self.meta.name.clone(),
+            transport: self.meta.transport.clone(),
+            measured: self.meta.measured,
+            active: self.active(duration),
+            received: self.received,
+            network,
+            members,
+        }
+    }
+
+    fn active_time(&self, duration: Duration) -> Duration {
+        self.active(duration).map_or(Duration::ZERO, |(first, end)| end.since(first))
+    }
+
     /// From the first due message to the end that [`Lasting`] defines.
-    fn active(&self, duration: Duration) -> Duration {
-        let Some(first) = self.first_due else { return Duration::ZERO };
+    fn active(&self, duration: Duration) -> Option<(Time, Time)> {
+        let first = self.first_due?;
         let end_of_run = Time::ZERO + duration;
         let end = match (self.last_arrival, self.meta.lasting) {
             (Some(last), Lasting::Volume) => last,
@@ -271,7 +324,7 @@ impl FlowMeter {
             (Some(last), Lasting::Paced) if end_of_run <= first => last,
             (Some(_), Lasting::Paced) | (None, _) => end_of_run,
         };
-        end.since(first)
+        Some((first, end))
     }
 
     fn jitter(&mut self, interarrival: JitterSum) -> Option<JitterSummary> {

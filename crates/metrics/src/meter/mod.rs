@@ -2,6 +2,7 @@
 
 mod channels;
 mod flow;
+mod member;
 mod outstanding;
 mod sink;
 mod voice;
@@ -9,10 +10,11 @@ mod window;
 
 use trunkline_core::{Bytes, Duration, FlowId, Time};
 
+use crate::bundle;
 use crate::meter::channels::Channels;
 use crate::meter::flow::{Channel, ChannelSums, FlowMeter};
 use crate::meter::outstanding::{Arrival, Bounds, Entry, Limits, OnArrival, OnSent};
-use crate::record::{DriverOutcome, Fate, FlowMeta, Observation, Record, Recorder, TraceSink};
+use crate::record::{BundleMeta, DriverOutcome, Fate, FlowMeta, Observation, Record, Recorder, TraceSink};
 use crate::summary::{Counts, Measured, RepetitionSummary};
 
 /// Makes one [`Record`] of every message (of several sinks one for each) and, at the end, the summary of all. Of flows
@@ -37,6 +39,7 @@ use crate::summary::{Counts, Measured, RepetitionSummary};
 pub struct Meter<'t> {
     trace: &'t mut dyn TraceSink,
     flows: Vec<FlowMeter>,
+    bundles: Vec<BundleMeta>,
     channels: Channels,
     bounds: Bounds,
 }
@@ -73,9 +76,22 @@ impl<'t> Meter<'t> {
         Meter {
             trace,
             flows: flows.iter().map(FlowMeter::new).collect(),
+            bundles: Vec::new(),
             channels: Channels::new(flows),
             bounds: Bounds::new(limits),
         }
+    }
+
+    /// Makes summaries of these bundles too, for which each member of their flows is measured by itself: some 16 KiB
+    /// more for each member.
+    pub fn with_bundles(mut self, bundles: &[BundleMeta]) -> Meter<'t> {
+        for &flow in bundles.iter().flat_map(|bundle| &bundle.flows) {
+            if let Some(flow) = self.flows.get_mut(flow) {
+                flow.measure_members();
+            }
+        }
+        self.bundles = bundles.to_vec();
+        self
     }
 
     /// How every flow stands, in the file's order. Cheap enough for a line of progress many times a second.
@@ -101,7 +117,7 @@ impl<'t> Meter<'t> {
     /// Settles what is left (what was sent and not received is lost) and makes the summary. Call it after the drain
     /// time.
     pub fn finish(self, outcome: DriverOutcome) -> RepetitionSummary {
-        let Meter { trace, mut flows, channels, .. } = self;
+        let Meter { trace, mut flows, bundles, channels, .. } = self;
         let mut sums: Vec<ChannelSums> = flows.iter().map(ChannelSums::new).collect();
         for mut channel in channels.into_used() {
             let index = channel.flow as usize;
@@ -117,6 +133,14 @@ impl<'t> Meter<'t> {
                 flow.summary.voice_path = Some(voice.finish(end, |event| trace.event(index, event)));
             }
         }
+        let summaries = bundles.iter().map(|meta| {
+            let part = |&index: &usize| {
+                let network = outcome.flows.get(index).and_then(|flow| flow.network);
+                Some(flows.get_mut(index)?.part(outcome.duration, network, sums.get(index)?))
+            };
+            bundle::summary(meta, &meta.flows.iter().filter_map(part).collect::<Vec<_>>())
+        });
+        let bundles = summaries.collect();
         let mut outcomes = outcome.flows.into_iter();
         RepetitionSummary {
             flows: flows
@@ -124,6 +148,7 @@ impl<'t> Meter<'t> {
                 .zip(sums)
                 .map(|(flow, sums)| flow.finish(outcome.duration, outcomes.next().unwrap_or_default(), sums))
                 .collect(),
+            bundles,
             links: outcome.links,
             media: outcome.media,
             stalls: outcome.stalls,

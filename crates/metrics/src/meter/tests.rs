@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use trunkline_core::{Rate, Ratio};
 
 use super::*;
-use crate::record::{FlowOutcome, Lasting};
-use crate::summary::{FlowSummary, Measured};
+use crate::record::{BundleMeta, FlowOutcome, Lasting};
+use crate::summary::{FlowSummary, Measured, Spread};
 
 /// Keeps every record.
 #[derive(Default)]
@@ -497,4 +497,63 @@ fn of_a_flow_to_nobody_only_the_sending_is_counted() {
     assert_eq!(summary.counts, Counts { sent: 10, ..Counts::default() });
     assert_eq!((summary.loss, summary.latency, records.len()), (Ratio::default(), None, 0));
     assert_eq!(summary.throughput.offered, Rate::of(Bytes(800), MS(1000)));
+}
+
+#[test]
+fn members_of_a_bundle_are_measured_by_themselves_and_count_once() {
+    let mut flows = [meta(0, 2, 1), meta(2, 1, 1), meta(3, 1, 1)];
+    flows[1].transport = "tcp".to_owned();
+    flows.iter_mut().for_each(|flow| flow.lasting = Lasting::Paced);
+    let mut kept = Kept::default();
+    let bundle = BundleMeta { name: "trunk".to_owned(), flows: vec![0, 1] };
+    let mut meter = Meter::new(&flows, &mut kept).with_bundles(&[bundle]);
+    for (flow, latency) in [(0, 10), (1, 30), (2, 50), (3, 70)] {
+        send(&mut meter, flow, 0, 0, 0, 0);
+        receive(&mut meter, flow, 0, 0, 0, latency);
+    }
+    // A copy is no second arrival; member 1 loses its second message, member 2 has one refused.
+    receive(&mut meter, 0, 0, 0, 0, 90);
+    send(&mut meter, 1, 0, 1, 10, 10);
+    refuse(&mut meter, 2, 0, 1, 10);
+    let network = |bytes| FlowOutcome { network: Some(Bytes(bytes)), ..FlowOutcome::default() };
+    let summary = meter.finish(DriverOutcome {
+        duration: MS(1000),
+        flows: vec![network(200), network(300), network(1)],
+        ..DriverOutcome::default()
+    });
+
+    let [bundle] = summary.bundles.as_slice() else { panic!("one bundle") };
+    assert_eq!((bundle.flows.len(), bundle.members, bundle.active), (2, 3, MS(1000)));
+    let rate = Rate::from_bits_per_second;
+    assert_eq!((bundle.user, bundle.network), (rate(3 * 640), Some(rate(4000))));
+    assert_eq!(bundle.fairness, Some(1.0));
+    let [udp, tcp] = bundle.classes.as_slice() else { panic!("two classes") };
+    let half = Ratio::new(0.5).unwrap();
+    let loss = Spread { mean: Ratio::new(0.25).unwrap(), min: Ratio::ZERO, max: half, members: 2 };
+    assert_eq!(udp.loss, Some(loss));
+    assert_eq!(udp.latency_mean, Some(Spread { mean: MS(20), min: MS(10), max: MS(30), members: 2 }));
+    // A single member has the figures of its flow.
+    let flow = &summary.flows[1];
+    let latency = flow.latency.unwrap();
+    let alone = |figure| Some(Spread { mean: figure, min: figure, max: figure, members: 1 });
+    assert_eq!((tcp.latency_mean, tcp.latency_p999), (alone(latency.mean), alone(latency.p999)));
+    assert_eq!((tcp.members, tcp.loss.unwrap().mean), (1, flow.loss));
+}
+
+#[test]
+fn a_bundle_changes_nothing_in_the_figures_of_its_flows() {
+    let run = |bundles: &[BundleMeta]| {
+        let mut kept = Kept::default();
+        let mut meter = Meter::new(&[meta(0, 3, 2)], &mut kept).with_bundles(bundles);
+        for n in 0..60 {
+            let (member, channel, sequence) = (n % 3, (n / 3 % 2) as u16, n / 6);
+            send(&mut meter, member, channel, sequence, u64::from(n), u64::from(n));
+            if n % 7 != 0 {
+                receive(&mut meter, member, channel, sequence, u64::from(n), u64::from(n + n % 5));
+            }
+        }
+        meter.finish(DriverOutcome { duration: MS(100), ..DriverOutcome::default() })
+    };
+    let with = run(&[BundleMeta { name: "a".to_owned(), flows: vec![0] }]);
+    assert_eq!(run(&[]), RepetitionSummary { bundles: Vec::new(), ..with });
 }
