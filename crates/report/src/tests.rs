@@ -273,7 +273,7 @@ fn the_page_is_balanced() {
         let page = html(&run, counterpart.as_ref());
         // Our HTML is XML but for its void elements and attributes without a value.
         let body = page.split_once("<body>").unwrap().1.split_once("<script>").unwrap().0;
-        let body = body.replace("<br>", "<br/>").replace(" open>", " open=\"\">");
+        let body = body.replace("<br>", "<br/>").replace("<wbr>", "<wbr/>").replace(" open>", " open=\"\">");
         let options = ParsingOptions { allow_dtd: false, ..ParsingOptions::default() };
         Document::parse_with_options(&format!("<body>{body}</body>"), options)
             .unwrap_or_else(|e| panic!("{name}: {e}"));

@@ -28,8 +28,10 @@ fn ring(load: &str) -> RepetitionSummary {
 }
 
 fn amount(summary: &RepetitionSummary, station: Option<&str>, name: &str) -> f64 {
-    let medium = summary.media.iter().find(|medium| medium.station.as_deref() == station).unwrap();
-    match medium.figures.iter().find(|(figure, _)| figure == name).unwrap().1 {
+    let mut media = summary.media.iter().filter(|medium| medium.station.as_deref() == station);
+    let figure = media.find_map(|medium| medium.figures.iter().find(|(figure, _)| figure == name));
+    let (_, amount) = figure.unwrap_or_else(|| panic!("no figure `{name}` of {station:?}"));
+    match *amount {
         Amount::Count(count) => count as f64,
         Amount::Time(time) => time.as_secs_f64(),
         Amount::Share(share) => share.value(),

@@ -3,9 +3,9 @@
 use maud::{Markup, html};
 use trunkline_store::StoredPoint;
 
-use super::tables::{LONG, cell, number_on};
+use super::tables::{LONG, axis_headings, axis_values, cell};
 use crate::media::{Medium, definition, tables, units};
-use crate::view::{View, axis_name, shown_on};
+use crate::view::View;
 
 /// One table per kind of medium, and one for the stations of that kind; empty if no medium has anything to tell.
 pub(super) fn section(view: &View) -> Markup {
@@ -32,7 +32,7 @@ fn table(view: &View, number: usize, rows: &[(&StoredPoint, Medium)]) -> Markup 
                 caption { span { (what) "." } }
                 thead {
                     tr {
-                        @for axis in view.axes() { th scope="col" { (axis_name(axis)) } }
+                        (axis_headings(view))
                         th scope="col" { "medium" }
                         @if has_stations { th scope="col" { "station" } }
                         @for (figure, unit) in first.figures.iter().zip(&units) {
@@ -49,9 +49,7 @@ fn table(view: &View, number: usize, rows: &[(&StoredPoint, Medium)]) -> Markup 
                 tbody {
                     @for (point, medium) in rows {
                         tr {
-                            @for i in 0..view.axes().len() {
-                                td data-v=[number_on(view, point, i)] { (shown_on(point, view.axes(), i)) }
-                            }
+                            (axis_values(view, point))
                             th scope="row" { (medium.name) }
                             @if let Some(station) = medium.station { td { (station) } }
                             @for (figure, unit) in medium.figures.iter().zip(&units) {

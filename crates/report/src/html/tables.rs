@@ -84,7 +84,7 @@ pub(super) fn flows(view: &View) -> Markup {
                                 td.extra {}
                             }
                             tr {
-                                @for axis in view.axes() { th scope="col" { (axis_name(axis)) } }
+                                (axis_headings(view))
                                 th scope="col" { "flow" }
                                 @if view.sides.len() > 1 { th scope="col" { "on" } }
                                 @for (group, columns) in &groups {
@@ -106,6 +106,20 @@ pub(super) fn flows(view: &View) -> Markup {
                             }
                         }
                     }
+                }
+            }
+        }
+    }
+}
+
+/// A heading per swept key, which may be broken behind its dots.
+pub(super) fn axis_headings(view: &View) -> Markup {
+    html! {
+        @for axis in view.axes() {
+            th.axis scope="col" {
+                @for (place, part) in axis_name(axis).split('.').enumerate() {
+                    @if place > 0 { "." wbr; }
+                    (part)
                 }
             }
         }
@@ -157,7 +171,7 @@ fn flow_row(
     let hue = view.flows.iter().position(|f| *f == flow).unwrap_or(0) % 8;
     html! {
         tr.first[first].sink[subject.sink.is_some()] {
-            @for i in 0..view.axes().len() { td data-v=[number_on(view, point, i)] { (shown_on(point, view.axes(), i)) } }
+            (axis_values(view, point))
             th scope="row" {
                 @match subject.sink {
                     Some(sink) => { span.of { (flow) " " } "→ " (sink) }
@@ -195,8 +209,16 @@ fn is_percentile(metric: &Metric) -> bool {
     metric.definition().id == "percentile"
 }
 
-pub(super) fn number_on(view: &View, point: &StoredPoint, axis: usize) -> Option<f64> {
-    view.axes()[axis].numbers.as_ref()?.get(*point.choice.get(axis)?).copied()
+/// The values of a point, one per swept key. Short ones are not broken.
+pub(super) fn axis_values(view: &View, point: &StoredPoint) -> Markup {
+    const SHORT: usize = 16;
+    let number = |axis: usize| view.axes()[axis].numbers.as_ref()?.get(*point.choice.get(axis)?).copied();
+    html! {
+        @for axis in 0..view.axes().len() {
+            @let value = shown_on(point, view.axes(), axis);
+            td.value.whole[value.chars().count() <= SHORT] data-v=[number(axis)] { (value) }
+        }
+    }
 }
 
 /// A figure over repetitions as a table cell; sorting uses the base unit.
@@ -241,7 +263,7 @@ pub(super) fn links(view: &View) -> Markup {
                     caption { span { "Each direction of each link" @if several { " (sim)" } "." } }
                     thead {
                         tr {
-                            @for axis in view.axes() { th scope="col" { (axis_name(axis)) } }
+                            (axis_headings(view))
                             th scope="col" { "link" }
                             th.number scope="col" { a href="#def-utilisation" { "utilisation" } " " span.unit { "%" } }
                             th.number scope="col" { "packets" br; "offered" }
@@ -289,7 +311,7 @@ fn link_row(
     let percent = Unit { name: "%", factor: 100.0 };
     html! {
         tr {
-            @for i in 0..view.axes().len() { td data-v=[number_on(view, point, i)] { (shown_on(point, view.axes(), i)) } }
+            (axis_values(view, point))
             th scope="row" { (link) }
             (cell(Quantity::Share, percent, over(&|l| l.utilisation.value())))
             (cell(Quantity::Count, plain, over(&|l| l.offered as f64)))
