@@ -18,6 +18,7 @@
 //! [`impairment::LOSS_KINDS`]. Whatever is listed there is read, documented, tested and benched.
 
 pub mod atm;
+pub mod bucket;
 mod buckets;
 pub mod ethernet;
 pub mod fate;

@@ -1,5 +1,6 @@
 //! The serial link: a line in each direction that transmits one packet at a time.
 
+mod conditioner;
 pub(crate) mod serialiser;
 
 #[cfg(test)]
@@ -8,10 +9,12 @@ mod tests;
 use trunkline_core::schema::{Default as Preset, Kind, Parameter};
 use trunkline_core::{Bytes, Duration, Packet, Port, Rate, Seed, Time};
 
+use crate::bucket::{Policer, TokenBucket};
 use crate::fate::{DropCause, Fate};
 use crate::impairment::{Impairments, Stage};
-use crate::medium::{self, Delivery, Medium, MediumCounters, MediumKind, Outcome, PortConfig};
+use crate::medium::{self, Delivery, Figure, Medium, MediumCounters, MediumKind, Outcome, PortConfig};
 use crate::queue::{Counted, Dequeued, Queue};
+use conditioner::Conditioner;
 use serialiser::Serialiser;
 
 /// The entry in the registry.
@@ -19,7 +22,8 @@ pub(crate) const KIND: MediumKind = MediumKind {
     name: "serial",
     doc: "A point-to-point line that transmits one packet at a time in each direction: a leased line, a radio relay, \
           a full-duplex Ethernet cable. A packet waits in the queue, takes its size and `overhead` divided by `rate` \
-          to be transmitted, meets the impairments, and arrives `delay` later.",
+          to be transmitted, meets the impairments, and arrives `delay` later. It may be shaped before and policed where \
+          it enters the line.",
     parameters: &[
         Parameter {
             name: "rate",
@@ -51,6 +55,13 @@ pub(crate) const KIND: MediumKind = MediumKind {
             doc: "Framing that every packet takes on the line beside its own bytes. Ethernet: 38 B (preamble 8, \
                   header 14, check sequence 4, gap 12); PPP in HDLC-like framing: about 8 B.",
         },
+        conditioner::SHAPE_RATE,
+        conditioner::SHAPE_BURST,
+        conditioner::COMMITTED_RATE,
+        conditioner::COMMITTED_BURST,
+        conditioner::PEAK_RATE,
+        conditioner::PEAK_BURST,
+        conditioner::POLICING,
     ],
     shared: &[],
     stations: medium::TWO,
@@ -69,6 +80,10 @@ pub struct SerialConfig {
     pub mtu: Bytes,
     /// Framing added to every packet on the line.
     pub overhead: Bytes,
+    /// What packets wait for at the head of the queue.
+    pub shaper: Option<TokenBucket>,
+    /// What they are held to where they enter the line.
+    pub policer: Option<Policer>,
     /// The queue in front of the line, empty.
     pub queue: Box<dyn Queue>,
     /// What happens to packets beside that.
@@ -85,6 +100,8 @@ impl From<PortConfig<'_>> for SerialConfig {
             delay: port.values.duration("delay"),
             mtu: port.values.bytes("mtu"),
             overhead: port.values.bytes("overhead"),
+            shaper: conditioner::shaper(port.values),
+            policer: conditioner::policer(port.values),
             queue: port.queue,
             impairments: port.impairments,
         }
@@ -105,6 +122,7 @@ pub struct SerialLink {
 struct Direction {
     to: Port,
     queue: Counted,
+    conditioner: Conditioner,
     line: Serialiser,
     delay: Duration,
     mtu: Bytes,
@@ -153,6 +171,15 @@ impl Medium for SerialLink {
     fn counters(&self, from: Port) -> MediumCounters {
         self.directions.get(usize::from(from.0)).map(Direction::counters).unwrap_or_default()
     }
+
+    fn figures(&self, _over: Duration) -> Vec<Figure> {
+        let directions = (0..).map(Port).zip(&self.directions);
+        let figures = directions.flat_map(|(port, direction)| {
+            let figures = direction.conditioner.figures();
+            figures.map(move |(name, amount)| Figure { station: Some(port), name, amount })
+        });
+        figures.collect()
+    }
 }
 
 impl Direction {
@@ -161,6 +188,7 @@ impl Direction {
             to,
             stage: Stage::new(&config.impairments, &config.place, seed),
             queue: Counted::new(config.queue),
+            conditioner: Conditioner::new(config.shaper, config.policer),
             line: Serialiser::new(config.rate),
             delay: config.delay,
             mtu: config.mtu,
@@ -215,10 +243,17 @@ impl Direction {
 
     fn transmit(&mut self, now: Time, mut packet: Packet, out: &mut Outcome) {
         let on_line = packet.size + self.overhead;
-        let (end, busy) = self.line.transmit(now, on_line);
+        // The queue has decided, and nothing else will: what waits for tokens need not wait here.
+        let start = self.conditioner.shape(now, packet.size);
+        let (end, busy) = self.line.transmit(start, on_line);
         let counters = &mut self.counters;
         counters.transmitted += on_line;
         counters.busy += busy;
+        if !self.conditioner.admit(start, &mut packet) {
+            counters.dropped[DropCause::Policed.index()] += 1;
+            out.fates.0.push(Fate::Dropped { at: now, packet, cause: DropCause::Policed });
+            return;
+        }
         let passage = self.stage.pass(end + self.delay, &mut packet);
         if passage.lost {
             counters.dropped[DropCause::LinkLoss.index()] += 1;
@@ -243,7 +278,7 @@ impl Direction {
     fn check(&self) {
         if cfg!(debug_assertions) {
             let (own, queue) = (&self.counters, self.queue.counters());
-            let lost = own.dropped[DropCause::LinkLoss.index()];
+            let lost = own.dropped[DropCause::LinkLoss.index()] + own.dropped[DropCause::Policed.index()];
             let refused = own.dropped[DropCause::TooLarge.index()];
             assert_eq!(own.offered, refused + queue.received, "offered = too large + queued");
             assert_eq!(queue.dequeued, own.delivered + lost, "dequeued = delivered + lost");

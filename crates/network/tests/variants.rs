@@ -39,9 +39,59 @@ const VARIANTS: &[Variant] = &[
         shared: &[("switching", "cut-through"), ("switch-latency", "0 us")],
         stations: &[("rate", "10 Mbit/s"), ("delay", "0 us"), ("switch-buffer", "4 KB")],
     },
+    Variant {
+        kind: "serial",
+        shared: &[],
+        stations: &[
+            ("rate", "10 Mbit/s"),
+            ("shape-rate", "4 Mbit/s"),
+            ("shape-burst", "6 KB"),
+            ("committed-rate", "1 Mbit/s"),
+            ("peak-rate", "3 Mbit/s"),
+            ("policing", "tag"),
+        ],
+    },
+    Variant {
+        kind: "atm",
+        shared: &[],
+        stations: &[
+            ("line", "10 Mbit/s"),
+            ("shape-pcr", "6 Mbit/s"),
+            ("shape-scr", "2 Mbit/s"),
+            ("shape-mbs", "32"),
+            ("pcr", "5 Mbit/s"),
+            ("policing", "tag"),
+            ("rate", "4 Mbit/s"),
+            ("buffer", "64"),
+            ("clp-threshold", "20"),
+        ],
+    },
+    Variant {
+        kind: "atm",
+        shared: &[],
+        stations: &[
+            ("vc", "flow"),
+            ("vc-limit", "10 packets"),
+            ("line", "10 Mbit/s"),
+            ("shape-pcr", "6 Mbit/s"),
+            ("scr", "1 Mbit/s"),
+            ("mbs", "200"),
+            ("ppd", "true"),
+            ("rate", "8 Mbit/s"),
+            ("buffer", "100"),
+            ("epd", "50"),
+        ],
+    },
 ];
 
 impl Variant {
+    /// A number of stations that it may have.
+    fn stations(&self, seed: u64) -> u16 {
+        let kind = medium::find(self.kind).expect("a medium of that name");
+        let several = [2, 3, 6][(seed % 3) as usize];
+        if kind.stations.contains(&usize::from(several)) { several } else { 2 }
+    }
+
     fn build(&self, stations: u16, seed: u64) -> Box<dyn Medium> {
         let kind: &MediumKind = medium::find(self.kind).expect("a medium of that name");
         let own = values(kind.parameters, self.stations);
@@ -72,7 +122,7 @@ impl Variant {
 fn when_it_is_called_changes_nothing() {
     for variant in VARIANTS {
         for seed in 0..60 {
-            let stations = [2, 3, 6][(seed % 3) as usize];
+            let stations = variant.stations(seed);
             split::check_among(stations, || variant.build(stations, seed), seed);
         }
     }
@@ -82,7 +132,7 @@ fn when_it_is_called_changes_nothing() {
 fn every_packet_is_accounted_for() {
     for variant in VARIANTS {
         for seed in 0..60 {
-            let stations = [2, 3, 6][(seed % 3) as usize];
+            let stations = variant.stations(seed);
             let (mut medium, mut out) = (Accounted::new(variant.build(stations, seed)), Outcome::default());
             for offer in split::workload_among(stations, seed) {
                 medium.offer(offer.at, offer.from, offer.packet, &mut out);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use trunkline_core::{Destination, Packet, PacketId, Port, Time};
+use trunkline_network::bucket::LEAST_URGENT;
 use trunkline_network::{Delivery, DropCause, Fate, MarkCause, Medium, MediumCounters, Outcome};
 
 /// A medium that is checked at every call.
@@ -166,7 +167,10 @@ impl Medium for Accounted {
 /// In how many bits the bytes differ; everything else that a medium must keep has to be the same.
 fn bits_changed(offered: &Packet, arrived: &Packet) -> u32 {
     let id = offered.id.0;
-    let kept = |p: &Packet| (p.flow, p.size, p.priority, p.backward, p.hop, p.from, p.bytes.len());
+    // A policer may tag it.
+    let priority = if arrived.priority == LEAST_URGENT { LEAST_URGENT } else { offered.priority };
+    assert_eq!(priority, arrived.priority, "packet {id} was given another priority");
+    let kept = |p: &Packet| (p.flow, p.size, p.backward, p.hop, p.from, p.bytes.len());
     assert_eq!(kept(offered), kept(arrived), "packet {id} was altered outside its bytes");
     offered.bytes.iter().zip(&arrived.bytes).map(|(a, b)| (a ^ b).count_ones()).sum()
 }

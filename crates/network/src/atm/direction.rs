@@ -21,6 +21,7 @@ pub(super) struct Direction {
 
 /// Where packets wait.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "there are two in a link")]
 enum Source {
     Bundle(Bundle),
     PerFlow(PerFlow),

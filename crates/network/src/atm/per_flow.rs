@@ -97,7 +97,7 @@ impl PerFlow {
         if source.cells == 0 && source.waiting.is_empty() {
             PeekMut::pop(next);
         } else {
-            *next = Reverse((path.adapter.conforming(&source.shaped).max(now), self.next_number, flow));
+            *next = Reverse((path.adapter.conforming(&source.shaped).max(at), self.next_number, flow));
             self.next_number += 1;
         }
     }

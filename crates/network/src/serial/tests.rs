@@ -1,7 +1,8 @@
-use trunkline_core::PacketId;
 use trunkline_core::schema::Limit;
+use trunkline_core::{Amount, PacketId};
 
 use super::*;
+use crate::bucket::Excess;
 use crate::fate::Fates;
 use crate::queue::{Backlog, Fifo};
 
@@ -17,6 +18,8 @@ fn config(queue: Box<dyn Queue>) -> SerialConfig {
         delay: Duration::from_millis(100),
         mtu: Bytes(1500),
         overhead: Bytes::ZERO,
+        shaper: None,
+        policer: None,
         queue,
         impairments: Impairments::default(),
     }
@@ -173,6 +176,54 @@ fn packets_that_end_within_a_nanosecond_do_not_stop_time() {
     link.advance(ms(2), &mut out);
     // 800 bits at 1 bit per picosecond.
     assert_eq!(arrivals(&out).last(), Some(&(99, ms(101) + Duration::from_nanos(1))));
+}
+
+#[test]
+fn a_shaped_packet_leaves_when_there_are_tokens_for_it() {
+    // 80 kbit/s: 1000 B in 100 ms; the bucket holds two packets.
+    let shaper = Some(TokenBucket::new(Rate::from_bits_per_second(80_000), Bytes(2000)));
+    let (mut link, mut out) = (link(SerialConfig { shaper, ..config(fifo(100)) }), Outcome::default());
+    for id in 0..4 {
+        link.offer(ms(0), Port(0), packet(id, 1000), &mut out);
+    }
+    link.advance(ms(1000), &mut out);
+    assert_eq!(arrivals(&out), [(0, ms(101)), (1, ms(102)), (2, ms(201)), (3, ms(301))]);
+    let waits = [98, 99].map(Duration::from_millis);
+    let [mean, most] = [(waits[0] + waits[1]) / 4, waits[1]].map(Amount::Time);
+    let figure = |name, amount| Figure { station: Some(Port(0)), name, amount };
+    assert_eq!(
+        link.figures(Duration::from_secs(1)),
+        [figure("shaper-wait-mean", mean), figure("shaper-wait-max", most)]
+    );
+}
+
+#[test]
+fn policed_packets_take_their_time_and_end_there() {
+    // Two packets of 1000 B at once, and one each 100 ms.
+    let bucket = || TokenBucket::new(Rate::from_bits_per_second(80_000), Bytes(2000));
+    let run = |peak: Option<TokenBucket>, excess| {
+        let policer = Some(Policer::new(bucket(), peak, excess));
+        let (mut link, mut out) = (link(SerialConfig { policer, ..config(fifo(100)) }), Outcome::default());
+        for id in 0..5 {
+            link.offer(ms(0), Port(0), packet(id, 1000), &mut out);
+        }
+        link.advance(ms(100), &mut out);
+        link.offer(ms(100), Port(0), packet(5, 1000), &mut out);
+        let urgent = out.deliveries.iter().filter(|delivery| delivery.packet.priority == 0).count();
+        let counts =
+            link.figures(Duration::from_secs(1)).iter().map(|figure| figure.amount).collect::<Vec<_>>();
+        (urgent, arrivals(&out).iter().map(|&(id, _)| id).collect::<Vec<_>>(), drops(&out), counts)
+    };
+    let count = |counts: [u64; 3]| counts.map(Amount::Count).to_vec();
+    let policed =
+        |ids: &[(u64, u64)]| ids.iter().map(|&(id, at)| (id, ms(at), DropCause::Policed)).collect::<Vec<_>>();
+    let discarded = (3, vec![0, 1, 5], policed(&[(2, 2), (3, 3), (4, 4)]), count([3, 0, 3]));
+    assert_eq!(run(None, Excess::Discard), discarded);
+    assert_eq!(run(None, Excess::Pass), (6, (0..6).collect(), vec![], count([3, 0, 0])));
+    assert_eq!(run(None, Excess::Tag), (3, (0..6).collect(), vec![], count([3, 3, 0])));
+    // A peak rate with a bucket for three: one packet is between the two.
+    let peak = Some(TokenBucket::new(Rate::from_bits_per_second(160_000), Bytes(3000)));
+    assert_eq!(run(peak, Excess::Tag), (3, vec![0, 1, 2, 5], policed(&[(3, 3), (4, 4)]), count([3, 1, 2])));
 }
 
 #[test]

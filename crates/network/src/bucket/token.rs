@@ -1,0 +1,56 @@
+//! The token bucket.
+
+use trunkline_core::{Bytes, Duration, Rate, Time};
+
+/// Tokens in a byte, as many as come in a nanosecond at 1 bit/s times the bits of a byte: all amounts are whole numbers.
+const BYTE: u128 = 8 * 1_000_000_000;
+
+/// A bucket into which tokens flow at a rate until it is full, and from which every packet takes as many as it has bytes.
+///
+/// Packets that it lets through take at most `rate * t + burst` bytes in any time t (RFC 2698 section 3, RFC 3290
+/// section 5.1.3, strict mode).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenBucket {
+    /// Per nanosecond.
+    rate: u128,
+    depth: u128,
+    tokens: u128,
+    /// As of when.
+    at: Time,
+}
+
+impl TokenBucket {
+    /// A full bucket of `burst` bytes. A rate of zero is taken as 1 bit/s.
+    pub fn new(rate: Rate, burst: Bytes) -> TokenBucket {
+        let depth = u128::from(burst.count()) * BYTE;
+        let rate = u128::from(rate.bits_per_second().max(1));
+        TokenBucket { rate, depth, tokens: depth, at: Time::ZERO }
+    }
+
+    /// Whether there are tokens for `size` bytes.
+    #[inline]
+    pub fn has(&self, at: Time, size: Bytes) -> bool {
+        self.tokens_at(at) >= u128::from(size.count()) * BYTE
+    }
+
+    /// When there are tokens for `size` bytes, at `now` at the earliest. For a packet that is larger than the bucket, when
+    /// it is full.
+    #[inline]
+    pub fn earliest(&self, now: Time, size: Bytes) -> Time {
+        let wanted = (u128::from(size.count()) * BYTE).min(self.depth);
+        let missing = wanted.saturating_sub(self.tokens_at(now));
+        now + Duration::from_nanos(u64::try_from(missing.div_ceil(self.rate)).unwrap_or(u64::MAX))
+    }
+
+    /// Takes the tokens of `size` bytes; all if there are not so many.
+    #[inline]
+    pub fn take(&mut self, at: Time, size: Bytes) {
+        self.tokens = self.tokens_at(at).saturating_sub(u128::from(size.count()) * BYTE);
+        self.at = self.at.max(at);
+    }
+
+    fn tokens_at(&self, at: Time) -> u128 {
+        let come = u128::from(at.since(self.at).as_nanos()) * self.rate;
+        self.tokens.saturating_add(come).min(self.depth)
+    }
+}

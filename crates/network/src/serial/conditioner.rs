@@ -1,0 +1,161 @@
+//! Shaping and policing of packets that enter a line (RFC 2475 section 2.3.3, "traffic conditioners").
+
+use trunkline_core::schema::{Choice, Default as Preset, Kind, Parameter, Values};
+use trunkline_core::{Amount, Bytes, Duration, Packet, Rate, Time};
+
+use crate::bucket::{Color, Excess, LEAST_URGENT, Policer, TokenBucket};
+
+const RATES: Kind =
+    Kind::Rate { min: Rate::from_bits_per_second(1), max: Rate::from_bits_per_second(1_000_000_000_000) };
+const BURSTS: Kind = Kind::Bytes { min: Bytes(1), max: Bytes(1 << 40) };
+
+pub(super) const SHAPE_RATE: Parameter = Parameter {
+    name: "shape-rate",
+    kind: RATES,
+    default: Preset::Absent,
+    doc: "The rate of a token bucket that packets wait for at the head of the queue, counted at the network layer without \
+          framing. Without this key they are not shaped.",
+};
+pub(super) const SHAPE_BURST: Parameter = Parameter {
+    name: "shape-burst",
+    kind: BURSTS,
+    default: Preset::Text("1500 B"),
+    doc: "With `shape-rate`, the bucket's size: how much may leave at once after a pause. A larger packet waits until the \
+          bucket is full.",
+};
+pub(super) const COMMITTED_RATE: Parameter = Parameter {
+    name: "committed-rate",
+    kind: RATES,
+    default: Preset::Absent,
+    doc: "The rate that a carrier has committed itself to, policed by a token bucket where packets enter the line, counted \
+          at the network layer (the CIR of RFC 2698). Without this key nothing is policed.",
+};
+pub(super) const COMMITTED_BURST: Parameter = Parameter {
+    name: "committed-burst",
+    kind: BURSTS,
+    default: Preset::Text("15 KB"),
+    doc: "The size of its bucket (the CBS). A larger packet never conforms.",
+};
+pub(super) const PEAK_RATE: Parameter = Parameter {
+    name: "peak-rate",
+    kind: RATES,
+    default: Preset::Absent,
+    doc: "A second, higher rate (the PIR): what exceeds it too is discarded, whatever `policing` says. Without this key \
+          there is none.",
+};
+pub(super) const PEAK_BURST: Parameter = Parameter {
+    name: "peak-burst",
+    kind: BURSTS,
+    default: Preset::Text("15 KB"),
+    doc: "The size of its bucket (the PBS).",
+};
+pub(super) const POLICING: Parameter = Parameter {
+    name: "policing",
+    kind: Kind::Choice(&[
+        Choice { name: "pass", doc: "They are counted only." },
+        Choice {
+            name: "tag",
+            doc: "They become the least urgent, which the `priority` queue of a later link sends last and drops first.",
+        },
+        Choice { name: "discard", doc: "They are discarded." },
+    ]),
+    default: Preset::Text("discard"),
+    doc: "What the carrier does with packets that exceed the committed rate.",
+};
+
+/// The shaper of these values.
+pub(super) fn shaper(values: &Values) -> Option<TokenBucket> {
+    bucket(values, SHAPE_RATE.name, SHAPE_BURST.name)
+}
+
+/// The policer of these values.
+pub(super) fn policer(values: &Values) -> Option<Policer> {
+    let committed = bucket(values, COMMITTED_RATE.name, COMMITTED_BURST.name)?;
+    let peak = bucket(values, PEAK_RATE.name, PEAK_BURST.name);
+    let excess = match values.text(POLICING.name).as_str() {
+        "pass" => Excess::Pass,
+        "tag" => Excess::Tag,
+        _ => Excess::Discard,
+    };
+    Some(Policer::new(committed, peak, excess))
+}
+
+fn bucket(values: &Values, rate: &str, burst: &str) -> Option<TokenBucket> {
+    values.rate_if_given(rate).map(|rate| TokenBucket::new(rate, values.bytes(burst)))
+}
+
+/// The shaper and the policer of one direction, and what they have seen.
+#[derive(Debug)]
+pub(super) struct Conditioner {
+    shaper: Option<TokenBucket>,
+    policer: Option<Policer>,
+    packets: u64,
+    waited: Duration,
+    waited_most: Duration,
+    conforming: u64,
+    tagged: u64,
+    discarded: u64,
+}
+
+impl Conditioner {
+    pub(super) fn new(shaper: Option<TokenBucket>, policer: Option<Policer>) -> Conditioner {
+        Conditioner {
+            shaper,
+            policer,
+            packets: 0,
+            waited: Duration::ZERO,
+            waited_most: Duration::ZERO,
+            conforming: 0,
+            tagged: 0,
+            discarded: 0,
+        }
+    }
+
+    /// When a packet that could leave at `now` may.
+    #[inline]
+    pub(super) fn shape(&mut self, now: Time, size: Bytes) -> Time {
+        let Some(bucket) = &mut self.shaper else { return now };
+        let start = bucket.earliest(now, size);
+        bucket.take(start, size);
+        self.packets += 1;
+        self.waited += start.since(now);
+        self.waited_most = self.waited_most.max(start.since(now));
+        start
+    }
+
+    /// Whether a packet that enters the line at `at` may go on; tags it if it may, but exceeds what was promised.
+    #[inline]
+    pub(super) fn admit(&mut self, at: Time, packet: &mut Packet) -> bool {
+        let Some(policer) = &mut self.policer else { return true };
+        let color = policer.meter(at, packet.size);
+        self.conforming += u64::from(color == Color::Green);
+        match policer.action(color) {
+            None | Some(Excess::Pass) => true,
+            Some(Excess::Tag) => {
+                packet.priority = LEAST_URGENT;
+                self.tagged += 1;
+                true
+            }
+            Some(Excess::Discard) => {
+                self.discarded += 1;
+                false
+            }
+        }
+    }
+
+    /// Of the shaper, if there is one, and of the policer.
+    pub(super) fn figures(&self) -> impl Iterator<Item = (&'static str, Amount)> {
+        let of_shaper = [
+            ("shaper-wait-mean", Amount::Time(self.waited / self.packets.max(1))),
+            ("shaper-wait-max", Amount::Time(self.waited_most)),
+        ];
+        let of_policer = [
+            ("packets-conforming", Amount::Count(self.conforming)),
+            ("packets-tagged", Amount::Count(self.tagged)),
+            ("packets-policed", Amount::Count(self.discarded)),
+        ];
+        let shaper = self.shaper.is_some().then_some(of_shaper);
+        let policer = self.policer.is_some().then_some(of_policer);
+        shaper.into_iter().flatten().chain(policer.into_iter().flatten())
+    }
+}
