@@ -2,6 +2,7 @@
 
 mod generate;
 mod sizes;
+mod soak;
 mod test;
 
 use std::path::{Path, PathBuf};
@@ -28,6 +29,8 @@ enum Command {
     },
     /// Build the book into docs/book
     Book,
+    /// Run every property test of the transports with ten thousand cases each, at low priority
+    Soak(soak::Soak),
     /// List long files; fail on one over 1,000 lines without a reason
     Sizes,
 }
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
         Command::Test => test::run(),
         Command::Generate { check } => generate::run(check),
         Command::Book => book(),
+        Command::Soak(soak) => soak::run(&soak),
         Command::Sizes => sizes::run(),
     };
     match done {

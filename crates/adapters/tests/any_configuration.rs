@@ -39,7 +39,7 @@ fn path() -> impl Strategy<Value = Path> {
 }
 
 proptest! {
-    #![proptest_config(cases(100))]
+    #![proptest_config(cases(256))]
     #[test]
     fn everything_arrives_in_order_and_once(
         near in config(), far in config(), out in path(), back in path(), seed: u64,

@@ -206,7 +206,7 @@ fn a_handshake_that_fills_the_congestion_window_ends_all_the_same() {
 }
 
 proptest! {
-    #![proptest_config(cases(100))]
+    #![proptest_config(cases(256))]
 
     #[test]
     fn a_stream_delivers_everything_in_order_and_once(

@@ -106,7 +106,7 @@ fn close(pair: &mut Pair) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(cases(100))]
+    #![proptest_config(cases(256))]
 
     #[test]
     fn reliable_streams_deliver_everything_in_order_and_once(

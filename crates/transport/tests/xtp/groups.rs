@@ -480,7 +480,7 @@ fn while_data_flow_receivers_are_asked_with_data_only() {
 }
 
 proptest! {
-    #![proptest_config(cases(30))]
+    #![proptest_config(cases(256))]
 
     #[test]
     fn every_receiver_gets_everything_over_lossy_paths(

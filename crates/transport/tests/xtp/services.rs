@@ -218,7 +218,7 @@ fn bad(loss: f64) -> Path {
 }
 
 proptest! {
-    #![proptest_config(cases(60))]
+    #![proptest_config(cases(256))]
 
     #[test]
     fn acknowledged_datagrams_arrive_exactly_once(seed: u64, loss in 0.0..0.5, count in 1..80u8) {

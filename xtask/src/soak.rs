@@ -1,0 +1,141 @@
+//! The long run of the transports' property tests: each with ten thousand cases that nobody has tried before.
+//!
+//! `docs/checks.md` says how long it takes and what to do with what it finds.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// Where the transports' property tests are.
+const PACKAGES: [&str; 2] = ["trunkline-transport", "trunkline-adapters"];
+
+/// Which tests to run, and how often.
+#[derive(clap::Args)]
+pub(crate) struct Soak {
+    /// Cases of each property test
+    #[arg(long, default_value_t = 10_000)]
+    cases: u32,
+    /// Only tests whose name, or whose program's, contains one of these: `xtp`, `dccp`, `sctp`, `tcp` ...
+    names: Vec<String>,
+}
+
+/// A property test that was run.
+struct Row {
+    test: String,
+    cases: String,
+    took: Duration,
+    /// All that it printed, if it failed.
+    failure: Option<String>,
+}
+
+pub(crate) fn run(soak: &Soak) -> Result<(), String> {
+    let mut rows = Vec::new();
+    for program in programs()? {
+        for name in program.tests()? {
+            let test = format!("{}: {name}", program.name);
+            if !soak.names.is_empty() && !soak.names.iter().any(|part| test.contains(part)) {
+                continue;
+            }
+            let started = Instant::now();
+            let output = program.run(&name, soak.cases)?;
+            let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+            // Other tests say no such thing: they have run once, as always.
+            let said = printed.lines().find_map(|line| line.split_once("property: "));
+            let Some((_, cases)) = said else { continue };
+            let failed = !output.status.success();
+            let failure = failed.then(|| printed.clone() + &String::from_utf8_lossy(&output.stderr));
+            let row = Row { test, cases: cases.to_owned(), took: started.elapsed(), failure };
+            anstream::println!("{}", line(&row));
+            rows.push(row);
+        }
+    }
+    table(&rows)
+}
+
+/// What was run in which time, then every failure with the seed that brings it back.
+fn table(rows: &[Row]) -> Result<(), String> {
+    let took: Duration = rows.iter().map(|row| row.took).sum();
+    let failed: Vec<&Row> = rows.iter().filter(|row| row.failure.is_some()).collect();
+    anstream::println!(
+        "\n{} property tests in {:.0} s, {} failed",
+        rows.len(),
+        took.as_secs_f64(),
+        failed.len()
+    );
+    for row in &failed {
+        anstream::println!("\n==> {}\n{}", row.test, row.failure.as_deref().unwrap_or_default());
+    }
+    match failed.len() {
+        _ if rows.is_empty() => Err("no property test has such a name".to_owned()),
+        0 => Ok(()),
+        count => Err(format!("{count} property tests failed")),
+    }
+}
+
+fn line(row: &Row) -> String {
+    let verdict = if row.failure.is_some() { "FAILED" } else { "ok" };
+    format!("{:<100} {:>12} {:>7.0} s  {verdict}", row.test, row.cases, row.took.as_secs_f64())
+}
+
+/// A program of tests, as Cargo has built it.
+struct Program {
+    name: String,
+    path: PathBuf,
+    /// Where Cargo would run it: proptest looks for the failures of former times from here.
+    folder: PathBuf,
+}
+
+impl Program {
+    fn tests(&self) -> Result<Vec<String>, String> {
+        let output = self.output(Command::new(&self.path).args(["--list", "--format", "terse"]))?;
+        let listed = String::from_utf8_lossy(&output.stdout);
+        Ok(listed.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
+    }
+
+    /// At the lowest priority: it takes what others leave.
+    fn run(&self, test: &str, cases: u32) -> Result<Output, String> {
+        let mut command = Command::new("nice");
+        command.args(["-n", "19"]).arg(&self.path).args(["--exact", test, "--nocapture"]);
+        self.output(command.env("PROPTEST_CASES", cases.to_string()).env("RUST_BACKTRACE", "0"))
+    }
+
+    fn output(&self, command: &mut Command) -> Result<Output, String> {
+        command.current_dir(&self.folder).output().map_err(|e| format!("{}: does not start: {e}", self.name))
+    }
+}
+
+/// Builds the programs, with the assertions of tests and the speed of a release.
+fn programs() -> Result<Vec<Program>, String> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let mut command = Command::new(cargo);
+    command.args([
+        "test",
+        "--no-run",
+        "--profile",
+        "soak",
+        "--locked",
+        "--message-format",
+        "json-render-diagnostics",
+    ]);
+    for package in PACKAGES {
+        command.args(["--package", package]);
+    }
+    let command = command.current_dir(crate::root()).stderr(std::process::Stdio::inherit());
+    let output = command.output().map_err(|e| format!("cargo does not start: {e}"))?;
+    if !output.status.success() {
+        return Err(format!("the tests do not build ({})", output.status));
+    }
+    let messages = String::from_utf8_lossy(&output.stdout);
+    let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    Ok(messages.filter_map(|message| program(&message)).collect())
+}
+
+/// The program that one of Cargo's messages tells of, if it does.
+fn program(message: &Value) -> Option<Program> {
+    let path = message["executable"].as_str()?.into();
+    let name = message["target"]["name"].as_str()?.to_owned();
+    let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_path_buf();
+    Some(Program { name, path, folder })
+}
