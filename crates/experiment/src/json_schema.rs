@@ -23,6 +23,7 @@ pub fn json_schema() -> Value {
             "hosts" => named(object(properties(&schema.host), required(&schema.host))),
             "link" => named(link(&schema)),
             "flow" => named(object(properties(&schema.flow), required(&schema.flow))),
+            "bundle" => named(object(properties(&schema.bundle), required(&schema.bundle))),
             "sweep" => json!({
                 "type": "object",
                 "additionalProperties": { "anyOf": [{ "type": "array", "minItems": 1 }, { "type": "object" }] },
@@ -137,6 +138,7 @@ fn property(key: &Key) -> Value {
         Shape::Hosts => {
             json!({ "type": "array", "items": { "type": "string" }, "minItems": 2 })
         }
+        Shape::Flows => json!({ "type": "array", "items": { "type": "string" }, "minItems": 1 }),
         Shape::Links => json!({ "type": "array", "items": { "type": "string" } }),
         Shape::Medium(media) => json!({ "enum": media.iter().map(|medium| medium.name).collect::<Vec<_>>() }),
         Shape::Direction | Shape::Stations => json!({ "type": "object" }),

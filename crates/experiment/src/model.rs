@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use trunkline_core::schema::Values;
 use trunkline_core::{Bytes, Duration, FlowId, Rate};
-use trunkline_metrics::FlowMeta;
+use trunkline_metrics::{BundleMeta, FlowMeta};
 pub use trunkline_network::{Impairments, Loss};
 pub use trunkline_traffic::Answer;
 
@@ -72,6 +72,8 @@ pub struct Scenario {
     pub links: Vec<Link>,
     /// The flows of the file. Members are numbered on: flow `f`'s member `m` is `flows[f].first + m`.
     pub flows: Vec<Flow>,
+    /// Which of them are counted together.
+    pub bundles: Vec<BundleMeta>,
     /// Index of the flow with which the measurement ends: when all its sources are over (nothing is due, no answer is
     /// awaited), the others stop too and the drain time begins. At the latest that is after `duration`.
     pub until: Option<usize>,

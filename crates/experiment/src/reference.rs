@@ -39,7 +39,7 @@ pub fn reference() -> String {
     keys(&mut page, &schema.experiment);
     for (section, doc) in SECTIONS {
         let title = match *section {
-            "hosts" | "link" | "flow" => format!("`[{section}.NAME]`"),
+            "hosts" | "link" | "flow" | "bundle" => format!("`[{section}.NAME]`"),
             _ => format!("`[{section}]`"),
         };
         let _ = write!(page, "\n## {title}\n\n{doc}\n");
@@ -50,6 +50,7 @@ pub fn reference() -> String {
             }
             "link" => link(&mut page, &schema),
             "flow" => flow(&mut page, &schema),
+            "bundle" => bundle(&mut page, &schema),
             "sweep" => sweep(&mut page),
             "limits" => limits(&mut page),
             _ => {}
@@ -92,6 +93,11 @@ fn flow(page: &mut String, schema: &Schema) {
     page.push_str("\nKeys of one sink, in a table in the list `to`, beside its `host`:\n\n");
     keys(page, &SINK.iter().map(Key::from).collect::<Vec<_>>());
     alternatives(page, &schema.flow);
+}
+
+fn bundle(page: &mut String, schema: &Schema) {
+    page.push_str("\n```toml\n[bundle.trunk]\nflows = [\"voice\", \"bulk\"]\n```\n\n");
+    keys(page, &schema.bundle);
 }
 
 fn sweep(page: &mut String) {
@@ -190,6 +196,7 @@ fn keys(page: &mut String, keys: &[Key]) {
             Shape::Host => ("the name of a host".to_owned(), key.doc.to_owned()),
             Shape::Flow => ("the name of a flow".to_owned(), key.doc.to_owned()),
             Shape::Sinks => ("the name of a host, or a list".to_owned(), key.doc.to_owned()),
+            Shape::Flows => ("a list of names of flows".to_owned(), key.doc.to_owned()),
             Shape::Hosts => ("names of hosts".to_owned(), key.doc.to_owned()),
             Shape::Links => ("a list of names of links".to_owned(), key.doc.to_owned()),
             Shape::Medium(media) => (enumerate(media.iter().map(|medium| medium.name)), key.doc.to_owned()),

@@ -219,6 +219,7 @@ fn list(path: String, key: &Key, node: Option<&Node>, swept: &[&str], found: &mu
         | Shape::Sinks
         | Shape::Hosts
         | Shape::Flow
+        | Shape::Flows
         | Shape::Links
         | Shape::Medium(_) => found.push(Sweepable { key: path, kind: None, now: None }),
         Shape::Plain(kind) => list_plain(path, *kind, node, key.default, found),

@@ -5,7 +5,7 @@ mod common;
 use common::{Beside, EXAMPLES, example};
 use trunkline_core::{Bytes, Duration, Rate};
 use trunkline_experiment::{Experiment, LimitMetric, Operator, Transport};
-use trunkline_metrics::{PlaybackFifo, VoicePath};
+use trunkline_metrics::{BundleMeta, PlaybackFifo, VoicePath};
 
 #[test]
 fn every_example_is_valid() {
@@ -33,6 +33,14 @@ fn voice_path() {
         (LimitMetric::StartUpMax, 0.15),
     ];
     assert_eq!(metrics, expected);
+}
+
+#[test]
+fn bundle() {
+    let experiment = Experiment::parse(&example("bundle.toml"), "x.toml", &Beside).unwrap();
+    let expected = [BundleMeta { name: "atlantic".to_owned(), flows: vec![0, 1] }];
+    assert_eq!(experiment.points.len(), 4);
+    assert!(experiment.points.iter().all(|point| point.scenario.bundles == expected));
 }
 
 #[test]

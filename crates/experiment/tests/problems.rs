@@ -3,7 +3,7 @@
 mod cases;
 mod common;
 
-use cases::{CASES, MORE, SINKS};
+use cases::{BUNDLES, CASES, MORE, SINKS};
 use common::{Beside, wav};
 use trunkline_experiment::{Experiment, Files, FilesError, TRANSPORTS};
 use trunkline_network::medium;
@@ -95,7 +95,7 @@ fn the_file_without_a_mistake_is_accepted() {
 #[test]
 fn every_mistake_is_told_in_one_sentence_at_its_place() {
     let mut differing = String::new();
-    for (from, to, expected) in CASES.iter().chain(MORE).chain(SINKS) {
+    for (from, to, expected) in CASES.iter().chain(MORE).chain(SINKS).chain(BUNDLES) {
         assert!(GOOD.contains(from), "the case replaces nothing: {from}");
         let text = GOOD.replacen(from, to, 1);
         let found = headlines(&text);

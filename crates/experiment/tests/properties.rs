@@ -45,6 +45,7 @@ const PIECES: &[&str] = &[
     "ä",
     "\u{feff}",
     "[flow.voice.source]",
+    "[bundle.both]\nflows = [\"voice\", \"bulk\"]\n",
     "\"link.trunk.queue.limit\" = [\"1 packet\"]",
     "kind = \"trace\"",
     "path = [\"trunk\"]",

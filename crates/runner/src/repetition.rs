@@ -23,7 +23,7 @@ pub(crate) fn measure(
     let mut traces = writer.begin_repetition(task.stored, task.repetition, &names)?;
     let audio = AudioRecorder::create(scenario, &traces.audio_directory()).map_err(RunnerError::Audio)?;
 
-    let mut recorder = (Meter::new(&metas, &mut traces), audio);
+    let mut recorder = (Meter::new(&metas, &mut traces).with_bundles(&scenario.bundles), audio);
     let driven = match request.backend {
         Backend::Sim => {
             trunkline_simulator::run(scenario, seed, &mut recorder, supervisor).map_err(RunnerError::from)

@@ -1,5 +1,6 @@
 //! From the tree of a file to what it means: one scenario, and the remarks on what is wrong.
 
+mod bundles;
 mod checks;
 mod flow;
 mod host;
@@ -64,6 +65,7 @@ impl Reader<'_> {
         let links = self.links(table, &names);
         let flows = self.flows(table, &names, links.as_deref());
         let (values, links, flows) = (values?, links?, flows?);
+        let bundles = self.bundles(table, &names, &links, &flows);
         let until = self.until(table, &flows);
         let scenario = Scenario {
             duration: values.duration("duration"),
@@ -71,6 +73,7 @@ impl Reader<'_> {
             hosts,
             links,
             flows,
+            bundles,
             until,
         };
         Some(reading(&values, scenario))

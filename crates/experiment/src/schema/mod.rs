@@ -23,6 +23,8 @@ pub(crate) struct Schema {
     pub(crate) direction: Vec<Vec<Key>>,
     /// Keys of `[flow.NAME]`.
     pub(crate) flow: Vec<Key>,
+    /// Keys of `[bundle.NAME]`.
+    pub(crate) bundle: Vec<Key>,
 }
 
 /// One key of a table.
@@ -43,6 +45,8 @@ pub(crate) enum Shape {
     Host,
     /// The name of a flow.
     Flow,
+    /// Names of flows.
+    Flows,
     /// The name of a host, or a list of names of hosts and of tables with such a name.
     Sinks,
     /// The names of two or more hosts.
@@ -84,6 +88,12 @@ pub(crate) const SECTIONS: &[(&str, &str)] = &[
         "The links between hosts, `[link.NAME]`. They apply to `sim` and `wire`; `live` uses the network as it is.",
     ),
     ("flow", "The flows, `[flow.NAME]`: who sends what to whom, over which transport."),
+    (
+        "bundle",
+        "Flows to be counted together, `[bundle.NAME]`: beside the figures of each flow there are those of its bundle, and \
+         of the connections of each transport in it. A bundle is on one path: its flows go from the same host to the \
+         same host over the same links.",
+    ),
     (
         "sweep",
         "What is varied: a dotted key and the list of its values. Every combination is a point that is measured.",
@@ -308,6 +318,13 @@ impl Schema {
             shared: medium::KINDS.iter().map(|kind| kind.shared.iter().map(Key::from).collect()).collect(),
             direction: medium::KINDS.iter().map(|kind| direction(kind.parameters)).collect(),
             flow,
+            bundle: vec![Key::new(
+                "flows",
+                Shape::Flows,
+                Preset::Required,
+                "Its flows, each with one sink. A flow is in one bundle at most. Those of the same transport either all \
+                 `reflect` or none.",
+            )],
         }
     }
 }

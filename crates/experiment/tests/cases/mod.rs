@@ -3,9 +3,11 @@
 /// What is replaced, by what, and what is said.
 pub(crate) type Case = (&'static str, &'static str, &'static [&'static str]);
 
+mod bundles;
 mod more;
 mod sinks;
 
+pub(crate) use bundles::BUNDLES;
 pub(crate) use more::MORE;
 pub(crate) use sinks::SINKS;
 

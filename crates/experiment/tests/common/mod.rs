@@ -5,7 +5,7 @@
 use trunkline_experiment::{Files, FilesError};
 
 /// The files in `examples/` that every reader of experiment files must understand.
-pub(crate) const EXAMPLES: [&str; 7] = [
+pub(crate) const EXAMPLES: [&str; 8] = [
     "voice-beside-bulk.toml",
     "bursty-loss.toml",
     "calls-on-a-t1.toml",
@@ -13,6 +13,7 @@ pub(crate) const EXAMPLES: [&str; 7] = [
     "wifi-cell.toml",
     "switched-lan.toml",
     "multicast.toml",
+    "bundle.toml",
 ];
 
 /// The text of a file in `examples/`.

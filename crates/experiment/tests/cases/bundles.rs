@@ -1,0 +1,108 @@
+//! Mistakes in bundles.
+
+use super::Case;
+
+/// The mistakes.
+pub(crate) const BUNDLES: &[Case] = &[
+    (
+        r#"[flow.bulk]"#,
+        r#"[bundle.trunk]
+flow = ["voice"]
+[flow.bulk]"#,
+        &[
+            r#"x.toml:21:1: the key `flows` is missing in [bundle.trunk]; expected a list of names of flows"#,
+            r#"x.toml:22:1: unknown key `flow` in [bundle.trunk]; did you mean `flows`?"#,
+        ],
+    ),
+    (
+        r#"[flow.bulk]"#,
+        r#"[bundle.trunk]
+flows = "voice"
+[flow.bulk]"#,
+        &[r#"x.toml:22:9: `flows` must be a list of names of flows, not the text `voice`"#],
+    ),
+    (
+        r#"[flow.bulk]"#,
+        r#"[bundle.trunk]
+flows = []
+[flow.bulk]"#,
+        &[r#"x.toml:22:9: the bundle has no flows; name at least one"#],
+    ),
+    (
+        r#"[flow.bulk]"#,
+        r#"[bundle.trunk]
+flows = ["voice", "blk", 5, "voice"]
+[flow.bulk]"#,
+        &[
+            r#"x.toml:22:19: `flows` names the unknown flow `blk`; did you mean `bulk`?"#,
+            r#"x.toml:22:26: `flows` must name flows, not the number 5"#,
+            r#"x.toml:22:29: the flow `voice` stands here twice"#,
+        ],
+    ),
+    (
+        r#"[flow.bulk]"#,
+        r#"[bundle]
+both.flows = ["bulk", "voice"]
+one.flows = ["voice"]
+[flow.bulk]"#,
+        &[
+            r#"x.toml:23:14: the flow `voice` is in the bundle `both` already; a flow is in one bundle at most"#,
+        ],
+    ),
+    (
+        r#"[flow.bulk]
+from = "a"
+to = "b""#,
+        r#"[bundle.trunk]
+flows = ["voice", "bulk"]
+[flow.bulk]
+from = "b"
+to = "a""#,
+        &[
+            r#"x.toml:22:19: a bundle is on one path, and the flow `bulk` goes from `b` to `a`, `voice` from `a` to `b`"#,
+        ],
+    ),
+    (
+        r#"[flow.bulk]"#,
+        r#"[link.first]
+between = ["a", "c"]
+rate = "1 Mbit/s"
+[link.second]
+between = ["c", "b"]
+rate = "1 Mbit/s"
+[bundle.trunk]
+flows = ["voice", "bulk"]
+[flow.bulk]
+path = ["first", "second"]"#,
+        &[
+            r#"x.toml:28:19: a bundle is on one path, and the flow `bulk` goes over `first`, `second`, `voice` over `trunk`"#,
+        ],
+    ),
+    (
+        r#"[flow.bulk]"#,
+        r#"[bundle.trunk]
+flows = ["nowhere", "voice"]
+[flow.nowhere]
+from = "a"
+to = []
+transport = "udp"
+source = "voice"
+[flow.bulk]"#,
+        &[r#"x.toml:22:10: a bundle is on one path, and the flow `nowhere` has no sink"#],
+    ),
+    (
+        r#"[flow.bulk]"#,
+        r#"[bundle.trunk]
+flows = ["there", "voice", "bulk"]
+[flow.there]
+from = "a"
+to = "b"
+transport = "udp"
+source = "voice"
+reflect = true
+[flow.bulk]"#,
+        &[
+            r#"x.toml:22:19: both flows go over `udp`, and latency is measured there and back in `there`, one way in `voice`; let both `reflect`, or none"#,
+        ],
+    ),
+];
