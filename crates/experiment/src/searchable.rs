@@ -32,16 +32,27 @@ struct Unit {
 }
 
 impl Experiment {
-    /// A key of this experiment as a line of numbers; it need not be swept.
+    /// A key of this experiment as a line of numbers, or several with commas between them that have the same value; it need
+    /// not be swept.
     ///
     /// # Errors
-    /// In a sentence, if there is no such key, if it is one for all points, or if it takes words.
+    /// In a sentence, if there is no such key, if it is one for all points, if it takes words, or if keys that are to have
+    /// the same value are of two kinds.
     pub fn searchable(&self, key: &str) -> Result<Searchable, String> {
         let root = tree::parse(&self.text).map_err(|_| "the experiment's text cannot be read".to_owned())?;
         let table = root.table().cloned().unwrap_or_default();
-        let swept = self.axes.iter().map(|axis| axis.key.as_str()).chain([key]);
+        let swept = self.axes.iter().map(|axis| axis.key.as_str()).chain([key]).flat_map(sweep::together);
         let known = sweep::sweepable(&Schema::new(), &table, &swept.collect::<Vec<_>>());
-        let found = sweep::find(key, &known)?;
+        let together: Vec<_> =
+            sweep::together(key).map(|key| sweep::find(key, &known)).collect::<Result<_, _>>()?;
+        let Some((found, others)) = together.split_first() else { return Err("name a key".to_owned()) };
+        let kind = |key: &sweep::Sweepable| key.kind.map(|kind| core::mem::discriminant(&kind));
+        if let Some(other) = others.iter().find(|other| kind(other) != kind(found)) {
+            return Err(format!(
+                "`{}` and `{}` do not take the same values; search for them one by one",
+                found.key, other.key
+            ));
+        }
         let takes =
             |what: String| format!("`{key}` takes {what}: there is no largest or smallest to search for");
         let kind = found.kind.ok_or_else(|| takes("a name, a word or a table".to_owned()))?;

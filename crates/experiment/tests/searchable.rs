@@ -58,6 +58,20 @@ fn keys_know_what_they_are() {
 }
 
 #[test]
+fn keys_that_vary_together_are_searched_together() {
+    let both = searchable("flow.voice.count, flow.bulk.count").unwrap();
+    assert_eq!(
+        (both.key(), both.now(), both.is_count()),
+        ("flow.voice.count, flow.bulk.count", Some(1), true)
+    );
+    let apart = searchable("flow.voice.count, link.trunk.rate").unwrap_err();
+    assert_eq!(
+        apart,
+        "`flow.voice.count` and `link.trunk.rate` do not take the same values; search for them one by one"
+    );
+}
+
+#[test]
 fn what_cannot_be_searched_is_refused_in_a_sentence() {
     for (key, says) in [
         ("flow.voice.cont", "did you mean `flow.voice.count`?"),

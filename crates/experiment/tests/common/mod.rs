@@ -5,7 +5,7 @@
 use trunkline_experiment::{Files, FilesError};
 
 /// The files in `examples/` that every reader of experiment files must understand.
-pub(crate) const EXAMPLES: [&str; 8] = [
+pub(crate) const EXAMPLES: [&str; 11] = [
     "voice-beside-bulk.toml",
     "bursty-loss.toml",
     "calls-on-a-t1.toml",
@@ -14,6 +14,9 @@ pub(crate) const EXAMPLES: [&str; 8] = [
     "switched-lan.toml",
     "multicast.toml",
     "bundle.toml",
+    "dsl-video-call.toml",
+    "voice-distribution-1992.toml",
+    "voice-distribution-today.toml",
 ];
 
 /// The text of a file in `examples/`.
