@@ -500,7 +500,7 @@ proptest! {
     }
 }
 
-/// The long run: `cargo test -p trunkline-transport --test xtp -- --ignored thousand`.
+/// By hand: `cargo test --profile soak -p trunkline-transport --test xtp -- --ignored thousand`.
 #[test]
 #[ignore = "takes minutes without optimisation"]
 fn control_traffic_grows_slower_than_the_square_root_up_to_a_thousand_receivers() {
