@@ -5,13 +5,14 @@ mod media;
 use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style as Ansi};
+use trunkline_experiment::Axis;
 use trunkline_metrics::{Estimate, Measured};
 use trunkline_store::{Status, StoredPoint, StoredRun};
 
 use crate::metric::{Metric, metric};
 use crate::units::Unit;
 use crate::verdict::{Outcome, Verdict, headline};
-use crate::view::{Side, Subject, View, axis_name, backend_name, is_cut_short, point_name, shown_on};
+use crate::view::{Side, Subject, View, axis_name, backend_name, is_cut_short, shown_on};
 
 /// No line is longer.
 const WIDTH: usize = 100;
@@ -94,7 +95,11 @@ fn limits(out: &mut Printer, view: &View, side: &Side) {
     let mut table = Table::new(&[("limit", false), ("verdict", false), ("worst", true)]);
     table.kept = Some(0);
     if view.is_swept() {
-        table.columns.extend([Cell::left("worst at"), Cell::left("holds at")].map(Column::new));
+        let worst = match short_keys(view.axes()).as_slice() {
+            [only] => format!("worst at {only}"),
+            _ => "worst at".to_owned(),
+        };
+        table.columns.extend([Cell::left(&worst), Cell::left("holds at")].map(Column::new));
     }
     let mut any_unsure = false;
     for limit in view.limits() {
@@ -114,14 +119,36 @@ fn limits(out: &mut Printer, view: &View, side: &Side) {
         ];
         if view.is_swept() {
             let at = worst.and_then(|w| view.points().iter().find(|p| p.index == w.point));
-            row.push(Cell::left(&at.map_or("–".to_owned(), |p| point_name(p, view.axes()))));
-            row.push(Cell::left(&verdict.where_(Outcome::Holds, view)));
+            row.push(Cell::left(&at.map_or("–".to_owned(), |p| short_name(p, view.axes()))));
+            let holds = verdict.where_(Outcome::Holds, view);
+            // The key stands in the heading.
+            let values = holds.split_once(" = ").filter(|_| view.axes().len() == 1).map(|(_, values)| values);
+            row.push(Cell::left(values.unwrap_or(&holds)));
         }
         table.rows.push(row);
     }
     out.table(table);
     if any_unsure {
         out.wrapped("±: not certain at every point, the confidence interval crosses the bound", QUIET);
+    }
+}
+
+/// The swept keys without what they need not be told apart: `count` for `bulk.count`.
+fn short_keys(axes: &[Axis]) -> Vec<&str> {
+    let last: Vec<&str> = axes.iter().map(|axis| axis.key.rsplit('.').next().unwrap_or(&axis.key)).collect();
+    let is_alone = |key: &&str| last.iter().filter(|other| *other == key).count() == 1;
+    if last.iter().all(is_alone) { last } else { axes.iter().map(axis_name).collect() }
+}
+
+/// `4`, or `count = 4, rate = 2 Mbit/s`.
+fn short_name(point: &StoredPoint, axes: &[Axis]) -> String {
+    let value = |axis: usize| shown_on(point, axes, axis);
+    match short_keys(axes).as_slice() {
+        [_] => value(0),
+        keys => {
+            let parts = keys.iter().enumerate().map(|(axis, key)| format!("{key} = {}", value(axis)));
+            parts.collect::<Vec<_>>().join(", ")
+        }
     }
 }
 
@@ -156,7 +183,7 @@ fn flows(out: &mut Printer, view: &View, side: &Side) {
         .filter(|(_, metric, _)| !ONLY_IF_ANY.contains(&metric.id) || view.telling(&[metric]) > 0.0)
         .collect();
     let mut table = Table::default();
-    table.columns.extend(view.axes().iter().map(|axis| Column::new(Cell::left(axis_name(axis)))));
+    table.columns.extend(short_keys(view.axes()).into_iter().map(|key| Column::new(Cell::left(key))));
     table.kept = Some(table.columns.len());
     table.columns.push(Column::new(Cell::left("flow")));
     for (heading, _, unit) in &columns {

@@ -435,6 +435,7 @@ fn each_of_several_sinks_is_shown_the_worst_first() {
     let rows: Vec<&str> =
         text.lines().filter_map(|line| line.split_once("  → ")).map(|(_, row)| row).collect();
     let names = rows.iter().map(|row| row.split("  ").next().unwrap());
+    assert!(text.contains("worst at count") && text.contains("\ncount  flow"), "{text}");
     assert!(names.eq(["far (worst)", "late", "near"].repeat(4)), "{text}");
     let page = html(&with, None);
     assert_eq!(page.matches("<span class=\"of\">voice </span>→ ").count(), 12);

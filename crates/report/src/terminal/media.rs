@@ -1,8 +1,8 @@
 //! What media as a whole have to tell; their stations are for the report.
 
-use super::{Cell, Column, Printer, QUIET, ROWS, Table, number, values};
+use super::{Cell, Column, Printer, QUIET, ROWS, Table, number, short_keys, values};
 use crate::media::{Medium, tables as media_tables};
-use crate::view::{Side, View, axis_name};
+use crate::view::{Side, View};
 
 /// As many columns fit beside swept values.
 const COLUMNS: usize = 4;
@@ -15,7 +15,7 @@ pub(super) fn tables(out: &mut Printer, view: &View, side: &Side) {
             continue;
         }
         let mut table = Table::default();
-        table.columns.extend(view.axes().iter().map(|axis| Column::new(Cell::left(axis_name(axis)))));
+        table.columns.extend(short_keys(view.axes()).into_iter().map(|key| Column::new(Cell::left(key))));
         table.columns.push(Column::new(Cell::left("medium")));
         if view.is_swept() && first.figures.len() <= COLUMNS {
             let units = crate::media::units(&rows);
