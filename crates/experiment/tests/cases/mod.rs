@@ -395,7 +395,7 @@ source = { kind = "bulk", bytes = "1 MB", transfers = 10 }"#,
         r#"queue = "fifo""#,
         r#"backward = { between = ["a", "b"] }"#,
         &[
-            r#"x.toml:13:14: unknown key `between` in the direction `backward` of [link.trunk]; known are `rate`, `delay`, `mtu`, `overhead`, `queue`, `loss`, `jitter`, `reorder`, `reorder-by`, `duplicate` and `corrupt`"#,
+            r#"x.toml:13:14: unknown key `between` in the direction `backward` of [link.trunk]; known are `rate`, `delay`, `mtu`, `overhead`, `shape-rate`, `shape-burst`, `committed-rate`, `committed-burst`, `peak-rate`, `peak-burst`, `policing`, `queue`, `loss`, `jitter`, `reorder`, `reorder-by`, `duplicate` and `corrupt`"#,
         ],
     ),
     (
