@@ -92,8 +92,10 @@ pub(crate) fn limited(limit: LimitMetric) -> &'static Metric {
     })
 }
 
-/// The metrics that each of several sinks has by itself, and where they stand in its summary.
-const OF_SINKS: &[(&str, fn(&SinkSummary) -> Option<f64>)] = &[
+/// The id of a metric that each of several sinks has by itself, and where it stands in the sink's summary.
+type OfSink = (&'static str, fn(&SinkSummary) -> Option<f64>);
+
+const OF_SINKS: &[OfSink] = &[
     ("throughput_user", |s| Some(rate(s.user))),
     ("voice_channels", |s| Some(s.voice_channels as f64)),
     ("loss", |s| share_at(s, s.loss.value())),

@@ -165,6 +165,7 @@ pub(crate) fn headline(view: &View, side: &Side) -> Headline {
         let mut text = match broken.len() {
             1 if limits == 1 => "The limit is broken".to_owned(),
             2 if limits == 2 => "Both limits are broken".to_owned(),
+            n if n == limits => format!("All {n} limits are broken"),
             n => format!("{n} of {limits} limits {} broken", if n == 1 { "is" } else { "are" }),
         };
         if view.is_swept() {

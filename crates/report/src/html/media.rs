@@ -36,7 +36,7 @@ fn table(view: &View, number: usize, rows: &[(&StoredPoint, Medium)]) -> Markup 
                         th scope="col" { "medium" }
                         @if has_stations { th scope="col" { "station" } }
                         @for (figure, unit) in first.figures.iter().zip(&units) {
-                            th.number scope="col" {
+                            th.number.narrow scope="col" {
                                 @match definition(figure.name) {
                                     Some(definition) => a href={ "#def-" (definition.id) } { (figure.words()) },
                                     None => (figure.words()),
@@ -51,7 +51,7 @@ fn table(view: &View, number: usize, rows: &[(&StoredPoint, Medium)]) -> Markup 
                         tr {
                             (axis_values(view, point))
                             th scope="row" { (medium.name) }
-                            @if let Some(station) = medium.station { td { (station) } }
+                            @if let Some(station) = medium.station { td.value.whole { (station) } }
                             @for (figure, unit) in medium.figures.iter().zip(&units) {
                                 (cell(figure.quantity, *unit, figure.estimate))
                             }

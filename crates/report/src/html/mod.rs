@@ -25,15 +25,27 @@ pub fn html(run: &StoredRun, counterpart: Option<&StoredRun>) -> String {
     let figures = figures(&view);
     let (of_sweep, of_points): (Vec<Figure>, Vec<Figure>) =
         figures.into_iter().partition(|f| f.point.is_none());
-    let header = masthead(&view, !of_sweep.is_empty() || !of_points.is_empty());
+    let any_figure = !of_sweep.is_empty() || !of_points.is_empty();
+    let (links, media) = (tables::links(&view), media::section(&view));
+    let parts = [
+        ("verdict", "Verdict", true),
+        ("flows", "Flows", true),
+        ("figures", "Figures", any_figure),
+        ("links", "Links", !links.0.is_empty()),
+        ("media", "Media", !media.0.is_empty()),
+        ("detail", "Every figure", !view.flows.is_empty()),
+        ("settings", "Settings", true),
+        ("definitions", "Definitions", true),
+    ];
+    let header = masthead(&view, &parts);
     let main = html! {
         (verdicts::section(&view))
         (notes(&view))
         (tables::flows(&view))
         @if !of_sweep.is_empty() { (sweep_figures(&of_sweep)) }
         @if !of_points.is_empty() { (point_figures(&view, &of_points)) }
-        (tables::links(&view))
-        (media::section(&view))
+        (links)
+        (media)
         (detail::stalls(&view))
         (detail::every_figure(&view))
         (settings::section(&view))
@@ -67,7 +79,8 @@ pub fn page(title: &str, version: &str, header: &Markup, main: &Markup) -> Strin
     .into_string()
 }
 
-fn masthead(view: &View, any_figure: bool) -> Markup {
+/// The head of the page, with links to the parts that it has.
+fn masthead(view: &View, parts: &[(&str, &str, bool)]) -> Markup {
     html! {
         p.product { "Trunkline report" }
         h1 { (view.run().info.name) }
@@ -82,12 +95,7 @@ fn masthead(view: &View, any_figure: bool) -> Markup {
             }
         }
         nav aria-label="Parts of this report" {
-            a href="#verdict" { "Verdict" } " "
-            a href="#flows" { "Flows" } " "
-            @if any_figure { a href="#figures" { "Figures" } " " }
-            @if !view.flows.is_empty() { a href="#detail" { "Every figure" } " " }
-            a href="#settings" { "Settings" } " "
-            a href="#definitions" { "Definitions" }
+            @for (id, name, _) in parts.iter().filter(|(_, _, is_there)| *is_there) { a href={ "#" (id) } { (name) } " " }
         }
     }
 }

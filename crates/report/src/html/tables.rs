@@ -116,7 +116,7 @@ pub(super) fn flows(view: &View) -> Markup {
 pub(super) fn axis_headings(view: &View) -> Markup {
     html! {
         @for axis in view.axes() {
-            th.axis scope="col" {
+            th.narrow scope="col" {
                 @for (place, part) in axis_name(axis).split('.').enumerate() {
                     @if place > 0 { "." wbr; }
                     (part)
