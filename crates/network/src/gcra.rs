@@ -48,7 +48,8 @@ pub struct TheoreticalArrival {
 impl Gcra {
     /// Cells at `rate`, their headers included, with a tolerance of `limit`. A rate of zero is taken as 1 bit/s.
     pub fn new(rate: Rate, limit: Duration) -> Gcra {
-        let rate = rate.bits_per_second().max(1);
+        // So that two fractions add up in 64 bits.
+        let rate = rate.bits_per_second().clamp(1, u64::MAX / 2);
         Gcra { increment: SCALE / rate, rest: SCALE % rate, rate, limit: limit.as_nanos() }
     }
 
@@ -75,7 +76,6 @@ impl Gcra {
         if at.as_nanos() > tat.nanoseconds {
             *tat = TheoreticalArrival { nanoseconds: at.as_nanos(), fraction: 0 };
         }
-        // Both are below the rate, and rates are below 2^63 by far.
         let fraction = tat.fraction + self.rest;
         let carry = u64::from(fraction >= self.rate);
         tat.fraction = fraction - carry * self.rate;

@@ -19,7 +19,7 @@ use crate::queue::Backlog;
 pub(super) struct PerFlow {
     limit: Limit,
     /// By the flow's number.
-    channels: Vec<Source>,
+    channels: Vec<Sender>,
     /// Channels that have cells: since when the next one may leave as far as they are concerned, a number for those of
     /// equal times, and the flow's. Whoever has been ready for longest has the line next.
     ready: BinaryHeap<Reverse<(Time, u64, u32)>>,
@@ -29,7 +29,7 @@ pub(super) struct PerFlow {
 
 /// The source's end of a channel, and what the network keeps for it.
 #[derive(Debug, Default)]
-struct Source {
+struct Sender {
     shaped: Usage,
     channel: Channel,
     /// The packet whose cells leave; nothing once it is known to be lost.
@@ -54,23 +54,23 @@ impl PerFlow {
     pub(super) fn offer(&mut self, at: Time, mut packet: Packet, path: &mut Path, out: &mut Outcome) {
         let FlowId(flow) = packet.flow;
         if self.channels.len() <= flow as usize {
-            self.channels.resize_with(flow as usize + 1, Source::default);
+            self.channels.resize_with(flow as usize + 1, Sender::default);
         }
-        let source = &mut self.channels[flow as usize];
-        if !self.limit.admits(source.waiting.len() as u64, source.bytes, packet.size) {
+        let sender = &mut self.channels[flow as usize];
+        if !self.limit.admits(sender.waiting.len() as u64, sender.bytes, packet.size) {
             path.lose(at, packet, DropCause::QueueFull, out);
             return;
         }
-        if source.cells == 0 && source.waiting.is_empty() {
-            let since = path.adapter.conforming(&source.shaped).max(at);
+        if sender.cells == 0 && sender.waiting.is_empty() {
+            let since = path.adapter.conforming(&sender.shaped).max(at);
             self.ready.push(Reverse((since, self.next_number, flow)));
             self.next_number += 1;
         }
         packet.enqueued = at;
-        source.bytes += packet.size;
+        sender.bytes += packet.size;
         self.waiting.packets += 1;
         self.waiting.bytes += packet.size;
-        source.waiting.push_back(packet);
+        sender.waiting.push_back(packet);
     }
 
     pub(super) fn wake(&self, adapter: &Adapter) -> Time {
@@ -81,23 +81,23 @@ impl PerFlow {
     pub(super) fn step(&mut self, now: Time, path: &mut Path, out: &mut Outcome) {
         let Some(mut next) = self.ready.peek_mut() else { return };
         let Reverse((_, _, flow)) = *next;
-        let source = &mut self.channels[flow as usize];
-        if source.cells == 0
-            && let Some(packet) = source.waiting.pop_front()
+        let sender = &mut self.channels[flow as usize];
+        if sender.cells == 0
+            && let Some(packet) = sender.waiting.pop_front()
         {
             self.waiting.packets -= 1;
             self.waiting.bytes = less(self.waiting.bytes, packet.size);
-            source.begin(now, packet, path);
+            sender.begin(now, packet, path);
         }
-        source.cells = source.cells.saturating_sub(1);
-        let at = path.adapter.send(&mut source.shaped, now);
-        let cell = Cell { sent: now, at, flow: FlowId(flow), last: source.cells == 0 };
-        let arrival = path.network.carry(&mut source.channel, cell);
-        source.settle(now, arrival, path, out);
-        if source.cells == 0 && source.waiting.is_empty() {
+        sender.cells = sender.cells.saturating_sub(1);
+        let at = path.adapter.send(&mut sender.shaped, now);
+        let cell = Cell { sent: now, at, flow: FlowId(flow), last: sender.cells == 0 };
+        let arrival = path.network.carry(&mut sender.channel, cell);
+        sender.settle(now, arrival, path, out);
+        if sender.cells == 0 && sender.waiting.is_empty() {
             PeekMut::pop(next);
         } else {
-            *next = Reverse((path.adapter.conforming(&source.shaped).max(at), self.next_number, flow));
+            *next = Reverse((path.adapter.conforming(&sender.shaped).max(at), self.next_number, flow));
             self.next_number += 1;
         }
     }
@@ -107,7 +107,7 @@ impl PerFlow {
     }
 }
 
-impl Source {
+impl Sender {
     /// Makes `packet` the one whose cells leave.
     fn begin(&mut self, now: Time, packet: Packet, path: &mut Path) {
         let sojourn = now.since(packet.enqueued);

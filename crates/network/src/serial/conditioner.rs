@@ -40,8 +40,8 @@ pub(super) const PEAK_RATE: Parameter = Parameter {
     name: "peak-rate",
     kind: RATES,
     default: Preset::Absent,
-    doc: "A second, higher rate (the PIR): what exceeds it too is discarded, whatever `policing` says. Without this key \
-          there is none.",
+    doc: "With `committed-rate`, a second, higher rate (the PIR): what exceeds it too is discarded, whatever `policing` \
+          says. Without this key there is none.",
 };
 pub(super) const PEAK_BURST: Parameter = Parameter {
     name: "peak-burst",
