@@ -430,8 +430,10 @@ mod tests {
             send_call: delay,
             ..FlowSummary::default()
         };
+        let class = ClassSummary { loss: Some(Spread::default()), ..ClassSummary::default() };
         let mut names = Vec::new();
         figures(&serde_json::to_value(flow).unwrap(), &mut names);
+        figures(&serde_json::to_value(class).unwrap(), &mut names);
         let no_figures = ["flow", "transport", "members", "channels", "measured", "sinks"];
         names.retain(|name| !no_figures.contains(&name.as_str()));
         assert!(names.len() > 40, "{names:?}");

@@ -4,12 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ::csv::Writer;
-use trunkline_metrics::{FlowSummary, Measured, RepetitionSummary, SinkSummary};
+use trunkline_metrics::{Estimate, FlowSummary, Measured, RepetitionSummary, SinkSummary};
 use trunkline_store::{StoredPoint, StoredRun};
 
 use crate::Error;
+use crate::bundles::{BundleFigure, FIGURES, all_rows};
 use crate::media::{base, quantity};
-use crate::metric::{METRICS, Metric};
+use crate::metric::METRICS;
 use crate::units::Quantity;
 use crate::verdict::{Outcome, Verdict};
 use crate::view::{Subject, View, backend_name, value_on};
@@ -23,6 +24,8 @@ use crate::view::{Subject, View, backend_name, value_on};
 /// | `sinks.csv` | point, repetition, flow and one of its several sinks; a column per figure |
 /// | `sweep.csv` | point, flow and figure: mean, standard deviation and 95 % confidence interval |
 /// | `sweep-sinks.csv` | the same of each of several sinks, those that fare worst first |
+/// | `bundles.csv` | point, repetition and bundle, or transport in it; a column per figure |
+/// | `sweep-bundles.csv` | the same without repetition, and figure |
 /// | `limits.csv` | limit and point |
 /// | `links.csv` | point, repetition and direction of a link |
 /// | `causes.csv` | the same and cause of a drop or mark |
@@ -48,6 +51,15 @@ pub fn csv(run: &StoredRun, directory: &Path) -> Result<Vec<PathBuf>, Error> {
         "sweep-sinks",
         &["flow", "sink", "figure", "unit", "mean", "sd", "ci95", "repetitions"],
         |table| sweep_sinks(&view, table),
+    )?;
+    let columns = bundle_columns();
+    files.write("bundles", &columns.iter().map(String::as_str).collect::<Vec<_>>(), |table| {
+        bundles(run, table)
+    })?;
+    files.write(
+        "sweep-bundles",
+        &["bundle", "transport", "figure", "unit", "mean", "sd", "ci95", "repetitions"],
+        |table| sweep_bundles(&view, table),
     )?;
     files.write("limits", &["limit", "condition", "outcome", "uncertain", "mean", "ci95"], |table| {
         limits(&view, table)
@@ -172,15 +184,15 @@ fn summaries(run: &StoredRun) -> impl Iterator<Item = (&StoredPoint, u32, &Repet
     all.filter_map(|(p, r)| Some((p, r.index, r.summary.as_ref()?)))
 }
 
-fn column(metric: &Metric) -> String {
-    let suffix = match metric.quantity {
+fn column(id: &str, quantity: Quantity) -> String {
+    let suffix = match quantity {
         Quantity::Time => "_s",
         Quantity::Rate => "_bit_per_s",
         Quantity::Bytes => "_bytes",
         Quantity::Share | Quantity::Count | Quantity::Number => "",
     };
     // `stray` and `active` carry their unit like the rest.
-    format!("{}{suffix}", metric.id)
+    format!("{id}{suffix}")
 }
 
 fn repetition_columns() -> Vec<&'static str> {
@@ -197,7 +209,10 @@ fn sink_columns() -> Vec<&'static str> {
 /// The column of each metric. They live as long as the program: there is one list of metrics.
 fn names() -> impl Iterator<Item = &'static str> {
     static NAMES: std::sync::OnceLock<Vec<String>> = std::sync::OnceLock::new();
-    NAMES.get_or_init(|| METRICS.iter().map(column).collect()).iter().map(String::as_str)
+    NAMES
+        .get_or_init(|| METRICS.iter().map(|m| column(m.id, m.quantity)).collect())
+        .iter()
+        .map(String::as_str)
 }
 
 fn repetitions(run: &StoredRun, table: &mut Table) -> Written {
@@ -265,15 +280,54 @@ fn estimates(view: &View, point: &StoredPoint, subject: Subject, table: &mut Tab
         let Some(estimate) = view.sides[0].estimate_of(point.index, subject, metric) else { continue };
         let mut row = vec![subject.flow.to_owned()];
         row.extend(subject.sink.map(str::to_owned));
-        row.extend([
-            metric.id.to_owned(),
-            metric.quantity.base_unit().to_owned(),
-            number(estimate.mean),
-            number(estimate.standard_deviation),
-            if_any(estimate.confidence95),
-            estimate.repetitions.to_string(),
-        ]);
+        row.extend(over_repetitions(metric.id, metric.quantity, &estimate));
         table(point, row)?;
+    }
+    Ok(())
+}
+
+/// A figure with its unit, mean, standard deviation, confidence interval and number of repetitions.
+fn over_repetitions(id: &str, quantity: Quantity, estimate: &Estimate) -> [String; 6] {
+    [
+        id.to_owned(),
+        quantity.base_unit().to_owned(),
+        number(estimate.mean),
+        number(estimate.standard_deviation),
+        if_any(estimate.confidence95),
+        estimate.repetitions.to_string(),
+    ]
+}
+
+fn bundle_columns() -> Vec<String> {
+    let fixed = ["repetition", "bundle", "transport", "members"].map(str::to_owned);
+    fixed.into_iter().chain(FIGURES.iter().map(|figure| column(figure.id, figure.quantity))).collect()
+}
+
+fn bundles(run: &StoredRun, table: &mut Table) -> Written {
+    for (point, repetition, summary) in summaries(run) {
+        for bundle in &summary.bundles {
+            let mut row = |transport: &str, members: u32, value: &dyn Fn(&BundleFigure) -> Option<f64>| {
+                let fixed = [&repetition.to_string(), &bundle.bundle, transport, &members.to_string()];
+                let figures = FIGURES.iter().map(|figure| if_any(value(figure)));
+                table(point, fixed.into_iter().map(str::to_owned).chain(figures).collect())
+            };
+            row("", bundle.members, &|figure| figure.of_bundle(bundle))?;
+            for class in &bundle.classes {
+                row(&class.transport, class.members, &|figure| figure.of_class(class))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn sweep_bundles(view: &View, table: &mut Table) -> Written {
+    for (point, bundle) in all_rows(view, &view.sides[0]) {
+        for (figure, estimate) in bundle.figures() {
+            let transport = bundle.class.map_or("", |class| &class.transport);
+            let mut row = vec![bundle.bundle.to_owned(), transport.to_owned()];
+            row.extend(over_repetitions(figure.id, figure.quantity, &estimate));
+            table(point, row)?;
+        }
     }
     Ok(())
 }

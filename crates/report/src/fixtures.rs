@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use trunkline_core::{Amount, Bytes, Duration, Rate, Ratio, Time};
 use trunkline_experiment::{Axis, Limit, LimitMetric, Operator};
 use trunkline_metrics::{
-    Counts, DelaySummary, FlowSummary, JitterSummary, LinkSummary, Measured, MediumSummary,
-    RepetitionSummary, RobustDelay, SinkSummary, StallSummary, ThroughputSummary, TransferSummary,
+    BundleSummary, ClassSummary, Counts, DelaySummary, FlowSummary, JitterSummary, LinkSummary, Measured,
+    MediumSummary, RepetitionSummary, RobustDelay, SinkSummary, Spread, StallSummary, ThroughputSummary,
+    TransferSummary,
 };
 use trunkline_store::{Backend, RunInfo, Status, StoredPoint, StoredRepetition, StoredRun};
 
@@ -461,6 +462,55 @@ pub(crate) fn sinks() -> StoredRun {
     run
 }
 
+/// Both flows in a bundle; of voice there are three connections, bulk comes with the sweep.
+pub(crate) fn bundles() -> StoredRun {
+    let mut run = swept(Backend::Sim);
+    for summary in run.points.iter_mut().flat_map(|p| &mut p.repetitions).filter_map(|r| r.summary.as_mut()) {
+        let class = |flow: &FlowSummary, members: u32| {
+            let user = flow.throughput.user;
+            let mean = user.bits_per_second() / u64::from(members.max(1));
+            let rate = |percent| Rate::from_bits_per_second(mean * percent / 100);
+            let latency = |of: fn(&DelaySummary) -> Duration| {
+                let mean = flow.latency.as_ref().map(of)?;
+                Some(Spread { mean, min: mean / 2, max: mean * 2, members })
+            };
+            ClassSummary {
+                transport: flow.transport.clone(),
+                members,
+                measured: flow.measured,
+                throughput: (members > 0).then(|| Spread {
+                    mean: rate(100),
+                    min: rate(80),
+                    max: rate(120),
+                    members,
+                }),
+                loss: (members > 0).then(|| Spread {
+                    mean: flow.loss,
+                    min: Ratio::ZERO,
+                    max: Ratio::ONE,
+                    members,
+                }),
+                latency_mean: latency(|d| d.mean),
+                latency_p999: latency(|d| d.p999),
+                fairness: (members > 1).then_some(0.97),
+            }
+        };
+        let [voice, bulk] = summary.flows.as_slice() else { continue };
+        let bits = voice.throughput.user.bits_per_second() + bulk.throughput.user.bits_per_second();
+        summary.bundles = vec![BundleSummary {
+            bundle: "atlantic".to_owned(),
+            flows: vec![voice.flow.clone(), bulk.flow.clone()],
+            members: 3 + bulk.members,
+            active: seconds(10.0),
+            user: Rate::from_bits_per_second(bits),
+            network: Some(Rate::from_bits_per_second(bits + bits / 10)),
+            fairness: Some(0.5),
+            classes: vec![class(voice, 3), class(bulk, bulk.members)],
+        }];
+    }
+    run
+}
+
 /// Numbers at both ends of what the types hold, and names that are markup.
 pub(crate) fn odd() -> StoredRun {
     let mut run = swept(Backend::Sim);
@@ -534,6 +584,7 @@ pub(crate) fn all() -> Vec<(&'static str, StoredRun, Option<StoredRun>)> {
         ("transfers", transfers(), None),
         ("ring", ring(), None),
         ("sinks", sinks(), None),
+        ("bundles", bundles(), Some(swept(Backend::Live))),
         ("odd", odd(), None),
         ("lone", lone(), None),
         ("empty", empty(), None),

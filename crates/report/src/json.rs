@@ -4,8 +4,10 @@ use serde_json::{Map, Value, json};
 use trunkline_metrics::Estimate;
 use trunkline_store::StoredRun;
 
+use crate::bundles::{FIGURES, Row, rows};
 use crate::media::{Medium, media};
-use crate::metric::{METRICS, Metric};
+use crate::metric::{Definition, METRICS, Metric};
+use crate::units::Quantity;
 use crate::verdict::{Outcome, Verdict, headline};
 use crate::view::{Side, Subject, View, counted, is_cut_short, over_repetitions, value_on};
 
@@ -25,9 +27,10 @@ const FORMAT: u32 = 1;
 ///   `uncertain`.
 /// - `points`: `index`, `values` by swept key, and per run the number of `repetitions` behind the figures, whether it
 ///   was `cut_short`, its `flows` with `figures` by name (`mean`, `sd`, `ci95`, `repetitions`) and `sinks` (if there are
-///   several, those that fare worst first, with `figures` of their own), its `links`, and its `media` with `station`
+///   several, those that fare worst first, with `figures` of their own), its `bundles` with `transport` (null for a bundle
+///   as a whole), `members` and `figures`, its `links`, and its `media` with `station`
 ///   (null for a medium as a whole) and `figures` by name.
-/// - `figures`: name, unit, definition and source of each figure.
+/// - `figures`: name, unit, definition and source of each figure of a flow; `bundle_figures`: of a bundle.
 pub fn json(run: &StoredRun, counterpart: Option<&StoredRun>) -> Value {
     let view = View::new(run, counterpart);
     json!({
@@ -55,16 +58,19 @@ pub fn json(run: &StoredRun, counterpart: Option<&StoredRun>) -> Value {
                 "runs": view.sides.iter().map(|side| of_point(&view, side, point.index)).collect::<Vec<_>>(),
             })
         }).collect::<Vec<_>>(),
-        "figures": METRICS.iter().map(|metric| {
-            let definition = metric.definition();
-            (metric.id.to_owned(), json!({
-                "name": metric.name,
-                "unit": metric.quantity.base_unit(),
-                "definition": definition.text,
-                "source": definition.source,
-            }))
-        }).collect::<Map<_, _>>(),
+        "figures": METRICS.iter().map(|m| described(m.id, m.name, m.quantity, m.definition())).collect::<Map<_, _>>(),
+        "bundle_figures": FIGURES.iter().map(|f| described(f.id, f.name, f.quantity, f.definition())).collect::<Map<_, _>>(),
     })
+}
+
+fn described(id: &str, name: &str, quantity: Quantity, definition: &Definition) -> (String, Value) {
+    let described = json!({
+        "name": name,
+        "unit": quantity.base_unit(),
+        "definition": definition.text,
+        "source": definition.source,
+    });
+    (id.to_owned(), described)
 }
 
 fn of_run(view: &View, side: &Side) -> Value {
@@ -138,8 +144,20 @@ fn of_point(view: &View, side: &Side, index: u32) -> Value {
         "repetitions": point.map_or(0, |p| counted(p).count()),
         "cut_short": point.is_some_and(is_cut_short),
         "flows": flows.collect::<Vec<_>>(),
+        "bundles": rows(side, index).iter().map(of_bundle).collect::<Vec<_>>(),
         "links": side.links(index).into_iter().map(|link| of_link(side, index, link)).collect::<Vec<_>>(),
         "media": media(side, index).iter().map(of_medium).collect::<Vec<_>>(),
+    })
+}
+
+fn of_bundle(row: &Row) -> Value {
+    let figures = row.figures().map(|(figure, estimate)| (figure.id.to_owned(), of_estimate(estimate)));
+    json!({
+        "bundle": row.bundle,
+        "transport": row.class.map(|class| class.transport.as_str()),
+        "measured": row.class.map(|class| class.measured),
+        "members": row.members,
+        "figures": figures.collect::<Map<_, _>>(),
     })
 }
 

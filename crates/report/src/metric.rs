@@ -364,8 +364,13 @@ definitions! {
         mean times the number of channels of all members.", "Hawley 1989, section 4.1.1";
     "voice-channels", "voice channels", "How many telephone channels of 64 kbit/s the user throughput holds, rounded \
         down.", "ITU-T G.711";
-    "fairness", "fairness", "Jain's index of the user throughputs of a flow's members: 1 if all are equal, 1/n if one \
+    "fairness", "fairness", "Jain's index of the user throughputs of the members of a flow or of a bundle: 1 if all are equal, 1/n if one \
         has everything.", "Jain, Chiu and Hawe 1984";
+    "bundle", "bundle", "Flows counted together on one path. Its throughput is that of all of them, over the time from the \
+        first due message to the end of the last active time; network throughput with all framing of the first link.", "";
+    "connection", "figures of connections", "Of each member of a bundle's flows by itself first; then the mean, the \
+        smallest and the largest over all members whose flows use the same transport. p99.9 is at most 0.8 % too high.",
+        "Lamont et al. 1998, section 6";
     "start-up", "start-up delay", "From the moment at which the first sample of a talk spurt began to the moment at which \
         it is played: the time to fill a packet, its latency, and the time until the D/A FIFO is filled as far as \
         `playback` asks.", "Weaver and McNabb 1992, section 5.2";

@@ -1,5 +1,6 @@
 //! The summary at the end of a run: verdict first, then what the verdict rests on.
 
+mod bundles;
 mod media;
 
 use std::fmt::Write;
@@ -60,6 +61,7 @@ pub fn terminal(run: &StoredRun, style: Style) -> String {
         out.text.push('\n');
         flows(&mut out, &view, side);
     }
+    bundles::table(&mut out, &view, side);
     media::tables(&mut out, &view, side);
     out.text
 }

@@ -314,7 +314,7 @@ fn csv_files_read_back() {
     let directory = tempfile::tempdir().unwrap();
     for (name, run, _) in fixtures::all() {
         let files = csv(&run, &directory.path().join(name)).unwrap();
-        assert_eq!(files.len(), 13);
+        assert_eq!(files.len(), 15);
         for file in files {
             let mut reader = ::csv::Reader::from_path(&file).unwrap();
             let columns: BTreeSet<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
@@ -368,7 +368,10 @@ fn json_keeps_its_keys() {
     let keys =
         |value: &serde_json::Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
     assert_eq!(value["format"], 1);
-    assert_eq!(keys(&value), ["axes", "figures", "format", "limits", "name", "points", "runs", "text"]);
+    assert_eq!(
+        keys(&value),
+        ["axes", "bundle_figures", "figures", "format", "limits", "name", "points", "runs", "text"]
+    );
     assert_eq!(value["runs"][0]["backend"], "sim");
     assert_eq!(value["runs"][0]["outcome"], "broken");
     assert_eq!(value["runs"][1]["outcome"], "holds");
@@ -377,7 +380,10 @@ fn json_keeps_its_keys() {
     assert_eq!(keys(&value["points"][3]), ["index", "runs", "values"]);
     assert_eq!(value["points"][3]["values"]["flow.bulk.count"], "4");
     let side = &value["points"][3]["runs"][0];
-    assert_eq!(keys(side), ["backend", "cut_short", "flows", "links", "media", "repetitions", "run"]);
+    assert_eq!(
+        keys(side),
+        ["backend", "bundles", "cut_short", "flows", "links", "media", "repetitions", "run"]
+    );
     let flow = &side["flows"][0];
     assert_eq!(
         keys(flow),

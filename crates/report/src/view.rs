@@ -85,17 +85,19 @@ impl<'a> View<'a> {
     /// 10,000 times the smallest but zero. In the unit of the largest, a voice channel beside bulk on loopback would be
     /// 0.000256 Gbit/s.
     pub(crate) fn telling(&self, metrics: &[&Metric]) -> f64 {
-        let (mut smallest, mut largest) = (f64::INFINITY, 0.0f64);
-        for side in &self.sides {
-            for flow in side.run.points.iter().flat_map(counted).flat_map(|s| &s.flows) {
-                let values = metrics.iter().filter_map(|metric| metric.value(flow)).map(f64::abs);
-                for value in values.filter(|value| *value > 0.0) {
-                    (smallest, largest) = (smallest.min(value), largest.max(value));
-                }
-            }
-        }
-        largest.min(1e4 * smallest)
+        let points = self.sides.iter().flat_map(|side| &side.run.points);
+        let flows = points.flat_map(counted).flat_map(|summary| &summary.flows);
+        telling(flows.flat_map(|flow| metrics.iter().filter_map(|metric| metric.value(flow))))
     }
+}
+
+/// The same of these values.
+pub(crate) fn telling(values: impl Iterator<Item = f64>) -> f64 {
+    let (mut smallest, mut largest) = (f64::INFINITY, 0.0f64);
+    for value in values.map(f64::abs).filter(|value| *value > 0.0) {
+        (smallest, largest) = (smallest.min(value), largest.max(value));
+    }
+    largest.min(1e4 * smallest)
 }
 
 /// What figures are about.

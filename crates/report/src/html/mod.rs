@@ -1,5 +1,6 @@
 //! The report as one HTML file that needs nothing else: styles, figures and a small script inside.
 
+mod bundles;
 mod detail;
 mod media;
 mod settings;
@@ -42,6 +43,7 @@ pub fn html(run: &StoredRun, counterpart: Option<&StoredRun>) -> String {
         (verdicts::section(&view))
         (notes(&view))
         (tables::flows(&view))
+        (bundles::section(&view))
         @if !of_sweep.is_empty() { (sweep_figures(&of_sweep)) }
         @if !of_points.is_empty() { (point_figures(&view, &of_points)) }
         (links)

@@ -1,0 +1,109 @@
+//! The table of bundles.
+
+use maud::{Markup, html};
+
+use super::tables::{LONG, axis_headings, axis_values, cell};
+use crate::bundles::{all_rows, figure, unit};
+use crate::view::View;
+
+/// A column group: heading and columns as (heading, figure). One unit for each group.
+const GROUPS: &[(&str, &[(&str, &str)])] = &[
+    ("all flows", &[("user", "throughput_user"), ("network", "throughput_network")]),
+    (
+        "throughput of a connection",
+        &[
+            ("mean", "connection_throughput"),
+            ("smallest", "connection_throughput_min"),
+            ("largest", "connection_throughput_max"),
+        ],
+    ),
+    ("fairness", &[("Jain", "fairness")]),
+    (
+        "loss",
+        &[
+            ("mean", "connection_loss"),
+            ("smallest", "connection_loss_min"),
+            ("largest", "connection_loss_max"),
+        ],
+    ),
+    (
+        "latency mean",
+        &[
+            ("mean", "connection_latency_mean"),
+            ("smallest", "connection_latency_mean_min"),
+            ("largest", "connection_latency_mean_max"),
+        ],
+    ),
+    (
+        "latency p99.9",
+        &[
+            ("mean", "connection_latency_p999"),
+            ("smallest", "connection_latency_p999_min"),
+            ("largest", "connection_latency_p999_max"),
+        ],
+    ),
+];
+
+/// Per point, bundle and side: the bundle as a whole, then its connections by transport. Empty without bundles.
+pub(super) fn section(view: &View) -> Markup {
+    let rows: Vec<_> = view
+        .sides
+        .iter()
+        .flat_map(|side| all_rows(view, side).into_iter().map(move |(point, row)| (side, point, row)))
+        .collect();
+    if rows.is_empty() {
+        return html! {};
+    }
+    let several = view.sides.len() > 1;
+    let columns = GROUPS.iter().flat_map(|(_, columns)| {
+        let ids: Vec<&str> = columns.iter().map(|(_, id)| *id).collect();
+        let unit = unit(rows.iter().map(|(_, _, row)| row), &ids);
+        columns.iter().map(move |(heading, id)| (*heading, figure(id), unit))
+    });
+    let columns: Vec<_> = columns.collect();
+    html! {
+        section aria-labelledby="bundles" {
+            h2 id="bundles" { "Bundles" }
+            div.scroll.long[rows.len() > LONG] tabindex="0" role="region" aria-label="Figures of each bundle" {
+                table.data.stacked data-name="bundles" {
+                    caption { span { "Each bundle, and its connections by transport: means and extremes over connections." } }
+                    thead {
+                        tr {
+                            td colspan=(view.axes().len() + 1 + usize::from(several)) {}
+                            @for (heading, columns) in GROUPS {
+                                th.group scope="colgroup" colspan=(columns.len()) { (heading) }
+                            }
+                        }
+                        tr {
+                            (axis_headings(view))
+                            th scope="col" { a href="#def-bundle" { "bundle" } }
+                            @if several { th scope="col" { "on" } }
+                            @for (heading, figure, unit) in &columns {
+                                th.number scope="col" {
+                                    a href={ "#def-" (figure.definition().id) } title=(figure.name) { (heading) }
+                                    @if !unit.name.is_empty() { " " span.unit { (unit.name) } }
+                                }
+                            }
+                        }
+                    }
+                    tbody {
+                        @for (side, point, row) in &rows {
+                            tr.first[row.class.is_none()].sink[row.class.is_some()] {
+                                (axis_values(view, point))
+                                th scope="row" {
+                                    @if row.class.is_some() { span.of { (row.bundle) " → " } (row.carried_by()) }
+                                    @else { (row.bundle) }
+                                    @if row.is_round_trip() { " " span.way { "round trip" } }
+                                }
+                                @if several { td { (side.label) } }
+                                @for (_, figure, unit) in &columns {
+                                    (cell(figure.quantity, *unit, row.estimate(figure.id)))
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
