@@ -162,13 +162,17 @@ fn listening(python: &str, mode: Mode) -> (Program, u16, Fingerprint) {
     let [_, port, fingerprint] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
     let mut bytes = [0; 32];
     for (byte, digits) in bytes.iter_mut().zip(fingerprint.as_bytes().chunks(2)) {
-        *byte = u8::from_str_radix(str::from_utf8(digits).unwrap(), 16).unwrap();
+        let digits = str::from_utf8(digits).expect("its lines are text");
+        *byte = u8::from_str_radix(digits, 16).expect("a fingerprint is hexadecimal");
     }
-    (peer, port.parse().unwrap(), Fingerprint(bytes))
+    (peer, port.parse().expect("it says its port"), Fingerprint(bytes))
 }
 
 fn connecting(mode: Mode, port: u16, fingerprint: Fingerprint) -> End {
-    End::new(|local| QuicEndpoint::connect(local, address(port), &config(mode), fingerprint, 1).unwrap())
+    End::new(|local| {
+        let end = QuicEndpoint::connect(local, address(port), &config(mode), fingerprint, 1);
+        end.expect("the configuration is possible")
+    })
 }
 
 /// We connect to aioquic, which sends everything back.
@@ -202,8 +206,11 @@ fn aioquic_listens(mode: Mode) {
 /// aioquic connects to us, and we send everything back.
 fn aioquic_connects(mode: Mode) {
     let Some(python) = python() else { return };
-    let identity = Identity::new([7; 32]).unwrap();
-    let mut end = End::new(|local| QuicEndpoint::listen(local, &config(mode), &identity, 1).unwrap());
+    let identity = Identity::new([7; 32]).expect("any seed makes a certificate");
+    let mut end = End::new(|local| {
+        let end = QuicEndpoint::listen(local, &config(mode), &identity, 1);
+        end.expect("the configuration is possible")
+    });
     let (port, fingerprint) = (end.port().to_string(), identity.fingerprint().to_string());
     let mut peer = Program::start(&python, &[PEER, "connect", mode.name(), &port, &fingerprint]);
     let mut waiting = Vec::new();
