@@ -128,10 +128,12 @@ fn too_many_points_are_refused() {
 
 #[test]
 fn keys_with_a_comma_between_them_vary_together() {
-    let experiment = swept("\"link.trunk.forward.rate, link.trunk.backward.rate\" = [\"1 Mbit/s\", \"2 Mbit/s\"]");
+    let experiment =
+        swept("\"link.trunk.forward.rate, link.trunk.backward.rate\" = [\"1 Mbit/s\", \"2 Mbit/s\"]");
     assert_eq!(experiment.points.len(), 2);
     for (point, rate) in experiment.points.iter().zip([1_000_000, 2_000_000]) {
-        let rates = point.scenario.links[0].directions.iter().map(|direction| direction.rate.bits_per_second());
+        let rates =
+            point.scenario.links[0].directions.iter().map(|direction| direction.rate.bits_per_second());
         assert_eq!(rates.collect::<Vec<_>>(), [rate, rate]);
     }
     assert_eq!(experiment.axes[0].numbers, Some(vec![1.0, 2.0]));
