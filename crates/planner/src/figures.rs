@@ -33,25 +33,30 @@ pub(crate) fn figures(plan: &Plan, found: &Found) -> Vec<(String, Chart)> {
     }
 }
 
-/// The edge against the first axis: a pair of lines, kept and broken, for every combination of the others.
+/// The edge against the first axis of numbers: a pair of lines, kept and broken, for every combination of the others.
 fn region(plan: &Plan, found: &Found) -> Option<Chart> {
-    let axis = plan.axes.first()?;
+    let along = plan.axes.iter().position(|axis| axis.numbers.is_some()).unwrap_or(0);
+    let axis = plan.axes.get(along)?;
+    let others_of = |answer: &Answer| {
+        let mut choice = answer.choice.clone();
+        choice.get(along).is_some().then(|| choice.remove(along));
+        choice
+    };
     let (mut series, mut legend) = (Vec::new(), Vec::new());
-    let mut others: Vec<&[usize]> =
-        found.answers.iter().filter_map(|answer| answer.choice.get(1..)).collect();
-    others.dedup();
+    let mut others: Vec<Vec<usize>> = found.answers.iter().map(others_of).collect();
     others.sort_unstable();
     others.dedup();
     for (hue, other) in others.iter().enumerate() {
-        let label = text::combination(&plan.axes[1..], other);
+        let answers: Vec<&Answer> =
+            found.answers.iter().filter(|answer| others_of(answer) == *other).collect();
+        let choice = answers.first().map_or(&[][..], |answer| answer.choice.as_slice());
+        let label = text::combination(&plan.axes, choice, |place| place != along);
         if !label.is_empty() {
             legend.push(Entry { label: label.clone(), look: look(Some(hue), false) });
         }
-        let answers: Vec<&Answer> =
-            found.answers.iter().filter(|answer| answer.choice.get(1..) == Some(*other)).collect();
         for dashed in [false, true] {
             let data = answers.iter().filter_map(|answer| {
-                let chosen = *answer.choice.first()?;
+                let chosen = *answer.choice.get(along)?;
                 let value = if dashed { answer.edge.broken } else { answer.edge.kept }?;
                 let what = if dashed { "broken" } else { "kept" };
                 Some(Datum {
@@ -63,7 +68,7 @@ fn region(plan: &Plan, found: &Found) -> Option<Chart> {
                     half_width: None,
                     label: format!(
                         "{}: {} {what}",
-                        text::combination(&plan.axes, &answer.choice),
+                        text::combination(&plan.axes, &answer.choice, |_| true),
                         plan.key.written(value)
                     ),
                 })
@@ -92,7 +97,7 @@ fn region(plan: &Plan, found: &Found) -> Option<Chart> {
             label: with_unit(against, &axis.unit),
             scale: match &axis.numbers {
                 Some(numbers) => Scale::of_sweep(numbers),
-                None => Scale::Words(axis.values.clone()),
+                None => Scale::Words((0..axis.values.len()).map(|value| text::chosen(axis, value)).collect()),
             },
             ticks: axis.numbers.as_ref().map(|numbers| {
                 let tick = |at: &f64| Tick { at: *at, label: at.to_string() };

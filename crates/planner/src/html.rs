@@ -29,7 +29,7 @@ pub fn html(plan: &Plan, found: &Found, report: Option<&str>) -> String {
             } @else {
                 (edges(plan, found))
                 @for answer in found.answers.iter().filter(|answer| answer.needs_words()) {
-                    p { strong { (text::combination(&plan.axes, &answer.choice)) ": " } (text::answer(plan, found, answer)) }
+                    p { strong { (text::combination(&plan.axes, &answer.choice, |_| true)) ": " } (text::answer(plan, found, answer)) }
                 }
             }
             p.aside { (text::method(plan)) }
@@ -62,7 +62,7 @@ fn edges(plan: &Plan, found: &Found) -> Markup {
             table.data data-name="edges" {
                 caption { span { "The last value shown to keep the limits and the first shown to break one." } }
                 thead { tr {
-                    @for axis in &plan.axes { th scope="col" { (text::short(&axis.key)) } }
+                    @for axis in &plan.axes { th scope="col" { (text::heading(&plan.axes, axis)) } }
                     @for name in ["kept", "not decided", "broken", "by"] { th scope="col" { (name) } }
                 } }
                 tbody { @for answer in &found.answers { tr {
@@ -88,7 +88,7 @@ fn trials(plan: &Plan, found: &Found) -> Markup {
             table.data data-name="trials" {
                 caption { span { "Means of the limits' figures, and the bounds that the verdicts were made with." } }
                 thead { tr {
-                    @for axis in &plan.axes { th scope="col" { (text::short(&axis.key)) } }
+                    @for axis in &plan.axes { th scope="col" { (text::heading(&plan.axes, axis)) } }
                     th scope="col" { (text::short(plan.key.key())) }
                     th scope="col" { "verdict" }
                     th scope="col" { "repetitions" }
@@ -109,7 +109,7 @@ fn trials(plan: &Plan, found: &Found) -> Markup {
 fn on_axes(plan: &Plan, answer: &Answer) -> Markup {
     markup! {
         @for (axis, chosen) in plan.axes.iter().zip(&answer.choice) {
-            td { (axis.values.get(*chosen).map_or("?", String::as_str)) }
+            td { (text::chosen(axis, *chosen)) }
         }
     }
 }

@@ -326,7 +326,7 @@ impl<'p> Work<'p> {
         samples.verdict = Some(verdict);
         cell.search.tell(one.value, verdict);
         let trial = samples.trial(one.value, limits);
-        let combination = crate::text::combination(&self.plan.axes, &cell.choice);
+        let combination = crate::text::combination(&self.plan.axes, &cell.choice, |_| true);
         observer.judged(&crate::text::trial(self.plan, &self.plan.first.limits, &combination, &trial));
     }
 

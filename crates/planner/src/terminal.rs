@@ -35,7 +35,7 @@ pub fn terminal(plan: &Plan, found: &Found, style: Style) -> String {
                 let _ = writeln!(
                     out,
                     "{}: {}",
-                    text::combination(&plan.axes, &answer.choice),
+                    text::combination(&plan.axes, &answer.choice, |_| true),
                     text::answer(plan, found, answer)
                 );
             }
@@ -70,13 +70,11 @@ fn trials(plan: &Plan, found: &Found, answer: &Answer) -> Vec<Vec<Cell>> {
 
 /// Every combination with its edge.
 fn answers(plan: &Plan, found: &Found) -> Vec<Vec<Cell>> {
-    let mut head: Vec<Cell> = plan.axes.iter().map(|axis| plain(text::short(&axis.key))).collect();
+    let mut head: Vec<Cell> = plan.axes.iter().map(|axis| plain(text::heading(&plan.axes, axis))).collect();
     head.extend([plain("kept"), plain("not decided"), plain("broken"), plain("by")]);
     let row = |answer: &Answer| {
         let on_axis = plan.axes.iter().zip(&answer.choice);
-        let mut row: Vec<Cell> = on_axis
-            .map(|(axis, chosen)| plain(axis.values.get(*chosen).cloned().unwrap_or_default()))
-            .collect();
+        let mut row: Vec<Cell> = on_axis.map(|(axis, chosen)| plain(text::chosen(axis, *chosen))).collect();
         let written = |value: Option<u64>| value.map_or("–".to_owned(), |value| plan.key.written(value));
         row.extend([
             (written(answer.edge.kept), answer.edge.kept.map(|_| Verdict::Kept)),

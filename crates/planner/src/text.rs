@@ -13,12 +13,30 @@ pub(crate) fn short(key: &str) -> &str {
     key.strip_prefix("flow.").or_else(|| key.strip_prefix("link.")).unwrap_or(key)
 }
 
-/// `trunk.mbs = 32, voice.transport = udp`; empty if nothing else is swept.
-pub(crate) fn combination(axes: &[Axis], choice: &[usize]) -> String {
-    let part = |(axis, chosen): (&Axis, &usize)| {
-        format!("{} = {}", short(&axis.key), axis.values.get(*chosen).map_or("?", String::as_str))
+/// What an axis is called beside the others: the last part of its key, `mbs` for `link.trunk.mbs`, unless another one ends
+/// alike.
+pub(crate) fn heading<'a>(axes: &[Axis], axis: &'a Axis) -> &'a str {
+    fn last(key: &str) -> &str {
+        key.rsplit('.').next().unwrap_or(key)
+    }
+    match axes.iter().filter(|other| last(&other.key) == last(&axis.key)).count() {
+        0 | 1 => last(&axis.key),
+        _ => short(&axis.key),
+    }
+}
+
+/// The chosen value of an axis, as people read it: `xtp every 16`.
+pub(crate) fn chosen(axis: &Axis, chosen: usize) -> String {
+    axis.values.get(chosen).map_or("?".to_owned(), |value| trunkline_report::swept_value(value))
+}
+
+/// `mbs = 32, transport = udp`; empty if nothing else is swept. Of the axes of a plan those that `named` selects.
+pub(crate) fn combination(axes: &[Axis], choice: &[usize], named: impl Fn(usize) -> bool) -> String {
+    let part = |(_, (axis, value)): (usize, (&Axis, &usize))| {
+        format!("{} = {}", heading(axes, axis), chosen(axis, *value))
     };
-    axes.iter().zip(choice).map(part).collect::<Vec<_>>().join(", ")
+    let on_axes = axes.iter().zip(choice).enumerate().filter(|(place, _)| named(*place));
+    on_axes.map(part).collect::<Vec<_>>().join(", ")
 }
 
 /// `voice.loss < 1 %`
