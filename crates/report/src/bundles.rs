@@ -234,7 +234,7 @@ mod tests {
         "throughput_network",
         "connection_throughput",
         "fairness",
-        "connection_loss_min",
+        "connection_loss_max",
         "connection_latency_p999_max",
     ];
 }

@@ -484,7 +484,7 @@ pub(crate) fn bundles() -> StoredRun {
                     max: rate(120),
                     members,
                 }),
-                loss: (members > 0).then(|| Spread {
+                loss: (members > 0).then_some(Spread {
                     mean: flow.loss,
                     min: Ratio::ZERO,
                     max: Ratio::ONE,

@@ -13,33 +13,26 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
         "throughput of a connection",
         &[
             ("mean", "connection_throughput"),
-            ("smallest", "connection_throughput_min"),
-            ("largest", "connection_throughput_max"),
+            ("least", "connection_throughput_min"),
+            ("most", "connection_throughput_max"),
         ],
     ),
     ("fairness", &[("Jain", "fairness")]),
-    (
-        "loss",
-        &[
-            ("mean", "connection_loss"),
-            ("smallest", "connection_loss_min"),
-            ("largest", "connection_loss_max"),
-        ],
-    ),
+    ("loss", &[("mean", "connection_loss"), ("most", "connection_loss_max")]),
     (
         "latency mean",
         &[
             ("mean", "connection_latency_mean"),
-            ("smallest", "connection_latency_mean_min"),
-            ("largest", "connection_latency_mean_max"),
+            ("least", "connection_latency_mean_min"),
+            ("most", "connection_latency_mean_max"),
         ],
     ),
     (
         "latency p99.9",
         &[
             ("mean", "connection_latency_p999"),
-            ("smallest", "connection_latency_p999_min"),
-            ("largest", "connection_latency_p999_max"),
+            ("least", "connection_latency_p999_min"),
+            ("most", "connection_latency_p999_max"),
         ],
     ),
 ];
