@@ -80,6 +80,7 @@ impl DccpEndpoint {
                 self.arrived.begin(first);
             }
             (State::Closed | State::Listen, _) => {
+                self.counters.strays += 1;
                 self.refuse(from, header, ResetCode::NoConnection);
                 return None;
             }

@@ -135,7 +135,10 @@ proptest! {
         let settled = received.len() as u64 + dropped + refused;
         prop_assert!(settled <= taken.len() as u64, "{} fates of {} messages", settled, taken.len());
         if !bad {
-            prop_assert_eq!(settled, taken.len() as u64, "nothing was lost, and some have no fate");
+            // Not read: what more packets overtook than the window has room for behind it (RFC 4340 section 7.5.1), and
+            // what the Close overtook.
+            let overtaken = pair.counter(Side::Far, "sequence-invalid") + pair.counter(Side::Far, "strays");
+            prop_assert!(settled + overtaken >= taken.len() as u64, "nothing was lost, and some have no fate");
             prop_assert_eq!(ended, [CloseReason::Local]);
         }
     }
