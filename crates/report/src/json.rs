@@ -28,7 +28,7 @@ const FORMAT: u32 = 1;
 /// - `points`: `index`, `values` by swept key, and per run the number of `repetitions` behind the figures, whether it
 ///   was `cut_short`, its `flows` with `figures` by name (`mean`, `sd`, `ci95`, `repetitions`) and `sinks` (if there are
 ///   several, those that fare worst first, with `figures` of their own), its `bundles` with `transport` (null for a bundle
-///   as a whole), `members` and `figures`, its `links`, and its `media` with `station`
+///   as a whole), `flows`, `members` and `figures`, its `links`, and its `media` with `station`
 ///   (null for a medium as a whole) and `figures` by name.
 /// - `figures`: name, unit, definition and source of each figure of a flow; `bundle_figures`: of a bundle.
 pub fn json(run: &StoredRun, counterpart: Option<&StoredRun>) -> Value {
@@ -154,6 +154,7 @@ fn of_bundle(row: &Row) -> Value {
     let figures = row.figures().map(|(figure, estimate)| (figure.id.to_owned(), of_estimate(estimate)));
     json!({
         "bundle": row.bundle,
+        "flows": row.flows,
         "transport": row.class.map(|class| class.transport.as_str()),
         "measured": row.class.map(|class| class.measured),
         "members": row.members,

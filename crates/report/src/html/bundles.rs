@@ -100,3 +100,18 @@ pub(super) fn section(view: &View) -> Markup {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn every_column_is_on_the_page_under_its_name() {
+        let page = section(&View::new(&fixtures::bundles(), None)).into_string();
+        for (_, id) in GROUPS.iter().flat_map(|(_, columns)| *columns) {
+            assert_eq!(figure(id).id, *id);
+            assert!(page.contains(&format!("title=\"{}\"", figure(id).name)), "{id}");
+        }
+    }
+}

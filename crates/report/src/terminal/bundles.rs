@@ -67,3 +67,16 @@ pub(super) fn table(out: &mut Printer, view: &View, side: &Side) {
         QUIET,
     );
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bundles::figure;
+
+    #[test]
+    fn every_column_is_of_figures_that_there_are() {
+        for id in COLUMNS.iter().map(|(_, ids)| ids).chain(ALIKE).copied().flatten() {
+            assert_eq!(figure(id).id, *id);
+        }
+    }
+}
