@@ -9,6 +9,9 @@ use super::wire::{self, CHUNK_HEADER, Chunk, Chunks, Header, TAG_REFLECTED, caus
 use super::{SctpEndpoint, rto};
 use crate::CloseReason;
 
+/// Packets that wait to be sent, but for data.
+const MOST_ANSWERS: usize = 16;
+
 /// The states of RFC 9260 section 4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
@@ -82,7 +85,10 @@ impl SctpEndpoint {
     }
 
     fn reply(&mut self, to: Address, tag: u32, chunk: Chunk<'_>) {
-        self.outgoing.push_back((to, wire::packet(self.local.port, to.port, tag, chunk)));
+        // More than one packet can want: the rest is lost, as on a bad path.
+        if self.outgoing.len() < MOST_ANSWERS {
+            self.outgoing.push_back((to, wire::packet(self.local.port, to.port, tag, chunk)));
+        }
     }
 
     /// Reports an error: its cause and what there is to say of it.
@@ -136,6 +142,13 @@ impl SctpEndpoint {
                     return false;
                 }
                 chunks = rest;
+            }
+            // The peer has an association from before, and is to end it (RFC 9260 section 8.5.1).
+            kind::SHUTDOWN_ACK
+                if is_peer && matches!(self.state, State::CookieWait | State::CookieEchoed) =>
+            {
+                self.answer_stray(from, header, chunks);
+                return true;
             }
             _ if !is_peer || tag == 0 || header.tag != tag => return false,
             _ => {}
@@ -212,11 +225,15 @@ impl SctpEndpoint {
             self.report(kind::ABORT, cause::NO_USER_DATA, &chunk.value[..4]);
             return self.end(CloseReason::Reset);
         }
-        if data.stream == u16::MAX {
-            // One more than the number of streams that are accepted allows; acknowledged all the same.
-            self.report(kind::ERROR, cause::INVALID_STREAM, &[0xFF, 0xFF, 0, 0]);
+        if !self.receiver.has_stream(data.stream) {
+            let [high, low] = data.stream.to_be_bytes();
+            self.report(kind::ERROR, cause::INVALID_STREAM, &[high, low, 0, 0]);
         }
         self.receive_with(|receiver| receiver.take(&data));
+        if self.receiver.is_stuck() {
+            self.report(kind::ABORT, cause::OUT_OF_RESOURCE, &[]);
+            self.end(CloseReason::Reset);
+        }
     }
 
     fn take_sack(&mut self, value: &[u8]) {
@@ -248,6 +265,7 @@ impl SctpEndpoint {
             peer_tag: init.tag,
             peer_tsn: init.tsn,
             peer_window: init.window,
+            peer_sends_on: init.sends_on,
             streams: init.streams,
             can_forward: init.can_forward,
             made: self.now,
@@ -269,7 +287,7 @@ impl SctpEndpoint {
             return self.end(CloseReason::Reset);
         };
         self.cookie = cookie.to_vec();
-        self.receiver = Receiver::new(self.config.window, init.tsn);
+        self.receiver = Receiver::new(self.config.window, init.tsn, init.sends_on);
         self.sender.agree(init.window, init.streams, init.can_forward);
         self.ask(State::CookieEchoed, rto::RTO_INITIAL);
     }
@@ -281,29 +299,30 @@ impl SctpEndpoint {
             return false;
         }
         let is_begun = !matches!(self.state, State::Closed | State::CookieWait | State::CookieEchoed);
-        match (cookie.tag == self.tag, cookie.peer_tag == self.peer_tag) {
+        let is_ours = [cookie.tag == self.tag, cookie.peer_tag == self.peer_tag];
+        let age = self.now.since(cookie.made);
+        match is_ours {
             // A second copy: the acknowledgement was lost.
-            (true, true) if is_begun => {}
+            [true, true] if is_begun => {}
+            _ if age > COOKIE_LIFE && is_ours != [true, true] => {
+                let staleness = u32::try_from((age - COOKIE_LIFE).as_nanos() / 1_000).unwrap_or(u32::MAX);
+                let mut causes = Vec::new();
+                wire::put_parameter(&mut causes, cause::STALE_COOKIE, &staleness.to_be_bytes());
+                self.reply(from, cookie.peer_tag, Chunk { kind: kind::ERROR, flags: 0, value: &causes });
+                return true;
+            }
             // The peer has begun anew, and does not know what was under way.
-            (false, false) if is_begun => {
+            [false, false] if is_begun => {
                 self.reply(from, cookie.peer_tag, Chunk { kind: kind::ABORT, flags: 0, value: &[] });
                 self.end(CloseReason::Reset);
                 return true;
             }
             _ if is_begun => return false,
-            _ if self.now.since(cookie.made) > COOKIE_LIFE => {
-                let staleness = (self.now.since(cookie.made) - COOKIE_LIFE).as_nanos() / 1_000;
-                let mut causes = Vec::new();
-                let staleness = u32::try_from(staleness).unwrap_or(u32::MAX).to_be_bytes();
-                wire::put_parameter(&mut causes, cause::STALE_COOKIE, &staleness);
-                self.reply(from, cookie.peer_tag, Chunk { kind: kind::ERROR, flags: 0, value: &causes });
-                return true;
-            }
             _ => {
                 (self.peer, self.tag, self.peer_tag) = (Some(from), cookie.tag, cookie.peer_tag);
                 self.sender = Sender::new(&self.config, cookie.tsn);
                 self.sender.agree(cookie.peer_window, cookie.streams, cookie.can_forward);
-                self.receiver = Receiver::new(self.config.window, cookie.peer_tsn);
+                self.receiver = Receiver::new(self.config.window, cookie.peer_tsn, cookie.peer_sends_on);
                 self.establish();
             }
         }
@@ -361,8 +380,8 @@ impl SctpEndpoint {
         self.end(if self.progress.closing { CloseReason::Local } else { CloseReason::Peer });
     }
 
-    /// Tells a peer that has not heard that the association is over (RFC 9260 section 8.4).
-    pub(super) fn answer_after_close(&mut self, from: Address, header: &Header, mut chunks: Chunks<'_>) {
+    /// Answers a packet of an association that is none, or no more (RFC 9260 section 8.4).
+    pub(super) fn answer_stray(&mut self, from: Address, header: &Header, mut chunks: Chunks<'_>) {
         let Some(first) = chunks.next() else { return };
         let (kind, flags, tag) = match first.kind {
             kind::ABORT | kind::SHUTDOWN_COMPLETE => return,

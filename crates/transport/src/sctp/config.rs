@@ -121,6 +121,11 @@ impl SctpConfig {
         if self.window / 2 < MAX_MESSAGE { self.window / 2 } else { MAX_MESSAGE }
     }
 
+    /// The largest packet without the headers in front, in whole words, since chunks are padded to them.
+    pub(super) const fn packet(&self) -> usize {
+        (self.max_packet - self.encapsulation.headers()) & !3
+    }
+
     pub(super) fn check(&self, ports: &[u16]) -> Result<(), SctpConfigError> {
         let lifetime = match self.reliability {
             Reliability::Lifetime(lifetime) => lifetime.as_nanos() / 1_000,

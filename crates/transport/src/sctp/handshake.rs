@@ -26,7 +26,8 @@ const STREAMS: u16 = u16::MAX;
 pub(super) struct Init<'p> {
     pub(super) tag: u32,
     pub(super) window: u32,
-    /// How many streams its sender accepts.
+    /// How many streams its sender sends on, and how many it accepts.
+    pub(super) sends_on: u16,
     pub(super) streams: u16,
     pub(super) tsn: u32,
     /// Whether its sender knows FORWARD TSN.
@@ -42,13 +43,14 @@ impl<'p> Init<'p> {
         let mut init = Init {
             tag: wire::u32_at(value, 0)?,
             window: wire::u32_at(value, 4)?,
+            sends_on: wire::u16_at(value, 8)?,
             streams: wire::u16_at(value, 10)?,
             tsn: wire::u32_at(value, 12)?,
             can_forward: false,
             cookie: None,
             unrecognized: Vec::new(),
         };
-        if init.tag == 0 || init.streams == 0 || wire::u16_at(value, 8)? == 0 {
+        if init.tag == 0 || init.streams == 0 || init.sends_on == 0 {
             return None;
         }
         for (kind, whole) in wire::parameters(&value[16..]) {
@@ -104,12 +106,13 @@ pub(super) struct Cookie {
     pub(super) peer_tag: u32,
     pub(super) peer_tsn: u32,
     pub(super) peer_window: u32,
+    pub(super) peer_sends_on: u16,
     pub(super) streams: u16,
     pub(super) can_forward: bool,
     pub(super) made: Time,
 }
 
-const LENGTH: usize = 31;
+const LENGTH: usize = 33;
 
 impl Cookie {
     /// As bytes that nobody can make without the key, for the peer at this address.
@@ -118,6 +121,7 @@ impl Cookie {
         for word in [self.tag, self.tsn, self.peer_tag, self.peer_tsn, self.peer_window] {
             bytes.extend_from_slice(&word.to_be_bytes());
         }
+        bytes.extend_from_slice(&self.peer_sends_on.to_be_bytes());
         bytes.extend_from_slice(&self.streams.to_be_bytes());
         bytes.push(self.can_forward.into());
         bytes.extend_from_slice(&self.made.as_nanos().to_be_bytes());
@@ -139,8 +143,9 @@ impl Cookie {
             peer_tag: word(8)?,
             peer_tsn: word(12)?,
             peer_window: word(16)?,
-            streams: wire::u16_at(body, 20)?,
-            can_forward: body[22] != 0,
+            peer_sends_on: wire::u16_at(body, 20)?,
+            streams: wire::u16_at(body, 22)?,
+            can_forward: body[24] != 0,
             made: Time::from_nanos(u64::from_be_bytes(*body.last_chunk()?)),
         })
     }
@@ -161,6 +166,7 @@ mod tests {
         peer_tag: 3,
         peer_tsn: 4,
         peer_window: 5,
+        peer_sends_on: 8,
         streams: 6,
         can_forward: true,
         made: Time::from_nanos(7),
@@ -188,7 +194,8 @@ mod tests {
             wire::put_parameter(&mut asking, unknown, &[9]);
         }
         let asked = Init::parse(&asking).unwrap();
-        assert_eq!((asked.tag, asked.tsn, asked.window, asked.streams), (1, 2, 3, STREAMS));
+        assert_eq!((asked.tag, asked.tsn, asked.window), (1, 2, 3));
+        assert_eq!((asked.sends_on, asked.streams), (4, STREAMS));
         assert!(asked.can_forward && asked.cookie.is_none());
         // Behind the third nothing is read.
         assert_eq!(asked.unrecognized.len(), 2);

@@ -132,7 +132,7 @@ impl SctpEndpoint {
             tag: 0,
             peer_tag: 0,
             sender: Sender::new(config, 0),
-            receiver: Receiver::new(config.window, 0),
+            receiver: Receiver::new(config.window, 0, 0),
             draws,
             key,
             cookie: Vec::new(),
@@ -202,10 +202,9 @@ impl SctpEndpoint {
     /// Writes the next packet of data or acknowledgements; false if there is none to be sent now.
     fn write_data(&mut self, into: &mut Vec<u8>) -> bool {
         let Some(peer) = self.peer.filter(|_| self.state.exchanges()) else { return false };
-        let packet = self.config.max_packet - self.config.encapsulation.headers();
         wire::begin(into, self.local.port, peer.port, self.peer_tag);
         let next = self.sender.next_length(self.now);
-        let room = packet - into.len();
+        let room = self.config.packet() - into.len();
         // An acknowledgement that may wait goes along where it has room beside the data.
         let fits = || next.is_some_and(|next| next + self.receiver.sack_length(room) <= room);
         if self.receiver.is_due(self.now) || (self.receiver.owes_acknowledgement() && fits()) {
@@ -229,7 +228,7 @@ impl Conversation for SctpEndpoint {
         if let Some(reason) = self.unsendable() {
             return Err(SendError::Closed(reason));
         }
-        let (length, limit) = (message.bytes.len(), self.config.max_message());
+        let (length, limit) = (message.bytes.len(), self.sender.max_message());
         if length > limit {
             return Err(SendError::TooLarge { limit });
         }
@@ -298,6 +297,7 @@ impl Conversation for SctpEndpoint {
 impl Endpoint for SctpEndpoint {
     fn handle_packet(&mut self, now: Time, from: Address, _ecn: Ecn, packet: &[u8]) {
         self.now = now;
+        self.start();
         match Header::verify(packet) {
             Ok((header, _)) if header.destination != self.local.port || header.source != from.port => {
                 self.counters.strays += 1;
@@ -305,7 +305,7 @@ impl Endpoint for SctpEndpoint {
             Ok(_) if self.progress.ended.is_some() && self.peer != Some(from) => self.counters.strays += 1,
             Ok((header, chunks)) if self.progress.ended.is_some() => {
                 self.counters.after_close += 1;
-                self.answer_after_close(from, &header, chunks);
+                self.answer_stray(from, &header, chunks);
             }
             Ok((header, chunks)) => {
                 if self.take(from, &header, chunks) {

@@ -14,8 +14,9 @@ const DELAY: Duration = Duration::from_millis(200);
 const EVERY: u32 = 2;
 /// The flag of a DATA chunk that wants to be acknowledged at once.
 const IMMEDIATE: u8 = 8;
-/// How far behind the last TSN without a gap others may lie: gap blocks count no further.
-const FURTHEST: u32 = 65_535;
+/// How far behind the last TSN without a gap others may lie: gap blocks count no further than 16 bits, and sequence numbers
+/// of a stream are told apart up to half of their range.
+const FURTHEST: u32 = 32_767;
 /// So many gaps are remembered; who sends more of them sends them again.
 const MOST_GAPS: usize = 1024;
 /// So many buffers of messages are kept for the next.
@@ -24,6 +25,8 @@ const SPARE: usize = 64;
 /// The receiving half of an association.
 pub(super) struct Receiver {
     window: usize,
+    /// How many streams the peer sends on.
+    streams: u16,
     /// The window that was announced last.
     announced: usize,
     /// The last TSN before which none is missing, and that of all TSNs since the beginning.
@@ -45,6 +48,8 @@ pub(super) struct Receiver {
     spare: Vec<Vec<u8>>,
     /// Chunks for which there was no room.
     pub(super) refused: u64,
+    /// Nothing can be read, and what is here can never be whole.
+    is_stuck: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,10 +93,11 @@ impl<'p> Data<'p> {
 }
 
 impl Receiver {
-    /// With a window of so many bytes, of an association whose peer begins with the TSN `first`.
-    pub(super) fn new(window: usize, first: u32) -> Receiver {
+    /// With a window of so many bytes, of an association whose peer begins with the TSN `first` and sends on so many streams.
+    pub(super) fn new(window: usize, first: u32, streams: u16) -> Receiver {
         Receiver {
             window,
+            streams,
             announced: window,
             cumulative: first.wrapping_sub(1),
             count: 0,
@@ -105,6 +111,7 @@ impl Receiver {
             unacknowledged: 0,
             spare: Vec::new(),
             refused: 0,
+            is_stuck: false,
         }
     }
 
@@ -123,7 +130,17 @@ impl Receiver {
         self.ready.len()
     }
 
-    /// Takes a DATA chunk.
+    /// Whether nothing can be read until room is made for what follows, and there is none: a message is too large.
+    pub(super) fn is_stuck(&self) -> bool {
+        self.is_stuck
+    }
+
+    /// Whether the peer may send on a stream.
+    pub(super) fn has_stream(&self, stream: u16) -> bool {
+        stream < self.streams
+    }
+
+    /// Takes a DATA chunk; one of no stream is received, but thrown away (RFC 9260 section 6.5).
     pub(super) fn take(&mut self, data: &Data<'_>) {
         let ahead = data.tsn.wrapping_sub(self.cumulative);
         let latest = self.rows.last().map_or(self.cumulative, |row| row.1);
@@ -137,12 +154,16 @@ impl Receiver {
         if self.held >= limit || ahead > FURTHEST || (ahead > 1 && self.rows.len() >= MOST_GAPS) {
             self.refused += 1;
             self.acknowledgement = Acknowledgement::Now;
+            self.is_stuck = ahead == 1 && self.ready.is_empty() && !self.has_gaps();
             return;
         }
         let place = self.count + u64::from(ahead);
         self.note(data.tsn);
         if data.flags & IMMEDIATE != 0 || self.has_gaps() {
             self.acknowledgement = Acknowledgement::Now;
+        }
+        if !self.has_stream(data.stream) {
+            return;
         }
         let mut bytes = self.spare.pop().unwrap_or_default();
         bytes.extend_from_slice(data.bytes);
@@ -199,8 +220,8 @@ impl Receiver {
     pub(super) fn read(&mut self, into: &mut Vec<u8>) -> Option<usize> {
         let message = self.ready.pop_front()?;
         into.extend_from_slice(&message);
-        self.held -= message.len();
         let length = message.len();
+        self.held -= length.max(1);
         self.recycle(message);
         Some(length)
     }
@@ -340,7 +361,8 @@ impl Receiver {
     fn complete(&mut self, whole: Piece) {
         let Piece { flags, stream, sequence, protocol, mut bytes } = whole;
         if protocol == EMPTY {
-            self.held -= bytes.len();
+            // It counts as the byte that it is sent as.
+            self.held -= bytes.len() - 1;
             bytes.clear();
         }
         if flags & UNORDERED != 0 {
@@ -355,7 +377,7 @@ impl Receiver {
         // One from before, or a second, is none of an honest sender.
         let is_late = (sequence.wrapping_sub(*next) as i16) < 0;
         if is_late || self.waiting.contains_key(&(stream, sequence)) {
-            self.held -= bytes.len();
+            self.held -= bytes.len().max(1);
             return self.recycle(bytes);
         }
         self.waiting.insert((stream, sequence), bytes);

@@ -98,10 +98,17 @@ impl Congestion {
             return;
         }
         self.partial += bytes;
-        if self.partial >= self.window && is_used {
+        if !is_used {
+            self.partial = self.partial.min(self.window);
+        } else if self.partial >= self.window {
             self.partial -= self.window;
             self.window += self.packet;
         }
+    }
+
+    /// Nothing is on its way any more (RFC 9260 section 7.2.2).
+    pub(super) fn all_acknowledged(&mut self) {
+        self.partial = 0;
     }
 
     /// Nothing was sent for so many timeouts (RFC 9260 section 7.2.1).
@@ -166,6 +173,12 @@ mod tests {
             congestion.acknowledged(10, 1000, 5000);
         }
         assert_eq!(congestion.window(), 6000);
+        for _ in 0..100 {
+            congestion.acknowledged(10, 1000, 5999);
+        }
+        congestion.acknowledged(10, 1000, 6000);
+        congestion.acknowledged(10, 1000, 7000);
+        assert_eq!(congestion.window(), 7000, "what was not used counts for no more than one packet");
         congestion.rested(1);
         assert_eq!(congestion.window(), 4000);
         congestion.timed_out();

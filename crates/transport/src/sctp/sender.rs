@@ -1,7 +1,10 @@
 //! What is sent: messages cut into DATA chunks, repeated until they are acknowledged (RFC 9260 section 6), or given up and
 //! passed over (RFC 3758).
 
+mod acknowledge;
 mod forward;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 
@@ -9,7 +12,7 @@ use trunkline_core::Time;
 
 use super::config::{Reliability, SctpConfig};
 use super::rto::{Congestion, Rto};
-use super::wire::{self, CHUNK_HEADER, COMMON_HEADER, DATA_HEADER, is_later, kind};
+use super::wire::{self, CHUNK_HEADER, COMMON_HEADER, DATA_HEADER, kind};
 
 /// Payload protocol identifiers: none for bytes as they are, and RFC 8831's for "empty", since a chunk without user data
 /// is not allowed: it goes as one zero byte.
@@ -21,8 +24,9 @@ pub(super) const LAST: u8 = 1;
 pub(super) const FIRST: u8 = 2;
 pub(super) const UNORDERED: u8 = 4;
 
-/// Reports that a chunk is missing until it is sent again (RFC 9260 section 7.2.4).
-const MISSING: u8 = 3;
+/// So many chunks are outstanding at most: gap blocks count no further than 16 bits, and sequence numbers of a stream are told
+/// apart up to half of their range.
+const MOST_OUTSTANDING: usize = 32_767;
 /// So many buffers of messages are kept for the next.
 const SPARE: usize = 64;
 
@@ -40,8 +44,8 @@ pub(super) struct Sender {
     forward: u32,
     /// Whether the peer has to be told of that.
     forward_due: bool,
-    /// Bytes on their way, chunks to be sent again, and chunks that were acknowledged behind a gap.
-    flight: usize,
+    /// What is on its way, chunks to be sent again, and chunks that were acknowledged behind a gap.
+    flight: Flight,
     lost: usize,
     beyond_gap: usize,
     /// What the peer has room for, beside what is on its way.
@@ -62,9 +66,10 @@ pub(super) struct Sender {
     sequences: Vec<u16>,
     ordered: bool,
     reliability: Reliability,
-    /// The largest packet, and how much of a message goes into one.
+    /// The largest packet, how much of a message goes into one, and the largest message.
     packet: usize,
     piece: usize,
+    max_message: usize,
     held: usize,
     spare: Vec<Vec<u8>>,
     pub(super) retransmissions: u64,
@@ -90,9 +95,32 @@ struct Sent {
     state: State,
     times: u16,
     missing: u8,
-    /// It has been sent again for being reported missing, which is done once.
-    was_fast: bool,
     at: Time,
+}
+
+/// Chunks that are on their way: their bytes with headers and padding, for which the path must have room, and those of user
+/// data, for which the peer must.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Flight {
+    chunks: usize,
+    data: usize,
+}
+
+impl Flight {
+    fn add(&mut self, length: usize) {
+        self.chunks += chunk_size(length);
+        self.data += length;
+    }
+
+    fn remove(&mut self, length: usize) {
+        self.chunks -= chunk_size(length);
+        self.data -= length;
+    }
+}
+
+/// What a DATA chunk with so much user data takes in a packet.
+const fn chunk_size(length: usize) -> usize {
+    DATA_HEADER + length.next_multiple_of(4)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +136,7 @@ enum State {
 impl Sender {
     /// Of an association that begins with the TSN `first`.
     pub(super) fn new(config: &SctpConfig, first: u32) -> Sender {
-        let packet = config.max_packet - config.encapsulation.headers();
+        let packet = config.packet();
         Sender {
             messages: VecDeque::new(),
             first: 0,
@@ -117,7 +145,7 @@ impl Sender {
             acknowledged: first.wrapping_sub(1),
             forward: first.wrapping_sub(1),
             forward_due: false,
-            flight: 0,
+            flight: Flight::default(),
             lost: 0,
             beyond_gap: 0,
             peer_window: 0,
@@ -134,7 +162,8 @@ impl Sender {
             ordered: config.ordered,
             reliability: config.reliability,
             packet,
-            piece: (packet - COMMON_HEADER - DATA_HEADER) & !3,
+            piece: packet - COMMON_HEADER - DATA_HEADER,
+            max_message: config.max_message(),
             held: 0,
             spare: Vec::new(),
             retransmissions: 0,
@@ -146,11 +175,18 @@ impl Sender {
     /// was given up.
     pub(super) fn agree(&mut self, window: u32, streams: u16, can_forward: bool) {
         self.peer_window = window as usize;
+        // As for an end's own: it must be able to put it together.
+        self.max_message = self.max_message.min((self.peer_window / 2).max(1));
         self.streams = self.streams.min(streams).max(1);
         self.sequences = vec![0; usize::from(self.streams)];
         if !can_forward {
             self.reliability = Reliability::Full;
         }
+    }
+
+    /// The largest message that the peer can put together.
+    pub(super) fn max_message(&self) -> usize {
+        self.max_message
     }
 
     /// The TSN before the first that is sent.
@@ -164,7 +200,7 @@ impl Sender {
 
     /// Whether a message fits into the send buffer: within it, or as the only one.
     pub(super) fn has_room(&self, length: usize, limit: usize) -> bool {
-        self.held == 0 || self.held + length <= limit
+        self.held == 0 || self.held + length.max(1) <= limit
     }
 
     /// Whether all that was accepted has been acknowledged or given up, and the peer knows.
@@ -176,7 +212,7 @@ impl Sender {
     pub(super) fn clear(&mut self) {
         self.messages.clear();
         self.outstanding.clear();
-        (self.flight, self.lost, self.beyond_gap, self.held) = (0, 0, 0, 0);
+        (self.flight, self.lost, self.beyond_gap, self.held) = (Flight::default(), 0, 0, 0);
         (self.timer, self.forward_due) = (None, false);
     }
 
@@ -185,7 +221,7 @@ impl Sender {
         let mut bytes = self.spare.pop().unwrap_or_default();
         bytes.extend_from_slice(if message.is_empty() { &[0] } else { message });
         let protocol = if message.is_empty() { EMPTY } else { PLAIN };
-        let (stream, held) = (self.stream, message.len());
+        let (stream, held) = (self.stream, bytes.len());
         self.messages.push_back(Message { bytes, held, protocol, stream, sequence: 0, accepted: now });
         self.held += held;
         self.stream = (stream + 1) % self.streams;
@@ -212,7 +248,7 @@ impl Sender {
             }
             sent.missing = 0;
         }
-        self.flight = 0;
+        self.flight = Flight::default();
         self.forward_due = self.forward != self.acknowledged;
     }
 
@@ -222,13 +258,14 @@ impl Sender {
         if self.forward_due {
             return Some(CHUNK_HEADER + 4 + self.skipped().count() * 4);
         }
-        let may = self.flight < self.congestion.window();
+        let may = self.flight.chunks < self.congestion.window();
         if self.lost > 0 {
             let next = self.outstanding.iter().find(|sent| sent.state == State::Lost)?;
             return (may || self.is_fast).then_some(DATA_HEADER + next.length);
         }
         let length = self.next_piece()?.1;
-        (may && (length <= self.peer_window || self.flight == 0)).then_some(DATA_HEADER + length)
+        let has_room = length <= self.peer_window || self.flight.data == 0;
+        (may && has_room && self.outstanding.len() < MOST_OUTSTANDING).then_some(DATA_HEADER + length)
     }
 
     /// Appends to a packet the chunks that may be sent now and fit into it; whether any are DATA.
@@ -251,128 +288,6 @@ impl Sender {
         // That was one packet.
         self.is_fast &= into.len() == begin;
         into.len() > begin
-    }
-
-    /// Takes a SACK, or what a SHUTDOWN acknowledges: the gap blocks are pairs of numbers of 16 bits (RFC 9260 section
-    /// 3.3.4).
-    pub(super) fn acknowledge(&mut self, now: Time, cumulative: u32, window: Option<u32>, blocks: &[u8]) {
-        let advance = cumulative.wrapping_sub(self.acknowledged) as usize;
-        if is_later(self.acknowledged, cumulative) || advance > self.outstanding.len() {
-            return; // an old one, or of what was never sent
-        }
-        let flight = self.flight;
-        let mut bytes = 0;
-        let mut latest = None;
-        for _ in 0..advance {
-            let Some(sent) = self.outstanding.pop_front() else { break };
-            self.acknowledged = self.acknowledged.wrapping_add(1);
-            match sent.state {
-                State::InFlight => self.flight -= sent.length,
-                State::Lost => self.lost -= 1,
-                State::Received => self.beyond_gap -= 1,
-                State::GivenUp => {}
-            }
-            if matches!(sent.state, State::InFlight | State::Lost) {
-                bytes += sent.length;
-                latest = Some((self.acknowledged, sent.times, sent.at));
-            }
-        }
-        if is_later(self.acknowledged, self.forward) {
-            self.forward = self.acknowledged;
-        }
-        self.release();
-        if !blocks.is_empty() || self.beyond_gap > 0 {
-            bytes += self.take_gaps(blocks, advance > 0, &mut latest);
-        }
-        if let Some((tsn, 1, at)) = latest
-            && !is_later(self.measured_to, tsn)
-        {
-            self.rto.measure(now.since(at));
-            self.measured_to = self.next_tsn();
-        }
-        if advance > 0 {
-            self.congestion.acknowledged(cumulative, bytes, flight);
-            self.timer = (!self.outstanding.is_empty()).then(|| now + self.rto.current());
-        }
-        if let Some(window) = window {
-            self.peer_window = (window as usize).saturating_sub(self.flight);
-            self.probe_again(advance > 0);
-        }
-        self.advance_forward();
-    }
-
-    /// Marks what has been received behind gaps, and what is missing by that; returns how many bytes are new.
-    fn take_gaps(&mut self, blocks: &[u8], advanced: bool, latest: &mut Option<(u32, u16, Time)>) -> usize {
-        let mut blocks = blocks.chunks_exact(4).map(|block| {
-            let number = |at| usize::from(wire::u16_at(block, at).unwrap_or_default());
-            (number(0), number(2))
-        });
-        let mut block = blocks.next();
-        let (mut bytes, mut highest_new, mut highest) = (0, 0, 0);
-        for (index, sent) in self.outstanding.iter_mut().enumerate() {
-            let offset = index + 1;
-            while block.is_some_and(|(_, end)| end < offset) {
-                block = blocks.next();
-            }
-            let is_received = block.is_some_and(|(start, _)| start <= offset);
-            match (is_received, sent.state) {
-                (true, State::InFlight | State::Lost) => {
-                    match sent.state {
-                        State::InFlight => self.flight -= sent.length,
-                        _ => self.lost -= 1,
-                    }
-                    self.beyond_gap += 1;
-                    sent.state = State::Received;
-                    bytes += sent.length;
-                    highest_new = offset;
-                    let tsn = self.acknowledged.wrapping_add(offset as u32);
-                    *latest = Some((tsn, sent.times, sent.at));
-                }
-                // The peer has thrown it away again.
-                (false, State::Received) => {
-                    sent.state = State::Lost;
-                    self.beyond_gap -= 1;
-                    self.lost += 1;
-                }
-                _ => {}
-            }
-            if is_received {
-                highest = offset;
-            }
-        }
-        // RFC 9260 section 7.2.4: while it recovers, and the peer goes on, everything below the highest counts.
-        let below = if self.congestion.is_recovering() && advanced { highest } else { highest_new };
-        for sent in self.outstanding.iter_mut().take(below.saturating_sub(1)) {
-            if sent.state != State::InFlight || sent.was_fast {
-                continue;
-            }
-            sent.missing += 1;
-            if sent.missing >= MISSING {
-                (sent.state, sent.was_fast) = (State::Lost, true);
-                self.flight -= sent.length;
-                self.lost += 1;
-                let last = self.acknowledged.wrapping_add(1).wrapping_add(below as u32);
-                self.is_fast |= self.congestion.lost(last);
-            }
-        }
-        bytes
-    }
-
-    /// The window has opened: what was sent into the closed one was thrown away, and need not wait for the timer.
-    fn probe_again(&mut self, advanced: bool) {
-        if advanced {
-            self.probing = false;
-        }
-        if let Some(sent) = self.outstanding.front_mut()
-            && self.probing
-            && sent.state == State::InFlight
-            && self.peer_window > 0
-        {
-            sent.state = State::Lost;
-            self.flight -= sent.length;
-            self.lost += 1;
-            self.probing = false;
-        }
     }
 
     /// Forgets messages that no chunk needs any more.
@@ -428,7 +343,7 @@ impl Sender {
         self.cutting = if is_last { (number + 1, 0) } else { (number, offset + length) };
         self.probing |= length > self.peer_window;
         self.peer_window = self.peer_window.saturating_sub(length);
-        self.flight += length;
+        self.flight.add(length);
         self.timer.get_or_insert(now + self.rto.current());
         self.outstanding.push_back(Sent {
             message: number,
@@ -437,7 +352,6 @@ impl Sender {
             state: State::InFlight,
             times: 1,
             missing: 0,
-            was_fast: false,
             at: now,
         });
     }
@@ -451,7 +365,7 @@ impl Sender {
         sent.at = now;
         let (number, offset, length) = (sent.message, sent.offset, sent.length);
         self.lost -= 1;
-        self.flight += length;
+        self.flight.add(length);
         // RFC 9260 section 6.3.2, rule R3, and 7.2.4 for the first.
         if index == 0 || self.timer.is_none() {
             self.timer = Some(now + self.rto.current());

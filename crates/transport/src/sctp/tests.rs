@@ -1,6 +1,7 @@
-use proptest::prelude::*;
-use trunkline_testkit::cases::cases;
+mod damage;
 
+use super::handshake::Cookie;
+use super::wire::Chunk;
 use super::*;
 
 const NEAR: Address = Address { host: 0, port: 40_001 };
@@ -100,37 +101,11 @@ fn more_may_be_given_up_at_once_than_one_packet_can_tell() {
         }
     }
     let mut received = Vec::new();
-    assert_eq!(core::iter::from_fn(|| ends[1].receive(&mut received)).count(), 700);
-    assert_eq!(ends[0].sender.given_up, 700);
-}
-
-#[test]
-fn what_the_peer_throws_away_again_is_sent_again() {
-    let config = SctpConfig::default();
-    let mut sender = Sender::new(&config, 1);
-    sender.agree(100_000, 1, true);
-    for n in 0..3 {
-        sender.push(Time::ZERO, &[n; 100]);
-    }
-    let tsns = |sender: &mut Sender, now| {
-        let mut packet = Vec::new();
-        wire::begin(&mut packet, 1, 2, 3);
-        sender.write(now, &mut packet);
-        wire::seal(&mut packet);
-        let chunks = Header::verify(&packet).map(|(_, chunks)| chunks);
-        chunks.into_iter().flatten().filter_map(|chunk| wire::u32_at(chunk.value, 0)).collect::<Vec<_>>()
-    };
-    let now = Time::ZERO;
-    assert_eq!(tsns(&mut sender, now), [1, 2, 3]);
-    sender.acknowledge(now, 1, Some(100_000), &[0, 2, 0, 2]);
-    assert_eq!(tsns(&mut sender, now), []);
-    sender.acknowledge(now, 1, Some(100_000), &[]);
-    assert_eq!(tsns(&mut sender, now), [3]);
-    sender.acknowledge(now, 3, Some(100_000), &[]);
-    assert!(sender.is_empty() && sender.timer().is_none());
-    // What was never sent cannot be acknowledged.
-    sender.acknowledge(now, 9, Some(100_000), &[]);
-    assert_eq!(sender.acknowledged(), 3);
+    // What goes along with word of that arrives.
+    let (received, given_up) =
+        (core::iter::from_fn(|| ends[1].receive(&mut received)).count(), ends[0].sender.given_up);
+    assert_eq!(received as u64 + given_up, 1400);
+    assert!(given_up > 300, "{given_up}");
 }
 
 #[test]
@@ -155,117 +130,217 @@ fn a_shutdown_acknowledges_what_it_says() {
     assert_eq!(Header::verify(&packet).unwrap().1.next().unwrap().kind, kind::SHUTDOWN_ACK);
 }
 
-/// The packets of a whole conversation, either way, and the ends at some moment of it.
-fn conversation(stop: usize) -> (Vec<(bool, Vec<u8>)>, SctpEndpoint, SctpEndpoint) {
-    let config = SctpConfig { reliability: Reliability::Retransmissions(1), ..SctpConfig::default() };
-    let mut near = SctpEndpoint::connect(NEAR, FAR, &config, 1).unwrap();
-    let mut far = SctpEndpoint::listen(FAR, &config, 2).unwrap();
-    let (mut packets, mut packet, mut now) = (Vec::new(), Vec::new(), Time::ZERO);
-    for round in 0..stop {
+/// Gives an end a packet with these chunks, as its peer would send it; says what it answers.
+fn inject(now: Time, end: &mut SctpEndpoint, chunks: &[Chunk<'_>]) -> Vec<Vec<u8>> {
+    let (from, to) = if end.local == FAR { (NEAR, FAR) } else { (FAR, NEAR) };
+    let mut packet = Vec::new();
+    wire::begin(&mut packet, from.port, to.port, end.tag);
+    for chunk in chunks {
+        wire::put(&mut packet, chunk.kind, chunk.flags, chunk.value, &[]);
+    }
+    wire::seal(&mut packet);
+    end.handle_packet(now, from, Ecn::NotCapable, &packet);
+    core::iter::from_fn(|| end.poll_transmit(now, &mut packet).map(|_| packet.clone())).collect()
+}
+
+/// The value of a DATA chunk that comes so many after the last one received.
+fn data(end: &SctpEndpoint, ahead: u32, stream: u16, bytes: &[u8]) -> Vec<u8> {
+    let tsn = end.receiver.cumulative().wrapping_add(ahead);
+    [&tsn.to_be_bytes()[..], &stream.to_be_bytes(), &[0; 6], bytes].concat()
+}
+
+#[test]
+fn a_stream_that_was_not_agreed_on_is_acknowledged_and_thrown_away() {
+    let (now, mut ends) = (Time::ZERO, ends(&SctpConfig { streams: 2, ..SctpConfig::default() }));
+    exchange(now, &mut ends, |_, _| true);
+    let far = &mut ends[1];
+    for (stream, is_agreed) in [(1, true), (2, false), (u16::MAX, false)] {
+        let (value, before) = (data(far, 1, stream, b"data"), far.receiver.cumulative());
+        let answers = inject(now, far, &[Chunk { kind: kind::DATA, flags: 3, value: &value }]);
+        assert_eq!(far.receiver.cumulative(), before.wrapping_add(1));
+        assert_eq!(answers.iter().any(|answer| first_kind(answer) == kind::ERROR), !is_agreed);
+        assert_eq!(far.receive(&mut Vec::new()).is_some(), is_agreed, "stream {stream}");
+    }
+}
+
+#[test]
+fn empty_messages_fill_buffers_as_others_do() {
+    let config = SctpConfig { window: 8 << 10, send_buffer: 100, ..SctpConfig::default() };
+    let mut ends = ends(&config);
+    let mut now = Time::ZERO;
+    exchange(now, &mut ends, |_, _| true);
+    for _ in 0..100 {
+        ends[0].send(now, Message::new(&[])).unwrap();
+    }
+    assert_eq!(ends[0].send(now, Message::new(&[])), Err(SendError::Full));
+    // Nobody reads.
+    for _ in 0..200 {
+        while ends[0].send(now, Message::new(&[])).is_ok() {}
         now += Duration::from_millis(300);
-        near.handle_timeout(now);
-        far.handle_timeout(now);
-        match round {
-            1..8 => drop(near.send(now, Message::new(&[round as u8; 2000]))),
-            8 => near.close(now, Close::Graceful),
-            _ => {}
-        }
-        let mut lose = round % 3 == 2;
-        while near.poll_transmit(now, &mut packet).is_some() {
-            if !core::mem::take(&mut lose) {
-                far.handle_packet(now, NEAR, Ecn::NotCapable, &packet);
-            }
-            packets.push((true, packet.clone()));
-            while far.poll_transmit(now, &mut packet).is_some() {
-                near.handle_packet(now, FAR, Ecn::NotCapable, &packet);
-                packets.push((false, packet.clone()));
-            }
-        }
+        exchange(now, &mut ends, |_, _| true);
     }
-    (packets, near, far)
+    assert!((8192..8400).contains(&ends[1].receiver.readable()), "{}", ends[1].receiver.readable());
+    let mut received = Vec::new();
+    assert_eq!(ends[1].receive(&mut received).map(|received| received.length), Some(0));
 }
 
-/// Chunks with a header of the kind and length that they should have, or not.
-fn chunk() -> impl Strategy<Value = Vec<u8>> {
-    let bytes = prop::collection::vec(any::<u8>(), 0..60);
-    (prop_oneof![0..16u8, Just(64), Just(130), Just(192), any::<u8>()], any::<u8>(), bytes).prop_map(
-        |(kind, flags, bytes)| {
-            let mut chunk = vec![kind, flags, 0, bytes.len() as u8 + 4];
-            chunk.extend_from_slice(&bytes);
-            chunk.resize(chunk.len().next_multiple_of(4), 0);
-            chunk
-        },
-    )
+#[test]
+fn headers_count_in_the_congestion_window() {
+    let mut ends = ends(&SctpConfig::default());
+    exchange(Time::ZERO, &mut ends, |_, _| true);
+    for _ in 0..10_000 {
+        ends[0].send(Time::ZERO, Message::new(&[1])).unwrap();
+    }
+    let (mut bytes, mut packet) = (0, Vec::new());
+    while ends[0].poll_transmit(Time::ZERO, &mut packet).is_some() {
+        bytes += packet.len();
+    }
+    assert!((4404..4404 + 1472).contains(&bytes), "{bytes}");
 }
 
-proptest! {
-    #![proptest_config(cases(256))]
+#[test]
+fn no_message_is_larger_than_the_peer_can_put_together() {
+    let mut ends = [
+        SctpEndpoint::connect(NEAR, FAR, &SctpConfig::default(), 1).unwrap(),
+        SctpEndpoint::listen(FAR, &SctpConfig { window: 8 << 10, ..SctpConfig::default() }, 2).unwrap(),
+    ];
+    exchange(Time::ZERO, &mut ends, |_, _| true);
+    let refused = ends[0].send(Time::ZERO, Message::new(&[0; 4097]));
+    assert_eq!(refused, Err(SendError::TooLarge { limit: 4096 }));
+    ends[0].send(Time::ZERO, Message::new(&[0; 4096])).unwrap();
+}
 
-    #[test]
-    fn chunks_of_any_kind_leave_the_contract_whole(
-        steps in prop::collection::vec((any::<u8>(), prop::collection::vec(chunk(), 0..3)), 0..30),
-    ) {
-        let step = |(what, chunks): (u8, Vec<Vec<u8>>)| {
-            let chunks = chunks.concat();
-            [&[what, chunks.len() as u8][..], &chunks].concat()
-        };
-        fuzz_sctp(&steps.into_iter().flat_map(step).collect::<Vec<u8>>());
+#[test]
+fn a_message_that_can_never_be_whole_ends_the_association() {
+    let (now, mut ends) = (Time::ZERO, ends(&SctpConfig { window: 8 << 10, ..SctpConfig::default() }));
+    exchange(now, &mut ends, |_, _| true);
+    let far = &mut ends[1];
+    assert_eq!(events(far), [Event::Connected]);
+    let mut answers = Vec::new();
+    for n in 0..20 {
+        let value = data(far, 1, 0, &[0; 1000]);
+        answers.extend(inject(
+            now,
+            far,
+            &[Chunk { kind: kind::DATA, flags: if n == 0 { 2 } else { 0 }, value: &value }],
+        ));
     }
+    assert_eq!(events(far), [Event::Closed(CloseReason::Reset)]);
+    assert!(answers.iter().any(|answer| first_kind(answer) == kind::ABORT));
+}
 
-    #[test]
-    fn damage_behind_the_checksum_never_makes_it_panic(
-        stop in 0..14usize,
-        hits in prop::collection::vec(
-            (any::<usize>(), prop::collection::vec((any::<usize>(), any::<u8>()), 0..5), any::<usize>(), any::<bool>()),
-            1..8,
-        ),
-    ) {
-        let (packets, mut near, mut far) = conversation(stop);
-        let now = Time::ZERO + Duration::from_secs(10);
-        let mut buffer = Vec::new();
-        for (which, damage, keep, cut) in hits {
-            let Some((to_far, packet)) = packets.get(which % packets.len().max(1)) else { continue };
-            let mut packet = packet.clone();
-            for (at, value) in damage {
-                // The ports and the tag stay: strangers are refused before all else.
-                let at = 12 + at % (packet.len() - 12);
-                packet[at] = value;
-            }
-            if cut {
-                packet.truncate(16 + keep % (packet.len() - 15));
-            }
-            wire::seal(&mut packet);
-            let (end, from) = if *to_far { (&mut far, NEAR) } else { (&mut near, FAR) };
-            end.handle_packet(now, from, Ecn::NotCapable, &packet);
-            while end.poll_transmit(now, &mut buffer).is_some() {}
-            while end.poll_event().is_some() {}
-            prop_assert!(end.next_timeout().is_none_or(|next| next > now));
-            while end.receive(&mut buffer).is_some() {}
+#[test]
+fn numbers_may_wrap() {
+    let config = SctpConfig { streams: 1, ..SctpConfig::default() };
+    let mut ends = ends(&config);
+    let mut now = Time::ZERO;
+    exchange(now, &mut ends, |_, _| true);
+    let first = u32::MAX - 30_000;
+    ends[0].sender = Sender::new(&config, first);
+    ends[0].sender.agree(256 << 10, 1, true);
+    ends[1].receiver = Receiver::new(config.window, first, 1);
+    let (mut sent, mut received, mut packets) = (0u32, Vec::new(), 0);
+    while sent < 70_000 || !ends[0].sender.is_empty() {
+        while sent < 70_000 && ends[0].send(now, Message::new(&sent.to_be_bytes())).is_ok() {
+            sent += 1;
         }
-        for end in [&mut near, &mut far] {
-            end.handle_timeout(now + Duration::from_secs(100));
-            while end.poll_transmit(now + Duration::from_secs(100), &mut buffer).is_some() {}
-        }
+        now += Duration::from_millis(10);
+        exchange(now, &mut ends, |_, _| {
+            packets += 1;
+            packets % 100 != 0
+        });
+        while ends[1].receive(&mut received).is_some() {}
     }
+    assert!(received.chunks(4).map(|n| u32::from_be_bytes(n.try_into().unwrap())).eq(0..70_000));
+}
 
-    #[test]
-    fn random_packets_never_reach_anybody(
-        packets in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 1..20), mend: bool,
-    ) {
-        let (_, mut near, mut far) = conversation(3);
-        while near.poll_event().is_some() || far.poll_event().is_some() {}
-        let mut buffer = Vec::new();
-        while far.receive(&mut buffer).is_some() {}
-        let now = Time::ZERO + Duration::from_secs(1);
-        for mut packet in packets {
-            if mend && packet.len() >= 16 {
-                packet[..4].copy_from_slice(&[NEAR.port.to_be_bytes(), FAR.port.to_be_bytes()].concat());
-                wire::seal(&mut packet);
-            }
-            far.handle_packet(now, NEAR, Ecn::NotCapable, &packet);
-            while far.poll_transmit(now, &mut buffer).is_some() {}
-            prop_assert_eq!(far.poll_event(), None);
-            prop_assert_eq!(far.receive(&mut buffer), None);
-        }
+#[test]
+fn a_retransmission_that_is_lost_too_needs_no_timer() {
+    let mut ends = ends(&SctpConfig::default());
+    let mut now = Time::ZERO;
+    exchange(now, &mut ends, |_, _| true);
+    let (lost, mut losses) = (ends[1].receiver.cumulative().wrapping_add(5), 0);
+    for n in 0..100 {
+        now += Duration::from_millis(1);
+        ends[0].send(now, Message::new(&[n; 1000])).unwrap();
+        exchange(now, &mut ends, |_, packet| {
+            let is_lost =
+                |chunk: Chunk<'_>| chunk.kind == kind::DATA && wire::u32_at(chunk.value, 0) == Some(lost);
+            let loses = losses < 3 && Header::verify(packet).unwrap().1.any(is_lost);
+            losses += i32::from(loses);
+            !loses
+        });
+    }
+    assert_eq!(losses, 3);
+    let mut received = Vec::new();
+    while ends[1].receive(&mut received).is_some() {}
+    assert!(received.iter().step_by(1000).copied().eq(0..100));
+}
+
+#[test]
+fn an_association_begun_from_both_ends_may_begin_with_the_others_request() {
+    let config = SctpConfig::default();
+    let mut ends =
+        [SctpEndpoint::connect(NEAR, FAR, &config, 1), SctpEndpoint::connect(FAR, NEAR, &config, 2)]
+            .map(Result::unwrap);
+    let mut packet = Vec::new();
+    ends[0].poll_transmit(Time::ZERO, &mut packet).unwrap();
+    ends[1].handle_packet(Time::ZERO, NEAR, Ecn::NotCapable, &packet);
+    // The answer that it makes with the tag of its own request.
+    let mut tags = Vec::new();
+    while ends[1].poll_transmit(Time::ZERO, &mut packet).is_some() {
+        let (_, mut chunks) = Header::verify(&packet).unwrap();
+        tags.push(wire::u32_at(chunks.next().unwrap().value, 0));
+    }
+    assert_eq!(tags, [Some(ends[1].tag); 2]);
+}
+
+#[test]
+fn a_stale_cookie_ends_nothing() {
+    let mut ends = ends(&SctpConfig::default());
+    exchange(Time::ZERO, &mut ends, |_, _| true);
+    let far = &mut ends[1];
+    events(far);
+    let cookie = Cookie {
+        tag: 8,
+        tsn: 1,
+        peer_tag: 9,
+        peer_tsn: 1,
+        peer_window: 9000,
+        peer_sends_on: 1,
+        streams: 1,
+        can_forward: true,
+        made: Time::ZERO,
+    };
+    let value = cookie.seal(far.key, NEAR);
+    let echo = Chunk { kind: kind::COOKIE_ECHO, flags: 0, value: &value };
+    let now = Time::ZERO + Duration::from_secs(61);
+    far.handle_packet(now, NEAR, Ecn::NotCapable, &wire::packet(NEAR.port, FAR.port, 8, echo));
+    let mut packet = Vec::new();
+    far.poll_transmit(now, &mut packet).unwrap();
+    assert_eq!((first_kind(&packet), events(far)), (kind::ERROR, vec![]));
+}
+
+#[test]
+fn a_peer_that_still_ends_an_earlier_association_is_helped_to() {
+    let mut near = SctpEndpoint::connect(NEAR, FAR, &SctpConfig::default(), 1).unwrap();
+    let mut packet = Vec::new();
+    near.poll_transmit(Time::ZERO, &mut packet).unwrap();
+    let chunk = Chunk { kind: kind::SHUTDOWN_ACK, flags: 0, value: &[] };
+    near.handle_packet(Time::ZERO, FAR, Ecn::NotCapable, &wire::packet(FAR.port, NEAR.port, 77, chunk));
+    near.poll_transmit(Time::ZERO, &mut packet).unwrap();
+    let (header, mut chunks) = Header::verify(&packet).unwrap();
+    let complete = Chunk { kind: kind::SHUTDOWN_COMPLETE, flags: wire::TAG_REFLECTED, value: &[] };
+    assert_eq!((header.tag, chunks.next()), (77, Some(complete)));
+}
+
+#[test]
+fn one_packet_has_few_answers() {
+    let mut ends = ends(&SctpConfig::default());
+    exchange(Time::ZERO, &mut ends, |_, _| true);
+    for kind in [kind::HEARTBEAT, 0xC1] {
+        let chunks = [Chunk { kind, flags: 0, value: &[] }; 300];
+        let answers = inject(Time::ZERO, &mut ends[1], &chunks).len();
+        assert!((1..=16).contains(&answers), "{answers}");
     }
 }

@@ -46,7 +46,7 @@ impl Sender {
         let begin = self.outstanding.partition_point(|sent| sent.message < number);
         for sent in self.outstanding.iter_mut().skip(begin).take_while(|sent| sent.message == number) {
             match sent.state {
-                State::InFlight => self.flight -= sent.length,
+                State::InFlight => self.flight.remove(sent.length),
                 State::Lost => self.lost -= 1,
                 State::Received => self.beyond_gap -= 1,
                 State::GivenUp => {}
