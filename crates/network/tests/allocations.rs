@@ -9,6 +9,8 @@ use trunkline_testkit::values::values;
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
+type Given = &'static [(&'static str, &'static str)];
+
 /// A driver that gives buffers back, as the simulator does.
 struct Driver {
     link: Box<dyn Medium>,
@@ -20,12 +22,14 @@ struct Driver {
 }
 
 impl Driver {
-    fn new(medium: &MediumKind, queue: &queue::QueueKind) -> Driver {
+    fn new(medium: &MediumKind, queue: &queue::QueueKind, more: Given) -> Driver {
         // The line is what is slow, not the board of a T1, before which packets would wait without limit.
         let given =
             [("rate", "10 Mbit/s"), ("backplane", "1 Gbit/s"), ("cost-in", "10 ns"), ("cost-out", "10 ns")];
-        let own =
-            values(medium.parameters, &[&given[..], &[("delay", "10 ms"), ("overhead", "38 B")]].concat());
+        let own = values(
+            medium.parameters,
+            &[&given[..], &[("delay", "10 ms"), ("overhead", "38 B")], more].concat(),
+        );
         let config = |place: &str| PortConfig {
             place: place.to_owned(),
             values: &own,
@@ -72,21 +76,23 @@ impl Driver {
 #[test]
 fn no_queue_allocates_per_packet() {
     for queue in queue::KINDS {
-        allocates_nothing(&medium::KINDS[0], queue);
+        allocates_nothing(&medium::KINDS[0], queue, &[]);
     }
 }
 
 #[test]
 fn no_medium_allocates_per_packet() {
     for medium in medium::KINDS {
-        allocates_nothing(medium, &queue::KINDS[0]);
+        allocates_nothing(medium, &queue::KINDS[0], &[]);
     }
+    let atm = medium::find("atm").expect("it is registered");
+    allocates_nothing(atm, &queue::KINDS[0], &[("vc", "flow")]);
 }
 
-fn allocates_nothing(medium: &MediumKind, queue: &queue::QueueKind) {
+fn allocates_nothing(medium: &MediumKind, queue: &queue::QueueKind, more: Given) {
     let name = format!("{}, {}", medium.name, queue.name);
     for (load, gap) in [("idle", 400), ("congested", 150)] {
-        let mut driver = Driver::new(medium, queue);
+        let mut driver = Driver::new(medium, queue, more);
         driver.run(2_000, Duration::from_micros(gap));
         let before = driver.done;
         let (allocations, ()) = allocations_during(|| driver.run(10_000, Duration::from_micros(gap)));
