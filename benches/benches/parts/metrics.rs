@@ -29,6 +29,8 @@ impl SentAndReceived {
             lasting: trunkline_metrics::Lasting::Paced,
             playout: None,
             keeps_payload: false,
+            sinks: vec!["b".to_owned()],
+            voice_path: None,
         };
         let mut pair = SentAndReceived {
             meter: Meter::new(&[flow], Box::leak(Box::new(()))),

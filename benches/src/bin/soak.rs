@@ -136,6 +136,8 @@ impl Observer for Printed {
 
     fn repetition_done(&self) {}
 
+    fn point_done(&self) {}
+
     fn warning(&self, message: &str) {
         println!("{message}");
     }
