@@ -96,8 +96,8 @@ pub enum SctpConfigError {
     Port,
 }
 
-/// The largest message of any association, in bytes; one with a [window](SctpConfig::window) below twice that takes half
-/// its window.
+/// The largest message of any association, in bytes; where its [window](SctpConfig::window), or its peer's, is below twice
+/// that, half that window.
 pub const MAX_MESSAGE: usize = 128 << 10;
 
 /// The least that [`max_packet`](SctpConfig::max_packet) can be: what IPv4 must carry anywhere (RFC 791).
