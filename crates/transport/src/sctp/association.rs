@@ -230,10 +230,6 @@ impl SctpEndpoint {
             self.report(kind::ERROR, cause::INVALID_STREAM, &[high, low, 0, 0]);
         }
         self.receive_with(|receiver| receiver.take(&data));
-        if self.receiver.is_stuck() {
-            self.report(kind::ABORT, cause::OUT_OF_RESOURCE, &[]);
-            self.end(CloseReason::Reset);
-        }
     }
 
     fn take_sack(&mut self, value: &[u8]) {

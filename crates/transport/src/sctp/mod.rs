@@ -4,8 +4,7 @@
 //! of the addresses. What differs from a kernel's SCTP: one address per end; no limit to the packets that leave at once but
 //! the windows; no heartbeats while nothing is to be sent (those of the peer are answered): a peer that vanishes then is
 //! noticed with the next message; and a peer that begins anew ends the association, as an abort does. A message is never
-//! delivered in parts: one that the window cannot hold ends the association, and an end sends none larger than half of the
-//! window that its peer offered.
+//! delivered in parts, and an end sends none larger than half of the window that its peer offered.
 
 mod association;
 mod config;

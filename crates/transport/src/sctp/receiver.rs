@@ -48,8 +48,6 @@ pub(super) struct Receiver {
     spare: Vec<Vec<u8>>,
     /// Chunks for which there was no room.
     pub(super) refused: u64,
-    /// Nothing can be read, and what is here can never be whole.
-    is_stuck: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +109,6 @@ impl Receiver {
             unacknowledged: 0,
             spare: Vec::new(),
             refused: 0,
-            is_stuck: false,
         }
     }
 
@@ -128,11 +125,6 @@ impl Receiver {
     /// How many messages can be read.
     pub(super) fn readable(&self) -> usize {
         self.ready.len()
-    }
-
-    /// Whether nothing can be read until room is made for what follows, and there is none: a message is too large.
-    pub(super) fn is_stuck(&self) -> bool {
-        self.is_stuck
     }
 
     /// Whether the peer may send on a stream.
@@ -154,7 +146,6 @@ impl Receiver {
         if self.held >= limit || ahead > FURTHEST || (ahead > 1 && self.rows.len() >= MOST_GAPS) {
             self.refused += 1;
             self.acknowledgement = Acknowledgement::Now;
-            self.is_stuck = ahead == 1 && self.ready.is_empty() && !self.has_gaps();
             return;
         }
         let place = self.count + u64::from(ahead);
@@ -191,11 +182,12 @@ impl Receiver {
     /// Takes a FORWARD TSN (RFC 3758 section 3.6); `streams` are pairs of numbers of 16 bits.
     pub(super) fn forward(&mut self, to: u32, streams: &[u8]) {
         self.acknowledgement = Acknowledgement::Now;
-        if !is_later(to, self.cumulative) {
-            return;
+        if is_later(to, self.cumulative) {
+            self.count += u64::from(to.wrapping_sub(self.cumulative));
+            self.cumulative = to;
+        } else if u64::from(self.cumulative.wrapping_sub(to)) > self.count {
+            return; // of what was before the association
         }
-        self.count += u64::from(to.wrapping_sub(self.cumulative));
-        self.cumulative = to;
         self.rows.retain_mut(|row| {
             if is_later(to.wrapping_add(1), row.0) {
                 row.0 = to.wrapping_add(1);
@@ -203,7 +195,7 @@ impl Receiver {
             !is_later(row.0, row.1)
         });
         self.close_gap();
-        // Of messages that were given up, no more comes.
+        // Of messages that were given up, no more comes, also if all that was sent of them is here.
         let later = self.pieces.split_off(&(self.count_of(to) + 1));
         for piece in core::mem::replace(&mut self.pieces, later).into_values() {
             self.held -= piece.bytes.len();

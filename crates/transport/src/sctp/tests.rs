@@ -211,25 +211,6 @@ fn no_message_is_larger_than_the_peer_can_put_together() {
 }
 
 #[test]
-fn a_message_that_can_never_be_whole_ends_the_association() {
-    let (now, mut ends) = (Time::ZERO, ends(&SctpConfig { window: 8 << 10, ..SctpConfig::default() }));
-    exchange(now, &mut ends, |_, _| true);
-    let far = &mut ends[1];
-    assert_eq!(events(far), [Event::Connected]);
-    let mut answers = Vec::new();
-    for n in 0..20 {
-        let value = data(far, 1, 0, &[0; 1000]);
-        answers.extend(inject(
-            now,
-            far,
-            &[Chunk { kind: kind::DATA, flags: if n == 0 { 2 } else { 0 }, value: &value }],
-        ));
-    }
-    assert_eq!(events(far), [Event::Closed(CloseReason::Reset)]);
-    assert!(answers.iter().any(|answer| first_kind(answer) == kind::ABORT));
-}
-
-#[test]
 fn numbers_may_wrap() {
     let config = SctpConfig { streams: 1, ..SctpConfig::default() };
     let mut ends = ends(&config);

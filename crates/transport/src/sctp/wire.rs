@@ -22,7 +22,6 @@ pub(super) mod kind {
 pub(super) mod cause {
     pub(in super::super) const INVALID_STREAM: u16 = 1;
     pub(in super::super) const STALE_COOKIE: u16 = 3;
-    pub(in super::super) const OUT_OF_RESOURCE: u16 = 4;
     pub(in super::super) const UNRECOGNIZED_CHUNK: u16 = 6;
     pub(in super::super) const INVALID_PARAMETER: u16 = 7;
     pub(in super::super) const NO_USER_DATA: u16 = 9;
