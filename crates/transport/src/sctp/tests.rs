@@ -211,6 +211,20 @@ fn no_message_is_larger_than_the_peer_can_put_together() {
 }
 
 #[test]
+fn what_was_given_up_leaves_the_window_though_nothing_of_it_is_missing() {
+    let (now, config) = (Time::ZERO, SctpConfig::default());
+    let mut ends = ends(&config);
+    exchange(now, &mut ends, |_, _| true);
+    let far = &mut ends[1];
+    let beginning = data(far, 1, 0, &[0; 1000]);
+    inject(now, far, &[Chunk { kind: kind::DATA, flags: 2, value: &beginning }]);
+    let to = far.receiver.cumulative().to_be_bytes();
+    let answers = inject(now, far, &[Chunk { kind: kind::FORWARD_TSN, flags: 0, value: &to }]);
+    let sack = Header::verify(&answers[0]).unwrap().1.next().unwrap();
+    assert_eq!((sack.kind, wire::u32_at(sack.value, 4)), (kind::SACK, Some(config.window as u32)));
+}
+
+#[test]
 fn numbers_may_wrap() {
     let config = SctpConfig { streams: 1, ..SctpConfig::default() };
     let mut ends = ends(&config);
