@@ -1,7 +1,7 @@
 //! FDDI: a ring on which a token says who may send, and timers say for how long.
 //!
 //! The media access control of ANSI X3.139 in virtual time. What it promises follows from three rules, which stand in
-//! [`token`]: a station that gets the token early may send asynchronous frames for as long as it is early; one that gets
+//! `token.rs`: a station that gets the token early may send asynchronous frames for as long as it is early; one that gets
 //! it late may not; synchronous frames may be sent either way, within an allocation. If the allocations, the ring's
 //! latency and one asynchronous frame fit into the target token rotation time (TTRT), the token comes back within twice
 //! that time, and within that time on average (Johnson 1987; Sevcik and Johnson 1987).
