@@ -31,8 +31,8 @@ use quinn_proto::{
 };
 use trunkline_core::{Address, Bytes, Duration, Ecn, Time};
 use trunkline_transport::{
-    Close, CloseReason, Conversation, Endpoint, Event, Features, Message, Received, SendError, Transmit,
-    features, host_of, ipv4_of,
+    Close, CloseReason, Conversation, Endpoint, Event, Features, Message, PendingEvents, Received, SendError,
+    Transmit, features, host_of, ipv4_of,
 };
 
 use clock::instant;
@@ -79,7 +79,7 @@ pub struct QuicEndpoint {
     relief: Relief,
     timeout: Option<Duration>,
     progress: Progress,
-    pending: Pending,
+    pending: PendingEvents,
     /// Packets that belong to no connection.
     replies: VecDeque<(SocketAddr, Vec<u8>)>,
     now: Time,
@@ -106,14 +106,6 @@ struct Progress {
     silent: bool,
     /// When both directions had come to their end, or a packet came after that.
     done: Option<Time>,
-}
-
-/// Events that have not been polled yet.
-#[derive(Clone, Copy, Debug, Default)]
-struct Pending {
-    connected: bool,
-    readable: bool,
-    closed: Option<CloseReason>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -195,7 +187,7 @@ impl QuicEndpoint {
             relief,
             timeout: config.timeout,
             progress: Progress::default(),
-            pending: Pending::default(),
+            pending: PendingEvents::default(),
             replies: VecDeque::new(),
             now: Time::ZERO,
             counters: Counters::default(),
@@ -313,16 +305,9 @@ impl Conversation for QuicEndpoint {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        let pending = &mut self.pending;
-        if core::mem::take(&mut pending.connected) {
-            Some(Event::Connected)
-        } else if core::mem::take(&mut pending.readable) {
-            Some(Event::Readable)
-        } else if self.sending.take_writable() && !self.progress.closing {
-            Some(Event::Writable)
-        } else {
-            pending.closed.take().map(Event::Closed)
-        }
+        self.pending.writable |= self.sending.take_writable();
+        self.pending.writable &= !self.progress.closing;
+        self.pending.poll(false)
     }
 
     fn close(&mut self, now: Time, how: Close) {

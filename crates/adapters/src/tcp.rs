@@ -19,8 +19,8 @@ use smoltcp::time::Instant;
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr, IpListenEndpoint, Ipv4Address};
 use trunkline_core::{Address, Bytes, Duration, Ecn, Time};
 use trunkline_transport::{
-    Close, CloseReason, Conversation, Endpoint, Event, Features, Message, Received, SendError, Transmit,
-    features, ipv4_of,
+    Close, CloseReason, Conversation, Endpoint, Event, Features, Message, PendingEvents, Received, SendError,
+    Transmit, features, ipv4_of,
 };
 
 pub use config::{CongestionControl, TcpConfig, TcpConfigError};
@@ -63,7 +63,7 @@ pub struct TcpEndpoint {
     unanswered: Option<Time>,
     now: Time,
     next: Option<Time>,
-    pending: Pending,
+    pending: PendingEvents,
     sent: Sent,
     counters: Counters,
 }
@@ -78,15 +78,6 @@ struct Progress {
     ended: Option<CloseReason>,
     /// Over without a farewell: the engine may not send any more.
     silent: bool,
-}
-
-/// Events that have not been polled yet.
-#[derive(Clone, Copy, Debug, Default)]
-struct Pending {
-    connected: bool,
-    readable: bool,
-    writable: bool,
-    closed: Option<CloseReason>,
 }
 
 /// What of the sequence space has been used.
@@ -177,7 +168,7 @@ impl TcpEndpoint {
             unanswered: None,
             now: Time::ZERO,
             next: None,
-            pending: Pending::default(),
+            pending: PendingEvents::default(),
             sent: Sent::default(),
             counters: Counters::default(),
         }
@@ -370,16 +361,7 @@ impl Conversation for TcpEndpoint {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        let pending = &mut self.pending;
-        if core::mem::take(&mut pending.connected) {
-            Some(Event::Connected)
-        } else if core::mem::take(&mut pending.readable) {
-            Some(Event::Readable)
-        } else if core::mem::take(&mut pending.writable) {
-            Some(Event::Writable)
-        } else {
-            pending.closed.take().map(Event::Closed)
-        }
+        self.pending.poll(false)
     }
 
     fn close(&mut self, now: Time, how: Close) {

@@ -9,11 +9,13 @@
 pub mod addressing;
 mod checksum;
 pub mod conversation;
+mod crc32c;
 mod datagrams;
 pub mod dccp;
 pub mod endpoint;
 pub mod features;
 pub mod framing;
+mod pending;
 pub mod rtp;
 pub mod sctp;
 pub mod udp;
@@ -26,6 +28,7 @@ pub use conversation::{
 };
 pub use dccp::{DccpAcceptor, DccpConfig, DccpEndpoint};
 pub use endpoint::{Accept, Acceptor, Endpoint, Transmit, drain};
+pub use pending::PendingEvents;
 pub use rtp::{RtpConfig, RtpConfigError, RtpEndpoint, RtpSession};
 pub use sctp::{SctpConfig, SctpConfigError, SctpEndpoint};
 pub use udp::{UdpConfig, UdpEndpoint};

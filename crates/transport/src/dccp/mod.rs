@@ -17,7 +17,6 @@ mod acceptor;
 mod ccid2;
 mod config;
 mod congestion;
-mod crc;
 mod feature;
 mod feedback;
 mod fuzz;
@@ -58,6 +57,7 @@ use crate::conversation::{Close, CloseReason, Conversation, Event, Features, Mes
 use crate::datagrams::Datagrams;
 use crate::endpoint::{Endpoint, Transmit};
 use crate::features;
+use crate::pending::PendingEvents;
 use congestion::{Receiver, Sender};
 use negotiation::Negotiation;
 use queue::{Joined, SendQueue};
@@ -102,7 +102,9 @@ pub struct DccpEndpoint {
     queue: SendQueue,
     incoming: Datagrams,
     outbox: Outbox,
-    pending: Pending,
+    pending: PendingEvents,
+    /// The length of a message that was refused, when nobody has been told that there is room again.
+    refused: Option<usize>,
     timers: Timers,
     now: Time,
     counters: Counters,
@@ -156,17 +158,6 @@ struct Outbox {
     owes_ack_of_ack: bool,
     /// The peer reported that its application does not listen.
     nobody_listens: bool,
-}
-
-/// Events that have not been polled yet.
-#[derive(Clone, Copy, Debug, Default)]
-struct Pending {
-    connected: bool,
-    readable: bool,
-    writable: bool,
-    /// A message was refused, and nobody has been told that there is room again.
-    refused: Option<usize>,
-    closed: Option<CloseReason>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -239,7 +230,8 @@ impl DccpEndpoint {
             queue: SendQueue::new(config.send_queue, config.when_full, config.lifetime),
             incoming: Datagrams::new(config.receive_buffer),
             outbox: Outbox::default(),
-            pending: Pending::default(),
+            pending: PendingEvents::default(),
+            refused: None,
             timers: Timers::default(),
             now: Time::ZERO,
             counters: Counters::default(),
@@ -267,7 +259,7 @@ impl DccpEndpoint {
     fn end(&mut self, reason: CloseReason) {
         self.queue.clear();
         self.pending.writable = false;
-        self.pending.refused = None;
+        self.refused = None;
         if self.ended.is_none() {
             self.ended = Some(reason);
             self.pending.closed = Some(reason);
@@ -300,10 +292,10 @@ impl DccpEndpoint {
 
     /// Tells an application that waits for room when there is some.
     fn notice_room(&mut self) {
-        if let Some(length) = self.pending.refused
+        if let Some(length) = self.refused
             && self.queue.has_room(length)
         {
-            self.pending.refused = None;
+            self.refused = None;
             self.pending.writable = !self.closing && self.ended.is_none();
         }
     }
@@ -324,7 +316,7 @@ impl Conversation for DccpEndpoint {
         match self.queue.push(now, message.bytes) {
             Joined::Yes | Joined::Dropped => Ok(()),
             Joined::Refused => {
-                self.pending.refused = Some(message.bytes.len());
+                self.refused = Some(message.bytes.len());
                 Err(SendError::Full)
             }
         }
@@ -336,18 +328,7 @@ impl Conversation for DccpEndpoint {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        let Pending { connected, readable, writable, closed, .. } = &mut self.pending;
-        if core::mem::take(connected) {
-            Some(Event::Connected)
-        } else if core::mem::take(readable) {
-            Some(Event::Readable)
-        } else if core::mem::take(writable) {
-            Some(Event::Writable)
-        } else if *closed == Some(CloseReason::Peer) && !self.incoming.is_empty() {
-            None
-        } else {
-            closed.take().map(Event::Closed)
-        }
+        self.pending.poll(!self.incoming.is_empty())
     }
 
     fn close(&mut self, now: Time, how: Close) {

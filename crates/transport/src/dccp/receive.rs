@@ -4,7 +4,6 @@ use trunkline_core::{Address, Duration, Ecn};
 
 use super::config::{Ccid, Encapsulation, MAX_SEQUENCE_WINDOW};
 use super::congestion::{Receiver, Sender};
-use super::crc;
 use super::feedback::Feedback;
 use super::loss::Arrival;
 use super::negotiation::{Feature, Place};
@@ -18,6 +17,7 @@ use super::transmit::{CLOSED, Refusal, pseudo_header, unwrap_udp};
 use super::wire::{self, Body, Fault, Header, Packet};
 use super::{DccpEndpoint, Peer, State};
 use crate::conversation::CloseReason;
+use crate::crc32c::CRC32C;
 
 /// Packets that must have come after one of the peer before it counts as lost.
 const NUMDUPACK: u64 = 3;
@@ -397,7 +397,7 @@ impl DccpEndpoint {
             self.counters.coverage_refused += 1;
             return Some(DropCode::ProtocolConstraints);
         }
-        if data_checksum.is_some_and(|expected| crc::crc32c(data) != expected) {
+        if data_checksum.is_some_and(|expected| CRC32C.checksum(data) != expected) {
             self.counters.data_checksum_errors += 1;
             return Some(DropCode::Corrupt);
         }

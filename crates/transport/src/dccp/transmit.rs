@@ -4,7 +4,6 @@ use trunkline_core::{Address, Bytes, Duration, Ecn, Time};
 
 use super::config::{DccpConfig, Encapsulation};
 use super::congestion::{Receiver, Release};
-use super::crc;
 use super::negotiation::{Feature, Place};
 use super::options::Opt;
 use super::reset::{Reset, ResetCode};
@@ -12,6 +11,7 @@ use super::seq::Seq;
 use super::wire::{self, Body, Header, PseudoHeader};
 use super::{DccpEndpoint, State};
 use crate::addressing::ipv4_of;
+use crate::crc32c::CRC32C;
 use crate::endpoint::Transmit;
 use crate::udp::{self, UDP_HEADER_LENGTH, Variant};
 
@@ -266,7 +266,7 @@ impl DccpEndpoint {
             Opt::NdpCount(self.outbox.without_data).write(into);
         }
         if content.message && self.config.data_checksum {
-            Opt::DataChecksum(crc::crc32c(self.queue.peek())).write(into);
+            Opt::DataChecksum(CRC32C.checksum(self.queue.peek())).write(into);
         }
         let left = |into: &Vec<u8>| end.saturating_sub(into.len());
         if let Some((echo, at)) = self.outbox.timestamp

@@ -22,8 +22,8 @@ use std::collections::VecDeque;
 use trunkline_core::{Address, Bytes, Duration, Ecn, Seed, Stream, Time};
 
 use crate::{
-    Close, CloseReason, Conversation, Endpoint, Event, Features, Message, Received, SendError, Transmit,
-    features,
+    Close, CloseReason, Conversation, Endpoint, Event, Features, Message, PendingEvents, Received, SendError,
+    Transmit, features,
 };
 use association::State;
 pub use config::{Encapsulation, MAX_MESSAGE, MIN_PACKET, Reliability, SctpConfig, SctpConfigError};
@@ -64,7 +64,7 @@ pub struct SctpEndpoint {
     /// Since when a packet that wants an answer has had none.
     unanswered: Option<Time>,
     progress: Progress,
-    pending: Pending,
+    pending: PendingEvents,
     counters: Counters,
     now: Time,
     next: Option<Time>,
@@ -77,15 +77,6 @@ struct Progress {
     refused: Option<usize>,
     closing: bool,
     ended: Option<CloseReason>,
-}
-
-/// Events that have not been polled yet.
-#[derive(Clone, Copy, Debug, Default)]
-struct Pending {
-    connected: bool,
-    readable: bool,
-    writable: bool,
-    closed: Option<CloseReason>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -142,7 +133,7 @@ impl SctpEndpoint {
             outgoing: VecDeque::new(),
             unanswered: None,
             progress: Progress::default(),
-            pending: Pending::default(),
+            pending: PendingEvents::default(),
             counters: Counters::default(),
             now: Time::ZERO,
             next: None,
@@ -248,18 +239,7 @@ impl Conversation for SctpEndpoint {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        let pending = &mut self.pending;
-        if core::mem::take(&mut pending.connected) {
-            Some(Event::Connected)
-        } else if core::mem::take(&mut pending.readable) {
-            Some(Event::Readable)
-        } else if core::mem::take(&mut pending.writable) {
-            Some(Event::Writable)
-        } else if pending.closed == Some(CloseReason::Peer) && self.receiver.readable() > 0 {
-            None
-        } else {
-            pending.closed.take().map(Event::Closed)
-        }
+        self.pending.poll(self.receiver.readable() > 0)
     }
 
     fn close(&mut self, now: Time, how: Close) {

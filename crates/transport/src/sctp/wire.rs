@@ -1,5 +1,7 @@
 //! SCTP packets (RFC 9260 section 3): the common header with its checksum, and the chunks behind it.
 
+use crate::crc32c::CRC32C;
+
 /// Types of chunks (RFC 9260 section 3.2, RFC 3758 section 3.2).
 pub(super) mod kind {
     pub(in super::super) const DATA: u8 = 0;
@@ -175,54 +177,12 @@ const CHECKSUM: core::ops::Range<usize> = 8..12;
 /// CRC-32c over the packet with zeros for the checksum itself, as it is sent (RFC 9260 appendix A). `packet` has a common
 /// header.
 pub(super) fn checksum(packet: &[u8]) -> [u8; 4] {
-    let mut crc = u32::MAX;
+    let mut digest = CRC32C.digest();
     for part in [&packet[..CHECKSUM.start], &[0; 4], &packet[CHECKSUM.end..]] {
-        // Eight bytes at a time, each with the table of its distance ("slicing by eight").
-        let mut words = part.chunks_exact(8);
-        for word in &mut words {
-            let [a, b, c, d] = crc.to_le_bytes();
-            crc = TABLES[7][usize::from(word[0] ^ a)]
-                ^ TABLES[6][usize::from(word[1] ^ b)]
-                ^ TABLES[5][usize::from(word[2] ^ c)]
-                ^ TABLES[4][usize::from(word[3] ^ d)]
-                ^ TABLES[3][usize::from(word[4])]
-                ^ TABLES[2][usize::from(word[5])]
-                ^ TABLES[1][usize::from(word[6])]
-                ^ TABLES[0][usize::from(word[7])];
-        }
-        for &byte in words.remainder() {
-            crc = TABLES[0][usize::from(crc as u8 ^ byte)] ^ crc >> 8;
-        }
+        digest.update(part);
     }
-    (!crc).to_le_bytes()
+    digest.finalize().to_le_bytes()
 }
-
-/// Of the reflected Castagnoli polynomial; the table `n` is for a byte that `n` others follow.
-static TABLES: [[u32; 256]; 8] = {
-    let mut tables = [[0; 256]; 8];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut crc = byte as u32;
-        let mut bit = 0;
-        while bit < 8 {
-            crc = if crc & 1 == 1 { crc >> 1 ^ 0x82F6_3B78 } else { crc >> 1 };
-            bit += 1;
-        }
-        tables[0][byte] = crc;
-        byte += 1;
-    }
-    let mut byte = 0;
-    while byte < 256 {
-        let mut distance = 1;
-        while distance < 8 {
-            let before = tables[distance - 1][byte];
-            tables[distance][byte] = tables[0][(before & 0xFF) as usize] ^ before >> 8;
-            distance += 1;
-        }
-        byte += 1;
-    }
-    tables
-};
 
 #[cfg(test)]
 mod tests {

@@ -15,6 +15,7 @@ use super::wire::{Code, Key, Options, Reason, Service};
 use super::withheld::Withheld;
 use crate::conversation::{Close, CloseReason, Conversation, Event, Features, Message, Received, SendError};
 use crate::endpoint::{Endpoint, Transmit};
+use crate::pending::PendingEvents;
 
 /// One end of an XTP stream.
 ///
@@ -63,7 +64,7 @@ pub struct XtpEndpoint {
     last_heard: Time,
     ecn: Ecn,
     now: Time,
-    pending: Pending,
+    pending: PendingEvents,
     counters: Counters,
 }
 
@@ -111,15 +112,6 @@ struct Closing {
     told: bool,
     /// The peer has all, and reads no more (RCLOSE).
     confirmed: bool,
-}
-
-/// Events that have not been polled yet.
-#[derive(Clone, Copy, Debug, Default)]
-struct Pending {
-    connected: bool,
-    readable: bool,
-    writable: bool,
-    closed: Option<CloseReason>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -233,7 +225,7 @@ impl XtpEndpoint {
             last_heard: Time::ZERO,
             ecn: Ecn::NotCapable,
             now: Time::ZERO,
-            pending: Pending::default(),
+            pending: PendingEvents::default(),
             counters: Counters::default(),
         }
     }
@@ -384,16 +376,7 @@ impl Conversation for XtpEndpoint {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        let pending = &mut self.pending;
-        if core::mem::take(&mut pending.connected) {
-            Some(Event::Connected)
-        } else if core::mem::take(&mut pending.readable) {
-            Some(Event::Readable)
-        } else if core::mem::take(&mut pending.writable) {
-            Some(Event::Writable)
-        } else {
-            pending.closed.take().map(Event::Closed)
-        }
+        self.pending.poll(false)
     }
 
     fn close(&mut self, now: Time, how: Close) {
