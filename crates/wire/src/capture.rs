@@ -1,0 +1,1 @@
+//! Captures of what crosses the ends of links.

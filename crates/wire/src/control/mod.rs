@@ -1,0 +1,1 @@
+//! Control of a running wire: its socket, its counters, its view on the terminal.

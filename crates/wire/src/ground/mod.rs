@@ -1,0 +1,1 @@
+//! What the wire makes in the kernel: namespaces, interfaces, addresses, routes.

@@ -1,0 +1,21 @@
+//! The wire: the links of an experiment file in real time, between real programs. Every host of the file is a network
+//! namespace of this machine (the [`ground`]); every link is a [`relay`] that drives the very `Medium` that the simulator
+//! drives, by the monotonic clock. Needs no kernel module and, inside a user namespace, no privileges.
+//!
+//! Linux only; [`plan`] and [`error`] are there on every system.
+
+#[cfg(target_os = "linux")]
+pub mod capture;
+#[cfg(target_os = "linux")]
+pub mod control;
+#[cfg(target_os = "linux")]
+pub mod device;
+pub mod error;
+#[cfg(target_os = "linux")]
+pub mod ground;
+pub mod plan;
+#[cfg(target_os = "linux")]
+pub mod relay;
+
+pub use error::WireError;
+pub use plan::Plan;

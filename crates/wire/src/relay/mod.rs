@@ -1,0 +1,1 @@
+//! Drives the medium of one link by the monotonic clock.
