@@ -1,5 +1,289 @@
-//! Hosts, attachments, addresses and routes of a scenario.
+//! What is to be made for a scenario: hosts, their attachments to links, addresses, routes and names. Pure.
+//!
+//! Addresses are those set aside for benchmarking, which no real network uses: a /24 of 198.18.0.0/15 (RFC 2544,
+//! RFC 6890) and a /64 of 2001:2::/48 (RFC 5180) per link, in the file's order; the station at port `p` is number `p + 1`.
+
+mod routes;
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Write as _;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use trunkline_experiment::Scenario;
+
+/// Links that have a /24 of their own.
+const MOST_LINKS: usize = 512;
+/// Stations that have an address in a /24.
+const MOST_STATIONS: usize = 253;
+/// The smallest packet that an IPv6 link carries whole (RFC 8200 section 5), below which a kernel does without IPv6.
+const LEAST_IPV6_MTU: u32 = 1280;
+/// The longest name of an interface.
+const LONGEST_INTERFACE: usize = 15;
 
 /// What is made for a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {}
+pub struct Plan {
+    /// The hosts, in the file's order.
+    pub hosts: Vec<PlannedHost>,
+    /// The links, in the file's order.
+    pub links: Vec<PlannedLink>,
+}
+
+/// A host to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedHost {
+    /// Its name.
+    pub name: String,
+    /// Its attachments, as link and port.
+    pub attachments: Vec<(usize, u16)>,
+    /// Where it sends what is for links that it does not stand on, and single stations that a flow's path reaches
+    /// otherwise. The more specific route wins.
+    pub routes: Vec<Route>,
+}
+
+/// A link to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedLink {
+    /// Its name.
+    pub name: String,
+    /// Its stations, by port.
+    pub stations: Vec<Attachment>,
+}
+
+/// A host's end of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attachment {
+    /// The link.
+    pub link: usize,
+    /// The port of the link.
+    pub port: u16,
+    /// The host.
+    pub host: usize,
+    /// What the interface is called on the host: as the link, if an interface can be called so.
+    pub interface: String,
+    /// The interface's hardware address, where it has one.
+    pub mac: [u8; 6],
+    /// Its address.
+    pub ipv4: Ipv4Addr,
+    /// Its address; `None` on a link whose packets are smaller than IPv6 allows.
+    pub ipv6: Option<Ipv6Addr>,
+    /// The largest packet that it may send.
+    pub mtu: u32,
+}
+
+/// Where a host sends what is for `to`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// Whom it is for.
+    pub to: Target,
+    /// The host's own attachment by which it leaves.
+    pub out: (usize, u16),
+    /// The port of the same link at which the next host stands.
+    pub next: u16,
+}
+
+/// What a route leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Target {
+    /// Every station of a link.
+    Link(usize),
+    /// The station at a port of a link.
+    Station(usize, u16),
+}
+
+/// Why a scenario cannot be put on a wire.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// Too many links.
+    #[error("the file has {0} links; a wire has addresses for {MOST_LINKS}")]
+    Links(usize),
+    /// Too many stations on one link.
+    #[error("link `{link}` has {stations} stations; a wire has addresses for {MOST_STATIONS} per link")]
+    Stations {
+        /// The link.
+        link: String,
+        /// How many it has.
+        stations: usize,
+    },
+    /// Two flows want to reach the same address by different ways.
+    #[error(
+        "flow `{flow}` passes host `{at}` on its way to `{to}` towards `{towards}`, another flow passes it towards another \
+         host; a kernel routes by the destination's address alone: let the two paths enter `{to}` by different links"
+    )]
+    Crossing {
+        /// The later of the two flows.
+        flow: String,
+        /// Where the ways part.
+        at: String,
+        /// Where both lead.
+        to: String,
+        /// The next host on the later flow's way.
+        towards: String,
+    },
+}
+
+impl Plan {
+    /// Plans a scenario.
+    ///
+    /// # Errors
+    /// If a wire cannot be what the scenario asks for.
+    pub fn new(scenario: &Scenario) -> Result<Plan, PlanError> {
+        if scenario.links.len() > MOST_LINKS {
+            return Err(PlanError::Links(scenario.links.len()));
+        }
+        let links = (0..scenario.links.len()).map(|link| planned_link(scenario, link));
+        let links: Vec<PlannedLink> = links.collect::<Result<_, _>>()?;
+        let mut hosts: Vec<PlannedHost> = scenario
+            .hosts
+            .iter()
+            .map(|host| PlannedHost { name: host.name.clone(), attachments: Vec::new(), routes: Vec::new() })
+            .collect();
+        for station in links.iter().flat_map(|link| &link.stations) {
+            hosts[station.host].attachments.push((station.link, station.port));
+        }
+        let mut plan = Plan { hosts, links };
+        routes::fill(&mut plan, scenario)?;
+        Ok(plan)
+    }
+
+    /// A station of a link.
+    ///
+    /// # Panics
+    /// If there is no such link or port.
+    pub fn station(&self, (link, port): (usize, u16)) -> &Attachment {
+        &self.links[link].stations[usize::from(port)]
+    }
+
+    /// The host's index.
+    pub fn host(&self, name: &str) -> Option<usize> {
+        self.hosts.iter().position(|host| host.name == name)
+    }
+
+    /// The attachment by whose address `from` reaches `to` over the fewest links; `None` if no links join them. From
+    /// itself a host is reached at its first attachment.
+    pub fn nearest(&self, from: usize, to: usize) -> Option<&Attachment> {
+        let stations = self.hosts[to].attachments.iter();
+        let hops = stations.filter_map(|at| Some((self.hops(from, at.0)?, *at)));
+        // The first of several that are equally near.
+        hops.min_by_key(|(hops, _)| *hops).map(|(_, at)| self.station(at))
+    }
+
+    /// At which port of `link` the next host stands for a packet to `address` that enters at `port`: what a link without
+    /// hardware addresses has to know. Most specific first; an address that is in none of these is nobody's.
+    pub fn next_stations(&self, link: usize, port: u16) -> Vec<(Subnet, u16)> {
+        let routes = &self.hosts[self.station((link, port)).host].routes;
+        let mut next: Vec<(Target, u16)> = routes
+            .iter()
+            .filter(|route| route.out == (link, port))
+            .map(|route| (route.to, route.next))
+            .collect();
+        next.extend((0..).zip(&self.links[link].stations).map(|(to, _)| (Target::Station(link, to), to)));
+        // A host's own station comes after a route to the same: the route is what its kernel obeyed.
+        next.sort_by_key(|(to, _)| matches!(to, Target::Link(_)));
+        next.iter()
+            .flat_map(|(to, next)| self.subnets(*to).into_iter().map(|subnet| (subnet, *next)))
+            .collect()
+    }
+
+    /// The addresses of a target, IPv4 and IPv6.
+    pub fn subnets(&self, to: Target) -> Vec<Subnet> {
+        let (station, whole) = match to {
+            Target::Link(link) => (self.station((link, 0)), true),
+            Target::Station(link, port) => (self.station((link, port)), false),
+        };
+        let ipv4 = Subnet::new(station.ipv4.into(), if whole { 24 } else { 32 });
+        let ipv6 = station.ipv6.map(|ipv6| Subnet::new(ipv6.into(), if whole { 64 } else { 128 }));
+        core::iter::once(ipv4).chain(ipv6).collect()
+    }
+
+    /// The text of `/etc/hosts` on a host: every host by its name, at the address by which this host reaches it, and every
+    /// end of a link as `link.host`.
+    pub fn names(&self, on: usize) -> String {
+        let mut text = String::from("127.0.0.1 localhost\n::1 localhost ip6-localhost\n");
+        let mut name = |station: &Attachment, name: &str| {
+            if !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b)) {
+                // Writing to a String cannot fail.
+                let _ = writeln!(text, "{} {name}", station.ipv4);
+                let _ = station.ipv6.map(|ipv6| writeln!(text, "{ipv6} {name}"));
+            }
+        };
+        for (index, host) in self.hosts.iter().enumerate() {
+            if let Some(station) = self.nearest(on, index) {
+                name(station, &host.name);
+            }
+        }
+        for link in &self.links {
+            for station in &link.stations {
+                name(station, &format!("{}.{}", link.name, self.hosts[station.host].name));
+            }
+        }
+        text
+    }
+}
+
+/// The addresses that begin with the same bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subnet {
+    /// The first of them.
+    pub first: IpAddr,
+    /// How many bits they share.
+    pub prefix: u8,
+}
+
+impl Subnet {
+    /// The subnet that an address is in.
+    fn new(address: IpAddr, prefix: u8) -> Subnet {
+        let first = match address {
+            IpAddr::V4(v4) => IpAddr::V4(Ipv4Addr::from_bits(masked(v4.to_bits().into(), 32, prefix) as u32)),
+            IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(masked(v6.to_bits(), 128, prefix))),
+        };
+        Subnet { first, prefix }
+    }
+
+    /// Whether an address is one of them.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        self.first.is_ipv4() == address.is_ipv4() && Subnet::new(address, self.prefix) == *self
+    }
+}
+
+/// The first `prefix` of `width` bits; the rest is zero.
+fn masked(bits: u128, width: u32, prefix: u8) -> u128 {
+    let rest = width - u32::from(prefix);
+    bits.checked_shr(rest).unwrap_or(0).checked_shl(rest).unwrap_or(0)
+}
+
+fn planned_link(scenario: &Scenario, index: usize) -> Result<PlannedLink, PlanError> {
+    let link = &scenario.links[index];
+    if link.between.len() > MOST_STATIONS {
+        return Err(PlanError::Stations { link: link.name.clone(), stations: link.between.len() });
+    }
+    let mtus: Vec<u64> = link.directions.iter().map(|direction| direction.mtu.0.min(65_535)).collect();
+    let has_ipv6 = mtus.iter().all(|mtu| *mtu >= u64::from(LEAST_IPV6_MTU));
+    // Fewer than 512 links and 254 stations: checked above.
+    let (high, low) = ((index >> 8) as u8, index as u8);
+    let stations = (0u16..).zip(&link.between).zip(mtus).map(|((port, host), mtu)| {
+        let number = port as u8 + 1;
+        Attachment {
+            link: index,
+            port,
+            host: *host,
+            interface: interface_name(&link.name, index),
+            // Locally administered; the rest tells link and port.
+            mac: [0x02, b't', b'l', high, low, number],
+            ipv4: Ipv4Addr::new(198, 18 + high, low, number),
+            ipv6: has_ipv6.then(|| Ipv6Addr::new(0x2001, 2, 0, index as u16, 0, 0, 0, number.into())),
+            mtu: mtu as u32,
+        }
+    });
+    Ok(PlannedLink { name: link.name.clone(), stations: stations.collect() })
+}
+
+/// The link's name, if an interface may have it. `tl-` is the beginning of names that we make up.
+fn interface_name(link: &str, index: usize) -> String {
+    let fits = (1..=LONGEST_INTERFACE).contains(&link.len())
+        && link.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
+        && !link.starts_with("tl-")
+        && !["lo", "all", "default"].contains(&link);
+    if fits { link.to_owned() } else { format!("tl-{index}") }
+}
