@@ -79,6 +79,13 @@ impl Distribution {
 }
 
 impl Sampler {
+    /// Draws from another distribution from now on, with the same stream.
+    pub fn change(&mut self, distribution: Distribution) {
+        if self.distribution != distribution {
+            (self.distribution, self.next) = (distribution, 0);
+        }
+    }
+
     /// The next value.
     pub fn draw(&mut self) -> u64 {
         match &self.distribution {

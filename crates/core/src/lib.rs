@@ -5,6 +5,7 @@
 //! Nothing here reads a clock, a socket, a file or a global random generator, and nothing above may do so either
 //! until the drivers (`docs/architecture.md`).
 
+pub mod delivery_trace;
 pub mod distribution;
 pub mod packet;
 pub mod quantity;
@@ -12,6 +13,7 @@ pub mod random;
 pub mod schema;
 pub mod time;
 
+pub use delivery_trace::DeliveryTrace;
 pub use distribution::Distribution;
 pub use packet::{Address, Destination, Ecn, FlowId, Packet, PacketId, Port};
 pub use quantity::{Amount, Bytes, QuantityError, Rate, Ratio};

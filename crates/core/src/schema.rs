@@ -5,8 +5,11 @@
 //! the property tests, so none of them can drift from the others. Queues, media, sources and transports each declare
 //! their own table beside their code and list themselves in their crate's registry.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
+use crate::delivery_trace::DeliveryTrace;
 use crate::distribution::Distribution;
 use crate::quantity::{Bytes, Rate, Ratio};
 use crate::time::Duration;
@@ -57,6 +60,8 @@ pub enum Kind {
     Text,
     /// A file's path, relative to the experiment file.
     File,
+    /// The path of a packet-delivery trace, relative to the experiment file.
+    DeliveryTrace,
     /// One of a few words.
     Choice(&'static [Choice]),
     /// `"100 packets"` or `"64 KiB"`.
@@ -151,6 +156,8 @@ pub enum Value {
     Limit(Limit),
     /// Of [`Kind::Durations`] (nanoseconds) or [`Kind::Sizes`] (bytes).
     Distribution(Distribution),
+    /// Of [`Kind::DeliveryTrace`]: what stands in the file.
+    DeliveryTrace(Arc<DeliveryTrace>),
 }
 
 /// The values of one table, complete: one for every parameter of the table that declared them.
@@ -225,6 +232,8 @@ impl Values {
         limit, limit_if_given: Limit -> Limit;
         /// The distribution of that name.
         distribution, distribution_if_given: Distribution -> Distribution;
+        /// The packet-delivery trace of that name.
+        delivery_trace, delivery_trace_if_given: DeliveryTrace -> Arc<DeliveryTrace>;
     }
 }
 

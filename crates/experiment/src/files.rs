@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::problem::Remark;
 use crate::quantity;
 use crate::tree::{self, Table};
+use trunkline_core::delivery_trace::{DeliveryTrace, DeliveryTraceError};
 use trunkline_core::schema::Kind;
 
 /// Reads what an experiment file names. Implemented by whoever may touch a file system.
@@ -56,12 +57,19 @@ pub(crate) struct Shelf<'f> {
     speech: RefCell<BTreeMap<String, Result<Speech, String>>>,
     /// By path, and whether it was read as durations.
     traces: RefCell<BTreeMap<(String, bool), Result<Trace, String>>>,
+    delivery_traces: RefCell<BTreeMap<String, Result<Arc<DeliveryTrace>, String>>>,
     profiles: RefCell<BTreeMap<String, Result<Arc<Profile>, String>>>,
 }
 
 impl<'f> Shelf<'f> {
     pub(crate) fn new(files: &'f dyn Files) -> Shelf<'f> {
-        Shelf { files, speech: RefCell::default(), traces: RefCell::default(), profiles: RefCell::default() }
+        Shelf {
+            files,
+            speech: RefCell::default(),
+            traces: RefCell::default(),
+            delivery_traces: RefCell::default(),
+            profiles: RefCell::default(),
+        }
     }
 
     /// The channels of a WAV file.
@@ -83,11 +91,19 @@ impl<'f> Shelf<'f> {
         self.traces.borrow_mut().entry(key).or_insert_with(read).clone()
     }
 
+    /// A packet-delivery trace.
+    pub(crate) fn delivery_trace(&self, path: &str) -> Result<Arc<DeliveryTrace>, String> {
+        let read = || {
+            let text = text_of(self.files.read(path).map_err(|e| e.to_string())?)?;
+            text.parse().map(Arc::new).map_err(|e: DeliveryTraceError| e.to_string())
+        };
+        self.delivery_traces.borrow_mut().entry(path.to_owned()).or_insert_with(read).clone()
+    }
+
     /// A profile of hosts.
     pub(crate) fn profile(&self, path: &str) -> Result<Arc<Profile>, String> {
         let read = || {
-            let bytes = self.files.read(path).map_err(|e| e.to_string())?;
-            let text = String::from_utf8(bytes).map_err(|_| "is not text".to_owned())?;
+            let text = text_of(self.files.read(path).map_err(|e| e.to_string())?)?;
             let table = tree::parse(&text).map(|root| root.table().cloned().unwrap_or_default());
             Ok(Arc::new(Profile { text: text.into(), table }))
         };
@@ -98,6 +114,10 @@ impl<'f> Shelf<'f> {
     pub(crate) fn profile_text(&self, path: &str) -> Arc<str> {
         self.profile(path).map_or_else(|_| "".into(), |profile| profile.text.clone())
     }
+}
+
+fn text_of(bytes: Vec<u8>) -> Result<String, String> {
+    String::from_utf8(bytes).map_err(|_| "is not text".to_owned())
 }
 
 /// One value per line; empty lines and what follows a `#` do not count. A bare number means microseconds or bytes.

@@ -206,7 +206,7 @@ fn of_kind(kind: &Kind) -> Value {
             value
         }
         Kind::Flag => json!({ "type": "boolean" }),
-        Kind::Text | Kind::File => json!({ "type": "string" }),
+        Kind::Text | Kind::File | Kind::DeliveryTrace => json!({ "type": "string" }),
         Kind::Choice(choices) => {
             json!({ "enum": choices.iter().map(|choice| choice.name).collect::<Vec<_>>() })
         }

@@ -18,6 +18,10 @@ pub(crate) fn value(key: &str, node: &Node, kind: &Kind, shelf: &Shelf<'_>) -> R
     if let (Kind::Durations { .. } | Kind::Sizes { .. }, Some(table)) = (kind, node.table()) {
         return drawn(key, node, table, kind, shelf).map(Value::Distribution);
     }
+    if let (Kind::DeliveryTrace, Some(path)) = (kind, node.text().filter(|path| !path.trim().is_empty())) {
+        let trace = shelf.delivery_trace(path);
+        return trace.map(Value::DeliveryTrace).map_err(|problem| wrong(format!("`{path}` {problem}")));
+    }
     single(node, kind).map_err(|problem| match problem {
         Wrong::Kind => wrong(format!("`{key}` must be {}, not {}", describe(kind), node.describe())),
         Wrong::Range(written) if written.trim().is_empty() => {
@@ -98,7 +102,7 @@ fn single(node: &Node, kind: &Kind) -> Result<Value, Wrong> {
         }
         (Kind::Flag, Item::Flag(flag)) => Ok(Value::Flag(*flag)),
         (Kind::Text, Item::Text(text)) => Ok(Value::Text(text.to_string())),
-        (Kind::File, Item::Text(text)) if text.trim().is_empty() => Err(Wrong::Range(text.to_string())),
+        (Kind::File | Kind::DeliveryTrace, Item::Text(text)) if text.trim().is_empty() => Err(Wrong::Range(text.to_string())),
         (Kind::File, Item::Text(text)) => Ok(Value::Text(text.to_string())),
         (Kind::Choice(choices), Item::Text(text)) => {
             if choices.iter().any(|choice| *choice.name == **text) {
@@ -249,6 +253,7 @@ pub(crate) fn describe(kind: &Kind) -> String {
         Kind::Flag => "`true` or `false`".to_owned(),
         Kind::Text => "a text".to_owned(),
         Kind::File => "the path of a file".to_owned(),
+        Kind::DeliveryTrace => "the path of a packet-delivery trace".to_owned(),
         Kind::Choice(choices) => {
             format!("one of {}", crate::problem::enumerate(choices.iter().map(|choice| choice.name)))
         }
@@ -300,7 +305,7 @@ pub(crate) fn axis(kind: &Kind, nodes: &[Node]) -> Option<(String, Vec<f64>)> {
                 None => scaled::<Bytes>(&texts()?, |b| b.count()),
             }
         }
-        Kind::Flag | Kind::Text | Kind::File | Kind::Choice(_) => None,
+        Kind::Flag | Kind::Text | Kind::File | Kind::DeliveryTrace | Kind::Choice(_) => None,
     }
 }
 

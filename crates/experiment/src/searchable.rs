@@ -56,7 +56,7 @@ impl Experiment {
         let takes =
             |what: String| format!("`{key}` takes {what}: there is no largest or smallest to search for");
         let kind = found.kind.ok_or_else(|| takes("a name, a word or a table".to_owned()))?;
-        if let Kind::Flag | Kind::Text | Kind::File | Kind::Choice(_) = kind {
+        if let Kind::Flag | Kind::Text | Kind::File | Kind::DeliveryTrace | Kind::Choice(_) = kind {
             return Err(takes(quantity::describe(&kind)));
         }
         let mut searchable = Searchable { key: key.to_owned(), unit: default_unit(&kind), kind, now: None };

@@ -27,13 +27,15 @@ pub mod gcra;
 pub mod host;
 pub mod impairment;
 pub mod medium;
+mod point_to_point;
 pub mod queue;
 pub mod serial;
 pub mod t1;
+pub mod trace;
 pub mod wifi;
 
 pub use fate::{DropCause, Fate, Fates, MarkCause};
 pub use impairment::{Impairments, Loss};
-pub use medium::{Delivery, Figure, Medium, MediumCounters, Outcome};
+pub use medium::{Change, Delivery, Figure, Fixed, Medium, MediumCounters, Outcome};
 pub use queue::{Backlog, Dequeued, Queue};
 pub use serial::{SerialConfig, SerialLink};

@@ -8,10 +8,11 @@ use trunkline_core::{Amount, Bytes, Duration, Packet, Port, Seed, Time};
 use crate::fate::Fates;
 use crate::impairment::Impairments;
 use crate::queue::{Queue, QueueCounters, Sojourns};
-use crate::{atm, ethernet, fddi, serial, t1, wifi};
+use crate::{atm, ethernet, fddi, serial, t1, trace, wifi};
 
 /// Every medium that an experiment file can name; the first is the default.
-pub const KINDS: &[MediumKind] = &[serial::KIND, t1::KIND, fddi::KIND, ethernet::KIND, wifi::KIND, atm::KIND];
+pub const KINDS: &[MediumKind] =
+    &[serial::KIND, trace::KIND, t1::KIND, fddi::KIND, ethernet::KIND, wifi::KIND, atm::KIND];
 
 /// The medium of that name.
 pub fn find(name: &str) -> Option<&'static MediumKind> {
@@ -35,6 +36,16 @@ pub trait Medium {
     /// time.
     fn next_event(&self) -> Option<Time>;
 
+    /// Changes what holds for packets that enter at port `from`, after all that is due up to and including `at`. What waits
+    /// goes on waiting, and what has begun to be transmitted arrives as if nothing had changed.
+    ///
+    /// # Errors
+    /// If this kind of medium stays as it was built.
+    fn change(&mut self, at: Time, from: Port, change: Change<'_>, out: &mut Outcome) -> Result<(), Fixed> {
+        let _ = (at, from, change, out);
+        Err(Fixed)
+    }
+
     /// What has been counted so far for packets that entered at port `from`.
     fn counters(&self, from: Port) -> MediumCounters;
 
@@ -45,6 +56,20 @@ pub trait Medium {
         Vec::new()
     }
 }
+
+/// What is to hold from now on for packets that enter a medium at one port: all of it, as in a [`PortConfig`].
+pub struct Change<'v> {
+    /// The values of the kind's parameters.
+    pub values: &'v Values,
+    /// Another queue, empty; without one the queue stays.
+    pub queue: Option<Box<dyn Queue>>,
+    /// What else happens to packets.
+    pub impairments: Impairments,
+}
+
+/// A medium of this kind cannot be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fixed;
 
 /// A figure that only some kinds of media have: the rotation time of a token, collisions.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -24,8 +24,13 @@ struct Driver {
 impl Driver {
     fn new(medium: &MediumKind, queue: &queue::QueueKind, more: Given) -> Driver {
         // The line is what is slow, not the board of a T1, before which packets would wait without limit.
-        let given =
-            [("rate", "10 Mbit/s"), ("backplane", "1 Gbit/s"), ("cost-in", "10 ns"), ("cost-out", "10 ns")];
+        let given = [
+            ("rate", "10 Mbit/s"),
+            ("backplane", "1 Gbit/s"),
+            ("cost-in", "10 ns"),
+            ("cost-out", "10 ns"),
+            ("file", "1"),
+        ];
         let own = values(
             medium.parameters,
             &[&given[..], &[("delay", "10 ms"), ("overhead", "38 B")], more].concat(),

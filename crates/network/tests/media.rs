@@ -11,6 +11,8 @@ use trunkline_testkit::split::{self, Offer};
 use trunkline_testkit::values::{share, values};
 
 const RATES: [&str; 4] = ["64 kbit/s", "1544 kbit/s", "100 Mbit/s", "10 Gbit/s"];
+/// Packet-delivery traces from slow to fast, a line to an opportunity.
+const TRACES: [&str; 4] = ["0\n200", "7\n7\n8\n40", "1\n1\n1\n2", "1"];
 
 /// A kind of medium with a queue and so many stations.
 #[derive(Clone, Copy)]
@@ -24,7 +26,9 @@ impl Setup {
     /// A medium whose rate, queue limits and impairments differ from seed to seed.
     fn build(&self, impairments: &Impairments, seed: u64) -> Box<dyn Medium> {
         let rate = RATES[(seed % 4) as usize];
-        let given = [("rate", rate), ("delay", "3 ms"), ("overhead", "38 B"), ("mtu", "1500 B")];
+        let trace = TRACES[(seed % 4) as usize];
+        let given =
+            [("rate", rate), ("file", trace), ("delay", "3 ms"), ("overhead", "38 B"), ("mtu", "1500 B")];
         let values_of = |table| values(table, &given);
         let (shared, own) = (values_of(self.medium.shared), values_of(self.medium.parameters));
         let limit = ["20 packets", "9 KB"][(seed / 4 % 2) as usize];
@@ -214,8 +218,8 @@ proptest! {
     #[test]
     fn nothing_arrives_faster_than_rate_and_delay_allow(seed in 0u64..1 << 40) {
         let setup = setup(seed / 16);
-        // The rates of a cell are the standard's.
-        prop_assume!(setup.medium.name != "wifi");
+        // The rates of a cell are the standard's, and a trace has none.
+        prop_assume!(!matches!(setup.medium.name, "wifi" | "trace"));
         // On a T1 one bit in 193 carries no data, and packets of a channel may share a frame.
         let (overhead, of_line) = if setup.medium.name == "t1" { (0, (192, 193)) } else { (38, (1, 1)) };
         let delay = Duration::from_millis(if setup.has("delay") { 3 } else { 0 });

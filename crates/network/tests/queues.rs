@@ -183,7 +183,8 @@ fn declared_defaults_are_readable_and_enough() {
     assert_eq!(none, impairment::Impairments { reorder_by, ..impairment::Impairments::default() });
     for kind in medium::KINDS {
         let mut required = kind.parameters.iter().filter(|p| p.default == Preset::Required);
-        assert!(required.all(|p| p.name == "rate"), "{}: nothing but a rate is required", kind.name);
+        let says_how_fast = |p: &Parameter| matches!(p.name, "rate" | "file");
+        assert!(required.all(says_how_fast), "{}: nothing but a rate or a trace is required", kind.name);
     }
 }
 

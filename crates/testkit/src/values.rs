@@ -1,5 +1,7 @@
 //! Values of parameter tables for tests and benches, without the reader of experiment files.
 
+use std::sync::Arc;
+
 use trunkline_core::schema::{Default as Preset, Kind, Parameter, Value, Values};
 use trunkline_core::{Bytes, Distribution, Duration, Ratio};
 
@@ -26,6 +28,7 @@ pub fn ordinary_values(parameters: &[Parameter], given: &[(&str, &str)]) -> Valu
         Kind::Flag => "true",
         Kind::Limit => "100 packets",
         Kind::Choice(choices) => choices[0].name,
+        Kind::DeliveryTrace => "1",
         Kind::Text | Kind::File => panic!("`{}` is required", parameter.name),
     })
 }
@@ -57,6 +60,8 @@ fn read(parameter: &Parameter, text: &str) -> Value {
         Kind::Flag => text.parse().ok().map(Value::Flag),
         Kind::Limit => text.parse().ok().map(Value::Limit),
         Kind::Text | Kind::File | Kind::Choice(_) => Some(Value::Text(text.to_owned())),
+        // What stands in the file.
+        Kind::DeliveryTrace => text.parse().ok().map(|trace| Value::DeliveryTrace(Arc::new(trace))),
         Kind::Durations { .. } => {
             text.parse::<Duration>().ok().map(|d| Value::Distribution(Distribution::Constant(d.as_nanos())))
         }

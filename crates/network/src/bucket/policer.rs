@@ -47,6 +47,16 @@ impl Policer {
         Policer { committed, peak, excess }
     }
 
+    /// Takes the terms of another; tokens that are there stay, as far as there is room for them.
+    pub(crate) fn change(&mut self, at: Time, to: Policer) {
+        self.committed.change(at, &to.committed);
+        match (&mut self.peak, to.peak) {
+            (Some(own), Some(new)) => own.change(at, &new),
+            (own, new) => *own = new,
+        }
+        self.excess = to.excess;
+    }
+
     /// Meters a packet: what color it has. Tokens are taken from the buckets that have enough only.
     #[inline]
     pub fn meter(&mut self, at: Time, size: Bytes) -> Color {

@@ -27,6 +27,13 @@ impl TokenBucket {
         TokenBucket { rate, depth, tokens: depth, at: Time::ZERO }
     }
 
+    /// Takes the rate and the size of another; tokens that are there stay, as far as there is room for them.
+    pub(crate) fn change(&mut self, at: Time, to: &TokenBucket) {
+        self.tokens = self.tokens_at(at).min(to.depth);
+        self.at = self.at.max(at);
+        (self.rate, self.depth) = (to.rate, to.depth);
+    }
+
     /// Whether there are tokens for `size` bytes.
     #[inline]
     pub fn has(&self, at: Time, size: Bytes) -> bool {

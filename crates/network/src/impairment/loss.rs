@@ -69,6 +69,12 @@ impl LossModel {
         LossModel { loss, bad: false, stream }
     }
 
+    /// Takes another model, in the good state if it is of another kind; the stream goes on where it is.
+    pub fn change(&mut self, loss: Loss) {
+        self.bad &= core::mem::discriminant(&self.loss) == core::mem::discriminant(&loss);
+        self.loss = loss;
+    }
+
     /// Whether the next packet is lost. Always makes the same number of draws, so that two strengths of one model
     /// stay comparable packet by packet.
     pub fn loses(&mut self) -> bool {

@@ -1,7 +1,7 @@
 //! The impairments of one direction at work, between the line's end and the port.
 
 use trunkline_core::distribution::Sampler;
-use trunkline_core::{Duration, Packet, Seed, Stream, Time};
+use trunkline_core::{Distribution, Duration, Packet, Seed, Stream, Time};
 
 use super::{Impairments, LossModel};
 
@@ -11,14 +11,14 @@ pub(crate) struct Stage {
     loss: LossModel,
     corrupt: Chance,
     duplicate: Chance,
-    jitter: Option<Sampler>,
+    jitter: Sampler,
     reorder: Chance,
     reorder_by: Duration,
     /// The latest arrival so far of packets that were not held back: none arrives before it.
     in_order: Time,
     /// The latest arrival so far: a packet that arrives before it has overtaken another.
     latest: Time,
-    /// Without impairments the whole stage is one comparison.
+    /// Without impairments the whole stage is two comparisons.
     transparent: bool,
 }
 
@@ -53,12 +53,11 @@ impl Stage {
             stream: stream(what),
         };
         Stage {
-            transparent: *impairments
-                == Impairments { reorder_by: impairments.reorder_by, ..Impairments::default() },
+            transparent: is_transparent(impairments),
             loss: LossModel::new(impairments.loss, stream("loss")),
             corrupt: chance("corrupt", impairments.corrupt),
             duplicate: chance("duplicate", impairments.duplicate),
-            jitter: impairments.jitter.as_ref().map(|jitter| jitter.sampler(stream("jitter"))),
+            jitter: jitter(impairments).sampler(stream("jitter")),
             reorder: chance("reorder", impairments.reorder),
             reorder_by: impairments.reorder_by,
             in_order: Time::ZERO,
@@ -66,11 +65,28 @@ impl Stage {
         }
     }
 
+    /// Lets no packet arrive before `time`.
+    pub(crate) fn keep_until(&mut self, time: Time) {
+        self.in_order = self.in_order.max(time);
+        self.latest = self.latest.max(time);
+    }
+
+    /// Takes other impairments; their streams go on where they are.
+    pub(crate) fn change(&mut self, impairments: &Impairments) {
+        self.transparent = is_transparent(impairments);
+        self.loss.change(impairments.loss);
+        self.corrupt.probability = impairments.corrupt.value();
+        self.duplicate.probability = impairments.duplicate.value();
+        self.jitter.change(jitter(impairments));
+        self.reorder.probability = impairments.reorder.value();
+        self.reorder_by = impairments.reorder_by;
+    }
+
     /// Decides about the packet that would arrive at `due` on an unimpaired link; flips a bit of it if so decided.
     #[inline]
     pub(crate) fn pass(&mut self, due: Time, packet: &mut Packet) -> Passage {
         if self.transparent {
-            return Passage { arrival: due, ..Passage::default() };
+            return Passage { arrival: due.max(self.in_order), ..Passage::default() };
         }
         self.impair(due, packet)
     }
@@ -81,7 +97,7 @@ impl Stage {
         let corrupt = self.corrupt.hits();
         let flip = corrupt.then(|| self.corrupt.stream.bits());
         let duplicated = self.duplicate.hits();
-        let extra = self.jitter.as_mut().map_or(0, Sampler::draw);
+        let extra = self.jitter.draw();
         let held_back = self.reorder.hits();
         // A lost packet holds back its successors like any other, so that loss changes nobody's arrival time.
         let mut arrival = (due + Duration::from_nanos(extra)).max(self.in_order);
@@ -103,6 +119,14 @@ impl Stage {
             overtakes,
         }
     }
+}
+
+fn is_transparent(impairments: &Impairments) -> bool {
+    *impairments == Impairments { reorder_by: impairments.reorder_by, ..Impairments::default() }
+}
+
+fn jitter(impairments: &Impairments) -> Distribution {
+    impairments.jitter.clone().unwrap_or(Distribution::Constant(0))
 }
 
 impl Chance {

@@ -71,6 +71,24 @@ impl Counted {
         dequeued
     }
 
+    /// Puts another queue, which is empty, in the place of this one. What waits goes over in the order in which it would
+    /// have left, and keeps the time of its arrival; what the other has no room for is dropped.
+    pub fn replace(&mut self, now: Time, queue: Box<dyn Queue>, fates: &mut Fates) {
+        let before = fates.0.len();
+        let mut old = core::mem::replace(&mut self.queue, queue);
+        let mut asked = now;
+        loop {
+            match old.dequeue(asked, fates) {
+                Dequeued::Packet(packet) => self.queue.enqueue(now, packet, fates),
+                Dequeued::Empty => break,
+                // Of the old queue's word only the order counts.
+                Dequeued::NotBefore(time) => asked = time.max(asked + Duration::from_nanos(1)),
+            }
+        }
+        self.count(&fates.0[before..]);
+        self.check();
+    }
+
     /// What waits.
     pub fn waiting(&self) -> Backlog {
         self.waiting

@@ -9,47 +9,47 @@ const RATES: Kind =
     Kind::Rate { min: Rate::from_bits_per_second(1), max: Rate::from_bits_per_second(1_000_000_000_000) };
 const BURSTS: Kind = Kind::Bytes { min: Bytes(1), max: Bytes(1 << 40) };
 
-pub(super) const SHAPE_RATE: Parameter = Parameter {
+pub(crate) const SHAPE_RATE: Parameter = Parameter {
     name: "shape-rate",
     kind: RATES,
     default: Preset::Absent,
     doc: "The rate of a token bucket that packets wait for at the head of the queue, counted at the network layer without \
           framing. Without this key they are not shaped.",
 };
-pub(super) const SHAPE_BURST: Parameter = Parameter {
+pub(crate) const SHAPE_BURST: Parameter = Parameter {
     name: "shape-burst",
     kind: BURSTS,
     default: Preset::Text("1500 B"),
     doc: "With `shape-rate`, the bucket's size: how much may leave at once after a pause. A larger packet waits until the \
           bucket is full.",
 };
-pub(super) const COMMITTED_RATE: Parameter = Parameter {
+pub(crate) const COMMITTED_RATE: Parameter = Parameter {
     name: "committed-rate",
     kind: RATES,
     default: Preset::Absent,
     doc: "The rate that a carrier has committed itself to, policed by a token bucket where packets enter the line, counted \
           at the network layer (the CIR of RFC 2698). Without this key nothing is policed.",
 };
-pub(super) const COMMITTED_BURST: Parameter = Parameter {
+pub(crate) const COMMITTED_BURST: Parameter = Parameter {
     name: "committed-burst",
     kind: BURSTS,
     default: Preset::Text("15 KB"),
     doc: "The size of its bucket (the CBS). A larger packet never conforms.",
 };
-pub(super) const PEAK_RATE: Parameter = Parameter {
+pub(crate) const PEAK_RATE: Parameter = Parameter {
     name: "peak-rate",
     kind: RATES,
     default: Preset::Absent,
     doc: "With `committed-rate`, a second, higher rate (the PIR): what exceeds it too is discarded, whatever `policing` \
           says. Without this key there is none.",
 };
-pub(super) const PEAK_BURST: Parameter = Parameter {
+pub(crate) const PEAK_BURST: Parameter = Parameter {
     name: "peak-burst",
     kind: BURSTS,
     default: Preset::Text("15 KB"),
     doc: "The size of its bucket (the PBS).",
 };
-pub(super) const POLICING: Parameter = Parameter {
+pub(crate) const POLICING: Parameter = Parameter {
     name: "policing",
     kind: Kind::Choice(&[
         Choice { name: "pass", doc: "They are counted only." },
@@ -64,12 +64,12 @@ pub(super) const POLICING: Parameter = Parameter {
 };
 
 /// The shaper of these values.
-pub(super) fn shaper(values: &Values) -> Option<TokenBucket> {
+pub(crate) fn shaper(values: &Values) -> Option<TokenBucket> {
     bucket(values, SHAPE_RATE.name, SHAPE_BURST.name)
 }
 
 /// The policer of these values.
-pub(super) fn policer(values: &Values) -> Option<Policer> {
+pub(crate) fn policer(values: &Values) -> Option<Policer> {
     let committed = bucket(values, COMMITTED_RATE.name, COMMITTED_BURST.name)?;
     let peak = bucket(values, PEAK_RATE.name, PEAK_BURST.name);
     let excess = match values.text(POLICING.name).as_str() {
@@ -86,7 +86,7 @@ fn bucket(values: &Values, rate: &str, burst: &str) -> Option<TokenBucket> {
 
 /// The shaper and the policer of one direction, and what they have seen.
 #[derive(Debug)]
-pub(super) struct Conditioner {
+pub(crate) struct Conditioner {
     shaper: Option<TokenBucket>,
     policer: Option<Policer>,
     packets: u64,
@@ -98,7 +98,7 @@ pub(super) struct Conditioner {
 }
 
 impl Conditioner {
-    pub(super) fn new(shaper: Option<TokenBucket>, policer: Option<Policer>) -> Conditioner {
+    pub(crate) fn new(shaper: Option<TokenBucket>, policer: Option<Policer>) -> Conditioner {
         Conditioner {
             shaper,
             policer,
@@ -111,9 +111,21 @@ impl Conditioner {
         }
     }
 
+    /// Takes other terms; tokens that are there stay there.
+    pub(crate) fn change(&mut self, at: Time, shaper: Option<TokenBucket>, policer: Option<Policer>) {
+        match (&mut self.shaper, shaper) {
+            (Some(own), Some(new)) => own.change(at, &new),
+            (own, new) => *own = new,
+        }
+        match (&mut self.policer, policer) {
+            (Some(own), Some(new)) => own.change(at, new),
+            (own, new) => *own = new,
+        }
+    }
+
     /// When a packet that could leave at `now` may.
     #[inline]
-    pub(super) fn shape(&mut self, now: Time, size: Bytes) -> Time {
+    pub(crate) fn shape(&mut self, now: Time, size: Bytes) -> Time {
         let Some(bucket) = &mut self.shaper else { return now };
         let start = bucket.earliest(now, size);
         bucket.take(start, size);
@@ -125,7 +137,7 @@ impl Conditioner {
 
     /// Whether a packet that enters the line at `at` may go on; tags it if it may, but exceeds what was promised.
     #[inline]
-    pub(super) fn admit(&mut self, at: Time, packet: &mut Packet) -> bool {
+    pub(crate) fn admit(&mut self, at: Time, packet: &mut Packet) -> bool {
         let Some(policer) = &mut self.policer else { return true };
         let color = policer.meter(at, packet.size);
         self.conforming += u64::from(color == Color::Green);
@@ -144,7 +156,7 @@ impl Conditioner {
     }
 
     /// Of the shaper, if there is one, and of the policer.
-    pub(super) fn figures(&self) -> impl Iterator<Item = (&'static str, Amount)> {
+    pub(crate) fn figures(&self) -> impl Iterator<Item = (&'static str, Amount)> {
         let of_shaper = [
             ("shaper-wait-mean", Amount::Time(self.waited / self.packets.max(1))),
             ("shaper-wait-max", Amount::Time(self.waited_most)),

@@ -1,6 +1,9 @@
 //! When bits are through.
 
+use trunkline_core::schema::Values;
 use trunkline_core::{Bytes, Duration, Rate, Time};
+
+use crate::point_to_point::Line;
 
 /// Puts packets on a line one after another, at a rate.
 ///
@@ -8,13 +11,38 @@ use trunkline_core::{Bytes, Duration, Rate, Time};
 /// fraction from one packet to the next as long as they follow back to back, so that `n` of them end at exactly
 /// `n * bits / rate`, rounded up once and not `n` times.
 #[derive(Clone, Debug)]
-pub(crate) struct Serialiser {
+pub struct Serialiser {
     /// Bits per second, at least 1.
     rate: u64,
     /// The first whole nanosecond at which the line is free.
     free: Time,
     /// How long before `free` it really was, in 1/rate nanoseconds; below `rate`.
     early: u64,
+}
+
+impl Line for Serialiser {
+    #[inline]
+    fn free(&self) -> Time {
+        Serialiser::free(self)
+    }
+
+    #[inline]
+    fn ready(&mut self, at: Time) -> Time {
+        self.free.max(at)
+    }
+
+    #[inline]
+    fn transmit(&mut self, now: Time, size: Bytes) -> (Time, Duration) {
+        Serialiser::transmit(self, now, size)
+    }
+
+    fn change(&mut self, _at: Time, values: &Values) {
+        let rate = values.rate("rate").bits_per_second().max(1);
+        if rate != self.rate {
+            // What is left of a nanosecond is another fraction of it now.
+            (self.rate, self.early) = (rate, 0);
+        }
+    }
 }
 
 impl Serialiser {

@@ -1,10 +1,11 @@
 use trunkline_core::schema::Limit;
-use trunkline_core::{Amount, PacketId};
+use trunkline_core::{Amount, Packet, PacketId, Port, Time};
 
 use super::*;
 use crate::bucket::Excess;
-use crate::fate::Fates;
-use crate::queue::{Backlog, Fifo};
+use crate::fate::{DropCause, Fate, Fates};
+use crate::medium::{Figure, Medium, MediumCounters, Outcome};
+use crate::queue::{Backlog, Dequeued, Fifo};
 
 fn ms(n: u64) -> Time {
     Time::ZERO + Duration::from_millis(n)
