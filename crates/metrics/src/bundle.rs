@@ -22,7 +22,7 @@ pub(crate) struct Part {
 /// One connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
-    /// Payload received over its flow's active time.
+    /// Payload received over its own active time.
     pub(crate) user: Rate,
     /// Lost and refused messages as a share of those due, if any was.
     pub(crate) loss: Option<Ratio>,

@@ -159,7 +159,8 @@ pub struct ClassSummary {
     pub members: u32,
     /// What their latencies are.
     pub measured: Measured,
-    /// Payload received by a member over its flow's active time.
+    /// Payload received by a member over its own active time, which begins and ends as a flow's does: a transfer of fixed
+    /// volume is measured over its own life.
     pub throughput: Option<Spread<Rate>>,
     /// Lost and refused messages of a member as a share of those due.
     pub loss: Option<Spread<Ratio>>,

@@ -6,6 +6,7 @@ use crate::bundle::{Member, MemberDelay, Part};
 use crate::bursts::LossRun;
 use crate::delays::Delays;
 use crate::jitter::{InterarrivalJitter, IpdvPairs};
+use crate::meter::activity::Activity;
 use crate::meter::member::MemberMeter;
 use crate::meter::outstanding::{Arrival, Outstanding};
 use crate::meter::sink::SinkMeter;
@@ -14,7 +15,7 @@ use crate::moments::Moments;
 use crate::over_time::LatencyOverTime;
 use crate::percentile::PerMille;
 use crate::playout::Playout;
-use crate::record::{Fate, FlowMeta, FlowOutcome, Lasting, TraceSink};
+use crate::record::{Fate, FlowMeta, FlowOutcome, TraceSink};
 use crate::reordering::NextExpected;
 use crate::robust::robust_delay;
 use crate::summary::{Counts, FlowSummary, JitterSummary, RobustDelay, SinkSummary, ThroughputSummary};
@@ -59,8 +60,7 @@ pub(super) struct FlowMeter {
     transfers: Transfers,
     offered: Bytes,
     received: Bytes,
-    first_due: Option<Time>,
-    last_arrival: Option<Time>,
+    activity: Activity,
     /// Each by itself, if there are several.
     sinks: Vec<SinkMeter>,
     /// Each by itself, if there are several and a bundle wants to know.
@@ -110,8 +110,7 @@ impl FlowMeter {
             transfers: Transfers::default(),
             offered: Bytes::ZERO,
             received: Bytes::ZERO,
-            first_due: None,
-            last_arrival: None,
+            activity: Activity::default(),
             voice: VoiceMeter::new(meta),
             sinks: match meta.sinks.as_slice() {
                 [] | [_] => Vec::new(),
@@ -155,8 +154,11 @@ impl FlowMeter {
 
     /// Takes a message that the source handed over, whether the transport took it or not.
     #[inline]
-    pub(super) fn offered(&mut self, due: Time, payload: u32) {
-        self.first_due = Some(self.first_due.map_or(due, |first| first.min(due)));
+    pub(super) fn offered(&mut self, member: u32, due: Time, payload: u32) {
+        self.activity.due(due);
+        if let Some(member) = self.members.get_mut(member as usize) {
+            member.activity.due(due);
+        }
         self.offered += Bytes(u64::from(payload));
     }
 
@@ -177,7 +179,7 @@ impl FlowMeter {
             sink.arrived(latency, payload, reordered);
         }
         if let Some(member) = self.members.get_mut(channel.member as usize) {
-            member.arrived(latency);
+            member.arrived(received, latency);
         }
         channel.jitter.arrival(sent, received);
         for variation in channel.ipdv.arrival(sequence, sent, received).into_iter().flatten() {
@@ -191,7 +193,7 @@ impl FlowMeter {
         let payload = Bytes(u64::from(payload));
         self.received += payload;
         channel.received += payload;
-        self.last_arrival = Some(self.last_arrival.map_or(received, |last| last.max(received)));
+        self.activity.arrived(received);
     }
 
     /// Takes a message that has arrived and whose due time is known, and says whether it was in time.
@@ -242,7 +244,7 @@ impl FlowMeter {
         outcome: FlowOutcome,
         channels: ChannelSums,
     ) -> FlowSummary {
-        let active = self.active_time(duration);
+        let active = length(self.activity.span(self.meta.lasting, Time::ZERO + duration));
         let throughput = ThroughputSummary {
             offered: Rate::of(self.offered, active),
             user: Rate::of(self.received, active),
@@ -285,14 +287,15 @@ impl FlowMeter {
         network: Option<Bytes>,
         channels: &ChannelSums,
     ) -> Part {
-        let active = self.active_time(duration);
+        let end_of_run = Time::ZERO + duration;
         let of_flow = self.latency.summary().map(|d| MemberDelay { mean: d.mean, p999: d.p999 });
         let member = |(index, received): (usize, &Bytes)| {
             // A single member is measured by what its flow keeps.
-            let (counts, latency) = match self.members.get(index) {
-                Some(member) => (member.counts, member.latency()),
-                None => (self.summary.counts, of_flow),
+            let (activity, counts, latency) = match self.members.get(index) {
+                Some(member) => (member.activity, member.counts, member.latency()),
+                None => (self.activity, self.summary.counts, of_flow),
             };
+            let active = length(activity.span(self.meta.lasting, end_of_run));
             let due = counts.sent + counts.refused;
             let loss = (due > 0).then(|| share(counts.lost + counts.refused, due));
             Member { user: Rate::of(*received, active), loss, latency }
@@ -302,29 +305,11 @@ impl FlowMeter {
             flow: self.meta.name.clone(),
             transport: self.meta.transport.clone(),
             measured: self.meta.measured,
-            active: self.active(duration),
+            active: self.activity.span(self.meta.lasting, end_of_run),
             received: self.received,
             network,
             members,
         }
-    }
-
-    fn active_time(&self, duration: Duration) -> Duration {
-        self.active(duration).map_or(Duration::ZERO, |(first, end)| end.since(first))
-    }
-
-    /// From the first due message to the end that [`Lasting`] defines.
-    fn active(&self, duration: Duration) -> Option<(Time, Time)> {
-        let first = self.first_due?;
-        let end_of_run = Time::ZERO + duration;
-        let end = match (self.last_arrival, self.meta.lasting) {
-            (Some(last), Lasting::Volume) => last,
-            (Some(last), Lasting::Greedy) => last.max(end_of_run),
-            // A first message that was due at the very end has no time of its own.
-            (Some(last), Lasting::Paced) if end_of_run <= first => last,
-            (Some(_), Lasting::Paced) | (None, _) => end_of_run,
-        };
-        Some((first, end))
     }
 
     fn jitter(&mut self, interarrival: JitterSum) -> Option<JitterSummary> {
@@ -380,6 +365,11 @@ impl JitterSum {
         let channels = u128::from(self.channels.max(1));
         Duration::from_nanos(u64::try_from((self.nanos + channels / 2) / channels).unwrap_or(u64::MAX))
     }
+}
+
+/// How long that is.
+fn length(span: Option<(Time, Time)>) -> Duration {
+    span.map_or(Duration::ZERO, |(first, end)| end.since(first))
 }
 
 pub(super) fn share(part: u64, whole: u64) -> Ratio {

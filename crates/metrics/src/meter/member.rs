@@ -1,9 +1,10 @@
 //! Statistics of one of several members of a flow, for its bundle.
 
 use hdrhistogram::Histogram;
-use trunkline_core::Duration;
+use trunkline_core::{Duration, Time};
 
 use crate::bundle::MemberDelay;
+use crate::meter::activity::Activity;
 use crate::moments::{LONGEST, Moments};
 use crate::percentile::PerMille;
 use crate::summary::Counts;
@@ -12,6 +13,7 @@ use crate::summary::Counts;
 #[derive(Debug)]
 pub(super) struct MemberMeter {
     pub(super) counts: Counts,
+    pub(super) activity: Activity,
     latency: Moments,
     longest: u64,
     /// Nanoseconds, to two significant digits. It grows with the longest.
@@ -22,6 +24,7 @@ impl MemberMeter {
     pub(super) fn new() -> MemberMeter {
         MemberMeter {
             counts: Counts::default(),
+            activity: Activity::default(),
             latency: Moments::default(),
             longest: 0,
             histogram: Histogram::new(2).expect("two significant digits are within HdrHistogram's 0 to 5"),
@@ -29,7 +32,8 @@ impl MemberMeter {
     }
 
     /// Takes the first arrival of a message.
-    pub(super) fn arrived(&mut self, latency: Duration) {
+    pub(super) fn arrived(&mut self, at: Time, latency: Duration) {
+        self.activity.arrived(at);
         let nanos = latency.as_nanos().min(LONGEST);
         self.latency.add(latency);
         self.longest = self.longest.max(nanos);
@@ -60,7 +64,7 @@ mod tests {
         let mut member = MemberMeter::new();
         assert_eq!(member.latency(), None);
         for micros in 1..=10_000 {
-            member.arrived(Duration::from_micros(micros));
+            member.arrived(Time::ZERO, Duration::from_micros(micros));
         }
         let latency = member.latency().unwrap();
         assert_eq!(latency.mean, Duration::from_nanos(5_000_500));
@@ -71,7 +75,7 @@ mod tests {
     #[test]
     fn no_percentile_exceeds_the_longest() {
         let mut member = MemberMeter::new();
-        member.arrived(Duration::from_nanos(1_000_001));
+        member.arrived(Time::ZERO, Duration::from_nanos(1_000_001));
         let latency = Duration::from_nanos(1_000_001);
         assert_eq!(member.latency(), Some(MemberDelay { mean: latency, p999: latency }));
     }
@@ -80,9 +84,9 @@ mod tests {
     fn a_member_takes_as_little_memory_as_is_said() {
         let mut member = MemberMeter::new();
         let size = |member: &MemberMeter| size_of::<MemberMeter>() + member.histogram.distinct_values() * 4;
-        member.arrived(Duration::from_secs(17));
+        member.arrived(Time::ZERO, Duration::from_secs(17));
         assert!(size(&member) < 16 << 10, "{}", size(&member));
-        member.arrived(Duration::MAX);
+        member.arrived(Time::ZERO, Duration::MAX);
         assert!(size(&member) < 22 << 10, "{}", size(&member));
     }
 }

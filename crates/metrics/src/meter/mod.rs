@@ -1,5 +1,6 @@
 //! The recorder that measures: joins what was sent with what was received, writes the trace and makes the summary.
 
+mod activity;
 mod channels;
 mod flow;
 mod member;
@@ -167,13 +168,13 @@ impl<'t> Meter<'t> {
         }
         if flow.meta.measured == Measured::Nothing {
             flow.count(channel.member, |counts| counts.sent += 1);
-            return flow.offered(due, payload);
+            return flow.offered(channel.member, due, payload);
         }
         let entry = Entry::Sent { due, sent: at, payload };
         match channel.outstanding.sent(sequence, entry, place, &mut self.bounds) {
             OnSent::New => {
                 flow.count(channel.member, |counts| counts.sent += 1);
-                flow.offered(due, payload);
+                flow.offered(channel.member, due, payload);
                 self.give_up_excess();
             }
             OnSent::Arrived(arrival) => self.join_early(place, sequence, due, arrival),
@@ -187,7 +188,7 @@ impl<'t> Meter<'t> {
             OnSent::New => {
                 let flow = &mut self.flows[channel.flow as usize];
                 flow.count(channel.member, |counts| counts.refused += 1);
-                flow.offered(due, payload);
+                flow.offered(channel.member, due, payload);
                 if let Some(voice) = &mut flow.voice {
                     voice.due(channel.member, channel.channel, due);
                 }
@@ -251,7 +252,7 @@ impl<'t> Meter<'t> {
         let channel = &mut self.channels[place];
         let flow = &mut self.flows[channel.flow as usize];
         flow.count(channel.member, |counts| counts.sent += 1);
-        flow.offered(due, arrival.payload);
+        flow.offered(channel.member, due, arrival.payload);
         let fate = flow.joined(channel, due, arrival.received);
         flow.play(channel, sequence, due, &arrival, self.trace);
         self.trace.write(channel.flow as usize, &record_of(channel, sequence, due, arrival, fate));
@@ -340,7 +341,7 @@ fn settle(channel: &mut Channel, number: u64, entry: Entry, flow: &mut FlowMeter
         Entry::Refused => channel.losses.lost(number, &mut flow.summary.loss_bursts),
         Entry::Early { received, sent, reflected, payload } => {
             flow.count(channel.member, |counts| counts.sent += 1);
-            flow.offered(sent, payload);
+            flow.offered(channel.member, sent, payload);
             let fate = flow.joined(channel, sent, received);
             let arrival = Arrival { received, sent, reflected, payload };
             flow.play(channel, sequence, sent, &arrival, trace);

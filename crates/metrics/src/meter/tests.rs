@@ -541,6 +541,26 @@ fn members_of_a_bundle_are_measured_by_themselves_and_count_once() {
 }
 
 #[test]
+fn a_member_of_a_bundle_is_measured_over_its_own_life() {
+    let run = |lasting| {
+        let mut kept = Kept::default();
+        let flow = FlowMeta { lasting, ..meta(0, 2, 1) };
+        let bundle = BundleMeta { name: "trunk".to_owned(), flows: vec![0] };
+        let mut meter = Meter::new(&[flow], &mut kept).with_bundles(&[bundle]);
+        for (member, due, received) in [(0, 0, 100), (1, 300, 500)] {
+            send(&mut meter, member, 0, 0, due, due);
+            receive(&mut meter, member, 0, 0, due, received);
+        }
+        let summary = meter.finish(DriverOutcome { duration: MS(1000), ..DriverOutcome::default() });
+        let rates = summary.bundles[0].classes[0].throughput.unwrap();
+        (rates.max.bits_per_second(), rates.min.bits_per_second())
+    };
+    // 640 bit in 100 and in 200 ms; to the end of the run in 1000 and in 700 ms.
+    assert_eq!(run(Lasting::Volume), (6400, 3200));
+    assert_eq!(run(Lasting::Paced), (914, 640));
+}
+
+#[test]
 fn a_bundle_changes_nothing_in_the_figures_of_its_flows() {
     let run = |bundles: &[BundleMeta]| {
         let mut kept = Kept::default();

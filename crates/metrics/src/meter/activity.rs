@@ -1,0 +1,39 @@
+//! From when to when a flow, or one of its members, is active.
+
+use trunkline_core::Time;
+
+use crate::record::Lasting;
+
+/// What decides it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Activity {
+    first_due: Option<Time>,
+    last_arrival: Option<Time>,
+}
+
+impl Activity {
+    /// A message was due, whether the transport took it or not.
+    #[inline]
+    pub(super) fn due(&mut self, at: Time) {
+        self.first_due = Some(self.first_due.map_or(at, |first| first.min(at)));
+    }
+
+    /// A message arrived.
+    #[inline]
+    pub(super) fn arrived(&mut self, at: Time) {
+        self.last_arrival = Some(self.last_arrival.map_or(at, |last| last.max(at)));
+    }
+
+    /// From the first due message to the end that [`Lasting`] defines; `None` if none was due.
+    pub(super) fn span(&self, lasting: Lasting, end_of_run: Time) -> Option<(Time, Time)> {
+        let first = self.first_due?;
+        let end = match (self.last_arrival, lasting) {
+            (Some(last), Lasting::Volume) => last,
+            (Some(last), Lasting::Greedy) => last.max(end_of_run),
+            // A first message that was due at the very end has no time of its own.
+            (Some(last), Lasting::Paced) if end_of_run <= first => last,
+            (Some(_), Lasting::Paced) | (None, _) => end_of_run,
+        };
+        Some((first, end))
+    }
+}
