@@ -5,7 +5,7 @@ use trunkline_network::medium::PortConfig;
 use trunkline_network::{Medium, medium, queue};
 use trunkline_traffic::{Source, SourceContext};
 
-use crate::model::{Flow, Link, Scenario};
+use crate::model::{Flow, Host, Link, Scenario};
 
 impl Scenario {
     /// The links, empty, in their order. Their random streams are named after their place:
@@ -15,14 +15,10 @@ impl Scenario {
     }
 
     fn build_link(&self, link: &Link, seed: Seed) -> Box<dyn Medium> {
-        let name = |port: usize| &self.hosts[link.between[port]].name;
         let config = |port: usize| {
             let direction = &link.directions[port];
             let (kind, values) = &direction.queue;
-            let place = match link.between.len() {
-                2 => format!("link.{}/{}-{}", link.name, name(port), name(1 - port)),
-                _ => format!("link.{}/{}", link.name, name(port)),
-            };
+            let place = place(link, &self.hosts, port);
             PortConfig {
                 values: &direction.values,
                 queue: (queue::KINDS[*kind].build)(values, seed.stream(&format!("{place}/queue"))),
@@ -48,6 +44,15 @@ impl Scenario {
     }
 }
 
+/// The place of a direction or a station in the experiment, from which its random streams are named.
+pub(crate) fn place(link: &Link, hosts: &[Host], port: usize) -> String {
+    let name = |port: usize| &hosts[link.between[port]].name;
+    match link.between.len() {
+        2 => format!("link.{}/{}-{}", link.name, name(port), name(1 - port)),
+        _ => format!("link.{}/{}", link.name, name(port)),
+    }
+}
+
 /// Builds the source of one channel of a flow's first member, to see whether its values go together: that is the same
 /// for every channel, and there may be thousands.
 pub(crate) fn try_source(flow: &Flow) -> Result<(), String> {
@@ -59,7 +64,7 @@ fn build(flow: &Flow, member: u32, channels: u16, stop: Time, seed: Seed) -> Res
         channels,
         member,
         members: flow.meta.members,
-        start: Time::ZERO + flow.start,
+        start: Time::ZERO + flow.start + flow.stagger * u64::from(member),
         stop,
         seed,
         place: format!("flow.{}/{member}/source", flow.meta.name),

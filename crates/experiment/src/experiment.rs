@@ -35,16 +35,21 @@ fn parse(text: &str, shelf: &Shelf<'_>) -> Result<Experiment, Vec<Remark>> {
     let limits = limits::read(&table, &mut remarks);
     let mut product = Product { schema: &schema, shelf, root: &root, swept: &swept };
     match product.read() {
-        Ok((first, points)) if remarks.is_empty() => Ok(Experiment {
-            name: first.name,
-            text: text.to_owned(),
-            repetitions: first.repetitions,
-            seed: first.seed,
-            axes: swept.into_iter().map(|swept| swept.axis).collect(),
-            points,
-            limits,
-        }),
-        Ok(_) => Err(remarks),
+        Ok((first, points)) => {
+            let limits = limits::checked(limits, &points, &mut remarks);
+            if !remarks.is_empty() {
+                return Err(remarks);
+            }
+            Ok(Experiment {
+                name: first.name,
+                text: text.to_owned(),
+                repetitions: first.repetitions,
+                seed: first.seed,
+                axes: swept.into_iter().map(|swept| swept.axis).collect(),
+                points,
+                limits,
+            })
+        }
         Err(more) => {
             remarks.extend(more);
             Err(remarks)
@@ -104,8 +109,8 @@ impl Product<'_> {
     fn tree(&self, choice: &[usize]) -> Node {
         let mut tree = self.root.clone();
         for (swept, chosen) in self.swept.iter().zip(choice) {
-            for key in sweep::together(&swept.axis.key) {
-                sweep::apply(self.schema, &mut tree, key, &swept.nodes[*chosen]);
+            for (key, value) in sweep::values(&swept.axis.key, &swept.nodes[*chosen]) {
+                sweep::apply(self.schema, &mut tree, key, value);
             }
         }
         tree

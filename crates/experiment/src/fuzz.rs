@@ -4,7 +4,8 @@ use trunkline_core::Seed;
 
 use crate::{Experiment, Files, FilesError};
 
-/// A file of every name: what ends in `.wav` is not one, what ends in `.toml` is a profile of hosts, all else is a trace.
+/// A file of every name: what ends in `.wav` is not one, what ends in `.toml` is a profile of hosts, all else is a trace of
+/// either kind.
 struct Anything;
 
 impl Files for Anything {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use trunkline_core::schema::{Default as Preset, Kind, Parameter};
 
-use crate::limits::{METRICS, Metric};
+use crate::limits::{BUNDLE_METRICS, CLASS_METRICS, FLOW_METRICS, Metric};
 use crate::quantity::default_value;
 use crate::schema::distribution::{DISTRIBUTIONS, Part};
 use crate::schema::{Alternative, Key, OneOf, SECTIONS, SINK, Schema, Shape};
@@ -117,8 +117,16 @@ fn link(schema: &Schema) -> Value {
             all.extend(properties(direction));
             let mut needed = required(&schema.link);
             needed.extend(required(shared));
-            needed.extend(required(direction));
-            object(all, needed)
+            let mut link = object(all, needed);
+            let needed = required(direction);
+            if !needed.is_empty() {
+                // In the link's own table or in those of both directions; stations are not known here.
+                let here = json!({ "required": needed });
+                let parts = json!({ "forward": here, "backward": here });
+                let there = json!({ "properties": parts, "required": ["forward", "backward"] });
+                insert(&mut link, "anyOf", if is_pair { json!([here, there]) } else { json!([here]) });
+            }
+            link
         });
     let mut media: Vec<Value> = each.collect();
     if media.len() == 1 { media.remove(0) } else { json!({ "anyOf": media }) }
@@ -243,17 +251,21 @@ fn distribution(fixed: Value) -> Value {
 }
 
 fn limits() -> Value {
-    let figures = |of: fn(&&Metric) -> bool| {
-        let names = METRICS.iter().filter(of).map(|metric| metric.name.replace('.', "\\."));
-        names.collect::<Vec<_>>().join("|")
-    };
-    let (of_flows, of_sinks) = (figures(|_| true), figures(|metric| metric.is_of_sinks()));
+    let of_flows = figures(FLOW_METRICS.iter());
+    let of_sinks = figures(FLOW_METRICS.iter().filter(|metric| metric.is_of_sinks()));
+    let (of_bundles, of_classes) = (figures(BUNDLE_METRICS.iter()), figures(CLASS_METRICS.iter()));
     let name = "[A-Za-z0-9_-]+";
-    let key = format!("^flow\\.{name}\\.(({of_flows})|sink\\.{name}\\.({of_sinks}))$");
+    let flow = format!("flow\\.{name}\\.(({of_flows})|sink\\.{name}\\.({of_sinks}))");
+    let bundle = format!("bundle\\.{name}\\.(({of_bundles})|{name}\\.({of_classes}))");
+    let key = format!("^({flow}|{bundle})$");
     json!({
         "type": "object",
         "patternProperties": { key: { "type": "string", "pattern": "^\\s*[<>]=?\\s*-?[0-9.]" } },
         // Dotted keys without quotes are tables in tables.
         "additionalProperties": { "type": "object" },
     })
+}
+
+fn figures<'m, M: 'm>(metrics: impl Iterator<Item = &'m Metric<M>>) -> String {
+    metrics.map(|metric| metric.name.replace('.', "\\.")).collect::<Vec<_>>().join("|")
 }

@@ -7,6 +7,7 @@
 //! takes a scenario and asks it for [links](Scenario::build_links) and [sources](Scenario::build_source).
 
 mod build;
+mod change;
 mod experiment;
 mod files;
 mod fuzz;
@@ -23,15 +24,16 @@ mod speech;
 mod sweep;
 mod tree;
 
+pub use change::LinkChange;
 pub use files::{Files, FilesError};
 #[doc(hidden)]
 pub use fuzz::fuzz_parse;
 pub use json_schema::json_schema;
 pub use model::{
-    Answer, Axis, DccpOptions, Direction, Experiment, Flow, Framing, Host, Impairments, Limit, LimitMetric,
-    Link, Loss, Operator, Path, PathStep, Point, Progress, QuicOptions, RtpOptions, Scenario, SctpEngine,
-    SctpOptions, SctpStyle, Sink, Source, Supervisor, TcpOptions, Transport, UdpLiteOptions, UdpOptions,
-    UrpOptions, XtpOptions, XtpService,
+    Answer, Axis, BundleMetric, ClassMetric, DccpOptions, Direction, Experiment, Figure, Flow, Framing, Host,
+    Impairments, Limit, LimitMetric, Link, Loss, Operator, Over, Path, PathStep, Point, Progress,
+    QuicOptions, RtpOptions, Scenario, SctpEngine, SctpOptions, SctpStyle, Sink, Source, Subject, Supervisor,
+    TcpOptions, Transport, UdpLiteOptions, UdpOptions, UrpOptions, XtpOptions, XtpService,
 };
 pub use problem::{Problem, Problems};
 pub use reference::reference;

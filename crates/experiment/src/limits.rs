@@ -1,23 +1,29 @@
-//! What counts as good enough: `"flow.voice.latency.p999" = "< 150 ms"`, or of one of several sinks
-//! `"flow.voice.sink.c.latency.p999" = "< 150 ms"`.
+//! What counts as good enough: `"flow.voice.latency.p999" = "< 150 ms"`; of one of several sinks
+//! `"flow.voice.sink.c.latency.p999" = "< 150 ms"`; of a bundle `"bundle.trunk.throughput" = "> 1 Mbit/s"`; of its
+//! connections over one transport `"bundle.trunk.udp.loss.max" = "< 1 %"`.
 
+mod bundles;
+mod flows;
+
+use core::ops::Range;
 use core::str::FromStr;
 
 use trunkline_core::{Duration, QuantityError, Rate, Ratio};
-use trunkline_metrics::{
-    DelaySummary, FlowSummary, JitterSummary, Margin, MarginSummary, Measured, SinkSummary, VoicePathSummary,
-};
+use trunkline_metrics::RepetitionSummary;
 
-use crate::model::{Limit, LimitMetric, Operator};
+use crate::model::{Figure, Limit, Operator, Point, Subject};
 use crate::problem::{Remark, enumerate, suggestion};
 use crate::sweep::flattened;
 use crate::tree::{Entry, Item, Node, Table};
 
+pub(crate) use bundles::{BUNDLE_METRICS, CLASS_METRICS};
+pub(crate) use flows::FLOW_METRICS;
+
 /// A figure that a limit can name.
-pub(crate) struct Metric {
-    /// As written behind the flow's name.
+pub(crate) struct Metric<M> {
+    /// As written behind the name of what has it.
     pub(crate) name: &'static str,
-    pub(crate) metric: LimitMetric,
+    pub(crate) metric: M,
     pub(crate) unit: Unit,
     pub(crate) doc: &'static str,
 }
@@ -33,190 +39,13 @@ pub(crate) enum Unit {
     Number,
 }
 
-/// Every figure that a limit can name.
-pub(crate) const METRICS: &[Metric] = &[
-    metric("loss", LimitMetric::Loss, Unit::Share, "Lost and refused messages, of those due."),
-    metric("late", LimitMetric::Late, Unit::Share, "Messages after their playout deadline, of those due."),
-    metric("loss-and-late", LimitMetric::LossAndLate, Unit::Share, "Both together."),
-    metric("latency.mean", LimitMetric::LatencyMean, Unit::Duration, "Mean latency."),
-    metric("latency.p50", LimitMetric::LatencyP50, Unit::Duration, "Median latency."),
-    metric("latency.p90", LimitMetric::LatencyP90, Unit::Duration, "90 % of the latencies are at most this."),
-    metric("latency.p99", LimitMetric::LatencyP99, Unit::Duration, "99 % of the latencies are at most this."),
-    metric(
-        "latency.p999",
-        LimitMetric::LatencyP999,
-        Unit::Duration,
-        "99.9 % of the latencies are at most this.",
-    ),
-    metric("latency.max", LimitMetric::LatencyMax, Unit::Duration, "The largest latency."),
-    metric(
-        "jitter.mean-absolute-deviation",
-        LimitMetric::JitterMeanAbsoluteDeviation,
-        Unit::Duration,
-        "Mean absolute deviation of latency from its mean (Schiavoni and Queiroz 2013, equation 2).",
-    ),
-    metric(
-        "jitter.interarrival",
-        LimitMetric::JitterInterarrival,
-        Unit::Duration,
-        "Interarrival jitter (RFC 3550 section 6.4.1).",
-    ),
-    metric(
-        "jitter.pdv-p999",
-        LimitMetric::JitterPdvP999,
-        Unit::Duration,
-        "99.9th percentile of latency minus the smallest latency (RFC 5481 section 4.2).",
-    ),
-    metric(
-        "throughput",
-        LimitMetric::Throughput,
-        Unit::Rate,
-        "Payload received, each message once, per time.",
-    ),
-    metric(
-        "voice-channels",
-        LimitMetric::VoiceChannels,
-        Unit::Number,
-        "Throughput divided by 64 kbit/s, rounded down.",
-    ),
-    metric(
-        "fairness",
-        LimitMetric::Fairness,
-        Unit::Number,
-        "Jain's index of the members' throughputs, from 1/n to 1.",
-    ),
-    metric(
-        "margin.mean",
-        LimitMetric::MarginMean,
-        Unit::Margin,
-        "How much before its deadline a packet came, mean.",
-    ),
-    metric(
-        "margin.min",
-        LimitMetric::MarginMin,
-        Unit::Margin,
-        "The same of the packet that came the latest.",
-    ),
-    metric("margin.p001", LimitMetric::MarginP001, Unit::Margin, "0.1 % of the margins are at most this."),
-    metric("margin.p01", LimitMetric::MarginP01, Unit::Margin, "1 % of the margins are at most this."),
-    metric("underflows", LimitMetric::Underflows, Unit::Number, "How often a D/A FIFO had nothing to play."),
-    metric("silence", LimitMetric::Silence, Unit::Duration, "How long they had nothing to play, in all."),
-    metric("silence.longest", LimitMetric::SilenceLongest, Unit::Duration, "The longest of these silences."),
-    metric(
-        "capture-overflows",
-        LimitMetric::CaptureOverflows,
-        Unit::Number,
-        "How often an A/D FIFO had no room for samples.",
-    ),
-    metric(
-        "playback-overflows",
-        LimitMetric::PlaybackOverflows,
-        Unit::Number,
-        "Packets of which samples found no room in a D/A FIFO.",
-    ),
-    metric(
-        "samples-lost",
-        LimitMetric::SamplesLost,
-        Unit::Number,
-        "Samples that found no room in a FIFO of either kind.",
-    ),
-    metric(
-        "start-up.mean",
-        LimitMetric::StartUpMean,
-        Unit::Duration,
-        "From the first sample of a talk spurt to its playback, mean.",
-    ),
-    metric("start-up.max", LimitMetric::StartUpMax, Unit::Duration, "The longest of these delays."),
-];
-
-const fn metric(name: &'static str, metric: LimitMetric, unit: Unit, doc: &'static str) -> Metric {
+const fn metric<M>(name: &'static str, metric: M, unit: Unit, doc: &'static str) -> Metric<M> {
     Metric { name, metric, unit, doc }
 }
 
 /// The signs, the longer ones first.
 pub(crate) const OPERATORS: &[(&str, Operator)] =
     &[("<=", Operator::AtMost), (">=", Operator::AtLeast), ("<", Operator::Less), (">", Operator::Greater)];
-
-impl LimitMetric {
-    /// The figure in a summary: seconds, bits per second, a share from 0 to 1 or a count. `None` where nothing was
-    /// measured.
-    pub fn value(&self, flow: &FlowSummary) -> Option<f64> {
-        let latency = |of: fn(&DelaySummary) -> Duration| flow.latency.as_ref().map(|l| of(l).as_secs_f64());
-        let jitter = |of: fn(&JitterSummary) -> Duration| flow.jitter.as_ref().map(|j| of(j).as_secs_f64());
-        let is_measured = flow.measured != Measured::Nothing;
-        let voice = |of: fn(&VoicePathSummary) -> f64| flow.voice_path.as_ref().map(of);
-        let margin =
-            |of: fn(&MarginSummary) -> Margin| Some(of(flow.voice_path?.margin.as_ref()?).as_secs_f64());
-        let start_up =
-            |of: fn(&DelaySummary) -> Duration| Some(of(flow.voice_path?.start_up.as_ref()?).as_secs_f64());
-        // Without a message there is no share of messages.
-        let share = |share: f64| (is_measured && flow.counts.sent + flow.counts.refused > 0).then_some(share);
-        match self {
-            LimitMetric::Loss => share(flow.loss.value()),
-            LimitMetric::Late => share(flow.late.value()),
-            LimitMetric::LossAndLate => share(flow.loss.value() + flow.late.value()),
-            LimitMetric::LatencyMean => latency(|l| l.mean),
-            LimitMetric::LatencyP50 => latency(|l| l.p50),
-            LimitMetric::LatencyP90 => latency(|l| l.p90),
-            LimitMetric::LatencyP99 => latency(|l| l.p99),
-            LimitMetric::LatencyP999 => latency(|l| l.p999),
-            LimitMetric::LatencyMax => latency(|l| l.max),
-            LimitMetric::JitterMeanAbsoluteDeviation => jitter(|j| j.mean_absolute_deviation),
-            LimitMetric::JitterInterarrival => jitter(|j| j.interarrival),
-            LimitMetric::JitterPdvP999 => jitter(|j| j.pdv_p999),
-            LimitMetric::Throughput => is_measured.then_some(flow.throughput.user.bits_per_second() as f64),
-            LimitMetric::VoiceChannels => is_measured.then_some(flow.voice_channels as f64),
-            LimitMetric::Fairness => flow.fairness,
-            LimitMetric::MarginMean => margin(|m| m.mean),
-            LimitMetric::MarginMin => margin(|m| m.min),
-            LimitMetric::MarginP001 => margin(|m| m.p001),
-            LimitMetric::MarginP01 => margin(|m| m.p01),
-            LimitMetric::Underflows => voice(|v| v.underflows as f64),
-            LimitMetric::Silence => voice(|v| v.silence.as_secs_f64()),
-            LimitMetric::SilenceLongest => voice(|v| v.silence_longest.as_secs_f64()),
-            LimitMetric::CaptureOverflows => voice(|v| v.capture_overflows as f64),
-            LimitMetric::PlaybackOverflows => voice(|v| v.playback_overflows as f64),
-            LimitMetric::SamplesLost => voice(|v| (v.capture_lost + v.playback_lost) as f64),
-            LimitMetric::StartUpMean => start_up(|d| d.mean),
-            LimitMetric::StartUpMax => start_up(|d| d.max),
-        }
-    }
-}
-
-/// Of one of several sinks.
-impl LimitMetric {
-    /// Reads the figure of a sink; `None` if only the flow as a whole has it.
-    fn of_sink(self) -> Option<fn(&SinkSummary) -> Option<f64>> {
-        Some(match self {
-            LimitMetric::Loss => |sink| share_at(sink, sink.loss.value()),
-            LimitMetric::Late => |sink| share_at(sink, sink.late.value()),
-            LimitMetric::LossAndLate => |sink| share_at(sink, sink.loss.value() + sink.late.value()),
-            LimitMetric::LatencyMean => |sink| Some(sink.latency?.mean.as_secs_f64()),
-            LimitMetric::LatencyP50 => |sink| Some(sink.latency?.p50.as_secs_f64()),
-            LimitMetric::LatencyP90 => |sink| Some(sink.latency?.p90.as_secs_f64()),
-            LimitMetric::LatencyP99 => |sink| Some(sink.latency?.p99.as_secs_f64()),
-            LimitMetric::LatencyP999 => |sink| Some(sink.latency?.p999.as_secs_f64()),
-            LimitMetric::LatencyMax => |sink| Some(sink.latency?.max.as_secs_f64()),
-            LimitMetric::JitterMeanAbsoluteDeviation => {
-                |sink| Some(sink.mean_absolute_deviation?.as_secs_f64())
-            }
-            LimitMetric::Throughput => |sink| Some(sink.user.bits_per_second() as f64),
-            LimitMetric::VoiceChannels => |sink| Some(sink.voice_channels as f64),
-            _ => return None,
-        })
-    }
-}
-
-fn share_at(sink: &SinkSummary, share: f64) -> Option<f64> {
-    (sink.counts.sent + sink.counts.refused > 0).then_some(share)
-}
-
-impl Metric {
-    /// Whether each of several sinks has this figure by itself.
-    pub(crate) fn is_of_sinks(&self) -> bool {
-        self.metric.of_sink().is_some()
-    }
-}
 
 impl Operator {
     /// Whether `value` is good enough for `bound`.
@@ -231,27 +60,40 @@ impl Operator {
 }
 
 impl Limit {
-    /// The figure that the limit is about, of the flow or of the sink that it names; in the unit of
-    /// [`bound`](Self::bound). `None` where it was not measured.
-    pub fn value(&self, flow: &FlowSummary) -> Option<f64> {
-        match &self.sink {
-            Some(name) => self.metric.of_sink()?(flow.sinks.iter().find(|sink| sink.sink == *name)?),
-            None => self.metric.value(flow),
+    /// The figure that the limit is about, in one repetition.
+    pub fn figure(&self, of: &RepetitionSummary) -> Figure {
+        let (members, value) = match &self.subject {
+            Subject::Flow { flow, sink, metric } => {
+                let Some(flow) = of.flows.get(*flow) else { return Figure::NotMeasured };
+                let at = |sink: &String| {
+                    metric.of_sink()?(flow.sinks.iter().find(|summary| summary.sink == *sink)?)
+                };
+                (flow.members, sink.as_ref().map_or_else(|| metric.value(flow), at))
+            }
+            Subject::Bundle { bundle, metric } => {
+                let Some(bundle) = of.bundles.get(*bundle) else { return Figure::NotMeasured };
+                (bundle.members, metric.value(bundle))
+            }
+            Subject::Class { bundle, transport, metric } => {
+                let Some(bundle) = of.bundles.get(*bundle) else { return Figure::NotMeasured };
+                match bundle.classes.iter().find(|class| class.transport == *transport) {
+                    Some(class) => (class.members, metric.value(class)),
+                    None => return Figure::NotApplicable,
+                }
+            }
+        };
+        match members {
+            0 => Figure::NotApplicable,
+            _ => value.map_or(Figure::NotMeasured, Figure::Value),
         }
-    }
-
-    /// Whether the flow of the limit, or the sink, kept it; `None` where its figure was not measured.
-    pub fn check(&self, flow: &FlowSummary) -> Option<bool> {
-        self.value(flow).map(|value| self.operator.holds(value, self.bound))
     }
 }
 
-/// Reads the limits of a file.
-pub(crate) fn read(root: &Table, remarks: &mut Vec<Remark>) -> Vec<Limit> {
-    let flows = root.node("flow").and_then(Node::table).map(|flows| &*flows.0).unwrap_or_default();
+/// Reads the limits of a file, each with the place of its key.
+pub(crate) fn read(root: &Table, remarks: &mut Vec<Remark>) -> Vec<(Range<usize>, Limit)> {
     let mut limits = Vec::new();
     for (key, key_span, node) in flattened(root, "limits", remarks) {
-        let (flow, sink, metric) = match target(&key, flows) {
+        let (subject, unit) = match target(&key, root) {
             Ok(target) => target,
             Err(message) => {
                 remarks.push(Remark::new(key_span, message));
@@ -264,16 +106,10 @@ pub(crate) fn read(root: &Table, remarks: &mut Vec<Remark>) -> Vec<Limit> {
             remarks.push(Remark::new(node.span.clone(), message));
             continue;
         };
-        match condition(text, metric.unit) {
-            Ok((operator, bound)) => limits.push(Limit {
-                key,
-                condition: text.to_owned(),
-                flow,
-                sink,
-                metric: metric.metric,
-                operator,
-                bound,
-            }),
+        match condition(text, unit) {
+            Ok((operator, bound)) => {
+                limits.push((key_span, Limit { key, condition: text.to_owned(), subject, operator, bound }));
+            }
             Err(problem) => {
                 remarks.push(Remark::new(node.span.clone(), format!("the limit of `{key}`: {problem}")));
             }
@@ -282,24 +118,67 @@ pub(crate) fn read(root: &Table, remarks: &mut Vec<Remark>) -> Vec<Limit> {
     limits
 }
 
-/// The flow, the sink and the figure that a key names.
-fn target(key: &str, flows: &[Entry]) -> Result<(usize, Option<String>, &'static Metric), String> {
-    let Some((flow, figure)) = key.strip_prefix("flow.").and_then(|rest| rest.split_once('.')) else {
-        return Err(format!(
-            "`{key}` is not `flow.NAME.FIGURE`; the figures are {}",
-            enumerate(METRICS.iter().map(|metric| metric.name))
-        ));
+/// The limits, with a remark on each that names a transport which its bundle has at no point of the experiment.
+pub(crate) fn checked(
+    limits: Vec<(Range<usize>, Limit)>,
+    points: &[Point],
+    remarks: &mut Vec<Remark>,
+) -> Vec<Limit> {
+    for (key_span, limit) in &limits {
+        let Subject::Class { bundle, transport, .. } = &limit.subject else { continue };
+        let mut known = Vec::new();
+        for scenario in points.iter().map(|point| &point.scenario) {
+            let flows = scenario.bundles[*bundle].flows.iter().map(|flow| &scenario.flows[*flow]);
+            known.extend(flows.map(|flow| flow.meta.transport.as_str()));
+        }
+        known.sort_unstable();
+        known.dedup();
+        if !known.contains(&transport.as_str()) {
+            let name = points.first().map_or("", |point| &point.scenario.bundles[*bundle].name);
+            let nearest = suggestion(transport, known);
+            let message = format!("the bundle `{name}` has no transport `{transport}`{nearest}");
+            remarks.push(Remark::new(key_span.clone(), message));
+        }
+    }
+    limits.into_iter().map(|(_, limit)| limit).collect()
+}
+
+/// What a key names, and in which unit its bound is.
+fn target(key: &str, root: &Table) -> Result<(Subject, Unit), String> {
+    let named = |section: &str| {
+        let rest = key.strip_prefix(section)?.strip_prefix('.')?;
+        let entries = root.node(section).and_then(Node::table).map(|table| &*table.0).unwrap_or_default();
+        rest.split_once('.').map(|(name, figure)| (name, figure, entries))
     };
-    let Some(index) = flows.iter().position(|entry| &*entry.key == flow) else {
-        let names = flows.iter().map(|entry| &*entry.key);
-        return Err(format!("there is no flow `{flow}`{}", suggestion(flow, names)));
+    let place = |section: &str, name: &str, entries: &[Entry]| {
+        entries.iter().position(|entry| &*entry.key == name).ok_or_else(|| {
+            let names = entries.iter().map(|entry| &*entry.key);
+            format!("there is no {section} `{name}`{}", suggestion(name, names))
+        })
     };
+    if let Some((name, figure, flows)) = named("flow") {
+        let flow = place("flow", name, flows)?;
+        return of_flow(flow, &flows[flow], figure);
+    }
+    if let Some((name, figure, bundles)) = named("bundle") {
+        return of_bundle(place("bundle", name, bundles)?, name, figure);
+    }
+    Err(format!(
+        "`{key}` is neither `flow.NAME.FIGURE` nor `bundle.NAME.FIGURE` nor `bundle.NAME.TRANSPORT.FIGURE`; the figures of \
+         a flow are {}",
+        enumerate(FLOW_METRICS.iter().map(|metric| metric.name))
+    ))
+}
+
+/// A figure of a flow, or of the sink that it names.
+fn of_flow(index: usize, entry: &Entry, figure: &str) -> Result<(Subject, Unit), String> {
+    let flow = &entry.key;
     let (sink, figure) = match figure.strip_prefix("sink.").and_then(|rest| rest.split_once('.')) {
         Some((sink, figure)) => (Some(sink), figure),
         None => (None, figure),
     };
     if let Some(sink) = sink {
-        let sinks = sinks(&flows[index].node);
+        let sinks = sinks(&entry.node);
         if sinks.len() < 2 {
             return Err(format!("the flow `{flow}` has not several sinks; leave `sink.{sink}.` out"));
         }
@@ -307,13 +186,45 @@ fn target(key: &str, flows: &[Entry]) -> Result<(usize, Option<String>, &'static
             return Err(format!("the flow `{flow}` has no sink `{sink}`{}", suggestion(sink, sinks)));
         }
     }
-    let known = || METRICS.iter().filter(|metric| sink.is_none() || metric.is_of_sinks());
-    let Some(metric) = known().find(|metric| metric.name == figure) else {
-        let of = if sink.is_some() { "sink" } else { "flow" };
-        let names = known().map(|metric| metric.name);
-        return Err(format!("a {of} has no figure `{figure}`{}", suggestion(figure, names)));
+    let of = if sink.is_some() { "a sink" } else { "a flow" };
+    let known = FLOW_METRICS.iter().filter(|metric| sink.is_none() || metric.is_of_sinks());
+    let metric = find(of, figure, known)?;
+    let subject = Subject::Flow { flow: index, sink: sink.map(str::to_owned), metric: metric.metric };
+    Ok((subject, metric.unit))
+}
+
+/// A figure of a bundle, or of its connections over the transport that it names. Which transports it has is known only
+/// when its flows have been read.
+fn of_bundle(bundle: usize, name: &str, figure: &str) -> Result<(Subject, Unit), String> {
+    if let Some(metric) = BUNDLE_METRICS.iter().find(|metric| metric.name == figure) {
+        return Ok((Subject::Bundle { bundle, metric: metric.metric }, metric.unit));
+    }
+    if CLASS_METRICS
+        .iter()
+        .any(|metric| metric.name == figure || metric.name.starts_with(&format!("{figure}.")))
+    {
+        return Err(format!(
+            "connections have `{figure}`, a bundle as a whole has not: name their transport, \
+             `bundle.{name}.TRANSPORT.{figure}`"
+        ));
+    }
+    let Some((transport, figure)) = figure.split_once('.') else {
+        return Err(find("a bundle", figure, BUNDLE_METRICS.iter()).err().unwrap_or_default());
     };
-    Ok((index, sink.map(str::to_owned), metric))
+    let metric = find("a transport of a bundle", figure, CLASS_METRICS.iter())?;
+    let subject = Subject::Class { bundle, transport: transport.to_owned(), metric: metric.metric };
+    Ok((subject, metric.unit))
+}
+
+fn find<'m, M>(
+    of: &str,
+    figure: &str,
+    known: impl Iterator<Item = &'m Metric<M>> + Clone,
+) -> Result<&'m Metric<M>, String> {
+    known.clone().find(|metric| metric.name == figure).ok_or_else(|| {
+        let names = known.map(|metric| metric.name);
+        format!("{of} has no figure `{figure}`{}", suggestion(figure, names))
+    })
 }
 
 /// The hosts in the list of a flow's sinks; none if it has one sink without a list.

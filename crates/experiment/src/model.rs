@@ -106,7 +106,7 @@ pub struct Link {
 }
 
 /// One direction of a link, or one station of a medium.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Direction {
     /// Bits per second on the line.
     pub rate: Rate,
@@ -142,8 +142,10 @@ pub struct Flow {
     pub source: Source,
     /// Whether the sink sends every message back, so that latency is measured as round trip.
     pub reflect: bool,
-    /// When the members start.
+    /// When the first member starts.
     pub start: Duration,
+    /// How much later than the one before each other member does.
+    pub stagger: Duration,
     /// Priority of its packets in queues that know priorities; smaller is more urgent.
     pub priority: u16,
     /// What stands in front of every message.
@@ -249,20 +251,59 @@ pub struct Limit {
     pub key: String,
     /// The condition as written: `< 150 ms`.
     pub condition: String,
-    /// Index of the flow in the file.
-    pub flow: usize,
-    /// The host of the sink that it is about; `None` for the flow as a whole.
-    #[serde(default)]
-    pub sink: Option<String>,
-    /// Which figure.
-    pub metric: LimitMetric,
+    /// What it is about, and which figure of it.
+    #[serde(flatten)]
+    pub subject: Subject,
     /// How it is compared.
     pub operator: Operator,
     /// With what: seconds for durations, bits per second for rates, a share from 0 to 1, or a count.
     pub bound: f64,
 }
 
-/// The figures that a limit can name. [`Limit::value`] reads them from a summary.
+/// What a limit is about. Indices are those in the file, which are those in a summary.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Subject {
+    /// A flow.
+    Flow {
+        /// Its index.
+        flow: usize,
+        /// The host of the sink that the limit is about; `None` for the flow as a whole.
+        #[serde(default)]
+        sink: Option<String>,
+        /// Which figure.
+        metric: LimitMetric,
+    },
+    /// The connections of one transport in a bundle.
+    Class {
+        /// The bundle's index.
+        bundle: usize,
+        /// The transport's name.
+        transport: String,
+        /// Which figure.
+        metric: ClassMetric,
+    },
+    /// A bundle as a whole.
+    Bundle {
+        /// Its index.
+        bundle: usize,
+        /// Which figure.
+        metric: BundleMetric,
+    },
+}
+
+/// The figure of a limit in one repetition.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Figure {
+    /// In the unit of [`Limit::bound`].
+    Value(f64),
+    /// There was nothing to measure: nothing is shown either way.
+    NotMeasured,
+    /// What the limit is about has no members: a sweep may start at none.
+    NotApplicable,
+}
+
+/// The figures of a flow that a limit can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "each is the figure of the summary with that name")]
@@ -294,6 +335,38 @@ pub enum LimitMetric {
     SamplesLost,
     StartUpMean,
     StartUpMax,
+}
+
+/// The figures of a bundle as a whole that a limit can name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "each is the figure of the summary with that name")]
+pub enum BundleMetric {
+    Throughput,
+    NetworkThroughput,
+    Fairness,
+}
+
+/// The figures of a bundle's connections over one transport that a limit can name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "each is the figure of the summary with that name")]
+pub enum ClassMetric {
+    Throughput(Over),
+    Loss(Over),
+    LatencyMean(Over),
+    LatencyP999(Over),
+    Fairness,
+}
+
+/// How the figures of several connections make one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Over {
+    Mean,
+    Min,
+    Max,
 }
 
 /// A comparison.

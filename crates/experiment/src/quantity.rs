@@ -102,7 +102,9 @@ fn single(node: &Node, kind: &Kind) -> Result<Value, Wrong> {
         }
         (Kind::Flag, Item::Flag(flag)) => Ok(Value::Flag(*flag)),
         (Kind::Text, Item::Text(text)) => Ok(Value::Text(text.to_string())),
-        (Kind::File | Kind::DeliveryTrace, Item::Text(text)) if text.trim().is_empty() => Err(Wrong::Range(text.to_string())),
+        (Kind::File | Kind::DeliveryTrace, Item::Text(text)) if text.trim().is_empty() => {
+            Err(Wrong::Range(text.to_string()))
+        }
         (Kind::File, Item::Text(text)) => Ok(Value::Text(text.to_string())),
         (Kind::Choice(choices), Item::Text(text)) => {
             if choices.iter().any(|choice| *choice.name == **text) {

@@ -4,7 +4,7 @@ use core::fmt::Write as _;
 
 use trunkline_core::schema::{Default as Preset, Kind, Parameter};
 
-use crate::limits::{METRICS, Unit};
+use crate::limits::{BUNDLE_METRICS, CLASS_METRICS, FLOW_METRICS, Metric, Unit};
 use crate::problem::enumerate;
 use crate::quantity;
 use crate::schema::distribution::DISTRIBUTIONS;
@@ -107,7 +107,8 @@ fn sweep(page: &mut String) {
          \"flow.bulk.transport\" = [\"udp\", {{ kind = \"tcp\", window = \"32 KiB\" }}]\n```\n\n\
          Every key of every host, flow and link can be swept, and every key of a queue, a loss model, a transport or a \
          source behind it; before the first table all but {}. Keys with a comma between them, \
-         `\"flow.there.count, flow.back.count\"`, have the same value at every point. The last key varies fastest. There are at most \
+         `\"flow.there.count, flow.back.count\"`, have the same value at every point, or each its own from lists of as many \
+         values: `[[1, 4], [2, 8]]`. The last key varies fastest. There are at most \
          {MOST_POINTS} points. Points share their random numbers, so that what differs between them is the swept \
          value.\n",
         enumerate(FIXED)
@@ -116,17 +117,31 @@ fn sweep(page: &mut String) {
 
 fn limits(page: &mut String) {
     page.push_str(
-        "\n```toml\n[limits]\n\"flow.voice.loss\" = \"< 1 %\"\n\"flow.voice.latency.p999\" = \"<= 150 ms\"\n```\n\n\
+        "\n```toml\n[limits]\n\"flow.voice.loss\" = \"< 1 %\"\n\"flow.voice.latency.p999\" = \"<= 150 ms\"\n\
+         \"bundle.trunk.udp.throughput.min\" = \"> 62 kbit/s\"\n```\n\n\
          A condition is `<`, `<=`, `>` or `>=` and a value. A figure that was not measured neither keeps a limit nor \
-         breaks it.\n\n| figure | value | meaning |\n| --- | --- | --- |\n",
+         breaks it. Of a flow, `flow.NAME.FIGURE`:\n",
     );
-    let of_sinks = METRICS.iter().filter(|metric| metric.is_of_sinks()).map(|metric| metric.name);
-    let of_sinks = format!(
+    figures(page, FLOW_METRICS);
+    let of_sinks = FLOW_METRICS.iter().filter(|metric| metric.is_of_sinks()).map(|metric| metric.name);
+    let _ = write!(
+        page,
         "\nOf a flow with several sinks these are the figures of all of them together. A limit on the sink at the host \
-         `c` is `\"flow.voice.sink.c.latency.p999\" = \"<= 150 ms\"`; by itself each sink has {}.\n",
+         `c` is `\"flow.voice.sink.c.latency.p999\" = \"<= 150 ms\"`; by itself each sink has {}.\n\n\
+         Of a bundle, `bundle.NAME.FIGURE`:\n",
         enumerate(of_sinks)
     );
-    for metric in METRICS {
+    figures(page, BUNDLE_METRICS);
+    page.push_str(
+        "\nOf a bundle's connections over one transport, `bundle.NAME.TRANSPORT.FIGURE`. Each figure is taken of every \
+         connection by itself first; `max` is the worst one where less is better, `min` where more is:\n",
+    );
+    figures(page, CLASS_METRICS);
+}
+
+fn figures<M>(page: &mut String, metrics: &[Metric<M>]) {
+    page.push_str("\n| figure | value | meaning |\n| --- | --- | --- |\n");
+    for metric in metrics {
         let unit = match metric.unit {
             Unit::Share => "share",
             Unit::Duration => "duration",
@@ -136,7 +151,6 @@ fn limits(page: &mut String) {
         };
         row(page, &[&format!("`{}`", metric.name), unit, metric.doc]);
     }
-    page.push_str(&of_sinks);
 }
 
 fn distributions(page: &mut String) {

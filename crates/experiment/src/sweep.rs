@@ -81,6 +81,15 @@ pub(crate) fn together(key: &str) -> impl Iterator<Item = &str> {
     key.split(',').map(str::trim)
 }
 
+/// The value of each key of an axis: the same of all, or that of its own from a list of as many.
+pub(crate) fn values<'a>(key: &'a str, value: &'a Node) -> impl Iterator<Item = (&'a str, &'a Node)> {
+    let own = match &value.item {
+        Item::Array(values) if values.len() > 1 && values.len() == together(key).count() => Some(values),
+        _ => None,
+    };
+    together(key).enumerate().map(move |(place, key)| (key, own.map_or(value, |own| &own[place])))
+}
+
 /// The key of this name, or why there is none.
 pub(crate) fn find<'k>(key: &str, known: &'k [Sweepable]) -> Result<&'k Sweepable, String> {
     known.iter().find(|known| known.key == key).ok_or_else(|| match FIXED.contains(&key) {

@@ -36,6 +36,18 @@ fn voice_path() {
 }
 
 #[test]
+fn cellular_trace() {
+    let experiment = Experiment::parse(&example("cellular-trace.toml"), "x.toml", &Beside).unwrap();
+    let link = &experiment.points[0].scenario.links[0];
+    let opportunities = |direction: usize| {
+        let trace = link.directions[direction].values.delivery_trace("file");
+        (trace.period(), trace.moments().iter().map(|moment| moment.opportunities).sum::<u64>())
+    };
+    let period = Duration::from_secs(3);
+    assert_eq!([opportunities(0), opportunities(1)], [(period, 334), (period, 240)]);
+}
+
+#[test]
 fn bundle() {
     let experiment = Experiment::parse(&example("bundle.toml"), "x.toml", &Beside).unwrap();
     let expected = [BundleMeta { name: "atlantic".to_owned(), flows: vec![0, 1] }];

@@ -215,6 +215,10 @@ fn the_json_schema_knows_every_key_of_the_examples() {
             .for_each(|flow| flow["transport"] = "pigeon".into());
         assert!(!jsonschema_errors(&schema, &schema, &wrong).is_empty(), "{name}");
     }
+    let mut halved: serde_json::Value =
+        serde_json::to_value(example("cellular-trace.toml").parse::<toml::Table>().unwrap()).unwrap();
+    halved["link"]["radio"]["backward"].as_object_mut().unwrap().remove("file");
+    assert_eq!(jsonschema_errors(&schema, &schema, &halved).len(), 1, "a trace is missing in one direction");
     let wrong: serde_json::Value =
         serde_json::json!({ "name": 5, "duration": "1 parsec", "hosts": {}, "flow": {}, "x": 1 });
     assert_eq!(jsonschema_errors(&schema, &schema, &wrong).len(), 3);

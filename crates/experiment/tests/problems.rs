@@ -46,6 +46,7 @@ impl Files for Fixtures {
             "cd.wav" => Ok(wav(1, 44_100, 16, 100)),
             "cut.wav" => Ok(wav(1, 8000, 16, 100)[..100].to_vec()),
             "empty.trace" => Ok(b"# nothing\n".to_vec()),
+            "sorted.down" => Ok(b"1\n3\n2\n".to_vec()),
             "hosts/bad.toml" => Ok(b"doc = 5\nsend-message = \"11 s\"\nsend-mesage = \"1 s\"\n".to_vec()),
             "hosts/broken.toml" => Ok(b"# one line\nx = [1,\n".to_vec()),
             "bad.trace" => Ok(b"10 ms\n20 parsecs\n".to_vec()),

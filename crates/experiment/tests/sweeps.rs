@@ -127,6 +127,19 @@ fn too_many_points_are_refused() {
 }
 
 #[test]
+fn keys_that_vary_together_may_have_lists_of_values() {
+    let experiment = swept(
+        "\"link.trunk.forward.rate, link.trunk.forward.delay\" = [[\"1 Mbit/s\", \"3 ms\"], [\"2 Mbit/s\", \"4 ms\"]]",
+    );
+    let forward = experiment.points.iter().map(|point| &point.scenario.links[0].directions[0]);
+    let found: Vec<_> =
+        forward.map(|there| (there.rate.bits_per_second(), there.values.duration("delay"))).collect();
+    let ms = trunkline_core::Duration::from_millis;
+    assert_eq!(found, [(1_000_000, ms(3)), (2_000_000, ms(4))]);
+    assert_eq!(experiment.axes[0].values[1], "[\"2 Mbit/s\", \"4 ms\"]");
+}
+
+#[test]
 fn keys_with_a_comma_between_them_vary_together() {
     let experiment =
         swept("\"link.trunk.forward.rate, link.trunk.backward.rate\" = [\"1 Mbit/s\", \"2 Mbit/s\"]");

@@ -105,6 +105,19 @@ pub const PARAMETERS: &[Parameter] = &[
         doc: "How long the host is busy with something else.",
     },
     Parameter {
+        name: "send-buffer",
+        kind: SIZE,
+        default: Preset::Absent,
+        doc: "How much of a datagram socket may wait for the line: its process is blocked while as much or more does. \
+              Without this key, what finds no room in the queue of the link is dropped there.",
+    },
+    Parameter {
+        name: "send-buffer-block",
+        kind: SIZE,
+        default: Preset::Text("1 B"),
+        doc: "A packet takes whole blocks of this size of `send-buffer`.",
+    },
+    Parameter {
         name: "stream-block",
         kind: SIZE,
         default: Preset::Absent,
@@ -169,6 +182,7 @@ pub struct HostModel {
     interruptions: f64,
     interruption: Option<Sampler>,
     chance: Stream,
+    send_buffer: Option<SendBuffer>,
     blocks: [Option<u64>; 2],
     large_from: u64,
     burst: Option<u64>,
@@ -197,6 +211,27 @@ pub struct Costs {
     pub clock: bool,
     /// Messages reach their application later than their transport has them.
     pub receive_message: bool,
+}
+
+/// The buffer of a datagram socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SendBuffer {
+    /// From so many bytes on it takes nothing.
+    limit: u64,
+    /// A packet takes whole blocks of this.
+    block: u64,
+}
+
+impl SendBuffer {
+    /// How many bytes of it a packet takes.
+    pub fn taken_by(self, size: Bytes) -> u64 {
+        size.count().div_ceil(self.block).saturating_mul(self.block)
+    }
+
+    /// Whether the process that fills it is blocked while it holds so many bytes.
+    pub fn is_full(self, bytes: u64) -> bool {
+        bytes >= self.limit
+    }
 }
 
 /// A piece of a message.
@@ -235,6 +270,8 @@ impl HostModel {
             interruptions: values.ratio("interruptions").value(),
             interruption: sampler("interruption"),
             chance: seed.stream(&format!("{place}/interruptions")),
+            send_buffer: size("send-buffer")
+                .map(|limit| SendBuffer { limit, block: values.bytes("send-buffer-block").count() }),
             blocks: [size("stream-block"), size("large-stream-block")],
             large_from: values.bytes("large-from").count(),
             burst: size("burst"),
@@ -267,6 +304,11 @@ impl HostModel {
     /// What costs anything here.
     pub fn costs(&self) -> Costs {
         self.costs
+    }
+
+    /// What may wait for the line of a datagram socket, if that is limited.
+    pub fn send_buffer(&self) -> Option<SendBuffer> {
+        self.send_buffer
     }
 
     /// Whether a burst is taken only when nothing of the one before is on its way any more.

@@ -39,6 +39,8 @@ pub(crate) enum Event {
     HandOver(u32),
     /// A packet of a member's source was dropped on its way.
     Left(FlowId),
+    /// A socket that was full takes messages again.
+    Room(FlowId),
     /// The host's processor has had time for a kept message.
     Kept(u32),
     /// The flow with which the measurement ends may be over.
@@ -126,6 +128,7 @@ impl<'s> Engine<'s> {
         for (f, flow) in scenario.flows.iter().enumerate() {
             let host = engine.hosts.get(flow.from);
             let (is_slow, is_watched) = (host.costs().send_message, host.one_burst_at_a_time());
+            let send_buffer = host.send_buffer().filter(|_| !flow.is_multicast());
             engine.slow_flows.push(is_slow);
             engine.watched.push(is_watched);
             if is_watched {
@@ -134,6 +137,11 @@ impl<'s> Engine<'s> {
             let first = engine.conversations.len() as u32;
             let made = transports::conversations(scenario, f, flow.meta.members, engine.key, seed);
             engine.conversations.extend(made.map_err(refused(f))?);
+            // What keeps a window, or a queue of its own, is held back by that.
+            if let Some(buffer) = send_buffer.filter(|_| engine.conversations[first as usize].owner.is_none())
+            {
+                engine.network.limit(f, buffer);
+            }
             engine.expect_changes(first);
             for m in 0..flow.meta.members {
                 let source = scenario.build_source(f, m, seed).map_err(refused(f))?;
@@ -201,6 +209,7 @@ impl<'s> Engine<'s> {
                 }
                 Event::HandOver(member) => self.hand_over(member, recorder),
                 Event::Left(id) => self.left(id),
+                Event::Room(id) => self.send_waiting(self.place(id).member, recorder),
                 Event::Kept(slot) => self.kept(slot, recorder),
                 Event::Sink(conversation, sink) => self.sink_changes(conversation, sink, recorder),
                 Event::Until => {

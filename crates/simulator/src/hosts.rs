@@ -168,7 +168,11 @@ impl Engine<'_> {
         let part = &bytes[handing.handed..end];
         let is_last = end == bytes.len();
         let part = if is_last { Message::new(part) } else { Message::piece(part) };
-        match conversation.near.endpoint.send(self.now, part) {
+        let taken = match self.network.is_full(conversation.flow, id) {
+            true => Err(SendError::Full),
+            false => conversation.near.endpoint.send(self.now, part),
+        };
+        match taken {
             Ok(()) => {}
             Err(SendError::Full | SendError::Closed(CloseReason::NotConnected)) => {
                 handing.waits_for = WaitsFor::Room;

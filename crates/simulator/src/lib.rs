@@ -11,6 +11,7 @@ mod member;
 mod network;
 mod receive;
 mod send;
+mod sockets;
 mod stream;
 mod transports;
 mod tree;

@@ -1,12 +1,14 @@
 //! The links of a scenario, the packets on them, and the pool of their buffers.
 
-use trunkline_core::{Bytes, Destination, Duration, Packet, PacketId, Port, Ratio, Seed, Time};
+use trunkline_core::{Bytes, Destination, Duration, FlowId, Packet, PacketId, Port, Ratio, Seed, Time};
 use trunkline_experiment::{Flow, PathStep, Scenario};
 use trunkline_metrics::{LinkSummary, MediumSummary};
+use trunkline_network::host::SendBuffer;
 use trunkline_network::{Delivery, DropCause, Fate, Figure, MarkCause, Medium, Outcome};
 
 use crate::engine::Event;
 use crate::events::EventQueue;
+use crate::sockets::Sockets;
 use crate::tree::{Branch, Member, Tree};
 
 /// All links, with what is on its way.
@@ -30,6 +32,7 @@ pub(crate) struct Network<'s> {
     next_packet: u64,
     /// Whether packets of each flow of the file are said to have left the network, by [`Event::Left`].
     watched: Vec<bool>,
+    sockets: Sockets,
 }
 
 impl<'s> Network<'s> {
@@ -51,6 +54,7 @@ impl<'s> Network<'s> {
             first_link_bytes: vec![0; scenario.flows.len()],
             next_packet: 0,
             watched: vec![false; scenario.flows.len()],
+            sockets: Sockets::default(),
         }
     }
 
@@ -68,6 +72,16 @@ impl<'s> Network<'s> {
     /// Says from now on when a packet of this flow's sources has been dropped.
     pub(crate) fn watch(&mut self, flow: usize) {
         self.watched[flow] = true;
+    }
+
+    /// Gives the sockets of a flow a buffer: when one that was full has room again, that is said by [`Event::Room`].
+    pub(crate) fn limit(&mut self, flow: usize, buffer: SendBuffer) {
+        self.sockets.limit(flow, buffer, self.flow_of.len());
+    }
+
+    /// Whether the socket of this flow with this id is full.
+    pub(crate) fn is_full(&self, flow: u32, id: FlowId) -> bool {
+        self.sockets.is_full(flow as usize, id.0)
     }
 
     /// Keeps a packet until an event that names its slot.
@@ -89,6 +103,9 @@ impl<'s> Network<'s> {
     pub(crate) fn send(&mut self, now: Time, mut packet: Packet, events: &mut EventQueue<Event>) {
         packet.id = PacketId(self.next_packet);
         self.next_packet += 1;
+        if waits_in_socket(&packet) {
+            self.sockets.enter(self.flow(&packet), &packet);
+        }
         self.offer(now, packet, events);
     }
 
@@ -266,6 +283,9 @@ impl<'s> Network<'s> {
             if !is_counted_before(&packet) {
                 self.first_link_bytes[flow] += self.on_first_link(link, &packet);
             }
+            if waits_in_socket(&packet) && self.sockets.leave(flow, &packet) {
+                events.push(now, Event::Room(packet.flow));
+            }
             let station = match (packet.group, packet.to) {
                 (true, _) => self.trees[flow].as_ref().and_then(|tree| tree.station(link, to.0)),
                 (false, Destination::Nobody) => None,
@@ -290,6 +310,9 @@ impl<'s> Network<'s> {
                 }
                 if !packet.backward && !packet.group && self.watched[flow] {
                     events.push(now, Event::Left(packet.flow));
+                }
+                if waits_in_socket(&packet) && self.sockets.leave(flow, &packet) {
+                    events.push(now, Event::Room(packet.flow));
                 }
                 self.recycle(packet.bytes);
             }
@@ -326,6 +349,11 @@ impl<'s> Network<'s> {
         // 2^32 packets in flight would need 400 GB before this could be cut short.
         (self.in_flight.len() - 1) as u32
     }
+}
+
+/// Whether a packet on its first link takes room in its socket.
+fn waits_in_socket(packet: &Packet) -> bool {
+    packet.hop == 0 && !packet.backward && !packet.group
 }
 
 /// Whether a packet is counted when it enters a link, since several come out of it, or none.

@@ -255,6 +255,9 @@ impl Engine<'_> {
     fn offer(&mut self, m: u32, name: Name, bytes: &mut [u8]) -> Result<(), SendError> {
         let header = self.header(m, name, bytes.len());
         let Member { id, conversation, flow, .. } = self.members[m as usize];
+        if self.network.is_full(flow, id) {
+            return Err(SendError::Full);
+        }
         let pair = &mut self.conversations[conversation as usize];
         match self.scenario.flows[flow as usize].framing {
             Framing::Header => {

@@ -6,7 +6,7 @@ use trunkline_core::schema::{Default, Kind, Parameter, Values};
 use trunkline_core::{Bytes, Duration};
 
 use crate::draws::{Intervals, MAX_MESSAGE, Sizes, Volume};
-use crate::paced::{First, Paced};
+use crate::paced::{CATCH_UP, First, Pace, Paced};
 use crate::source::{Answer, Built, SourceContext, SourceKind};
 use unpaced::Unpaced;
 
@@ -53,6 +53,7 @@ pub(crate) const KIND: SourceKind = SourceKind {
                   message of each transfer with 4 B; then the next one begins. Each is measured from its first message \
                   to that answer (Hawley 1989 section 4.1.1: 10 transfers of 1 MB). Absent: once, without an answer.",
         },
+        CATCH_UP,
     ],
     build,
     answer: |values| match values.integer_if_given("transfers") {
@@ -89,5 +90,6 @@ fn build(values: &Values, context: &SourceContext) -> Built {
     if transfers.is_some() {
         return Err("`transfers` go as fast as the transport takes them; leave `interval` out".to_owned());
     }
-    Ok(Box::new(Paced::new(&sizes, &intervals, 1, volume, First::AtStart, context)?))
+    let pace = Pace { burst: 1, first: First::AtStart, catches_up: values.flag("catch-up") };
+    Ok(Box::new(Paced::new(&sizes, &intervals, volume, pace, context)?))
 }

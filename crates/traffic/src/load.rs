@@ -4,7 +4,7 @@ use trunkline_core::schema::{Default, Kind, Parameter, Values};
 use trunkline_core::{Bytes, Duration};
 
 use crate::draws::{Intervals, MAX_MESSAGE, Sizes, Volume};
-use crate::paced::{First, Paced};
+use crate::paced::{CATCH_UP, First, Pace, Paced};
 use crate::source::{Answer, Built, SourceContext, SourceKind};
 
 pub(crate) const KIND: SourceKind = SourceKind {
@@ -34,6 +34,7 @@ pub(crate) const KIND: SourceKind = SourceKind {
             default: Default::Text("1"),
             doc: "How many messages are sent at once; `interval` is then the time from one burst to the next.",
         },
+        CATCH_UP,
     ],
     build,
     answer: |_| Answer::None,
@@ -50,6 +51,10 @@ pub(crate) const KIND: SourceKind = SourceKind {
 
 fn build(values: &Values, context: &SourceContext) -> Built {
     let (sizes, intervals) = (values.distribution("message"), values.distribution("interval"));
-    let burst = values.integer("burst");
-    Ok(Box::new(Paced::new(&sizes, &intervals, burst, Volume::default(), First::AfterInterval, context)?))
+    let pace = Pace {
+        burst: values.integer("burst"),
+        first: First::AfterInterval,
+        catches_up: values.flag("catch-up"),
+    };
+    Ok(Box::new(Paced::new(&sizes, &intervals, Volume::default(), pace, context)?))
 }

@@ -1,5 +1,6 @@
 //! Messages at intervals of any distribution: what background load and paced bulk have in common.
 
+use trunkline_core::schema::{Default as Preset, Kind, Parameter};
 use trunkline_core::{Distribution, Duration, Time};
 
 use crate::agenda::Agenda;
@@ -13,8 +14,29 @@ pub(crate) struct Paced {
     agenda: Agenda,
     /// Messages at once.
     burst: u64,
+    catches_up: bool,
     channels: PerChannel<Channel>,
 }
+
+/// How a paced source goes on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// Messages at once.
+    pub(crate) burst: u64,
+    /// When each channel sends its first one.
+    pub(crate) first: First,
+    /// Whether intervals are counted from when a message was due; otherwise from when it could be sent.
+    pub(crate) catches_up: bool,
+}
+
+/// Whether a source that was held up makes good for it.
+pub(crate) const CATCH_UP: Parameter = Parameter {
+    name: "catch-up",
+    kind: Kind::Flag,
+    default: Preset::Text("true"),
+    doc: "Whether a source that was held up by its host or its transport sends at once what has become due meanwhile. \
+          If not, the next interval begins when it could go on: a process that sleeps between its writes.",
+};
 
 #[derive(Debug)]
 struct Channel {
@@ -39,9 +61,8 @@ impl Paced {
     pub(crate) fn new(
         sizes: &Distribution,
         intervals: &Distribution,
-        burst: u64,
         volume: Volume,
-        first: First,
+        pace: Pace,
         context: &SourceContext,
     ) -> Result<Paced, String> {
         Intervals::check(intervals)?;
@@ -49,7 +70,7 @@ impl Paced {
         let channel = |channel| {
             let sizes = Sizes::new(sizes, context, channel);
             let mut draws = Intervals::new(intervals, context, channel);
-            let due = match (first, intervals) {
+            let due = match (pace.first, intervals) {
                 (First::AtStart, _) => context.start,
                 (First::AfterInterval, Distribution::Constant(interval)) => {
                     let mut phase = context.seed.stream(&format!("{}/{channel}/phase", context.place));
@@ -61,7 +82,7 @@ impl Paced {
             Channel { sizes, intervals: draws, left: volume, of_burst: 0 }
         };
         let channels = (0..context.channels).map(channel).collect();
-        Ok(Paced { agenda, burst, channels })
+        Ok(Paced { agenda, burst: pace.burst, catches_up: pace.catches_up, channels })
     }
 }
 
@@ -80,7 +101,8 @@ impl Source for Paced {
                 self.agenda.clear(number);
             } else if channel.of_burst >= self.burst {
                 channel.of_burst = 0;
-                self.agenda.set(number, due + channel.intervals.draw());
+                let from = if self.catches_up { due } else { due.max(now) };
+                self.agenda.set(number, from + channel.intervals.draw());
             }
             if out.has_enough() {
                 break;

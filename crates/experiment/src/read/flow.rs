@@ -103,6 +103,7 @@ impl Reader<'_> {
             source: Source { kind: source.index, values: source.values.clone(), speech },
             reflect,
             start: values.duration("start"),
+            stagger: values.duration("stagger"),
             priority: u16::try_from(values.integer("priority")).unwrap_or(u16::MAX),
             framing: match values.text("framing").as_str() {
                 "none" => Framing::None,

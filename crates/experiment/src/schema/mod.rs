@@ -98,7 +98,7 @@ pub(crate) const SECTIONS: &[(&str, &str)] = &[
         "sweep",
         "What is varied: a dotted key and the list of its values. Every combination is a point that is measured.",
     ),
-    ("limits", "What counts as good enough: a flow's figure and a condition."),
+    ("limits", "What counts as good enough: a figure of a flow or a bundle and a condition."),
 ];
 
 const EXPERIMENT: &[Parameter] = &[
@@ -204,6 +204,12 @@ const FLOW: &[Parameter] = &[
         kind: Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(7 * 86_400) },
         default: Preset::Text("0 s"),
         doc: "When the sources may start, from the beginning of the run.",
+    },
+    Parameter {
+        name: "stagger",
+        kind: Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(86_400) },
+        default: Preset::Text("0 s"),
+        doc: "With `count`, how much later than the one before each member starts: sessions that are set up one by one.",
     },
     Parameter {
         name: "priority",

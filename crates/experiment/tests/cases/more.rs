@@ -481,4 +481,25 @@ seed = [1, 2]
 [flow.bulk]"#,
         &[r#"x.toml:21:2: unknown key `limit`; did you mean `limits`?"#],
     ),
+    (
+        r#"rate = "2 Mbit/s""#,
+        r#"medium = "trace"
+file = "sorted.down""#,
+        &[
+            r#"x.toml:12:8: `sorted.down` is wrong in line 3: 2 ms is before the 3 ms above it; sort the lines"#,
+        ],
+    ),
+    (
+        r#"rate = "2 Mbit/s""#,
+        r#"medium = "trace"
+file = "none.down""#,
+        &[r#"x.toml:12:8: `none.down` does not exist"#],
+    ),
+    (
+        r#"rate = "2 Mbit/s""#,
+        r#"medium = "trace""#,
+        &[
+            r#"x.toml:9:1: the key `file` is missing in [link.trunk]; expected the path of a packet-delivery trace"#,
+        ],
+    ),
 ];

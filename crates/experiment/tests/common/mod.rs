@@ -5,7 +5,7 @@
 use trunkline_experiment::{Files, FilesError};
 
 /// The files in `examples/` that every reader of experiment files must understand.
-pub(crate) const EXAMPLES: [&str; 11] = [
+pub(crate) const EXAMPLES: [&str; 12] = [
     "voice-beside-bulk.toml",
     "bursty-loss.toml",
     "calls-on-a-t1.toml",
@@ -17,6 +17,7 @@ pub(crate) const EXAMPLES: [&str; 11] = [
     "dsl-video-call.toml",
     "voice-distribution-1992.toml",
     "voice-distribution-today.toml",
+    "cellular-trace.toml",
 ];
 
 /// The text of a file in `examples/`.
