@@ -1,6 +1,6 @@
 //! Whether the simulation reaches what it is to reach.
 
-use crate::compare::median;
+use crate::compare::{Errors, median};
 use crate::results::{Cell, Doubt, Results, TableResults};
 use crate::study::{Goal, Metric};
 use crate::value::Keys;
@@ -54,8 +54,10 @@ pub fn judge(results: &Results) -> Vec<Judged> {
 
 fn one(goal: &Goal, results: &Results) -> Option<Judged> {
     match goal {
-        Goal::Error { table, metrics, median, worst } => {
-            Some(error(results.table(table)?, metrics, *median, *worst))
+        Goal::Error { tables, metrics, only, median, worst } => {
+            let tables: Vec<&TableResults> =
+                tables.iter().map(|table| results.table(table)).collect::<Option<_>>()?;
+            Some(error(&tables, metrics, only, *median, *worst))
         }
         Goal::Count { table, metric, within, share } => count(results.table(table)?, metric, *within, *share),
         Goal::Exact { table, metric } => exact(results.table(table)?, metric),
@@ -79,10 +81,25 @@ fn conclusion(question: &str, published: Option<&str>, found: String) -> Judged 
     }
 }
 
-fn error(table: &TableResults, metrics: &[&str], median: f64, worst: Option<f64>) -> Judged {
-    let errors = table.errors(metrics);
-    let mut goal =
-        format!("{} {}: median error at most {}", table.table.name, metrics.join(", "), share(median));
+fn error(
+    tables: &[&TableResults],
+    metrics: &[&str],
+    only: &[(&str, &str)],
+    median: f64,
+    worst: Option<f64>,
+) -> Judged {
+    let cells = tables.iter().flat_map(|table| {
+        // Of several tables, which one stands before the row.
+        let name = if tables.len() > 1 { format!("{}: ", table.table.name) } else { String::new() };
+        table.cells(metrics, only).map(move |(row, cell)| (format!("{name}{}", row.keys.values()), cell))
+    });
+    let errors = Errors::of(cells);
+    let names: Vec<&str> = tables.iter().map(|table| table.table.name).collect();
+    let mut goal = format!("{} {}", names.join(", "), metrics.join(", "));
+    for (column, cells) in only {
+        goal += &format!(", {column} {cells}");
+    }
+    goal += &format!(": median error at most {}", share(median));
     if let Some(worst) = worst {
         goal += &format!(", worst at most {}", share(worst));
     }

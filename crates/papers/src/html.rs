@@ -6,6 +6,7 @@ use trunkline_report::chart::render;
 use crate::figures::{Drawn, figures};
 use crate::goals::{Outcome, judge, signed};
 use crate::results::{Results, Row, TableResults};
+use crate::study::Study;
 use crate::terminal::{error_lines, marks, printed, simulated};
 
 /// Tables longer than this scroll within the page.
@@ -38,7 +39,7 @@ pub fn html(results: &Results) -> String {
         }
         section aria-labelledby="tables" {
             h2 id="tables" { "Tables" }
-            @for table in &results.tables { (table_of(table)) }
+            @for table in &results.tables { (table_of(study, table)) }
         }
         (errors(results))
     };
@@ -84,7 +85,7 @@ fn drawn(figure: &Drawn) -> Markup {
     }
 }
 
-fn table_of(results: &TableResults) -> Markup {
+fn table_of(study: &Study, results: &TableResults) -> Markup {
     let table = results.table;
     let published = table.reference.published().is_some();
     markup! {
@@ -120,6 +121,7 @@ fn table_of(results: &TableResults) -> Markup {
                 tbody { @for row in &results.rows { (row_of(results, row, published)) } }
             }
         }
+        @for note in study.notes(table.name) { p.aside { (note.text) } }
     }
 }
 

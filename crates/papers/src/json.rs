@@ -5,17 +5,19 @@ use core::fmt::Write as _;
 use serde_json::{Map, Number, Value as Json, json};
 
 use crate::results::Results;
-use crate::study::Study;
+use crate::study::{Note, Study};
 use crate::value::{Keys, Value};
 
 /// Every cell as a line of its own: `paper`, `table`, `row` (its key columns), `metric`, `published` (null if it was
-/// not, or is not at hand) and `simulated`.
+/// not, or is not at hand) and `simulated`; and, where the simulation cannot follow, a `note` that says why.
 pub fn json(results: &Results) -> String {
     let mut lines = String::new();
     for table in &results.tables {
+        let notes: Vec<&Note> = results.study.notes(table.table.name).collect();
         for row in &table.rows {
+            let note = notes.iter().find(|note| row.keys.are(note.only));
             for (metric, cell) in table.table.metrics.iter().zip(&row.cells) {
-                let line = json!({
+                let mut line = json!({
                     "paper": results.study.name,
                     "table": table.table.name,
                     "row": keys(&row.keys),
@@ -23,6 +25,9 @@ pub fn json(results: &Results) -> String {
                     "published": cell.published.as_ref().map(|published| number(published.number)),
                     "simulated": cell.simulated.map(number),
                 });
+                if let Some(note) = note {
+                    line["note"] = Json::from(note.text);
+                }
                 // Writing to a string cannot fail.
                 let _ = writeln!(lines, "{line}");
             }

@@ -32,7 +32,7 @@ pub use results::{Cell, Doubt, Printed, Results, Row, TableResults};
 pub use run::{Observer, PaperError, run};
 pub use studies::{STUDIES, find};
 pub use study::{
-    Axis, Cells, Embedded, Experiment, Figure, Goal, Metric, Reading, Rows, Series, Study, Table,
+    Axis, Cells, Embedded, Experiment, Figure, Goal, Metric, Note, Reading, Rows, Series, Study, Table,
 };
 pub use terminal::{list, summary, tables};
 pub use value::{Keys, Value};

@@ -89,10 +89,20 @@ impl TableResults {
 
     /// How far these columns are from what was published.
     pub fn errors(&self, columns: &[&str]) -> Errors {
+        Errors::of(self.cells(columns, &[]).map(|(row, cell)| (row.keys.values(), cell)))
+    }
+
+    /// The cells of these columns in rows that have those cells.
+    pub(crate) fn cells(
+        &self,
+        columns: &[&str],
+        only: &[(&str, &str)],
+    ) -> impl Iterator<Item = (&Row, &Cell)> {
         let places: Vec<usize> = columns.iter().filter_map(|column| self.place(column)).collect();
-        let cells = self.rows.iter().flat_map(|row| {
-            places.iter().filter_map(|place| Some((row.keys.values(), row.cells.get(*place)?)))
-        });
-        Errors::of(cells)
+        let rows = self.rows.iter().filter(|row| row.keys.are(only));
+        rows.flat_map(move |row| {
+            let cells = places.clone().into_iter().filter_map(|place| row.cells.get(place));
+            cells.map(move |cell| (row, cell))
+        })
     }
 }

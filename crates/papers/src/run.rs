@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use trunkline_core::{Duration, Seed};
 use trunkline_experiment::{Experiment, Files, FilesError, Problems, Progress, Scenario, Supervisor};
-use trunkline_metrics::{FlowMeta, FlowSummary, Meter};
+use trunkline_metrics::{BundleSummary, FlowMeta, FlowSummary, MediumSummary, Meter, RepetitionSummary};
 use trunkline_simulator::SimulationError;
 
 use crate::flags::Flags;
@@ -262,14 +262,14 @@ impl Plan {
 
 /// The figure of a row: the mean over repetitions that have one.
 fn simulated(table: &Table, metric: &Metric, keys: &Keys, repetitions: &[&Simulated]) -> Option<f64> {
-    let (file, name, read) = match metric.reading {
+    let file = match metric.reading {
         Reading::Formula(formula) => return formula(keys),
-        Reading::Flow(name, read) => (*table.files().first()?, name, read),
-        Reading::Elsewhere(file, name, read) => (file, name, read),
+        Reading::Elsewhere(file, ..) => file,
+        Reading::Flow(..) | Reading::Bundle(..) | Reading::Medium(..) => *table.files().first()?,
     };
     let of_file = repetitions.iter().filter(|outcome| outcome.file == file);
-    let flows = of_file.filter_map(|outcome| outcome.flows.iter().find(|flow| flow.flow == name));
-    let figures: Vec<f64> = flows.filter_map(read).filter(|figure| figure.is_finite()).collect();
+    let figures = of_file.filter_map(|outcome| outcome.figure(&metric.reading));
+    let figures: Vec<f64> = figures.filter(|figure| figure.is_finite()).collect();
     let count = figures.len();
     (count > 0).then(|| figures.into_iter().sum::<f64>() / count as f64)
 }
@@ -280,7 +280,28 @@ struct Simulated {
     /// The experiment's file.
     file: &'static str,
     flows: Vec<FlowSummary>,
+    bundles: Vec<BundleSummary>,
+    media: Vec<MediumSummary>,
     scatters: Vec<Scattered>,
+}
+
+impl Simulated {
+    /// The figure of a reading, unless it is a formula.
+    fn figure(&self, reading: &Reading) -> Option<f64> {
+        match *reading {
+            Reading::Formula(_) => None,
+            Reading::Flow(name, read) | Reading::Elsewhere(_, name, read) => {
+                read(self.flows.iter().find(|flow| flow.flow == name)?)
+            }
+            Reading::Bundle(name, read) => read(self.bundles.iter().find(|bundle| bundle.bundle == name)?),
+            Reading::Medium(link, host, read) => {
+                let is_meant = |medium: &&MediumSummary| {
+                    medium.medium == link && medium.station.as_deref() == Some(host)
+                };
+                read(self.media.iter().find(is_meant)?)
+            }
+        }
+    }
 }
 
 /// One repetition of one point.
@@ -342,11 +363,11 @@ fn one(task: Task, prepared: &Prepared, observer: &dyn Observer) -> Result<Simul
     let scenario = task.scenario(sources);
     let metas: Vec<FlowMeta> = scenario.flows.iter().map(|flow| flow.meta.clone()).collect();
     let mut no_trace = ();
-    let mut meter = Meter::new(&metas, &mut no_trace);
+    let mut meter = Meter::new(&metas, &mut no_trace).with_bundles(&scenario.bundles);
     let mut teller = Teller { observer, told: Duration::ZERO };
     let seed = Seed::new(sources[task.source].experiment.seed, task.repetition);
     let outcome = trunkline_simulator::run(scenario, seed, &mut meter, &mut teller)?;
-    let mut flows = meter.finish(outcome).flows;
+    let RepetitionSummary { mut flows, bundles, media, .. } = meter.finish(outcome);
     let scatters =
         prepared.scatters(task).into_iter().filter_map(|scatter| scattered(scatter, &flows)).collect();
     for flow in &mut flows {
@@ -357,7 +378,7 @@ fn one(task: Task, prepared: &Prepared, observer: &dyn Observer) -> Result<Simul
     let told = teller.told;
     observer.advanced(task.length(sources) - told);
     observer.simulation_done();
-    Ok(Simulated { file: sources[task.source].file, flows, scatters })
+    Ok(Simulated { file: sources[task.source].file, flows, bundles, media, scatters })
 }
 
 /// The messages of a scatter. Runs of more than 2,000 messages have a sample of them.

@@ -1,6 +1,6 @@
 //! What a study is, as data: experiments, tables, the mapping between them, figures, and what is to be reached.
 
-use trunkline_metrics::FlowSummary;
+use trunkline_metrics::{BundleSummary, FlowSummary, MediumSummary};
 
 use crate::results::Results;
 use crate::value::Keys;
@@ -30,6 +30,8 @@ pub struct Study {
     pub scatters: &'static [Scatter],
     /// What the simulation is to reach.
     pub goals: &'static [Goal],
+    /// Where it cannot follow.
+    pub notes: &'static [Note],
     /// Which published cells are in doubt: the study's `flagged_cells.csv`.
     pub flagged: &'static str,
 }
@@ -121,7 +123,8 @@ pub enum Rows {
     Points {
         /// The experiment's file.
         file: &'static str,
-        /// Columns that select points, with the cell each must have. They need not be columns of the table.
+        /// Columns that select points, with the cell that each must have, or a range of them (`2..12`). They need not be
+        /// columns of the table.
         only: &'static [(&'static str, &'static str)],
         /// The same for points that are left out.
         without: &'static [(&'static str, &'static str)],
@@ -148,6 +151,10 @@ pub enum Reading {
     Flow(&'static str, fn(&FlowSummary) -> Option<f64>),
     /// The same from another experiment: its file, the flow, how. Its point is the one with the cells of the row.
     Elsewhere(&'static str, &'static str, fn(&FlowSummary) -> Option<f64>),
+    /// From the summary of a bundle at the row's point.
+    Bundle(&'static str, fn(&BundleSummary) -> Option<f64>),
+    /// From what a link tells of the way out of one of its hosts: the link, the host, how.
+    Medium(&'static str, &'static str, fn(&MediumSummary) -> Option<f64>),
 }
 
 /// A figure of the paper, drawn from its tables.
@@ -203,12 +210,14 @@ pub struct Series {
 /// What the simulation is to reach. Shares are from 0 to 1.
 #[derive(Debug)]
 pub enum Goal {
-    /// Relative errors of these columns of a table.
+    /// Relative errors of these columns, over all cells of these tables.
     Error {
-        /// The table.
-        table: &'static str,
-        /// Its columns.
+        /// The tables.
+        tables: &'static [&'static str],
+        /// Their columns.
         metrics: &'static [&'static str],
+        /// The rows that have these cells.
+        only: &'static [(&'static str, &'static str)],
         /// The largest median.
         median: f64,
         /// The largest error of any cell.
@@ -258,6 +267,17 @@ pub enum Goal {
     },
 }
 
+/// Where the simulation cannot follow what was published, and what it lacks.
+#[derive(Debug)]
+pub struct Note {
+    /// In which tables.
+    pub tables: &'static [&'static str],
+    /// In rows that have these cells.
+    pub only: &'static [(&'static str, &'static str)],
+    /// Why, in whole sentences.
+    pub text: &'static str,
+}
+
 impl Table {
     /// The files of the experiments behind it, that of its rows first.
     pub fn files(&self) -> Vec<&'static str> {
@@ -279,6 +299,11 @@ impl Study {
     /// The table of this name.
     pub fn table(&self, name: &str) -> Option<&'static Table> {
         self.tables.iter().find(|table| table.name == name)
+    }
+
+    /// The notes on this table.
+    pub fn notes(&self, table: &str) -> impl Iterator<Item = &'static Note> {
+        self.notes.iter().filter(move |note| note.tables.contains(&table))
     }
 
     /// The text of an embedded file.

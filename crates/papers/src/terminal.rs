@@ -38,6 +38,9 @@ pub fn tables(results: &Results, style: Style) -> String {
             out.painted(mark, QUIET);
             out.text.push('\n');
         }
+        for note in results.study.notes(table.table.name) {
+            out.indented(note.text, QUIET);
+        }
         out.text.push('\n');
     }
     out.text

@@ -20,6 +20,15 @@ impl Value {
         }
     }
 
+    /// Whether it is what a CSV file would write as `text`, or lies in that range: `2..12`, with both ends.
+    pub fn is(&self, text: &str) -> bool {
+        let range = text.split_once("..").and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
+        match range {
+            Some((from, to)) => self.number().is_some_and(|number: f64| (from..=to).contains(&number)),
+            None => *self == Value::read(text),
+        }
+    }
+
     /// As a number; infinite for `inf`.
     pub fn number(&self) -> Option<f64> {
         match self {
@@ -53,9 +62,9 @@ impl Keys {
         self.get(column)?.number()
     }
 
-    /// Whether every one of these columns has that value, as a CSV file would write it.
+    /// Whether every one of these columns has that value or one in that range, as [`Value::is`] reads it.
     pub fn are(&self, wanted: &[(&str, &str)]) -> bool {
-        wanted.iter().all(|(column, text)| self.get(column) == Some(&Value::read(text)))
+        wanted.iter().all(|(column, text)| self.get(column).is_some_and(|value| value.is(text)))
     }
 
     /// The values alone, as a row of the table begins: `fifo, 1024, 7`.
@@ -101,6 +110,8 @@ mod tests {
         assert!(keys.are(&[("window", "7.0")]));
         assert!(!keys.are(&[("window", "7"), ("discipline", "hfifo")]));
         assert!(!keys.are(&[("absent", "7")]));
+        assert!(keys.are(&[("window", "2..7")]) && keys.are(&[("window", "7..8")]));
+        assert!(!keys.are(&[("window", "2..6")]) && !keys.are(&[("discipline", "2..12")]));
         assert_eq!(keys.to_string(), "window 7, discipline fifo");
         assert_eq!(keys.values(), "7, fifo");
     }
