@@ -7,14 +7,22 @@
 #[doc(hidden)]
 pub mod bare;
 pub mod clock;
+#[cfg(all(test, target_os = "linux"))]
+mod devices_tests;
+#[cfg(target_os = "linux")]
+pub mod interface;
 pub mod machine;
 pub mod multicast;
 pub mod pace;
+#[cfg(target_os = "linux")]
+pub mod packet_ring;
 pub mod poll;
 pub mod process;
 pub mod raw;
 pub mod stall;
 pub mod tcp;
+#[cfg(target_os = "linux")]
+pub mod tun;
 pub mod udp;
 
 pub use clock::MonotonicClock;

@@ -1,0 +1,117 @@
+//! What network interfaces are told through `ioctl`, by name, in the calling thread's network namespace.
+
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+
+use socket2::{Domain, Socket, Type};
+
+/// The number of an interface.
+///
+/// # Errors
+/// If there is no such interface.
+pub fn index(name: &str) -> io::Result<i32> {
+    let mut request = request(name)?;
+    call(libc::SIOCGIFINDEX, &mut request)?;
+    // SAFETY: the call has filled in this field.
+    Ok(unsafe { request.ifr_ifru.ifru_ifindex })
+}
+
+/// The largest packet of an interface, without its link's header.
+///
+/// # Errors
+/// If there is no such interface.
+pub fn mtu(name: &str) -> io::Result<usize> {
+    let mut request = request(name)?;
+    call(libc::SIOCGIFMTU, &mut request)?;
+    // SAFETY: the call has filled in this field.
+    Ok(usize::try_from(unsafe { request.ifr_ifru.ifru_mtu }).unwrap_or(0))
+}
+
+/// Lets so many packets wait for whoever reads the interface's other side.
+///
+/// # Errors
+/// If there is no such interface, or without the right to (`CAP_NET_ADMIN`).
+pub fn set_queue_length(name: &str, packets: i32) -> io::Result<()> {
+    let mut request = request(name)?;
+    // In this call the kernel reads the field as the length.
+    request.ifr_ifru.ifru_metric = packets;
+    call(libc::SIOCSIFTXQLEN, &mut request)
+}
+
+/// Switches the offloads of an interface off: checksums are computed before packets leave, and segments are cut to the
+/// MTU, as whoever reads them on the other side expects of a real link.
+///
+/// # Errors
+/// If there is no such interface, or without the right to (`CAP_NET_ADMIN`).
+pub fn disable_offloads(name: &str) -> io::Result<()> {
+    // linux/ethtool.h; each takes one value, and interfaces that lack a feature say so.
+    const GENERIC_RECEIVE: u32 = 0x2c;
+    const GENERIC_SEGMENTATION: u32 = 0x24;
+    const TCP_SEGMENTATION: u32 = 0x1f;
+    const SCATTER_GATHER: u32 = 0x19;
+    const TRANSMIT_CHECKSUM: u32 = 0x17;
+    for feature in
+        [TCP_SEGMENTATION, GENERIC_SEGMENTATION, GENERIC_RECEIVE, SCATTER_GATHER, TRANSMIT_CHECKSUM]
+    {
+        let mut value = EthtoolValue { command: feature, data: 0 };
+        let mut request = request(name)?;
+        request.ifr_ifru.ifru_data = (&raw mut value).cast();
+        match call(libc::SIOCETHTOOL, &mut request) {
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {}
+            result => result?,
+        }
+    }
+    Ok(())
+}
+
+/// `struct ethtool_value` of linux/ethtool.h.
+#[repr(C)]
+struct EthtoolValue {
+    command: u32,
+    data: u32,
+}
+
+/// A request about the interface of that name.
+pub(crate) fn request(name: &str) -> io::Result<libc::ifreq> {
+    // SAFETY: all-zero bytes are a valid ifreq.
+    let mut request: libc::ifreq = unsafe { core::mem::zeroed() };
+    // The last byte stays zero.
+    if name.is_empty() || name.len() >= request.ifr_name.len() || name.contains('\0') {
+        let problem =
+            format!("`{name}` cannot be an interface: names have 1 to {} bytes", libc::IFNAMSIZ - 1);
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+    }
+    for (into, &byte) in request.ifr_name.iter_mut().zip(name.as_bytes()) {
+        *into = byte as libc::c_char;
+    }
+    Ok(request)
+}
+
+fn call(what: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
+    let socket: OwnedFd = Socket::new(Domain::UNIX, Type::DGRAM, None)?.into();
+    // SAFETY: `request` is an ifreq with a name that ends in a zero; what its other field points to, where it does, lives
+    // as long as the caller's frame.
+    if unsafe { libc::ioctl(socket.as_raw_fd(), what, request) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_interface_is_known() {
+        assert!(index("lo").unwrap() > 0);
+        assert!(mtu("lo").unwrap() >= 1280);
+    }
+
+    #[test]
+    fn there_are_names_that_no_interface_has() {
+        for name in ["", "sixteen-or-more-b", "a\0b"] {
+            assert_eq!(mtu(name).unwrap_err().kind(), io::ErrorKind::InvalidInput, "{name}");
+        }
+        assert_eq!(mtu("nobody").unwrap_err().raw_os_error(), Some(libc::ENODEV));
+    }
+}

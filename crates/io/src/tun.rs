@@ -1,0 +1,70 @@
+//! TUN interfaces: what the kernel sends into one is read here as IP packets, and what is written here it receives.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt as _;
+
+use crate::interface;
+
+/// The other side of a TUN interface, without offloads: packets come with their checksums and cut to the interface's MTU.
+///
+/// The interface lives as long as this, in the network namespace in which it was made, wherever this goes.
+#[derive(Debug)]
+pub struct Tun {
+    device: File,
+}
+
+impl Tun {
+    /// How many packets the kernel keeps for a reader that is late.
+    pub const QUEUE: i32 = 8192;
+
+    /// Makes the interface `name` in the calling thread's network namespace; it is down, and has no address.
+    ///
+    /// # Errors
+    /// Without `/dev/net/tun` or the right to (`CAP_NET_ADMIN` in the namespace); if there is one of that name.
+    pub fn create(name: &str) -> io::Result<Tun> {
+        let device =
+            OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
+        let mut request = interface::request(name)?;
+        request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_TUN_EXCL) as libc::c_short;
+        // SAFETY: `request` is an ifreq with a name that ends in a zero and the flags.
+        if unsafe { libc::ioctl(device.as_raw_fd(), libc::TUNSETIFF, &request) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        interface::set_queue_length(name, Tun::QUEUE)?;
+        Ok(Tun { device })
+    }
+
+    /// Reads a packet into the room that `into` has beyond its length; one that is larger than that is cut to it. Never
+    /// waits.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] if there is none; others if the interface is gone.
+    #[inline]
+    pub fn receive(&self, into: &mut Vec<u8>) -> io::Result<()> {
+        let room = into.spare_capacity_mut();
+        // SAFETY: at most as many bytes are written as there is room.
+        let got = unsafe { libc::read(self.device.as_raw_fd(), room.as_mut_ptr().cast(), room.len()) };
+        let got = usize::try_from(got).map_err(|_| io::Error::last_os_error())?;
+        // SAFETY: the kernel has written so many bytes behind the length.
+        unsafe { into.set_len(into.len() + got) };
+        Ok(())
+    }
+
+    /// Gives the kernel a packet, as if it had come over the interface. Never waits.
+    ///
+    /// # Errors
+    /// If the kernel does not take it: its queue is full, the interface is down or gone, or this is no IP packet.
+    #[inline]
+    pub fn send(&self, packet: &[u8]) -> io::Result<()> {
+        // A packet goes as a whole or not at all.
+        (&self.device).write(packet).map(|_| ())
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.device.as_fd()
+    }
+}
