@@ -124,3 +124,41 @@ fn datagrams_are_handed_over_whole() {
     assert_eq!((voice.counts.sent, voice.counts.received), (100, 100), "{:?}", voice.counts);
     assert_eq!(voice.stray.count(), 0);
 }
+
+/// Two sources of 100 B each 10 ms, of which the line takes 160 packets of 168 B in a second, from a host with these keys.
+fn crowded(host: &str, pace: &str) -> RepetitionSummary {
+    simulate(&parse(&format!(
+        "name = \"test\"\nduration = \"1 min\"\nseed = 7\n[hosts]\na = {{ {host} }}\nb = {{}}\n\
+         [link.trunk]\nbetween = [\"a\", \"b\"]\nrate = \"215.04 kbit/s\"\nqueue = {{ kind = \"fifo\", limit = \"40 packets\" }}\n\
+         [flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\ncount = 2\n\
+         source = {{ kind = \"bulk\", message = \"100 B\", interval = \"10 ms\", messages = 1600, {pace} }}\n"
+    )))
+}
+
+#[test]
+fn a_full_send_buffer_blocks_its_process_and_drops_nothing() {
+    let dropped = flow(&crowded("", "catch-up = true"), "voice").counts.lost;
+    assert!(dropped > 500, "{dropped} of 3200 were lost");
+    // 256 B a packet: five of them wait for the line, and one is on it.
+    for pace in ["catch-up = true", "catch-up = false"] {
+        let summary = crowded("send-buffer = \"1280 B\", send-buffer-block = \"256 B\"", pace);
+        let voice = flow(&summary, "voice");
+        assert_eq!((voice.counts.received, voice.counts.lost), (3200, 0), "{pace}");
+        let waited = latency(voice).max.as_secs_f64() / 6.25e-3;
+        assert!((11.0..=11.1).contains(&waited), "{pace}: {waited} packets");
+        assert!((voice.throughput.active.as_secs_f64() - 20.0).abs() < 0.1, "{}", voice.throughput.active);
+    }
+}
+
+#[test]
+fn members_start_one_after_the_other() {
+    let summary = simulate(&parse(
+        "name = \"test\"\nduration = \"1 min\"\nseed = 7\n[hosts]\na = {}\nb = {}\n\
+         [link.trunk]\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\n\
+         [flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\ncount = 3\nstart = \"1 s\"\nstagger = \"8 s\"\n\
+         source = { kind = \"bulk\", message = \"100 B\", interval = \"10 ms\", messages = 101 }\n",
+    ));
+    // The third begins at 17 s and is over a second later; the first began at 1 s.
+    let active = flow(&summary, "voice").throughput.active.as_secs_f64();
+    assert!((17.0..17.01).contains(&active), "{active} s");
+}

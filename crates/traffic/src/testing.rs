@@ -56,6 +56,7 @@ fn read(kind: Kind, text: &str) -> Value {
             assert!((min..=max).contains(&value), "{text}");
             constant(value)
         }
+        Kind::Flag => Value::Flag(text.parse().unwrap()),
         Kind::Sizes { min, max } => {
             let value: trunkline_core::Bytes = text.parse().unwrap();
             assert!((min..=max).contains(&value), "{text}");

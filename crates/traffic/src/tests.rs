@@ -94,6 +94,31 @@ fn a_load_has_the_rate_that_its_distributions_say() {
 }
 
 #[test]
+fn a_source_that_does_not_catch_up_goes_on_from_when_it_could() {
+    let at = |ms| context().start + Duration::from_millis(ms);
+    let dues = |catches_up| {
+        let given = [
+            ("interval", constant(Duration::from_millis(10))),
+            ("messages", Value::Integer(6)),
+            ("catch-up", Value::Flag(catches_up)),
+        ];
+        let mut source = build("bulk", &given, &context());
+        let mut sent = Vec::new();
+        for ms in [0, 10, 35, 45, 55, 65] {
+            let mut out = crate::source::MessageBuffer::with_headroom(0);
+            source.produce(at(ms), &mut out);
+            sent.extend(out.messages().iter().map(|message| (ms, message.due)));
+        }
+        sent
+    };
+    assert_eq!(dues(false), [0, 10, 20, 45, 55, 65].map(|due| (if due == 20 { 35 } else { due }, at(due))));
+    assert_eq!(
+        dues(true),
+        [(0, 0), (10, 10), (35, 20), (35, 30), (45, 40), (55, 50)].map(|(ms, due)| (ms, at(due)))
+    );
+}
+
+#[test]
 fn constant_loads_begin_at_a_random_phase_and_do_not_drift() {
     let given = [("interval", constant(Duration::from_nanos(333_333)))];
     let context = SourceContext { channels: 2, stop: Time::from_nanos(2 * 3_600_000_000_000), ..context() };
