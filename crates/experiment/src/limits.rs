@@ -126,15 +126,15 @@ pub(crate) fn checked(
 ) -> Vec<Limit> {
     for (key_span, limit) in &limits {
         let Subject::Class { bundle, transport, .. } = &limit.subject else { continue };
-        let mut known = Vec::new();
+        let (mut name, mut known) = ("", Vec::new());
         for scenario in points.iter().map(|point| &point.scenario) {
-            let flows = scenario.bundles[*bundle].flows.iter().map(|flow| &scenario.flows[*flow]);
-            known.extend(flows.map(|flow| flow.meta.transport.as_str()));
+            let Some(bundle) = scenario.bundles.get(*bundle) else { continue };
+            name = &bundle.name;
+            known.extend(bundle.flows.iter().map(|flow| scenario.flows[*flow].meta.transport.as_str()));
         }
         known.sort_unstable();
         known.dedup();
         if !known.contains(&transport.as_str()) {
-            let name = points.first().map_or("", |point| &point.scenario.bundles[*bundle].name);
             let nearest = suggestion(transport, known);
             let message = format!("the bundle `{name}` has no transport `{transport}`{nearest}");
             remarks.push(Remark::new(key_span.clone(), message));

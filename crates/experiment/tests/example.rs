@@ -4,7 +4,7 @@ mod common;
 
 use common::{Beside, EXAMPLES, example};
 use trunkline_core::{Bytes, Duration, Rate};
-use trunkline_experiment::{Experiment, LimitMetric, Operator, Transport};
+use trunkline_experiment::{Experiment, LimitMetric, Operator, Subject, Transport};
 use trunkline_metrics::{BundleMeta, PlaybackFifo, VoicePath};
 
 #[test]
@@ -25,14 +25,15 @@ fn voice_path() {
     let paths: Vec<_> = scenario.flows.iter().map(|flow| flow.meta.voice_path).collect();
     assert_eq!(paths, [expected, expected, None]);
     assert!(!scenario.flows[0].meta.keeps_payload);
-    let metrics: Vec<_> = experiment.limits.iter().map(|limit| (limit.metric, limit.bound)).collect();
+    let limits: Vec<_> = experiment.limits.into_iter().map(|limit| (limit.subject, limit.bound)).collect();
+    let of_flow = |(flow, metric, bound)| (Subject::Flow { flow, sink: None, metric }, bound);
     let expected = [
-        (LimitMetric::MarginMin, 0.0),
-        (LimitMetric::Underflows, 1.0),
-        (LimitMetric::CaptureOverflows, 1.0),
-        (LimitMetric::StartUpMax, 0.15),
+        (0, LimitMetric::MarginMin, 0.0),
+        (0, LimitMetric::Underflows, 1.0),
+        (0, LimitMetric::CaptureOverflows, 1.0),
+        (1, LimitMetric::StartUpMax, 0.15),
     ];
-    assert_eq!(metrics, expected);
+    assert_eq!(limits, expected.map(of_flow));
 }
 
 #[test]
@@ -68,7 +69,8 @@ fn voice_beside_bulk() {
     assert_eq!(axis.numbers, Some(vec![0.0, 1.0, 2.0, 4.0]));
     let counts: Vec<u32> = experiment.points.iter().map(|p| p.scenario.flows[1].meta.members).collect();
     assert_eq!(counts, [0, 1, 2, 4]);
-    assert_eq!(experiment.limits[1].metric, LimitMetric::LatencyP99);
+    let latency = Subject::Flow { flow: 0, sink: None, metric: LimitMetric::LatencyP99 };
+    assert_eq!(experiment.limits[1].subject, latency);
     assert_eq!((experiment.limits[1].operator, experiment.limits[1].bound), (Operator::Less, 0.15));
 
     let scenario = &experiment.points[0].scenario;

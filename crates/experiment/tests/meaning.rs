@@ -4,11 +4,8 @@ mod common;
 
 use common::{Beside, EXAMPLES, example};
 use trunkline_core::schema::{Default as Preset, Parameter};
-use trunkline_core::{Duration, Ratio, Seed, Time};
+use trunkline_core::{Seed, Time};
 use trunkline_experiment::{Experiment, json_schema, reference};
-use trunkline_metrics::{
-    Counts, DelaySummary, FlowSummary, Margin, MarginSummary, SinkSummary, VoicePathSummary,
-};
 use trunkline_traffic::MessageBuffer;
 
 const FILE: &str = r#"name = "meaning"
@@ -36,10 +33,6 @@ from = "a"
 to = "c"
 transport = "udp"
 source = { kind = "load", message = "80 B", interval = { kind = "exponential", mean = "10 ms" } }
-
-[limits]
-"flow.voice.loss" = "<= 1 %"
-flow.voice.latency.p99 = "< 10 ms"
 "#;
 
 fn parse(text: &str) -> Experiment {
@@ -72,69 +65,6 @@ fn of_several_paths_the_written_one_is_taken() {
     assert_eq!(parse(&text).points[0].scenario.flows[0].to[0].forward.len(), 2);
     let shortest = FILE.replace("[flow.voice]", &more[..more.find("path").unwrap()]);
     assert_eq!(parse(&shortest).points[0].scenario.flows[0].to[0].forward.len(), 1);
-}
-
-#[test]
-fn limits_are_checked_against_summaries() {
-    let experiment = parse(FILE);
-    let [loss, latency] = experiment.limits.as_slice() else { panic!("two limits") };
-    let flow = FlowSummary {
-        counts: Counts { sent: 100, ..Counts::default() },
-        loss: Ratio::new(0.01).unwrap(),
-        latency: Some(DelaySummary { p99: Duration::from_millis(10), ..DelaySummary::default() }),
-        ..FlowSummary::default()
-    };
-    assert_eq!((loss.check(&flow), latency.check(&flow)), (Some(true), Some(false)));
-    // Where nothing was measured, nothing is kept or broken.
-    let nothing = FlowSummary::default();
-    assert_eq!((loss.check(&nothing), latency.check(&nothing)), (None, None));
-}
-
-#[test]
-fn a_limit_may_be_on_one_of_several_sinks() {
-    let with = |limit: &str| {
-        let start = FILE.find("[limits]").unwrap_or(FILE.len());
-        let to = "to = [\"b\", { host = \"c\", join = \"0 s\" }]";
-        format!("{}[limits]\n{limit}\n", FILE[..start].replace("to = \"c\"", to))
-    };
-    let experiment = parse(&with("flow.voice.sink.c.latency.p999 = \"< 10 ms\""));
-    let [limit] = experiment.limits.as_slice() else { panic!("one limit") };
-    let sink = |sink: &str, millis| {
-        let latency = DelaySummary { p999: Duration::from_millis(millis), ..DelaySummary::default() };
-        SinkSummary { sink: sink.to_owned(), latency: Some(latency), ..SinkSummary::default() }
-    };
-    let flow = |sinks| FlowSummary { sinks, ..FlowSummary::default() };
-    assert_eq!(limit.check(&flow(vec![sink("b", 10), sink("c", 9)])), Some(true));
-    assert_eq!(limit.check(&flow(vec![sink("b", 9), sink("c", 10)])), Some(false));
-    assert_eq!(limit.check(&flow(vec![sink("b", 9)])), None);
-
-    for (limit, problem) in [
-        ("flow.voice.sink.d.loss = \"< 1 %\"", "the flow `voice` has no sink `d`; known are `b` and `c`"),
-        (
-            "flow.voice.sink.c.fairness = \"> 0.5\"",
-            "a sink has no figure `fairness`; known are `loss`, `late`",
-        ),
-    ] {
-        let error = Experiment::parse(&with(limit), "x.toml", &Beside).unwrap_err().to_string();
-        assert!(error.contains(problem), "{error}");
-    }
-}
-
-#[test]
-fn a_margin_may_be_less_than_nothing() {
-    let limits = "[limits]\n\"flow.voice.margin.min\" = \">= -2.5 ms\"\n";
-    let start = FILE.find("[limits]").unwrap_or(FILE.len());
-    let experiment = parse(&format!("{}{limits}", &FILE[..start]));
-    let [limit] = experiment.limits.as_slice() else { panic!("one limit") };
-    assert_eq!(limit.bound, -0.0025);
-    let flow = |nanos| {
-        let margin = Some(MarginSummary { min: Margin::from_nanos(nanos), ..MarginSummary::default() });
-        let voice_path = Some(VoicePathSummary { margin, ..VoicePathSummary::default() });
-        FlowSummary { voice_path, ..FlowSummary::default() }
-    };
-    assert_eq!(limit.check(&flow(-2_500_000)), Some(true));
-    assert_eq!(limit.check(&flow(-2_500_001)), Some(false));
-    assert_eq!(limit.check(&FlowSummary::default()), None);
 }
 
 /// When the messages of the first member of the first flow of that name are due.

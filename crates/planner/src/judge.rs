@@ -6,8 +6,8 @@
 //! or later, so the allowed error is shared evenly among the looks (Bonferroni). All limits must be kept, which needs
 //! no further correction; that *some* limit is broken has as many chances to seem so as there are limits, which does.
 
-use trunkline_experiment::Limit;
-use trunkline_metrics::{Estimate, RepetitionSummary, estimate, student_t};
+use trunkline_experiment::{Figure, Limit};
+use trunkline_metrics::{Estimate, estimate, student_t};
 
 use crate::search::Verdict;
 
@@ -30,16 +30,6 @@ impl Terms {
     }
 }
 
-/// The figure of a limit in one repetition.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Figure {
-    Value(f64),
-    /// There was nothing to measure: nothing is shown either way.
-    NotMeasured,
-    /// The flow has no members.
-    NotApplicable,
-}
-
 /// One limit at one value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged {
@@ -49,17 +39,6 @@ pub struct Judged {
     pub estimate: Option<Estimate>,
     /// How far the mean may be off on either side: the bound that the verdict was made with.
     pub half_width: Option<f64>,
-}
-
-/// The figures of the limits in a repetition; `flows` names the flow of each.
-pub(crate) fn figures(limits: &[Limit], flows: &[String], summary: &RepetitionSummary) -> Vec<Figure> {
-    let figure = |(limit, name): (&Limit, &String)| match summary.flows.iter().find(|flow| flow.flow == *name)
-    {
-        Some(flow) if flow.members == 0 => Figure::NotApplicable,
-        Some(flow) => limit.value(flow).map_or(Figure::NotMeasured, Figure::Value),
-        None => Figure::NotMeasured,
-    };
-    limits.iter().zip(flows).map(figure).collect()
 }
 
 /// What these repetitions show, with the error that is allowed at this look.
@@ -107,13 +86,14 @@ fn judge_one(limit: &Limit, figures: &[Figure], error: f64, limits: usize) -> Ju
 
 #[cfg(test)]
 mod tests {
-    use trunkline_experiment::{LimitMetric, Operator};
+    use trunkline_experiment::{LimitMetric, Operator, Subject};
 
     use super::*;
 
     fn limit(operator: Operator, bound: f64) -> Limit {
         let (key, condition) = ("flow.voice.loss".to_owned(), String::new());
-        Limit { key, condition, flow: 0, sink: None, metric: LimitMetric::Loss, operator, bound }
+        let subject = Subject::Flow { flow: 0, sink: None, metric: LimitMetric::Loss };
+        Limit { key, condition, subject, operator, bound }
     }
 
     fn verdict(limits: &[Limit], repetitions: &[&[f64]], error: f64) -> Verdict {

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use trunkline_experiment::{Axis, Experiment, Limit};
+use trunkline_experiment::{Axis, Experiment, Figure, Limit};
+use trunkline_metrics::RepetitionSummary;
 use trunkline_runner::{GrowingRun, RunnerError};
 use trunkline_store::{RunInfo, Status, Store, StoredRun};
 
-use crate::judge::{self, Figure, Judged};
+use crate::judge::{self, Judged};
 use crate::plan::{Means, Plan, PlanError};
 use crate::search::{Edge, Search, Verdict};
 
@@ -127,8 +128,6 @@ struct Work<'p> {
     looks: Vec<u32>,
     /// The error that is allowed at each look.
     error: f64,
-    /// The flow that each limit speaks of.
-    flows: Vec<String>,
     cells: Vec<Cell>,
     /// What a resumed run has, by the values on the axes and the repetition.
     known: BTreeMap<(Vec<String>, u32), Vec<Figure>>,
@@ -183,13 +182,10 @@ impl<'p> Work<'p> {
             search: plan.search(),
             samples: BTreeMap::new(),
         };
-        let flows = plan.first.points.first().map(|point| &point.scenario.flows);
-        let name = |limit: &Limit| Some(flows?.get(limit.flow)?.meta.name.clone());
         let mut work = Work {
             plan,
             error: (1.0 - plan.terms.confidence) / looks.len() as f64,
             looks,
-            flows: plan.first.limits.iter().map(|limit| name(limit).unwrap_or_default()).collect(),
             cells: plan.first.points.iter().map(|point| cell(&point.choice)).collect(),
             known: BTreeMap::new(),
             values: BTreeSet::new(),
@@ -208,7 +204,7 @@ impl<'p> Work<'p> {
             let values: Vec<String> = on_axes(&run.axes, &point.choice);
             for repetition in point.repetitions.iter().filter(|repetition| !repetition.partial) {
                 if let Some(summary) = &repetition.summary {
-                    let figures = judge::figures(&run.limits, &self.flows, summary);
+                    let figures = figures(&run.limits, summary);
                     self.known.insert((values.clone(), repetition.index), figures);
                 }
             }
@@ -279,7 +275,7 @@ impl<'p> Work<'p> {
         }
         let limits = &experiment.limits;
         let request = means.request(&experiment, &self.plan.file);
-        let keep = |summary: &_| judge::figures(limits, &self.flows, summary);
+        let keep = |summary: &_| figures(limits, summary);
         let measured = run.measure(request, &self.round(wanted), &tasks, keep, observer, stop)?;
         for (((cell, value), (_, repetition)), figures) in owners.into_iter().zip(tasks).zip(measured) {
             let samples = self.cells[cell].samples.entry(value).or_default();
@@ -344,6 +340,11 @@ impl<'p> Work<'p> {
         };
         self.cells.iter_mut().map(answer).collect()
     }
+}
+
+/// The figures of the limits in a repetition.
+fn figures(limits: &[Limit], summary: &RepetitionSummary) -> Vec<Figure> {
+    limits.iter().map(|limit| limit.figure(summary)).collect()
 }
 
 /// The values of a choice as written.

@@ -7,7 +7,10 @@ use trunkline_metrics::Measured;
 
 pub(crate) use point::chosen_points;
 
+use trunkline_experiment::{Limit, Subject};
+
 use crate::chart::{Bound, Chart, Entry, Frame, Look, Theme};
+use crate::limited::whose;
 use crate::metric::{Metric, limited};
 use crate::units::Unit;
 use crate::view::View;
@@ -103,11 +106,14 @@ fn legend(
 /// The limits on a metric as lines, where they are near enough to the data not to squeeze it.
 fn bounds(view: &View, metric: &Metric, unit: Unit, smallest: f64, largest: f64) -> Vec<Bound> {
     // Figures show flows as a whole.
-    let limits = view.limits().iter().filter(|limit| limit.sink.is_none());
-    let limits = limits.filter(|limit| std::ptr::eq(limited(limit.metric), metric));
+    let is_shown = |limit: &&Limit| match &limit.subject {
+        Subject::Flow { sink: None, metric: of_limit, .. } => std::ptr::eq(limited(*of_limit), metric),
+        _ => false,
+    };
+    let limits = view.limits().iter().filter(is_shown);
     limits
         .map(|limit| {
-            let flow = crate::verdict::flow_of(limit, view);
+            let flow = whose(limit, view);
             Bound { at: limit.bound * unit.factor, label: format!("limit for {flow}: {}", limit.condition) }
         })
         .filter(|bound| largest == 0.0 || (bound.at <= largest * 3.0 && bound.at >= smallest / 3.0))

@@ -22,8 +22,8 @@ const FORMAT: u32 = 1;
 /// - `runs`: what each run is (`id`, `backend`, `status`, `started`, `seed`, `machine` ...), with its `headline` and
 ///   `outcome` (`holds`, `broken`, `not-measured`, or null without limits). The first is the one asked for.
 /// - `axes`: what was swept: `key`, `values` as written, `numbers`, `unit`.
-/// - `limits`: `key`, `condition`, `bound` and per run `outcome`, `worst` and every point's `outcome` (also `not-applicable`, where the flow has no
-///   members), `mean`, `ci95`,
+/// - `limits`: `key`, `condition`, `bound` and per run `outcome`, `worst` and every point's `outcome` (also `not-applicable`, where there
+///   are no members), `mean`, `ci95`,
 ///   `uncertain`.
 /// - `points`: `index`, `values` by swept key, and per run the number of `repetitions` behind the figures, whether it
 ///   was `cut_short`, its `flows` with `figures` by name (`mean`, `sd`, `ci95`, `repetitions`) and `sinks` (if there are
@@ -43,7 +43,7 @@ pub fn json(run: &StoredRun, counterpart: Option<&StoredRun>) -> Value {
             json!({
                 "key": limit.key,
                 "condition": limit.condition,
-                "figure": crate::metric::limited(limit.metric).id,
+                "figure": crate::limited::Limited::from(limit).id,
                 "bound": limit.bound,
                 "runs": view.sides.iter().map(|side| of_verdict(side, &Verdict::of(limit, &view, side))).collect::<Vec<_>>(),
             })

@@ -13,6 +13,7 @@ mod figures;
 mod fixtures;
 mod html;
 mod json;
+mod limited;
 mod media;
 mod metric;
 mod png;
@@ -36,12 +37,12 @@ pub use crate::terminal::{Style, terminal};
 
 /// The figure of a limit over repetitions as a person reads it: `51.5 ± 0.3 ms`, `0.4 %`.
 pub fn limit_figure(limit: &Limit, figure: &Estimate) -> String {
-    metric::limited(limit.metric).quantity.show_estimate(figure)
+    limited::Limited::from(limit).quantity.show_estimate(figure)
 }
 
 /// The unit in which figures of a limit are drawn whose largest is `largest`, and the factor from their base unit to it.
 pub fn limit_unit(limit: &Limit, largest: f64) -> (&'static str, f64) {
-    let unit = metric::limited(limit.metric).quantity.unit(largest);
+    let unit = limited::Limited::from(limit).quantity.unit(largest);
     (unit.name, unit.factor)
 }
 

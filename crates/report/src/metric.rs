@@ -59,7 +59,7 @@ pub(crate) fn metric(id: &str) -> &'static Metric {
     METRICS.iter().find(|m| m.id == id).unwrap_or(&METRICS[0])
 }
 
-/// The metric that a limit names.
+/// The metric that a limit on a flow names.
 pub(crate) fn limited(limit: LimitMetric) -> &'static Metric {
     metric(match limit {
         LimitMetric::Loss => "loss",
@@ -420,6 +420,8 @@ definitions! {
 mod tests {
     use std::collections::BTreeSet;
 
+    use trunkline_experiment::{Figure, Subject};
+
     use super::*;
 
     #[test]
@@ -501,7 +503,8 @@ mod tests {
     #[test]
     fn figures_of_sinks_are_figures_of_flows() {
         let run = crate::fixtures::sinks();
-        let flow = &run.points[3].repetitions[0].summary.as_ref().unwrap().flows[0];
+        let summary = run.points[3].repetitions[0].summary.as_ref().unwrap();
+        let flow = &summary.flows[0];
         for (id, _) in OF_SINKS {
             let metric = METRICS.iter().find(|m| m.id == *id).unwrap_or_else(|| panic!("no metric {id}"));
             assert!(metric.value_at(flow, "far").is_some() && metric.value(flow).is_some(), "{id}");
@@ -509,9 +512,10 @@ mod tests {
         assert_eq!(metric("fairness").value_at(flow, "far"), None);
         assert_eq!(metric("loss").value_at(flow, "nowhere"), None);
         for limit in &run.limits {
-            let shown = limited(limit.metric);
-            let shown = limit.sink.as_ref().map_or(shown.value(flow), |sink| shown.value_at(flow, sink));
-            assert_eq!(limit.value(flow), shown, "{}", limit.key);
+            let Subject::Flow { sink, metric, .. } = &limit.subject else { panic!("of flows") };
+            let shown = limited(*metric);
+            let shown = sink.as_ref().map_or(shown.value(flow), |sink| shown.value_at(flow, sink));
+            assert_eq!(Some(limit.figure(summary)), shown.map(Figure::Value), "{}", limit.key);
         }
     }
 

@@ -112,12 +112,12 @@ fn limits(out: &mut Printer, view: &View, side: &Side) {
         any_unsure |= !unsure.is_empty();
         let estimate = worst.and_then(|w| w.estimate);
         let mut row = vec![
-            Cell::left(&format!("{} {} {}", verdict.whose, verdict.metric.name, limit.condition)),
+            Cell::left(&format!("{} {} {}", verdict.whose, verdict.figure.name, limit.condition)),
             Cell {
                 paint: Some(paint(outcome)),
                 ..Cell::left(&format!("{} {}{unsure}", outcome.sign(), verdict.word()))
             },
-            Cell::right(&estimate.map_or("–".to_owned(), |e| verdict.metric.quantity.show_estimate(&e))),
+            Cell::right(&estimate.map_or("–".to_owned(), |e| verdict.figure.quantity.show_estimate(&e))),
         ];
         if view.is_swept() {
             let at = worst.and_then(|w| view.points().iter().find(|p| p.index == w.point));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use resvg::usvg::roxmltree::{Document, ParsingOptions};
-use trunkline_experiment::{LimitMetric, Operator};
+use trunkline_experiment::{LimitMetric, Operator, Subject};
 use trunkline_store::{Backend, StoredRun};
 
 use crate::chart::{Frame, Theme, render};
@@ -199,11 +199,15 @@ fn verdicts_follow_the_mean_over_repetitions() {
     assert_eq!(headline(&view, &view.sides[0]).text, "Both limits hold at all 4 points.");
 }
 
+fn throughput(flow: usize) -> Subject {
+    Subject::Flow { flow, sink: None, metric: LimitMetric::Throughput }
+}
+
 #[test]
 fn a_lower_bound_is_worst_where_the_value_is_smallest() {
     let mut run = fixtures::swept(Backend::Sim);
     run.limits.truncate(1);
-    run.limits[0].metric = LimitMetric::Throughput;
+    run.limits[0].subject = throughput(0);
     run.limits[0].operator = Operator::AtLeast;
     run.limits[0].bound = 0.0;
     let view = View::new(&run, None);
@@ -242,7 +246,7 @@ fn a_limit_does_not_apply_where_the_flow_has_no_members() {
     let mut run = fixtures::swept(Backend::Sim);
     run.limits.truncate(1);
     run.limits[0].key = "flow.bulk.throughput".to_owned();
-    run.limits[0].metric = LimitMetric::Throughput;
+    run.limits[0].subject = throughput(1);
     run.limits[0].operator = Operator::Greater;
     run.limits[0].bound = 1_000.0;
     let view = View::new(&run, None);

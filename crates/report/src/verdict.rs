@@ -1,16 +1,16 @@
 //! Whether the limits of the file hold.
 
-use trunkline_experiment::{Limit, Operator};
-use trunkline_metrics::{Estimate, FlowSummary};
+use trunkline_experiment::{Figure, Limit, Operator};
+use trunkline_metrics::Estimate;
 
-use crate::metric::{Metric, limited};
-use crate::view::{Side, View, axis_name, over_repetitions, point_name, shown_on};
+use crate::limited::{Limited, whose};
+use crate::view::{Side, View, axis_name, counted, over_repetitions, point_name, shown_on};
 
 /// One limit on one side.
 pub(crate) struct Verdict<'a> {
     pub(crate) limit: &'a Limit,
-    pub(crate) metric: &'static Metric,
-    /// The flow, or the sink of it, that must keep the limit.
+    pub(crate) figure: Limited,
+    /// Who must keep the limit.
     pub(crate) whose: String,
     /// One per point, in order.
     pub(crate) points: Vec<PointVerdict>,
@@ -35,7 +35,7 @@ pub(crate) enum Outcome {
     Broken,
     /// There is nothing to judge.
     NotMeasured,
-    /// The flow has no members at this point: a sweep may start at none.
+    /// There are no members at this point: a sweep may start at none.
     NotApplicable,
 }
 
@@ -61,16 +61,10 @@ impl Outcome {
 
 impl<'a> Verdict<'a> {
     pub(crate) fn of(limit: &'a Limit, view: &View<'a>, side: &Side<'a>) -> Verdict<'a> {
-        let metric = limited(limit.metric);
-        let flow = flow_of(limit, view);
-        let points = view
-            .points()
-            .iter()
-            .map(|point| judge(limit, point.index, &side.flow(point.index, flow)))
-            .collect();
-        let whose =
-            limit.sink.as_ref().map_or_else(|| flow.to_owned(), |sink| crate::view::sink_name(flow, sink));
-        Verdict { limit, metric, whose, points }
+        let figures = |point: u32| side.point(point).into_iter().flat_map(counted).map(|s| limit.figure(s));
+        let judged = |index: u32| judge(limit, index, &figures(index).collect::<Vec<_>>());
+        let points = view.points().iter().map(|point| judged(point.index)).collect();
+        Verdict { limit, figure: Limited::from(limit), whose: whose(limit, view), points }
     }
 
     /// Over all points: broken if it is broken anywhere; holds only if it was measured and holds wherever it applies.
@@ -180,10 +174,10 @@ pub(crate) fn headline(view: &View, side: &Side) -> Headline {
             let at =
                 view.points().iter().find(|p| p.index == worst.point).map(|p| point_name(p, view.axes()));
             let at = at.filter(|a| !a.is_empty()).map(|a| format!(" at {a}")).unwrap_or_default();
-            let value = first.metric.quantity.show(estimate.mean);
+            let value = first.figure.quantity.show(estimate.mean);
             text += &format!(
                 ". Worst: {} {} is {value}{at} (limit {})",
-                first.whose, first.metric.name, first.limit.condition
+                first.whose, first.figure.name, first.limit.condition
             );
         }
         return Headline { outcome: Some(Outcome::Broken), text: text + "." };
@@ -218,11 +212,14 @@ fn of_points(n: usize, all: usize) -> String {
     if n == all { format!("all {all} points") } else { format!("{n} of {all} points") }
 }
 
-fn judge(limit: &Limit, point: u32, repetitions: &[&FlowSummary]) -> PointVerdict {
-    let estimate = over_repetitions(repetitions.iter().map(|flow| limit.value(flow)));
+fn judge(limit: &Limit, point: u32, figures: &[Figure]) -> PointVerdict {
+    let value = |figure: &Figure| if let Figure::Value(value) = figure { Some(*value) } else { None };
+    let estimate = over_repetitions(figures.iter().map(value));
     let meets = |value: f64| limit.operator.holds(value, limit.bound);
     let outcome = match estimate {
-        _ if !repetitions.is_empty() && repetitions.iter().all(|f| f.members == 0) => Outcome::NotApplicable,
+        _ if !figures.is_empty() && figures.iter().all(|f| *f == Figure::NotApplicable) => {
+            Outcome::NotApplicable
+        }
         None => Outcome::NotMeasured,
         Some(e) if meets(e.mean) => Outcome::Holds,
         Some(_) => Outcome::Broken,
@@ -236,13 +233,4 @@ fn judge(limit: &Limit, point: u32, repetitions: &[&FlowSummary]) -> PointVerdic
 
 fn is_upper_bound(operator: Operator) -> bool {
     matches!(operator, Operator::Less | Operator::AtMost)
-}
-
-/// The name of the flow that a limit is about. The key says it; an index into the file's flows would say nothing where
-/// no summary names them.
-pub(crate) fn flow_of<'a>(limit: &'a Limit, view: &View<'a>) -> &'a str {
-    let rest = limit.key.strip_prefix("flow.").unwrap_or(&limit.key);
-    let is_named = |flow: &&&str| rest.strip_prefix(**flow).is_some_and(|after| after.starts_with('.'));
-    let known = view.flows.iter().filter(is_named).max_by_key(|flow| flow.len());
-    known.copied().unwrap_or_else(|| rest.split_once('.').map_or(rest, |(name, _)| name))
 }

@@ -105,4 +105,38 @@ reflect = true
             r#"x.toml:22:19: both flows go over `udp`, and latency is measured there and back in `there`, one way in `voice`; let both `reflect`, or none"#,
         ],
     ),
+    (
+        r#"[flow.bulk]"#,
+        r#"[bundle.trunk]
+flows = ["voice", "bulk"]
+[limits]
+"bundle.trnk.fairness" = "> 0.9"
+"bundle.trunk.fairnes" = "> 0.9"
+"bundle.trunk.loss" = "< 1 %"
+"bundle.trunk.loss.max" = "< 1 %"
+"bundle.trunk.udp.loss" = "< 1 %"
+"bundle.trunk.udp.loss.mean" = "< 1 ms"
+[flow.bulk]"#,
+        &[
+            r#"x.toml:24:1: there is no bundle `trnk`; did you mean `trunk`?"#,
+            r#"x.toml:25:1: a bundle has no figure `fairnes`; did you mean `fairness`?"#,
+            r#"x.toml:26:1: connections have `loss`, a bundle as a whole has not: name their transport, `bundle.trunk.TRANSPORT.loss`"#,
+            r#"x.toml:27:1: connections have `loss.max`, a bundle as a whole has not: name their transport, `bundle.trunk.TRANSPORT.loss.max`"#,
+            r#"x.toml:28:1: a transport of a bundle has no figure `loss`; known are `throughput.mean`, `throughput.min`, `throughput.max`, `loss.mean`, `loss.min`, `loss.max`, `latency.mean.mean`, `latency.mean.min`, `latency.mean.max`, `latency.p999.mean`, `latency.p999.min`, `latency.p999.max` and `fairness`"#,
+            r#"x.toml:29:32: the limit of `bundle.trunk.udp.loss.mean`: `1 ms` has the unknown unit `ms`; expected a share from `0 %` to `100 %` (or 0 to 1)"#,
+        ],
+    ),
+    (
+        r#"[flow.bulk]"#,
+        r#"[bundle.trunk]
+flows = ["voice"]
+[limits]
+"bundle.trunk.upd.loss.max" = "< 1 %"
+"bundle.trunk.tcp.fairness" = "> 0.9"
+[flow.bulk]"#,
+        &[
+            r#"x.toml:24:1: the bundle `trunk` has no transport `upd`; did you mean `udp`?"#,
+            r#"x.toml:25:1: the bundle `trunk` has no transport `tcp`; known are `udp`"#,
+        ],
+    ),
 ];

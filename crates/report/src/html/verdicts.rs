@@ -61,7 +61,7 @@ fn row(view: &View, verdict: &Verdict, side: Option<&String>) -> Markup {
     html! {
         tr {
             th scope="row" {
-                (verdict.whose) " " a href={ "#def-" (verdict.metric.definition().id) } { (verdict.metric.name) }
+                (verdict.whose) " " a href={ "#def-" (verdict.figure.definition.id) } { (verdict.figure.name) }
                 " " span.condition { (verdict.limit.condition) }
             }
             @if let Some(side) = side { td { (side) } }
@@ -72,7 +72,7 @@ fn row(view: &View, verdict: &Verdict, side: Option<&String>) -> Markup {
             }
             td.number data-v=[worst.and_then(|w| w.estimate).map(|e| e.mean)] {
                 @match worst.and_then(|w| w.estimate) {
-                    Some(estimate) => { (verdict.metric.quantity.show_estimate(&estimate)) }
+                    Some(estimate) => { (verdict.figure.quantity.show_estimate(&estimate)) }
                     None => "–",
                 }
             }

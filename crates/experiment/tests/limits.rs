@@ -1,0 +1,220 @@
+//! What limits mean: of flows, of sinks, of bundles and of their connections.
+
+mod common;
+
+use common::Beside;
+use trunkline_core::{Duration, Rate, Ratio};
+use trunkline_experiment::{Experiment, Figure, Limit, LimitMetric, Operator, Subject, json_schema};
+use trunkline_metrics::{
+    BundleSummary, ClassSummary, Counts, DelaySummary, FlowSummary, Margin, MarginSummary, RepetitionSummary,
+    SinkSummary, Spread, VoicePathSummary,
+};
+
+const FILE: &str = r#"name = "limits"
+duration = "1 s"
+
+[hosts]
+a = {}
+b = {}
+c = {}
+
+[link.first]
+between = ["a", "b"]
+rate = "2 Mbit/s"
+
+[link.second]
+between = ["a", "c"]
+rate = "2 Mbit/s"
+
+[flow.bulk]
+from = "a"
+to = "b"
+transport = "tcp"
+source = { kind = "bulk", message = "8 KiB" }
+
+[flow.voice]
+from = "a"
+to = TO
+transport = "udp"
+source = { kind = "voice", samples = 80 }
+"#;
+
+fn parse(to: &str, more: &str) -> Result<Vec<Limit>, String> {
+    let text = format!("{}{more}\n", FILE.replace("TO", to));
+    Experiment::parse(&text, "x.toml", &Beside).map(|file| file.limits).map_err(|e| e.to_string())
+}
+
+fn limits(to: &str, more: &str) -> Vec<Limit> {
+    parse(to, more).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The limits' figures with this of the second flow, whether they are kept.
+fn kept(limits: &[Limit], voice: FlowSummary) -> Vec<Option<bool>> {
+    let flows =
+        vec![FlowSummary { members: 1, ..FlowSummary::default() }, FlowSummary { members: 1, ..voice }];
+    kept_in(limits, &RepetitionSummary { flows, ..RepetitionSummary::default() })
+}
+
+fn kept_in(limits: &[Limit], summary: &RepetitionSummary) -> Vec<Option<bool>> {
+    let is_kept = |limit: &Limit| match limit.figure(summary) {
+        Figure::Value(value) => Some(limit.operator.holds(value, limit.bound)),
+        Figure::NotMeasured | Figure::NotApplicable => None,
+    };
+    limits.iter().map(is_kept).collect()
+}
+
+#[test]
+fn of_flows() {
+    let limits =
+        limits("\"b\"", "[limits]\n\"flow.voice.loss\" = \"<= 1 %\"\nflow.voice.latency.p99 = \"< 10 ms\"");
+    let flow = FlowSummary {
+        counts: Counts { sent: 100, ..Counts::default() },
+        loss: Ratio::new(0.01).unwrap(),
+        latency: Some(DelaySummary { p99: Duration::from_millis(10), ..DelaySummary::default() }),
+        ..FlowSummary::default()
+    };
+    assert_eq!(kept(&limits, flow), [Some(true), Some(false)]);
+    // Where nothing was measured, nothing is kept or broken.
+    assert_eq!(kept(&limits, FlowSummary::default()), [None, None]);
+    let none = RepetitionSummary { flows: vec![FlowSummary::default(); 2], ..RepetitionSummary::default() };
+    assert!(limits.iter().all(|limit| limit.figure(&none) == Figure::NotApplicable));
+    assert!(limits.iter().all(|limit| limit.figure(&RepetitionSummary::default()) == Figure::NotMeasured));
+}
+
+#[test]
+fn of_one_of_several_sinks() {
+    let to = "[\"b\", { host = \"c\", join = \"0 s\" }]";
+    let limits = limits(to, "[limits]\n\"flow.voice.sink.c.latency.p999\" = \"< 10 ms\"");
+    let sink = |sink: &str, millis| {
+        let latency = DelaySummary { p999: Duration::from_millis(millis), ..DelaySummary::default() };
+        SinkSummary { sink: sink.to_owned(), latency: Some(latency), ..SinkSummary::default() }
+    };
+    let flow = |sinks| FlowSummary { sinks, ..FlowSummary::default() };
+    assert_eq!(kept(&limits, flow(vec![sink("b", 10), sink("c", 9)])), [Some(true)]);
+    assert_eq!(kept(&limits, flow(vec![sink("b", 9), sink("c", 10)])), [Some(false)]);
+    assert_eq!(kept(&limits, flow(vec![sink("b", 9)])), [None]);
+
+    for (limit, problem) in [
+        ("flow.voice.sink.d.loss = \"< 1 %\"", "the flow `voice` has no sink `d`; known are `b` and `c`"),
+        (
+            "flow.voice.sink.c.fairness = \"> 0.5\"",
+            "a sink has no figure `fairness`; known are `loss`, `late`",
+        ),
+    ] {
+        let error = parse(to, &format!("[limits]\n{limit}")).unwrap_err();
+        assert!(error.contains(problem), "{error}");
+    }
+}
+
+#[test]
+fn a_margin_may_be_less_than_nothing() {
+    let limits = limits("\"b\"", "[limits]\n\"flow.voice.margin.min\" = \">= -2.5 ms\"");
+    assert_eq!(limits[0].bound, -0.0025);
+    let flow = |nanos| {
+        let margin = Some(MarginSummary { min: Margin::from_nanos(nanos), ..MarginSummary::default() });
+        let voice_path = Some(VoicePathSummary { margin, ..VoicePathSummary::default() });
+        FlowSummary { voice_path, ..FlowSummary::default() }
+    };
+    assert_eq!(kept(&limits, flow(-2_500_000)), [Some(true)]);
+    assert_eq!(kept(&limits, flow(-2_500_001)), [Some(false)]);
+    assert_eq!(kept(&limits, FlowSummary::default()), [None]);
+}
+
+const OF_BUNDLE: &str = r#"[bundle.trunk]
+flows = ["bulk", "voice"]
+
+[limits]
+"bundle.trunk.throughput" = "> 1 Mbit/s"
+"bundle.trunk.throughput.network" = "< 1 Mbit/s"
+"bundle.trunk.fairness" = "> 0.9"
+"bundle.trunk.udp.throughput.min" = "> 62 kbit/s"
+"bundle.trunk.udp.loss.mean" = "<= 1 %"
+"bundle.trunk.udp.loss.max" = "<= 1 %"
+"bundle.trunk.udp.latency.p999.mean" = "< 10 ms"
+bundle.trunk.tcp.latency.mean.max = "< 10 ms"
+"#;
+
+fn of_bundle() -> RepetitionSummary {
+    let voice = ClassSummary {
+        transport: "udp".to_owned(),
+        members: 2,
+        throughput: Some(Spread {
+            mean: Rate::from_bits_per_second(63_000),
+            min: Rate::from_bits_per_second(62_000),
+            max: Rate::from_bits_per_second(64_000),
+            members: 2,
+        }),
+        loss: Some(Spread {
+            mean: Ratio::new(0.01).unwrap_or_default(),
+            min: Ratio::ZERO,
+            max: Ratio::new(0.02).unwrap_or_default(),
+            members: 2,
+        }),
+        latency_p999: Some(Spread {
+            mean: Duration::from_millis(9),
+            min: Duration::from_millis(8),
+            max: Duration::from_millis(10),
+            members: 2,
+        }),
+        ..ClassSummary::default()
+    };
+    let bundle = BundleSummary {
+        members: 3,
+        user: Rate::from_bits_per_second(1_000_001),
+        fairness: Some(0.9),
+        classes: vec![
+            ClassSummary { transport: "tcp".to_owned(), members: 1, ..ClassSummary::default() },
+            voice,
+        ],
+        ..BundleSummary::default()
+    };
+    RepetitionSummary { bundles: vec![bundle], ..RepetitionSummary::default() }
+}
+
+#[test]
+fn of_bundles_and_of_the_connections_of_a_transport_in_them() {
+    let limits = limits("\"b\"", OF_BUNDLE);
+    let (kept, broken) = (Some(true), Some(false));
+    let expected = [kept, None, broken, broken, kept, broken, kept, None];
+    assert_eq!(kept_in(&limits, &of_bundle()), expected);
+
+    let mut without_voice = of_bundle();
+    without_voice.bundles[0].classes[1].members = 0;
+    assert_eq!(limits[3].figure(&without_voice), Figure::NotApplicable);
+    without_voice.bundles[0].classes.pop();
+    assert_eq!(limits[3].figure(&without_voice), Figure::NotApplicable);
+    assert_eq!(limits[3].figure(&RepetitionSummary::default()), Figure::NotMeasured);
+}
+
+#[test]
+fn a_transport_of_a_bundle_may_be_one_that_is_swept() {
+    let sweep = "[sweep]\n\"flow.voice.transport\" = [\"udp\", \"dccp\"]\n";
+    let with = |transport: &str| {
+        let limit = format!("\"bundle.trunk.{transport}.loss.max\" = \"< 1 %\"");
+        parse("\"b\"", &format!("{sweep}[bundle.trunk]\nflows = [\"voice\"]\n[limits]\n{limit}"))
+    };
+    assert!(with("udp").is_ok() && with("dccp").is_ok());
+    assert!(with("tcp").unwrap_err().contains("the bundle `trunk` has no transport `tcp`"));
+}
+
+#[test]
+fn they_are_stored_as_they_were_before_bundles_had_any() {
+    let stored = r#"{"key":"flow.voice.loss","condition":"< 1 %","flow":1,"sink":null,"metric":"loss","operator":"less","bound":0.01}"#;
+    let limit: Limit = serde_json::from_str(stored).unwrap();
+    assert_eq!(limit.subject, Subject::Flow { flow: 1, sink: None, metric: LimitMetric::Loss });
+    assert_eq!((limit.operator, serde_json::to_string(&limit).unwrap().as_str()), (Operator::Less, stored));
+    for limit in limits("\"b\"", OF_BUNDLE) {
+        let stored = serde_json::to_string(&limit).unwrap();
+        assert_eq!(serde_json::from_str::<Limit>(&stored).unwrap(), limit, "{stored}");
+    }
+}
+
+#[test]
+fn the_schema_for_editors_knows_them() {
+    let schema = json_schema();
+    let keys = schema["properties"]["limits"]["patternProperties"].as_object().unwrap();
+    let pattern = keys.keys().next().unwrap();
+    for part in ["bundle\\.", "latency\\.p999\\.max", "throughput\\.network"] {
+        assert!(pattern.contains(part), "{pattern}");
+    }
+}
