@@ -1,0 +1,140 @@
+use std::process::Command;
+
+use trunkline_core::{PacketId, Port, Time};
+
+use super::*;
+
+/// A UDP packet over IPv4 from 198.18.0.1 to 198.18.0.2 with 4 bytes of data; its checksums are not looked at.
+const PACKET: [u8; 32] = [
+    0x45, 0, 0, 32, 0, 1, 0, 0, 64, 17, 0, 0, 198, 18, 0, 1, 198, 18, 0, 2, 0x13, 0x88, 0x13, 0x89, 0, 12, 0,
+    0, 1, 2, 3, 4,
+];
+
+fn ms(n: u64) -> Time {
+    Time::from_nanos(n * 1_000_000)
+}
+
+fn link() -> CapturedLink {
+    CapturedLink { name: "trunk".into(), hosts: vec!["berlin".into(), "ottawa".into()], layer: Layer::Ip }
+}
+
+/// What `tshark` reads there, a line per packet with these fields.
+fn read(path: &Path, fields: &[&str]) -> Vec<String> {
+    let fields = fields.iter().flat_map(|field| ["-e", field]);
+    let output = Command::new("tshark").arg("-r").arg(path).args(["-T", "fields"]).args(fields).output();
+    let output = output.expect("it was there before");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
+fn has_tshark() -> bool {
+    let has = Command::new("tshark").arg("--version").output().is_ok();
+    if !has {
+        println!("skipped: there is no `tshark` here");
+    }
+    has
+}
+
+#[test]
+fn wireshark_reads_both_ends_and_sees_what_was_dropped() {
+    if !has_tshark() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let captures = Captures::start(folder.path(), &[link()], MonotonicClock::starting_now()).unwrap();
+    let mut tap = captures.of_link(0);
+    let (there, back) = (Port(0), Port(1));
+    tap.arrived(ms(1), there, PacketId(1), &PACKET);
+    tap.arrived(ms(2), there, PacketId(2), &PACKET);
+    tap.dropped(ms(2), there, PacketId(2), &PACKET, "queue-full");
+    tap.arrived(ms(3), there, PacketId(3), &PACKET[..30]);
+    tap.delivered(ms(5), back, PacketId(1), &PACKET);
+    tap.arrived(ms(6), back, PacketId(4), &PACKET);
+    tap.delivered(ms(7), there, PacketId(4), &PACKET);
+    tap.dropped(ms(15), there, PacketId(3), &PACKET, "sojourn");
+    // Its fate is never known.
+    tap.arrived(ms(20), there, PacketId(5), &PACKET);
+    captures.finish().unwrap();
+
+    let fields = [
+        "frame.time_relative",
+        "frame.len",
+        "frame.packet_id",
+        "frame.packet_flags_direction",
+        "ip.src",
+        "frame.comment",
+    ];
+    let lines = |name: &str| read(&folder.path().join(name), &fields);
+    assert_eq!(
+        lines("trunk-berlin.pcapng"),
+        [
+            "0.000000000\t32\t1\t0x00000002\t198.18.0.1\t",
+            "0.001000000\t32\t2\t0x00000002\t198.18.0.1\tdropped by the link: queue-full",
+            "0.002000000\t30\t3\t0x00000002\t198.18.0.1\tdropped by the link after 12 ms: sojourn",
+            "0.006000000\t32\t4\t0x00000001\t198.18.0.1\t",
+            "0.019000000\t32\t5\t0x00000002\t198.18.0.1\t",
+        ]
+    );
+    assert_eq!(
+        lines("trunk-ottawa.pcapng"),
+        ["0.000000000\t32\t1\t0x00000001\t198.18.0.1\t", "0.001000000\t32\t4\t0x00000002\t198.18.0.1\t"]
+    );
+    let names = read(&folder.path().join("trunk-ottawa.pcapng"), &["frame.interface_name"]);
+    assert_eq!(names, ["trunk", "trunk"]);
+}
+
+#[test]
+fn ethernet_frames_are_said_to_be_such() {
+    if !has_tshark() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let links = [CapturedLink { layer: Layer::Ethernet, ..link() }];
+    let captures = Captures::start(folder.path(), &links, MonotonicClock::starting_now()).unwrap();
+    let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0];
+    frame.extend(PACKET);
+    captures.of_link(0).delivered(ms(1), Port(1), PacketId(1), &frame);
+    drop(captures);
+    let lines = read(&folder.path().join("trunk-ottawa.pcapng"), &["eth.src", "ip.dst"]);
+    assert_eq!(lines, ["02:00:00:00:00:01\t198.18.0.2"]);
+}
+
+#[test]
+fn a_full_disk_ends_the_capture_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("/dev/full", folder.path().join("trunk-ottawa.pcapng")).unwrap();
+    let captures = Captures::start(folder.path(), &[link()], MonotonicClock::starting_now()).unwrap();
+    let mut tap = captures.of_link(0);
+    while captures.failure().is_none() {
+        tap.arrived(ms(1), Port(0), PacketId(1), &PACKET);
+        tap.delivered(ms(1), Port(1), PacketId(1), &PACKET);
+        thread::yield_now();
+    }
+    // Whoever goes on is not held up.
+    tap.arrived(ms(2), Port(0), PacketId(2), &PACKET);
+    let problem = captures.finish().unwrap_err();
+    assert!(problem.contains("trunk-ottawa.pcapng: No space left on device"), "{problem}");
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("x"), "").unwrap();
+    let problem = Captures::start(&folder.path().join("x/y"), &[link()], MonotonicClock::starting_now());
+    assert!(problem.unwrap_err().to_string().contains("the capture cannot be written"));
+}
+
+#[test]
+fn what_a_slow_disk_has_no_room_for_is_counted() {
+    let log = Arc::new(Log::default());
+    let mut tap = Tap(Arc::clone(&log));
+    let frame = vec![0; 1 << 20];
+    for id in 0..70 {
+        tap.arrived(ms(id), Port(1), PacketId(id), &frame);
+    }
+    let batch = log.swap(Batch::default());
+    assert_eq!((batch.seen.len(), batch.missed), (64, vec![0, 6]));
+    log.close();
+    tap.arrived(ms(99), Port(0), PacketId(99), &frame);
+    assert!(log.swap(Batch::default()).seen.is_empty());
+}
