@@ -94,6 +94,9 @@ pub struct Packet {
     pub enqueued: Time,
     /// Who sent it, by the transport's address.
     pub from: Address,
+    /// How many of the first bytes are headers below the transport, where `bytes` holds a frame of a real network: noise
+    /// spares them.
+    pub headers: u16,
     /// The transport's bytes.
     pub bytes: Vec<u8>,
 }

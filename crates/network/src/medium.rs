@@ -25,7 +25,7 @@ pub fn find(name: &str) -> Option<&'static MediumKind> {
 /// `offer` first does all that is due up to and including its time (departures before arrivals at equal times), then
 /// accepts the packet. `advance` handles internal events one at a time, each at its own logical time. A delivery may
 /// lie in the future of the call that produced it: once a packet's transmission has begun, its arrival is known.
-pub trait Medium {
+pub trait Medium: Send {
     /// Accepts `packet` at port `from` at the time `at`.
     fn offer(&mut self, at: Time, from: Port, packet: Packet, out: &mut Outcome);
 

@@ -29,7 +29,7 @@ pub(crate) const MTU: Parameter = Parameter {
 };
 
 /// What puts packets through, one after another.
-pub trait Line {
+pub trait Line: Send {
     /// When the line is free, after all that it has transmitted or begun to.
     fn free(&self) -> Time;
 

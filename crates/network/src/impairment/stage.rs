@@ -114,7 +114,7 @@ impl Stage {
         Passage {
             lost,
             arrival,
-            corrupted: flip.is_some_and(|random| flip_bit(&mut packet.bytes, random)),
+            corrupted: flip.is_some_and(|random| flip_bit(packet, random)),
             duplicated,
             overtakes,
         }
@@ -135,8 +135,9 @@ impl Chance {
     }
 }
 
-/// Flips the bit that 64 random bits choose; false if there is none.
-fn flip_bit(bytes: &mut [u8], random: u64) -> bool {
+/// Flips the bit behind the headers that 64 random bits choose; false if there is none.
+fn flip_bit(packet: &mut Packet, random: u64) -> bool {
+    let Some(bytes) = packet.bytes.get_mut(usize::from(packet.headers)..) else { return false };
     // The high half of the product: uniform below the number of bits.
     let bit = ((u128::from(random) * (bytes.len() as u128 * 8)) >> 64) as usize;
     let Some(byte) = bytes.get_mut(bit / 8) else { return false };

@@ -123,6 +123,19 @@ fn a_packet_without_bytes_cannot_be_corrupted() {
 }
 
 #[test]
+fn headers_are_spared() {
+    let impairments = Impairments { corrupt: Ratio::ONE, ..Impairments::default() };
+    let mut stage = Stage::new(&impairments, PLACE, Seed::new(5, 0));
+    for headers in 0..40 {
+        let mut packet = Packet { headers, bytes: vec![0; 39], ..Packet::default() };
+        assert_eq!(stage.pass(due(0), &mut packet).corrupted, headers < 39);
+        let (spared, rest) = packet.bytes.split_at(usize::from(headers.min(39)));
+        assert!(spared.iter().all(|&byte| byte == 0));
+        assert_eq!(rest.iter().any(|&byte| byte != 0), headers < 39);
+    }
+}
+
+#[test]
 fn switching_one_impairment_never_changes_what_another_hits() {
     let all = everything();
     let with = |change: fn(&mut Impairments)| {

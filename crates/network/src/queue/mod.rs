@@ -58,7 +58,7 @@ pub fn find(name: &str) -> Option<&'static QueueKind> {
 ///
 /// A discipline may drop other packets than the one offered and several at once (FQ-CoDel, CoDel), hence fates and not
 /// a verdict. There is no `peek`: what a caller may look at, it must also take.
-pub trait Queue {
+pub trait Queue: Send {
     /// Takes `packet` at `now`, or drops it or others, each once and with the size it came with. Sets nothing but the packet's own marks.
     fn enqueue(&mut self, now: Time, packet: Packet, fates: &mut Fates);
 
