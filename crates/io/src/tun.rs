@@ -32,8 +32,11 @@ impl Tun {
         if unsafe { libc::ioctl(device.as_raw_fd(), libc::TUNSETIFF, &request) } < 0 {
             return Err(io::Error::last_os_error());
         }
-        interface::set_queue_length(name, Tun::QUEUE)?;
-        Ok(Tun { device })
+        // In a user namespace the kernel refuses this call, and takes the same by netlink.
+        match interface::set_queue_length(name, Tun::QUEUE) {
+            Err(error) if error.kind() != io::ErrorKind::PermissionDenied => Err(error),
+            _ => Ok(Tun { device }),
+        }
     }
 
     /// Reads a packet into the room that `into` has beyond its length; one that is larger than that is cut to it. Never

@@ -15,7 +15,13 @@ pub mod error;
 pub mod ground;
 pub mod plan;
 #[cfg(target_os = "linux")]
+pub mod programs;
+#[cfg(target_os = "linux")]
 pub mod relay;
+#[cfg(target_os = "linux")]
+mod wire;
 
 pub use error::WireError;
 pub use plan::Plan;
+#[cfg(target_os = "linux")]
+pub use wire::{Wire, WireOptions};

@@ -201,12 +201,10 @@ impl Plan {
     /// end of a link as `link.host`.
     pub fn names(&self, on: usize) -> String {
         let mut text = String::from("127.0.0.1 localhost\n::1 localhost ip6-localhost\n");
+        // Writing to a String cannot fail.
         let mut name = |station: &Attachment, name: &str| {
-            if !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b)) {
-                // Writing to a String cannot fail.
-                let _ = writeln!(text, "{} {name}", station.ipv4);
-                let _ = station.ipv6.map(|ipv6| writeln!(text, "{ipv6} {name}"));
-            }
+            let _ = writeln!(text, "{} {name}", station.ipv4);
+            let _ = station.ipv6.map(|ipv6| writeln!(text, "{ipv6} {name}"));
         };
         for (index, host) in self.hosts.iter().enumerate() {
             if let Some(station) = self.nearest(on, index) {
@@ -281,8 +279,8 @@ fn planned_link(scenario: &Scenario, index: usize) -> Result<PlannedLink, PlanEr
 
 /// The link's name, if an interface may have it. `tl-` is the beginning of names that we make up.
 fn interface_name(link: &str, index: usize) -> String {
-    let fits = (1..=LONGEST_INTERFACE).contains(&link.len())
-        && link.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
+    // A name in the file has letters, digits, `-` and `_`.
+    let fits = link.len() <= LONGEST_INTERFACE
         && !link.starts_with("tl-")
         && !["lo", "all", "default"].contains(&link);
     if fits { link.to_owned() } else { format!("tl-{index}") }

@@ -1,0 +1,139 @@
+//! Interfaces, addresses and routes of the network namespace that the calling thread is in (rtnetlink(7)).
+
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd as _, BorrowedFd};
+
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+};
+use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage, AddressScope};
+use netlink_packet_route::link::{
+    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_sys::protocols::NETLINK_ROUTE;
+use netlink_sys::{Socket, SocketAddr};
+
+use crate::plan::Subnet;
+
+const CREATE: u16 = NLM_F_CREATE | NLM_F_EXCL;
+
+/// A conversation with the kernel about one network namespace.
+pub(super) struct Netlink {
+    socket: Socket,
+}
+
+impl Netlink {
+    /// Opens one about the namespace that the calling thread is in; it stays with it.
+    pub(super) fn open() -> io::Result<Netlink> {
+        let mut socket = Socket::new(NETLINK_ROUTE)?;
+        socket.bind_auto()?;
+        socket.connect(&SocketAddr::new(0, 0))?;
+        Ok(Netlink { socket })
+    }
+
+    /// The number of an interface.
+    pub(super) fn index(&self, name: &str) -> io::Result<u32> {
+        nix::net::if_::if_nametoindex(name).map_err(io::Error::from)
+    }
+
+    /// Makes a pair of virtual Ethernet interfaces, the second of them in another namespace.
+    pub(super) fn add_pair(
+        &self,
+        (name, mac): (&str, [u8; 6]),
+        (peer, there): (&str, BorrowedFd<'_>),
+    ) -> io::Result<()> {
+        let mut other = LinkMessage::default();
+        other.attributes =
+            vec![LinkAttribute::IfName(peer.to_owned()), LinkAttribute::NetNsFd(there.as_raw_fd())];
+        let mut link = LinkMessage::default();
+        link.attributes = vec![
+            LinkAttribute::IfName(name.to_owned()),
+            LinkAttribute::Address(mac.to_vec()),
+            LinkAttribute::LinkInfo(vec![
+                LinkInfo::Kind(InfoKind::Veth),
+                LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(other))),
+            ]),
+        ];
+        self.ask(RouteNetlinkMessage::NewLink(link), CREATE)
+    }
+
+    /// Switches the interface on.
+    pub(super) fn set_up(&self, index: u32) -> io::Result<()> {
+        self.change(index, Vec::new())
+    }
+
+    /// Sets the largest packet and how many packets may wait for whoever reads the other side, and switches the interface
+    /// on.
+    pub(super) fn set_up_with(&self, index: u32, mtu: u32, queue: u32) -> io::Result<()> {
+        self.change(index, vec![LinkAttribute::Mtu(mtu), LinkAttribute::TxQueueLen(queue)])
+    }
+
+    fn change(&self, index: u32, attributes: Vec<LinkAttribute>) -> io::Result<()> {
+        let mut link = LinkMessage::default();
+        link.header.index = index;
+        link.header.flags = LinkFlags::Up;
+        link.header.change_mask = LinkFlags::Up;
+        link.attributes = attributes;
+        self.ask(RouteNetlinkMessage::SetLink(link), 0)
+    }
+
+    /// Gives an interface an address, at once: nobody else can have it (no duplicate address detection).
+    pub(super) fn add_address(&self, index: u32, address: IpAddr, prefix: u8) -> io::Result<()> {
+        let mut message = AddressMessage::default();
+        message.header.family = family(address);
+        message.header.prefix_len = prefix;
+        message.header.index = index;
+        message.header.scope = AddressScope::Universe;
+        message.header.flags = AddressHeaderFlags::Nodad;
+        message.attributes = vec![AddressAttribute::Local(address), AddressAttribute::Address(address)];
+        self.ask(RouteNetlinkMessage::NewAddress(message), CREATE)
+    }
+
+    /// Sends what is for a subnet to a gateway.
+    pub(super) fn add_route(&self, to: Subnet, gateway: IpAddr, index: u32) -> io::Result<()> {
+        let mut message = RouteMessage::default();
+        message.header = RouteHeader {
+            address_family: family(gateway),
+            destination_prefix_length: to.prefix,
+            table: RouteHeader::RT_TABLE_MAIN,
+            protocol: RouteProtocol::Static,
+            scope: RouteScope::Universe,
+            kind: RouteType::Unicast,
+            ..RouteHeader::default()
+        };
+        message.attributes = vec![
+            RouteAttribute::Destination(RouteAddress::from(to.first)),
+            RouteAttribute::Gateway(RouteAddress::from(gateway)),
+            RouteAttribute::Oif(index),
+        ];
+        self.ask(RouteNetlinkMessage::NewRoute(message), CREATE)
+    }
+
+    /// Sends a request and waits for the kernel's answer, which comes at once.
+    fn ask(&self, request: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+        let mut header = NetlinkHeader::default();
+        header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+        let mut message = NetlinkMessage::new(header, NetlinkPayload::from(request));
+        message.finalize();
+        let mut bytes = vec![0; message.buffer_len()];
+        message.serialize(&mut bytes);
+        self.socket.send(&bytes, 0)?;
+        let (answer, _) = self.socket.recv_from_full()?;
+        let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer)
+            .map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e.to_string()))?;
+        match answer.payload {
+            NetlinkPayload::Error(error) if error.code.is_some() => Err(error.to_io()),
+            NetlinkPayload::Error(_) => Ok(()),
+            _ => Err(io::Error::new(io::ErrorKind::InvalidData, "the kernel answered something else")),
+        }
+    }
+}
+
+fn family(address: IpAddr) -> AddressFamily {
+    if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
+}

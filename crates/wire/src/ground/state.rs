@@ -1,0 +1,272 @@
+//! What is written down about a running wire, so that others find it and what a crash left can be removed: a folder of the
+//! wire's name with `state.json`, and the socket on which it listens.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+
+use super::namespace::Held;
+use crate::WireError;
+
+const STATE: &str = "state.json";
+/// How long a wire may take to end before it is ended the hard way.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A process, told from a later one of the same number by when it started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessId {
+    /// Its number.
+    pub pid: u32,
+    /// When it started, in the kernel's ticks since boot.
+    pub started: u64,
+}
+
+impl ProcessId {
+    /// The process that has this number now.
+    pub fn of(pid: u32) -> Option<ProcessId> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The second field is the program's name, with anything in it but the last parenthesis (proc_pid_stat(5)).
+        let (_, after_name) = stat.rsplit_once(')')?;
+        let mut fields = after_name.split_ascii_whitespace();
+        let state = fields.next()?;
+        let started = fields.nth(18)?.parse().ok()?;
+        (!["Z", "X"].contains(&state)).then_some(ProcessId { pid, started })
+    }
+
+    /// Whether it still runs.
+    pub fn is_alive(&self) -> bool {
+        ProcessId::of(self.pid) == Some(*self)
+    }
+
+    fn signal(&self, signal: Signal) {
+        if self.is_alive() {
+            // If it ended in between, that is what was wanted.
+            let _ = kill(Pid::from_raw(self.pid as i32), signal);
+        }
+    }
+
+    /// Waits until it has ended; says whether it has.
+    fn wait(&self, most: Duration) -> bool {
+        let until = Instant::now() + most;
+        while self.is_alive() {
+            if Instant::now() > until {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        true
+    }
+}
+
+/// A wire as it is written down.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WireState {
+    /// Its name.
+    pub name: String,
+    /// The experiment file.
+    pub file: PathBuf,
+    /// The process that drives it.
+    pub owner: ProcessId,
+    /// The first process of its process namespace; `None` while it is being made.
+    pub(super) init: Option<ProcessId>,
+    /// Whether everything is there.
+    pub ready: bool,
+    /// Its hosts.
+    pub hosts: Vec<HostState>,
+}
+
+/// A host as it is written down.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostState {
+    /// Its name.
+    pub name: String,
+    /// Its interfaces.
+    pub interfaces: Vec<InterfaceState>,
+    /// Numbers of the owner's descriptors for its namespaces.
+    pub(super) held: Held,
+}
+
+/// An interface as it is written down.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InterfaceState {
+    /// Its name.
+    pub name: String,
+    /// The link behind it.
+    pub link: String,
+    /// Its addresses.
+    pub addresses: Vec<std::net::IpAddr>,
+}
+
+/// The folder of a wire of this process; removed when dropped.
+#[derive(Debug)]
+pub(super) struct StateFolder {
+    path: PathBuf,
+}
+
+impl StateFolder {
+    /// Makes the folder of a wire that has just begun. What a crash left under the same name is removed.
+    pub(super) fn claim(wires: &Path, state: &WireState) -> Result<StateFolder, WireError> {
+        let path = wires.join(&state.name);
+        // It appears with its content, so that nobody takes it for a stale one.
+        let new = wires.join(format!(".{}", state.owner.pid));
+        // Whatever is there is of an earlier process of our number.
+        remove(&new);
+        let made = fs::create_dir(&new).and_then(|()| write(&new, state));
+        let made = made.and_then(|()| {
+            if read(&path).is_none_or(|known| !known.owner.is_alive()) {
+                remove(&path);
+            }
+            fs::rename(&new, &path)
+        });
+        made.map_err(|e| {
+            let _ = fs::remove_dir_all(&new);
+            match e.kind() {
+                io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists => WireError::Which(format!(
+                    "wire `{}` is up already: end it with `trunkline wire down`, or give this one another `--name`",
+                    state.name
+                )),
+                _ => WireError::State { path: path.clone(), problem: format!("cannot be made: {e}") },
+            }
+        })?;
+        Ok(StateFolder { path })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn update(&self, state: &WireState) -> Result<(), WireError> {
+        write(&self.path, state).map_err(|e| WireError::State {
+            path: self.path.join(STATE),
+            problem: format!("cannot be written: {e}"),
+        })
+    }
+}
+
+impl Drop for StateFolder {
+    fn drop(&mut self) {
+        // What cannot be removed now is found by `down --stale`.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+fn write(folder: &Path, state: &WireState) -> io::Result<()> {
+    let new = folder.join("state.new");
+    fs::write(&new, serde_json::to_vec_pretty(state)?)?;
+    fs::rename(&new, folder.join(STATE))
+}
+
+fn read(folder: &Path) -> Option<WireState> {
+    let text = fs::read(folder.join(STATE)).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+/// Removes a folder that is nobody's any more, and nothing that we did not put there.
+fn remove(folder: &Path) {
+    let _ = fs::remove_dir_all(folder);
+}
+
+/// A wire of this user that is written down.
+#[derive(Clone, Debug)]
+pub struct FoundWire {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// What is written there.
+    pub state: WireState,
+}
+
+impl FoundWire {
+    /// All of them in the order of their names, those whose process has died too.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    pub fn all(wires: &Path) -> Result<Vec<FoundWire>, WireError> {
+        let unreadable = |e: io::Error| WireError::State {
+            path: wires.to_path_buf(),
+            problem: format!("cannot be read: {e}"),
+        };
+        let folders = fs::read_dir(wires).map_err(unreadable)?.map(|entry| entry.map(|entry| entry.path()));
+        let mut folders: Vec<PathBuf> = folders.collect::<io::Result<_>>().map_err(unreadable)?;
+        folders.sort();
+        Ok(folders
+            .into_iter()
+            .filter_map(|folder| Some(FoundWire { state: read(&folder)?, folder }))
+            .collect())
+    }
+
+    /// The running wire of that name, or the only one.
+    ///
+    /// # Errors
+    /// If there is none, or no name is given and there are several.
+    pub fn find(wires: &Path, name: Option<&str>) -> Result<FoundWire, WireError> {
+        let mut found = FoundWire::all(wires)?;
+        found.retain(|wire| wire.is_running() && name.is_none_or(|name| wire.state.name == name));
+        match (found.len(), name) {
+            (1, _) => Ok(found.remove(0)),
+            (0, Some(name)) => Err(WireError::Which(format!(
+                "no wire `{name}` is up; `trunkline wire status` lists those that are"
+            ))),
+            (0, None) => {
+                Err(WireError::Which("no wire is up; start one with `trunkline wire up FILE`".into()))
+            }
+            _ => {
+                let names: Vec<String> = found.iter().map(|wire| format!("`{}`", wire.state.name)).collect();
+                Err(WireError::Which(format!(
+                    "several wires are up: say which with `--wire NAME` ({})",
+                    names.join(", ")
+                )))
+            }
+        }
+    }
+
+    /// Whether its process lives.
+    pub fn is_running(&self) -> bool {
+        self.state.owner.is_alive()
+    }
+
+    /// The socket on which it listens.
+    pub fn socket(&self) -> PathBuf {
+        socket(&self.folder)
+    }
+
+    /// Ends it and waits until it has gone; what remains after a crash is removed.
+    ///
+    /// # Errors
+    /// If something of it does not go.
+    pub fn take_down(&self) -> Result<(), WireError> {
+        let owner = &self.state.owner;
+        owner.signal(Signal::SIGTERM);
+        if !owner.wait(PATIENCE) {
+            owner.signal(Signal::SIGKILL);
+        }
+        // It has ended by itself when the owner did, unless it hangs.
+        let init = self.state.init;
+        let gone = init.is_none_or(|init| {
+            init.wait(Duration::from_secs(1)) || {
+                init.signal(Signal::SIGKILL);
+                init.wait(PATIENCE)
+            }
+        });
+        if !gone || !owner.wait(PATIENCE) {
+            return Err(WireError::State {
+                path: self.folder.clone(),
+                problem: format!(
+                    "process {} cannot be ended",
+                    if gone { owner.pid } else { init.map_or(0, |i| i.pid) }
+                ),
+            });
+        }
+        remove(&self.folder);
+        Ok(())
+    }
+}
+
+/// The socket on which a wire listens.
+pub(crate) fn socket(folder: &Path) -> PathBuf {
+    folder.join("control")
+}
