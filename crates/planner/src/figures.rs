@@ -19,9 +19,11 @@ pub(crate) const PHONE: Frame = Frame { width: 350.0, plot_height: 210.0, column
 /// The layout of a file of its own.
 const FILE: Frame = Frame { width: 680.0, plot_height: 320.0, columns: 1, theme: Theme::Print };
 
-/// Every figure as an SVG file: a name that says what it shows, and its text.
+/// Every figure as an SVG file: a name that says what it shows, without extension, and its text. For a PNG file see
+/// [`trunkline_report::chart::png`].
 pub fn svg(plan: &Plan, found: &Found) -> Vec<(String, String)> {
-    figures(plan, found).iter().map(|(id, chart)| (format!("{id}.svg"), render(chart, FILE, id))).collect()
+    let drawn = |(id, chart): (String, Chart)| (id.clone(), render(&chart, FILE, &id));
+    figures(plan, found).into_iter().map(drawn).collect()
 }
 
 /// The figures with their names.
@@ -41,6 +43,10 @@ fn region(plan: &Plan, found: &Found) -> Option<Chart> {
         let mut choice = answer.choice.clone();
         choice.get(along).is_some().then(|| choice.remove(along));
         choice
+    };
+    let (kept_side, side) = match plan.goal {
+        Goal::Maximise => (Kind::Below, "below the solid line"),
+        Goal::Minimise => (Kind::Above, "above the solid line"),
     };
     let (mut series, mut legend) = (Vec::new(), Vec::new());
     let mut others: Vec<Vec<usize>> = found.answers.iter().map(others_of).collect();
@@ -75,18 +81,27 @@ fn region(plan: &Plan, found: &Found) -> Option<Chart> {
             });
             let mut data: Vec<Datum> = data.collect();
             data.sort_by(|a, b| a.x.total_cmp(&b.x));
+            // Several regions on top of each other would tell nothing.
+            if !dashed && others.len() == 1 && axis.numbers.is_some() {
+                series.push(Series { look: look(Some(hue), false), kind: kept_side, data: data.clone() });
+            }
             // Between words there is nothing that a line could pass through.
             let kind = if axis.numbers.is_some() { Kind::Markers } else { Kind::Points };
             series.push(Series { look: look(Some(hue), dashed), kind, data });
         }
     }
-    legend.push(Entry { label: "kept".to_owned(), look: look(None, false) });
-    legend.push(Entry { label: "broken".to_owned(), look: look(None, true) });
-    let values: Vec<f64> = series.iter().flat_map(|series| &series.data).map(|datum| datum.y).collect();
-    let side = match plan.goal {
-        Goal::Maximise => "below the solid line",
-        Goal::Minimise => "above the solid line",
+    let only = (others.len() == 1).then_some(0);
+    legend.push(Entry { label: "kept".to_owned(), look: look(only, false) });
+    legend.push(Entry { label: "broken".to_owned(), look: look(only, true) });
+    let x_scale = match &axis.numbers {
+        Some(numbers) => Scale::of_sweep(numbers),
+        None => Scale::Words((0..axis.values.len()).map(|value| text::chosen(axis, value)).collect()),
     };
+    if let Some((own, entry)) = own(plan, along, &x_scale, others.len()) {
+        series.push(own);
+        legend.push(entry);
+    }
+    let values: Vec<f64> = series.iter().flat_map(|series| &series.data).map(|datum| datum.y).collect();
     let (key, against) = (text::short(plan.key.key()), text::short(&axis.key));
     (!values.is_empty()).then(|| Chart {
         title: format!("What keeps the limits: {key} against {against}"),
@@ -94,24 +109,36 @@ fn region(plan: &Plan, found: &Found) -> Option<Chart> {
             "For each {against} the edge of {key}: the limits are kept {side} and broken beyond the dashed one."
         ),
         x: Axis {
-            label: with_unit(against, &axis.unit),
-            scale: match &axis.numbers {
-                Some(numbers) => Scale::of_sweep(numbers),
-                None => Scale::Words((0..axis.values.len()).map(|value| text::chosen(axis, value)).collect()),
-            },
+            label: with_unit(against, text::unit(&axis.key, &axis.unit)),
+            scale: x_scale,
             ticks: axis.numbers.as_ref().map(|numbers| {
                 let tick = |at: &f64| Tick { at: *at, label: at.to_string() };
                 numbers.iter().map(tick).collect()
             }),
         },
         y: Axis {
-            label: with_unit(key, plan.key.unit()),
+            label: with_unit(key, text::unit(plan.key.key(), plan.key.unit())),
             scale: Scale::of_quantity(values.into_iter()),
             ticks: None,
         },
         legend,
         panels: vec![Panel { series, ..Panel::default() }],
     })
+}
+
+/// Where the file itself stands in the region, if that is within the axis: a marker of its own.
+fn own(plan: &Plan, along: usize, x: &Scale, hue: usize) -> Option<(Series, Entry)> {
+    let (at, value) = (plan.own.get(along).copied().flatten()?, plan.key.now()?);
+    let is_within = match *x {
+        Scale::Linear { min, max } | Scale::Log { min, max } => (min..=max).contains(&at),
+        _ => false,
+    };
+    let key = &plan.axes.get(along)?.key;
+    let unit = [" ", text::unit(key, &plan.axes.get(along)?.unit)].concat();
+    let label = format!("as in the file: {}, {at}{}", plan.key.written(value), unit.trim_end());
+    let look = Look { hue: Some(hue), dashed: false, marked: true, lined: false };
+    let datum = Datum { x: at, y: plan.key.number(value), half_width: None, label: label.clone() };
+    is_within.then(|| (Series { look, kind: Kind::Points, data: vec![datum] }, Entry { label, look }))
 }
 
 /// Each limit's figure at the values that were tried.
@@ -163,7 +190,7 @@ fn of_limits(plan: &Plan, found: &Found, answer: &Answer) -> Vec<(String, Chart)
                 "{name} at each tried {key}: mean, with the bound that the verdict was made with."
             ),
             x: Axis {
-                label: with_unit(key, plan.key.unit()),
+                label: with_unit(key, text::unit(plan.key.key(), plan.key.unit())),
                 scale: Scale::of_sweep(&numbers),
                 ticks: Some(ticks.clone()),
             },

@@ -85,6 +85,8 @@ pub struct Plan {
     pub axes: Vec<Axis>,
     /// Whether the first of them was asked for beside the file.
     pub against: bool,
+    /// What the file says itself on each axis, in the axis's unit; `None` where that is no number.
+    pub(crate) own: Vec<Option<f64>>,
     pub(crate) begin: Begin,
     pub(crate) sheet: Sheet,
     /// The experiment at the first value.
@@ -121,9 +123,11 @@ impl Plan {
         let first_value = Search::new(question.goal, range.clone(), begin, precision).next_value();
         let literal = key.literal(first_value.unwrap_or(*range.start()));
         let first = read(&sheet, &[literal], file).map_err(wrong)?;
+        let axes = first.axes.get(1..).unwrap_or_default().to_vec();
         Ok(Plan {
             goal: question.goal,
-            axes: first.axes.get(1..).unwrap_or_default().to_vec(),
+            own: axes.iter().map(|axis| own(experiment, axis)).collect(),
+            axes,
             against: question.against.is_some(),
             file: file.to_path_buf(),
             key,
@@ -185,6 +189,13 @@ fn read(sheet: &Sheet, literals: &[String], file: &Path) -> Result<Experiment, S
         }
         LoadError::Unreadable { .. } => error.to_string(),
     })
+}
+
+/// What the file says itself of an axis's key, in the axis's unit.
+fn own(experiment: &Experiment, axis: &Axis) -> Option<f64> {
+    let key = experiment.searchable(&axis.key).ok()?;
+    let key = if axis.unit.is_empty() { key } else { key.in_unit_of(&axis.unit) };
+    Some(key.number(key.now()?))
 }
 
 fn terms(experiment: &Experiment, question: &Question<'_>) -> Result<Terms, String> {

@@ -8,9 +8,17 @@ use crate::plan::Plan;
 use crate::run::{Answer, Found, Trial};
 use crate::search::{Edge, Goal, Verdict};
 
-/// A swept key without the part that says nothing: `bulk.count` for `flow.bulk.count`.
+/// A key without the part that says nothing: `bulk.count` for `flow.bulk.count`.
 pub(crate) fn short(key: &str) -> &str {
-    key.strip_prefix("flow.").or_else(|| key.strip_prefix("link.")).unwrap_or(key)
+    ["flow.", "link.", "bundle."].iter().find_map(|section| key.strip_prefix(section)).unwrap_or(key)
+}
+
+/// What the values of an axis are in: the unit, or what a plain number of this key counts.
+pub(crate) fn unit<'u>(key: &str, unit: &'u str) -> &'u str {
+    match key.rsplit('.').next() {
+        Some("mbs" | "shape-mbs" | "buffer" | "clp-threshold" | "epd") if unit.is_empty() => "cells",
+        _ => unit,
+    }
 }
 
 /// What an axis is called beside the others: the last part of its key, `mbs` for `link.trunk.mbs`, unless another one ends
@@ -183,7 +191,8 @@ pub(crate) fn method(plan: &Plan) -> String {
     let terms = &plan.terms;
     format!(
         "Each verdict is right with {} % confidence: Student's one-sided bound of the mean over {} to {} repetitions, the \
-         allowed error shared among {} looks.",
+         allowed error shared among {} looks. Values between those that were tried are taken to keep the limits up to the edge \
+         and to break one behind it; one value far on either side is tried to see whether they do.",
         trimmed(terms.confidence * 100.0),
         terms.repetitions,
         terms.most,

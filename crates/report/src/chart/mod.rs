@@ -95,6 +95,10 @@ pub enum Kind {
     Markers,
     /// A marker at every value and no line.
     Points,
+    /// What lies between the line and the upper edge of the plot, tinted.
+    Above,
+    /// What lies between the line and the lower edge of the plot, tinted.
+    Below,
 }
 
 /// What tells a series from the others, also without colour.

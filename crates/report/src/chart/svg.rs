@@ -278,6 +278,15 @@ fn draw(out: &mut String, chart: &Chart, series: &Series, theme: Theme, area: &A
                 "<path d=\"{path}\" stroke=\"{colour}\" stroke-width=\"1.8\" stroke-linejoin=\"round\" fill=\"none\"{dash}/>"
             );
         }
+        Kind::Above | Kind::Below => {
+            let [(first, _), .., (last, _)] = places.as_slice() else { return };
+            let edge = coordinate(if series.kind == Kind::Above { area.top } else { area.bottom });
+            let (line, first, last) = (polyline(&places), coordinate(*first), coordinate(*last));
+            let _ = write!(
+                out,
+                "<path d=\"{line}L{last} {edge}L{first} {edge}z\" fill=\"{colour}\" fill-opacity=\"0.14\"/>"
+            );
+        }
         Kind::Markers | Kind::Points => {
             if series.kind == Kind::Markers && places.len() > 1 {
                 let path = polyline(&places);
