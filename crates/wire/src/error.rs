@@ -25,6 +25,9 @@ pub enum WireError {
     /// There is no such wire, or not exactly one.
     #[error("{0}")]
     Which(String),
+    /// A running wire refuses what it is told.
+    #[error("{0}")]
+    Refused(String),
     /// What a wire keeps in its folder cannot be used.
     #[error("{}: {problem}", path.display())]
     State {
@@ -52,7 +55,10 @@ impl WireError {
 
     /// Whether the user has to change the file or the command line, and not the machine.
     pub fn is_bad_input(&self) -> bool {
-        matches!(self, WireError::Plan(_) | WireError::UnknownHost { .. } | WireError::Which(_))
+        matches!(
+            self,
+            WireError::Plan(_) | WireError::UnknownHost { .. } | WireError::Which(_) | WireError::Refused(_)
+        )
     }
 }
 

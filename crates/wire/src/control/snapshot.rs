@@ -1,0 +1,227 @@
+//! What a wire's links have counted, as told to others: names, and plain numbers with their units.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use trunkline_core::Duration;
+use trunkline_network::{DropCause, MarkCause, MediumCounters};
+
+use crate::relay::{FlowCounters, FlowDirection, LINK_DOWN, PortCounters, RelayCounters, Volume};
+
+/// What all links have counted since the wire is up.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WireSnapshot {
+    /// The wire's name.
+    pub wire: String,
+    /// Its links, in the file's order.
+    pub links: Vec<LinkSnapshot>,
+    /// Why its capture has ended early, if it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capture_failure: Option<String>,
+}
+
+/// One link.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LinkSnapshot {
+    /// Its name.
+    pub link: String,
+    /// When this was read, by the wire's clock. A rate is a difference of counters over that of these times.
+    pub at_ns: u64,
+    /// Whether it is up.
+    pub up: bool,
+    /// Whether its relay has ended, because an interface is gone; then there is nothing else here.
+    #[serde(default)]
+    pub ended: bool,
+    /// By port: of packets that entered there.
+    pub directions: Vec<DirectionSnapshot>,
+    /// The flows seen lately.
+    pub flows: Vec<FlowSnapshot>,
+}
+
+/// Of packets from one host.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DirectionSnapshot {
+    /// The host.
+    pub from: String,
+    /// The host at the other end, if there is only one.
+    pub to: Option<String>,
+    /// What came from the host.
+    pub offered: Packets,
+    /// What came out of the link, duplicates too.
+    pub delivered: Packets,
+    /// What is in front of the line.
+    pub waiting: Packets,
+    /// Packets dropped, by cause; causes that did not occur are absent.
+    pub dropped: BTreeMap<String, u64>,
+    /// Packets marked "congestion experienced", by cause.
+    pub marked: BTreeMap<String, u64>,
+    /// Packets lost before the link, because the relay came too late: an error of the instrument.
+    pub overflowed: u64,
+    /// Packets for the host that its kernel did not take.
+    pub refused: u64,
+    /// Bytes on the line with the link's framing.
+    pub transmitted_bytes: u64,
+    /// How long the line was busy.
+    pub busy_ns: u64,
+    /// Times in the queue, of packets that left it for transmission.
+    pub sojourn: Sojourn,
+}
+
+/// Packets and their bytes at the network layer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Packets {
+    /// How many.
+    pub packets: u64,
+    /// Their bytes, network header included.
+    pub bytes: u64,
+}
+
+/// Times that packets spent in a queue. Quantiles are of all since the wire is up, at most 0.8 % off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sojourn {
+    /// Of how many packets.
+    pub count: u64,
+    /// The sum of all times.
+    pub total_ns: u64,
+    /// The median.
+    pub p50_ns: u64,
+    /// What 99 % do not exceed.
+    pub p99_ns: u64,
+    /// What 99.9 % do not exceed.
+    pub p999_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+}
+
+/// One flow.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlowSnapshot {
+    /// Its number on the link, given to another flow after a long silence.
+    pub flow: u32,
+    /// Its protocol and ends, `udp 198.18.0.1:5004 198.18.0.2:5004`, or `other` for what is not of IP.
+    pub name: String,
+    /// From the end that sent the first packet, and back.
+    pub directions: [FlowSide; 2],
+}
+
+/// One direction of a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowSide {
+    /// What entered the link.
+    pub offered: Packets,
+    /// What came out.
+    pub delivered: Packets,
+    /// Packets in the link.
+    pub waiting: u64,
+    /// Packets dropped.
+    pub dropped: u64,
+    /// Packets marked "congestion experienced".
+    pub marked: u64,
+    /// Sum of the times from end to end of the link.
+    pub transit_total_ns: u64,
+    /// The longest of them.
+    pub transit_max_ns: u64,
+}
+
+impl LinkSnapshot {
+    /// Of a relay that has ended.
+    pub(super) fn ended(link: &str) -> LinkSnapshot {
+        LinkSnapshot { link: link.to_owned(), ended: true, ..LinkSnapshot::default() }
+    }
+
+    pub(super) fn new(link: &str, stations: &[String], counters: &RelayCounters) -> LinkSnapshot {
+        let to = |port: usize| (stations.len() == 2).then(|| stations[1 - port].clone());
+        let directions = stations.iter().zip(&counters.ports).enumerate();
+        LinkSnapshot {
+            link: link.to_owned(),
+            at_ns: counters.at.as_nanos(),
+            up: counters.up,
+            ended: false,
+            directions: directions
+                .map(|(port, (from, counted))| direction(from, to(port), counted))
+                .collect(),
+            flows: counters.flows.iter().map(FlowSnapshot::from).collect(),
+        }
+    }
+}
+
+fn direction(from: &str, to: Option<String>, port: &PortCounters) -> DirectionSnapshot {
+    let medium = &port.medium;
+    let causes = DropCause::ALL.iter().map(|cause| (cause.name(), medium.dropped[cause.index()]));
+    let marks = MarkCause::ALL.iter().map(|cause| (cause.name(), medium.marked[cause.index()]));
+    DirectionSnapshot {
+        from: from.to_owned(),
+        to,
+        offered: port.offered.into(),
+        delivered: port.delivered.into(),
+        waiting: port.waiting.into(),
+        dropped: occurred(causes.chain([(LINK_DOWN, port.cut)])),
+        marked: occurred(marks),
+        overflowed: port.overflowed,
+        refused: port.refused,
+        transmitted_bytes: medium.transmitted.count(),
+        busy_ns: medium.busy.as_nanos(),
+        sojourn: Sojourn::from(medium),
+    }
+}
+
+fn occurred<'c>(counts: impl Iterator<Item = (&'c str, u64)>) -> BTreeMap<String, u64> {
+    counts.filter(|(_, count)| *count > 0).map(|(cause, count)| (cause.to_owned(), count)).collect()
+}
+
+impl From<Volume> for Packets {
+    fn from(volume: Volume) -> Packets {
+        Packets { packets: volume.packets, bytes: volume.bytes.count() }
+    }
+}
+
+impl From<&MediumCounters> for Sojourn {
+    fn from(medium: &MediumCounters) -> Sojourn {
+        let quantile = |thousandths| medium.sojourns.quantile(thousandths).map_or(0, Duration::as_nanos);
+        Sojourn {
+            count: medium.dequeued,
+            total_ns: medium.sojourn_total.as_nanos(),
+            p50_ns: quantile(500),
+            p99_ns: quantile(990),
+            p999_ns: quantile(999),
+            max_ns: medium.sojourns.longest().as_nanos(),
+        }
+    }
+}
+
+impl From<&FlowCounters> for FlowSnapshot {
+    fn from(flow: &FlowCounters) -> FlowSnapshot {
+        let name = flow.key.map_or("other".to_owned(), |key| {
+            let protocol = match key.protocol {
+                1 => "icmp".to_owned(),
+                6 => "tcp".to_owned(),
+                17 => "udp".to_owned(),
+                33 => "dccp".to_owned(),
+                58 => "icmpv6".to_owned(),
+                132 => "sctp".to_owned(),
+                136 => "udp-lite".to_owned(),
+                number => format!("ip-{number}"),
+            };
+            let end = |end: usize| match key.ports[end] {
+                0 => key.addresses[end].to_string(),
+                port => std::net::SocketAddr::new(key.addresses[end], port).to_string(),
+            };
+            format!("{protocol} {} {}", end(0), end(1))
+        });
+        FlowSnapshot { flow: flow.flow.0, name, directions: flow.directions.map(FlowSide::from) }
+    }
+}
+
+impl From<FlowDirection> for FlowSide {
+    fn from(direction: FlowDirection) -> FlowSide {
+        FlowSide {
+            offered: direction.offered.into(),
+            delivered: direction.delivered.into(),
+            waiting: direction.waiting(),
+            dropped: direction.dropped,
+            marked: direction.marked,
+            transit_total_ns: direction.transit_total.as_nanos(),
+            transit_max_ns: direction.transit_max.as_nanos(),
+        }
+    }
+}
