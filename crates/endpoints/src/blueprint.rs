@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 use trunkline_adapters::quic::{self, Identity, QuicEndpoint};
 use trunkline_adapters::tcp::TcpEndpoint;
 use trunkline_core::{Address, Bytes, FlowId, Seed};
-use trunkline_experiment::{Flow, Scenario, SctpStyle, Transport, XtpService};
+use trunkline_experiment::{Flow, Scenario, SctpStyle, TcpEngine, TcpOptions, Transport, XtpService};
 use trunkline_transport::Endpoint;
 use trunkline_transport::dccp::{self, DccpEndpoint};
 use trunkline_transport::rtp::{self, RtpEndpoint};
 use trunkline_transport::sctp::{self, SctpEndpoint};
+use trunkline_transport::tcp;
 use trunkline_transport::udp::{self, UdpEndpoint};
 use trunkline_transport::urp::UrpEndpoint;
 use trunkline_transport::xtp::{
@@ -215,6 +216,13 @@ impl Blueprint {
             }
             Transport::Mptcp(_) => {
                 Err("transport `mptcp` is the kernel's, for `live` only; in `sim` use `tcp`".to_owned())
+            }
+            Transport::Tcp(options @ TcpOptions { engine: TcpEngine::Classic(classic), .. }) => {
+                let config = options::classic_tcp(options, classic, self.mtu);
+                let connecting =
+                    tcp::TcpEndpoint::connect(near, far, &config, bits("tcp", "near")).map_err(said)?;
+                let listening = tcp::TcpEndpoint::listen(far, &config, bits("tcp", "far")).map_err(said)?;
+                Ok(pair((near, connecting), (far, listening)))
             }
             Transport::Tcp(options) => {
                 let config = options::tcp(options, self.mtu)?;

@@ -6,13 +6,14 @@ use trunkline_adapters::quic::{self, Mode, QuicConfig};
 use trunkline_adapters::tcp::{CongestionControl, TcpConfig};
 use trunkline_core::{Address, Bytes, Stream};
 use trunkline_experiment::{
-    DccpOptions, QuicOptions, RtpOptions, SctpOptions, TcpOptions, UdpLiteOptions, UdpOptions, UrpOptions,
-    XtpOptions, XtpService,
+    ClassicTcpOptions, DccpOptions, QuicOptions, RtpOptions, SctpOptions, TcpOptions, UdpLiteOptions,
+    UdpOptions, UrpOptions, XtpOptions, XtpService,
 };
 use trunkline_transport::dccp::DccpConfig;
 use trunkline_transport::framing::HEADER_LENGTH;
 use trunkline_transport::rtp::RtpConfig;
 use trunkline_transport::sctp::SctpConfig;
+use trunkline_transport::tcp;
 use trunkline_transport::udp::{MAX_MESSAGE, UdpConfig, Variant};
 use trunkline_transport::urp::UrpConfig;
 use trunkline_transport::xtp::{self, RateLimit, XtpConfig, XtpGroupConfig};
@@ -43,7 +44,6 @@ pub(crate) fn coverage(options: &UdpLiteOptions) -> Option<u16> {
     options.checksum_coverage.map(|bytes| bytes.count().min(MAX_MESSAGE as u64) as u16)
 }
 
-/// Without a word on it, segments are as large as the path carries, as path MTU discovery (RFC 1191) would find.
 pub(crate) fn tcp(options: &TcpOptions, mtu: Option<Bytes>) -> Result<TcpConfig, String> {
     let mut config = TcpConfig { nodelay: options.nodelay, ..TcpConfig::default() };
     if let Some(window) = options.window {
@@ -52,15 +52,40 @@ pub(crate) fn tcp(options: &TcpOptions, mtu: Option<Bytes>) -> Result<TcpConfig,
     // A sender that can just fill its peer's window, as one whose SO_SNDBUF is set to it: a larger buffer would add no
     // throughput, only delay before the network.
     config.send_buffer = config.window;
-    if let Some(mss) =
-        options.mss.or(mtu.map(|mtu| Bytes(mtu.count().saturating_sub(TCP_HEADERS).min(65_495))))
-    {
+    if let Some(mss) = largest_segment(options, mtu) {
         config.mss = mss.count() as usize;
     }
     if let Some(name) = &options.congestion_control {
         config.congestion_control = name.parse::<CongestionControl>().map_err(|error| error.to_string())?;
     }
     Ok(config)
+}
+
+/// A classic TCP for the same path.
+pub(crate) fn classic_tcp(
+    options: &TcpOptions,
+    classic: &ClassicTcpOptions,
+    mtu: Option<Bytes>,
+) -> tcp::TcpConfig {
+    let defaults = tcp::TcpConfig::default();
+    tcp::TcpConfig {
+        window: options.window.map_or(defaults.window, |window| window.count() as usize),
+        mss: largest_segment(options, mtu).map_or(defaults.mss, |mss| mss.count() as usize),
+        delayed_ack: classic.delayed_ack,
+        ack_every: classic.ack_every,
+        ack_unpushed: classic.ack_unpushed,
+        nagle: classic.nagle.count() as usize,
+        initial_window: classic.initial_window,
+        timer: classic.timer,
+        fast_retransmit: classic.fast_retransmit,
+        ..defaults
+    }
+}
+
+/// Without a word on it, segments are as large as the path carries, as path MTU discovery (RFC 1191) would find.
+fn largest_segment(options: &TcpOptions, mtu: Option<Bytes>) -> Option<Bytes> {
+    let by_mtu = |mtu: Bytes| Bytes(mtu.count().saturating_sub(TCP_HEADERS).min(tcp::MAX_MSS as u64));
+    options.mss.or(mtu.map(by_mtu))
 }
 
 pub(crate) fn urp(options: &UrpOptions) -> UrpConfig {

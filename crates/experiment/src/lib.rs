@@ -30,10 +30,11 @@ pub use files::{Files, FilesError};
 pub use fuzz::fuzz_parse;
 pub use json_schema::json_schema;
 pub use model::{
-    Answer, Axis, BundleMetric, ClassMetric, DccpOptions, Direction, Experiment, Figure, Flow, Framing, Host,
-    Impairments, Limit, LimitMetric, Link, Loss, Operator, Over, Path, PathStep, Point, Progress,
-    QuicOptions, RtpOptions, Scenario, SctpEngine, SctpOptions, SctpStyle, Sink, Source, Subject, Supervisor,
-    TcpOptions, Transport, UdpLiteOptions, UdpOptions, UrpOptions, XtpOptions, XtpService,
+    Answer, Axis, BundleMetric, ClassMetric, ClassicTcpOptions, DccpOptions, Direction, Experiment, Figure,
+    Flow, Framing, Host, Impairments, Limit, LimitMetric, Link, Loss, Operator, Over, Path, PathStep, Point,
+    Progress, QuicOptions, RtpOptions, Scenario, SctpEngine, SctpOptions, SctpStyle, Sink, Source, Subject,
+    Supervisor, TcpEngine, TcpOptions, Transport, UdpLiteOptions, UdpOptions, UrpOptions, XtpOptions,
+    XtpService,
 };
 pub use problem::{Problem, Problems};
 pub use reference::reference;

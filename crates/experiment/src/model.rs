@@ -12,8 +12,8 @@ pub use trunkline_network::{Impairments, Loss};
 pub use trunkline_traffic::Answer;
 
 pub use transport::{
-    DccpOptions, QuicOptions, RtpOptions, SctpEngine, SctpOptions, SctpStyle, TcpOptions, Transport,
-    UdpLiteOptions, UdpOptions, UrpOptions, XtpOptions, XtpService,
+    ClassicTcpOptions, DccpOptions, QuicOptions, RtpOptions, SctpEngine, SctpOptions, SctpStyle, TcpEngine,
+    TcpOptions, Transport, UdpLiteOptions, UdpOptions, UrpOptions, XtpOptions, XtpService,
 };
 
 /// A validated experiment file.

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 
 use trunkline_core::{Ecn, Seed};
 use trunkline_endpoints::{Blueprint, Carrier};
-use trunkline_experiment::{Framing, Scenario, SctpEngine, TcpOptions, Transport};
+use trunkline_experiment::{Framing, Scenario, SctpEngine, TcpEngine, TcpOptions, Transport};
 use trunkline_io::tcp::{StreamProtocol, TcpError, TcpSetup, offered_congestion_controls};
 
 use crate::engine;
@@ -84,6 +84,7 @@ pub(crate) fn kernel_stream(transport: &Transport) -> Option<(StreamProtocol, Tc
                 nodelay: true,
                 congestion_control: None,
                 send_timeout: options.send_timeout,
+                engine: TcpEngine::Modern,
             };
             Some((StreamProtocol::Sctp, options))
         }
@@ -124,6 +125,9 @@ pub fn refuse_simulated(scenario: &Scenario) -> Result<(), LiveError> {
             reason
         } else if matches!(&flow.transport, Transport::Udp(udp) if udp.ecn != Ecn::NotCapable) {
             "`ecn` of transport `udp` is for `sim` only; live datagrams are not ECN-capable, leave the key out".to_owned()
+        } else if matches!(&flow.transport, Transport::Tcp(tcp) if tcp.engine != TcpEngine::Modern) {
+            "`engine = \"classic\"` of transport `tcp` is for `sim` only; live connections are the kernel's, leave the key out"
+                .to_owned()
         } else if flow.to.iter().any(|sink| !sink.join.is_zero() || sink.leave.or(sink.fail).is_some()) {
             "`join`, `leave` and `fail` are for `sim` only; write the sink as the name of its host".to_owned()
         } else if flow.framing == Framing::None {

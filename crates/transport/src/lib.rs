@@ -18,6 +18,7 @@ pub mod framing;
 mod pending;
 pub mod rtp;
 pub mod sctp;
+pub mod tcp;
 pub mod udp;
 pub mod urp;
 pub mod xtp;

@@ -11,7 +11,7 @@ pub enum Transport {
     Udp(UdpOptions),
     /// UDP-Lite.
     UdpLite(UdpLiteOptions),
-    /// TCP: the kernel's in `live` and `wire`, smoltcp's in `sim`.
+    /// TCP: the kernel's in `live` and `wire`; in `sim` smoltcp's or ours.
     Tcp(TcpOptions),
     /// MPTCP: the kernel's, in `live` only.
     Mptcp(TcpOptions),
@@ -81,6 +81,36 @@ pub struct TcpOptions {
     pub congestion_control: Option<String>,
     /// How long a send may block before the message is given up and counted as refused (Schiavoni: 40 ms).
     pub send_timeout: Option<Duration>,
+    /// Whose TCP it is in `sim`.
+    pub engine: TcpEngine,
+}
+
+/// Whose TCP runs in the simulator.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum TcpEngine {
+    /// smoltcp's.
+    Modern,
+    /// Ours of the 1990s, in `sim` only.
+    Classic(ClassicTcpOptions),
+}
+
+/// What only a classic TCP can be told.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClassicTcpOptions {
+    /// How long an acknowledgement waits for company.
+    pub delayed_ack: Duration,
+    /// So much is acknowledged at once, in full-size segments.
+    pub ack_every: u32,
+    /// Whether a segment without PSH is acknowledged at once.
+    pub ack_unpushed: bool,
+    /// Segments smaller than this wait while data is unacknowledged.
+    pub nagle: Bytes,
+    /// With how many segments slow start begins.
+    pub initial_window: u32,
+    /// The retransmission timer.
+    pub timer: trunkline_transport::tcp::TimerConfig,
+    /// Whether three duplicate acknowledgements are a loss.
+    pub fast_retransmit: bool,
 }
 
 /// Options of URP.

@@ -1,13 +1,14 @@
 //! What must fit together: source, transport and the links on the way.
 
 use trunkline_adapters::quic::{self, Mode};
-use trunkline_core::Distribution;
 use trunkline_core::schema::{Kind, Value};
+use trunkline_core::{Bytes, Distribution};
 use trunkline_traffic::SourceKind;
 use trunkline_transport::dccp::{self, WhenFull};
 use trunkline_transport::framing::HEADER_LENGTH;
 use trunkline_transport::rtp;
 use trunkline_transport::sctp::{self, Reliability};
+use trunkline_transport::tcp::{self, TimerConfig};
 use trunkline_transport::udp::{IPV4_HEADER_LENGTH, UDP_HEADER_LENGTH};
 use trunkline_transport::urp;
 use trunkline_transport::xtp::{self, ErrorControl, FlowControl};
@@ -16,8 +17,8 @@ use super::Reader;
 use super::services::{holds_back, named, promised};
 use super::table::Chosen;
 use crate::model::{
-    Answer, Flow, Framing, Link, Path, SctpEngine, SctpOptions, SctpStyle, Sink, Transport, XtpOptions,
-    XtpService,
+    Answer, Flow, Framing, Link, Path, SctpEngine, SctpOptions, SctpStyle, Sink, TcpEngine, TcpOptions,
+    Transport, XtpOptions, XtpService,
 };
 use crate::schema::transport::{self, TransportKind};
 use crate::tree::Table;
@@ -179,6 +180,9 @@ impl Reader<'_> {
             );
             self.remark(places.transport.span_of("mode"), message);
         }
+        if let Transport::Tcp(options) = &flow.transport {
+            self.check_tcp(options, places);
+        }
         if let Transport::Sctp(options) = &flow.transport {
             let needs_repair = (source.needs_reliability)(&flow.source.values);
             self.check_sctp(options, flow.framing == Framing::None, needs_repair, source, places);
@@ -220,6 +224,21 @@ impl Reader<'_> {
                 source.name
             );
             self.remark(places.transport.span_of("send-timeout"), message);
+        }
+    }
+
+    /// Remarks on what a classic TCP does not have.
+    fn check_tcp(&mut self, options: &TcpOptions, places: &Places<'_>) {
+        let TcpEngine::Classic(classic) = &options.engine else { return };
+        if options.window.is_some_and(|window| window > Bytes(tcp::MAX_WINDOW as u64)) {
+            let message =
+                "`engine = \"classic\"` has windows of 64 KiB at most; make `window` smaller".to_owned();
+            self.remark(places.transport.span_of("window"), message);
+        }
+        let TimerConfig { min, max, .. } = classic.timer;
+        if min > max {
+            let message = format!("an `rto-min` of {min} is longer than the `rto-max` of {max}");
+            self.remark(places.transport.span_of("rto-min"), message);
         }
     }
 
