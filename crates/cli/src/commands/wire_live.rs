@@ -1,0 +1,227 @@
+//! `trunkline wire top`, `trunkline wire set`: a running wire by its socket.
+
+use std::collections::VecDeque;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::json;
+use trunkline_core::Bytes;
+use trunkline_wire::control::{Client, Packets, Rates, WireSnapshot};
+use trunkline_wire::ground::{Access, FoundWire};
+
+use super::wire::failure;
+use crate::args::{Global, Which};
+use crate::output::{self, Failure};
+
+/// Looks in a second, which is what rates are over.
+const LOOKS: usize = 10;
+const BETWEEN: Duration = Duration::from_millis(1000 / LOOKS as u64);
+
+/// Shows rates, queues and drops: on a terminal ten times a second until Ctrl-C, otherwise once; as JSON the counters
+/// themselves.
+pub(super) fn top(global: &Global, which: &Which) -> Result<u8, Failure> {
+    let mut client = Client::connect(&find(which)?.socket()).map_err(failure)?;
+    let first = client.counters().map_err(failure)?;
+    if global.json {
+        output::print_json(&json!(first));
+        return Ok(output::DONE);
+    }
+    if !io::stdout().is_terminal() {
+        thread::sleep(BETWEEN * LOOKS as u32);
+        let now = client.counters().map_err(failure)?;
+        output::print(view(&first, &now).join("\n"));
+        return Ok(output::DONE);
+    }
+    let mut looks = VecDeque::from([first]);
+    let mut shown = 0;
+    loop {
+        thread::sleep(BETWEEN);
+        let now = client.counters().map_err(failure)?;
+        let lines = view(looks.front().unwrap_or(&now), &now);
+        shown = draw(&lines, shown).map_err(Failure::environment)?;
+        looks.push_back(now);
+        if looks.len() > LOOKS {
+            looks.pop_front();
+        }
+    }
+}
+
+/// Sets keys of links one after the other, until one is refused.
+pub(super) fn set(which: &Which, assignments: &[String]) -> Result<u8, Failure> {
+    let assignments = assignments.iter().map(|text| assignment(text)).collect::<Result<Vec<_>, _>>()?;
+    let mut client = Client::connect(&find(which)?.socket()).map_err(failure)?;
+    for (key, value) in assignments {
+        client.set(key, value).map_err(failure)?;
+    }
+    Ok(output::DONE)
+}
+
+/// What the links of a wire have counted; nothing if it does not answer.
+pub(super) fn counters(wire: &FoundWire) -> Option<WireSnapshot> {
+    Client::connect(&wire.socket()).and_then(|mut client| client.counters()).ok()
+}
+
+fn find(which: &Which) -> Result<FoundWire, Failure> {
+    let root = Access::root().map_err(failure)?;
+    FoundWire::find(&root, which.wire.as_deref()).map_err(failure)
+}
+
+fn assignment(text: &str) -> Result<(&str, &str), Failure> {
+    let parts = text.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
+    parts.filter(|(key, value)| !key.is_empty() && !value.is_empty()).ok_or_else(|| {
+        Failure::input(format_args!("`{text}` sets nothing; write LINK.KEY=VALUE such as `trunk.rate=5mbit`"))
+    })
+}
+
+/// Puts lines in the place of so many that were shown before, as far as the terminal has room, and says how many.
+fn draw(lines: &[String], shown: usize) -> io::Result<usize> {
+    let (columns, rows) = match terminal_size::terminal_size() {
+        Some((width, height)) => (usize::from(width.0), usize::from(height.0).saturating_sub(1)),
+        None => (80, 23),
+    };
+    let mut text = match shown {
+        0 => String::new(),
+        // Up to the first of them.
+        shown => format!("\x1b[{shown}A"),
+    };
+    let fitting = &lines[..lines.len().min(rows)];
+    for line in fitting {
+        text.extend(line.chars().take(columns));
+        // What is left of the line before.
+        text.push_str("\x1b[K\n");
+    }
+    // And of the lines below.
+    text.push_str("\x1b[J");
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(fitting.len())
+}
+
+/// Tables of links and of flows.
+fn view(before: &WireSnapshot, now: &WireSnapshot) -> Vec<String> {
+    let Rates { directions, flows } = Rates::between(before, now);
+    let mut links = vec![row([
+        "link",
+        "from",
+        "to",
+        "offered",
+        "delivered",
+        "busy",
+        "waiting",
+        "drops/s",
+        "marks/s",
+        "sojourn",
+        "p99",
+    ])];
+    links.extend(directions.iter().map(|direction| {
+        row([
+            &direction.link,
+            &direction.from,
+            match direction.up {
+                true => direction.to.as_deref().unwrap_or("all"),
+                false => "(down)",
+            },
+            &direction.offered.to_string(),
+            &direction.delivered.to_string(),
+            &format!("{:.0} %", direction.utilisation * 100.0),
+            &waiting(direction.waiting),
+            &format!("{:.0}", direction.drops),
+            &format!("{:.0}", direction.marks),
+            &direction.sojourn.map_or("-".to_owned(), |sojourn| sojourn.to_string()),
+            &direction.sojourn_p99.to_string(),
+        ])
+    }));
+    let mut lines: Vec<String> = output::table(&links).lines().map(str::to_owned).collect();
+    let ended = now.links.iter().filter(|link| link.ended);
+    lines.extend(ended.map(|link| format!("{}  its relay has ended", link.link)));
+    lines.extend(now.capture_failure.clone());
+    if !flows.is_empty() {
+        let mut table =
+            vec![row(["link", "flow", "", "delivered", "in link", "drops/s", "marks/s", "from end to end"])];
+        table.extend(flows.iter().map(|flow| {
+            row([
+                &flow.link,
+                &flow.name,
+                if flow.backward { "back" } else { "" },
+                &flow.delivered.to_string(),
+                &flow.waiting.to_string(),
+                &format!("{:.0}", flow.drops),
+                &format!("{:.0}", flow.marks),
+                &flow.transit.map_or("-".to_owned(), |transit| transit.to_string()),
+            ])
+        }));
+        lines.push(String::new());
+        lines.extend(output::table(&table).lines().map(str::to_owned));
+    }
+    lines
+}
+
+fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
+    cells.map(str::to_owned).to_vec()
+}
+
+fn waiting(packets: Packets) -> String {
+    match packets.packets {
+        0 => "0".to_owned(),
+        count => format!("{count} ({})", Bytes(packets.bytes)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trunkline_wire::control::{DirectionSnapshot, FlowSide, FlowSnapshot, LinkSnapshot};
+
+    use super::*;
+
+    #[test]
+    fn the_view_tells_of_links_and_of_flows() {
+        let look = |seconds: u64| WireSnapshot {
+            links: vec![
+                LinkSnapshot {
+                    link: "trunk".into(),
+                    at_ns: seconds * 1_000_000_000,
+                    up: true,
+                    directions: vec![DirectionSnapshot {
+                        from: "a".into(),
+                        to: Some("b".into()),
+                        delivered: Packets { packets: seconds, bytes: 1000 * seconds },
+                        waiting: Packets { packets: 3, bytes: 4500 },
+                        ..DirectionSnapshot::default()
+                    }],
+                    flows: vec![FlowSnapshot {
+                        flow: 1,
+                        name: "udp 198.18.0.1:5004 198.18.0.2:5004".into(),
+                        directions: [FlowSide { waiting: 2, ..FlowSide::default() }, FlowSide::default()],
+                    }],
+                    ended: false,
+                },
+                LinkSnapshot { link: "tail".into(), ended: true, ..LinkSnapshot::default() },
+            ],
+            ..WireSnapshot::default()
+        };
+        assert_eq!(
+            view(&look(1), &look(2)),
+            [
+                "link   from  to  offered  delivered  busy  waiting     drops/s  marks/s  sojourn  p99",
+                "trunk  a     b   0 bit/s  8 kbit/s   0 %   3 (4500 B)  0        0        -        0 s",
+                "tail  its relay has ended",
+                "",
+                "link   flow                                   delivered  in link  drops/s  marks/s  from end to end",
+                "trunk  udp 198.18.0.1:5004 198.18.0.2:5004    0 bit/s    2        0        0        -",
+            ]
+        );
+    }
+
+    #[test]
+    fn assignments_have_two_sides() {
+        assert_eq!(
+            assignment("trunk.queue = { kind = \"codel\" }").unwrap(),
+            ("trunk.queue", "{ kind = \"codel\" }")
+        );
+        for bad in ["trunk.rate", "=5mbit", "trunk.rate="] {
+            assert!(assignment(bad).unwrap_err().message.contains("LINK.KEY=VALUE"), "{bad}");
+        }
+    }
+}
