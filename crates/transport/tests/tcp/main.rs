@@ -1,3 +1,7 @@
-//! Classic TCP end to end: the conformance suite, what a bad path may do to it, what it does exactly when, and tshark's opinion.
+//! Classic TCP end to end: the conformance suite, what a bad path may do to it, how much a window carries, allocation, and
+//! tshark's opinion.
 
+mod allocation;
+mod goodput;
+mod judge;
 mod properties;
