@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use trunkline_core::{Destination, Packet, PacketId, Port, Time};
 use trunkline_network::bucket::LEAST_URGENT;
-use trunkline_network::{Delivery, DropCause, Fate, MarkCause, Medium, MediumCounters, Outcome};
+use trunkline_network::{
+    Change, Delivery, DropCause, Fate, Fixed, MarkCause, Medium, MediumCounters, Outcome,
+};
 
 /// A medium that is checked at every call.
 ///
@@ -161,6 +163,12 @@ impl Medium for Accounted {
 
     fn counters(&self, from: Port) -> MediumCounters {
         self.medium.counters(from)
+    }
+
+    fn change(&mut self, at: Time, from: Port, change: Change<'_>, out: &mut Outcome) -> Result<(), Fixed> {
+        let mut changed = Ok(());
+        self.call(at, out, |medium, out| changed = medium.change(at, from, change, out));
+        changed
     }
 }
 
