@@ -1,11 +1,13 @@
 //! The socket of a running wire.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read as _, Write};
+use std::net::Shutdown;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -20,12 +22,19 @@ const MOST: usize = 32;
 /// A client that takes longer to read an answer has gone.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Listens at a socket until it is dropped.
+/// Listens at a socket until it is dropped; then connections are closed.
 #[derive(Debug)]
 pub struct ControlServer {
     path: PathBuf,
-    stop: Arc<AtomicBool>,
+    shared: Arc<Shared>,
     listener: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    stop: AtomicBool,
+    /// By a number of their own.
+    connections: Mutex<BTreeMap<u64, UnixStream>>,
 }
 
 impl ControlServer {
@@ -40,57 +49,58 @@ impl ControlServer {
         };
         let listener = UnixListener::bind(path).map_err(refused)?;
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(refused)?;
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
+        let shared = Arc::<Shared>::default();
+        let of_listener = Arc::clone(&shared);
         let thread = thread::Builder::new().name("control".into());
-        let listener = thread.spawn(move || listen(&listener, &controller, &stopped)).map_err(refused)?;
-        Ok(ControlServer { path: path.to_path_buf(), stop, listener: Some(listener) })
+        let listener = thread.spawn(move || listen(&listener, &controller, &of_listener)).map_err(refused)?;
+        Ok(ControlServer { path: path.to_path_buf(), shared, listener: Some(listener) })
     }
 }
 
 impl Drop for ControlServer {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Release);
+        self.shared.stop.store(true, Ordering::Release);
         // Wakes the listener; if that is not possible it is left waiting until the process ends.
         let woken = UnixStream::connect(&self.path).is_ok();
         if let Some(listener) = self.listener.take().filter(|_| woken) {
             let _ = listener.join();
         }
+        for connection in self.shared.connections().values() {
+            let _ = connection.shutdown(Shutdown::Both);
+        }
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
-fn listen(listener: &UnixListener, controller: &Arc<Controller>, stop: &AtomicBool) {
-    let connections = Arc::new(AtomicUsize::new(0));
-    for stream in listener.incoming() {
-        if stop.load(Ordering::Acquire) {
+impl Shared {
+    fn connections(&self) -> MutexGuard<'_, BTreeMap<u64, UnixStream>> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn listen(listener: &UnixListener, controller: &Arc<Controller>, shared: &Arc<Shared>) {
+    for (number, stream) in (0..).zip(listener.incoming()) {
+        if shared.stop.load(Ordering::Acquire) {
             return;
         }
-        let Ok(stream) = stream else {
+        let Ok((stream, known)) = stream.and_then(|stream| Ok((stream.try_clone()?, stream))) else {
             // Out of descriptors: others will be closed.
             thread::sleep(Duration::from_millis(100));
             continue;
         };
-        if connections.fetch_add(1, Ordering::Relaxed) >= MOST {
-            connections.fetch_sub(1, Ordering::Relaxed);
+        if shared.connections().len() >= MOST {
             continue;
         }
-        let (controller, open) = (Arc::clone(controller), Open(Arc::clone(&connections)));
-        // Without a thread for it the connection is closed.
-        let _ = thread::Builder::new().name("control-client".into()).spawn(move || {
-            let _open = open;
+        shared.connections().insert(number, known);
+        let (controller, shared_too) = (Arc::clone(controller), Arc::clone(shared));
+        let started = thread::Builder::new().name("control-client".into()).spawn(move || {
             // Whatever goes wrong with a client is its own affair.
             let _ = serve(stream, &controller);
+            shared_too.connections().remove(&number);
         });
-    }
-}
-
-/// An open connection.
-struct Open(Arc<AtomicUsize>);
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        if started.is_err() {
+            shared.connections().remove(&number);
+        }
     }
 }
 

@@ -176,6 +176,7 @@ fn a_client_asks_and_sets_over_the_socket_as_often_as_it_likes() {
     assert!(refused.is_bad_input() && refused.to_string().contains("`fast`"), "{refused}");
     drop(server);
     assert!(!path.exists() && Client::connect(&path).is_err());
+    assert!(client.counters().is_err(), "connections are closed");
 }
 
 /// What the socket answers to bytes.
