@@ -1,9 +1,33 @@
 //! Where a relay reads frames from and writes them to, one per station of a link.
 
+mod ring;
+mod tun;
+
 use std::io;
 use std::os::fd::BorrowedFd;
 
 use trunkline_core::Time;
+
+use ring::RingDevice;
+use tun::TunDevice;
+
+/// Makes the TUN interface `name` in the calling thread's network namespace, which is down and without addresses, and
+/// returns its other side, for packets of at most `mtu` bytes. The interface is there as long as that.
+///
+/// # Errors
+/// Without `/dev/net/tun` or the right to (`CAP_NET_ADMIN` in the namespace); if there is one of that name.
+pub fn open_tun(name: &str, mtu: usize) -> io::Result<Box<dyn Device>> {
+    Ok(Box::new(TunDevice::create(name, mtu)?))
+}
+
+/// Takes what arrives at the Ethernet interface `name` of the calling thread's network namespace, whose MTU is that of the
+/// link already. Both ends of its pair do without offloads ([`disable_offloads`](trunkline_io::interface::disable_offloads)).
+///
+/// # Errors
+/// If there is no such interface; without the right to (`CAP_NET_RAW` in the namespace).
+pub fn open_ring(name: &str) -> io::Result<Box<dyn Device>> {
+    Ok(Box::new(RingDevice::open(name)?))
+}
 
 /// What a device's frames are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +41,7 @@ pub enum Layer {
 /// A frame in a buffer of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
-    /// When it arrived, or is due.
+    /// When it arrived, or is due: in nanoseconds of the monotonic clock, without an epoch.
     pub at: Time,
     /// The frame.
     pub bytes: Vec<u8>,
@@ -32,19 +56,21 @@ pub trait Device: Send {
     fn largest(&self) -> usize;
 
     /// Hands over frames that are there, at most `most` of them and in the order of their arrival, and says how many:
-    /// fewer than `most` only if there are no more. Never waits. `buffer` gives an empty buffer with room for the largest
-    /// frame.
+    /// fewer than `most` only if there are no more. Never waits. Frames that the kernel does not stamp are stamped `now`,
+    /// the moment at which they are asked for. `buffer` gives an empty buffer with room for the largest frame.
     ///
     /// # Errors
     /// If the device is gone.
     fn receive(
         &mut self,
+        now: Time,
         most: usize,
         buffer: &mut dyn FnMut() -> Vec<u8>,
         take: &mut dyn FnMut(Frame),
     ) -> io::Result<usize>;
 
-    /// Sends frames, in their order, and says how many the kernel took: it takes no more than its buffers hold.
+    /// Sends frames, in their order, and says how many the kernel took; it takes no more than its buffers hold, and the
+    /// others are lost.
     ///
     /// # Errors
     /// If the device is gone.
@@ -55,4 +81,10 @@ pub trait Device: Send {
 
     /// Readable while there are frames to receive.
     fn descriptor(&self) -> BorrowedFd<'_>;
+}
+
+/// Whether an error means that the interface is no more, and not just down, full or not fond of a packet.
+fn is_gone(error: &io::Error) -> bool {
+    use nix::libc::{EBADF, EBADFD, ENODEV, ENXIO};
+    matches!(error.raw_os_error(), Some(EBADF | EBADFD | ENODEV | ENXIO))
 }

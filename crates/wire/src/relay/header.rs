@@ -1,0 +1,211 @@
+//! What a relay reads in the headers of a frame, and what it writes there.
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use trunkline_core::{Bytes, Ecn};
+
+use super::FlowKey;
+use crate::device::Layer;
+
+pub(super) const ETHERNET: usize = 14;
+const IPV4: usize = 20;
+const IPV6: usize = 40;
+const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
+const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xDD];
+
+/// Protocol numbers (IANA).
+pub(super) const ICMP: u8 = 1;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const DCCP: u8 = 33;
+pub(super) const ICMPV6: u8 = 58;
+const SCTP: u8 = 132;
+const UDP_LITE: u8 = 136;
+
+/// The extension headers of IPv6 that may precede the transport's (RFC 8200 section 4), but for the fragment header.
+const EXTENSIONS: [u8; 4] = [0, 43, 60, 135];
+const FRAGMENT: u8 = 44;
+
+/// What was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    /// Where the network layer begins.
+    pub(super) network: usize,
+    /// Where the transport layer begins; the frame's end if it carries no IP.
+    pub(super) transport: usize,
+    /// What tells its flow from others; `None` if it carries no IP.
+    pub(super) key: Option<FlowKey>,
+    /// The ECN field.
+    pub(super) ecn: Ecn,
+    /// The urgency for priority queues: 0 for the highest precedence, 7 for none (RFC 791; RFC 2474 section 4.2.2).
+    pub(super) urgency: u16,
+    /// Whether a router that cannot pass it on must not cut it, but say so.
+    pub(super) indivisible: bool,
+}
+
+impl Header {
+    /// Reads the headers of a frame; what is cut off or makes no sense carries no IP.
+    #[inline]
+    pub(super) fn read(layer: Layer, frame: &[u8]) -> Header {
+        let network = network(layer);
+        let version = match (layer, frame.get(12..ETHERNET)) {
+            (Layer::Ip, _) => frame.first().map_or(0, |byte| byte >> 4),
+            (Layer::Ethernet, Some(kind)) if kind == ETHERTYPE_IPV4 => 4,
+            (Layer::Ethernet, Some(kind)) if kind == ETHERTYPE_IPV6 => 6,
+            (Layer::Ethernet, _) => 0,
+        };
+        let packet = frame.get(network..).unwrap_or_default();
+        let header = match version {
+            4 => Header::of_ipv4(network, packet),
+            6 => Header::of_ipv6(network, packet),
+            _ => None,
+        };
+        header.unwrap_or(Header {
+            network: network.min(frame.len()),
+            transport: frame.len(),
+            key: None,
+            ecn: Ecn::NotCapable,
+            urgency: 0,
+            indivisible: false,
+        })
+    }
+
+    /// Bytes at the network layer.
+    pub(super) fn size(&self, frame: &[u8]) -> Bytes {
+        Bytes((frame.len() - self.network) as u64)
+    }
+
+    fn of_ipv4(network: usize, packet: &[u8]) -> Option<Header> {
+        let fixed: &[u8; IPV4] = packet.first_chunk()?;
+        let length = usize::from(fixed[0] & 0xF) * 4;
+        if length < IPV4 || packet.len() < length {
+            return None;
+        }
+        let address =
+            |at: usize| IpAddr::V4(Ipv4Addr::new(fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]));
+        // More fragments, or not the first: ports are in the first only, and all of them go one way.
+        let is_fragment = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x3FFF != 0;
+        let protocol = fixed[9];
+        Some(Header {
+            network,
+            transport: network + length,
+            key: Some(FlowKey {
+                addresses: [address(12), address(16)],
+                ports: if is_fragment { [0; 2] } else { ports(protocol, &packet[length..]) },
+                protocol,
+            }),
+            ecn: ecn(fixed[1]),
+            urgency: urgency(fixed[1]),
+            indivisible: fixed[6] & 0x40 != 0,
+        })
+    }
+
+    fn of_ipv6(network: usize, packet: &[u8]) -> Option<Header> {
+        let fixed: &[u8; IPV6] = packet.first_chunk()?;
+        let class = (fixed[0] << 4) | (fixed[1] >> 4);
+        let mut addresses = [[0; 16]; 2];
+        addresses.as_flattened_mut().copy_from_slice(&fixed[8..]);
+        let (mut protocol, mut at, mut is_fragment) = (fixed[6], IPV6, false);
+        while EXTENSIONS.contains(&protocol) || protocol == FRAGMENT {
+            let &[next, length] = packet.get(at..)?.first_chunk()?;
+            // A fragment header is 8 bytes long; the others say how many times 8 follow the first.
+            let length = if protocol == FRAGMENT { 0 } else { usize::from(length) };
+            is_fragment |= protocol == FRAGMENT;
+            (protocol, at) = (next, at + 8 + 8 * length);
+        }
+        Some(Header {
+            network,
+            transport: network + at.min(packet.len()),
+            key: Some(FlowKey {
+                addresses: addresses.map(|address| IpAddr::V6(Ipv6Addr::from(address))),
+                ports: if is_fragment {
+                    [0; 2]
+                } else {
+                    ports(protocol, packet.get(at..).unwrap_or_default())
+                },
+                protocol,
+            }),
+            ecn: ecn(class),
+            urgency: urgency(class),
+            indivisible: true,
+        })
+    }
+}
+
+/// Where the network layer begins.
+const fn network(layer: Layer) -> usize {
+    match layer {
+        Layer::Ip => 0,
+        Layer::Ethernet => ETHERNET,
+    }
+}
+
+/// The port numbers at the start of the transport's header. The identification of an echo tells flows apart as a port does,
+/// and is the same both ways.
+#[inline]
+fn ports(protocol: u8, transport: &[u8]) -> [u16; 2] {
+    let word = |at: usize| transport.get(at..at + 2).map_or(0, |word| u16::from_be_bytes([word[0], word[1]]));
+    match (protocol, transport.first()) {
+        (TCP | UDP | DCCP | SCTP | UDP_LITE, _) => [word(0), word(2)],
+        (ICMP, Some(0 | 8)) | (ICMPV6, Some(128 | 129)) => [word(4); 2],
+        _ => [0; 2],
+    }
+}
+
+fn ecn(class: u8) -> Ecn {
+    match class & 3 {
+        0 => Ecn::NotCapable,
+        1 => Ecn::Ect1,
+        2 => Ecn::Ect0,
+        _ => Ecn::CongestionExperienced,
+    }
+}
+
+fn urgency(class: u8) -> u16 {
+    u16::from(7 - (class >> 5))
+}
+
+/// Marks the packet in a frame "congestion experienced", and keeps the checksum of its header right; false if it bears the
+/// mark already.
+pub(super) fn mark(layer: Layer, frame: &mut [u8]) -> bool {
+    let Some(packet) = frame.get_mut(network(layer)..) else { return false };
+    match packet.first().map(|byte| byte >> 4) {
+        Some(4) if packet.len() >= IPV4 && packet[1] & 3 != 3 => {
+            let old = u16::from_be_bytes([packet[0], packet[1]]);
+            packet[1] |= 3;
+            let new = u16::from_be_bytes([packet[0], packet[1]]);
+            let checksum = updated(u16::from_be_bytes([packet[10], packet[11]]), old, new);
+            packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+            true
+        }
+        // IPv6 has no checksum, and the transports' leave the traffic class out.
+        Some(6) if packet.len() >= IPV6 && packet[1] & 0x30 != 0x30 => {
+            packet[1] |= 0x30;
+            true
+        }
+        _ => false,
+    }
+}
+
+/// An Internet checksum after one word has changed (RFC 1624 section 3, equation 3).
+fn updated(checksum: u16, old: u16, new: u16) -> u16 {
+    let sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
+    !fold(u64::from(sum))
+}
+
+/// The Internet checksum of these pieces (RFC 1071), each but the last of an even length.
+pub(super) fn checksum(pieces: &[&[u8]]) -> u16 {
+    let words = |piece: &[u8]| -> u64 {
+        let (words, rest) = piece.as_chunks::<2>();
+        let last = rest.first().map_or(0, |&byte| u64::from(byte) << 8);
+        words.iter().map(|&word| u64::from(u16::from_be_bytes(word))).sum::<u64>() + last
+    };
+    !fold(pieces.iter().map(|piece| words(piece)).sum())
+}
+
+fn fold(mut sum: u64) -> u16 {
+    while sum > u64::from(u16::MAX) {
+        sum = (sum & 0xFFFF) + (sum >> 16);
+    }
+    sum as u16
+}
