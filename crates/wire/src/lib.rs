@@ -24,4 +24,4 @@ mod wire;
 pub use error::WireError;
 pub use plan::Plan;
 #[cfg(target_os = "linux")]
-pub use wire::{Wire, WireOptions};
+pub use wire::{Wire, WireEnd, WireOptions};

@@ -169,32 +169,23 @@ impl Plan {
         hops.min_by_key(|(hops, _)| *hops).map(|(_, at)| self.station(at))
     }
 
-    /// At which port of `link` the next host stands for a packet to `address` that enters at `port`: what a link without
-    /// hardware addresses has to know. Most specific first; an address that is in none of these is nobody's.
-    pub fn next_stations(&self, link: usize, port: u16) -> Vec<(Subnet, u16)> {
-        let routes = &self.hosts[self.station((link, port)).host].routes;
-        let mut next: Vec<(Target, u16)> = routes
-            .iter()
-            .filter(|route| route.out == (link, port))
-            .map(|route| (route.to, route.next))
-            .collect();
-        next.extend((0..).zip(&self.links[link].stations).map(|(to, _)| (Target::Station(link, to), to)));
-        // A host's own station comes after a route to the same: the route is what its kernel obeyed.
-        next.sort_by_key(|(to, _)| matches!(to, Target::Link(_)));
-        next.iter()
-            .flat_map(|(to, next)| self.subnets(*to).into_iter().map(|subnet| (subnet, *next)))
-            .collect()
-    }
-
     /// The addresses of a target, IPv4 and IPv6.
     pub fn subnets(&self, to: Target) -> Vec<Subnet> {
-        let (station, whole) = match to {
-            Target::Link(link) => (self.station((link, 0)), true),
-            Target::Station(link, port) => (self.station((link, port)), false),
-        };
-        let ipv4 = Subnet::new(station.ipv4.into(), if whole { 24 } else { 32 });
-        let ipv6 = station.ipv6.map(|ipv6| Subnet::new(ipv6.into(), if whole { 64 } else { 128 }));
-        core::iter::once(ipv4).chain(ipv6).collect()
+        let subnet = |first: IpAddr, prefix| Subnet { first, prefix };
+        match to {
+            Target::Station(link, port) => {
+                let station = self.station((link, port));
+                let ipv6 = station.ipv6.map(|ipv6| subnet(ipv6.into(), 128));
+                core::iter::once(subnet(station.ipv4.into(), 32)).chain(ipv6).collect()
+            }
+            Target::Link(link) => {
+                // The station at port 0 is number 1; the link as a whole is number 0.
+                let first = self.station((link, 0));
+                let ipv4 = Ipv4Addr::from_bits(first.ipv4.to_bits() - 1);
+                let ipv6 = first.ipv6.map(|ipv6| subnet(Ipv6Addr::from_bits(ipv6.to_bits() - 1).into(), 64));
+                core::iter::once(subnet(ipv4.into(), 24)).chain(ipv6).collect()
+            }
+        }
     }
 
     /// The text of `/etc/hosts` on a host: every host by its name, at the address by which this host reaches it, and every
@@ -227,28 +218,6 @@ pub struct Subnet {
     pub first: IpAddr,
     /// How many bits they share.
     pub prefix: u8,
-}
-
-impl Subnet {
-    /// The subnet that an address is in.
-    fn new(address: IpAddr, prefix: u8) -> Subnet {
-        let first = match address {
-            IpAddr::V4(v4) => IpAddr::V4(Ipv4Addr::from_bits(masked(v4.to_bits().into(), 32, prefix) as u32)),
-            IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(masked(v6.to_bits(), 128, prefix))),
-        };
-        Subnet { first, prefix }
-    }
-
-    /// Whether an address is one of them.
-    pub fn contains(&self, address: IpAddr) -> bool {
-        self.first.is_ipv4() == address.is_ipv4() && Subnet::new(address, self.prefix) == *self
-    }
-}
-
-/// The first `prefix` of `width` bits; the rest is zero.
-fn masked(bits: u128, width: u32, prefix: u8) -> u128 {
-    let rest = width - u32::from(prefix);
-    bits.checked_shr(rest).unwrap_or(0).checked_shl(rest).unwrap_or(0)
 }
 
 fn planned_link(scenario: &Scenario, index: usize) -> Result<PlannedLink, PlanError> {

@@ -1,11 +1,20 @@
 //! A running wire: its ground, and a relay for every link.
 
-use trunkline_core::Seed;
-use trunkline_experiment::Scenario;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use trunkline_core::{Duration, Seed};
+use trunkline_experiment::{Experiment, Files, Scenario};
+use trunkline_io::MonotonicClock;
 
 use crate::WireError;
-use crate::ground::{Access, Devices, Ground, GroundOptions, Namespace};
+use crate::capture::{CapturedLink, Captures};
+use crate::control::{ControlServer, ControlledLink, Controller, Drive};
+use crate::device::{Device, Layer};
+use crate::ground::{Access, DeviceKind, Ground, GroundOptions, Namespace};
 use crate::plan::Plan;
+use crate::relay::{self, CoreConfig, RelayCounters, RelayHandle, RelayOptions, Stations};
 
 /// What a wire is to be.
 #[derive(Clone, Debug)]
@@ -14,15 +23,32 @@ pub struct WireOptions {
     pub ground: GroundOptions,
     /// From where the links' random streams are derived.
     pub seed: Seed,
-    /// Whether relays spin instead of sleeping: the most exact times, and a core of its own for every link.
-    pub spin: bool,
+    /// How long before something is due relays stop sleeping, see [`RelayOptions::spin`].
+    pub spin: Duration,
+    /// The cores on which relays run, in turn; on any if there are none.
+    pub cores: Vec<usize>,
 }
 
 /// Links that run. Ends, and leaves nothing behind, when it is dropped.
 pub struct Wire {
-    devices: Devices,
+    // Those who look at the relays end before them, and they before what they stand on.
+    control: Option<ControlServer>,
+    captures: Option<Arc<Captures>>,
+    relays: Vec<Arc<RelayHandle>>,
+    clock: MonotonicClock,
+    layer: Layer,
+    seed: Seed,
     plan: Plan,
     ground: Ground,
+}
+
+/// How a wire went.
+#[derive(Debug)]
+pub struct WireEnd {
+    /// By link: what it has counted, or what ended it before.
+    pub links: Vec<io::Result<RelayCounters>>,
+    /// Why the capture is not complete, if there was one and it is not: one sentence.
+    pub capture_failure: Option<String>,
 }
 
 impl Wire {
@@ -33,7 +59,69 @@ impl Wire {
     pub fn up(scenario: &Scenario, access: &Access, options: &WireOptions) -> Result<Wire, WireError> {
         let plan = Plan::new(scenario)?;
         let (ground, devices) = Ground::build(&plan, access, &options.ground)?;
-        Ok(Wire { devices, plan, ground })
+        let clock = MonotonicClock::starting_now();
+        let layer = match options.ground.devices {
+            DeviceKind::Tun => Layer::Ip,
+            DeviceKind::Ring => Layer::Ethernet,
+        };
+        let start = |(link, (medium, devices)): (usize, (_, Vec<Box<dyn Device>>))| {
+            let name = &plan.links[link].name;
+            let mtus = plan.links[link].stations.iter().map(|station| station.mtu).collect();
+            let config = CoreConfig { medium, layer, stations: Stations::of(&plan, link, layer), mtus };
+            let core = options.cores.get(link % options.cores.len().max(1)).copied();
+            let options = RelayOptions { clock, spin: options.spin, core };
+            relay::start(name, config, devices, options)
+                .map(Arc::new)
+                .map_err(WireError::system(format!("starting the relay of link `{name}`")))
+        };
+        let media = scenario.build_links(options.seed).into_iter().zip(devices);
+        let relays = media.enumerate().map(start).collect::<Result<_, _>>()?;
+        Ok(Wire { control: None, captures: None, relays, clock, layer, seed: options.seed, plan, ground })
+    }
+
+    /// Writes from now on what crosses the ends of links into files of a folder, which is made.
+    ///
+    /// # Errors
+    /// If they cannot be made.
+    pub fn capture(&mut self, folder: &Path) -> Result<(), WireError> {
+        let link = |link: usize| CapturedLink {
+            name: self.plan.links[link].name.clone(),
+            hosts: self.station_names(link),
+            layer: self.layer,
+        };
+        let links: Vec<CapturedLink> = (0..self.plan.links.len()).map(link).collect();
+        let captures = Captures::start(folder, &links, self.clock)?;
+        for (link, relay) in self.relays.iter().enumerate() {
+            // One that has ended has nothing to show.
+            let _ = relay.capture(Some(captures.of_link(link)));
+        }
+        self.captures = Some(Arc::new(captures));
+        Ok(())
+    }
+
+    /// Lets others ask for counters and change links, at the socket of the wire. `experiment` is that of the scenario, its
+    /// first point; `files` reads what it names.
+    ///
+    /// # Errors
+    /// If the socket cannot be made.
+    pub fn listen(
+        &mut self,
+        experiment: Experiment,
+        files: Box<dyn Files + Send + Sync>,
+    ) -> Result<(), WireError> {
+        let link = |(link, relay): (usize, &Arc<RelayHandle>)| ControlledLink {
+            name: self.plan.links[link].name.clone(),
+            stations: self.station_names(link),
+            drive: Arc::clone(relay) as Arc<dyn Drive>,
+        };
+        let links = self.relays.iter().enumerate().map(link).collect();
+        let controller = Controller::new(self.ground.name(), experiment, files, self.seed, links);
+        let controller = match &self.captures {
+            Some(captures) => controller.with_captures(Arc::clone(captures)),
+            None => controller,
+        };
+        self.control = Some(ControlServer::start(&self.ground.socket(), Arc::new(controller))?);
+        Ok(())
     }
 
     /// What was made.
@@ -41,9 +129,14 @@ impl Wire {
         &self.plan
     }
 
-    /// What it stands on.
-    pub fn ground(&self) -> &Ground {
-        &self.ground
+    /// The relays of the links, in the file's order.
+    pub fn relays(&self) -> &[Arc<RelayHandle>] {
+        &self.relays
+    }
+
+    /// The clock of all links.
+    pub fn clock(&self) -> MonotonicClock {
+        self.clock
     }
 
     /// The host of that name.
@@ -57,8 +150,25 @@ impl Wire {
         })
     }
 
-    /// Ends it.
-    pub fn down(self) {
-        drop(self.devices);
+    /// The hosts, in the file's order.
+    pub fn hosts(&self) -> &[Namespace] {
+        self.ground.hosts()
+    }
+
+    /// Ends it, and says how it went.
+    pub fn down(mut self) -> WireEnd {
+        drop(self.control.take());
+        let links = self.relays.iter().map(|relay| relay.stop()).collect();
+        let finish = |captures: Arc<Captures>| match Arc::try_unwrap(captures) {
+            Ok(captures) => captures.finish().err(),
+            // Somebody is being told its counters at this moment; it writes the rest when that is over.
+            Err(captures) => captures.failure(),
+        };
+        WireEnd { links, capture_failure: self.captures.take().and_then(finish) }
+    }
+
+    fn station_names(&self, link: usize) -> Vec<String> {
+        let stations = self.plan.links[link].stations.iter();
+        stations.map(|station| self.plan.hosts[station.host].name.clone()).collect()
     }
 }

@@ -6,6 +6,10 @@ mod plan;
 mod report;
 mod run;
 mod runs;
+#[cfg(target_os = "linux")]
+mod wire;
+#[cfg(target_os = "linux")]
+mod wire_live;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -27,6 +31,10 @@ pub fn main(cli: Cli) -> ExitCode {
         Command::Report(arguments) => report::report(&cli.global, arguments),
         Command::Papers => Ok(paper::list(&cli.global)),
         Command::Paper(arguments) => paper::paper(&cli.global, arguments),
+        #[cfg(target_os = "linux")]
+        Command::Wire(arguments) => wire::wire(&cli.global, arguments),
+        #[cfg(not(target_os = "linux"))]
+        Command::Wire(_) => Err(Failure::environment("a wire needs the network namespaces of Linux")),
         Command::Completions { shell } => {
             completions(*shell);
             Ok(output::DONE)

@@ -6,6 +6,7 @@
 
 mod access;
 mod init;
+mod joints;
 mod namespace;
 mod netlink;
 mod settings;
@@ -17,8 +18,6 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
-use trunkline_io::interface;
-use trunkline_io::tun::Tun;
 
 pub use access::Access;
 pub use init::{InitProgram, serve as serve_init};
@@ -26,14 +25,11 @@ pub use namespace::Namespace;
 pub use state::{FoundWire, HostState, InterfaceState, ProcessId, WireState};
 
 use crate::WireError;
-use crate::device::{self, Device};
+use crate::device::Device;
 use crate::plan::{Attachment, Plan};
 use init::Init;
 use netlink::Netlink;
 use state::StateFolder;
-
-/// How many packets the kernel keeps for a relay that is late, where it keeps any.
-const QUEUE: u32 = Tun::QUEUE as u32;
 
 /// What lies between the kernel of a host and its end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -99,8 +95,8 @@ impl Ground {
         let init = Init::start(&options.init)?;
         state.init = ProcessId::of(init.pid());
         folder.update(&state)?;
-        let last = plan.hosts.len().saturating_sub(1);
-        let host = |host: usize| match options.outside && host == last {
+        let outside = plan.hosts.len().checked_sub(1).filter(|_| options.outside);
+        let host = |host: usize| match Some(host) == outside {
             true => Namespace::outside(&plan.hosts[host].name, init.processes.clone()),
             false => make_host(plan, host, &init, folder.path()),
         };
@@ -110,9 +106,14 @@ impl Ground {
             DeviceKind::Ring => Some(make_hub(&init)?),
         };
         let mut ground = Ground { _init: init, hosts, hub, state, folder };
-        let devices = ground.attach(plan, options.outside.then_some(last))?;
-        ground.write_down(plan)?;
+        let devices = ground.attach(plan, outside)?;
+        ground.write_down(plan, outside)?;
         Ok((ground, devices))
+    }
+
+    /// The wire's name.
+    pub fn name(&self) -> &str {
+        &self.state.name
     }
 
     /// The hosts, in the file's order.
@@ -127,10 +128,7 @@ impl Ground {
 
     /// Joins the hosts to the links.
     fn attach(&self, plan: &Plan, outside: Option<usize>) -> Result<Devices, WireError> {
-        let name = |station: &Attachment| match Some(station.host) == outside {
-            true => self.outside_name(station),
-            false => station.interface.clone(),
-        };
+        let name = |station: &Attachment| self.interface_name(station, outside);
         let attach = |station: &Attachment| {
             let host = &plan.hosts[station.host].name;
             let doing = format!("joining `{host}` to `{}`", plan.links[station.link].name);
@@ -140,7 +138,7 @@ impl Ground {
         let devices = devices.collect::<Result<_, _>>()?;
         for (host, namespace) in self.hosts.iter().enumerate() {
             let doing = || format!("giving `{}` its routes", namespace.name());
-            namespace.run(|| add_routes(plan, host, name))?.map_err(WireError::system(doing()))?;
+            namespace.run(|| joints::add_routes(plan, host, name))?.map_err(WireError::system(doing()))?;
         }
         Ok(devices)
     }
@@ -148,53 +146,27 @@ impl Ground {
     /// Makes the interface of a station, and opens the relay's end of it.
     fn interface(&self, plan: &Plan, station: &Attachment, name: &str) -> io::Result<Box<dyn Device>> {
         let host = &self.hosts[station.host];
-        let inside = |error: WireError| io::Error::other(error);
+        let mtus = plan.links[station.link].stations.iter().map(|station| station.mtu);
+        let largest = mtus.max().unwrap_or(station.mtu);
         match &self.hub {
-            None => host
-                .run(|| {
-                    let device = device::open_tun(name)?;
-                    set_up(station, name, station.mtu)?;
-                    Ok(device)
-                })
-                .map_err(inside)?,
-            Some(hub) => {
-                // Either end of a pair drops what is larger than its own MTU, in both directions.
-                let mtu = plan.links[station.link]
-                    .stations
-                    .iter()
-                    .map(|other| other.mtu)
-                    .max()
-                    .unwrap_or(station.mtu);
-                let behind = format!("l{}p{}", station.link, station.port);
-                host.run(|| {
-                    Netlink::open()?.add_pair((name, station.mac), (&behind, hub.network()))?;
-                    interface::disable_offloads(name)
-                })
-                .map_err(inside)??;
-                let device = hub
-                    .run(|| {
-                        let netlink = Netlink::open()?;
-                        interface::disable_offloads(&behind)?;
-                        netlink.set_up_with(netlink.index(&behind)?, mtu, QUEUE)?;
-                        device::open_ring(&behind)
-                    })
-                    .map_err(inside)??;
-                host.run(|| set_up(station, name, mtu)).map_err(inside)??;
-                Ok(device)
-            }
+            None => joints::tun(host, station, name, largest),
+            Some(hub) => joints::pair(host, hub, station, name, largest),
         }
     }
 
-    /// On the machine's own network an interface tells whose it is.
-    fn outside_name(&self, station: &Attachment) -> String {
-        format!("tl-{:x}-{}", self.state.owner.pid, station.link)
+    /// As planned; on the machine's own network it tells whose it is.
+    fn interface_name(&self, station: &Attachment, outside: Option<usize>) -> String {
+        match Some(station.host) == outside {
+            true => format!("tl-{:x}-{}", self.state.owner.pid, station.link),
+            false => station.interface.clone(),
+        }
     }
 
-    fn write_down(&mut self, plan: &Plan) -> Result<(), WireError> {
+    fn write_down(&mut self, plan: &Plan, outside: Option<usize>) -> Result<(), WireError> {
         let interface = |at: &(usize, u16)| {
             let station = plan.station(*at);
             InterfaceState {
-                name: station.interface.clone(),
+                name: self.interface_name(station, outside),
                 link: plan.links[at.0].name.clone(),
                 addresses: core::iter::once(station.ipv4.into())
                     .chain(station.ipv6.map(IpAddr::from))
@@ -210,14 +182,6 @@ impl Ground {
         self.state.ready = true;
         self.folder.update(&self.state)
     }
-}
-
-/// Makes this process one that no terminal ends: the leader of a session of its own.
-///
-/// # Errors
-/// If it leads one already.
-pub fn leave_terminal() -> Result<(), WireError> {
-    nix::unistd::setsid().map(drop).map_err(WireError::system("leaving the terminal"))
 }
 
 /// Whether a wire may have this name, which becomes that of a folder and of a socket in it.
@@ -292,37 +256,5 @@ fn give_names(names: &str, folder: &Path) -> io::Result<()> {
     fs::write(&file, names)?;
     mount(Some(&file), "/etc/hosts", None::<&str>, MsFlags::MS_BIND, None::<&str>)?;
     umount2(folder, MntFlags::MNT_DETACH)?;
-    Ok(())
-}
-
-/// Gives the interface of a station, in the network of the calling thread, its addresses.
-fn set_up(station: &Attachment, name: &str, mtu: u32) -> io::Result<()> {
-    let netlink = Netlink::open()?;
-    let index = netlink.index(name)?;
-    settings::quieten(name);
-    netlink.set_up_with(index, mtu, QUEUE)?;
-    netlink.add_address(index, station.ipv4.into(), 24)?;
-    match station.ipv6.filter(|_| settings::has_ipv6()) {
-        Some(ipv6) => netlink.add_address(index, ipv6.into(), 64),
-        None => Ok(()),
-    }
-}
-
-/// Gives the host, in the network of the calling thread, its routes.
-fn add_routes(plan: &Plan, host: usize, name: impl Fn(&Attachment) -> String) -> io::Result<()> {
-    let netlink = Netlink::open()?;
-    for route in &plan.hosts[host].routes {
-        let index = netlink.index(&name(plan.station(route.out)))?;
-        let next = plan.station((route.out.0, route.next));
-        for subnet in plan.subnets(route.to) {
-            let gateway = match subnet.first {
-                IpAddr::V4(_) => Some(IpAddr::from(next.ipv4)),
-                IpAddr::V6(_) => next.ipv6.filter(|_| settings::has_ipv6()).map(IpAddr::from),
-            };
-            if let Some(gateway) = gateway {
-                netlink.add_route(subnet, gateway, index)?;
-            }
-        }
-    }
     Ok(())
 }

@@ -109,19 +109,14 @@ fn names_are_seen_from_each_host() {
 }
 
 #[test]
-fn a_link_without_hardware_addresses_knows_the_next_host() {
+fn subnets_are_those_of_a_link_or_of_a_station() {
     let plan = plan(CHAIN).unwrap();
-    let next = plan.next_stations(0, 0);
-    let find = |address: &str| {
-        let address: IpAddr = address.parse().unwrap();
-        next.iter().find(|(subnet, _)| subnet.contains(address)).map(|(_, port)| *port)
+    let of = |to| -> Vec<String> {
+        plan.subnets(to).iter().map(|subnet| format!("{}/{}", subnet.first, subnet.prefix)).collect()
     };
-    assert_eq!(find("198.18.0.2"), Some(1));
-    assert_eq!(find("2001:2::2"), Some(1));
-    // Behind the next host.
-    assert_eq!(find("198.18.1.2"), Some(1));
-    assert_eq!(find("198.18.9.9"), None);
-    assert_eq!(find("2001:2:0:9::1"), None);
+    assert_eq!(of(Target::Link(0)), ["198.18.0.0/24", "2001:2::/64"]);
+    assert_eq!(of(Target::Station(0, 1)), ["198.18.0.2/32", "2001:2::2/128"]);
+    assert_eq!(of(Target::Link(1)), ["198.18.1.0/24"]);
 }
 
 #[test]

@@ -1,0 +1,261 @@
+//! `trunkline wire`
+
+use std::ffi::OsString;
+use std::io::{self, BufRead as _, BufReader};
+use std::net::IpAddr;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+use trunkline_core::{Duration, Seed};
+use trunkline_runner::DirectoryFiles;
+use trunkline_wire::ground::{self, Access, DeviceKind, FoundWire, GroundOptions, HostState, InitProgram};
+use trunkline_wire::programs::{self, Companion, Signals};
+use trunkline_wire::{Wire, WireError, WireOptions};
+
+use super::wire_live;
+use crate::args::{self, Global, Which, WireAction, WireLinks};
+use crate::output::{self, Failure};
+
+pub(super) fn wire(global: &Global, arguments: &args::Wire) -> Result<u8, Failure> {
+    match &arguments.action {
+        None => run(arguments),
+        Some(WireAction::Up { links, foreground: false }) => up(links),
+        Some(WireAction::Up { links, foreground: true }) => stay_up(links),
+        Some(WireAction::Exec { host, which, command }) => exec(host, which, command),
+        Some(WireAction::Status) => status(global),
+        Some(WireAction::Top { which }) => wire_live::top(global, which),
+        Some(WireAction::Set { assignments, which }) => wire_live::set(which, assignments),
+        Some(WireAction::Down { which, stale }) => down(which, *stale),
+        Some(WireAction::Init) => {
+            ground::serve_init().map_err(Failure::environment)?;
+            Ok(output::DONE)
+        }
+    }
+}
+
+/// Runs a command behind the links.
+fn run(arguments: &args::Wire) -> Result<u8, Failure> {
+    let beside = arguments.with.iter().map(|with| host_and_line(with)).collect::<Result<Vec<_>, _>>()?;
+    let (wire, signals) = start(&arguments.links)?;
+    let first = wire.plan().hosts.first().map_or("", |host| host.name.as_str());
+    let at = wire.host(arguments.at.as_deref().unwrap_or(first)).map_err(failure)?;
+    let start = |(host, line): &(&str, &str)| wire.host(host).and_then(|host| Companion::start(host, line));
+    let mut beside = beside.iter().map(start).collect::<Result<Vec<_>, _>>().map_err(failure)?;
+    let front = at.spawn(command(&arguments.command)?).map_err(failure)?;
+    let status = programs::wait(&signals, front, &mut beside, &mut |text| output::warn(text));
+    beside.into_iter().for_each(Companion::end);
+    end(wire);
+    status.map(programs::exit_code).map_err(Failure::environment)
+}
+
+/// Leaves a process in the background that drives the links: the same command, in front of nobody.
+fn up(links: &WireLinks) -> Result<u8, Failure> {
+    // Bad input is told here, with colours.
+    load(links)?;
+    let unable =
+        |e: io::Error| Failure::environment(format_args!("the wire cannot be left in the background: {e}"));
+    let mut process = Command::new(own_program()?)
+        .args(std::env::args_os().skip(1))
+        .arg("--foreground")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // Ctrl-C is not for it.
+        .process_group(0)
+        .spawn()
+        .map_err(unable)?;
+    let (Some(stdout), Some(mut stderr)) = (process.stdout.take(), process.stderr.take()) else {
+        return Err(unable(io::ErrorKind::BrokenPipe.into()));
+    };
+    // What it has to say until it is up; after that nobody listens.
+    let told = std::thread::spawn(move || io::copy(&mut stderr, &mut io::stderr()));
+    if let Some(line) = BufReader::new(stdout).lines().next() {
+        output::print(line.map_err(unable)?);
+        output::note("run programs on its hosts with `trunkline wire exec HOST -- COMMAND`");
+        return Ok(output::DONE);
+    }
+    // It has ended, and so what it tells.
+    let _ = told.join();
+    process.wait().map(programs::exit_code).map_err(unable)
+}
+
+/// Drives the links until somebody wants them to end.
+fn stay_up(links: &WireLinks) -> Result<u8, Failure> {
+    let (wire, signals) = start(links)?;
+    output::print(format_args!("wire `{}` is up", name(links)?));
+    signals.wait_for_end().map_err(Failure::environment)?;
+    end(wire);
+    Ok(output::DONE)
+}
+
+fn exec(host: &str, which: &Which, arguments: &[OsString]) -> Result<u8, Failure> {
+    let found = FoundWire::find(&Access::root().map_err(failure)?, which.wire.as_deref()).map_err(failure)?;
+    let signals = Signals::keep().map_err(Failure::environment)?;
+    let host = ground::join(&found, host).map_err(failure)?;
+    let front = host.spawn(command(arguments)?).map_err(failure)?;
+    programs::wait(&signals, front, &mut [], &mut |_| {})
+        .map(programs::exit_code)
+        .map_err(Failure::environment)
+}
+
+fn status(global: &Global) -> Result<u8, Failure> {
+    let wires = FoundWire::all(&Access::root().map_err(failure)?).map_err(failure)?;
+    if global.json {
+        let wires = wires.iter().map(|wire| {
+            json!({
+                "name": wire.state.name,
+                "file": wire.state.file,
+                "process": wire.state.owner.pid,
+                "running": wire.is_running(),
+                "socket": wire.socket(),
+                "counters": wire_live::counters(wire),
+                "hosts": wire.state.hosts.iter().map(host_json).collect::<Vec<_>>(),
+            })
+        });
+        output::print_json(&wires.collect());
+        return Ok(output::DONE);
+    }
+    if wires.is_empty() {
+        output::note("no wire is up");
+    }
+    for wire in &wires {
+        let state = &wire.state;
+        if !wire.is_running() {
+            output::print(format_args!(
+                "{}: its process {} has died; `trunkline wire down --stale` removes what it left",
+                state.name, state.owner.pid
+            ));
+            continue;
+        }
+        output::print(format_args!("{}: {} (process {})", state.name, state.file.display(), state.owner.pid));
+        let rows: Vec<Vec<String>> = state.hosts.iter().flat_map(host_rows).collect();
+        if !rows.is_empty() {
+            output::print(output::table(&rows));
+        }
+    }
+    Ok(output::DONE)
+}
+
+/// A row for each interface.
+fn host_rows(host: &HostState) -> Vec<Vec<String>> {
+    let row = |(index, interface): (usize, &ground::InterfaceState)| {
+        let host = if index == 0 { format!("  {}", host.name) } else { String::new() };
+        let addresses: Vec<String> = interface.addresses.iter().map(IpAddr::to_string).collect();
+        vec![host, interface.name.clone(), addresses.join(" ")]
+    };
+    match host.interfaces.is_empty() {
+        true => vec![vec![format!("  {}", host.name)]],
+        false => host.interfaces.iter().enumerate().map(row).collect(),
+    }
+}
+
+fn host_json(host: &HostState) -> serde_json::Value {
+    json!({ "name": host.name, "interfaces": host.interfaces })
+}
+
+fn down(which: &Which, stale: bool) -> Result<u8, Failure> {
+    let root = Access::root().map_err(failure)?;
+    if !stale {
+        FoundWire::find(&root, which.wire.as_deref()).and_then(|wire| wire.take_down()).map_err(failure)?;
+        return Ok(output::DONE);
+    }
+    for wire in FoundWire::all(&root).map_err(failure)?.iter().filter(|wire| !wire.is_running()) {
+        wire.take_down().map_err(failure)?;
+        output::print(format_args!("removed what `{}` left", wire.state.name));
+    }
+    Ok(output::DONE)
+}
+
+/// Brings the links up, and keeps signals from ending this process without order.
+fn start(links: &WireLinks) -> Result<(Wire, Signals), Failure> {
+    let (experiment, file) = load(links)?;
+    let files = Box::new(DirectoryFiles::beside(&file));
+    let point = experiment.points.first().ok_or_else(|| Failure::input("the file has no point"))?;
+    let init = InitProgram { program: own_program()?, arguments: vec!["wire".into(), "init".into()] };
+    let options = WireOptions {
+        ground: GroundOptions {
+            name: name(links)?,
+            file,
+            devices: match links.devices {
+                args::Devices::Tun => DeviceKind::Tun,
+                args::Devices::Ethernet => DeviceKind::Ring,
+            },
+            outside: links.outside,
+            init,
+        },
+        seed: Seed::new(experiment.seed, 0),
+        spin: if links.spin { Duration::MAX } else { Duration::ZERO },
+        cores: links.cores.clone(),
+    };
+    // Both before the first thread.
+    let access = Access::enter().map_err(failure)?;
+    let signals = Signals::keep().map_err(Failure::environment)?;
+    let mut wire = Wire::up(&point.scenario, &access, &options).map_err(failure)?;
+    if let Some(folder) = &links.pcap {
+        wire.capture(folder).map_err(failure)?;
+    }
+    wire.listen(experiment, files).map_err(failure)?;
+    Ok((wire, signals))
+}
+
+/// Takes the links down and says what went wrong with them.
+fn end(wire: Wire) {
+    let names: Vec<String> = wire.plan().links.iter().map(|link| link.name.clone()).collect();
+    let end = wire.down();
+    for (name, result) in names.iter().zip(&end.links) {
+        if let Err(error) = result {
+            output::warn(format_args!("link `{name}` has ended early: {error}"));
+        }
+    }
+    if let Some(why) = end.capture_failure {
+        output::warn(why);
+    }
+}
+
+fn load(links: &WireLinks) -> Result<(trunkline_experiment::Experiment, std::path::PathBuf), Failure> {
+    let file = file(links)?;
+    let experiment = trunkline_runner::load(file).map_err(Failure::input)?;
+    Ok((experiment, std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf())))
+}
+
+fn file(links: &WireLinks) -> Result<&Path, Failure> {
+    links
+        .file
+        .as_deref()
+        .ok_or_else(|| Failure::input("an experiment file is needed: `trunkline wire FILE -- COMMAND`"))
+}
+
+/// What the wire is called.
+fn name(links: &WireLinks) -> Result<String, Failure> {
+    let stem = file(links)?.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let name = links.name.clone().unwrap_or(stem);
+    ground::valid_name(&name).map_err(failure)?;
+    Ok(name)
+}
+
+fn host_and_line(with: &str) -> Result<(&str, &str), Failure> {
+    with.split_once('=').ok_or_else(|| {
+        Failure::input(format_args!(
+            "`--with` takes a host and a line of shell such as `b=iperf3 -s`, not `{with}`"
+        ))
+    })
+}
+
+fn command(arguments: &[OsString]) -> Result<Command, Failure> {
+    let (program, rest) =
+        arguments.split_first().ok_or_else(|| Failure::input("a command is needed after `--`"))?;
+    let mut command = Command::new(program);
+    command.args(rest);
+    Ok(command)
+}
+
+fn own_program() -> Result<std::path::PathBuf, Failure> {
+    std::env::current_exe()
+        .map_err(|e| Failure::environment(format_args!("this program's own path is not known: {e}")))
+}
+
+pub(super) fn failure(error: WireError) -> Failure {
+    if error.is_bad_input() { Failure::input(error) } else { Failure::environment(error) }
+}

@@ -1,0 +1,250 @@
+//! Programs behind links, as a user runs them.
+
+mod support;
+
+use std::io::{BufRead as _, BufReader};
+use std::net::UdpSocket;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use support::{Bench, Ran};
+use trunkline_core::Seed;
+use trunkline_experiment::Experiment;
+use trunkline_wire::ground::{Access, DeviceKind, GroundOptions, InitProgram};
+use trunkline_wire::{Wire, WireOptions};
+
+/// Three hosts in a row.
+const CHAIN: &str = r#"
+name = "chain"
+duration = "1 s"
+
+[hosts]
+a = {}
+b = {}
+c = {}
+
+[link.near]
+between = ["a", "b"]
+rate = "10 Mbit/s"
+delay = "5 ms"
+
+[link.far]
+between = ["b", "c"]
+rate = "10 Mbit/s"
+delay = "5 ms"
+
+[flow.voice]
+from = "a"
+to = "c"
+transport = "udp"
+source = { kind = "voice" }
+"#;
+
+/// A folder with the file in it, where wires are written down too; `None`, with the reason printed, where no wire can be.
+fn bench() -> Option<Bench> {
+    let bench = Bench::new();
+    bench.write("chain.toml", CHAIN);
+    if !Path::new("/dev/net/tun").exists() {
+        eprintln!("skipped: there is no /dev/net/tun");
+        return None;
+    }
+    let tried = wire(&bench, &["chain.toml", "--", "true"]);
+    if tried.err.contains("does not let you make network namespaces") {
+        eprintln!("skipped: {}", tried.err.trim());
+        return None;
+    }
+    tried.ok();
+    Some(bench)
+}
+
+fn command(bench: &Bench, arguments: &[&str]) -> Command {
+    let mut command = bench.command(&[&["wire"], arguments].concat());
+    command.env("XDG_RUNTIME_DIR", bench.path(""));
+    command
+}
+
+fn wire(bench: &Bench, arguments: &[&str]) -> Ran {
+    Ran::from(command(bench, arguments).output().expect("the program starts"))
+}
+
+/// A wire in front of this test.
+struct Up(Child);
+
+impl Up {
+    fn start(bench: &Bench) -> Up {
+        let mut up = command(bench, &["up", "chain.toml", "--foreground"]);
+        let mut child = up.stdout(Stdio::piped()).spawn().expect("the program starts");
+        let stdout = child.stdout.take().expect("standard output is a pipe");
+        let said = BufReader::new(stdout).lines().next().expect("it says something").unwrap();
+        assert_eq!(said, "wire `chain` is up");
+        Up(child)
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// How a process has ended, which it must within a few seconds.
+fn end(mut child: Child) -> Option<i32> {
+    let until = Instant::now() + Duration::from_secs(20);
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        assert!(Instant::now() < until, "it does not end");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn wires(bench: &Bench) -> usize {
+    std::fs::read_dir(bench.path("trunkline/wires")).unwrap().count()
+}
+
+#[test]
+fn a_program_runs_on_a_host_and_its_exit_code_is_ours() {
+    let Some(bench) = bench() else { return };
+    let ran = wire(&bench, &["chain.toml", "--at", "b", "--", "sh", "-c", "cat /proc/net/dev; pwd; exit 7"]);
+    assert_eq!(ran.code, Some(7), "{}", ran.err);
+    assert!(ran.out.contains("near:") && ran.out.contains("far:"), "{}", ran.out);
+    assert!(ran.out.contains(bench.path("").to_str().unwrap().trim_end_matches('/')), "{}", ran.out);
+    assert_eq!(wires(&bench), 0);
+}
+
+#[test]
+fn names_of_hosts_resolve() {
+    let Some(bench) = bench() else { return };
+    let ran = wire(&bench, &["chain.toml", "--at", "c", "--", "cat", "/etc/hosts"]);
+    assert!(ran.out.contains("198.18.0.1 a\n") && ran.out.contains("198.18.1.1 b\n"), "{}", ran.out);
+}
+
+#[test]
+fn a_program_beside_runs_as_long_as_the_one_in_front() {
+    let Some(bench) = bench() else { return };
+    let line = "c=trap 'echo asked to end; exit' TERM; echo here; while :; do sleep 0.01; done";
+    let ran = wire(&bench, &["chain.toml", "--with", line, "--with", "b=exit 3", "--", "sleep", "0.1"]);
+    assert_eq!((ran.code, &*ran.out), (Some(0), ""), "{}", ran.err);
+    for part in ["here\n", "`exit 3` on `b` has ended (exit status: 3)", "asked to end\n"] {
+        assert!(ran.err.contains(part), "{part} in {}", ran.err);
+    }
+}
+
+#[test]
+fn a_wire_is_found_by_others_and_taken_down() {
+    let Some(bench) = bench() else { return };
+    let up = Up::start(&bench);
+    let status = wire(&bench, &["status"]);
+    assert!(status.out.contains("b  near  198.18.0.2 2001:2::2"), "{}", status.out);
+    let again = wire(&bench, &["up", "chain.toml"]);
+    assert_eq!(again.code, Some(2));
+    assert!(again.err.contains("wire `chain` is up already"), "{}", again.err);
+    let ran = wire(&bench, &["exec", "c", "--", "sh", "-c", "cat /proc/net/dev; exit 3"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    assert!(ran.out.contains("far:") && !ran.out.contains("near:"), "{}", ran.out);
+    let nowhere = wire(&bench, &["exec", "d", "--", "true"]);
+    assert_eq!(nowhere.code, Some(2));
+    assert!(nowhere.err.contains("there is no host `d`; this wire has `a`, `b`, `c`"), "{}", nowhere.err);
+    let down = std::thread::scope(|scope| {
+        let down = scope.spawn(|| wire(&bench, &["down"]));
+        // Somebody has to wait for it, or it stays in the list of processes.
+        while !down.is_finished() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        down.join().unwrap()
+    });
+    assert_eq!(down.code, Some(0), "{}", down.err);
+    assert_eq!(wires(&bench), 0);
+    drop(up);
+    assert!(wire(&bench, &["exec", "c", "--", "true"]).err.contains("no wire is up"));
+}
+
+#[test]
+fn a_wire_that_is_killed_takes_its_programs_with_it() {
+    let Some(bench) = bench() else { return };
+    let mut up = Up::start(&bench);
+    let program = command(&bench, &["exec", "c", "--", "sh", "-c", "setsid sleep 1000 & sleep 1000"]);
+    let program = { program }.spawn().expect("the program starts");
+    up.0.kill().unwrap();
+    up.0.wait().unwrap();
+    // Killed by the kernel, as a shell has it.
+    assert_eq!(end(program), Some(137));
+    assert_eq!(wires(&bench), 1);
+    assert!(wire(&bench, &["status"]).out.contains("has died"));
+    assert_eq!(wire(&bench, &["down", "--stale"]).out, "removed what `chain` left\n");
+    assert_eq!(wires(&bench), 0);
+}
+
+#[test]
+fn what_is_asked_wrongly_is_said() {
+    let Some(bench) = bench() else { return };
+    let said = [
+        (&["chain.toml", "--at", "d", "--", "true"][..], "there is no host `d`"),
+        (&["chain.toml", "--with", "iperf3 -s", "--", "true"], "`--with` takes a host and a line of shell"),
+        (&["chain.toml", "--name", "a/b", "--", "true"], "`a/b` cannot be a wire's name"),
+        (&["nothing.toml", "--", "true"], "nothing.toml: does not exist"),
+        (&["down"], "no wire is up"),
+    ];
+    for (arguments, expected) in said {
+        let ran = wire(&bench, arguments);
+        assert_eq!(ran.code, Some(2), "{arguments:?}: {}", ran.err);
+        assert!(ran.err.contains(expected), "{arguments:?}: {}", ran.err);
+    }
+    assert_eq!(wires(&bench), 0);
+}
+
+#[test]
+fn packets_cross_two_links_and_the_host_between() {
+    if bench().is_none() {
+        return;
+    }
+    // A program with several threads cannot enter a user namespace: this test needs root.
+    let access = match Access::enter() {
+        Ok(access) => access,
+        Err(why) => return eprintln!("skipped: {why}"),
+    };
+    for devices in [DeviceKind::Tun, DeviceKind::Ring] {
+        let wire = up(&access, devices);
+        let socket = |host: &str, address: &str| {
+            let bound = wire.host(host).unwrap().run(|| UdpSocket::bind(address)).unwrap().unwrap();
+            bound.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+            bound
+        };
+        for [from, to] in
+            [["198.18.0.1:5000", "198.18.1.2:5000"], ["[2001:2::1]:5000", "[2001:2:0:1::2]:5000"]]
+        {
+            let (a, c) = (socket("a", from), socket("c", to));
+            a.send_to(b"across", to).unwrap();
+            let mut into = [0; 16];
+            let (length, sender) = c.recv_from(&mut into).unwrap();
+            assert_eq!((&into[..length], sender.to_string().as_str()), (&b"across"[..], from));
+        }
+        assert!(wire.down().links.iter().all(Result::is_ok));
+    }
+}
+
+/// A wire of this process.
+fn up(access: &Access, devices: DeviceKind) -> Wire {
+    let experiment = Experiment::parse(CHAIN, "chain.toml", &()).unwrap();
+    let init = InitProgram {
+        program: env!("CARGO_BIN_EXE_trunkline").into(),
+        arguments: vec!["wire".into(), "init".into()],
+    };
+    let ground = GroundOptions {
+        name: format!("test-{}", std::process::id()),
+        file: "chain.toml".into(),
+        devices,
+        outside: false,
+        init,
+    };
+    let options = WireOptions {
+        ground,
+        seed: Seed::new(1, 0),
+        spin: trunkline_core::Duration::ZERO,
+        cores: Vec::new(),
+    };
+    Wire::up(&experiment.points[0].scenario, access, &options).unwrap()
+}

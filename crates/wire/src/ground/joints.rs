@@ -1,0 +1,90 @@
+//! Where hosts and links are joined: interfaces, their addresses, and the routes over them.
+
+use std::io;
+use std::net::IpAddr;
+
+use trunkline_io::interface;
+use trunkline_io::tun::Tun;
+
+use super::namespace::Namespace;
+use super::netlink::Netlink;
+use super::settings;
+use crate::device::{self, Device};
+use crate::plan::{Attachment, Plan};
+
+/// How many packets the kernel keeps for a relay that is late, where it keeps any.
+const QUEUE: u32 = Tun::QUEUE as u32;
+
+/// A TUN interface on the host, for a station to which packets of up to `largest` bytes come.
+pub(super) fn tun(
+    host: &Namespace,
+    station: &Attachment,
+    name: &str,
+    largest: u32,
+) -> io::Result<Box<dyn Device>> {
+    inside(host, || {
+        let device = device::open_tun(name, largest as usize)?;
+        set_up(station, name, station.mtu)?;
+        Ok(device)
+    })
+}
+
+/// A pair of Ethernet interfaces, one on the host and the relay's in the hub. Either drops what is larger than its own MTU
+/// in both directions, so both have the link's largest.
+pub(super) fn pair(
+    host: &Namespace,
+    hub: &Namespace,
+    station: &Attachment,
+    name: &str,
+    largest: u32,
+) -> io::Result<Box<dyn Device>> {
+    let behind = format!("l{}p{}", station.link, station.port);
+    inside(host, || {
+        Netlink::open()?.add_pair((name, station.mac), (&behind, hub.network()))?;
+        interface::disable_offloads(name)
+    })?;
+    let device = inside(hub, || {
+        let netlink = Netlink::open()?;
+        interface::disable_offloads(&behind)?;
+        netlink.set_up_with(netlink.index(&behind)?, largest, QUEUE)?;
+        device::open_ring(&behind)
+    })?;
+    inside(host, || set_up(station, name, largest))?;
+    Ok(device)
+}
+
+fn inside<T: Send>(namespace: &Namespace, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    namespace.run(work).map_err(io::Error::other)?
+}
+
+/// Gives the interface of a station, in the network of the calling thread, its addresses.
+fn set_up(station: &Attachment, name: &str, mtu: u32) -> io::Result<()> {
+    let netlink = Netlink::open()?;
+    let index = netlink.index(name)?;
+    settings::quieten(name);
+    netlink.set_up_with(index, mtu, QUEUE)?;
+    netlink.add_address(index, station.ipv4.into(), 24)?;
+    match station.ipv6.filter(|_| settings::has_ipv6()) {
+        Some(ipv6) => netlink.add_address(index, ipv6.into(), 64),
+        None => Ok(()),
+    }
+}
+
+/// Gives the host, in the network of the calling thread, its routes.
+pub(super) fn add_routes(plan: &Plan, host: usize, name: impl Fn(&Attachment) -> String) -> io::Result<()> {
+    let netlink = Netlink::open()?;
+    for route in &plan.hosts[host].routes {
+        let index = netlink.index(&name(plan.station(route.out)))?;
+        let next = plan.station((route.out.0, route.next));
+        for subnet in plan.subnets(route.to) {
+            let gateway = match subnet.first {
+                IpAddr::V4(_) => Some(IpAddr::from(next.ipv4)),
+                IpAddr::V6(_) => next.ipv6.filter(|_| settings::has_ipv6()).map(IpAddr::from),
+            };
+            if let Some(gateway) = gateway {
+                netlink.add_route(subnet, gateway, index)?;
+            }
+        }
+    }
+    Ok(())
+}
