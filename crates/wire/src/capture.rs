@@ -40,12 +40,13 @@ pub struct CapturedLink {
     pub layer: Layer,
 }
 
-/// A capture of all links of a wire that goes on until it is [finished](Self::finish) or dropped.
+/// A capture of all links of a wire that goes on until it is [finished](Self::finish) or dropped; may be used by several
+/// threads.
 #[derive(Debug)]
 pub struct Captures {
     logs: Vec<Arc<Log>>,
     shared: Arc<Shared>,
-    writer: Option<JoinHandle<()>>,
+    writer: Mutex<Option<JoinHandle<()>>>,
 }
 
 #[derive(Debug, Default)]
@@ -88,7 +89,7 @@ impl Captures {
                 .spawn(move || write(written, &shared))
                 .map_err(WireError::system("starting the thread that writes captures"))?
         };
-        Ok(Captures { logs, shared, writer: Some(writer) })
+        Ok(Captures { logs, shared, writer: Mutex::new(Some(writer)) })
     }
 
     /// What the relay of the link at this place among those captured is to be given.
@@ -108,14 +109,15 @@ impl Captures {
     ///
     /// # Errors
     /// In a sentence, if the capture is not complete.
-    pub fn finish(mut self) -> Result<(), String> {
+    pub fn finish(&self) -> Result<(), String> {
         self.end();
         self.failure().map_or(Ok(()), Err)
     }
 
-    fn end(&mut self) {
+    fn end(&self) {
         self.shared.stop.store(true, Ordering::Release);
-        if let Some(writer) = self.writer.take() {
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(writer) = writer {
             writer.thread().unpark();
             if writer.join().is_err() {
                 self.shared.fail("the capture has ended: its thread panicked".to_owned());
