@@ -137,7 +137,9 @@ impl Controller {
         let key = format!("link.{key}");
         let mut keys: Vec<_> = written.keys.iter().filter(|(known, _)| *known != key).cloned().collect();
         keys.push((key, value.to_owned()));
-        let scenario = self.experiment.rewritten(0, &keys, &*self.files)?;
+        // Here a key begins with its link.
+        let scenario =
+            self.experiment.rewritten(0, &keys, &*self.files).map_err(|e| e.replace("`link.", "`"))?;
         let change = written.scenario.link_change(link, &scenario, self.seed)?;
         let mtus = |scenario: &Scenario| -> Vec<_> {
             scenario.links[link].directions.iter().map(|direction| direction.mtu).collect()

@@ -1,6 +1,7 @@
 //! What a wire's links have counted, as told to others: names, and plain numbers with their units.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 use trunkline_core::Duration;
@@ -202,11 +203,15 @@ impl From<&FlowCounters> for FlowSnapshot {
                 136 => "udp-lite".to_owned(),
                 number => format!("ip-{number}"),
             };
-            let end = |end: usize| match key.ports[end] {
-                0 => key.addresses[end].to_string(),
-                port => std::net::SocketAddr::new(key.addresses[end], port).to_string(),
-            };
-            format!("{protocol} {} {}", end(0), end(1))
+            let [from, to] = key.addresses;
+            match key.ports {
+                [0, 0] => format!("{protocol} {from} {to}"),
+                // The identifier of an echo.
+                [id, _] if protocol.starts_with("icmp") => format!("{protocol} {from} {to} {id}"),
+                [source, sink] => {
+                    format!("{protocol} {} {}", SocketAddr::new(from, source), SocketAddr::new(to, sink))
+                }
+            }
         });
         FlowSnapshot { flow: flow.flow.0, name, directions: flow.directions.map(FlowSide::from) }
     }
