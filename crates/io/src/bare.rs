@@ -1,6 +1,9 @@
 //! Yardsticks for benches: the barest loops over system calls that do what a driver does, with nothing measured,
 //! checked or kept. They share no code with the rest of this crate.
 
+#[cfg(target_os = "linux")]
+pub mod relay;
+
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -55,15 +55,18 @@ pub trait Device: Send {
     /// The largest frame that it carries.
     fn largest(&self) -> usize;
 
+    /// Whether frames bear the time at which the kernel had them, which is before they can be received, and not that at
+    /// which they were received.
+    fn is_stamped(&self) -> bool;
+
     /// Hands over frames that are there, at most `most` of them and in the order of their arrival, and says how many:
-    /// fewer than `most` only if there are no more. Never waits. Frames that the kernel does not stamp are stamped `now`,
-    /// the moment at which they are asked for. `buffer` gives an empty buffer with room for the largest frame.
+    /// fewer than `most` only if there are no more. Never waits. `buffer` gives an empty buffer with room for the largest
+    /// frame.
     ///
     /// # Errors
     /// If the device is gone.
     fn receive(
         &mut self,
-        now: Time,
         most: usize,
         buffer: &mut dyn FnMut() -> Vec<u8>,
         take: &mut dyn FnMut(Frame),

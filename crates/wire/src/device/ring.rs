@@ -45,14 +45,17 @@ impl Device for RingDevice {
         self.ring.largest()
     }
 
+    fn is_stamped(&self) -> bool {
+        true
+    }
+
     fn receive(
         &mut self,
-        now: Time,
         most: usize,
         buffer: &mut dyn FnMut() -> Vec<u8>,
         take: &mut dyn FnMut(Frame),
     ) -> io::Result<usize> {
-        let mut now = now.as_nanos();
+        let mut now = clock::raw_now();
         let offset = self.offset(now);
         let received = self.ring.receive(most, |frame| {
             let mut at = frame.stamp.saturating_add_signed(-offset);

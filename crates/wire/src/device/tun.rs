@@ -4,11 +4,12 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 use trunkline_core::Time;
+use trunkline_io::clock;
 use trunkline_io::tun::Tun;
 
 use super::{Device, Frame, Layer, is_gone};
 
-/// A TUN interface. The kernel does not stamp what it passes on: frames bear the time at which they are asked for.
+/// A TUN interface. The kernel does not stamp what it passes on: frames bear the time at which they are read.
 pub(super) struct TunDevice {
     tun: Tun,
     mtu: usize,
@@ -34,9 +35,12 @@ impl Device for TunDevice {
         self.mtu + 1
     }
 
+    fn is_stamped(&self) -> bool {
+        false
+    }
+
     fn receive(
         &mut self,
-        now: Time,
         most: usize,
         buffer: &mut dyn FnMut() -> Vec<u8>,
         take: &mut dyn FnMut(Frame),
@@ -54,7 +58,7 @@ impl Device for TunDevice {
                 self.spare = Some(bytes);
                 continue;
             }
-            take(Frame { at: now, bytes });
+            take(Frame { at: Time::from_nanos(clock::raw_now()), bytes });
             received += 1;
         }
         Ok(most)

@@ -1,11 +1,11 @@
 //! The relay's thread.
 
 use std::io;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
-use trunkline_core::{Duration, Port, Time};
+use trunkline_core::{Duration, Port};
 use trunkline_io::pace::reduce_timer_slack;
 use trunkline_io::{Interest, MonotonicClock, Poller, Wakeup};
 
@@ -16,6 +16,8 @@ use crate::device::{Device, Frame};
 
 /// Frames that are taken from a device, or given to one, at a time.
 const BATCH: usize = 64;
+/// A sleep without end, in lengths that every kernel knows.
+const LONGEST: Duration = Duration::from_secs(3600);
 /// What is due sooner than this is not worth a sleep.
 const NEAR: Duration = Duration::from_micros(20);
 
@@ -69,17 +71,24 @@ pub fn relay(
     let clock = options.clock;
     let mut core = RelayCore::new(config);
     let mut leaving: Vec<Frame> = Vec::with_capacity(BATCH);
+    // Descriptors of its own, since the devices change.
+    let descriptors = devices.iter().map(|device| device.descriptor()).chain([wakeup.as_fd()]);
+    let descriptors: Vec<OwnedFd> =
+        descriptors.map(|fd| fd.try_clone_to_owned()).collect::<io::Result<_>>()?;
+    let mut poller = Poller::new(descriptors.iter().map(|fd| (fd.as_fd(), Interest::Read)));
+    let is_stamped = devices.iter().any(|device| device.is_stamped());
     loop {
-        let now = clock.now();
-        let received = receive(&mut core, &mut devices, clock, now)?;
-        core.run(now);
+        let before = clock.now();
+        let received = receive(&mut core, &mut devices, clock)?;
+        // What the kernel had stamped before is all received now; of what it stamps later we know nothing.
+        core.run(if is_stamped { before } else { clock.now() });
         send(&mut core, &mut devices, &mut leaving)?;
         match obey(&mut core, &mut devices, commands) {
             Go::On => {}
             Go::Stop => return Ok(count(&mut core, &mut devices)),
         }
         if received == 0 {
-            wait(&core, &devices, options, wakeup)?;
+            wait(&core, &mut poller, options, wakeup)?;
         }
     }
 }
@@ -89,13 +98,11 @@ fn receive(
     core: &mut RelayCore,
     devices: &mut [Box<dyn Device>],
     clock: MonotonicClock,
-    now: Time,
 ) -> io::Result<usize> {
     let mut total = 0;
     for (port, device) in (0..).map(Port).zip(devices) {
         let (buffers, mut intake) = core.intake(port);
-        let raw = Time::from_nanos(clock.to_raw(now));
-        let received = device.receive(raw, BATCH, &mut || buffers.get(), &mut |frame| {
+        let received = device.receive(BATCH, &mut || buffers.get(), &mut |frame| {
             intake.take(Frame { at: clock.from_raw(frame.at.as_nanos()), ..frame });
         })?;
         core.set_more(port, received == BATCH);
@@ -123,7 +130,7 @@ fn send(core: &mut RelayCore, devices: &mut [Box<dyn Device>], leaving: &mut Vec
 /// Sleeps until something arrives, is due soon, or is commanded.
 fn wait(
     core: &RelayCore,
-    devices: &[Box<dyn Device>],
+    poller: &mut Poller<'_>,
     options: &RelayOptions,
     wakeup: &Wakeup,
 ) -> io::Result<()> {
@@ -131,17 +138,14 @@ fn wait(
         core::hint::spin_loop();
         return Ok(());
     }
-    let now = options.clock.now();
-    let left = core.next_event().map_or(Duration::from_secs(3600), |next| next.since(now));
+    let left = core.next_event().map_or(Duration::MAX, |next| next.since(options.clock.now()));
     let awake = options.spin.max(NEAR);
-    if left <= awake {
-        return Ok(());
-    }
-    let descriptors = devices.iter().map(|device| device.descriptor()).chain([wakeup.as_fd()]);
-    let mut poller = Poller::new(descriptors.map(|descriptor| (descriptor, Interest::Read)));
-    poller.wait(left - awake)?;
-    if poller.ready().any(|place| place == devices.len()) {
-        wakeup.clear();
+    if left > awake {
+        poller.wait((left - awake).min(LONGEST))?;
+        // Its place is behind those of the stations.
+        if poller.ready().any(|place| place == core.stations()) {
+            wakeup.clear();
+        }
     }
     Ok(())
 }

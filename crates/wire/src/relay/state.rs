@@ -186,6 +186,11 @@ impl RelayCore {
         }
     }
 
+    /// How many stations there are.
+    pub(super) fn stations(&self) -> usize {
+        self.ports.len()
+    }
+
     /// Buffers for frames to come, and where those that come to `port` go.
     pub(super) fn intake(&mut self, port: Port) -> (&mut Buffers, Intake<'_>) {
         (&mut self.buffers, Intake(&mut self.ports[usize::from(port.0)]))
