@@ -148,14 +148,7 @@ fn a_wire_is_found_by_others_and_taken_down() {
     let nowhere = wire(&bench, &["exec", "d", "--", "true"]);
     assert_eq!(nowhere.code, Some(2));
     assert!(nowhere.err.contains("there is no host `d`; this wire has `a`, `b`, `c`"), "{}", nowhere.err);
-    let down = std::thread::scope(|scope| {
-        let down = scope.spawn(|| wire(&bench, &["down"]));
-        // Somebody has to wait for it, or it stays in the list of processes.
-        while !down.is_finished() {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        down.join().unwrap()
-    });
+    let down = wire(&bench, &["down"]);
     assert_eq!(down.code, Some(0), "{}", down.err);
     assert_eq!(wires(&bench), 0);
     drop(up);
@@ -166,8 +159,11 @@ fn a_wire_is_found_by_others_and_taken_down() {
 fn a_wire_that_is_killed_takes_its_programs_with_it() {
     let Some(bench) = bench() else { return };
     let mut up = Up::start(&bench);
-    let program = command(&bench, &["exec", "c", "--", "sh", "-c", "setsid sleep 1000 & sleep 1000"]);
-    let program = { program }.spawn().expect("the program starts");
+    let line = "setsid sleep 1000 & echo on; sleep 1000";
+    let mut program = command(&bench, &["exec", "c", "--", "sh", "-c", line]);
+    let mut program = program.stdout(Stdio::piped()).spawn().expect("the program starts");
+    let stdout = program.stdout.take().expect("standard output is a pipe");
+    assert_eq!(BufReader::new(stdout).lines().next().expect("it says something").unwrap(), "on");
     up.0.kill().unwrap();
     up.0.wait().unwrap();
     // Killed by the kernel, as a shell has it.

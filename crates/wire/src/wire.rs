@@ -159,12 +159,8 @@ impl Wire {
     pub fn down(mut self) -> WireEnd {
         drop(self.control.take());
         let links = self.relays.iter().map(|relay| relay.stop()).collect();
-        let finish = |captures: Arc<Captures>| match Arc::try_unwrap(captures) {
-            Ok(captures) => captures.finish().err(),
-            // Somebody is being told its counters at this moment; it writes the rest when that is over.
-            Err(captures) => captures.failure(),
-        };
-        WireEnd { links, capture_failure: self.captures.take().and_then(finish) }
+        let capture_failure = self.captures.take().and_then(|captures| captures.finish().err());
+        WireEnd { links, capture_failure }
     }
 
     fn station_names(&self, link: usize) -> Vec<String> {

@@ -91,13 +91,18 @@ fn stay_up(links: &WireLinks) -> Result<u8, Failure> {
 }
 
 fn exec(host: &str, which: &Which, arguments: &[OsString]) -> Result<u8, Failure> {
-    let found = FoundWire::find(&Access::root().map_err(failure)?, which.wire.as_deref()).map_err(failure)?;
+    let found = find(which)?;
     let signals = Signals::keep().map_err(Failure::environment)?;
     let host = ground::join(&found, host).map_err(failure)?;
     let front = host.spawn(command(arguments)?).map_err(failure)?;
     programs::wait(&signals, front, &mut [], &mut |_| {})
         .map(programs::exit_code)
         .map_err(Failure::environment)
+}
+
+/// The wire that is meant.
+fn find(which: &Which) -> Result<FoundWire, Failure> {
+    FoundWire::find(&Access::root().map_err(failure)?, which.wire.as_deref()).map_err(failure)
 }
 
 fn status(global: &Global) -> Result<u8, Failure> {
@@ -156,12 +161,15 @@ fn host_json(host: &HostState) -> serde_json::Value {
 }
 
 fn down(which: &Which, stale: bool) -> Result<u8, Failure> {
-    let root = Access::root().map_err(failure)?;
     if !stale {
-        FoundWire::find(&root, which.wire.as_deref()).and_then(|wire| wire.take_down()).map_err(failure)?;
+        find(which)?.take_down().map_err(failure)?;
         return Ok(output::DONE);
     }
-    for wire in FoundWire::all(&root).map_err(failure)?.iter().filter(|wire| !wire.is_running()) {
+    for wire in FoundWire::all(&Access::root().map_err(failure)?)
+        .map_err(failure)?
+        .iter()
+        .filter(|wire| !wire.is_running())
+    {
         wire.take_down().map_err(failure)?;
         output::print(format_args!("removed what `{}` left", wire.state.name));
     }

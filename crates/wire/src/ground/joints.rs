@@ -1,7 +1,7 @@
 //! Where hosts and links are joined: interfaces, their addresses, and the routes over them.
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use trunkline_io::interface;
 use trunkline_io::tun::Tun;
@@ -49,7 +49,10 @@ pub(super) fn pair(
         netlink.set_up_with(netlink.index(&behind)?, largest, QUEUE)?;
         device::open_ring(&behind)
     })?;
-    inside(host, || set_up(station, name, largest))?;
+    inside(host, || {
+        set_up(station, name, largest)?;
+        add_link_local(station, name)
+    })?;
     Ok(device)
 }
 
@@ -68,6 +71,17 @@ fn set_up(station: &Attachment, name: &str, mtu: u32) -> io::Result<()> {
         Some(ipv6) => netlink.add_address(index, ipv6.into(), 64),
         None => Ok(()),
     }
+}
+
+/// Gives an Ethernet interface, in the network of the calling thread, the address from which a host that forwards asks for
+/// its neighbours (RFC 4861 section 7.2.2).
+fn add_link_local(station: &Attachment, name: &str) -> io::Result<()> {
+    if station.ipv6.is_none() || !settings::has_ipv6() {
+        return Ok(());
+    }
+    let netlink = Netlink::open()?;
+    let address = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, station.port + 1);
+    netlink.add_address(netlink.index(name)?, address.into(), 64)
 }
 
 /// Gives the host, in the network of the calling thread, its routes.

@@ -29,7 +29,7 @@ pub(super) fn quieten(interface: &str) {
         ("ipv6", "accept_ra", "0"),
         ("ipv6", "accept_redirects", "0"),
         ("ipv6", "router_solicitations", "0"),
-        // No link-local addresses: they would be announced on the link.
+        // No link-local addresses but those that we give: the kernel would look for others that have them.
         ("ipv6", "addr_gen_mode", "1"),
     ];
     for (family, key, value) in of_interface {
