@@ -101,7 +101,7 @@ fn exec(host: &str, which: &Which, arguments: &[OsString]) -> Result<u8, Failure
 }
 
 /// The wire that is meant.
-fn find(which: &Which) -> Result<FoundWire, Failure> {
+pub(super) fn find(which: &Which) -> Result<FoundWire, Failure> {
     FoundWire::find(&Access::root().map_err(failure)?, which.wire.as_deref()).map_err(failure)
 }
 

@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde_json::json;
 use trunkline_core::Bytes;
 use trunkline_wire::control::{Client, Packets, Rates, WireSnapshot};
-use trunkline_wire::ground::{Access, FoundWire};
+use trunkline_wire::ground::FoundWire;
 
-use super::wire::failure;
+use super::wire::{failure, find};
 use crate::args::{Global, Which};
 use crate::output::{self, Failure};
 
@@ -60,11 +60,6 @@ pub(super) fn set(which: &Which, assignments: &[String]) -> Result<u8, Failure> 
 /// What the links of a wire have counted; nothing if it does not answer.
 pub(super) fn counters(wire: &FoundWire) -> Option<WireSnapshot> {
     Client::connect(&wire.socket()).and_then(|mut client| client.counters()).ok()
-}
-
-fn find(which: &Which) -> Result<FoundWire, Failure> {
-    let root = Access::root().map_err(failure)?;
-    FoundWire::find(&root, which.wire.as_deref()).map_err(failure)
 }
 
 fn assignment(text: &str) -> Result<(&str, &str), Failure> {

@@ -1,0 +1,181 @@
+//! A running wire, watched, changed and captured as a user does.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use support::{Bench, Ran};
+
+const FILE: &str = r#"
+name = "pair"
+duration = "1 s"
+
+[hosts]
+a = {}
+b = {}
+
+[link.trunk]
+between = ["a", "b"]
+rate = "10 Mbit/s"
+
+[link.trunk.backward]
+loss = "100 %"
+
+[flow.voice]
+from = "a"
+to = "b"
+transport = "udp"
+source = { kind = "voice" }
+"#;
+
+/// Sends a packet from the host where it runs, and gives the link time to take it before the wire goes down.
+const SEND: [&str; 3] = ["bash", "-c", "echo hello > /dev/udp/198.18.0.2/9; sleep 0.1"];
+const SEND_BACK: [&str; 3] = ["bash", "-c", "echo hello > /dev/udp/198.18.0.1/9; sleep 0.1"];
+
+/// A folder with the file in it, where wires are written down too; `None`, with the reason printed, where no wire can be.
+fn bench() -> Option<Bench> {
+    let bench = Bench::new();
+    bench.write("pair.toml", FILE);
+    if !Path::new("/dev/net/tun").exists() {
+        eprintln!("skipped: there is no /dev/net/tun");
+        return None;
+    }
+    let tried = wire(&bench, &["pair.toml", "--", "true"]);
+    if tried.err.contains("does not let you make network namespaces") {
+        eprintln!("skipped: {}", tried.err.trim());
+        return None;
+    }
+    tried.ok();
+    Some(bench)
+}
+
+fn command(bench: &Bench, arguments: &[&str]) -> Command {
+    let mut command = bench.command(&[&["wire"], arguments].concat());
+    command.env("XDG_RUNTIME_DIR", bench.path(""));
+    command
+}
+
+fn wire(bench: &Bench, arguments: &[&str]) -> Ran {
+    Ran::from(command(bench, arguments).output().expect("the program starts"))
+}
+
+/// The wire of the file, in front of this test.
+struct Up<'b> {
+    bench: &'b Bench,
+    child: Child,
+}
+
+impl Up<'_> {
+    fn start(bench: &Bench) -> Up<'_> {
+        let mut up = command(bench, &["up", "pair.toml", "--foreground"]);
+        let mut child = up.stdout(Stdio::piped()).spawn().expect("the program starts");
+        let stdout = child.stdout.take().expect("standard output is a pipe");
+        let said = BufReader::new(stdout).lines().next().expect("it says something").unwrap();
+        assert_eq!(said, "wire `pair` is up");
+        Up { bench, child }
+    }
+
+    /// Sends a packet.
+    fn send(&self) {
+        wire(self.bench, &[&["exec", "a", "--"], &SEND[..]].concat()).ok();
+    }
+
+    fn status(&self) -> Value {
+        wire(self.bench, &["status", "--json"]).ok().json()[0].clone()
+    }
+
+    /// Waits until the direction from `a` has counted something.
+    fn wait_for(&self, pointer: &str) {
+        let until = Instant::now() + Duration::from_secs(20);
+        loop {
+            let direction = self.status()["counters"]["links"][0]["directions"][0].clone();
+            if direction.pointer(pointer).and_then(Value::as_u64).is_some_and(|count| count > 0) {
+                return;
+            }
+            assert!(Instant::now() < until, "{pointer} does not come: {direction:#}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Up<'_> {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_link_is_changed_while_it_runs_and_its_counters_tell() {
+    let Some(bench) = bench() else { return };
+    let up = Up::start(&bench);
+    up.send();
+    up.wait_for("/delivered/packets");
+    wire(&bench, &["set", "trunk.forward.loss=100 %", "trunk.rate=5mbit"]).ok();
+    up.send();
+    up.wait_for("/dropped/link-loss");
+    wire(&bench, &["set", "trunk.up=false"]).ok();
+    up.send();
+    up.wait_for("/dropped/link-down");
+    wire(&bench, &["set", "trunk.up=true", "trunk.forward.queue=fq-codel"]).ok();
+    let refused = wire(&bench, &["set", "trunk.rats=5mbit"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(
+        refused.err.contains("there is no key `trunk.rats`; did you mean `trunk.rate`?"),
+        "{}",
+        refused.err
+    );
+}
+
+#[test]
+fn it_is_watched_on_the_terminal_and_by_prometheus() {
+    let Some(bench) = bench() else { return };
+    let up = Up::start(&bench);
+    let view = wire(&bench, &["top"]).ok().out;
+    let row = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let rows: Vec<Vec<String>> = view.lines().map(row).collect();
+    assert_eq!(rows[0][..3], ["link", "from", "to"], "{view}");
+    assert_eq!((&rows[1][..3], &rows[2][..3]), (&row("trunk a b")[..], &row("trunk b a")[..]), "{view}");
+
+    let socket = up.status()["socket"].as_str().expect("the socket's path").to_owned();
+    let mut stream = UnixStream::connect(socket).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: wire\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    assert!(answer.contains("\ntrunkline_link_up{wire=\"pair\",link=\"trunk\"} 1\n"), "{answer}");
+}
+
+#[test]
+fn a_capture_tells_what_was_dropped() {
+    let Some(bench) = bench() else { return };
+    if Command::new("tshark").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no `tshark` here");
+        return;
+    }
+    wire(&bench, &[&["pair.toml", "--pcap", "captured", "--at", "b", "--"], &SEND_BACK[..]].concat()).ok();
+    let comments = |end: &str| {
+        let file = bench.path(&format!("captured/trunk-{end}.pcapng"));
+        let fields = ["-T", "fields", "-e", "frame.comment"];
+        let output =
+            Command::new("tshark").arg("-r").arg(file).args(["-Y", "udp.port == 9"]).args(fields).output();
+        String::from_utf8(output.expect("it was there before").stdout).unwrap()
+    };
+    assert_eq!(comments("b"), "dropped by the link: link-loss\n");
+    assert_eq!(comments("a"), "", "it never came there");
+}
+
+#[test]
+fn a_capture_on_a_full_disk_ends_and_the_program_does_not() {
+    let Some(bench) = bench() else { return };
+    std::fs::create_dir(bench.path("captured")).unwrap();
+    std::os::unix::fs::symlink("/dev/full", bench.path("captured/trunk-a.pcapng")).unwrap();
+    let ran = wire(&bench, &[&["pair.toml", "--pcap", "captured", "--"], &SEND[..]].concat()).ok();
+    assert!(ran.err.contains("the capture has ended: captured/trunk-a.pcapng: No space left"), "{}", ran.err);
+}
