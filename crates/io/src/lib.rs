@@ -7,7 +7,8 @@
 #[doc(hidden)]
 pub mod bare;
 pub mod clock;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod devices_tests;
 #[cfg(target_os = "linux")]
 pub mod interface;
