@@ -44,9 +44,9 @@ fn region(plan: &Plan, found: &Found) -> Option<Chart> {
         choice.get(along).is_some().then(|| choice.remove(along));
         choice
     };
-    let (kept_side, side) = match plan.goal {
-        Goal::Maximise => (Kind::Below, "below the solid line"),
-        Goal::Minimise => (Kind::Above, "above the solid line"),
+    let (kept_side, side, words) = match plan.goal {
+        Goal::Maximise => (Kind::Below, "below the solid line", ["largest kept", "smallest broken"]),
+        Goal::Minimise => (Kind::Above, "above the solid line", ["smallest kept", "largest broken"]),
     };
     let (mut series, mut legend) = (Vec::new(), Vec::new());
     let mut others: Vec<Vec<usize>> = found.answers.iter().map(others_of).collect();
@@ -91,8 +91,9 @@ fn region(plan: &Plan, found: &Found) -> Option<Chart> {
         }
     }
     let only = (others.len() == 1).then_some(0);
-    legend.push(Entry { label: "kept".to_owned(), look: look(only, false) });
-    legend.push(Entry { label: "broken".to_owned(), look: look(only, true) });
+    for (word, dashed) in words.into_iter().zip([false, true]) {
+        legend.push(Entry { label: word.to_owned(), look: look(only, dashed) });
+    }
     let x_scale = match &axis.numbers {
         Some(numbers) => Scale::of_sweep(numbers),
         None => Scale::Words((0..axis.values.len()).map(|value| text::chosen(axis, value)).collect()),
@@ -101,7 +102,8 @@ fn region(plan: &Plan, found: &Found) -> Option<Chart> {
         series.push(own);
         legend.push(entry);
     }
-    let values: Vec<f64> = series.iter().flat_map(|series| &series.data).map(|datum| datum.y).collect();
+    // With room above the highest of them, so that something of a region above it is seen.
+    let values: Vec<f64> = series.iter().flat_map(|series| &series.data).map(|datum| datum.y * 1.1).collect();
     let (key, against) = (text::short(plan.key.key()), text::short(&axis.key));
     (!values.is_empty()).then(|| Chart {
         title: format!("What keeps the limits: {key} against {against}"),
@@ -109,7 +111,7 @@ fn region(plan: &Plan, found: &Found) -> Option<Chart> {
             "For each {against} the edge of {key}: the limits are kept {side} and broken beyond the dashed one."
         ),
         x: Axis {
-            label: with_unit(against, text::unit(&axis.key, &axis.unit)),
+            label: with_unit(&against, text::unit(&axis.key, &axis.unit)),
             scale: x_scale,
             ticks: axis.numbers.as_ref().map(|numbers| {
                 let tick = |at: &f64| Tick { at: *at, label: at.to_string() };
@@ -117,7 +119,7 @@ fn region(plan: &Plan, found: &Found) -> Option<Chart> {
             }),
         },
         y: Axis {
-            label: with_unit(key, text::unit(plan.key.key(), plan.key.unit())),
+            label: with_unit(&key, text::unit(plan.key.key(), plan.key.unit())),
             scale: Scale::of_quantity(values.into_iter()),
             ticks: None,
         },
@@ -190,12 +192,12 @@ fn of_limits(plan: &Plan, found: &Found, answer: &Answer) -> Vec<(String, Chart)
                 "{name} at each tried {key}: mean, with the bound that the verdict was made with."
             ),
             x: Axis {
-                label: with_unit(key, text::unit(plan.key.key(), plan.key.unit())),
+                label: with_unit(&key, text::unit(plan.key.key(), plan.key.unit())),
                 scale: Scale::of_sweep(&numbers),
                 ticks: Some(ticks.clone()),
             },
             y: Axis {
-                label: with_unit(name, unit),
+                label: with_unit(&name, unit),
                 scale: Scale::of_quantity(ends.into_iter()),
                 ticks: None,
             },
@@ -220,7 +222,7 @@ fn of_limits(plan: &Plan, found: &Found, answer: &Answer) -> Vec<(String, Chart)
 }
 
 /// `voice.loss`
-fn limit_name(limit: &trunkline_experiment::Limit) -> &str {
+fn limit_name(limit: &trunkline_experiment::Limit) -> String {
     text::short(&limit.key)
 }
 

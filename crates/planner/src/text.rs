@@ -8,9 +8,12 @@ use crate::plan::Plan;
 use crate::run::{Answer, Found, Trial};
 use crate::search::{Edge, Goal, Verdict};
 
-/// A key without the part that says nothing: `bulk.count` for `flow.bulk.count`.
-pub(crate) fn short(key: &str) -> &str {
-    ["flow.", "link.", "bundle."].iter().find_map(|section| key.strip_prefix(section)).unwrap_or(key)
+/// A key, or several with commas between them, without the part that says nothing: `bulk.count` for `flow.bulk.count`.
+pub(crate) fn short(key: &str) -> String {
+    fn one(key: &str) -> &str {
+        ["flow.", "link.", "bundle."].iter().find_map(|section| key.strip_prefix(section)).unwrap_or(key)
+    }
+    key.split(',').map(|key| one(key.trim())).collect::<Vec<_>>().join(", ")
 }
 
 /// What the values of an axis are in: the unit, or what a plain number of this key counts.
@@ -23,12 +26,12 @@ pub(crate) fn unit<'u>(key: &str, unit: &'u str) -> &'u str {
 
 /// What an axis is called beside the others: the last part of its key, `mbs` for `link.trunk.mbs`, unless another one ends
 /// alike.
-pub(crate) fn heading<'a>(axes: &[Axis], axis: &'a Axis) -> &'a str {
+pub(crate) fn heading(axes: &[Axis], axis: &Axis) -> String {
     fn last(key: &str) -> &str {
         key.rsplit('.').next().unwrap_or(key)
     }
     match axes.iter().filter(|other| last(&other.key) == last(&axis.key)).count() {
-        0 | 1 => last(&axis.key),
+        0 | 1 => last(&axis.key).to_owned(),
         _ => short(&axis.key),
     }
 }
