@@ -1,5 +1,6 @@
 //! A running wire, watched, changed and captured as a user does.
 #![cfg(target_os = "linux")]
+#![allow(clippy::print_stderr, reason = "a test says why it is skipped")]
 
 mod support;
 
@@ -76,7 +77,7 @@ impl Up<'_> {
         let mut up = command(bench, &["up", "pair.toml", "--foreground"]);
         let mut child = up.stdout(Stdio::piped()).spawn().expect("the program starts");
         let stdout = child.stdout.take().expect("standard output is a pipe");
-        let said = BufReader::new(stdout).lines().next().expect("it says something").unwrap();
+        let said = BufReader::new(stdout).lines().next().expect("it says something").expect("its output can be read");
         assert_eq!(said, "wire `pair` is up");
         Up { bench, child }
     }
