@@ -443,7 +443,7 @@ pub struct WireLinks {
     pub pcap: Option<PathBuf>,
 
     /// What joins hosts and links
-    #[arg(long, value_enum, default_value_t = Devices::Tun, value_name = "KIND")]
+    #[arg(long, value_enum, default_value_t = Devices::Auto, value_name = "KIND")]
     pub devices: Devices,
 
     /// Let the last host be this machine itself, with its own network instead of a namespace; needs root
@@ -454,6 +454,8 @@ pub struct WireLinks {
 /// What joins hosts and links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Devices {
+    /// The first of these that this machine has
+    Auto,
     /// TUN interfaces, which carry IP packets
     Tun,
     /// Virtual Ethernet interfaces, which carry Ethernet frames with ARP and neighbour discovery

@@ -187,6 +187,7 @@ fn start(links: &WireLinks) -> Result<(Wire, Signals), Failure> {
             name: name(links)?,
             file,
             devices: match links.devices {
+                args::Devices::Auto => DeviceKind::best(),
                 args::Devices::Tun => DeviceKind::Tun,
                 args::Devices::Ethernet => DeviceKind::Ring,
             },

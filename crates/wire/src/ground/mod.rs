@@ -18,6 +18,7 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use trunkline_io::process::raise_open_files;
 
 pub use access::Access;
 pub use init::{InitProgram, serve as serve_init};
@@ -40,6 +41,14 @@ pub enum DeviceKind {
     /// A pair of virtual Ethernet interfaces, and a packet socket's ring on the other one: Ethernet frames, with ARP and
     /// neighbour discovery.
     Ring,
+}
+
+impl DeviceKind {
+    /// The faster of those that this machine has.
+    pub fn best() -> DeviceKind {
+        let tun = fs::OpenOptions::new().read(true).write(true).open("/dev/net/tun");
+        if tun.is_ok() { DeviceKind::Tun } else { DeviceKind::Ring }
+    }
 }
 
 /// What a ground is to be.
@@ -86,6 +95,10 @@ impl Ground {
             let problem = "only root may join a host to the machine's own network: leave out `--outside`, or run it as root";
             return Err(WireError::Forbidden(problem.into()));
         }
+        // For each host two namespaces, for each station a device with some descriptors of its own, and a few.
+        let stations: usize = plan.links.iter().map(|link| link.stations.len()).sum();
+        let descriptors = 2 * plan.hosts.len() + 4 * stations + 64;
+        raise_open_files(descriptors as u64).map_err(WireError::system("raising the limit on open files"))?;
         let owner = ProcessId::of(std::process::id()).ok_or_else(|| {
             WireError::Forbidden("`/proc` does not show this process: the wire needs it mounted".into())
         })?;
