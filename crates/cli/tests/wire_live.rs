@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use support::{Bench, Ran};
+use trunkline_testkit::programs::is_installed;
 
 const FILE: &str = r#"
 name = "pair"
@@ -77,7 +78,11 @@ impl Up<'_> {
         let mut up = command(bench, &["up", "pair.toml", "--foreground"]);
         let mut child = up.stdout(Stdio::piped()).spawn().expect("the program starts");
         let stdout = child.stdout.take().expect("standard output is a pipe");
-        let said = BufReader::new(stdout).lines().next().expect("it says something").expect("its output can be read");
+        let said = BufReader::new(stdout)
+            .lines()
+            .next()
+            .expect("it says something")
+            .expect("its output can be read");
         assert_eq!(said, "wire `pair` is up");
         Up { bench, child }
     }
@@ -156,8 +161,7 @@ fn it_is_watched_on_the_terminal_and_by_prometheus() {
 #[test]
 fn a_capture_tells_what_was_dropped() {
     let Some(bench) = bench() else { return };
-    if Command::new("tshark").arg("--version").output().is_err() {
-        eprintln!("skipped: there is no `tshark` here");
+    if !is_installed("tshark", "the Debian package `tshark`") {
         return;
     }
     wire(&bench, &[&["pair.toml", "--pcap", "captured", "--at", "b", "--"], &SEND_BACK[..]].concat()).ok();

@@ -1,6 +1,7 @@
 use std::process::Command;
 
 use trunkline_core::{PacketId, Port, Time};
+use trunkline_testkit::programs::is_installed;
 
 use super::*;
 
@@ -27,17 +28,9 @@ fn read(path: &Path, fields: &[&str]) -> Vec<String> {
     String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
 }
 
-fn has_tshark() -> bool {
-    let has = Command::new("tshark").arg("--version").output().is_ok();
-    if !has {
-        println!("skipped: there is no `tshark` here");
-    }
-    has
-}
-
 #[test]
 fn wireshark_reads_both_ends_and_sees_what_was_dropped() {
-    if !has_tshark() {
+    if !is_installed("tshark", "the Debian package `tshark`") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -85,7 +78,7 @@ fn wireshark_reads_both_ends_and_sees_what_was_dropped() {
 
 #[test]
 fn ethernet_frames_are_said_to_be_such() {
-    if !has_tshark() {
+    if !is_installed("tshark", "the Debian package `tshark`") {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
