@@ -1,5 +1,6 @@
-use trunkline_core::{Seed, Time};
-use trunkline_experiment::{Experiment, Scenario, TRANSPORTS, Transport};
+use trunkline_core::{Bytes, Duration, Seed, Time};
+use trunkline_experiment::{Experiment, Scenario, TRANSPORTS, TcpEngine, TcpOptions, Transport};
+use trunkline_transport::tcp::{MAX_MSS, TcpConfig, TimerConfig};
 
 use super::*;
 
@@ -34,6 +35,59 @@ fn every_transport_has_endpoints_that_are_of_it() {
         }
         assert_ne!(pair.near.address.host, pair.far.address.host, "{}", features.name);
     }
+}
+
+#[test]
+fn a_tcp_is_of_the_engine_that_the_file_names() {
+    let counters = |transport: &str| {
+        let near = blueprint(transport).pair(0, Seed::new(1, 0)).unwrap().near.endpoint;
+        let mut names = Vec::new();
+        near.counters(&mut |name, _| names.push(name));
+        names
+    };
+    let (modern, classic) = (counters("\"tcp\""), counters("{ kind = \"tcp\", engine = \"classic\" }"));
+    assert_eq!(modern, counters("{ kind = \"tcp\", engine = \"modern\" }"));
+    assert!(classic.contains(&"fast-retransmits") && !modern.contains(&"fast-retransmits"));
+}
+
+#[test]
+fn a_classic_tcp_is_as_the_file_says() {
+    let transport = "{ kind = \"tcp\", engine = \"classic\", window = \"8 KiB\", delayed-ack = \"50 ms\", ack-every = 8, \
+                     ack-unpushed = true, nagle = \"2 KiB\", initial-window = 4, rto-initial = \"1 s\", rto-min = \"400 ms\", \
+                     rto-max = \"30 s\", keep-backoff = false, fast-retransmit = false }";
+    let scenario = scenario(transport);
+    let Transport::Tcp(tcp @ TcpOptions { engine: TcpEngine::Classic(classic), .. }) =
+        &scenario.flows[0].transport
+    else {
+        panic!("a classic TCP")
+    };
+    let [ms, seconds] = [Duration::from_millis, Duration::from_secs];
+    let timer = TimerConfig { initial: seconds(1), min: ms(400), max: seconds(30), keep_backoff: false };
+    let expected = TcpConfig {
+        window: 8 << 10,
+        mss: 1460,
+        delayed_ack: ms(50),
+        ack_every: 8,
+        ack_unpushed: true,
+        nagle: 2 << 10,
+        initial_window: 4,
+        timer,
+        fast_retransmit: false,
+        ..TcpConfig::default()
+    };
+    assert_eq!(options::classic_tcp(tcp, classic, Some(Bytes(1500))), expected);
+    assert_eq!(options::classic_tcp(tcp, classic, Some(Bytes(1 << 20))).mss, MAX_MSS);
+}
+
+#[test]
+fn without_a_word_on_them_a_classic_tcp_has_its_defaults() {
+    let scenario = scenario("{ kind = \"tcp\", engine = \"classic\" }");
+    let Transport::Tcp(tcp @ TcpOptions { engine: TcpEngine::Classic(classic), .. }) =
+        &scenario.flows[0].transport
+    else {
+        panic!("a classic TCP")
+    };
+    assert_eq!(options::classic_tcp(tcp, classic, None), TcpConfig::default());
 }
 
 #[test]

@@ -155,6 +155,14 @@ source = { kind = "bulk", message = "1000 B" }"#,
     ),
     (
         r#"transport = "udp""#,
+        r#"transport = { kind = "tcp", engine = "classic", window = "65 KiB", rto-min = "2 s", rto-max = "1 s" }"#,
+        &[
+            r#"x.toml:18:58: `engine = "classic"` has windows of 64 KiB at most; make `window` smaller"#,
+            r#"x.toml:18:78: an `rto-min` of 2 s is longer than the `rto-max` of 1 s"#,
+        ],
+    ),
+    (
+        r#"transport = "udp""#,
         r#"transport = { kind = "quic", mode = "message", congestion-control = "bbr" }"#,
         &[
             r#"x.toml:18:37: `mode`: `message` is not one of its words; known are `stream`, `streams` and `datagrams`"#,
