@@ -90,6 +90,8 @@ pub enum Target {
     Link(usize),
     /// The station at a port of a link.
     Station(usize, u16),
+    /// Everything else.
+    Elsewhere,
 }
 
 /// Why a scenario cannot be put on a wire.
@@ -147,6 +149,23 @@ impl Plan {
         Ok(plan)
     }
 
+    /// The same, with everything that is for no link sent to this host.
+    pub fn with_way_out(mut self, outside: usize) -> Plan {
+        for host in (0..self.hosts.len()).filter(|host| *host != outside) {
+            let Some((link, port)) = self.nearest(host, outside).map(|station| (station.link, station.port))
+            else {
+                continue;
+            };
+            let host = &mut self.hosts[host];
+            let own = host.attachments.iter().find(|own| own.0 == link).map(|own| (*own, port));
+            let known = host.routes.iter().find(|route| route.to == Target::Link(link));
+            if let Some((out, next)) = own.or(known.map(|route| (route.out, route.next))) {
+                host.routes.push(Route { to: Target::Elsewhere, out, next });
+            }
+        }
+        self
+    }
+
     /// A station of a link.
     ///
     /// # Panics
@@ -177,6 +196,9 @@ impl Plan {
                 let station = self.station((link, port));
                 let ipv6 = station.ipv6.map(|ipv6| subnet(ipv6.into(), 128));
                 core::iter::once(subnet(station.ipv4.into(), 32)).chain(ipv6).collect()
+            }
+            Target::Elsewhere => {
+                vec![subnet(Ipv4Addr::UNSPECIFIED.into(), 0), subnet(Ipv6Addr::UNSPECIFIED.into(), 0)]
             }
             Target::Link(link) => {
                 // The station at port 0 is number 1; the link as a whole is number 0.

@@ -58,6 +58,11 @@ impl Wire {
     /// If the scenario cannot be put on a wire, or the system refuses something; nothing of it remains then.
     pub fn up(scenario: &Scenario, access: &Access, options: &WireOptions) -> Result<Wire, WireError> {
         let plan = Plan::new(scenario)?;
+        let outside = plan.hosts.len().checked_sub(1).filter(|_| options.ground.outside);
+        let plan = match outside {
+            Some(host) => plan.with_way_out(host),
+            None => plan,
+        };
         let (ground, devices) = Ground::build(&plan, access, &options.ground)?;
         let clock = MonotonicClock::starting_now();
         let layer = match options.ground.devices {

@@ -89,6 +89,14 @@ fn a_flow_takes_the_path_of_the_file_and_everything_else_the_shortest() {
 }
 
 #[test]
+fn the_way_out_leads_to_one_host() {
+    let plan = plan(CHAIN).unwrap().with_way_out(2);
+    assert!(plan.hosts[0].routes.contains(&Route { to: Target::Elsewhere, out: (0, 0), next: 1 }));
+    assert!(plan.hosts[1].routes.contains(&Route { to: Target::Elsewhere, out: (1, 0), next: 1 }));
+    assert!(plan.hosts[2].routes.iter().all(|route| route.to != Target::Elsewhere));
+}
+
+#[test]
 fn two_ways_to_one_address_are_refused() {
     let other = "[flow.other]\nfrom = \"a\"\nto = \"d\"\ntransport = \"udp\"\nsource = { kind = \"voice\" }\n\
                  path = [\"ac\", \"cd\"]\n";

@@ -7,7 +7,7 @@ use trunkline_core::{Destination, Port};
 
 use super::header::Header;
 use crate::device::Layer;
-use crate::plan::{Plan, Target};
+use crate::plan::{Plan, Subnet, Target};
 
 /// More hardware addresses than stations appear when a host bridges; beyond this they are not learnt.
 const MOST_LEARNT: usize = 4096;
@@ -108,24 +108,16 @@ impl Hop {
 /// The routes of all stations that lead over this link, the more specific first.
 fn hops(plan: &Plan, link: usize) -> Vec<Hop> {
     let mut hops = Vec::new();
-    for station in &plan.links[link].stations {
+    let stations = &plan.links[link].stations;
+    for station in stations {
         let from = Port(station.port);
-        let mut lead = |to: (usize, u16), prefixes: [u32; 2], next: Port| {
-            let to = plan.station(to);
-            hops.push(Hop { from, to: to.ipv4.into(), prefix: prefixes[0], next });
-            hops.extend(to.ipv6.map(|to| Hop { from, to: to.into(), prefix: prefixes[1], next }));
-        };
-        for other in &plan.links[link].stations {
-            if other.port != station.port {
-                lead((link, other.port), [32, 128], Port(other.port));
-            }
-        }
-        let over = plan.hosts[station.host].routes.iter().filter(|route| route.out == (link, station.port));
-        for route in over {
-            match route.to {
-                Target::Link(to) => lead((to, 0), [24, 64], Port(route.next)),
-                Target::Station(to, port) => lead((to, port), [32, 128], Port(route.next)),
-            }
+        let routes = plan.hosts[station.host].routes.iter().filter(|route| route.out == (link, station.port));
+        let routes = routes.map(|route| (route.to, route.next));
+        let others = stations.iter().map(|other| other.port).filter(|other| *other != station.port);
+        // The host's kernel prefers a route to a station even where it could reach it at once.
+        for (to, next) in routes.chain(others.map(|other| (Target::Station(link, other), other))) {
+            let hop = |to: Subnet| Hop { from, to: to.first, prefix: to.prefix.into(), next: Port(next) };
+            hops.extend(plan.subnets(to).into_iter().map(hop));
         }
     }
     hops.sort_by_key(|hop| core::cmp::Reverse(hop.prefix));
