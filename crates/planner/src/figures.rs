@@ -60,7 +60,7 @@ fn region(plan: &Plan, found: &Found) -> Option<Chart> {
         if !label.is_empty() {
             legend.push(Entry { label: label.clone(), look: look(Some(hue), false) });
         }
-        for dashed in [false, true] {
+        for dashed in [true, false] {
             let data = answers.iter().filter_map(|answer| {
                 let chosen = *answer.choice.get(along)?;
                 let value = if dashed { answer.edge.broken } else { answer.edge.kept }?;
