@@ -37,5 +37,6 @@ pub mod wifi;
 pub use fate::{DropCause, Fate, Fates, MarkCause};
 pub use impairment::{Impairments, Loss};
 pub use medium::{Change, Delivery, Figure, Fixed, Medium, MediumCounters, Outcome};
+pub use point_to_point::PointToPoint;
 pub use queue::{Backlog, Dequeued, Queue};
 pub use serial::{SerialConfig, SerialLink};

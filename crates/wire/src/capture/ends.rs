@@ -143,8 +143,12 @@ impl Ends {
     fn write(&mut self, everything: bool) -> Result<(), (PathBuf, io::Error)> {
         for end in &mut self.ends {
             while let Some(first) = end.pending.front() {
-                if !first.settled && !everything && end.pending_bytes <= MOST_PENDING {
-                    break;
+                if !first.settled {
+                    if !everything && end.pending_bytes <= MOST_PENDING {
+                        break;
+                    }
+                    // Its fate comes too late.
+                    self.inside.remove(&first.id);
                 }
                 let packet = CapturedPacket {
                     at: epoch(self.clock, self.offset, first.at),
