@@ -74,6 +74,7 @@ pub(crate) fn classic_tcp(
         delayed_ack: classic.delayed_ack,
         ack_every: classic.ack_every,
         ack_unpushed: classic.ack_unpushed,
+        window_updates: classic.window_updates,
         nagle: classic.nagle.count() as usize,
         initial_window: classic.initial_window,
         timer: classic.timer,

@@ -103,6 +103,8 @@ pub struct ClassicTcpOptions {
     pub ack_every: u32,
     /// Whether a segment without PSH is acknowledged at once.
     pub ack_unpushed: bool,
+    /// Whether the sender is told at once that reading has opened the window.
+    pub window_updates: bool,
     /// Segments smaller than this wait while data is unacknowledged.
     pub nagle: Bytes,
     /// With how many segments slow start begins.

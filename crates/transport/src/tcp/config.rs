@@ -19,8 +19,13 @@ pub struct TcpConfig {
     pub ack_every: u32,
     /// Whether a segment without PSH is acknowledged at once, as Solaris 2 did in effect.
     pub ack_unpushed: bool,
+    /// Whether the peer is told at once when reading has opened the window by two segments or by half (RFC 1122 section
+    /// 4.2.3.3). Otherwise the next acknowledgement tells it, unless the window was closed: in Solaris 2 what a process reads
+    /// without delay never counts against the window.
+    pub window_updates: bool,
     /// Segments of fewer bytes wait while data is unacknowledged (RFC 896; RFC 1122 section 4.2.3.4), unless they are of
-    /// full size. 0 for none.
+    /// full size; what is as large goes even where the window holds it back from being larger. 0: none waits, and the window
+    /// must hold half of the largest that there was.
     pub nagle: usize,
     /// With how many segments slow start begins (RFC 2001 section 1: 1).
     pub initial_window: u32,
@@ -57,6 +62,7 @@ impl Default for TcpConfig {
             delayed_ack: Duration::from_millis(200),
             ack_every: 2,
             ack_unpushed: false,
+            window_updates: true,
             nagle: 0,
             initial_window: 1,
             timer: TimerConfig::default(),

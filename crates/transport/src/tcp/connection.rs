@@ -44,6 +44,7 @@ impl TcpEndpoint {
         if self.progress.refused && self.sender.has_room() && self.unsendable().is_none() {
             self.progress.refused = false;
             self.pending.writable = true;
+            self.awaits_writer = true;
         }
     }
 
@@ -145,6 +146,8 @@ impl TcpEndpoint {
         let Some(place) = self.sender.place(header.acknowledgement) else {
             return match self.state {
                 State::SynReceived => self.refuse(from, header, data),
+                // Where each knows of something that the other has not sent, they would go on for ever.
+                _ if is_beside && header.length(data.len()) == 0 => {}
                 _ => self.receiver.acknowledge_now(),
             };
         };

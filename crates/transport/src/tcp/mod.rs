@@ -53,6 +53,9 @@ pub struct TcpEndpoint {
     /// Data has arrived and the application has not had its turn to read it. What is sent waits for that (a nanosecond at
     /// most): sent at once it would announce a window smaller by what is about to be read, and another segment the window.
     is_held: bool,
+    /// There is room and the application has not had its turn to write. What is less than a segment and empties the buffer
+    /// waits for that (a nanosecond at most): more may come to fill it.
+    awaits_writer: bool,
     /// When TIME-WAIT ends.
     linger: Option<Time>,
     /// Since when something that needs an answer has had none.
@@ -119,6 +122,7 @@ impl TcpEndpoint {
             receiver: Receiver::new(config),
             reset: None,
             is_held: false,
+            awaits_writer: false,
             linger: None,
             unanswered: None,
             progress: Progress::default(),
@@ -147,7 +151,7 @@ impl TcpEndpoint {
     /// Says when to be called next.
     fn schedule(&mut self) {
         let soon = self.now + Duration::from_nanos(1);
-        let held = self.is_held.then_some(soon);
+        let held = (self.is_held || self.awaits_writer).then_some(soon);
         let delayed = self.receiver.timer().filter(|_| self.state != State::Closed);
         let all = [held, delayed, self.sender.timer(), self.linger, self.deadline()];
         // All that was due has been done.
@@ -180,7 +184,7 @@ impl TcpEndpoint {
             return Some(to);
         }
         let peer = self.peer.filter(|_| !self.is_held && self.state != State::Closed)?;
-        if let Some(piece) = self.sender.poll(now) {
+        if let Some(piece) = self.sender.poll(now, self.awaits_writer) {
             let header = self.header(Some(&piece));
             header.write(self.local, peer, self.sender.data_of(&piece), into);
             self.unanswered.get_or_insert(now);
@@ -204,7 +208,7 @@ impl Conversation for TcpEndpoint {
             self.progress.refused = true;
             return Err(SendError::Full);
         }
-        self.is_held = false;
+        (self.is_held, self.awaits_writer) = (false, false);
         self.sender.push(message.bytes);
         Ok(())
     }
@@ -220,7 +224,9 @@ impl Conversation for TcpEndpoint {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        self.pending.poll(self.receiver.readable() > 0)
+        let event = self.pending.poll(self.receiver.readable() > 0);
+        self.awaits_writer &= event != Some(Event::Writable);
+        event
     }
 
     fn close(&mut self, now: Time, how: Close) {
@@ -231,7 +237,7 @@ impl Conversation for TcpEndpoint {
         }
         self.progress.refused = false;
         self.pending.writable = false;
-        self.is_held = false;
+        (self.is_held, self.awaits_writer) = (false, false);
         match how {
             Close::Graceful => self.finish(),
             Close::Abort => self.abort(CloseReason::Local),
@@ -261,7 +267,7 @@ impl Endpoint for TcpEndpoint {
 
     fn handle_timeout(&mut self, now: Time) {
         self.now = now;
-        self.is_held = false;
+        (self.is_held, self.awaits_writer) = (false, false);
         if self.linger.is_some_and(|at| at <= now) {
             self.linger = None;
             self.state = State::Closed;

@@ -18,6 +18,7 @@ pub(super) struct Receiver {
     delay: Duration,
     every: u32,
     unpushed: bool,
+    updates: bool,
     /// The peer's initial sequence number.
     initial: u32,
     /// What is unread, from `read` on; gaps are filled up with zeros.
@@ -31,6 +32,8 @@ pub(super) struct Receiver {
     fin: Option<u64>,
     /// The place behind the announced window. It never moves back (RFC 1122 section 4.2.2.16).
     edge: u64,
+    /// Whether the peer was told of no room.
+    is_closed: bool,
     /// What was acknowledged last.
     acknowledged: u64,
     due: Due,
@@ -64,6 +67,7 @@ impl Receiver {
             delay: config.delayed_ack,
             every: config.ack_every,
             unpushed: config.ack_unpushed,
+            updates: config.window_updates,
             initial: 0,
             bytes: VecDeque::new(),
             read: 1,
@@ -71,6 +75,7 @@ impl Receiver {
             rows: Vec::new(),
             fin: None,
             edge: 1,
+            is_closed: false,
             acknowledged: 1,
             due: Due::Never,
             duplicates: 0,
@@ -159,7 +164,8 @@ impl Receiver {
     /// Tells the peer of room that reading has made, if it is worth a segment: two of its segments, or half the buffer.
     pub(super) fn update_window(&mut self) {
         let gain = self.end_of_room().saturating_sub(self.edge) as usize;
-        if gain >= (2 * self.mss).min(self.capacity / 2).max(1) && !self.is_finished() {
+        let is_told = self.updates || self.is_closed;
+        if is_told && gain >= (2 * self.mss).min(self.capacity / 2).max(1) && !self.is_finished() {
             self.due = Due::Now;
         }
     }
@@ -171,6 +177,7 @@ impl Receiver {
         let is_little = free < self.mss.min(self.capacity / 2);
         let edge = self.next + if is_little { 0 } else { free as u64 };
         self.edge = self.edge.max(edge);
+        self.is_closed = self.edge == self.next;
         self.acknowledged = self.next;
         self.due = Due::Never;
         // The room after the expected place is at most the capacity, which the field can hold.

@@ -202,13 +202,13 @@ impl Sender {
         }
     }
 
-    /// The next segment to be sent now.
-    pub(super) fn poll(&mut self, now: Time) -> Option<Piece> {
+    /// The next segment to be sent now; `more`: what follows the last byte may be written at once.
+    pub(super) fn poll(&mut self, now: Time, more: bool) -> Option<Piece> {
         let urgent = self.urgent.take();
         let piece = match urgent {
             Some(Urgent::Retransmission) => Some(self.piece(self.unacknowledged, self.mss)),
             Some(Urgent::Probe) => self.probe(),
-            None => self.choose(),
+            None => self.choose().filter(|piece| !(more && piece.push && piece.length < self.mss)),
         };
         let Some(piece) = piece else {
             if self.timer.is_none() && !self.bytes.is_empty() {
@@ -291,7 +291,9 @@ impl Sender {
         if piece.length == 0 {
             return piece.fin.then_some(piece);
         }
-        let is_worthwhile = piece.push || 2 * piece.length as u64 >= self.largest_window;
+        let is_worthwhile = piece.push
+            || 2 * piece.length as u64 >= self.largest_window
+            || self.nagle > 0 && piece.length >= self.nagle;
         let may_wait = piece.length < self.nagle && self.fresh > self.unacknowledged;
         let is_sent =
             piece.length == self.mss || piece.fin || self.next < self.fresh || is_worthwhile && !may_wait;

@@ -69,15 +69,24 @@ fn config() -> impl Strategy<Value = TcpConfig> {
             TimerConfig { initial, min, max, keep_backoff }
         },
     );
-    let acks = (0..500u64, 1..10u32, any::<bool>());
+    let acks = (0..500u64, 1..10u32, any::<bool>(), any::<bool>());
     (window, mss, acks, 0..2000usize, 1..12u32, timer, any::<bool>()).prop_map(
-        |(window, mss, (delay, ack_every, ack_unpushed), nagle, initial_window, timer, fast_retransmit)| {
+        |(
+            window,
+            mss,
+            (delay, ack_every, ack_unpushed, window_updates),
+            nagle,
+            initial_window,
+            timer,
+            fast_retransmit,
+        )| {
             TcpConfig {
                 window,
                 mss,
                 delayed_ack: Duration::from_millis(delay),
                 ack_every,
                 ack_unpushed,
+                window_updates,
                 nagle,
                 initial_window,
                 timer,

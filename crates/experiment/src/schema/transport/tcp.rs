@@ -62,11 +62,20 @@ pub(super) const KIND: TransportKind = TransportKind {
                   ends a burst waits for `delayed-ack`.",
         },
         Parameter {
+            name: "window-updates",
+            kind: Kind::Flag,
+            default: Preset::Text("true"),
+            doc: "Tells the sender at once when reading has opened the window by two segments or by half (RFC 1122 section \
+                  4.2.3.3). Without them the next acknowledgement says so, unless the window was closed: as in Solaris 2, \
+                  where what is read without delay never counts against the window.",
+        },
+        Parameter {
             name: "nagle",
             kind: Kind::Bytes { min: Bytes(0), max: Bytes(MAX_MSS as u64) },
             default: Preset::Text("0 B"),
             doc: "Segments smaller than this wait while data is unacknowledged (RFC 896); the largest segment makes it the \
-                  algorithm of RFC 1122 section 4.2.3.4, 0 turns it off.",
+                  algorithm of RFC 1122 section 4.2.3.4, 0 turns it off. A limit between them is also what a window must hold \
+                  to be used; without one, half of the largest window that there was.",
         },
         Parameter {
             name: "initial-window",
@@ -184,6 +193,7 @@ fn engine(values: &Values) -> TcpEngine {
         // At most 1000, as the initial window.
         ack_every: values.integer("ack-every") as u32,
         ack_unpushed: values.flag("ack-unpushed"),
+        window_updates: values.flag("window-updates"),
         nagle: values.bytes("nagle"),
         initial_window: values.integer("initial-window") as u32,
         timer: TimerConfig {

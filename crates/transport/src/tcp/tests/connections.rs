@@ -123,6 +123,22 @@ fn a_reset_ends_a_connection_only_from_within_the_window() {
 }
 
 #[test]
+fn who_disagree_do_not_answer_each_other_for_ever() {
+    let mut tap = Tap::connected(&plain(), MS * 5);
+    for (side, from) in [(0, ENDS[1]), (1, ENDS[0])] {
+        let end = &mut tap.ends[side];
+        let (sequence, acknowledgement) = (end.receiver.acknowledgement(), end.sender.sequence());
+        let mut packet = Vec::new();
+        let forged = Header { sequence, acknowledgement, flags: ACK, window: 1000, ..Header::default() };
+        forged.write(from, ENDS[side], [&[7; 50], &[]], &mut packet);
+        end.handle_packet(tap.now, from, Ecn::NotCapable, &packet);
+        tap.drain(side);
+    }
+    tap.run_for(SECOND * 10);
+    assert_eq!(tap.seen.len(), 2);
+}
+
+#[test]
 fn a_request_that_nobody_waits_for_is_refused() {
     let [near, mut far] = ends(&plain());
     far.close(Time::ZERO, Close::Graceful);

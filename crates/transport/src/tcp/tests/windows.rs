@@ -82,3 +82,32 @@ fn a_closed_window_is_probed_and_opens_though_its_announcement_is_lost() {
     assert_eq!(tap.received[1].len(), 6000);
     assert_eq!(tap.count(0, "window-probes"), 7);
 }
+
+#[test]
+fn a_chosen_limit_is_what_a_window_must_hold_to_be_used() {
+    // A segment and 2000 B fit the window: less than half of it, and not worth a segment by itself.
+    let sent = |nagle| {
+        let mut tap = Tap::connected(&TcpConfig { nagle, window: 4312 + 2000, ..fddi() }, MS * 5);
+        for _ in 0..3 {
+            tap.send(0, 4000).ok();
+        }
+        tap.run_for(MS * 2);
+        tap.data(0)
+    };
+    let first = (Duration::ZERO, 4000);
+    assert_eq!(sent(0)[..1], [first]);
+    assert_eq!(sent(2000), [first, (Duration::ZERO, 2312)]);
+}
+
+#[test]
+fn reading_opens_the_window_by_itself_only_if_that_is_told() {
+    let answered_at = |window_updates| {
+        let config = TcpConfig { window: 8 << 10, window_updates, ..fddi() };
+        let mut tap = Tap::connected(&config, MS * 5);
+        tap.send(0, 4200).unwrap();
+        tap.run_for(SECOND);
+        tap.acknowledgements(1)
+    };
+    assert_eq!(answered_at(true), [MS * 5]);
+    assert_eq!(answered_at(false), [MS * 55]);
+}
