@@ -12,6 +12,7 @@ pub const TARGETS: &[Target] = &[
     ("quic", quic),
     ("rtp", rtp),
     ("sctp", sctp),
+    ("tcp", tcp),
     ("urp", urp),
     ("wav", wav),
     ("xtp", xtp),
@@ -46,6 +47,12 @@ pub fn rtp(data: &[u8]) {
 /// SCTP: no chunks, even of somebody who knows the tags, make an end panic or break the contract of endpoints.
 pub fn sctp(data: &[u8]) {
     trunkline_transport::sctp::fuzz_sctp(data);
+}
+
+/// Classic TCP: no segments, even of somebody who knows the sequence numbers, make an end panic or break the contract of
+/// endpoints.
+pub fn tcp(data: &[u8]) {
+    trunkline_transport::tcp::fuzz_tcp(data);
 }
 
 /// URP: no packets make an endpoint panic or break the contract of endpoints, and what the codec reads it writes again.
