@@ -44,6 +44,7 @@ impl TcpEndpoint {
         if self.progress.refused && self.sender.has_room() && self.unsendable().is_none() {
             self.progress.refused = false;
             self.pending.writable = true;
+            self.awaits_writer = true;
         }
     }
 
