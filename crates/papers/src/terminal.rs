@@ -29,7 +29,8 @@ pub fn tables(results: &Results, style: Style) -> String {
             Reference::Predicted => " (predicted; not published here)",
             Reference::Own => " (ours; not in the paper)",
         };
-        out.text.push_str(&format!("  {}{predicted}\n", table.table.title));
+        let from = table.table.name.len() + GAP;
+        out.wrapped(&format!("{}{predicted}", table.table.title), from, PLAIN);
         for (index, metrics) in in_width(table).iter().enumerate() {
             out.text.push_str(if index == 0 { "" } else { "\n" });
             out.grid(&block(table, metrics));

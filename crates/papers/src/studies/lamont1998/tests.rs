@@ -1,0 +1,160 @@
+use super::{STUDY, WAN_ONE_TCP, readings};
+use crate::goals::{Judged, Outcome, judge};
+use crate::results::Results;
+use crate::run::testing::unsimulated;
+use crate::study::{Axis, Cells, Embedded, Experiment, Metric, Reference, Rows, Study, Table};
+
+/// As if the simulation had found this share of what was published.
+fn published_times(share: f64) -> Results {
+    let mut results = unsimulated(&STUDY);
+    for cell in results.tables.iter_mut().flat_map(|table| &mut table.rows).flat_map(|row| &mut row.cells) {
+        cell.simulated = cell.published.as_ref().map(|published| published.number * share);
+    }
+    results
+}
+
+/// The rules of the conclusions are the study's: from what it printed they find what it says.
+#[test]
+fn the_published_tables_reach_every_goal_and_conclusion() {
+    let judged = judge(&published_times(1.0));
+    assert_eq!(judged.len(), STUDY.goals.len());
+    let missed: Vec<&Judged> = judged.iter().filter(|goal| goal.outcome != Outcome::Met).collect();
+    assert!(missed.is_empty(), "{missed:?}");
+    let found: Vec<&str> = judged[4..].iter().map(|goal| goal.found.as_str()).collect();
+    assert_eq!(found, ["4", "12", "2", "6"]);
+}
+
+#[test]
+fn goals_are_of_the_rows_that_were_not_calibrated_from() {
+    let judged = judge(&published_times(1.0));
+    assert_eq!(
+        judged[0].goal,
+        "table05, table06, table07, table08 tcp_throughput_kbytes_s, bundle_count 2..12: median error at most 5 %, \
+         worst at most 15 %"
+    );
+    // Rows of one bundle and of 16 may be as far off as they like; of 12 none may.
+    for (bundle, outcome) in [("1", Outcome::Met), ("16", Outcome::Met), ("12", Outcome::Missed)] {
+        let mut results = published_times(1.0);
+        for table in results.tables.iter_mut().filter(|table| table.table.name == "table07") {
+            for row in table.rows.iter_mut().filter(|row| row.keys.are(&[("bundle_count", bundle)])) {
+                row.cells[0].simulated = Some(1.0);
+            }
+        }
+        let judged = judge(&results);
+        assert_eq!(judged[0].outcome, outcome, "{bundle}");
+        let names_the_row = judged[0].found.contains("at table07: 12, 10, ");
+        assert_eq!(names_the_row, outcome == Outcome::Missed, "{}", judged[0].found);
+    }
+    let far = judge(&published_times(1.04));
+    let outcomes: Vec<Outcome> = far[..4].iter().map(|goal| goal.outcome).collect();
+    use Outcome::{Met, Missed};
+    assert_eq!(outcomes, [Met, Missed, Met, Met]);
+}
+
+#[test]
+fn notes_stand_where_the_model_cannot_follow() {
+    let results = published_times(1.0);
+    for note in STUDY.notes {
+        for table in note.tables {
+            let rows = &results.table(table).unwrap().rows;
+            assert!(rows.iter().any(|row| row.keys.are(note.only)), "{table}");
+        }
+    }
+    let json = crate::json(&results);
+    let noted = |table: &str| {
+        let lines = json.lines().filter(|line| line.contains(&format!("\"table\":\"{table}\"")));
+        lines.filter(|line| line.contains("\"note\":")).count()
+    };
+    assert_eq!(["table05", "table17", "table25", "table26"].map(noted), [0, 4, 2, 10]);
+    let shown = crate::tables(&results, trunkline_report::Style::Plain);
+    assert!(shown.contains("Beyond 12 streams") && crate::html(&results).contains("Beyond 12 streams"));
+}
+
+/// Three streams and a window of 4 KB: nothing is in the way of anything.
+static EASY: Study = Study {
+    name: "easy",
+    files: &[Embedded { path: WAN_ONE_TCP, text: EASY_FILE }],
+    experiments: &[Experiment {
+        file: WAN_ONE_TCP,
+        axes: &[Axis { key: "flow.voice.count", columns: &["bundle_count"], cells: Cells::Number }],
+    }],
+    tables: &[
+        of(readings::TCP),
+        of(readings::UDP),
+        of(readings::LOSS),
+        of(readings::INTERARRIVAL),
+        of(readings::DELAY),
+        of(readings::CELLS),
+    ],
+    figures: &[],
+    goals: &[],
+    notes: &[],
+    ..STUDY
+};
+
+const EASY_FILE: &str = r#"
+    name = "easy"
+    duration = "10 s"
+    [hosts]
+    endor = {}
+    fred = {}
+    [link.trunk]
+    medium = "atm"
+    between = ["endor", "fred"]
+    delay = "51.5 ms"
+    shape-pcr = "1594 kbit/s"
+    rate = "45 Mbit/s"
+    observe = 1
+    [flow.bulk]
+    from = "endor"
+    to = "fred"
+    transport = { kind = "tcp", window = "4 KiB" }
+    framing = "none"
+    source = { kind = "bulk", message = "4 KiB" }
+    [flow.voice]
+    from = "endor"
+    to = "fred"
+    transport = "udp"
+    source = { kind = "load", message = "40 B", interval = "10 ms" }
+    [bundle.bundle]
+    flows = ["voice", "bulk"]
+    [sweep]
+    "flow.voice.count" = [3]
+"#;
+
+const fn of(metrics: &'static [Metric]) -> Table {
+    Table {
+        name: metrics[0].column,
+        title: "",
+        reference: Reference::Own,
+        keys: &["bundle_count"],
+        metrics,
+        rows: Rows::Points { file: WAN_ONE_TCP, only: &[], without: &[] },
+    }
+}
+
+#[test]
+fn readings_are_of_what_they_are_called_and_in_their_units() {
+    let results = crate::run(&EASY, &[], 1, &()).unwrap();
+    let figure = |table: &str, column: &str| {
+        let table = results.table(table).unwrap();
+        table.rows[0].cells[table.place(column).unwrap()].simulated
+    };
+    let is_near = |table: &str, column: &str, wanted: f64, within: f64| {
+        let found = figure(table, column).unwrap();
+        assert!((found - wanted).abs() <= within, "{table} {column}: {found} and not {wanted}");
+    };
+    // A window in a round trip of 103 ms and its own time on the line.
+    is_near("tcp_throughput_kbytes_s", "tcp_throughput_kbytes_s", 4.0 / 0.125, 4.0);
+    is_near("udp_throughput_kbytes_s", "udp_throughput_kbytes_s", 7.8125, 0.01);
+    is_near("udp_loss_pct", "udp_loss_pct", 0.0, 0.0);
+    is_near("mean_interarrival_ms", "mean_interarrival_ms", 10.0, 0.1);
+    is_near("mean_ms", "mean_ms", 55.0, 5.0);
+    is_near("mean_ms", "fairness_udp", 1.0, 1e-6);
+    assert_eq!(figure("mean_ms", "fairness_tcp"), None);
+    is_near("cells", "cells", 3000.0, 0.0);
+    is_near("cells", "lost", 0.0, 0.0);
+    is_near("cells", "mean_interarrival_ms", 10.0 / 3.0, 0.05);
+    let cells = results.tables.iter().flat_map(|table| &table.rows[0].cells);
+    assert_eq!(cells.filter(|cell| cell.simulated.is_none()).count(), 1, "all but the fairness of one");
+}
