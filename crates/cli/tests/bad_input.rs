@@ -39,6 +39,19 @@ fn refused(text: &str, position: &str, says: &[&str]) {
 }
 
 #[test]
+fn a_file_without_flows_is_for_the_wire_alone() {
+    let bench = Bench::new();
+    bench.write("links.toml", GOOD.split("[flow").next().unwrap_or_default());
+    bench.run(&["check", "links.toml"]).ok();
+    for backend in ["sim", "live"] {
+        let ran = bench.run(&["run", "links.toml", "--on", backend]);
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        assert!(ran.err.contains("the experiment has no flows"), "{ran:#?}");
+        assert!(!bench.store().exists(), "nothing is written");
+    }
+}
+
+#[test]
 fn the_good_file_is_good() {
     let bench = Bench::new();
     bench.write("good.toml", GOOD);

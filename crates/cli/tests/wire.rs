@@ -35,12 +35,6 @@ delay = "5 ms"
 between = ["b", "c"]
 rate = "10 Mbit/s"
 delay = "5 ms"
-
-[flow.voice]
-from = "a"
-to = "c"
-transport = "udp"
-source = { kind = "voice" }
 "#;
 
 /// A folder with the file in it, where wires are written down too; `None`, with the reason printed, where no wire can be.

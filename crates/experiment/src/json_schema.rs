@@ -34,7 +34,7 @@ pub fn json_schema() -> Value {
         sections.insert((*section).to_owned(), value);
     }
     let mut needed = required(&schema.experiment);
-    needed.extend([json!("hosts"), json!("flow")]);
+    needed.push(json!("hosts"));
     let mut whole = object(sections, needed);
     insert(&mut whole, "$schema", json!("https://json-schema.org/draft/2020-12/schema"));
     insert(&mut whole, "title", json!("Trunkline experiment file"));

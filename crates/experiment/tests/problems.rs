@@ -154,7 +154,6 @@ fn an_empty_file_lacks_what_every_file_has() {
     assert_eq!(
         headlines(""),
         [
-            "x.toml:1:1: the experiment has no flows; add a table `[flow.NAME]`",
             "x.toml:1:1: the key `duration` is missing before the first table; expected a duration from 1 ms to 168 h",
             "x.toml:1:1: the key `name` is missing before the first table; expected a text",
         ]

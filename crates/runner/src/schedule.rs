@@ -71,6 +71,12 @@ pub enum RunnerError {
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A file of hosts and links, with nothing to be measured: bad input.
+    #[error(
+        "the experiment has no flows, so there is nothing to measure: add a table `[flow.NAME]`, or run programs behind its \
+         links with `trunkline wire FILE -- COMMAND`"
+    )]
+    NoFlows,
     /// The experiment asks for what a simulation does not have: bad input.
     #[error(transparent)]
     Simulation(#[from] trunkline_simulator::SimulationError),
@@ -86,7 +92,7 @@ impl RunnerError {
     /// Whether the user can mend it by another file or other options (exit code 2), rather than the environment.
     pub fn is_bad_input(&self) -> bool {
         match self {
-            RunnerError::Simulation(_) => true,
+            RunnerError::NoFlows | RunnerError::Simulation(_) => true,
             RunnerError::Live(error) => error.is_bad_input(),
             RunnerError::Store(_) | RunnerError::Audio(_) => false,
         }
@@ -97,6 +103,9 @@ impl RunnerError {
 /// machine or the simulator does not have.
 pub fn precheck(request: &Request<'_>) -> Result<(), RunnerError> {
     for point in &request.experiment.points {
+        if point.scenario.flows.is_empty() {
+            return Err(RunnerError::NoFlows);
+        }
         match request.backend {
             Backend::Sim => trunkline_simulator::check(&point.scenario)?,
             Backend::Live => trunkline_live::check(&point.scenario, request.live)?,

@@ -31,10 +31,6 @@ impl Reader<'_> {
     ) -> Option<Vec<Flow>> {
         let before = self.remarks.len();
         let entries = self.named_tables(root, "flow");
-        if entries.is_empty() {
-            let at = root.get("flow").map_or(0..0, |entry| entry.key_span.clone());
-            self.remark(&at, "the experiment has no flows; add a table `[flow.NAME]`");
-        }
         let links = links.map(|links| (links, Map::new(links, hosts.len())));
         let mut flows = Vec::with_capacity(entries.len());
         let mut members = 0;
