@@ -32,7 +32,7 @@ pub(super) struct Receiver {
     fin: Option<u64>,
     /// The place behind the announced window. It never moves back (RFC 1122 section 4.2.2.16).
     edge: u64,
-    /// Whether the peer was told of no room.
+    /// Whether the peer was told of no room, or of too little for it to use.
     is_closed: bool,
     /// What was acknowledged last.
     acknowledged: u64,
@@ -173,11 +173,11 @@ impl Receiver {
     /// The window to be announced with an acknowledgement that is sent now: nothing rather than a little (RFC 1122 section
     /// 4.2.3.3).
     pub(super) fn announce(&mut self) -> u16 {
-        let free = self.capacity - self.readable();
-        let is_little = free < self.mss.min(self.capacity / 2);
-        let edge = self.next + if is_little { 0 } else { free as u64 };
+        let free = (self.capacity - self.readable()) as u64;
+        let least = self.mss.min(self.capacity / 2).max(1) as u64;
+        let edge = self.next + if free < least { 0 } else { free };
         self.edge = self.edge.max(edge);
-        self.is_closed = self.edge == self.next;
+        self.is_closed = self.edge - self.next < least;
         self.acknowledged = self.next;
         self.due = Due::Never;
         // The room after the expected place is at most the capacity, which the field can hold.

@@ -111,3 +111,17 @@ fn reading_opens_the_window_by_itself_only_if_that_is_told() {
     assert_eq!(answered_at(true), [MS * 5]);
     assert_eq!(answered_at(false), [MS * 55]);
 }
+
+#[test]
+fn who_was_told_of_too_little_is_told_when_there_is_more() {
+    let config = TcpConfig { window: 8 << 10, window_updates: false, ..fddi() };
+    let mut tap = Tap::connected(&config, MS * 5);
+    tap.reads[1] = false;
+    tap.send(0, 20_000).unwrap();
+    tap.run_for(MS * 200);
+    // Of the second segment the window holds 3880 bytes, less than half of the largest.
+    assert_eq!(tap.data(0), [(Duration::ZERO, 4312)]);
+    assert_eq!((tap.read(1), tap.acknowledgements(1).last()), (4312, Some(&(MS * 200))));
+    tap.run_for(MS * 5);
+    assert_eq!(tap.data(0).len(), 2);
+}
