@@ -108,7 +108,9 @@ impl RelayCore {
     /// Does everything that is due up to `now`, a moment before the devices were last asked, or up to as much of it as is
     /// known.
     pub fn run(&mut self, now: Time) {
-        let unknown = self.ports.iter().filter(|port| port.more).map(|port| port.last);
+        // Several frames may bear one stamp.
+        let known = |port: &PortState| Time::from_nanos(port.last.as_nanos().saturating_sub(1));
+        let unknown = self.ports.iter().filter(|port| port.more).map(known);
         let until = unknown.fold(now, Time::min).max(self.now);
         while let Some(port) = self.first_arrived(until) {
             let Some(frame) = self.ports[port].arrived.pop_front() else { break };
