@@ -107,7 +107,7 @@ pub(super) const KIND: TransportKind = TransportKind {
             default: Preset::Text("true"),
             doc: "Keeps a retransmission timeout that was doubled until a segment that was sent once is acknowledged (Karn; RFC \
                   6298 section 5). Otherwise any acknowledgement of new data ends it, and where the round trip has become \
-                  longer than the timeout every segment is sent twice for good (RFC 2525 section 2.10 and others).",
+                  longer than the timeout every segment is sent twice for good (compare RFC 2525 sections 2.7 and 2.10).",
         },
         Parameter {
             name: "fast-retransmit",
