@@ -167,6 +167,36 @@ fn a_wire_that_is_killed_takes_its_programs_with_it() {
 }
 
 #[test]
+fn a_user_without_privileges_has_one_too() {
+    const NOBODY: u32 = 65_534;
+    let Some(bench) = bench() else { return };
+    let folder = bench.path("");
+    if std::os::unix::fs::chown(&folder, Some(NOBODY), Some(NOBODY)).is_err() {
+        return eprintln!("skipped: this is not root, and so all other tests are of this kind");
+    }
+    // The folder was root's a moment ago.
+    std::fs::remove_dir_all(bench.path("trunkline")).unwrap();
+    let nobody = |arguments: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args([&format!("--reuid={NOBODY}"), &format!("--regid={NOBODY}"), "--clear-groups"]);
+        command.args(arguments).current_dir(&folder).env("XDG_RUNTIME_DIR", &folder);
+        Ran::from(command.output().expect("setpriv is there"))
+    };
+    let program = env!("CARGO_BIN_EXE_trunkline");
+    let reachable = nobody(&[program, "--version"]);
+    if reachable.code != Some(0) {
+        return eprintln!("skipped: nobody may not run this program: {}", reachable.err.trim());
+    }
+    let ran = nobody(&[program, "wire", "chain.toml", "--", "sh", "-c", "id -u; cat /proc/net/dev"]);
+    if ran.err.contains("does not let you make network namespaces") {
+        return eprintln!("skipped: {}", ran.err.trim());
+    }
+    let ran = ran.ok();
+    assert!(ran.out.starts_with("0\n") && ran.out.contains("near:"), "{}", ran.out);
+    assert_eq!(wires(&bench), 0);
+}
+
+#[test]
 fn what_is_asked_wrongly_is_said() {
     let Some(bench) = bench() else { return };
     let said = [

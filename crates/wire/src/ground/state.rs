@@ -1,6 +1,9 @@
 //! What is written down about a running wire, so that others find it and what a crash left can be removed: a folder of the
 //! wire's name with `state.json`, and the socket on which it listens.
 
+#[cfg(test)]
+mod tests;
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,13 +32,8 @@ pub struct ProcessId {
 impl ProcessId {
     /// The process that has this number now.
     pub fn of(pid: u32) -> Option<ProcessId> {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The second field is the program's name, with anything in it but the last parenthesis (proc_pid_stat(5)).
-        let (_, after_name) = stat.rsplit_once(')')?;
-        let mut fields = after_name.split_ascii_whitespace();
-        let state = fields.next()?;
-        let started = fields.nth(18)?.parse().ok()?;
-        (!["Z", "X"].contains(&state)).then_some(ProcessId { pid, started })
+        let started = start_of_living(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?;
+        Some(ProcessId { pid, started })
     }
 
     /// Whether it still runs.
@@ -61,6 +59,16 @@ impl ProcessId {
         }
         true
     }
+}
+
+/// When a process started that has not ended, by its line in `/proc` (proc_pid_stat(5)).
+fn start_of_living(stat: &str) -> Option<u64> {
+    // The second field is the program's name, with anything in it but the last parenthesis.
+    let (_, after_name) = stat.rsplit_once(')')?;
+    let mut fields = after_name.split_ascii_whitespace();
+    let state = fields.next()?;
+    let started = fields.nth(18)?.parse().ok()?;
+    (!["Z", "X"].contains(&state)).then_some(started)
 }
 
 /// A wire as it is written down.
@@ -113,7 +121,7 @@ impl StateFolder {
     pub(super) fn claim(wires: &Path, state: &WireState) -> Result<StateFolder, WireError> {
         let path = wires.join(&state.name);
         // It appears with its content, so that nobody takes it for a stale one.
-        let new = wires.join(format!(".{}", state.owner.pid));
+        let new = wires.join(format!(".{}-{}", state.owner.pid, state.name));
         // Whatever is there is of an earlier process of our number.
         remove(&new);
         let made = fs::create_dir(&new).and_then(|()| write(&new, state));
