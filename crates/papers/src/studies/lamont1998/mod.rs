@@ -119,7 +119,7 @@ const WINDOW_AND_UNIT: Axis = Axis {
     ]),
 };
 
-/// Rows of one bundle were calibrated from, and beyond 12 streams the study has no steady state.
+/// Hosts were calibrated from the rows of one stream; 16 are more than the goals are of.
 const BESIDE_ONE_TCP: &[(&str, &str)] = &[("bundle_count", "2..12")];
 /// The one-bundle rows are of another state of the network.
 const BESIDE_ONE_VOICE: &[(&str, &str)] = &[("bundle_count", "2..10")];
