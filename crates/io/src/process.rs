@@ -43,13 +43,17 @@ pub fn raise_open_files(wanted: u64) -> io::Result<u64> {
     Ok(limit.rlim_cur)
 }
 
-/// Has this process killed when the thread that started it ends, however that happens. Linux only; elsewhere, and if
-/// the parent is already gone, the end of standard input has to tell.
+/// Has this process killed when the thread that started it ends, however that happens; one that was started from outside
+/// its process namespace ends with that instead. Linux only; elsewhere, and if the parent is already gone, the end of
+/// standard input has to tell.
 pub fn die_with_parent() {
     #[cfg(target_os = "linux")]
-    // SAFETY: PR_SET_PDEATHSIG takes one integer and touches no memory.
-    unsafe {
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong, 0, 0, 0);
+    // A parent outside has the number 0 in here (pid_namespaces(7)), and may have started us on a passing thread.
+    if std::os::unix::process::parent_id() != 0 {
+        // SAFETY: PR_SET_PDEATHSIG takes one integer and touches no memory.
+        unsafe {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong, 0, 0, 0);
+        }
     }
 }
 

@@ -25,7 +25,7 @@ pub fn check(scenario: &Scenario, options: &LiveOptions) -> Result<(), LiveError
     let mut ports = (port..=u16::MAX).skip(1);
     let mut engines = Vec::new();
     for (index, flow) in scenario.flows.iter().enumerate() {
-        let Some(Ok(blueprint)) = blueprint(scenario, index, address) else { continue };
+        let Some(Ok(blueprint)) = blueprint(scenario, index, [address; 2]) else { continue };
         let carrier = blueprint.carrier();
         // Where the port does not matter, one socket shows whether the system has its kind.
         let is_any = port == 0 || matches!(carrier, Carrier::Ip { .. });
@@ -92,17 +92,17 @@ pub(crate) fn kernel_stream(transport: &Transport) -> Option<(StreamProtocol, Tc
     }
 }
 
-/// How a flow's endpoints are made at this address, if it runs over protocol engines of ours and not over the kernel's UDP
+/// How a flow's endpoints are made between these addresses of its ends, if it runs over protocol engines of ours and not over the kernel's UDP
 /// or one of its streams.
 pub(crate) fn blueprint(
     scenario: &Scenario,
     flow: usize,
-    address: IpAddr,
+    network: [IpAddr; 2],
 ) -> Option<Result<Blueprint, String>> {
     match &scenario.flows[flow].transport {
         transport if kernel_stream(transport).is_some() => None,
         Transport::Udp(_) => None,
-        _ => Some(Blueprint::of(scenario, flow).over_sockets([address; 2])),
+        _ => Some(Blueprint::of(scenario, flow).over_sockets(network)),
     }
 }
 
@@ -115,7 +115,7 @@ pub(crate) fn blueprint(
 pub fn refuse_simulated(scenario: &Scenario) -> Result<(), LiveError> {
     for (index, flow) in scenario.flows.iter().enumerate() {
         // What the options are refused for, a dry run tells.
-        let made = blueprint(scenario, index, Ipv4Addr::LOCALHOST.into())
+        let made = blueprint(scenario, index, [Ipv4Addr::LOCALHOST.into(); 2])
             .map(|blueprint| blueprint.and_then(|blueprint| blueprint.pair(0, Seed::new(0, 0)).map(|_| ())));
         let reason = if flow.is_multicast() || flow.to.len() != 1 {
             "several sinks, or none, are for `sim` only; in `live` name one host in `to`, and for XTP a service that is no \

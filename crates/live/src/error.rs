@@ -70,6 +70,9 @@ pub enum LiveError {
         /// What a whole run would have returned, marked partial.
         outcome: Box<DriverOutcome>,
     },
+    /// Another session of the run has failed before they began.
+    #[error("another pair of hosts could not begin")]
+    Abandoned,
     /// What came over the pipe is not our protocol.
     #[error("the other end of the session does not speak this version of the protocol: {0}")]
     Protocol(String),

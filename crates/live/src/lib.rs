@@ -16,6 +16,8 @@
 //! Observations travel in recycled batches over a bounded channel to the caller's thread, which alone calls the
 //! recorder. What was sent is recorded before its arrival.
 //!
+//! [`run_pairs`] measures between several pairs of places of this machine, in a session for each.
+//!
 //! [`group`] carries XTP's multicast streams. [`blast`] measures how many packets a second the machine can account for.
 
 pub mod blast;
@@ -29,13 +31,18 @@ pub mod group;
 mod link;
 mod near;
 mod options;
+mod pairs;
+mod place;
 mod protocol;
 mod run;
 mod setup;
+mod start;
 
 pub use check::{check, refuse_simulated};
 pub use error::LiveError;
 pub use options::{FarEnd, LiveOptions, Receive, Spin};
+pub use pairs::{Pair, run_pairs};
+pub use place::Place;
 pub use run::{run, run_with};
 
 /// The machine in one line, for the report: processor, cores, system.

@@ -11,6 +11,7 @@ use crate::error::LiveError;
 use crate::events::Input;
 use crate::far_end;
 use crate::options::FarEnd;
+use crate::place::{self, Place};
 use crate::protocol::{FromFar, ToFar};
 
 /// A far end that was started, and is ended again however the run ends.
@@ -28,8 +29,12 @@ enum Peer {
 const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Link {
-    /// Starts the far end. What it says comes to `inbox`.
-    pub(crate) fn start(far_end: &FarEnd, inbox: SyncSender<Input>) -> Result<Link, LiveError> {
+    /// Starts the far end at its place. What it says comes to `inbox`.
+    pub(crate) fn start(
+        far_end: &FarEnd,
+        place: &dyn Place,
+        inbox: SyncSender<Input>,
+    ) -> Result<Link, LiveError> {
         match far_end {
             FarEnd::Process { program, arguments } => {
                 let failed = |error| LiveError::Start { program: program.display().to_string(), error };
@@ -37,7 +42,7 @@ impl Link {
                 command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
                 // A group of its own: Ctrl-C is for the near end, which then ends this one in order.
                 std::os::unix::process::CommandExt::process_group(&mut command, 0);
-                let mut child = command.spawn().map_err(failed)?;
+                let mut child = place.spawn(command).map_err(failed)?;
                 let (to, from) = (child.stdin.take(), child.stdout.take());
                 let mut link = Link { to: None, peer: Peer::Process(child) };
                 let (Some(to), Some(from)) = (to, from) else {
@@ -52,7 +57,8 @@ impl Link {
                 let ((input, to), (from, output)) =
                     pipes.map_err(LiveError::system("a pipe cannot be made"))?;
                 let serve = move || _ = far_end::serve(input, output);
-                let thread = std::thread::Builder::new().name("far-end".to_owned()).spawn(serve);
+                let start = || std::thread::Builder::new().name("far-end".to_owned()).spawn(serve);
+                let thread = place::at(place, start).flatten();
                 let thread = thread.map_err(LiveError::system("a thread cannot be started"))?;
                 listen(from, inbox)?;
                 Ok(Link { to: Some(Box::new(to)), peer: Peer::Thread(Some(thread)) })

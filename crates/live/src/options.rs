@@ -12,8 +12,10 @@ use trunkline_core::Duration;
 pub struct LiveOptions {
     /// Where the other end comes from.
     pub far_end: FarEnd,
-    /// The address of the far end's sockets, and of ours.
+    /// The address of the far end's sockets.
     pub address: IpAddr,
+    /// That of ours, if it is another one.
+    pub near_address: Option<IpAddr>,
     /// UDP and TCP port of the far end; conversations over protocol engines of ours have UDP ports from the next on. 0
     /// lets the system choose.
     pub port: u16,
@@ -75,6 +77,7 @@ impl LiveOptions {
         LiveOptions {
             far_end,
             address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            near_address: None,
             port: 0,
             spin: Spin::Auto,
             receive: Receive::Blocking,
@@ -82,6 +85,11 @@ impl LiveOptions {
             patience: Duration::from_secs(10),
             lose_every: 0,
         }
+    }
+
+    /// The addresses of our sockets and of the far end's.
+    pub(crate) fn ends(&self) -> [IpAddr; 2] {
+        [self.near_address.unwrap_or(self.address), self.address]
     }
 }
 

@@ -7,7 +7,7 @@ use std::thread::{Scope, ScopedJoinHandle};
 
 use trunkline_core::{Duration, Ratio, Seed, Time};
 use trunkline_experiment::{Flow, Progress, Scenario, Supervisor, Transport};
-use trunkline_io::{MonotonicClock, StallProbe, Stalls, clock, process, tcp};
+use trunkline_io::{MonotonicClock, StallProbe, Stalls, process, tcp};
 use trunkline_metrics::{DriverOutcome, FlowOutcome, Recorder, StallSummary};
 use trunkline_traffic::Source;
 use trunkline_transport::framing::Key;
@@ -21,8 +21,10 @@ use crate::near::engine::EngineFlow;
 use crate::near::tcp::Spoken;
 use crate::near::{self, Answers, Common, Stage, udp_receive, udp_send};
 use crate::options::LiveOptions;
+use crate::place::{Place, ThisHost};
 use crate::protocol::{Bye, FromFar, Ready, ToFar};
 use crate::setup::{self, Connected, Terms};
+use crate::start::{Agreed, Start};
 
 /// Runs one point on real sockets.
 ///
@@ -62,13 +64,51 @@ pub fn run_with(
     supervisor: &mut dyn Supervisor,
 ) -> Result<DriverOutcome, LiveError> {
     crate::check::refuse_simulated(scenario)?;
+    let start = Start::of(1, awaited(scenario));
+    observed(|| session(scenario, build, options, (&ThisHost, &start), recorder, supervisor))
+}
+
+/// Has an eye on the machine while something is measured, and adds what it sees.
+pub(crate) fn observed(
+    measure: impl FnOnce() -> Result<DriverOutcome, LiveError>,
+) -> Result<DriverOutcome, LiveError> {
     let cpu_before = process::cpu_time();
+    let probe = StallProbe::start().map_err(LiveError::system("the stall probe cannot be started"))?;
+    let mut result = measure();
+    let stalls = probe.finish();
+    let outcome = match &mut result {
+        Ok(outcome) => Some(outcome),
+        Err(LiveError::FarEndLost { outcome, .. }) => Some(&mut **outcome),
+        Err(_) => None,
+    };
+    if let Some(outcome) = outcome {
+        outcome.stalls = Some(stall_summary(&stalls));
+        outcome.cpu = Some(process::cpu_time().saturating_sub(cpu_before));
+    }
+    result
+}
+
+/// How many sources must be over before the sending ends, if it ends with a flow.
+pub(crate) fn awaited(scenario: &Scenario) -> Option<u32> {
+    scenario.until.map(|flow| scenario.flows[flow].meta.members)
+}
+
+/// Measures the flows of a scenario from here to a far end that lives at `far`, together with the other sessions that
+/// share `start`.
+pub(crate) fn session(
+    scenario: &Scenario,
+    build: &dyn Fn(usize, u32) -> Result<Box<dyn Source>, String>,
+    options: &LiveOptions,
+    (far, start): (&dyn Place, &Start),
+    recorder: &mut dyn Recorder,
+    supervisor: &mut dyn Supervisor,
+) -> Result<DriverOutcome, LiveError> {
     let terms = Terms::of(scenario, options, Key(draw()));
     let sources = setup::sources(scenario, terms.lanes, build)?;
     // Whatever fits; a socket that cannot be opened says so itself.
     let _ = process::raise_open_files(terms.descriptors);
 
-    let mut session = Session::start(options)?;
+    let mut session = Session::start(options, far)?;
     let ready = session.open(&terms)?;
     let sockets = setup::udp_sockets(options, &terms, ready.udp)?;
     let carriers = setup::carriers(options, &terms, &ready)?;
@@ -77,8 +117,7 @@ pub fn run_with(
     let answered = setup::answered(scenario);
     let answers = if answered.is_empty() { None } else { Some(Answers::new()) };
     let answers = answers.transpose().map_err(LiveError::system("a pipe cannot be made"))?;
-    let probe = StallProbe::start().map_err(LiveError::system("the stall probe cannot be started"))?;
-    let stage = Stage::until(scenario.until.map(|flow| scenario.flows[flow].meta.members));
+    let stage = Stage::new(&start.awaited);
     let common = OnceLock::new();
     // By reference, so that the closure can own the session: should the recorder panic, its end frees the threads.
     let (stage, common, sockets, answered, answers, terms) =
@@ -87,7 +126,7 @@ pub fn run_with(
         let _end = EndOnDrop(stage);
         let mut crew = Crew { scope, threads: Vec::new() };
         let conversing = crew.connect(engines, scenario, options)?;
-        let clock = session.synchronise()?;
+        let clock = session.synchronise(start)?;
         let common = common.get_or_init(|| Common {
             clock,
             stop: Time::ZERO + scenario.duration,
@@ -141,20 +180,15 @@ pub fn run_with(
         Ok((session, end, left))
     })?;
 
-    let stalls = probe.finish();
     let sending = end.sent_all.map_or(scenario.duration, |at| at.since(Time::ZERO));
-    let mut outcome = DriverOutcome {
+    let outcome = DriverOutcome {
         duration: if end.partial { end.at.since(Time::ZERO).min(sending) } else { sending },
-        links: Vec::new(),
-        media: Vec::new(),
-        stalls: Some(stall_summary(&stalls)),
-        cpu: None,
         flows: flow_outcomes(scenario, terms, &left, end.bye.as_ref()),
         partial: end.partial,
+        ..DriverOutcome::default()
     };
     drop(left);
     let how_it_ended = session.close();
-    outcome.cpu = Some(process::cpu_time().saturating_sub(cpu_before));
     match end.lost {
         None => Ok(outcome),
         Some(reason) => {
@@ -304,9 +338,9 @@ struct Session {
 
 impl Session {
     /// Starts the far end.
-    fn start(options: &LiveOptions) -> Result<Session, LiveError> {
+    fn start(options: &LiveOptions, far: &dyn Place) -> Result<Session, LiveError> {
         let (inbox, incoming) = sync_channel(1024);
-        let link = Link::start(&options.far_end, inbox.clone())?;
+        let link = Link::start(&options.far_end, far, inbox.clone())?;
         Ok(Session { link, inbox, incoming, patience: options.patience })
     }
 
@@ -320,18 +354,19 @@ impl Session {
         }
     }
 
-    /// Agrees on an epoch that lies a little ahead, so that both ends know it before the first message is due.
-    fn synchronise(&mut self) -> Result<MonotonicClock, LiveError> {
-        let mut ahead = Duration::from_millis(20);
+    /// Agrees on an epoch with the other sessions of the run, and tells it to the far end.
+    fn synchronise(&mut self, start: &Start) -> Result<MonotonicClock, LiveError> {
+        let mut agreed = None;
         loop {
-            let clock = MonotonicClock::with_epoch(clock::raw_now() + ahead.as_nanos());
-            self.link.say(&ToFar::Start(clock.epoch()));
-            while !matches!(self.hear("starting the clock")?, FromFar::Started) {}
-            if clock.now() == Time::ZERO || ahead > Duration::from_secs(1) {
-                return Ok(clock);
+            match (start.meet(agreed).ok_or(LiveError::Abandoned)?, agreed) {
+                (Agreed::Begin, Some(clock)) => return Ok(clock),
+                (Agreed::Begin, None) => {}
+                (Agreed::On(clock), _) => {
+                    self.link.say(&ToFar::Start(clock.epoch()));
+                    while !matches!(self.hear("starting the clock")?, FromFar::Started) {}
+                    agreed = Some(clock);
+                }
             }
-            // The machine stood still meanwhile: the sources would begin late.
-            ahead = ahead * 2;
         }
     }
 

@@ -98,7 +98,7 @@ impl Terms {
                         udp_buffer = udp_buffer.max(lite.buffer);
                     }
                     if members > 0
-                        && let Some(Ok(blueprint)) = check::blueprint(scenario, index, options.address)
+                        && let Some(Ok(blueprint)) = check::blueprint(scenario, index, options.ends())
                     {
                         sender_of.resize(sender_of.len() + members, sender_numbers);
                         engine_senders.push(sender_numbers);
@@ -125,7 +125,7 @@ impl Terms {
                 key: key.0,
                 address: options.address,
                 port: options.port,
-                peer: options.address,
+                peer: options.ends()[0],
                 receive: options.receive,
                 kernel_stamps: options.kernel_stamps || (busy && cfg!(target_os = "linux")),
                 rest,
@@ -252,9 +252,10 @@ pub(crate) fn udp_sockets(
 ) -> Result<Vec<UdpSocket>, LiveError> {
     let buffer = usize::try_from(terms.open.udp_buffer).unwrap_or(usize::MAX);
     let buffers = SocketOptions { receive_buffer: Some(buffer), send_buffer: Some(buffer), priority: None };
+    let [near, far] = options.ends();
     let open = |_| -> io::Result<UdpSocket> {
-        let far = SocketAddr::new(options.address, far_port);
-        let (socket, _) = trunkline_io::udp::open(SocketAddr::new(options.address, 0), Some(far), buffers)?;
+        let far = SocketAddr::new(far, far_port);
+        let (socket, _) = trunkline_io::udp::open(SocketAddr::new(near, 0), Some(far), buffers)?;
         trunkline_io::udp::set_receive_timeout(&socket, crate::near::LOOK)?;
         if terms.open.kernel_stamps {
             trunkline_io::udp::stamp_received(&socket)?;
@@ -262,7 +263,7 @@ pub(crate) fn udp_sockets(
         Ok(socket)
     };
     let sockets: io::Result<Vec<UdpSocket>> = (0..terms.lanes).map(open).collect();
-    sockets.map_err(LiveError::system(format!("a UDP socket cannot be opened at {}", options.address)))
+    sockets.map_err(LiveError::system(format!("a UDP socket cannot be opened at {near}")))
 }
 
 /// The flows of which something comes back over UDP.
@@ -338,11 +339,12 @@ pub(crate) fn carriers(
     if !ports_are_enough {
         return Err(LiveError::Protocol("the far end has opened too few sockets".to_owned()));
     }
-    let local = SocketAddr::new(options.address, 0);
+    let [near, far] = options.ends();
+    let local = SocketAddr::new(near, 0);
     let open = |(engines, ports): (&EngineTerms, &Vec<u16>)| {
         let carrier = engines.blueprint.carrier();
         let one = |&port| {
-            let far = SocketAddr::new(options.address, port);
+            let far = SocketAddr::new(far, port);
             engine::open(carrier, local, Some(far), terms.open.udp_buffer)
         };
         let opened = ports.iter().map(one).collect::<io::Result<_>>();
@@ -372,7 +374,7 @@ pub(crate) fn engines<'s>(
             let pair = blueprint.pair(member, seed).map_err(refused)?;
             let (messages, loss) = ((terms.key, ids), Loss::every(options.lose_every));
             let (near, far) = (pair.near.address, pair.far.address);
-            let intake = Intake::of(blueprint.carrier(), [options.address; 2], near, far);
+            let intake = Intake::of(blueprint.carrier(), options.ends(), near, far);
             Engine::new(pair.near.endpoint, far, (socket, Route::Fixed, intake), messages, loss)
                 .map_err(LiveError::system("a socket has no address"))
         };
@@ -424,7 +426,7 @@ fn connect_one(
 ) -> Result<TcpStream, LiveError> {
     let far = SocketAddr::new(options.address, port);
     let setup = TcpSetup::from(setup);
-    tcp::connect(options.address, far, &setup, options.patience).map_err(|error| {
+    tcp::connect(options.ends()[0], far, &setup, options.patience).map_err(|error| {
         let (flow, reason) = (flow.meta.name.clone(), error.to_string());
         match error {
             TcpError::Io(_) | TcpError::NoAnswer(_) => {

@@ -19,6 +19,7 @@ use crate::events::{Input, Pool};
 use crate::near::engine::{EngineFlow, Speaker, converse};
 use crate::near::{Common, Stage};
 use crate::options::Receive;
+use crate::start::Start;
 
 const KEY: Key = Key(7);
 const LONG: Duration = Duration::from_secs(20);
@@ -224,7 +225,7 @@ fn refuse_all(members: u32) {
         is_unpaced: false,
         spin: Duration::ZERO,
     };
-    let stage = Stage::until(None);
+    let stage = Stage::new(&Start::of(1, None).awaited);
     let (inbox, observed) = sync_channel(1024);
     let clock = MonotonicClock::starting_now();
     let stop = Time::ZERO + LONG;

@@ -7,6 +7,7 @@ pub(crate) mod tcp;
 pub(crate) mod udp_receive;
 pub(crate) mod udp_send;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::mpsc::SyncSender;
 
@@ -15,6 +16,8 @@ use trunkline_io::MonotonicClock;
 use trunkline_transport::framing::Key;
 
 use crate::events::{Input, Outbox, Pool};
+#[cfg(doc)]
+use crate::start::Start;
 pub(crate) use answers::{Answer, Answers};
 
 /// Counts conversations that ended before the run did; with why they did behind it, those of that kind.
@@ -54,8 +57,8 @@ impl Common<'_> {
 #[derive(Debug)]
 pub(crate) struct Stage {
     reached: AtomicU8,
-    /// How many sources are not over of those with which the sending ends; [`Stage::NOBODY`] if there are none such.
-    awaited: AtomicU32,
+    /// How many sources are not over of those with which the sending ends, see [`Start::awaited`].
+    awaited: Arc<AtomicU32>,
 }
 
 /// No thread waits longer than this without looking at the stage.
@@ -64,11 +67,10 @@ pub(crate) const LOOK: Duration = Duration::from_millis(20);
 impl Stage {
     const STOPPED: u8 = 1;
     const OVER: u8 = 2;
-    const NOBODY: u32 = u32::MAX;
 
-    /// Of a run whose sending ends when so many sources are over.
-    pub(crate) fn until(sources: Option<u32>) -> Stage {
-        Stage { reached: AtomicU8::new(0), awaited: AtomicU32::new(sources.unwrap_or(Stage::NOBODY)) }
+    /// Of a session whose sending ends when none of these sources is left.
+    pub(crate) fn new(awaited: &Arc<AtomicU32>) -> Stage {
+        Stage { reached: AtomicU8::new(0), awaited: Arc::clone(awaited) }
     }
 
     /// One of the sources with which the sending ends is over.

@@ -9,6 +9,7 @@ use trunkline_transport::framing::Key;
 use super::*;
 use crate::events::{Input, Pool};
 use crate::near::Stage;
+use crate::start::Start;
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -28,7 +29,7 @@ fn send_to(peer: impl FnOnce(TcpStream)) -> (Option<&'static str>, usize) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     peer(listener.accept().unwrap().0);
-    let stage = Stage::until(None);
+    let stage = Stage::new(&Start::of(1, None).awaited);
     let (inbox, observed) = sync_channel(1024);
     let clock = MonotonicClock::starting_now();
     let stop = Time::ZERO + LONG;
