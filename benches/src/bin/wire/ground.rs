@@ -184,14 +184,23 @@ impl Ground {
         })
     }
 
-    /// Packets and bytes that the second host has received.
-    pub(crate) fn received(&self) -> (u64, u64) {
+    /// Packets that the second host has received.
+    pub(crate) fn received(&self) -> u64 {
         let table = self.hosts[1].run(|| std::fs::read_to_string("/proc/thread-self/net/dev"));
         let table = table.expect("there is procfs");
         let line = table.lines().find_map(|line| line.trim().strip_prefix("wire0:")).expect("it is there");
-        let mut columns = line.split_whitespace().map(|column| column.parse().unwrap_or(0));
-        let bytes = columns.next().unwrap_or(0);
-        (columns.next().unwrap_or(0), bytes)
+        line.split_whitespace().nth(1).and_then(|packets| packets.parse().ok()).unwrap_or(0)
+    }
+
+    /// Nanoseconds that the relay's thread has run.
+    pub(crate) fn worked(&self) -> u64 {
+        let tasks = std::fs::read_dir("/proc/self/task").expect("there is procfs");
+        let read = |task: &std::fs::DirEntry, file: &str| {
+            std::fs::read_to_string(task.path().join(file)).unwrap_or_default()
+        };
+        let relay = tasks.flatten().find(|task| read(task, "comm").starts_with("link-"));
+        let worked = relay.map(|task| read(&task, "schedstat")).unwrap_or_default();
+        worked.split_whitespace().next().and_then(|nanos| nanos.parse().ok()).unwrap_or(0)
     }
 }
 
@@ -204,12 +213,12 @@ pub(crate) fn pin(which: usize) {
 fn in_background(relay: impl FnOnce(&AtomicBool) + Send + 'static) -> Running {
     let over = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&over);
-    let thread = std::thread::spawn(move || {
+    let thread = std::thread::Builder::new().name("link-bare".to_owned()).spawn(move || {
         pin(1);
         trunkline_io::pace::reduce_timer_slack();
         relay(&told);
     });
-    Running::Bare(over, Some(thread))
+    Running::Bare(over, Some(thread.expect("there are threads")))
 }
 
 fn ours(layer: Layer, devices: Vec<Box<dyn Device>>, keys: &str, waiting: Waiting) -> Running {

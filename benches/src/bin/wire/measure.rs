@@ -19,14 +19,14 @@ use crate::probes;
 ///
 /// Beside mahimahi, whose shells give their programs the address of this machine: start `wire --sink 7000`, then
 /// `mm-link TRACE TRACE -- sh -c 'wire --flood $MAHIMAHI_BASE:7000'`; start `wire --probe-sink 7000 --delay 10`, then
-/// `mm-delay 10 sh -c 'wire --probe $MAHIMAHI_BASE:7000'`.
+/// `mm-delay 10 sh -c 'wire --probe $MAHIMAHI_BASE:7000'`. `wire sockets` measures the same of ours.
 #[derive(Parser)]
 #[command(verbatim_doc_comment)]
 struct Options {
     /// Rounds of each measurement, ours and the bare loop in turn
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Which to measure: rate, latency, delay, shape; all if none is named
+    /// Which to measure: rate, latency, delay, shape, sockets; all if none is named
     #[arg(value_name = "WHAT")]
     what: Vec<String>,
     /// Only count what comes to this port for two seconds
@@ -66,6 +66,9 @@ pub(crate) fn main() {
         if wanted("shape") {
             shape(kind);
         }
+        if wanted("sockets") {
+            sockets_alone(kind);
+        }
     }
 }
 
@@ -73,37 +76,44 @@ const SLEEPING: Waiting = Waiting { delay: 0, spin: 0 };
 const SPINNING: Waiting = Waiting { delay: 0, spin: u64::MAX };
 const FAST: &str = "rate = \"10 Gbit/s\"\nqueue = { kind = \"fifo\", limit = \"1 MB\" }";
 
-/// Thousands of packets per second through a 10 Gbit/s FIFO.
+/// Thousands of packets per second through a 10 Gbit/s FIFO, and the processor's time for each on the relay's thread, which
+/// tells more where other programs run.
 fn rates(kind: Kind, rounds: usize) {
     println!(
-        "{kind:?}: thousands of packets per second (ours · bare), ratio as median (smallest to largest)"
+        "{kind:?}: thousands of packets per second (ours · bare) and per second of the relay's processor time"
     );
     for size in [64, 1500] {
-        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        let (mut ours, mut theirs) = ([vec![], vec![]], [vec![], vec![]]);
         for _ in 0..rounds {
-            ours.push(rate(&Ground::new(kind, Between::Ours(FAST), SLEEPING), size));
-            theirs.push(rate(&Ground::new(kind, Between::Bare, SLEEPING), size));
+            for (between, into) in [(Between::Ours(FAST), &mut ours), (Between::Bare, &mut theirs)] {
+                let figures = rate(&Ground::new(kind, between, SLEEPING), size);
+                into.iter_mut().zip(figures).for_each(|(into, figure)| into.push(figure));
+            }
         }
-        println!(
-            "  {size} bytes: {:.0} · {:.0} · ratio {}",
-            Spread::of(&ours),
-            Spread::of(&theirs).median,
-            Spread::of_ratios(&ours, &theirs)
-        );
+        for (name, which) in [("by the clock", 0), ("by processor time", 1)] {
+            println!(
+                "  {size} bytes, {name}: {:.0} · {:.0} · ratio {}",
+                Spread::of(&ours[which]),
+                Spread::of(&theirs[which]).median,
+                Spread::of_ratios(&ours[which], &theirs[which])
+            );
+        }
     }
     println!("  goal: ratio >= 0.7\n");
 }
 
-fn rate(ground: &Ground, size: usize) -> f64 {
+fn rate(ground: &Ground, size: usize) -> [f64; 2] {
     let over = Arc::new(AtomicBool::new(false));
     let injector = ground.inject(ground.frame(size), Arc::clone(&over));
+    let look = || (ground.received(), raw_now(), ground.worked());
     pace::sleep(Duration::from_millis(200));
-    let ((before, _), start) = (ground.received(), raw_now());
+    let before = look();
     pace::sleep(Duration::from_millis(800));
-    let ((after, _), end) = (ground.received(), raw_now());
+    let after = look();
     over.store(true, Ordering::Relaxed);
     injector.join().expect("no panic");
-    (after - before) as f64 / (end - start) as f64 * 1e6
+    let packets = (after.0 - before.0) as f64 * 1e6;
+    [packets / (after.1 - before.1) as f64, packets / (after.2 - before.2) as f64]
 }
 
 /// A socket of each host, and the address of the second.
@@ -183,7 +193,7 @@ fn compare(
 
 /// How exactly a link of 100 Mbit/s carries 100 Mbit/s over ten seconds, offered half as much again.
 fn shape(kind: Kind) {
-    let keys = "rate = \"100 Mbit/s\"\nqueue = { kind = \"fifo\", limit = \"64 KiB\" }";
+    let keys = "rate = \"100 Mbit/s\"\nqueue = { kind = \"fifo\", limit = \"1 MB\" }";
     let ground = Ground::new(kind, Between::Ours(keys), SLEEPING);
     let ([from, _to], address) = sockets(&ground);
     let over = Arc::new(AtomicBool::new(false));
@@ -201,9 +211,9 @@ fn shape(kind: Kind) {
         }
     });
     pace::sleep(Duration::from_millis(500));
-    let ((packets, _), start) = (ground.received(), raw_now());
+    let (packets, start) = (ground.received(), raw_now());
     pace::sleep(Duration::from_secs(10));
-    let ((after, _), end) = (ground.received(), raw_now());
+    let (after, end) = (ground.received(), raw_now());
     over.store(true, Ordering::Relaxed);
     sending.join().expect("no panic");
     let rate = (after - packets) as f64 * 1500.0 * 8.0 / ((end - start) as f64 / 1e3);
@@ -211,47 +221,78 @@ fn shape(kind: Kind) {
     println!("  goal: within 0.5 %\n");
 }
 
+/// What `--flood`, `--probe` and their sinks measure, through ours.
+fn sockets_alone(kind: Kind) {
+    println!("{kind:?}, between ordinary sockets");
+    let ground = Ground::new(kind, Between::Ours(FAST), SLEEPING);
+    let ([from, to], address) = sockets(&ground);
+    from.connect(address).expect("there is a route");
+    let sinking = std::thread::spawn(move || sink(&to));
+    flood(&from);
+    sinking.join().expect("no panic");
+    let keys = format!("{FAST}\ndelay = \"10 ms\"");
+    for waiting in [SLEEPING, SPINNING] {
+        let ground = Ground::new(kind, Between::Ours(&keys), waiting);
+        let ([from, to], address) = sockets(&ground);
+        from.connect(address).expect("there is a route");
+        let sinking = std::thread::spawn(move || probe_sink(&to, 10));
+        probes::send(&from, 1_000_000, 2_000);
+        sinking.join().expect("no panic");
+    }
+    println!();
+}
+
 /// Does the part of a measurement that another program stands around.
 fn alone(options: &Options) -> bool {
     let any = |port: u16| UdpSocket::bind(("0.0.0.0", port)).expect("the port is free");
-    let over = AtomicBool::new(false);
-    let for_two_seconds = |work: &(dyn Fn() -> u64 + Sync)| {
-        std::thread::scope(|scope| {
-            let working = scope.spawn(work);
-            pace::sleep(Duration::from_secs(2));
-            over.store(true, Ordering::Relaxed);
-            working.join().expect("no panic")
-        })
+    let to = |address: SocketAddr| {
+        let socket = any(0);
+        socket.connect(address).expect("there is a route");
+        socket
     };
-    if let Some(address) = options.flood {
-        let socket = any(0);
-        socket.connect(address).expect("there is a route");
-        let sent = for_two_seconds(&|| bare::flood(&socket, 64 - 28, 64, false, &over));
-        println!("sent {:.0} thousand packets per second", sent as f64 / 2e3);
-    } else if let Some(port) = options.sink {
-        let socket = any(port);
-        // From the first on.
-        socket.recv(&mut [0; 64]).expect("the socket receives");
-        socket.set_read_timeout(Some(std::time::Duration::from_millis(100))).expect("sockets have timeouts");
-        let received = for_two_seconds(&|| bare::sink(&socket, 64, false, &over));
-        println!("received {:.0} thousand packets per second", received as f64 / 2e3);
-    } else if let Some(address) = options.probe {
-        let socket = any(0);
-        socket.connect(address).expect("there is a route");
-        probes::send(&socket, 1_000_000, 2_000);
-    } else if let Some(port) = options.probe_sink {
-        let times = probes::receive(&any(port));
-        let error = |share: f64| percentile(&times, share) - options.delay as f64 * 1e3;
-        println!(
-            "error of the delay: p50 {:.1} us, p99 {:.1} us, missing {}",
-            error(0.5),
-            error(0.99),
-            2_000usize.saturating_sub(times.len())
-        );
-    } else {
-        return false;
+    match (options.flood, options.sink, options.probe, options.probe_sink) {
+        (Some(address), ..) => flood(&to(address)),
+        (_, Some(port), ..) => sink(&any(port)),
+        (_, _, Some(address), _) => probes::send(&to(address), 1_000_000, 2_000),
+        (.., Some(port)) => probe_sink(&any(port), options.delay),
+        _ => return false,
     }
     true
+}
+
+/// Sends for two seconds.
+fn flood(socket: &UdpSocket) {
+    let sent = for_two_seconds(|over| bare::flood(socket, 64 - 28, 64, false, over));
+    println!("  sent {:.0} thousand packets per second", sent as f64 / 2e3);
+}
+
+/// Receives for two seconds from the first packet on.
+fn sink(socket: &UdpSocket) {
+    socket.recv(&mut [0; 64]).expect("the socket receives");
+    socket.set_read_timeout(Some(std::time::Duration::from_millis(100))).expect("sockets have timeouts");
+    let received = for_two_seconds(|over| bare::sink(socket, 64, false, over));
+    println!("  received {:.0} thousand packets per second", received as f64 / 2e3);
+}
+
+fn probe_sink(socket: &UdpSocket, delay: u64) {
+    let times = probes::receive(socket);
+    let error = |share: f64| percentile(&times, share) - delay as f64 * 1e3;
+    println!(
+        "  error of the delay: p50 {:.1} us, p99 {:.1} us, missing {}",
+        error(0.5),
+        error(0.99),
+        2_000usize.saturating_sub(times.len())
+    );
+}
+
+fn for_two_seconds(work: impl FnOnce(&AtomicBool) -> u64 + Send) -> u64 {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let working = scope.spawn(|| work(&over));
+        pace::sleep(Duration::from_secs(2));
+        over.store(true, Ordering::Relaxed);
+        working.join().expect("no panic")
+    })
 }
 
 /// In us, the value below which a share of the sorted values lies, by nearest rank.

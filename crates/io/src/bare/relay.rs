@@ -120,7 +120,7 @@ impl RingEnd {
             set(libc::PACKET_QDISC_BYPASS, (&raw const one).cast(), 4);
             let request = libc::tpacket_req {
                 tp_block_size: 1 << 16,
-                tp_block_nr: (SLOT * SLOTS >> 16) as libc::c_uint,
+                tp_block_nr: (SLOT * SLOTS / (1 << 16)) as libc::c_uint,
                 tp_frame_size: SLOT as libc::c_uint,
                 tp_frame_nr: SLOTS as libc::c_uint,
             };
