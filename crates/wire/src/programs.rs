@@ -7,7 +7,7 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signal::{SigSet, Signal, kill, killpg};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 
@@ -105,10 +105,11 @@ impl Companion {
         Ok(companion)
     }
 
-    /// Asks it to end, and waits a moment for it.
+    /// Asks it and what it has started to end, and waits a moment for it.
     pub fn end(mut self) {
         if !self.has_ended() {
-            signal(&self.child, Signal::SIGTERM);
+            // It leads a group of its own. An error means that nobody is left in it.
+            let _ = killpg(Pid::from_raw(self.child.id() as i32), Signal::SIGTERM);
             // If it does not, it ends with the wire.
             let _ = ends_soon(&mut self.child);
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns, unshare};
-use nix::unistd::{getegid, geteuid};
+use nix::unistd::{Uid, getegid, geteuid};
 
 use crate::WireError;
 
@@ -52,8 +52,9 @@ impl Access {
     /// If it cannot be made, or others may write to it.
     pub fn root() -> Result<PathBuf, WireError> {
         let user = geteuid();
-        let runtime =
-            std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
+        let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        // That of somebody else is left alone: `sudo` may keep the variable.
+        let runtime = runtime.filter(|path| path.is_absolute() && is_of(path, user));
         let root = match runtime {
             Some(runtime) => runtime.join("trunkline"),
             None if user.is_root() => PathBuf::from("/run/trunkline"),
@@ -65,11 +66,7 @@ impl Access {
             unusable(format!("cannot be made: {e}; set XDG_RUNTIME_DIR to a folder of yours"))
         })?;
         // In a folder that everybody may write to somebody else may have been there first.
-        let is_ours = |path: &Path| {
-            fs::symlink_metadata(path)
-                .is_ok_and(|m| m.is_dir() && m.uid() == user.as_raw() && m.mode() & 0o022 == 0)
-        };
-        match is_ours(&root) && is_ours(&wires) {
+        match is_of(&root, user) && is_of(&wires, user) {
             true => Ok(wires),
             false => Err(unusable("belongs to somebody else, or others may write to it; remove it".into())),
         }
@@ -84,6 +81,11 @@ impl Access {
     pub fn is_unprivileged(&self) -> bool {
         self.in_user_namespace
     }
+}
+
+/// Whether a path is a folder of that user, to which nobody else may write.
+fn is_of(path: &Path, user: Uid) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|m| m.is_dir() && m.uid() == user.as_raw() && m.mode() & 0o022 == 0)
 }
 
 /// Enters the user namespace of a process, if it has one of its own.

@@ -231,7 +231,8 @@ fn make_host(plan: &Plan, host: usize, init: &Init, folder: &Path) -> Result<Nam
     let planned = &plan.hosts[host];
     Namespace::make(&planned.name, &init.mounts, init.processes.clone(), || {
         show_own_interfaces();
-        give_names(&plan.names(host), folder)?;
+        let names = plan.names(host) + &own_name(plan);
+        give_names(&names, folder)?;
         settings::quieten("default");
         if planned.attachments.len() > 1 {
             settings::forward()?;
@@ -245,6 +246,16 @@ fn make_hub(init: &Init) -> Result<Namespace, WireError> {
         settings::quieten("default");
         Ok(())
     })
+}
+
+/// The machine's own name, for which programs look too, as a line of `/etc/hosts`; nothing if a host has it.
+fn own_name(plan: &Plan) -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    match name.trim() {
+        "" | "localhost" => String::new(),
+        name if plan.host(name).is_some() => String::new(),
+        name => format!("127.0.1.1 {name}\n"),
+    }
 }
 
 fn loopback_up() -> io::Result<()> {
