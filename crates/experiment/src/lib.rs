@@ -21,6 +21,7 @@ mod reference;
 mod schema;
 mod searchable;
 mod speech;
+mod summaries;
 mod sweep;
 mod tree;
 

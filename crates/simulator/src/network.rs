@@ -1,10 +1,10 @@
 //! The links of a scenario, the packets on them, and the pool of their buffers.
 
-use trunkline_core::{Bytes, Destination, Duration, FlowId, Packet, PacketId, Port, Ratio, Seed, Time};
+use trunkline_core::{Bytes, Destination, Duration, FlowId, Packet, PacketId, Port, Seed, Time};
 use trunkline_experiment::{Flow, PathStep, Scenario};
 use trunkline_metrics::{LinkSummary, MediumSummary};
 use trunkline_network::host::SendBuffer;
-use trunkline_network::{Delivery, DropCause, Fate, Figure, MarkCause, Medium, Outcome};
+use trunkline_network::{Delivery, DropCause, Fate, Medium, Outcome};
 
 use crate::engine::Event;
 use crate::events::EventQueue;
@@ -165,55 +165,14 @@ impl<'s> Network<'s> {
 
     /// The counters of every link and direction, over a run of this length.
     pub(crate) fn summaries(&self, duration: Duration) -> Vec<LinkSummary> {
-        let mut summaries = Vec::with_capacity(2 * self.links.len());
-        for (link, medium) in self.scenario.links.iter().zip(&self.links) {
-            let name = |port: usize| self.scenario.hosts[link.between[port]].name.as_str();
-            for port in 0..link.between.len() {
-                let counters = medium.counters(Port(port as u16));
-                let share = counters.busy.as_secs_f64() / duration.as_secs_f64();
-                summaries.push(LinkSummary {
-                    link: match link.between.len() {
-                        2 => format!("{} {}>{}", link.name, name(port), name(1 - port)),
-                        _ => format!("{} {}", link.name, name(port)),
-                    },
-                    // The line may still be busy in the drain time, after the run's length.
-                    utilisation: Ratio::new(share.min(1.0)).unwrap_or_default(),
-                    offered: counters.offered,
-                    delivered: counters.delivered,
-                    dropped: named(DropCause::ALL.iter().map(|c| c.name()), &counters.dropped),
-                    marked: named(MarkCause::ALL.iter().map(|c| c.name()), &counters.marked),
-                    sojourn_mean: counters.sojourn_total / counters.dequeued.max(1),
-                    sojourn_p50: counters.sojourns.quantile(500),
-                    sojourn_p99: counters.sojourns.quantile(990),
-                    sojourn_p999: counters.sojourns.quantile(999),
-                    sojourn_max: counters.sojourns.longest(),
-                    backlog_max: counters.backlog_max,
-                    backlog_packets_max: counters.backlog_packets_max,
-                });
-            }
-        }
-        summaries
+        let links = self.scenario.links.iter().zip(&self.links);
+        links.flat_map(|(link, medium)| self.scenario.link_summaries(link, &**medium, duration)).collect()
     }
 
     /// What some kinds of media alone have to tell of a run of this length.
     pub(crate) fn figures(&self, duration: Duration) -> Vec<MediumSummary> {
-        let mut summaries: Vec<MediumSummary> = Vec::new();
-        for (link, medium) in self.scenario.links.iter().zip(&self.links) {
-            // Of the medium first, then station by station.
-            let mut last = None;
-            for Figure { station, name, amount } in medium.figures(duration) {
-                if last != Some(station) {
-                    let host = |Port(port)| self.scenario.hosts[link.between[usize::from(port)]].name.clone();
-                    let (medium, station) = (link.name.clone(), station.map(host));
-                    summaries.push(MediumSummary { medium, station, figures: Vec::new() });
-                }
-                last = Some(station);
-                if let Some(summary) = summaries.last_mut() {
-                    summary.figures.push((name.to_owned(), amount));
-                }
-            }
-        }
-        summaries
+        let links = self.scenario.links.iter().zip(&self.links);
+        links.flat_map(|(link, medium)| self.scenario.medium_summaries(link, &**medium, duration)).collect()
     }
 
     /// The flow of the file that a packet belongs to.
@@ -365,16 +324,4 @@ fn is_counted_before(packet: &Packet) -> bool {
 fn was_transmitted(cause: DropCause) -> bool {
     use DropCause::{Collision, FrameError, LinkLoss, NoStation, RetryLimit, SwitchFull};
     matches!(cause, LinkLoss | NoStation | SwitchFull | RetryLimit | Collision | FrameError)
-}
-
-/// Counters above zero with their names.
-fn named<'n>(
-    names: impl Iterator<Item = &'n str>,
-    counts: &[u64],
-) -> std::collections::BTreeMap<String, u64> {
-    names
-        .zip(counts)
-        .filter(|(_, count)| **count > 0)
-        .map(|(name, count)| (name.to_owned(), *count))
-        .collect()
 }

@@ -1,0 +1,72 @@
+//! What links have counted, by the names of the file: for the drivers that drive them.
+
+use std::collections::BTreeMap;
+
+use trunkline_core::{Duration, Port, Ratio};
+use trunkline_metrics::{LinkSummary, MediumSummary};
+use trunkline_network::{DropCause, Figure, MarkCause, Medium};
+
+use crate::model::{Link, Scenario};
+
+impl Scenario {
+    /// The counters of every direction, or station, of a link of this scenario, over a run of this length.
+    pub fn link_summaries(&self, link: &Link, medium: &dyn Medium, duration: Duration) -> Vec<LinkSummary> {
+        let name = |port: usize| self.hosts[link.between[port]].name.as_str();
+        let summary = |port: usize| {
+            let counters = medium.counters(Port(port as u16));
+            let share = counters.busy.as_secs_f64() / duration.as_secs_f64();
+            LinkSummary {
+                link: match link.between.len() {
+                    2 => format!("{} {}>{}", link.name, name(port), name(1 - port)),
+                    _ => format!("{} {}", link.name, name(port)),
+                },
+                // The line may still be busy in the drain time, after the run's length.
+                utilisation: Ratio::new(share.min(1.0)).unwrap_or_default(),
+                offered: counters.offered,
+                delivered: counters.delivered,
+                dropped: named(DropCause::ALL.iter().map(|c| c.name()), &counters.dropped),
+                marked: named(MarkCause::ALL.iter().map(|c| c.name()), &counters.marked),
+                sojourn_mean: counters.sojourn_total / counters.dequeued.max(1),
+                sojourn_p50: counters.sojourns.quantile(500),
+                sojourn_p99: counters.sojourns.quantile(990),
+                sojourn_p999: counters.sojourns.quantile(999),
+                sojourn_max: counters.sojourns.longest(),
+                backlog_max: counters.backlog_max,
+                backlog_packets_max: counters.backlog_packets_max,
+            }
+        };
+        (0..link.between.len()).map(summary).collect()
+    }
+
+    /// What this kind of medium alone has to tell of a run of this length: of the medium first, then station by station.
+    pub fn medium_summaries(
+        &self,
+        link: &Link,
+        medium: &dyn Medium,
+        duration: Duration,
+    ) -> Vec<MediumSummary> {
+        let mut summaries: Vec<MediumSummary> = Vec::new();
+        let mut last = None;
+        for Figure { station, name, amount } in medium.figures(duration) {
+            if last != Some(station) {
+                let host = |Port(port)| self.hosts[link.between[usize::from(port)]].name.clone();
+                let (medium, station) = (link.name.clone(), station.map(host));
+                summaries.push(MediumSummary { medium, station, figures: Vec::new() });
+            }
+            last = Some(station);
+            if let Some(summary) = summaries.last_mut() {
+                summary.figures.push((name.to_owned(), amount));
+            }
+        }
+        summaries
+    }
+}
+
+/// Counters above zero with their names.
+fn named<'n>(names: impl Iterator<Item = &'n str>, counts: &[u64]) -> BTreeMap<String, u64> {
+    names
+        .zip(counts)
+        .filter(|(_, count)| **count > 0)
+        .map(|(name, count)| (name.to_owned(), *count))
+        .collect()
+}
