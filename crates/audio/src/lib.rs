@@ -2,6 +2,8 @@
 
 pub mod conceal;
 pub mod g711;
+pub mod playout;
+mod seen;
 pub mod wav;
 
 pub use wav::{Pcm, ReceivedWav, WavError};
