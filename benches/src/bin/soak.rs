@@ -70,7 +70,8 @@ fn soak(options: &Options, directory: &Path, observer: &dyn Observer) -> Result<
     ));
     let live = LiveOptions::new(FarEnd::Thread);
     let file = Path::new("soak.toml");
-    let request = Request { experiment: &experiment, file, backend: Backend::Sim, jobs: 1, live: &live };
+    let request =
+        Request { experiment: &experiment, file, backend: Backend::Sim, jobs: 1, live: &live, wire: None };
     let store = Store::open(directory)?;
     Ok(trunkline_runner::run(&store, request, observer, &STOP)?.run)
 }

@@ -8,7 +8,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 /// Carries voice and music over networks and tells you what the network will do to them.
 ///
 /// One experiment file says hosts, links, transports, flows of voice and bulk, what to sweep and how often to repeat.
-/// It runs in virtual time over the links it describes, or on real sockets, with the same statistics and report.
+/// It runs in virtual time over the links it describes, in real time over the same links, or on real sockets over the
+/// network as it is, with the same statistics and report.
 #[derive(Debug, Parser)]
 #[command(name = "trunkline", version, propagate_version = true, max_term_width = 100)]
 pub struct Cli {
@@ -152,7 +153,7 @@ pub struct Live {
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     pub port: u16,
 
-    /// Live: whether to spin for the last 300 us before each departure
+    /// Live and wire: whether to spin for the last 300 us before each departure
     #[arg(long, value_enum, default_value_t = Spin::Auto, value_name = "WHEN")]
     pub spin: Spin,
 }
@@ -239,6 +240,9 @@ pub struct Goal {
 pub enum On {
     /// In virtual time, over the links that the file describes; the same result for the same seed on every machine
     Sim,
+    /// In real time over the links that the file describes, between namespaces of this machine, with the kernel's TCP; Linux
+    /// only
+    Wire,
     /// On this machine's sockets, over the network as it is; the links of the file do not apply
     Live,
 }

@@ -167,8 +167,10 @@ pub struct Means<'m> {
     pub backend: trunkline_store::Backend,
     /// How many repetitions are simulated at once.
     pub jobs: usize,
-    /// How `live` measures.
+    /// How `wire` and `live` measure.
     pub live: &'m trunkline_live::LiveOptions,
+    /// With what `wire` is made; nothing else needs it.
+    pub wire: Option<&'m trunkline_runner::WireMeans>,
 }
 
 impl<'m> Means<'m> {
@@ -176,7 +178,8 @@ impl<'m> Means<'m> {
     where
         'm: 'r,
     {
-        Request { experiment, file, backend: self.backend, jobs: self.jobs, live: self.live }
+        let Means { backend, jobs, live, wire } = *self;
+        Request { experiment, file, backend, jobs, live, wire }
     }
 }
 

@@ -63,15 +63,16 @@ impl Figure {
     }
 }
 
-/// How a flow looks on a side: live hollow and dashed wherever both backends are in one figure.
+/// How a flow looks on a side: what was measured hollow and dashed beside what was simulated.
 fn look(view: &View, side: usize, flow: usize) -> Look {
     Look { hue: Some(flow), dashed: is_dashed(view, side), marked: true, lined: true }
 }
 
-fn is_dashed(view: &View, side: usize) -> bool {
+/// Whether a side is the one that is drawn dashed and hollow.
+pub(crate) fn is_dashed(view: &View, side: usize) -> bool {
     match view.sides.as_slice() {
-        [a, b] if a.is_live() == b.is_live() => side == 1,
-        [_, _] => view.sides[side].is_live(),
+        [a, b] if a.is_measured() == b.is_measured() => side == 1,
+        [_, _] => view.sides[side].is_measured(),
         _ => false,
     }
 }

@@ -355,7 +355,7 @@ definitions! {
     "throughput-user", "user throughput", "Payload received, each message once, per second of the flow's active time, \
         over all its members and channels.", "";
     "throughput-network", "network throughput", "What the flow took of the first link of its path, with all framing \
-        of that link. Not known in live runs.", "";
+        of that link. Known in simulated runs only.", "";
     "throughput-offered", "offered load", "Payload that the source wanted sent, per second of active time.", "";
     "active", "active time", "From the first due message to the last arrival; for a source with a pace of its own, to \
         the end of the run; for one as fast as its transport, to the later of the two.", "";
@@ -413,7 +413,7 @@ definitions! {
         over all packets of the direction that left the queue, to 0.8 %.", "";
     "backlog", "backlog", "What waits in a queue; the largest seen.", "";
     "stalls", "stalls", "Gaps in which the operating system or the host of a virtual machine did not run a probe \
-        that wanted to run. Latencies beyond p99 of a live run can be no better than these.", "";
+        that wanted to run. Latencies beyond p99 of a measured run can be no better than these.", "";
 }
 
 #[cfg(test)]

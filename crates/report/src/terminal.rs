@@ -8,7 +8,7 @@ use std::fmt::Write;
 use anstyle::{AnsiColor, Style as Ansi};
 use trunkline_experiment::Axis;
 use trunkline_metrics::{Estimate, Measured};
-use trunkline_store::{Status, StoredPoint, StoredRun};
+use trunkline_store::{Backend, Status, StoredPoint, StoredRun};
 
 use crate::metric::{Metric, metric};
 use crate::units::Unit;
@@ -41,8 +41,18 @@ pub fn terminal(run: &StoredRun, style: Style) -> String {
     let sign = headline.outcome.map_or(String::new(), |o| format!("{} ", o.sign()));
     out.wrapped(&format!("{sign}{}", clean(&headline.text)), headline.outcome.map_or(BOLD, paint));
     out.wrapped(&about(side), QUIET);
-    if side.is_live() {
-        out.wrapped("The network was used as it is: links described in the file apply to sim only.", QUIET);
+    match side.info().backend {
+        Backend::Sim => {}
+        Backend::Wire => out.wrapped(
+            "Links as the file describes them, in real time. Hosts take the time that this machine takes.",
+            QUIET,
+        ),
+        Backend::Live => out.wrapped(
+            "The network was used as it is: links described in the file apply to sim and wire.",
+            QUIET,
+        ),
+    }
+    if side.is_measured() {
         let longest = side.stalls().into_iter().map(|(_, _, s)| s.longest).max();
         if let Some(longest) = longest {
             let text = format!("This machine stalled for up to {longest}: latency tails may be its own.");

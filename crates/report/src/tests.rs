@@ -166,6 +166,20 @@ fn live_runs_say_that_links_were_not_applied_and_show_stalls() {
 }
 
 #[test]
+fn runs_on_the_wire_stand_beside_the_simulator_with_the_links_applied() {
+    let (sim, mut wire) = (fixtures::swept(Backend::Sim), fixtures::swept(Backend::Live));
+    wire.info.backend = Backend::Wire;
+    let page = html(&wire, Some(&sim));
+    for part in
+        ["between hosts that are namespaces of one machine", "In figures wire is dashed", "id=\"stalls\""]
+    {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(!page.contains("used as it is"));
+    assert!(terminal(&wire, Style::Plain).contains("Links as the file describes them, in real time."));
+}
+
+#[test]
 fn partial_runs_are_marked() {
     let run = fixtures::partial();
     let page = html(&run, None);

@@ -210,9 +210,9 @@ impl<'a> Side<'a> {
         self.info().status != Status::Complete
     }
 
-    /// A figure over all points, made of the pooled stall figures and the like, must name a live side.
-    pub(crate) fn is_live(&self) -> bool {
-        self.info().backend == Backend::Live
+    /// Whether it was measured in real time, with the stalls of a machine in it.
+    pub(crate) fn is_measured(&self) -> bool {
+        self.info().backend != Backend::Sim
     }
 }
 
@@ -234,10 +234,11 @@ pub(crate) fn over_repetitions(values: impl Iterator<Item = Option<f64>>) -> Opt
     (!values.is_empty()).then(|| trunkline_metrics::estimate(&values))
 }
 
-/// `sim` or `live`, as on the command line.
+/// `sim`, `wire` or `live`, as on the command line.
 pub(crate) fn backend_name(backend: Backend) -> &'static str {
     match backend {
         Backend::Sim => "sim",
+        Backend::Wire => "wire",
         Backend::Live => "live",
     }
 }

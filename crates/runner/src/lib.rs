@@ -8,8 +8,10 @@ mod growing;
 mod parallel;
 mod repetition;
 mod schedule;
+mod wire;
 
 pub use files::{DirectoryFiles, LoadError, load, parse_stored};
 pub use growing::GrowingRun;
 pub use parallel::in_parallel;
 pub use schedule::{Observer, Outcome, Plan, Request, RunnerError, precheck, resume, run};
+pub use wire::WireMeans;

@@ -13,6 +13,7 @@ use trunkline_store::{Backend, NewRun, RunInfo, RunWriter, Status, Store, StoreE
 
 use crate::parallel::in_parallel;
 use crate::repetition;
+use crate::wire::{self, WireMeans};
 
 /// What is to be run.
 #[derive(Clone, Copy, Debug)]
@@ -23,10 +24,12 @@ pub struct Request<'r> {
     pub file: &'r Path,
     /// Where it runs.
     pub backend: Backend,
-    /// How many repetitions are simulated at once; `live` measures one after the other.
+    /// How many repetitions are simulated at once; `wire` and `live` measure one after the other.
     pub jobs: usize,
-    /// How `live` measures.
+    /// How `wire` and `live` measure.
     pub live: &'r LiveOptions,
+    /// With what `wire` is made; nothing else needs it.
+    pub wire: Option<&'r WireMeans>,
 }
 
 /// What lies ahead, told before the first repetition.
@@ -83,6 +86,9 @@ pub enum RunnerError {
     /// Sockets, the far end, the network.
     #[error(transparent)]
     Live(#[from] trunkline_live::LiveError),
+    /// Namespaces, interfaces, relays.
+    #[error(transparent)]
+    Wire(#[from] trunkline_wire::WireError),
     /// The received audio could not be written.
     #[error("the received audio cannot be written: {0}; free some space or set `audio = false` in the flow")]
     Audio(std::io::Error),
@@ -94,6 +100,7 @@ impl RunnerError {
         match self {
             RunnerError::NoFlows | RunnerError::Simulation(_) => true,
             RunnerError::Live(error) => error.is_bad_input(),
+            RunnerError::Wire(error) => error.is_bad_input(),
             RunnerError::Store(_) | RunnerError::Audio(_) => false,
         }
     }
@@ -108,6 +115,7 @@ pub fn precheck(request: &Request<'_>) -> Result<(), RunnerError> {
         }
         match request.backend {
             Backend::Sim => trunkline_simulator::check(&point.scenario)?,
+            Backend::Wire => wire::check(&point.scenario, request.live)?,
             Backend::Live => trunkline_live::check(&point.scenario, request.live)?,
         }
     }
@@ -187,6 +195,9 @@ fn finish_measuring(
     let tasks: Vec<Task> = missing
         .filter_map(|(stored, repetition)| Some(Task { point: place(stored)?, stored, repetition }))
         .collect();
+    if request.backend == Backend::Wire {
+        wire::changes(request.experiment).iter().for_each(|note| observer.warning(note));
+    }
     let measured = measure(&writer, request, &request.experiment.name, &tasks, |_| (), observer, stop);
     let stopped = stop.load(Ordering::Relaxed);
     let complete = measured.is_ok() && writer.missing()?.is_empty();
@@ -224,7 +235,7 @@ pub(crate) fn measure<R: Send>(
 
     let jobs = match request.backend {
         Backend::Sim => request.jobs,
-        Backend::Live => 1,
+        Backend::Wire | Backend::Live => 1,
     };
     let lacking = Mutex::new(lacking);
     in_parallel(tasks, jobs, stop, |task| {

@@ -28,8 +28,14 @@ fn stored(text: &str) -> (tempfile::TempDir, StoredRun) {
     let store = Store::open(folder.path()).expect("a store can be made");
     let live = LiveOptions::new(FarEnd::Thread);
     let file = folder.path().join("test.toml");
-    let request =
-        Request { experiment: &experiment, file: &file, backend: Backend::Sim, jobs: 2, live: &live };
+    let request = Request {
+        experiment: &experiment,
+        file: &file,
+        backend: Backend::Sim,
+        jobs: 2,
+        live: &live,
+        wire: None,
+    };
     let outcome = trunkline_runner::run(&store, request, &Silent, &AtomicBool::new(false)).expect("it runs");
     assert_eq!(outcome.run.status, Status::Complete);
     let run = store.run(outcome.run.id).expect("the run is there");
@@ -110,8 +116,14 @@ fn a_run_that_grows_is_at_any_moment_an_ordinary_one() {
     let store = Store::open(folder.path()).expect("a store can be made");
     let live = LiveOptions::new(FarEnd::Thread);
     let file = folder.path().join("test.toml");
-    let request =
-        |experiment| Request { experiment, file: &file, backend: Backend::Sim, jobs: 2, live: &live };
+    let request = |experiment| Request {
+        experiment,
+        file: &file,
+        backend: Backend::Sim,
+        jobs: 2,
+        live: &live,
+        wire: None,
+    };
     let stop = AtomicBool::new(false);
 
     let mut run = GrowingRun::begin(&store, &request(&experiments[0])).expect("it begins");

@@ -110,6 +110,7 @@ fn check_version(path: &Path, found: i64) -> Result<(), StoreError> {
 pub(crate) fn backend_name(backend: Backend) -> &'static str {
     match backend {
         Backend::Sim => "sim",
+        Backend::Wire => "wire",
         Backend::Live => "live",
     }
 }
@@ -147,7 +148,7 @@ fn info_of(row: &Row<'_>, runs: &Path) -> rusqlite::Result<RunInfo> {
     Ok(RunInfo {
         id: row.get::<_, i64>(0)? as u64,
         name: row.get(1)?,
-        backend: named(row, 2, &[Backend::Sim, Backend::Live], backend_name)?,
+        backend: named(row, 2, &[Backend::Sim, Backend::Wire, Backend::Live], backend_name)?,
         status: named(row, 3, &[Status::Running, Status::Complete, Status::Partial], status_name)?,
         started: timestamp(4, &row.get::<_, String>(4)?)?,
         finished: finished.map(|text| timestamp(5, &text)).transpose()?,

@@ -13,6 +13,8 @@ use trunkline_metrics::RepetitionSummary;
 pub enum Backend {
     /// Virtual time, over the links of the file.
     Sim,
+    /// Real time, over the links of the file between namespaces of one machine.
+    Wire,
     /// Real hosts and the network as it is.
     Live,
 }

@@ -10,7 +10,7 @@ use siphasher::sip128::{Hasher128, SipHasher24};
 
 use crate::StoreError;
 use crate::database::{self, backend_name};
-use crate::model::{RunInfo, Status, StoredRun};
+use crate::model::{Backend, RunInfo, Status, StoredRun};
 use crate::recovery::{self, RunLock, remove_folder};
 use crate::run_writer::{NewRun, RunWriter};
 use crate::selector::{self, RunSelector};
@@ -147,18 +147,19 @@ impl Store {
         run.map_err(self.database_error())?.ok_or_else(|| self.no_such_run(id))
     }
 
-    /// The run to show beside `run`: of the same experiment on the other backend, the most recent complete one, else the
-    /// most recent partial one.
+    /// The run to show beside `run`: of the same experiment on another backend, a complete one before a partial one, the
+    /// prediction before a measurement, and the most recent of those.
     pub fn counterpart(&self, run: &StoredRun) -> Result<Option<StoredRun>, StoreError> {
         let runs = self.runs()?;
-        let of = |status: Status| {
-            runs.iter().rev().find(|other| {
-                other.experiment_hash == run.info.experiment_hash
-                    && other.backend != run.info.backend
-                    && other.status == status
-            })
-        };
-        of(Status::Complete).or_else(|| of(Status::Partial)).map(|other| self.run(other.id)).transpose()
+        let others = runs.iter().rev().filter(|other| {
+            other.experiment_hash == run.info.experiment_hash
+                && other.backend != run.info.backend
+                && other.status != Status::Running
+        });
+        // Of several that are equally good the newest.
+        let best =
+            others.min_by_key(|other| (other.status == Status::Partial, other.backend != Backend::Sim));
+        best.map(|other| self.run(other.id)).transpose()
     }
 
     /// Removes a run and its folder. Its number is not given again.

@@ -153,6 +153,9 @@ fn runs_are_found_compared_and_removed() {
     let counterpart = store.counterpart(&store.run(live).unwrap()).unwrap();
     assert_eq!(counterpart.map(|run| run.info.id), Some(complete));
     assert_eq!(store.counterpart(&store.run(3).unwrap()).unwrap(), None);
+    let wire = ended(Backend::Wire, "a = 1\nb = 2\n", Status::Complete);
+    let beside = |id| store.counterpart(&store.run(id).unwrap()).unwrap().map(|run| run.info.id);
+    assert_eq!([beside(wire), beside(live), beside(complete)], [Some(complete), Some(complete), Some(wire)]);
 
     assert_eq!(store.find("2").unwrap(), 2);
     assert_eq!(store.find("4-voice-beside-bulk-live").unwrap(), 4);
@@ -163,7 +166,7 @@ fn runs_are_found_compared_and_removed() {
     store.remove(4).unwrap();
     assert!(!directory.path().join("runs/4-voice-beside-bulk-live").exists());
     assert!(store.run(4).is_err());
-    assert_eq!(ended(Backend::Live, "c = 1", Status::Complete), 5, "a number is not given again");
+    assert_eq!(ended(Backend::Live, "c = 1", Status::Complete), 6, "a number is not given again");
 }
 
 #[test]

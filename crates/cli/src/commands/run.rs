@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use trunkline_experiment::Experiment;
 use trunkline_live::{FarEnd, LiveOptions, Spin};
-use trunkline_runner::{Outcome, Request, RunnerError};
+use trunkline_runner::{Outcome, Request, RunnerError, WireMeans};
 use trunkline_store::{Backend, Status, Store};
 
 use super::{open_store, write_report};
@@ -16,14 +16,11 @@ use crate::progress::Display;
 
 pub(super) fn run(global: &Global, arguments: &args::Run) -> Result<u8, Failure> {
     let live = live_options(&arguments.live)?;
-    let stop = stop_on_signal()?;
-    let display = Display::new();
     let (store, outcome) = match (&arguments.resume, &arguments.file) {
-        (Some(selector), _) => resume(global, arguments, selector, &live, &display, &stop),
-        (None, Some(file)) => begin(global, arguments, file, &live, &display, &stop),
+        (Some(selector), _) => resume(global, arguments, selector, &live),
+        (None, Some(file)) => begin(global, arguments, file, &live),
         (None, None) => Err(Failure::input("an experiment file is needed: `trunkline run FILE`")),
     }?;
-    display.finish();
     let outcome = outcome.map_err(|error| failure(&error))?;
     show(global, arguments, &store, &outcome)
 }
@@ -31,33 +28,20 @@ pub(super) fn run(global: &Global, arguments: &args::Run) -> Result<u8, Failure>
 /// What a run gives back: the store it is in, and how it ended.
 type Ran = Result<(Store, Result<Outcome, RunnerError>), Failure>;
 
-fn begin(
-    global: &Global,
-    arguments: &args::Run,
-    file: &Path,
-    live: &LiveOptions,
-    display: &Display,
-    stop: &AtomicBool,
-) -> Ran {
+fn begin(global: &Global, arguments: &args::Run, file: &Path, live: &LiveOptions) -> Ran {
     // The file is judged before the store is touched: bad input writes nothing.
     let experiment = trunkline_runner::load(file).map_err(Failure::input)?;
     let backend = backend(arguments.on);
+    let wire = wire_means(backend)?;
     let file = std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf());
-    let request = request(&experiment, &file, backend, arguments, live);
+    let request = request(&experiment, &file, backend, arguments, (live, wire.as_ref()));
     trunkline_runner::precheck(&request).map_err(|error| failure(&error))?;
     let store = open_store(global)?;
-    let outcome = trunkline_runner::run(&store, request, display, stop);
+    let outcome = watched(|display, stop| trunkline_runner::run(&store, request, display, stop))?;
     Ok((store, outcome))
 }
 
-fn resume(
-    global: &Global,
-    arguments: &args::Run,
-    selector: &str,
-    live: &LiveOptions,
-    display: &Display,
-    stop: &AtomicBool,
-) -> Ran {
+fn resume(global: &Global, arguments: &args::Run, selector: &str, live: &LiveOptions) -> Ran {
     let store = open_store(global)?;
     let id = store.find(selector).map_err(Failure::input)?;
     let stored = store.run(id).map_err(Failure::environment)?;
@@ -66,9 +50,19 @@ fn resume(
     }
     let file: &PathBuf = &stored.info.file;
     let experiment = trunkline_runner::parse_stored(&stored.text, file).map_err(Failure::input)?;
-    let request = request(&experiment, file, stored.info.backend, arguments, live);
-    let outcome = trunkline_runner::resume(&store, id, request, display, stop);
+    let wire = wire_means(stored.info.backend)?;
+    let request = request(&experiment, file, stored.info.backend, arguments, (live, wire.as_ref()));
+    let outcome = watched(|display, stop| trunkline_runner::resume(&store, id, request, display, stop))?;
     Ok((store, outcome))
+}
+
+/// Shows how far it is meanwhile, and stops it when the user wants that.
+fn watched<R>(run: impl FnOnce(&Display, &AtomicBool) -> R) -> Result<R, Failure> {
+    let stop = stop_on_signal()?;
+    let display = Display::new();
+    let outcome = run(&display, &stop);
+    display.finish();
+    Ok(outcome)
 }
 
 fn request<'r>(
@@ -76,14 +70,15 @@ fn request<'r>(
     file: &'r Path,
     backend: Backend,
     arguments: &args::Run,
-    live: &'r LiveOptions,
+    (live, wire): (&'r LiveOptions, Option<&'r WireMeans>),
 ) -> Request<'r> {
-    Request { experiment, file, backend, jobs: jobs(arguments.jobs), live }
+    Request { experiment, file, backend, jobs: jobs(arguments.jobs), live, wire }
 }
 
 pub(super) fn backend(on: On) -> Backend {
     match on {
         On::Sim => Backend::Sim,
+        On::Wire => Backend::Wire,
         On::Live => Backend::Live,
     }
 }
@@ -93,10 +88,23 @@ pub(super) fn jobs(asked: Option<u16>) -> usize {
     asked.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
 }
 
+/// What a run on the wire needs. To be called before the first thread is started: where the user has no privileges, the
+/// process enters a user namespace.
+pub(super) fn wire_means(backend: Backend) -> Result<Option<WireMeans>, Failure> {
+    if backend != Backend::Wire {
+        return Ok(None);
+    }
+    let means = WireMeans::gain(own_program()?, vec!["wire".into(), "init".into()]);
+    means.map(Some).map_err(Failure::environment)
+}
+
+fn own_program() -> Result<PathBuf, Failure> {
+    std::env::current_exe()
+        .map_err(|e| Failure::environment(format_args!("this program's own path is not known: {e}")))
+}
+
 pub(super) fn live_options(arguments: &args::Live) -> Result<LiveOptions, Failure> {
-    let program = std::env::current_exe()
-        .map_err(|e| Failure::environment(format_args!("this program's own path is not known: {e}")))?;
-    let far_end = FarEnd::Process { program, arguments: vec!["far-end".into()] };
+    let far_end = FarEnd::Process { program: own_program()?, arguments: vec!["far-end".into()] };
     let mut options = LiveOptions::new(far_end);
     options.address = arguments.address;
     options.port = arguments.port;

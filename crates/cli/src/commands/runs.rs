@@ -31,6 +31,7 @@ fn row(run: &RunInfo) -> Vec<String> {
         run.started.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
         match run.backend {
             Backend::Sim => "sim",
+            Backend::Wire => "wire",
             Backend::Live => "live",
         }
         .to_owned(),

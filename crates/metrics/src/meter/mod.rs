@@ -3,6 +3,7 @@
 mod activity;
 mod channels;
 mod flow;
+mod listening;
 mod member;
 mod outstanding;
 mod sink;
@@ -38,7 +39,7 @@ use crate::summary::{Counts, Measured, RepetitionSummary};
 /// channel remembers its last 256 such messages (2 KiB more, on channels that have them); an arrival of an older one
 /// counts as a duplicate.
 pub struct Meter<'t> {
-    trace: &'t mut dyn TraceSink,
+    trace: &'t mut (dyn TraceSink + Send),
     flows: Vec<FlowMeter>,
     bundles: Vec<BundleMeta>,
     channels: Channels,
@@ -69,11 +70,11 @@ pub struct Remembered {
 
 impl<'t> Meter<'t> {
     /// A recorder for these flows (the scenario's, in the file's order) that writes their records to `trace`.
-    pub fn new(flows: &[FlowMeta], trace: &'t mut dyn TraceSink) -> Meter<'t> {
+    pub fn new(flows: &[FlowMeta], trace: &'t mut (dyn TraceSink + Send)) -> Meter<'t> {
         Meter::with_limits(flows, trace, Limits::DEFAULT)
     }
 
-    fn with_limits(flows: &[FlowMeta], trace: &'t mut dyn TraceSink, limits: Limits) -> Meter<'t> {
+    fn with_limits(flows: &[FlowMeta], trace: &'t mut (dyn TraceSink + Send), limits: Limits) -> Meter<'t> {
         Meter {
             trace,
             flows: flows.iter().map(FlowMeter::new).collect(),
@@ -133,6 +134,7 @@ impl<'t> Meter<'t> {
                 let end = Time::ZERO + outcome.duration;
                 flow.summary.voice_path = Some(voice.finish(end, |event| trace.event(index, event)));
             }
+            flow.summary.quality = flow.listening.take().and_then(|listening| listening.finish());
         }
         let summaries = bundles.iter().map(|meta| {
             let part = |&index: &usize| {
@@ -166,6 +168,9 @@ impl<'t> Meter<'t> {
         if let Some(voice) = &mut flow.voice {
             voice.due(channel.member, channel.channel, due);
         }
+        if let Some(listening) = &mut flow.listening {
+            listening.due(channel.member, channel.channel, sequence);
+        }
         if flow.meta.measured == Measured::Nothing {
             flow.count(channel.member, |counts| counts.sent += 1);
             return flow.offered(channel.member, due, payload);
@@ -191,6 +196,9 @@ impl<'t> Meter<'t> {
                 flow.offered(channel.member, due, payload);
                 if let Some(voice) = &mut flow.voice {
                     voice.due(channel.member, channel.channel, due);
+                }
+                if let Some(listening) = &mut flow.listening {
+                    listening.due(channel.member, channel.channel, sequence);
                 }
                 let record = Record {
                     member: channel.member,
@@ -242,7 +250,7 @@ impl<'t> Meter<'t> {
         };
         let (fate, due) = fate_and_due;
         if fate != Fate::Duplicate {
-            flow.play(channel, sequence, due, &arrival, self.trace);
+            flow.play(channel, sequence, due, &arrival, fate, self.trace);
         }
         self.trace.write(channel.flow as usize, &record_of(channel, sequence, due, arrival, fate));
     }
@@ -254,7 +262,7 @@ impl<'t> Meter<'t> {
         flow.count(channel.member, |counts| counts.sent += 1);
         flow.offered(channel.member, due, arrival.payload);
         let fate = flow.joined(channel, due, arrival.received);
-        flow.play(channel, sequence, due, &arrival, self.trace);
+        flow.play(channel, sequence, due, &arrival, fate, self.trace);
         self.trace.write(channel.flow as usize, &record_of(channel, sequence, due, arrival, fate));
     }
 
@@ -298,7 +306,11 @@ impl Recorder for Meter<'_> {
                 if let Some(index) = self.channels.flow(flow)
                     && let Some(voice) = &mut self.flows[index].voice
                 {
-                    self.trace.event(index, &voice.overflowed(flow, channel, at, samples));
+                    let event = voice.overflowed(flow, channel, at, samples);
+                    self.trace.event(index, &event);
+                    if let Some(listening) = &mut self.flows[index].listening {
+                        listening.overflowed(event.length);
+                    }
                 }
             }
             Observation::Stray { bytes } => {
@@ -344,7 +356,7 @@ fn settle(channel: &mut Channel, number: u64, entry: Entry, flow: &mut FlowMeter
             flow.offered(channel.member, sent, payload);
             let fate = flow.joined(channel, sent, received);
             let arrival = Arrival { received, sent, reflected, payload };
-            flow.play(channel, sequence, sent, &arrival, trace);
+            flow.play(channel, sequence, sent, &arrival, fate, trace);
             trace.write(index, &record_of(channel, sequence, sent, arrival, fate));
         }
         Entry::Unknown | Entry::Settled => {}

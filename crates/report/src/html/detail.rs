@@ -97,7 +97,7 @@ fn transport_counters<'a>(view: &View<'a>, point: u32) -> Vec<&'a str> {
     names
 }
 
-/// What the machine did while it measured: one row per repetition of a live run.
+/// What the machine did while it measured: one row per repetition that was measured in real time.
 pub(super) fn stalls(view: &View) -> Markup {
     let sides: Vec<_> = view.sides.iter().filter(|s| !s.stalls().is_empty()).collect();
     if sides.is_empty() {

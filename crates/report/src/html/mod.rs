@@ -8,10 +8,10 @@ mod tables;
 mod verdicts;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use trunkline_store::{Status, StoredRun};
+use trunkline_store::{Backend, Status, StoredRun};
 
 use crate::chart::render;
-use crate::figures::{Figure, chosen_points, figures};
+use crate::figures::{Figure, chosen_points, figures, is_dashed};
 use crate::metric::DEFINITIONS;
 use crate::units::grouped;
 use crate::view::{Side, View, point_name};
@@ -123,23 +123,30 @@ fn notes(view: &View) -> Markup {
         section aria-labelledby="notes" {
             h2 id="notes" { "How to read it" }
             ul.notes {
-                @if let Some(live) = view.sides.iter().find(|s| s.is_live()) {
+                @for side in view.sides.iter().filter(|s| s.is_measured()) {
                     li {
-                        strong { "live: " }
-                        "The network was used as it is. The links described in the file were not applied; they apply to "
-                        code { "sim" } ". Read the tails beside "
-                        @if live.stalls().is_empty() { "the stalls of this machine, which this run did not record." }
+                        @if side.info().backend == Backend::Wire {
+                            strong { "wire: " }
+                            "The links that the file describes, in real time, between hosts that are namespaces of one machine. Times "
+                            "of both ends are of its one clock: one-way latencies are measured, not estimated. Hosts take the time that "
+                            "this machine takes, whatever the file says of them. Read the tails beside "
+                        } @else {
+                            strong { "live: " }
+                            "The network was used as it is. The links described in the file were not applied; they apply to "
+                            code { "sim" } " and " code { "wire" } ". Read the tails beside "
+                        }
+                        @if side.stalls().is_empty() { "the stalls of this machine, which this run did not record." }
                         @else { "this machine's own " a href="#stalls" { "stalls" } "." }
                     }
                 }
-                @if view.sides.iter().any(|s| !s.is_live()) {
+                @if view.sides.iter().any(|s| !s.is_measured()) {
                     li {
                         strong { "sim: " }
                         "Virtual time over the links that the file describes. The same seed gives the same result. Hosts take the time that the file says, by default none."
                     }
                 }
-                @if view.sides.len() > 1 {
-                    li { "Both runs come from the same experiment file. In figures live is dashed and hollow." }
+                @for (_, dashed) in view.sides.iter().enumerate().filter(|(side, _)| is_dashed(view, *side)) {
+                    li { "Both runs come from the same experiment file. In figures " (dashed.label) " is dashed and hollow." }
                 }
                 @for side in view.sides.iter().filter(|s| s.is_unfinished()) {
                     li {

@@ -1,0 +1,35 @@
+//! Where there are no namespaces.
+
+use std::path::PathBuf;
+
+use trunkline_core::Seed;
+use trunkline_experiment::{Scenario, Supervisor};
+use trunkline_metrics::Recorder;
+use trunkline_wire::WireError;
+
+use crate::repetition::Driven;
+use crate::schedule::Request;
+
+/// With what wires are made: there is nothing.
+#[derive(Clone, Debug)]
+pub enum WireMeans {}
+
+impl WireMeans {
+    /// Does not gain it.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn gain(_program: PathBuf, _arguments: Vec<String>) -> Result<WireMeans, WireError> {
+        Err(WireError::Forbidden("a wire needs the network namespaces of Linux".to_owned()))
+    }
+}
+
+pub(crate) fn run(
+    _: &Scenario,
+    _: Seed,
+    _: Request<'_>,
+    _: &mut (dyn Recorder + Send),
+    _: &mut (dyn Supervisor + Send),
+) -> Driven {
+    Err(WireError::Forbidden("a wire needs the network namespaces of Linux".to_owned()).into())
+}
