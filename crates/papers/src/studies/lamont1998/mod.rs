@@ -183,6 +183,14 @@ const NOTES: &[Note] = &[
                times as much: the network was in another state when these rows were measured, and the model has one.",
     },
     Note {
+        tables: &["table17", "table18", "table19", "table20"],
+        only: &[("bundle_count", "2..10")],
+        text: "The study's connections together have 160 KB/s as one, 89 as two or three, and 50 to 60 as six or more, while the \
+               channel carries 176. The model's share all of it. A sender that repeats what was not lost, because its timer \
+               does not follow the queue, would have half; how the study's did that it does not say, and no row that may be \
+               calibrated from tells.",
+    },
+    Note {
         tables: &["table25"],
         only: &[("bundle_count", "14..16")],
         text: "Beyond 12 streams more cells are offered than the adapter may send. The model shares its rate among the streams. \
