@@ -41,7 +41,7 @@ struct Options {
     /// With `--probe-sink`, how long the way should take, in milliseconds
     #[arg(long, default_value_t = 0)]
     delay: u64,
-    /// Only send 2,000 packets there, one every millisecond
+    /// Only send 2,000 packets there, about one every millisecond
     #[arg(long)]
     probe: Option<SocketAddr>,
 }
@@ -236,7 +236,7 @@ fn sockets_alone(kind: Kind) {
         let ([from, to], address) = sockets(&ground);
         from.connect(address).expect("there is a route");
         let sinking = std::thread::spawn(move || probe_sink(&to, 10));
-        probes::send(&from, 1_000_000, 2_000);
+        probes::send(&from, PROBES);
         sinking.join().expect("no panic");
     }
     println!();
@@ -253,7 +253,7 @@ fn alone(options: &Options) -> bool {
     match (options.flood, options.sink, options.probe, options.probe_sink) {
         (Some(address), ..) => flood(&to(address)),
         (_, Some(port), ..) => sink(&any(port)),
-        (_, _, Some(address), _) => probes::send(&to(address), 1_000_000, 2_000),
+        (_, _, Some(address), _) => probes::send(&to(address), PROBES),
         (.., Some(port)) => probe_sink(&any(port), options.delay),
         _ => return false,
     }
@@ -274,16 +274,21 @@ fn sink(socket: &UdpSocket) {
     println!("  received {:.0} thousand packets per second", received as f64 / 2e3);
 }
 
+/// Says how far off the delay is, too long or too short.
 fn probe_sink(socket: &UdpSocket, delay: u64) {
     let times = probes::receive(socket);
-    let error = |share: f64| percentile(&times, share) - delay as f64 * 1e3;
+    let mut errors: Vec<u64> = times.iter().map(|time| time.abs_diff(delay * 1_000_000)).collect();
+    errors.sort_unstable();
     println!(
         "  error of the delay: p50 {:.1} us, p99 {:.1} us, missing {}",
-        error(0.5),
-        error(0.99),
-        2_000usize.saturating_sub(times.len())
+        percentile(&errors, 0.5),
+        percentile(&errors, 0.99),
+        PROBES.saturating_sub(times.len())
     );
 }
+
+/// How many packets time a delay.
+const PROBES: usize = 2_000;
 
 fn for_two_seconds(work: impl FnOnce(&AtomicBool) -> u64 + Send) -> u64 {
     let over = AtomicBool::new(false);
