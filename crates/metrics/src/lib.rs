@@ -17,6 +17,7 @@ mod over_time;
 mod percentile;
 mod playback;
 mod playout;
+pub mod quality;
 pub mod record;
 mod reordering;
 mod robust;
@@ -36,6 +37,7 @@ pub use over_time::LatencyOverTime;
 pub use percentile::PerMille;
 pub use playback::{Arrived, Playback, PlaybackFifo};
 pub use playout::Playout;
+pub use quality::{Listening, QualitySummary};
 pub use record::{
     BundleMeta, DriverOutcome, Fate, FlowMeta, FlowOutcome, Lasting, Observation, Record, Recorder, TraceSink,
 };

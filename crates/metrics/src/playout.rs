@@ -17,6 +17,12 @@ struct First {
 }
 
 impl Playout {
+    /// How long after they are due messages are played, with this delay; `None` before the first has arrived.
+    pub fn from_due(&self, delay: Duration) -> Option<Duration> {
+        let First { due, received } = self.first?;
+        Some(received.since(due) + delay)
+    }
+
     /// Takes the next message to arrive and says whether it is too late to be played.
     #[inline]
     pub fn is_late(&mut self, delay: Duration, due: Time, received: Time) -> bool {
@@ -45,5 +51,6 @@ mod tests {
         // One that was due before the first to arrive has an earlier deadline.
         assert!(!late(90, 170));
         assert!(late(90, 171));
+        assert_eq!(playout.from_due(Duration::from_millis(60)), Some(Duration::from_millis(80)));
     }
 }

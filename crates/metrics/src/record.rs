@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trunkline_core::{Bytes, Duration, FlowId, Time};
 
+use crate::quality::Listening;
 use crate::summary::{LinkSummary, Measured, MediumSummary, StallSummary};
 use crate::voice_path::{VoiceEvent, VoicePath};
 
@@ -201,6 +202,8 @@ pub struct FlowMeta {
     pub keeps_payload: bool,
     /// Its FIFOs, if it has any.
     pub voice_path: Option<VoicePath>,
+    /// What is known of its listeners, if it is speech in one direction that is played.
+    pub listening: Option<Listening>,
 }
 
 impl FlowMeta {

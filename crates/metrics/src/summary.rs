@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trunkline_core::{Amount, Bytes, Duration, Rate, Ratio, Time};
 
+use crate::quality::QualitySummary;
 use crate::voice_path::VoicePathSummary;
 
 /// All that is kept of one repetition of one point, beside its traces.
@@ -79,6 +80,9 @@ pub struct FlowSummary {
     pub transfers: Option<TransferSummary>,
     /// What happened at the FIFOs of its channels, if it has any.
     pub voice_path: Option<VoicePathSummary>,
+    /// How good a conversation over it is, of speech in one direction that is played.
+    #[serde(default)]
+    pub quality: Option<QualitySummary>,
     /// floor(user throughput / 64 kbit/s); of several sinks the least that one of them has.
     pub voice_channels: u64,
     /// Jain's fairness index of the members' user throughputs, from 1/n to 1; `None` for one member, or if nothing was
@@ -427,6 +431,7 @@ mod tests {
                 margin: Some(MarginSummary::default()),
                 ..VoicePathSummary::default()
             }),
+            quality: Some(QualitySummary::default()),
             schedule_error: delay,
             send_call: delay,
             ..FlowSummary::default()
@@ -435,7 +440,7 @@ mod tests {
         let mut names = Vec::new();
         figures(&serde_json::to_value(flow).unwrap(), &mut names);
         figures(&serde_json::to_value(class).unwrap(), &mut names);
-        let no_figures = ["flow", "transport", "members", "channels", "measured", "sinks"];
+        let no_figures = ["flow", "transport", "members", "channels", "measured", "sinks", "codec"];
         names.retain(|name| !no_figures.contains(&name.as_str()));
         assert!(names.len() > 40, "{names:?}");
         for name in names {

@@ -91,6 +91,7 @@ impl Reader<'_> {
                 playout: values.duration_if_given("playout"),
                 keeps_payload: values.flag_if_given("audio").unwrap_or(is_written && !speech.is_empty()),
                 voice_path,
+                listening: None,
             },
             from,
             to: ways.to,

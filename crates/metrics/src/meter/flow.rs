@@ -7,10 +7,11 @@ use crate::bursts::LossRun;
 use crate::delays::Delays;
 use crate::jitter::{InterarrivalJitter, IpdvPairs};
 use crate::meter::activity::Activity;
+use crate::meter::listening::ListeningMeter;
 use crate::meter::member::MemberMeter;
 use crate::meter::outstanding::{Arrival, Outstanding};
 use crate::meter::sink::SinkMeter;
-use crate::meter::voice::{Packet, VoiceMeter};
+use crate::meter::voice::{Packet, Played, VoiceMeter};
 use crate::moments::Moments;
 use crate::over_time::LatencyOverTime;
 use crate::percentile::PerMille;
@@ -66,6 +67,7 @@ pub(super) struct FlowMeter {
     /// Each by itself, if there are several and a bundle wants to know.
     members: Vec<MemberMeter>,
     pub(super) voice: Option<Box<VoiceMeter>>,
+    pub(super) listening: Option<Box<ListeningMeter>>,
 }
 
 impl Channel {
@@ -112,6 +114,7 @@ impl FlowMeter {
             received: Bytes::ZERO,
             activity: Activity::default(),
             voice: VoiceMeter::new(meta),
+            listening: ListeningMeter::new(meta),
             sinks: match meta.sinks.as_slice() {
                 [] | [_] => Vec::new(),
                 several => several.iter().map(|name| SinkMeter::new(name)).collect(),
@@ -213,7 +216,7 @@ impl FlowMeter {
         }
     }
 
-    /// Plays a message, once it is known when it was due.
+    /// Plays a message, once it is known when it was due and whether its playout has gone past it.
     #[inline]
     pub(super) fn play(
         &mut self,
@@ -221,13 +224,25 @@ impl FlowMeter {
         sequence: u32,
         due: Time,
         arrival: &Arrival,
+        fate: Fate,
         trace: &mut dyn TraceSink,
     ) {
-        let Some(voice) = &mut self.voice else { return };
+        let playout = channel.playout;
         let (&Channel { flow, member, channel, .. }, &Arrival { received, payload: samples, .. }) =
             (channel, arrival);
         let packet = Packet { member, channel, sequence, due, received, samples };
-        voice.arrived(packet, |event| trace.event(flow as usize, event));
+        let played = self
+            .voice
+            .as_mut()
+            .and_then(|voice| voice.arrived(packet, |event| trace.event(flow as usize, event)));
+        let Some(listening) = &mut self.listening else { return };
+        let (in_time, from_due) = match played {
+            Some(Played { from_due, in_time }) => (in_time, from_due),
+            None => (fate == Fate::Received, self.meta.playout.and_then(|delay| playout.from_due(delay))),
+        };
+        if in_time {
+            listening.heard(member, channel, sequence, from_due);
+        }
     }
 
     /// Takes a transfer that was answered.

@@ -29,6 +29,7 @@ pub(super) fn meta(first: u32, members: u32, channels: u16) -> FlowMeta {
         playout: None,
         keeps_payload: false,
         voice_path: None,
+        listening: None,
     }
 }
 

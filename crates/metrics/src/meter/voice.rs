@@ -6,7 +6,7 @@ use crate::delays::Delays;
 use crate::margins::Margins;
 use crate::playback::{Arrived, Playback, SAMPLE};
 use crate::record::FlowMeta;
-use crate::voice_path::{VoiceEvent, VoiceEventKind, VoicePath, VoicePathSummary};
+use crate::voice_path::{Margin, VoiceEvent, VoiceEventKind, VoicePath, VoicePathSummary};
 
 /// Counts what happens at the FIFOs of a flow's channels, and plays what arrives.
 #[derive(Debug)]
@@ -51,6 +51,16 @@ pub(super) struct Packet {
     pub(super) samples: u32,
 }
 
+/// How a message was played.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Played {
+    /// How long after it was due, or after the first of its talk spurt if that begins with it; `None` if more must arrive
+    /// first.
+    pub(super) from_due: Option<Duration>,
+    /// Whether all of it follows what was played before without a gap.
+    pub(super) in_time: bool,
+}
+
 impl VoiceMeter {
     /// Of a flow that has a voice path.
     pub(super) fn new(meta: &FlowMeta) -> Option<Box<VoiceMeter>> {
@@ -82,11 +92,11 @@ impl VoiceMeter {
         VoiceEvent { member, channel, kind: VoiceEventKind::CaptureOverflow, at, length, samples }
     }
 
-    /// Plays a message.
-    pub(super) fn arrived(&mut self, packet: Packet, mut tell: impl FnMut(&VoiceEvent)) {
+    /// Plays a message; `None` if there is no D/A side.
+    pub(super) fn arrived(&mut self, packet: Packet, mut tell: impl FnMut(&VoiceEvent)) -> Option<Played> {
         let Packet { member, channel, received, .. } = packet;
         let path = self.path;
-        let (Some(fifo), Some(state)) = (path.playback, self.channel(member, channel)) else { return };
+        let (fifo, state) = (path.playback?, self.channel(member, channel)?);
         let is_first = state.begins_spurt(path, packet);
         if is_first {
             state.spurt_due = packet.due;
@@ -110,6 +120,12 @@ impl VoiceMeter {
             let (kind, length) = (VoiceEventKind::PlaybackOverflow, Duration::ZERO);
             tell(&VoiceEvent { member, channel, kind, at: received, length, samples: lost });
         }
+        let waits = |margin: Margin| if margin.is_missed() { Duration::ZERO } else { margin.magnitude() };
+        let from_due = match begins {
+            Some(begins) => Some(begins.since(spurt_due)),
+            None => margin.map(|margin| received.since(packet.due) + waits(margin)),
+        };
+        Some(Played { from_due, in_time: lost == 0 && underflow.is_none() })
     }
 
     /// The figures. Channels that have waited until `end` for messages that were due have been silent until then; of a
