@@ -126,6 +126,15 @@ fn a_program_beside_runs_as_long_as_the_one_in_front() {
 }
 
 #[test]
+fn a_program_beside_that_does_not_want_to_end_is_ended() {
+    let Some(bench) = bench() else { return };
+    let line = "b=trap '' TERM; while :; do sleep 1; done";
+    let program = command(&bench, &["chain.toml", "--with", line, "--", "true"]).spawn();
+    assert_eq!(end(program.expect("the program starts")), Some(0));
+    assert_eq!(wires(&bench), 0);
+}
+
+#[test]
 fn a_wire_is_found_by_others_and_taken_down() {
     let Some(bench) = bench() else { return };
     let up = Up::start(&bench);
@@ -224,8 +233,11 @@ fn packets_cross_two_links_and_the_host_between() {
         Ok(access) => access,
         Err(why) => return eprintln!("skipped: {why}"),
     };
-    let there = [DeviceKind::best(), DeviceKind::Ring];
-    for devices in there {
+    let has_tun = std::path::Path::new("/dev/net/tun").exists();
+    if !has_tun {
+        eprintln!("skipped for TUN: there is no /dev/net/tun");
+    }
+    for devices in [DeviceKind::Ring, DeviceKind::Tun].into_iter().take(1 + usize::from(has_tun)) {
         let wire = up(&access, devices);
         let socket = |host: &str, address: &str| {
             let bound = wire.host(host).unwrap().run(|| UdpSocket::bind(address)).unwrap().unwrap();

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{SigSet, Signal, kill, killpg};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
+use trunkline_io::{Interest, Poller};
 
 use crate::WireError;
 use crate::ground::Namespace;
@@ -50,6 +51,20 @@ impl Signals {
         }
         set.thread_block()?;
         Ok(Signals { descriptor: SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC)? })
+    }
+
+    /// Whether somebody wants the wire to end, until now.
+    ///
+    /// # Errors
+    /// If signals cannot be read.
+    pub fn want_end(&self) -> io::Result<bool> {
+        let mut poller = Poller::new([(self.descriptor.as_fd(), Interest::Read)]);
+        while poller.wait(trunkline_core::Duration::ZERO)? > 0 {
+            if !matches!(self.next()?, Event::Ended) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Waits until the user or somebody else wants the wire to end.
@@ -107,11 +122,15 @@ impl Companion {
 
     /// Asks it and what it has started to end, and waits a moment for it.
     pub fn end(mut self) {
+        self.signal(Signal::SIGTERM);
+        let _ = ends_soon(&mut self.child);
+    }
+
+    /// To it and what it has started: it leads a group of its own.
+    fn signal(&mut self, signal: Signal) {
         if !self.has_ended() {
-            // It leads a group of its own. An error means that nobody is left in it.
-            let _ = killpg(Pid::from_raw(self.child.id() as i32), Signal::SIGTERM);
-            // If it does not, it ends with the wire.
-            let _ = ends_soon(&mut self.child);
+            // An error means that nobody is left in it.
+            let _ = killpg(Pid::from_raw(self.child.id() as i32), signal);
         }
     }
 
@@ -127,6 +146,13 @@ impl Companion {
             self.ended = true;
             tell(&format!("`{}` on `{}` has ended ({status})", self.line, self.host));
         }
+    }
+}
+
+impl Drop for Companion {
+    fn drop(&mut self) {
+        self.signal(Signal::SIGKILL);
+        let _ = self.child.wait();
     }
 }
 

@@ -43,6 +43,10 @@ fn run(arguments: &args::Wire) -> Result<u8, Failure> {
     let at = wire.host(arguments.at.as_deref().unwrap_or(first)).map_err(failure)?;
     let start = |(host, line): &(&str, &str)| wire.host(host).and_then(|host| Companion::start(host, line));
     let mut beside = beside.iter().map(start).collect::<Result<Vec<_>, _>>().map_err(failure)?;
+    // Ctrl-C while there was nothing in front yet.
+    if signals.want_end().map_err(Failure::environment)? {
+        return Ok(output::INTERRUPTED);
+    }
     let front = at.spawn(command(&arguments.command)?).map_err(failure)?;
     let status = programs::wait(&signals, front, &mut beside, &mut |text| output::warn(text));
     beside.into_iter().for_each(Companion::end);

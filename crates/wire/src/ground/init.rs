@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
@@ -25,6 +26,9 @@ pub struct InitProgram {
     pub arguments: Vec<String>,
 }
 
+/// How long it may take to end, with all the others.
+const PATIENCE: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_millis(1);
 const READY: &[u8] = b"ready\n";
 
 /// It runs while this lives.
@@ -82,7 +86,12 @@ impl Drop for Init {
         drop(self.process.stdin.take());
         // It takes all others with it; if it hangs, the kernel does. An error means that it is gone.
         let _ = self.process.kill();
-        let _ = self.process.wait();
+        // The kernel keeps it until every program that we started has been waited for. They are dead by then, but whoever
+        // started one may never ask.
+        let until = Instant::now() + PATIENCE;
+        while matches!(self.process.try_wait(), Ok(None)) && Instant::now() < until {
+            std::thread::sleep(LOOK);
+        }
     }
 }
 

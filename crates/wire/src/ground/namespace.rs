@@ -103,7 +103,7 @@ impl Namespace {
     }
 
     /// Starts a program on this host, in the present folder unless the command names one. It ends with the wire at the
-    /// latest, and all that it starts with it.
+    /// latest, and all that it starts with it; who has waited for it by then spares the wire a wait when it goes down.
     ///
     /// # Errors
     /// If the namespaces cannot be entered or the program cannot be started.
