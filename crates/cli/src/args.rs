@@ -458,7 +458,7 @@ pub struct WireLinks {
 /// What joins hosts and links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Devices {
-    /// The first of these that this machine has
+    /// Virtual Ethernet interfaces where this machine has them: their relays know to the microsecond what came when
     Auto,
     /// TUN interfaces, which carry IP packets
     Tun,

@@ -124,6 +124,12 @@ impl AsFd for PacketRing {
     }
 }
 
+/// Whether this kernel has packet sockets at all, be the caller allowed to open one or not.
+pub fn is_supported() -> bool {
+    let socket = Socket::new(Domain::PACKET, Type::RAW, None);
+    !socket.is_err_and(|error| error.raw_os_error() == Some(libc::EAFNOSUPPORT))
+}
+
 const ETHERNET_HEADER: usize = 14;
 /// Between the slot's header and the frame there are the sender's address and the alignment of the network header.
 const PADDING: usize = size_of::<libc::sockaddr_ll>() + 32;
