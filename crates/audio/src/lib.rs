@@ -1,7 +1,13 @@
-//! Samples in, samples out: G.711 and WAV. Pure: bytes come from the caller and go back to it; no file is opened here.
+//! Samples in, samples out. Pure: bytes and times come from the caller and go back to it; nothing is opened, nothing waits.
+//!
+//! On its way from a network to a sound card, audio passes [`fec`] (packets come back that were lost), [`format`](mod@format)
+//! or [`g711`] (bytes become samples), [`playout`] (packets wait for their turn), [`conceal`] (what is missing is made up)
+//! and [`drift`] (the sender's clock becomes ours). [`wav`] is for files.
 
 pub mod conceal;
 pub mod drift;
+pub mod fec;
+pub mod format;
 pub mod g711;
 pub mod playout;
 mod seen;
