@@ -335,6 +335,10 @@ pub enum LimitMetric {
     SamplesLost,
     StartUpMean,
     StartUpMax,
+    R,
+    Mos,
+    MouthToEar,
+    Ppl,
 }
 
 /// The figures of a bundle as a whole that a limit can name.

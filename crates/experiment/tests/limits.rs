@@ -6,8 +6,8 @@ use common::Beside;
 use trunkline_core::{Duration, Rate, Ratio};
 use trunkline_experiment::{Experiment, Figure, Limit, LimitMetric, Operator, Subject, json_schema};
 use trunkline_metrics::{
-    BundleSummary, ClassSummary, Counts, DelaySummary, FlowSummary, Margin, MarginSummary, RepetitionSummary,
-    SinkSummary, Spread, VoicePathSummary,
+    BundleSummary, ClassSummary, Counts, DelaySummary, FlowSummary, Margin, MarginSummary, QualitySummary,
+    RepetitionSummary, SinkSummary, Spread, VoicePathSummary,
 };
 
 const FILE: &str = r#"name = "limits"
@@ -118,6 +118,25 @@ fn a_margin_may_be_less_than_nothing() {
     assert_eq!(kept(&limits, flow(-2_500_000)), [Some(true)]);
     assert_eq!(kept(&limits, flow(-2_500_001)), [Some(false)]);
     assert_eq!(kept(&limits, FlowSummary::default()), [None]);
+}
+
+#[test]
+fn of_the_quality_of_a_conversation() {
+    let limits = limits(
+        "\"b\"",
+        "[limits]\nflow.voice.mos = \"> 4.0\"\nflow.voice.r = \"> 80\"\n\
+         flow.voice.mouth-to-ear = \"< 150 ms\"\nflow.voice.ppl = \"< 1 %\"",
+    );
+    let quality = QualitySummary {
+        r: 80.0,
+        mos: 4.024,
+        mouth_to_ear: Some(Duration::from_millis(150)),
+        ppl: Ratio::new(0.009).unwrap(),
+        ..QualitySummary::default()
+    };
+    let flow = FlowSummary { quality: Some(quality), ..FlowSummary::default() };
+    assert_eq!(kept(&limits, flow), [Some(true), Some(false), Some(false), Some(true)]);
+    assert_eq!(kept(&limits, FlowSummary::default()), [None; 4]);
 }
 
 const OF_BUNDLE: &str = r#"[bundle.trunk]

@@ -4,8 +4,8 @@
 use trunkline_core::{Duration, Rate};
 use trunkline_experiment::LimitMetric;
 use trunkline_metrics::{
-    DelaySummary, FlowSummary, JitterSummary, Margin, MarginSummary, Measured, RobustDelay, SinkSummary,
-    TransferSummary, VoicePathSummary,
+    DelaySummary, FlowSummary, JitterSummary, Margin, MarginSummary, Measured, QualitySummary, RobustDelay,
+    SinkSummary, TransferSummary, VoicePathSummary,
 };
 
 use crate::units::Quantity;
@@ -89,6 +89,10 @@ pub(crate) fn limited(limit: LimitMetric) -> &'static Metric {
         LimitMetric::SamplesLost => "samples_lost",
         LimitMetric::StartUpMean => "start_up_mean",
         LimitMetric::StartUpMax => "start_up_max",
+        LimitMetric::R => "r",
+        LimitMetric::Mos => "mos",
+        LimitMetric::MouthToEar => "mouth_to_ear",
+        LimitMetric::Ppl => "ppl",
     })
 }
 
@@ -176,6 +180,10 @@ fn start_up(flow: &FlowSummary, of: fn(&DelaySummary) -> Duration) -> Option<f64
 
 fn margin(flow: &FlowSummary, of: fn(&MarginSummary) -> Margin) -> Option<f64> {
     Some(of(flow.voice_path?.margin.as_ref()?).as_secs_f64())
+}
+
+fn quality(flow: &FlowSummary, of: fn(&QualitySummary) -> Option<f64>) -> Option<f64> {
+    of(flow.quality.as_ref()?)
 }
 
 fn rate(rate: Rate) -> f64 {
@@ -283,6 +291,12 @@ metrics! {
         |f| voice(f, |v| (v.capture_lost + v.playback_lost) as f64);
     "capture_lost", "samples lost, A/D", Count, "overflow", |f| voice(f, |v| v.capture_lost as f64);
     "playback_lost", "samples lost, D/A", Count, "overflow", |f| voice(f, |v| v.playback_lost as f64);
+    "mos", "MOS (estimated)", Number, "mos", |f| quality(f, |q| Some(q.mos));
+    "r", "R-factor", Number, "r", |f| quality(f, |q| Some(q.r));
+    "mouth_to_ear", "mouth-to-ear delay, mean", Time, "mouth-to-ear",
+        |f| quality(f, |q| Some(q.mouth_to_ear?.as_secs_f64()));
+    "ppl", "not heard in time (Ppl)", Share, "ppl", |f| quality(f, |q| Some(q.ppl.value()));
+    "burst_r", "burst ratio", Number, "burst-r", |f| quality(f, |q| Some(q.burst_r));
     "sent", "messages sent", Count, "counts", |f| Some(f.counts.sent as f64);
     "received", "messages received in time", Count, "counts", |f| Some(f.counts.received as f64);
     "received_late", "messages received late", Count, "late", |f| Some(f.counts.late as f64);
@@ -382,6 +396,13 @@ definitions! {
         "Weaver and McNabb 1992, section 3";
     "overflow", "overflow", "Samples found no room: in the A/D FIFO while the transport took nothing, or in the D/A FIFO \
         at the arrival of a packet.", "Weaver and McNabb 1992, section 3";
+    "mos", "MOS (estimated)", "Mean opinion score of a conversation, from 1 to 4.5, that belongs to the R-factor         (MOS-CQE). An estimate for planning: nobody was asked.", "ITU-T G.107 (06/2015), Annex B";
+    "r", "R-factor", "Transmission rating of a conversation, from 0 to 100, from the codec, the mouth-to-ear delay with         talkers' echo 65 dB down, the share not heard in time and its burst ratio; all else has the default values. G.711         without delay and loss has 93.2; 80 and more satisfy users.",
+        "ITU-T G.107 (06/2015), equation 7-1; codecs: ITU-T G.113, Appendix I";
+    "mouth-to-ear", "mouth-to-ear delay", "Mean over the messages heard of the time to fill a packet, the codec's         look-ahead and the time from when a message is due until it is played. Sound cards and processing cost none.",
+        "ITU-T G.114";
+    "ppl", "not heard in time (Ppl)", "Share of the messages due that were lost, refused or late; of a flow with FIFOs         also those that missed their deadline or found no room.", "ITU-T G.107 (06/2015), clause 7.5";
+    "burst-r", "burst ratio", "Mean length of the runs of messages not heard, over that of random loss of the same         probability: 1 / (1 - Ppl).", "ITU-T G.107 (06/2015), clause 7.5";
     "schedule-error", "schedule error", "How long after its due time a message was handed to the kernel: the \
         instrument's own error.", "";
     "send-call", "send call", "How long the call took that handed a message to the kernel.", "";
@@ -420,6 +441,7 @@ definitions! {
 mod tests {
     use std::collections::BTreeSet;
 
+    use trunkline_core::Ratio;
     use trunkline_experiment::{Figure, Subject};
 
     use super::*;
@@ -445,6 +467,14 @@ mod tests {
             .clone();
         let margin = Margin::from_nanos;
         let flow = FlowSummary {
+            quality: Some(QualitySummary {
+                r: 82.0,
+                mos: 4.1,
+                mouth_to_ear: Some(Duration::from_millis(150)),
+                ppl: Ratio::new(0.01).unwrap(),
+                burst_r: 1.5,
+                codec: "g711".to_owned(),
+            }),
             voice_path: Some(VoicePathSummary {
                 capture_overflows: 1,
                 capture_lost: 2,
@@ -493,6 +523,10 @@ mod tests {
             LimitMetric::SamplesLost,
             LimitMetric::StartUpMean,
             LimitMetric::StartUpMax,
+            LimitMetric::R,
+            LimitMetric::Mos,
+            LimitMetric::MouthToEar,
+            LimitMetric::Ppl,
         ] {
             for flow in [&flow, &silent] {
                 assert_eq!(limited(limit).value(flow), limit.value(flow), "{limit:?}");

@@ -177,10 +177,11 @@ const FIGURES: &[(&str, &str)] = &[
     ("jitter", "jitter_mean_absolute_deviation"),
     ("margin", "margin_min"),
     ("silence", "silence"),
+    ("MOS", "mos"),
 ];
 
 /// Figures without which most runs do.
-const ONLY_IF_ANY: &[&str] = &["late", "transfer_rate_mean", "margin_min", "silence"];
+const ONLY_IF_ANY: &[&str] = &["late", "transfer_rate_mean", "margin_min", "silence", "mos"];
 
 fn flows(out: &mut Printer, view: &View, side: &Side) {
     let latencies: Vec<&Metric> =

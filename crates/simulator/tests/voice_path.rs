@@ -42,6 +42,27 @@ fn start_up_is_the_time_to_fill_a_packet_and_one_latency() {
 }
 
 #[test]
+fn a_conversation_is_judged_by_what_its_listener_hears() {
+    let alone = |source, rest| experiment("", &voice("\"udp\"", source, rest));
+    let beside = |source, rest| experiment(LONG_QUEUE, &(voice("\"udp\"", source, rest) + BURST));
+    let quality = |file| flow(&simulate(&file), "voice").quality.clone().unwrap();
+    let playout = ("phase = \"together\"", "playout = \"40 ms\"\ncodec = \"g711-plc\"");
+    let good = quality(alone(playout.0, playout.1));
+    assert_eq!((good.mouth_to_ear, good.burst_r), (Some(FILL + ONE_WAY + Duration::from_millis(40)), 1.0));
+    assert!(good.ppl.value() == 0.0 && good.mos > 4.3, "{good:?}");
+    // For half a second nothing comes in time.
+    let bad = quality(beside(playout.0, playout.1));
+    assert!((0.03..0.06).contains(&bad.ppl.value()) && bad.burst_r > 30.0, "{bad:?}");
+    assert!(bad.mos < 4.0, "{bad:?}");
+    // A FIFO begins with the first packet, and goes on as much later as a packet came late.
+    let fifo = ("fifo = 640", "playback = \"fifo\"");
+    let good = quality(alone(fifo.0, fifo.1));
+    assert_eq!((good.mouth_to_ear, good.codec.as_str()), (Some(FILL + ONE_WAY), "g711"));
+    let bad = quality(beside(fifo.0, fifo.1));
+    assert!(bad.mouth_to_ear > good.mouth_to_ear && bad.r < good.r, "{bad:?}");
+}
+
+#[test]
 fn a_silence_of_the_speaker_is_followed_by_a_new_start_up() {
     let source = "talk = \"200 ms\", silence = \"300 ms\"";
     let file = experiment("", &voice("\"udp\"", source, "playback = \"fifo\""));

@@ -2,7 +2,8 @@
 
 use trunkline_core::Duration;
 use trunkline_metrics::{
-    DelaySummary, FlowSummary, JitterSummary, Margin, MarginSummary, Measured, SinkSummary, VoicePathSummary,
+    DelaySummary, FlowSummary, JitterSummary, Margin, MarginSummary, Measured, QualitySummary, SinkSummary,
+    VoicePathSummary,
 };
 
 use super::{Metric, Unit, metric};
@@ -102,6 +103,10 @@ pub(crate) const FLOW_METRICS: &[Metric<LimitMetric>] = &[
         "From the first sample of a talk spurt to its playback, mean.",
     ),
     metric("start-up.max", LimitMetric::StartUpMax, Unit::Duration, "The longest of these delays."),
+    metric("r", LimitMetric::R, Unit::Number, "R-factor of a conversation, from 0 to 100 (ITU-T G.107)."),
+    metric("mos", LimitMetric::Mos, Unit::Number, "Mean opinion score estimated from it, from 1 to 4.5."),
+    metric("mouth-to-ear", LimitMetric::MouthToEar, Unit::Duration, "Mean delay from mouth to ear."),
+    metric("ppl", LimitMetric::Ppl, Unit::Share, "Messages that were not heard in time, of those due."),
 ];
 
 impl LimitMetric {
@@ -116,6 +121,7 @@ impl LimitMetric {
             |of: fn(&MarginSummary) -> Margin| Some(of(flow.voice_path?.margin.as_ref()?).as_secs_f64());
         let start_up =
             |of: fn(&DelaySummary) -> Duration| Some(of(flow.voice_path?.start_up.as_ref()?).as_secs_f64());
+        let quality = |of: fn(&QualitySummary) -> Option<f64>| of(flow.quality.as_ref()?);
         // Without a message there is no share of messages.
         let share = |share: f64| (is_measured && flow.counts.sent + flow.counts.refused > 0).then_some(share);
         match self {
@@ -146,6 +152,10 @@ impl LimitMetric {
             LimitMetric::SamplesLost => voice(|v| (v.capture_lost + v.playback_lost) as f64),
             LimitMetric::StartUpMean => start_up(|d| d.mean),
             LimitMetric::StartUpMax => start_up(|d| d.max),
+            LimitMetric::R => quality(|q| Some(q.r)),
+            LimitMetric::Mos => quality(|q| Some(q.mos)),
+            LimitMetric::MouthToEar => quality(|q| Some(q.mouth_to_ear?.as_secs_f64())),
+            LimitMetric::Ppl => quality(|q| Some(q.ppl.value())),
         }
     }
 }

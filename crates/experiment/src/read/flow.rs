@@ -70,7 +70,7 @@ impl Reader<'_> {
         let source_kind = trunkline_traffic::KINDS.get(source.index)?;
         let is_written = (source_kind.samples_per_packet)(&source.values).is_some();
         let reflect = values.flag("reflect");
-        let flow = Flow {
+        let mut flow = Flow {
             meta: FlowMeta {
                 name: entry.key.to_string(),
                 transport: transport_kind.name.to_owned(),
@@ -107,6 +107,7 @@ impl Reader<'_> {
                 _ => Framing::Header,
             },
         };
+        flow.meta.listening = self.listening(table, at, &place, &source, &flow.meta)?;
         let places = Places { flow: table, transport: &chosen, source: &source };
         self.check_flow(&flow, transport_kind, source_kind, &places, links.map(|(links, _)| *links));
         Some(flow)

@@ -5,6 +5,7 @@ mod checks;
 mod flow;
 mod host;
 mod link;
+mod listening;
 mod paths;
 mod services;
 mod sinks;

@@ -1,6 +1,7 @@
 //! What an experiment file may say, as data. Reading, suggestions, sweepable keys, the reference page and the JSON
 //! schema all come from here, and from the registries of queues, media, impairments and sources that it gathers.
 
+pub(crate) mod codec;
 pub(crate) mod distribution;
 mod playback;
 pub(crate) mod transport;
@@ -267,6 +268,12 @@ impl Schema {
             Preset::Absent,
             "What plays received voice, by name or with its keys: deadlines, margins, silences and start-up delays are \
              then measured. Without this key nothing is played.",
+        ));
+        flow.push(Key::new(
+            "codec",
+            one_of(codec::kinds()),
+            Preset::Absent,
+            "What codes the speech, and conceals what is missing of it: with a `playout` or a `playback`, the quality of a              conversation is estimated by ITU-T G.107. The messages stay as the source makes them. Absent: `g711` of the              source `voice`; of others nobody judges the quality.",
         ));
         let mut experiment: Vec<Key> = EXPERIMENT.iter().map(Key::from).collect();
         experiment.push(Key::new(

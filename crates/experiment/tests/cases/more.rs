@@ -35,6 +35,46 @@ playback = { kind = "fifo", depth = 160, fill = 161 }"#,
     ),
     (
         r#"source = { kind = "voice", samples = 80 }"#,
+        r#"source = { kind = "voice", samples = 80 }
+codec = "g711""#,
+        &[r#"x.toml:20:9: `codec` needs a `playout`: nobody listens to a flow that is not played"#],
+    ),
+    (
+        r#"source = { kind = "voice", samples = 80 }"#,
+        r#"source = { kind = "voice", samples = 80 }
+playout = "40 ms"
+reflect = true
+codec = { kind = "other", ie = 11, bpl = 19 }"#,
+        &[r#"x.toml:22:9: `codec` is for speech in one direction, to a host: nobody listens to this flow"#],
+    ),
+    (
+        r#"source = { kind = "voice", samples = 80 }"#,
+        r#"source = { kind = "voice", samples = 80 }
+playout = "40 ms"
+codec = "g729a""#,
+        &[
+            r#"x.toml:21:9: the source `voice` sends G.711; expected `g711`, `g711-plc` or `other`, or the source `load`"#,
+        ],
+    ),
+    (
+        r#"source = { kind = "bulk", message = "8 KiB" }"#,
+        r#"source = { kind = "bulk", message = "8 KiB" }
+playout = "40 ms"
+codec = "g729a""#,
+        &[r#"x.toml:27:9: `codec` needs a source with a pace of its own, which this `bulk` has not"#],
+    ),
+    (
+        r#"source = { kind = "voice", samples = 80 }"#,
+        r#"source = { kind = "voice", samples = 80 }
+playout = "40 ms"
+codec = { kind = "other", ie = 41 }"#,
+        &[
+            r#"x.toml:21:9: the key `bpl` is missing in the codec `other`; expected a number from 1 to 40"#,
+            r#"x.toml:21:32: `ie` must be a number from 0 to 40, not `41`"#,
+        ],
+    ),
+    (
+        r#"source = { kind = "voice", samples = 80 }"#,
         r#"source = { kind = "voice", samples = 80, fifo = 2000 }"#,
         &[
             r#"x.toml:19:10: a message of 2000 B makes a packet of 2068 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
@@ -257,7 +297,7 @@ transport = "udp"
 "#,
         &[
             r#"x.toml:15:1: the key `source` is missing in [flow.voice]; expected one of `voice`, `bulk`, `mpuke`, `interactive`, `ipuke` and `load`"#,
-            r#"x.toml:19:13: unknown key `extra` in [flow.voice]; known are `from`, `to`, `transport`, `source`, `channels`, `count`, `reflect`, `playout`, `start`, `stagger`, `priority`, `framing`, `audio`, `path` and `playback`"#,
+            r#"x.toml:19:13: unknown key `extra` in [flow.voice]; known are `from`, `to`, `transport`, `source`, `channels`, `count`, `reflect`, `playout`, `start`, `stagger`, `priority`, `framing`, `audio`, `path`, `playback` and `codec`"#,
         ],
     ),
     (
@@ -472,7 +512,7 @@ seed = [1, 2]
 "voice.loss" = "< 1 %"
 [flow.bulk]"#,
         &[
-            r#"x.toml:22:1: `voice.loss` is neither `flow.NAME.FIGURE` nor `bundle.NAME.FIGURE` nor `bundle.NAME.TRANSPORT.FIGURE`; the figures of a flow are `loss`, `late`, `loss-and-late`, `latency.mean`, `latency.p50`, `latency.p90`, `latency.p99`, `latency.p999`, `latency.max`, `jitter.mean-absolute-deviation`, `jitter.interarrival`, `jitter.pdv-p999`, `throughput`, `voice-channels`, `fairness`, `margin.mean`, `margin.min`, `margin.p001`, `margin.p01`, `underflows`, `silence`, `silence.longest`, `capture-overflows`, `playback-overflows`, `samples-lost`, `start-up.mean` and `start-up.max`"#,
+            r#"x.toml:22:1: `voice.loss` is neither `flow.NAME.FIGURE` nor `bundle.NAME.FIGURE` nor `bundle.NAME.TRANSPORT.FIGURE`; the figures of a flow are `loss`, `late`, `loss-and-late`, `latency.mean`, `latency.p50`, `latency.p90`, `latency.p99`, `latency.p999`, `latency.max`, `jitter.mean-absolute-deviation`, `jitter.interarrival`, `jitter.pdv-p999`, `throughput`, `voice-channels`, `fairness`, `margin.mean`, `margin.min`, `margin.p001`, `margin.p01`, `underflows`, `silence`, `silence.longest`, `capture-overflows`, `playback-overflows`, `samples-lost`, `start-up.mean`, `start-up.max`, `r`, `mos`, `mouth-to-ear` and `ppl`"#,
         ],
     ),
     (

@@ -26,7 +26,7 @@ pub struct QualitySummary {
     pub mos: f64,
     /// From mouth to ear, mean: packetisation, look-ahead of the codec, latency from due and playout; `None` if nothing
     /// was heard.
-    pub delay: Option<Duration>,
+    pub mouth_to_ear: Option<Duration>,
     /// Ppl: what was not heard in time, as a share of the messages due.
     pub ppl: Ratio,
     /// BurstR: the mean length of the bursts in it over that of random loss.
@@ -42,10 +42,10 @@ impl Listening {
         if losses.messages == 0 {
             return None;
         }
-        let delay = from_due.map(|delay| self.packet + self.codec.look_ahead + delay);
+        let mouth_to_ear = from_due.map(|delay| self.packet + self.codec.look_ahead + delay);
         let (ppl, burst_r) = (losses.ppl(), losses.burst_r());
-        let r =
-            delay.map_or(0.0, |delay| EModel::call(&self.codec, delay, ppl, burst_r).r().clamp(0.0, 100.0));
-        Some(QualitySummary { r, mos: mos(r), delay, ppl, burst_r, codec: self.codec.name.to_owned() })
+        let r = mouth_to_ear
+            .map_or(0.0, |delay| EModel::call(&self.codec, delay, ppl, burst_r).r().clamp(0.0, 100.0));
+        Some(QualitySummary { r, mos: mos(r), mouth_to_ear, ppl, burst_r, codec: self.codec.name.to_owned() })
     }
 }

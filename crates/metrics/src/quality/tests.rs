@@ -147,13 +147,13 @@ fn a_flow_is_judged_by_what_was_heard() {
     let listening = Listening { codec: *named("g729a"), packet: MS(20) };
     let heard = Losses { messages: 100, unheard: 2, bursts: 2 };
     let quality = listening.judge(Some(MS(75)), &heard).unwrap();
-    assert_eq!(quality.delay, Some(MS(100)));
+    assert_eq!(quality.mouth_to_ear, Some(MS(100)));
     let r = EModel::call(named("g729a"), MS(100), percent(2.0), 1.0).r();
     assert_near(quality.r, r, 1e-9);
     assert_near(quality.mos, mos(r), 1e-9);
     let nothing = Losses { messages: 100, unheard: 100, bursts: 1 };
     let quality = listening.judge(None, &nothing).unwrap();
-    assert_eq!((quality.r, quality.mos, quality.delay), (0.0, 1.0, None));
+    assert_eq!((quality.r, quality.mos, quality.mouth_to_ear), (0.0, 1.0, None));
     assert_eq!(listening.judge(None, &Losses::default()), None);
 }
 

@@ -46,6 +46,16 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
             ("samples\nlost", "samples_lost"),
         ],
     ),
+    (
+        "quality",
+        &[
+            ("MOS", "mos"),
+            ("R", "r"),
+            ("mouth\nto ear", "mouth_to_ear"),
+            ("not heard\n(Ppl)", "ppl"),
+            ("burst\nratio", "burst_r"),
+        ],
+    ),
     ("messages", &[("sent", "sent"), ("received", "received"), ("lost", "lost")]),
 ];
 

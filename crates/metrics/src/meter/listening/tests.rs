@@ -45,7 +45,7 @@ fn with_playback() -> FlowMeta {
 fn a_playout_plays_everything_as_long_after_it_was_due() {
     // 10 ms of packet, 20 ms of the first message's latency, 40 ms of playout, whatever the others take.
     let quality = judged(with_playout(), &[Some(20), Some(50), Some(25), Some(60)]).unwrap();
-    assert_eq!((quality.delay, quality.ppl, quality.burst_r), (Some(MS(70)), Ratio::ZERO, 1.0));
+    assert_eq!((quality.mouth_to_ear, quality.ppl, quality.burst_r), (Some(MS(70)), Ratio::ZERO, 1.0));
     assert_eq!(quality.codec, "g711");
     assert!(quality.mos > 4.3 && quality.r > 90.0, "{quality:?}");
 }
@@ -58,7 +58,7 @@ fn late_and_lost_messages_are_not_heard() {
             .unwrap();
     assert_eq!(quality.ppl, Ratio::new(3.0 / 8.0).unwrap());
     assert_eq!(quality.burst_r, 1.5 * (1.0 - 3.0 / 8.0));
-    assert_eq!(quality.delay, Some(MS(70)));
+    assert_eq!(quality.mouth_to_ear, Some(MS(70)));
     assert!(quality.mos < 2.0, "{quality:?}");
 }
 
@@ -70,7 +70,7 @@ fn a_fifo_plays_when_everything_before_has_been_played() {
     let quality = judged(with_playback(), &latencies).unwrap();
     assert_eq!(quality.ppl, Ratio::new(1.0 / 6.0).unwrap());
     // The packet's 10 ms and the mean of 30, 30, 45 and 45.
-    assert_eq!(quality.delay, Some(Duration::from_micros(47_500)));
+    assert_eq!(quality.mouth_to_ear, Some(Duration::from_micros(47_500)));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn samples_that_found_no_room_are_not_heard() {
     let mut meter = Meter::new(&[FlowMeta { listening, ..with_playback() }], &mut trace);
     meter.record(ms(5), FlowId(7), Observation::Overflowed { channel: 0, samples: 100 });
     let quality = meter.finish(DriverOutcome::default()).flows.remove(0).quality.unwrap();
-    assert_eq!((quality.ppl, quality.delay, quality.mos), (Ratio::ONE, None, 1.0));
+    assert_eq!((quality.ppl, quality.mouth_to_ear, quality.mos), (Ratio::ONE, None, 1.0));
 }
 
 #[test]
