@@ -185,7 +185,7 @@ fn messages_without_headers_are_said_to_be_for_the_simulator() {
         "{out}"
     );
     let backends = bench.run(&["check", "bare.toml", "--json"]).ok().json()["backends"].clone();
-    assert_eq!(backends, serde_json::json!(["sim"]));
+    assert_eq!(backends, serde_json::json!(["sim", "wire"]));
     let ran = bench.run(&["run", "bare.toml", "--on", "live"]);
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(ran.err.contains("`framing = \"none\"` is for `sim` only"), "{ran:#?}");

@@ -14,4 +14,4 @@ pub use files::{DirectoryFiles, LoadError, load, parse_stored};
 pub use growing::GrowingRun;
 pub use parallel::in_parallel;
 pub use schedule::{Observer, Outcome, Plan, Request, RunnerError, precheck, resume, run};
-pub use wire::WireMeans;
+pub use wire::{WireMeans, refuse_unwired};

@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 
 use trunkline_experiment::{Experiment, Framing, Scenario, TcpEngine, Transport};
 use trunkline_live::LiveOptions;
+use trunkline_wire::{Plan, WireError};
+
+use crate::schedule::RunnerError;
 
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::WireMeans;
@@ -20,12 +23,22 @@ mod elsewhere;
 #[cfg(target_os = "linux")]
 mod linux;
 
-/// Finds what real sockets, or a wire, would refuse.
-pub(crate) fn check(scenario: &Scenario, live: &LiveOptions) -> Result<(), crate::RunnerError> {
-    let loopback = LiveOptions::new(live.far_end.clone());
-    trunkline_live::check(&on_sockets(scenario), &loopback)?;
-    trunkline_wire::Plan::new(scenario).map_err(trunkline_wire::WireError::from)?;
+/// Refuses what cannot be on a wire, on any machine.
+///
+/// # Errors
+/// With the first such thing.
+pub fn refuse_unwired(scenario: &Scenario) -> Result<(), RunnerError> {
+    trunkline_live::refuse_simulated(&on_sockets(scenario))?;
+    Plan::new(scenario).map_err(WireError::from)?;
     Ok(())
+}
+
+/// Finds what this machine would refuse as well.
+pub(crate) fn check(scenario: &Scenario, live: &LiveOptions) -> Result<(), RunnerError> {
+    refuse_unwired(scenario)?;
+    // Hosts have addresses and ports of their own there.
+    let anywhere = LiveOptions::new(live.far_end.clone());
+    Ok(trunkline_live::check(&on_sockets(scenario), &anywhere)?)
 }
 
 /// The scenario with what only the simulator has replaced by what stands in for it between real sockets.
@@ -40,7 +53,7 @@ fn on_sockets(scenario: &Scenario) -> Scenario {
     scenario
 }
 
-/// What [`on_sockets`] replaces, in sentences.
+/// What [`on_sockets`] replaces, and what sockets do not say, in sentences.
 pub(crate) fn changes(experiment: &Experiment) -> BTreeSet<String> {
     let mut notes = BTreeSet::new();
     for flow in experiment.points.iter().flat_map(|point| &point.scenario.flows) {
@@ -53,6 +66,11 @@ pub(crate) fn changes(experiment: &Experiment) -> BTreeSet<String> {
         if matches!(&flow.transport, Transport::Tcp(options) if options.engine != TcpEngine::Modern) {
             notes.insert(format!(
                 "flow `{name}`: on the wire the kernel's TCP stands in for `engine = \"classic\"`"
+            ));
+        }
+        if flow.priority != 0 {
+            notes.insert(format!(
+                "flow `{name}`: on the wire its `priority` does not reach the links, since the kernel's packets have none"
             ));
         }
     }

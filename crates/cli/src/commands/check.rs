@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use trunkline_core::Duration;
-use trunkline_experiment::Experiment;
+use trunkline_experiment::{Experiment, Scenario};
 
 use crate::args::{Check, Global};
 use crate::output::{self, Failure};
@@ -10,8 +10,15 @@ use crate::output::{self, Failure};
 pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
     let experiment = trunkline_runner::load(&arguments.file).map_err(Failure::input)?;
     let length = total_length(&experiment);
-    let simulated_only =
-        experiment.points.iter().find_map(|point| trunkline_live::refuse_simulated(&point.scenario).err());
+    let refused_on = |refuses: &dyn Fn(&Scenario) -> Option<String>| {
+        experiment.points.iter().find_map(|point| refuses(&point.scenario))
+    };
+    let refused = [
+        ("wire", refused_on(&|of| trunkline_runner::refuse_unwired(of).err().map(|e| e.to_string()))),
+        ("live", refused_on(&|of| trunkline_live::refuse_simulated(of).err().map(|e| e.to_string()))),
+    ];
+    let backends = refused.iter().filter(|(_, reason)| reason.is_none()).map(|(backend, _)| *backend);
+    let backends: Vec<&str> = core::iter::once("sim").chain(backends).collect();
     if global.json {
         output::print_json(&json!({
             "format": 1,
@@ -19,7 +26,7 @@ pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
             "points": experiment.points.len(),
             "repetitions": experiment.repetitions,
             "length_ns": length.as_nanos(),
-            "backends": if simulated_only.is_none() { &["sim", "live"][..] } else { &["sim"] },
+            "backends": backends,
             "sweep": experiment.axes,
             "limits": experiment.limits,
         }));
@@ -34,10 +41,12 @@ pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
         count(u64::from(experiment.repetitions), "repetition") + " of each",
         count(repetitions, "measurement"),
         if ends_early(&experiment) { "at most " } else { "" },
-        if simulated_only.is_none() { " on `live`" } else { ", in virtual time" },
+        if backends.len() > 1 { " in real time" } else { ", in virtual time" },
     ));
-    if let Some(reason) = simulated_only {
-        output::print(format_args!("  not on `live`: {reason}"));
+    for (backend, reason) in refused {
+        if let Some(reason) = reason {
+            output::print(format_args!("  not on `{backend}`: {reason}"));
+        }
     }
     for axis in &experiment.axes {
         output::print(format_args!("  sweeps {} over {}", axis.key, axis.values.join(", ")));

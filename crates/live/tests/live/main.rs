@@ -7,5 +7,6 @@ mod endings;
 mod engines;
 mod flows;
 mod limits;
+mod pairs;
 mod refusals;
 mod support;
