@@ -196,8 +196,17 @@ fn column(id: &str, quantity: Quantity) -> String {
 }
 
 fn repetition_columns() -> Vec<&'static str> {
-    let fixed =
-        ["repetition", "partial", "flow", "transport", "members", "channels", "measured", "percentiles"];
+    let fixed = [
+        "repetition",
+        "partial",
+        "flow",
+        "transport",
+        "members",
+        "channels",
+        "measured",
+        "percentiles",
+        "codec",
+    ];
     fixed.into_iter().chain(names()).collect()
 }
 
@@ -227,6 +236,7 @@ fn repetitions(run: &StoredRun, table: &mut Table) -> Written {
                 flow.channels.to_string(),
                 measured(flow).to_owned(),
                 flow.latency.map_or("", |l| if l.exact { "exact" } else { "histogram" }).to_owned(),
+                flow.quality.as_ref().map_or("", |quality| &quality.codec).to_owned(),
             ];
             row.extend(METRICS.iter().map(|metric| if_any(metric.value(flow))));
             table(point, row)?;

@@ -133,6 +133,7 @@ fn of_point(view: &View, side: &Side, index: u32) -> Value {
             "members": first.members,
             "channels": first.channels,
             "measured": first.measured,
+            "codec": first.quality.as_ref().map(|quality| &quality.codec),
             "percentiles_exact": summaries.iter().filter_map(|s| s.latency).all(|l| l.exact),
             "figures": figures(Subject::flow(flow)),
             "sinks": sinks.map(|s| json!({ "sink": s.sink, "figures": figures(s) })).collect::<Vec<_>>(),

@@ -8,6 +8,7 @@
 mod bundles;
 pub mod chart;
 mod csv;
+mod definition;
 mod figures;
 #[cfg(test)]
 mod fixtures;

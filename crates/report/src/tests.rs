@@ -15,6 +15,8 @@ use crate::verdict::{Outcome, Verdict, headline};
 use crate::view::View;
 use crate::{Style, csv, html, json, png, terminal};
 
+mod quality;
+
 #[test]
 fn names_from_the_file_never_become_markup() {
     let run = fixtures::odd();
@@ -405,7 +407,17 @@ fn json_keeps_its_keys() {
     let flow = &side["flows"][0];
     assert_eq!(
         keys(flow),
-        ["channels", "figures", "flow", "measured", "members", "percentiles_exact", "sinks", "transport"]
+        [
+            "channels",
+            "codec",
+            "figures",
+            "flow",
+            "measured",
+            "members",
+            "percentiles_exact",
+            "sinks",
+            "transport"
+        ]
     );
     assert_eq!(keys(&flow["figures"]["latency_p99"]), ["ci95", "mean", "repetitions", "sd"]);
     assert_eq!(value["figures"].as_object().unwrap().len(), METRICS.len());

@@ -205,6 +205,7 @@ fn flow_row(
                     Some(f) if f.members == 0 => "none here",
                     Some(f) => {
                         (f.transport)
+                        @if let Some(quality) = &f.quality { ", " (quality.codec) }
                         @if f.members > 1 { " × " (f.members) }
                         @if f.channels > 1 { ", " (f.channels) " channels" @if f.members > 1 { " each" } }
                     }

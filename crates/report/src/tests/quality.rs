@@ -1,0 +1,41 @@
+//! The quality of voice.
+
+use trunkline_core::{Duration, Ratio};
+use trunkline_metrics::QualitySummary;
+use trunkline_store::Backend;
+
+use crate::{Style, csv, fixtures, html, json, terminal};
+
+#[test]
+fn the_quality_of_a_conversation_stands_in_every_report() {
+    let mut run = fixtures::single(Backend::Sim);
+    let quality = QualitySummary {
+        r: 82.5,
+        mos: 4.125,
+        mouth_to_ear: Some(Duration::from_millis(123)),
+        ppl: Ratio::new(0.015).unwrap(),
+        burst_r: 1.75,
+        codec: "g711-plc".to_owned(),
+    };
+    for repetition in &mut run.points[0].repetitions {
+        repetition.summary.as_mut().unwrap().flows[0].quality = Some(quality.clone());
+    }
+    let text = terminal(&run, Style::Plain);
+    assert!(text.contains("MOS") && text.contains("4.125"), "{text}");
+    let page = html(&run, None);
+    for shown in ["#def-mos", "#def-r", "#def-mouth-to-ear", "#def-ppl", "#def-burst-r", "82.5", ", g711-plc"]
+    {
+        assert!(page.contains(shown), "{shown}");
+    }
+    let value = json(&run, None);
+    let flow = &value["points"][0]["runs"][0]["flows"][0];
+    assert_eq!(flow["codec"], "g711-plc");
+    assert_eq!(flow["figures"]["mouth_to_ear"]["mean"], 0.123);
+    let directory = tempfile::tempdir().unwrap();
+    csv(&run, directory.path()).unwrap();
+    let mut reader = ::csv::Reader::from_path(directory.path().join("repetitions.csv")).unwrap();
+    let names = reader.headers().unwrap().clone();
+    let row = reader.records().next().unwrap().unwrap();
+    let of = |name: &str| &row[names.iter().position(|n| n == name).unwrap_or_else(|| panic!("no {name}"))];
+    assert_eq!([of("codec"), of("mos"), of("r"), of("ppl")], ["g711-plc", "4.125", "82.5", "0.015"]);
+}
