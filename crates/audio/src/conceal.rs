@@ -46,6 +46,8 @@ pub struct Concealer {
     /// Frames of a packet: what [`Method::Repetition`] repeats.
     packet_frames: usize,
     history: History,
+    /// Room for the pitch search.
+    searched: Vec<f32>,
     /// What is repeated: interleaved, of `period` frames.
     cycle: Vec<f32>,
     period: usize,
@@ -65,13 +67,14 @@ impl Concealer {
             (channels.max(1), sample_rate.max(1), packet_frames.max(1));
         let longest = packet_frames.max(pitch::longest(sample_rate));
         // One frame more: the step at the seam is measured against the frame before the cycle.
-        let remembered = longest.max(pitch::longest(sample_rate) + pitch::window(sample_rate)) + 1;
+        let remembered = longest.max(pitch::span(sample_rate)) + 1;
         Concealer {
             method,
             channels,
             sample_rate,
             packet_frames,
             history: History::new(channels, remembered),
+            searched: vec![0.0; pitch::span(sample_rate)],
             cycle: vec![0.0; longest * channels],
             period: 1,
             step: vec![0.0; channels],
@@ -137,7 +140,7 @@ impl Concealer {
         self.period = match self.method {
             Method::Silence => 1,
             Method::Repetition => self.packet_frames,
-            Method::Waveform => pitch::search(&self.history, self.sample_rate),
+            Method::Waveform => pitch::search(&self.history, self.sample_rate, &mut self.searched),
         };
         self.peak.fill(0.0);
         for (n, frame) in self.cycle.chunks_exact_mut(self.channels).take(self.period).enumerate() {

@@ -35,4 +35,11 @@ impl History {
         let frame = if back <= self.next { self.next - back } else { self.next + self.frames - back };
         self.samples[frame * self.channels + channel]
     }
+
+    /// Copies the last samples of a channel, oldest first, as many as there is room for; no more than the ring holds.
+    pub(super) fn copy_last(&self, channel: usize, into: &mut [f32]) {
+        for (back, sample) in (1..=into.len()).rev().zip(into) {
+            *sample = self.back(back, channel);
+        }
+    }
 }

@@ -18,25 +18,21 @@ pub(super) fn frames(sample_rate: u32, milliseconds: u64) -> usize {
     (u64::from(sample_rate) * milliseconds / 1000) as usize
 }
 
+/// Frames that a search looks at.
+pub(super) fn span(sample_rate: u32) -> usize {
+    longest(sample_rate) + window(sample_rate)
+}
+
 /// The period of the loudest channel, in frames. A higher pitch than 200 Hz is found as a multiple of its period.
-pub(super) fn search(history: &History, sample_rate: u32) -> usize {
-    let window = window(sample_rate);
-    let energy = |channel| (1..=window).map(|back| square(history.back(back, channel))).sum::<f64>();
-    let mut loudest = (0, 0.0);
-    for channel in 0..history.channels() {
-        let energy = energy(channel);
-        if energy > loudest.1 {
-            loudest = (channel, energy);
-        }
-    }
-    let channel = loudest.0;
+/// `samples` has room for the [`span`].
+pub(super) fn search(history: &History, sample_rate: u32, samples: &mut [f32]) -> usize {
+    history.copy_last(loudest(history, window(sample_rate)), samples);
     let (shortest, longest) = (shortest(sample_rate), longest(sample_rate));
     // The Appendix takes every second of 8000 samples per second: 4000 are enough for the first look.
     let stride = (sample_rate / 4000).max(1) as usize;
-    let lags = (shortest..=longest).step_by(stride);
-    let coarse = best(history, channel, window, stride, lags);
-    let lags = coarse.saturating_sub(stride - 1).max(shortest)..=(coarse + stride - 1).min(longest);
-    best(history, channel, window, 1, lags)
+    let coarse = best(samples, longest, stride, (shortest..=longest).step_by(stride));
+    let near = coarse.saturating_sub(stride - 1).max(shortest)..=(coarse + stride - 1).min(longest);
+    best(samples, longest, 1, near)
 }
 
 /// The shortest period in frames: 5 ms, so that what is repeated does not buzz.
@@ -44,20 +40,28 @@ fn shortest(sample_rate: u32) -> usize {
     frames(sample_rate, 5).max(1)
 }
 
-/// The lag of the highest normalised correlation, of every `stride`-th sample; the shortest of equals.
-fn best(
-    history: &History,
-    channel: usize,
-    window: usize,
-    stride: usize,
-    lags: impl Iterator<Item = usize> + Clone,
-) -> usize {
+/// The channel with the most energy in the last frames.
+fn loudest(history: &History, frames: usize) -> usize {
+    let mut loudest = (0, 0.0);
+    for channel in 0..history.channels() {
+        let energy = (1..=frames).map(|back| square(history.back(back, channel))).sum::<f64>();
+        if energy > loudest.1 {
+            loudest = (channel, energy);
+        }
+    }
+    loudest.0
+}
+
+/// The lag at which what follows the first `longest` samples resembles most what was before, by the normalised
+/// correlation of every `stride`-th sample; the shortest of equals.
+fn best(samples: &[f32], longest: usize, stride: usize, lags: impl Iterator<Item = usize> + Clone) -> usize {
+    let recent = &samples[longest..];
     let mut best = (lags.clone().next().unwrap_or(1), f64::NEG_INFINITY);
     for lag in lags {
+        let before = &samples[longest - lag..];
         let (mut product, mut energy) = (0.0, f64::MIN_POSITIVE);
-        for back in (1..=window).step_by(stride) {
-            let before = history.back(back + lag, channel);
-            product += f64::from(history.back(back, channel)) * f64::from(before);
+        for (&recent, &before) in recent.iter().zip(before).step_by(stride) {
+            product += f64::from(recent) * f64::from(before);
             energy += square(before);
         }
         // The square of the normalised correlation with its sign: the same order without a root.

@@ -11,11 +11,11 @@ use super::MOST_CORRECTION;
 /// How a [`Resampler`] interpolates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quality {
-    /// Band-limited with 128 taps: inaudible up to 20 kHz at 48 kHz; takes 64 frames of delay. Its last bits depend on
-    /// the processor's instructions.
+    /// Band-limited, with 128 taps: flat within 0.1 dB up to 20 kHz at 48 kHz, for 64 frames of delay. Its last bits
+    /// depend on the processor's instructions: not for results that are compared between machines.
     Sinc,
-    /// A polynomial through 8 frames: 4 frames of delay and a tenth of the work, the same bits on every machine; high
-    /// treble suffers. Only for rates that are nominally equal: nothing is filtered.
+    /// A polynomial through 8 frames: 4 frames of delay, but 0.5 dB less treble at 15 kHz and 2.4 dB at 20 kHz, at
+    /// 48 kHz. Only for rates that are nominally equal, since nothing is filtered.
     Polynomial,
 }
 

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::conceal::Method;
 
 const MILLISECOND: u64 = 1_000_000;
 
@@ -160,6 +161,37 @@ fn the_adaptive_depth_follows_the_network() {
     let fill = playout.fill(at(118_990)).unwrap();
     assert!(fill <= 4.0 * 80.0, "{fill}");
     assert_eq!(counters.restarts, 0);
+}
+
+/// Deeper and shallower again under a tone: no step that the tone and a seam of 1 ms would not make.
+#[test]
+fn a_change_of_depth_makes_no_click() {
+    let tone =
+        |frame: u32| (0.5 * libm::sin(f64::from(frame) * 150.0 / 8_000.0 * core::f64::consts::TAU)) as f32;
+    let mut playout = adaptive(0.01);
+    let (mut heard, mut out) = (Vec::new(), [0.0; 80]);
+    let mut arrivals: Vec<(u64, u32)> = (0..5_000)
+        .map(|n| (u64::from(n) * 10 + if (100..300).contains(&n) { u64::from(n) * 7919 % 60 } else { 0 }, n))
+        .collect();
+    arrivals.sort_by_key(|&(time, _)| time);
+    let mut arrivals = arrivals.into_iter().peekable();
+    for block in 0..5_000 {
+        while let Some((time, sequence)) = arrivals.next_if(|&(time, _)| time <= block * 10) {
+            playout.insert(
+                at(time),
+                sequence,
+                &core::array::from_fn::<f32, 80, _>(|n| tone(sequence * 80 + n as u32)),
+            );
+        }
+        playout.pull(at(block * 10), &mut out);
+        heard.extend(out);
+    }
+    let counters = playout.counters();
+    assert!(counters.added >= 4 && counters.skipped >= 4, "{counters:?}");
+    let steps = heard.windows(2).map(|pair| (pair[1] - pair[0]).abs());
+    let largest = steps.fold(0.0, f32::max);
+    let own = (0..80).map(|n| (tone(n + 1) - tone(n)).abs()).fold(0.0, f32::max);
+    assert!(largest < own + 2.0 * 0.5 / 8.0, "{largest}, the tone's own is {own}");
 }
 
 #[test]
