@@ -23,10 +23,11 @@ struct Part {
 impl Place for Part {
     fn run(&self, work: Box<dyn FnOnce() + Send + '_>) -> io::Result<()> {
         self.run.fetch_add(1, Ordering::Relaxed);
-        match self.is_closed {
-            true => Err(io::ErrorKind::PermissionDenied.into()),
-            false => Ok(work()),
+        if self.is_closed {
+            return Err(io::ErrorKind::PermissionDenied.into());
         }
+        work();
+        Ok(())
     }
 
     fn spawn(&self, mut command: Command) -> io::Result<Child> {
