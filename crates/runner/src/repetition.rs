@@ -30,7 +30,9 @@ pub(crate) fn measure(
         Backend::Sim => trunkline_simulator::run(scenario, seed, &mut recorder, supervisor)
             .map(|outcome| (outcome, None))
             .map_err(RunnerError::from),
-        Backend::Wire => wire::run(scenario, seed, request, &mut recorder, supervisor),
+        Backend::Wire => {
+            wire::run(request, &request.experiment.points[task.point], seed, &mut recorder, supervisor)
+        }
         Backend::Live => kept(trunkline_live::run(scenario, seed, request.live, &mut recorder, supervisor)),
     };
     let (meter, audio) = recorder;

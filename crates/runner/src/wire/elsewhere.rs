@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use trunkline_core::Seed;
-use trunkline_experiment::{Scenario, Supervisor};
+use trunkline_experiment::{Point, Supervisor};
 use trunkline_metrics::Recorder;
 use trunkline_wire::WireError;
 
@@ -25,9 +25,9 @@ impl WireMeans {
 }
 
 pub(crate) fn run(
-    _: &Scenario,
-    _: Seed,
     _: Request<'_>,
+    _: &Point,
+    _: Seed,
     _: &mut (dyn Recorder + Send),
     _: &mut (dyn Supervisor + Send),
 ) -> Driven {

@@ -7,13 +7,14 @@ use std::process::{Child, Command};
 use std::sync::Arc;
 
 use trunkline_core::{Duration, Seed};
-use trunkline_experiment::{Path, Scenario, Supervisor};
+use trunkline_experiment::{Experiment, Path, Point, Scenario, Supervisor};
 use trunkline_live::{Pair, Place};
 use trunkline_metrics::{DriverOutcome, Recorder};
 use trunkline_wire::ground::{Access, DeviceKind, GroundOptions, InitProgram, Namespace};
 use trunkline_wire::{Plan, Wire, WireError, WireOptions};
 
 use super::on_sockets;
+use crate::files::DirectoryFiles;
 use crate::repetition::{Driven, kept};
 use crate::schedule::{Request, RunnerError};
 
@@ -35,11 +36,12 @@ impl WireMeans {
     }
 }
 
-/// Measures a repetition on a wire of its own, which is gone afterwards however that ends.
+/// Measures a repetition of a point on a wire of its own, which is gone afterwards however that ends. Meanwhile the wire
+/// can be watched and changed like any other.
 pub(crate) fn run(
-    scenario: &Scenario,
-    seed: Seed,
     request: Request<'_>,
+    point: &Point,
+    seed: Seed,
     recorder: &mut (dyn Recorder + Send),
     supervisor: &mut (dyn Supervisor + Send),
 ) -> Driven {
@@ -58,8 +60,10 @@ pub(crate) fn run(
         spin: Duration::ZERO,
         cores: Vec::new(),
     };
-    let scenario = Arc::new(on_sockets(scenario));
-    let wire = Wire::up(&scenario, &means.access, &options)?;
+    let scenario = Arc::new(on_sockets(&point.scenario));
+    let mut wire = Wire::up(&scenario, &means.access, &options)?;
+    let of_point = Experiment { points: vec![point.clone()], ..request.experiment.clone() };
+    wire.listen(of_point, Box::new(DirectoryFiles::beside(request.file)))?;
     let hosts: Vec<Host<'_>> = wire.hosts().iter().map(Host).collect();
     let pairs = pairs(&scenario, wire.plan(), &hosts);
     let measured = trunkline_live::run_pairs(&scenario, seed, &pairs, request.live, recorder, supervisor);
