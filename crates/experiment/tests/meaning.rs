@@ -4,8 +4,10 @@ mod common;
 
 use common::{Beside, EXAMPLES, example};
 use trunkline_core::schema::{Default as Preset, Parameter};
-use trunkline_core::{Seed, Time};
+use trunkline_core::{Duration, Seed, Time};
 use trunkline_experiment::{Experiment, json_schema, reference};
+use trunkline_metrics::Listening;
+use trunkline_metrics::quality::Codec;
 use trunkline_traffic::MessageBuffer;
 
 const FILE: &str = r#"name = "meaning"
@@ -79,6 +81,37 @@ fn due_times(experiment: &Experiment, name: &str) -> Vec<Time> {
         source.produce(due, &mut messages);
     }
     messages.messages().iter().map(|message| message.due).collect()
+}
+
+#[test]
+fn a_listener_hears_the_codec_of_the_flow() {
+    let sweep = r#"
+[sweep]
+"flow.voice.codec" = ["g729a", { kind = "other", ie = 10, bpl = 32.5, look-ahead = "5 ms" }]
+"#;
+    let listening = |text: &str| -> Vec<Option<Listening>> {
+        parse(text).points.iter().map(|point| point.scenario.flows[0].meta.listening).collect()
+    };
+    let [Some(published), Some(other)] = listening(&format!("{FILE}playout = \"40 ms\"\n{sweep}"))[..] else {
+        panic!("two codecs")
+    };
+    // The pace of the load is that of the packets.
+    assert_eq!(
+        (published.codec.name, published.codec.ie, published.packet),
+        ("g729a", 11.0, Duration::from_millis(10))
+    );
+    assert_eq!(
+        (other.codec.ie, other.codec.bpl, other.codec.look_ahead),
+        (10.0, 32.5, Duration::from_millis(5))
+    );
+    assert_eq!(listening(&format!("{FILE}playout = \"40 ms\"")), [None], "nobody knows what a load is");
+    let voice = FILE.replace(
+        r#""load", message = "80 B", interval = { kind = "exponential", mean = "10 ms" }"#,
+        r#""voice""#,
+    );
+    assert_eq!(listening(&voice), [None], "nobody plays it");
+    let listening = listening(&format!("{voice}playout = \"40 ms\""));
+    assert_eq!(listening[0].map(|listening| listening.codec), Some(Codec::G711));
 }
 
 #[test]

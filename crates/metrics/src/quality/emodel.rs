@@ -5,7 +5,8 @@ use trunkline_core::{Duration, Ratio};
 
 use super::codec::Codec;
 
-/// The parameters of a telephone connection. `default()` has the values of clause 7.7, with which R is 93.2.
+/// The parameters of a telephone connection, within the ranges of clause 7.7: beyond them R means nothing. `default()` has the
+/// values of clause 7.7, with which R is 93.2.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EModel {
     /// Send loudness rating, dB.

@@ -189,12 +189,18 @@ proptest! {
     }
 
     #[test]
-    fn bursts_are_those_of_the_sequence(heard in prop::collection::vec(any::<bool>(), 1..400)) {
+    fn bursts_are_those_of_the_sequence_whatever_the_order(
+        messages in prop::collection::vec((any::<bool>(), 0u32..100), 1..400),
+    ) {
         let mut losses = Losses::default();
         let mut channel = Unheard::default();
-        for (sequence, is_heard) in (0..).zip(&heard) {
+        // Nothing is overtaken by 100 others or more.
+        let mut arrivals: Vec<u32> = (0..messages.len() as u32).collect();
+        arrivals.sort_by_key(|&sequence| sequence + messages[sequence as usize].1);
+        let heard: Vec<bool> = messages.into_iter().map(|(is_heard, _)| is_heard).collect();
+        for sequence in arrivals {
             channel.due(sequence);
-            if *is_heard {
+            if heard[sequence as usize] {
                 channel.heard(sequence, &mut losses);
             }
         }
