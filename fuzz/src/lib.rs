@@ -1,13 +1,21 @@
 //! The bodies of the fuzz targets: what must hold for any bytes. The targets give them to libFuzzer, the tests replay the
 //! corpora through them.
 
+use trunkline_core::Duration;
+use trunkline_core::delivery_trace::{DeliveryTrace, Moment};
+
 /// A target: its corpus folder and its body.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
 pub const TARGETS: &[Target] = &[
+    #[cfg(target_os = "linux")]
+    ("control", control),
     ("dccp", dccp),
+    ("delivery_trace", delivery_trace),
     ("experiment", experiment),
+    #[cfg(target_os = "linux")]
+    ("frames", frames),
     ("framing", framing),
     ("quic", quic),
     ("rtp", rtp),
@@ -18,14 +26,46 @@ pub const TARGETS: &[Target] = &[
     ("xtp", xtp),
 ];
 
+/// The control socket of a wire: no bytes bring it down, go unanswered, or set what loses packets uncounted.
+#[cfg(target_os = "linux")]
+pub fn control(data: &[u8]) {
+    trunkline_wire::control::fuzz_control(data);
+}
+
 /// DCCP: no packets in any order make its codec or its state machine panic, deliver what was not sent, or deliver twice.
 pub fn dccp(data: &[u8]) {
     trunkline_transport::dccp::fuzz_dccp(data);
 }
 
+/// Packet-delivery traces: any text is either a trace, which can be written and read again, or refused in one line.
+pub fn delivery_trace(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    match text.parse::<DeliveryTrace>() {
+        Ok(trace) => {
+            let moments = trace.moments();
+            let times = core::iter::once(Duration::ZERO).chain(moments.iter().map(|moment| moment.at));
+            assert!(times.clone().is_sorted_by(|before, at| before < at), "{moments:?}");
+            assert_eq!(times.last(), Some(trace.period()));
+            let lines = |moment: &Moment| {
+                format!("{}\n", moment.at.as_nanos() / 1_000_000).repeat(moment.opportunities as usize)
+            };
+            let written: String = moments.iter().map(lines).collect();
+            assert!(written.lines().count() <= text.lines().count(), "opportunities were invented");
+            assert_eq!(written.parse(), Ok(trace));
+        }
+        Err(problem) => assert!(!problem.to_string().contains('\n'), "{problem}"),
+    }
+}
+
 /// The experiment file: any text is either an experiment or a list of problems, each with its position in the text.
 pub fn experiment(data: &[u8]) {
     trunkline_experiment::fuzz_parse(data);
+}
+
+/// A link of a wire: no frames make its relay panic, lose them uncounted, or change more of them than their mark.
+#[cfg(target_os = "linux")]
+pub fn frames(data: &[u8]) {
+    trunkline_wire::relay::fuzz_frames(data);
 }
 
 /// Message framing: no bytes make the reader of a stream panic, grow, or invent messages.

@@ -5,6 +5,7 @@
 
 mod client;
 mod controller;
+mod fuzz;
 mod prometheus;
 mod rates;
 mod server;
@@ -17,6 +18,8 @@ use serde::{Deserialize, Serialize};
 
 pub use client::Client;
 pub use controller::{ControlledLink, Controller, Drive};
+#[doc(hidden)]
+pub use fuzz::fuzz_control;
 pub use rates::{DirectionRates, FlowRates, Rates};
 pub use server::ControlServer;
 pub use snapshot::{DirectionSnapshot, FlowSide, FlowSnapshot, LinkSnapshot, Packets, Sojourn, WireSnapshot};

@@ -107,11 +107,19 @@ fn listen(listener: &UnixListener, controller: &Arc<Controller>, shared: &Arc<Sh
 fn serve(stream: UnixStream, controller: &Controller) -> io::Result<()> {
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut answers = stream.try_clone()?;
-    let mut requests = BufReader::new(stream);
+    converse(&mut BufReader::new(stream), &mut answers, controller)
+}
+
+/// Answers one request after another, until there are no more or one is of HTTP.
+pub(super) fn converse(
+    requests: &mut impl BufRead,
+    answers: &mut impl Write,
+    controller: &Controller,
+) -> io::Result<()> {
     loop {
-        let Some(line) = line(&mut requests)? else { return Ok(()) };
+        let Some(line) = line(requests)? else { return Ok(()) };
         if let Some(target) = http_target(&line) {
-            return serve_http(target, &mut requests, &mut answers, controller);
+            return serve_http(target, requests, answers, controller);
         }
         let reply = match serde_json::from_str(&line) {
             Ok(request) => controller.handle(&request),

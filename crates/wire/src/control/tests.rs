@@ -2,6 +2,7 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
 
+use proptest::prelude::*;
 use trunkline_core::{Bytes, Destination, Duration, FlowId, Packet, PacketId, Port, Rate, Seed, Time};
 use trunkline_experiment::Experiment;
 use trunkline_network::{Medium, Outcome};
@@ -202,6 +203,86 @@ fn bad_requests_are_refused_and_do_no_harm() {
     assert_eq!(answer(b"\xff\xfe\n"), "");
     assert!(answer(b"GET / HTTP/1.1\r\nHost: wire\r\n\r\n").starts_with("HTTP/1.1 404 Not Found\r\n"));
     assert!(answer(b"POST /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 Method Not Allowed\r\n"));
+}
+
+/// What is set, and to what, of pieces that may be right.
+fn assignment() -> impl Strategy<Value = Vec<u8>> {
+    let key = prop::sample::select(vec![
+        "rate",
+        "delay",
+        "loss",
+        "jitter",
+        "duplicate",
+        "reorder",
+        "mtu",
+        "queue",
+        "queue.limit",
+        "queue.kind",
+        "backward.rate",
+        "forward.loss",
+        "up",
+        "between",
+        "overhead",
+        "shape-rate",
+        "framing",
+        "name",
+        "",
+    ]);
+    let value = prop::sample::select(vec![
+        "5mbit",
+        "1 bit/s",
+        "0 B",
+        "10 ms",
+        "100 %",
+        "1e30",
+        "-1",
+        "true",
+        "codel",
+        "{ kind = \"fq-codel\" }",
+        "{",
+        "[1,2",
+        "20 packets",
+        "1 B",
+        "unlimited",
+        "99999999 s",
+        "\\u0000",
+        "x\\ny = 1",
+    ]);
+    let line =
+        |(key, value)| format!("{{\"set\":{{\"key\":\"trunk.{key}\",\"value\":\"{}\"}}}}\n", escaped(value));
+    (key, value).prop_map(line).prop_map(String::into_bytes)
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('"', "\\\"")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
+
+    #[test]
+    fn any_bytes_are_requests(lines in prop::collection::vec(prop_oneof![
+        8 => assignment(),
+        1 => Just(b"\"counters\"\n".to_vec()),
+        1 => prop::collection::vec(any::<u8>(), 0..40),
+    ], 0..8), http in any::<bool>()) {
+        let http: &[u8] = if http { b"GET /metrics HTTP/1.1\r\n\r\n" } else { b"" };
+        fuzz_control(&[&lines.concat(), http].concat());
+    }
+}
+
+/// What could bring down the thread that reads it.
+#[test]
+fn deep_values_are_refused() {
+    for value in
+        ["[".repeat(30_000), "{ a = ".repeat(8_000), "{ kind = ".repeat(8_000), "\\\"".repeat(10_000)]
+    {
+        fuzz_control(format!("{{\"set\":{{\"key\":\"trunk.queue\",\"value\":\"{value}\"}}}}\n").as_bytes());
+    }
+    fuzz_control(
+        format!("{{\"set\":{{\"key\":\"trunk{}\",\"value\":\"1\"}}}}\n", ".a".repeat(30_000)).as_bytes(),
+    );
+    fuzz_control("[".repeat(60_000).as_bytes());
 }
 
 #[test]

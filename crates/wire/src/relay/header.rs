@@ -48,16 +48,11 @@ impl Header {
     #[inline]
     pub(super) fn read(layer: Layer, frame: &[u8]) -> Header {
         let network = network(layer);
-        let version = match (layer, frame.get(12..ETHERNET)) {
-            (Layer::Ip, _) => frame.first().map_or(0, |byte| byte >> 4),
-            (Layer::Ethernet, Some(kind)) if kind == ETHERTYPE_IPV4 => 4,
-            (Layer::Ethernet, Some(kind)) if kind == ETHERTYPE_IPV6 => 6,
-            (Layer::Ethernet, _) => 0,
-        };
         let packet = frame.get(network..).unwrap_or_default();
-        let header = match version {
-            4 => Header::of_ipv4(network, packet),
-            6 => Header::of_ipv6(network, packet),
+        let may_be = |kind: [u8; 2]| layer == Layer::Ip || frame.get(12..ETHERNET) == Some(&kind);
+        let header = match packet.first().map(|byte| byte >> 4) {
+            Some(4) if may_be(ETHERTYPE_IPV4) => Header::of_ipv4(network, packet),
+            Some(6) if may_be(ETHERTYPE_IPV6) => Header::of_ipv6(network, packet),
             _ => None,
         };
         header.unwrap_or(Header {
@@ -106,11 +101,12 @@ impl Header {
         let mut addresses = [[0; 16]; 2];
         addresses.as_flattened_mut().copy_from_slice(&fixed[8..]);
         let (mut protocol, mut at, mut is_fragment) = (fixed[6], IPV6, false);
-        while EXTENSIONS.contains(&protocol) || protocol == FRAGMENT {
+        while !is_fragment && (EXTENSIONS.contains(&protocol) || protocol == FRAGMENT) {
             let &[next, length] = packet.get(at..)?.first_chunk()?;
-            // A fragment header is 8 bytes long; the others say how many times 8 follow the first.
-            let length = if protocol == FRAGMENT { 0 } else { usize::from(length) };
-            is_fragment |= protocol == FRAGMENT;
+            // A fragment header is 8 bytes long; the others say how many times 8 follow the first. Behind it there are more
+            // headers in the first fragment only.
+            is_fragment = protocol == FRAGMENT;
+            let length = if is_fragment { 0 } else { usize::from(length) };
             (protocol, at) = (next, at + 8 + 8 * length);
         }
         Some(Header {

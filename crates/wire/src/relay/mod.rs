@@ -5,10 +5,10 @@
 //! late delays packets, but drops and reorders none. That part, without clock and thread, is [`RelayCore`].
 
 mod command;
-
 mod counters;
 mod due;
 mod flows;
+mod fuzz;
 mod header;
 mod run;
 mod state;
@@ -19,6 +19,8 @@ mod too_big;
 
 pub use command::{Capture, Change, LINK_DOWN, RelayCommand, RelayEnded, RelayHandle};
 pub use counters::{FlowCounters, FlowDirection, FlowKey, PortCounters, RelayCounters, Volume};
+#[doc(hidden)]
+pub use fuzz::fuzz_frames;
 pub use run::{RelayOptions, relay, start};
 pub use state::{CoreConfig, RelayCore};
 pub use stations::{Hop, Stations};
