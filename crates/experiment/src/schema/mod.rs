@@ -273,7 +273,9 @@ impl Schema {
             "codec",
             one_of(codec::kinds()),
             Preset::Absent,
-            "What codes the speech, and conceals what is missing of it: with a `playout` or a `playback`, the quality of a              conversation is estimated by ITU-T G.107. The messages stay as the source makes them. Absent: `g711` of the              source `voice`; of others nobody judges the quality.",
+            "What codes the speech, and conceals what is missing of it: with a `playout` or a `playback`, the quality of a \
+             conversation is estimated by ITU-T G.107. The messages stay as the source makes them. Absent: `g711` of the \
+             source `voice`; of others nobody judges the quality.",
         ));
         let mut experiment: Vec<Key> = EXPERIMENT.iter().map(Key::from).collect();
         experiment.push(Key::new(

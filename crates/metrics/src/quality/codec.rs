@@ -31,35 +31,35 @@ pub const CODECS: &[Codec] = &[
         ie: 0.0,
         bpl: 4.3,
         look_ahead: Duration::ZERO,
-        doc: "G.711, 64 kbit/s; a lost packet is silence.",
+        doc: "G.711, 64 kbit/s; a lost packet is silence. Ie 0, Bpl 4.3 (ITU-T G.113 Appendix I).",
     },
     Codec {
         name: "g711-plc",
         ie: 0.0,
         bpl: 25.1,
         look_ahead: Duration::ZERO,
-        doc: "G.711 with the concealment of its Appendix I.",
+        doc: "G.711 with the concealment of its Appendix I. Ie 0, Bpl 25.1 (ITU-T G.113 Appendix I).",
     },
     Codec {
         name: "g723.1",
         ie: 15.0,
         bpl: 16.1,
         look_ahead: Duration::from_micros(7_500),
-        doc: "G.723.1 at 6.3 kbit/s with voice activity detection, packets of 30 ms.",
+        doc: "G.723.1 at 6.3 kbit/s with voice activity detection, packets of 30 ms. Ie 15, Bpl 16.1 (ITU-T G.113 Appendix I).",
     },
     Codec {
         name: "g729a",
         ie: 11.0,
         bpl: 19.0,
         look_ahead: Duration::from_millis(5),
-        doc: "G.729A, 8 kbit/s, with voice activity detection, packets of 20 ms.",
+        doc: "G.729A, 8 kbit/s, with voice activity detection, packets of 20 ms. Ie 11, Bpl 19 (ITU-T G.113 Appendix I).",
     },
     Codec {
         name: "gsm-efr",
         ie: 5.0,
         bpl: 10.0,
         look_ahead: Duration::ZERO,
-        doc: "GSM EFR, 12.2 kbit/s, packets of 20 ms.",
+        doc: "GSM EFR, 12.2 kbit/s, packets of 20 ms. Ie 5, Bpl 10 (ITU-T G.113 Appendix I).",
     },
     Codec {
         name: "amr-12.2",
@@ -67,6 +67,6 @@ pub const CODECS: &[Codec] = &[
         bpl: 10.0,
         look_ahead: Duration::from_millis(5),
         doc: "AMR at 12.2 kbit/s, packets of 20 ms. G.113 does not have it; this mode is GSM EFR's algorithm (3GPP TS 26.071), \
-              and has its factors.",
+              and has its factors: Ie 5, Bpl 10.",
     },
 ];

@@ -93,6 +93,16 @@ fn the_impairment_of_codecs_under_loss_is_that_of_g113() {
 }
 
 #[test]
+fn the_definitions_have_the_factors_of_all_codecs() {
+    let definitions = include_str!("../../../../docs/metrics.md");
+    for Codec { name, ie, bpl, doc, .. } in CODECS {
+        let row = definitions.lines().find(|line| line.starts_with(&format!("| `{name}` |"))).expect(name);
+        assert!(row.contains(&format!("| {ie} | {bpl} |")), "{row}");
+        assert!(doc.contains(&format!("Ie {ie}, Bpl {bpl}")), "{doc}");
+    }
+}
+
+#[test]
 fn loss_in_bursts_is_worse_than_random_loss() {
     let r = |burst_r| EModel::call(named("g729a"), MS(100), percent(2.0), burst_r).r();
     assert!(r(2.0) < r(1.0));
