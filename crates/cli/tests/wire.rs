@@ -157,6 +157,25 @@ fn a_wire_is_found_by_others_and_taken_down() {
 }
 
 #[test]
+fn a_program_on_a_host_sees_its_own_wire_and_does_it_no_harm() {
+    let Some(bench) = bench() else { return };
+    // Its wire's process has no number there.
+    let line = "\"$0\" wire set near.rate=5mbit && \"$0\" wire down --stale && \"$0\" wire chain.toml -- true; echo $?; \
+                \"$0\" wire down; echo $?; \"$0\" wire exec a -- true; echo $?; \"$0\" wire status --json";
+    let program = env!("CARGO_BIN_EXE_trunkline");
+    let ran = wire(&bench, &["chain.toml", "--", "sh", "-c", line, program]);
+    assert!(
+        ran.out.starts_with("2\n2\n2\n") && ran.out.contains("\"running\": true"),
+        "{} {}",
+        ran.out,
+        ran.err
+    );
+    assert!(ran.err.contains("wire `chain` is up already"), "{}", ran.err);
+    assert!(ran.err.contains("can be entered and ended only where it was started"), "{}", ran.err);
+    assert_eq!(wires(&bench), 0);
+}
+
+#[test]
 fn a_wire_that_is_killed_takes_its_programs_with_it() {
     let Some(bench) = bench() else { return };
     let mut up = Up::start(&bench);
@@ -211,6 +230,7 @@ fn what_is_asked_wrongly_is_said() {
     let said = [
         (&["chain.toml", "--at", "d", "--", "true"][..], "there is no host `d`"),
         (&["chain.toml", "--with", "iperf3 -s", "--", "true"], "`--with` takes a host and a line of shell"),
+        (&["chain.toml", "--cores", "0,9999", "--", "true"], "there is no core 9999"),
         (&["chain.toml", "--name", "a/b", "--", "true"], "`a/b` cannot be a wire's name"),
         (&["nothing.toml", "--", "true"], "nothing.toml: does not exist"),
         (&["down"], "no wire is up"),

@@ -33,7 +33,7 @@ pub struct RingFrame<'r> {
 }
 
 impl PacketRing {
-    /// How many frames the kernel keeps for a reader that is late.
+    /// How many frames the kernel keeps for a reader that is late; fewer of those that are larger than usual.
     pub const FRAMES: usize = 4096;
 
     /// Frames that one system call sends at most.
@@ -54,7 +54,7 @@ impl PacketRing {
         set(&socket, libc::PACKET_QDISC_BYPASS, &1)?;
         let slot = (libc::TPACKET2_HDRLEN + PADDING + ETHERNET_HEADER + mtu).next_power_of_two();
         let block = slot.max(BLOCK);
-        let slots = PacketRing::FRAMES;
+        let slots = (MEMORY / slot).clamp(FEWEST, PacketRing::FRAMES);
         let request = libc::tpacket_req {
             tp_block_size: block as libc::c_uint,
             tp_block_nr: (slots * slot / block) as libc::c_uint,
@@ -133,6 +133,9 @@ pub fn is_supported() -> bool {
 const ETHERNET_HEADER: usize = 14;
 /// Between the slot's header and the frame there are the sender's address and the alignment of the network header.
 const PADDING: usize = size_of::<libc::sockaddr_ll>() + 32;
+/// What a ring takes of the kernel's memory at most, unless its frames are very large: all of them at the usual MTU.
+const MEMORY: usize = 8 << 20;
+const FEWEST: usize = 256;
 /// The kernel takes the ring's memory in blocks that are contiguous.
 const BLOCK: usize = 1 << 16;
 

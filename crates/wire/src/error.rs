@@ -22,6 +22,9 @@ pub enum WireError {
         /// The hosts there are.
         known: Vec<String>,
     },
+    /// A relay is to run where it cannot.
+    #[error("there is no core {0} for this process; they are counted from 0")]
+    Core(usize),
     /// There is no such wire, or not exactly one.
     #[error("{0}")]
     Which(String),
@@ -57,7 +60,11 @@ impl WireError {
     pub fn is_bad_input(&self) -> bool {
         matches!(
             self,
-            WireError::Plan(_) | WireError::UnknownHost { .. } | WireError::Which(_) | WireError::Refused(_)
+            WireError::Plan(_)
+                | WireError::UnknownHost { .. }
+                | WireError::Core(_)
+                | WireError::Which(_)
+                | WireError::Refused(_)
         )
     }
 }

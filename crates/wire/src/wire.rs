@@ -3,10 +3,12 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 
 use trunkline_core::{Duration, Seed};
 use trunkline_experiment::{Experiment, Files, Scenario};
 use trunkline_io::MonotonicClock;
+use trunkline_io::process::pin_to_core;
 
 use crate::WireError;
 use crate::capture::{CapturedLink, Captures};
@@ -58,6 +60,7 @@ impl Wire {
     /// If the scenario cannot be put on a wire, or the system refuses something; nothing of it remains then.
     pub fn up(scenario: &Scenario, access: &Access, options: &WireOptions) -> Result<Wire, WireError> {
         let plan = Plan::new(scenario)?;
+        options.cores.iter().try_for_each(|core| usable(*core))?;
         let outside = plan.hosts.len().checked_sub(1).filter(|_| options.ground.outside);
         let plan = match outside {
             Some(host) => plan.with_way_out(host),
@@ -172,4 +175,10 @@ impl Wire {
         let stations = self.plan.links[link].stations.iter();
         stations.map(|station| self.plan.hosts[station.host].name.clone()).collect()
     }
+}
+
+/// Whether a relay could run on that core.
+fn usable(core: usize) -> Result<(), WireError> {
+    let pinned = thread::scope(|scope| scope.spawn(|| pin_to_core(core).is_ok()).join());
+    if pinned.unwrap_or(false) { Ok(()) } else { Err(WireError::Core(core)) }
 }

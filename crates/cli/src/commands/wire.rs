@@ -218,8 +218,16 @@ fn end(wire: Wire) {
     let names: Vec<String> = wire.plan().links.iter().map(|link| link.name.clone()).collect();
     let end = wire.down();
     for (name, result) in names.iter().zip(&end.links) {
-        if let Err(error) = result {
-            output::warn(format_args!("link `{name}` has ended early: {error}"));
+        match result {
+            Ok(counters) => {
+                let lost: u64 = counters.ports.iter().map(|port| port.overflowed).sum();
+                if lost > 0 {
+                    output::warn(format_args!(
+                        "{lost} packets were lost before link `{name}`: this machine was too slow for them"
+                    ));
+                }
+            }
+            Err(error) => output::warn(format_args!("link `{name}` has ended early: {error}")),
         }
     }
     if let Some(why) = end.capture_failure {

@@ -45,7 +45,13 @@ impl ControlServer {
     pub fn start(path: &Path, controller: Arc<Controller>) -> Result<ControlServer, WireError> {
         let refused = |error: io::Error| WireError::State {
             path: path.to_path_buf(),
-            problem: format!("the socket cannot be made: {error}"),
+            problem: match error.kind() {
+                io::ErrorKind::InvalidInput => {
+                    "this path is too long for a socket; set XDG_RUNTIME_DIR to a folder with a shorter one"
+                        .into()
+                }
+                _ => format!("the socket cannot be made: {error}"),
+            },
         };
         let listener = UnixListener::bind(path).map_err(refused)?;
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(refused)?;

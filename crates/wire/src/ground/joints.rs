@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv6Addr};
 
+use nix::libc::{EACCES, ENODEV, ENOENT, ENOTTY, ENXIO};
 use trunkline_io::interface;
 use trunkline_io::tun::Tun;
 
@@ -23,7 +24,13 @@ pub(super) fn tun(
     largest: u32,
 ) -> io::Result<Box<dyn Device>> {
     inside(host, || {
-        let device = device::open_tun(name, largest as usize)?;
+        let device = device::open_tun(name, largest as usize).map_err(|error| match error.raw_os_error() {
+            Some(ENOENT | ENODEV | ENXIO | ENOTTY | EACCES) => io::Error::new(
+                error.kind(),
+                format!("`/dev/net/tun` cannot be used ({error}); leave out `--devices tun`, or load the module `tun`"),
+            ),
+            _ => error,
+        })?;
         set_up(station, name, station.mtu)?;
         Ok(device)
     })

@@ -216,7 +216,7 @@ pub fn valid_name(name: &str) -> Result<(), WireError> {
 /// A host of a running wire of another process, to start programs there.
 ///
 /// # Errors
-/// If there is no such host, or its namespaces cannot be entered.
+/// If there is no such host, its namespaces cannot be entered, or this process is itself on a host of a wire.
 pub fn join(wire: &FoundWire, host: &str) -> Result<Namespace, WireError> {
     let state = &wire.state;
     let found =
@@ -224,6 +224,7 @@ pub fn join(wire: &FoundWire, host: &str) -> Result<Namespace, WireError> {
             name: host.to_owned(),
             known: state.hosts.iter().map(|host| host.name.clone()).collect(),
         })?;
+    wire.within_sight()?;
     access::enter_that_of(state.owner.pid)?;
     Namespace::of_process(host, state.owner.pid, found.held)
 }

@@ -6,6 +6,8 @@ mod tests;
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -25,6 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct ProcessId {
     /// Its number.
     pub pid: u32,
+    /// The process namespace in which it has that number. Hosts of wires see another one than their wire's owner.
+    namespace: u64,
     /// When it started, in the kernel's ticks since boot.
     pub started: u64,
 }
@@ -33,12 +37,17 @@ impl ProcessId {
     /// The process that has this number now.
     pub fn of(pid: u32) -> Option<ProcessId> {
         let started = start_of_living(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?;
-        Some(ProcessId { pid, started })
+        Some(ProcessId { pid, namespace: own_namespace()?, started })
     }
 
-    /// Whether it still runs.
+    /// Whether it still runs, as far as it can be seen from here.
     pub fn is_alive(&self) -> bool {
         ProcessId::of(self.pid) == Some(*self)
+    }
+
+    /// Whether it can be seen from here if it runs.
+    fn is_within_sight(&self) -> bool {
+        own_namespace() == Some(self.namespace)
     }
 
     fn signal(&self, signal: Signal) {
@@ -59,6 +68,11 @@ impl ProcessId {
         }
         true
     }
+}
+
+/// The process namespace of this process.
+fn own_namespace() -> Option<u64> {
+    fs::metadata("/proc/self/ns/pid").ok().map(|namespace| namespace.ino())
 }
 
 /// When a process started that has not ended, by its line in `/proc` (proc_pid_stat(5)).
@@ -126,7 +140,7 @@ impl StateFolder {
         remove(&new);
         let made = fs::create_dir(&new).and_then(|()| write(&new, state));
         let made = made.and_then(|()| {
-            if read(&path).is_none_or(|known| !known.owner.is_alive()) {
+            if FoundWire::in_folder(path.clone()).is_none_or(|known| !known.is_running()) {
                 remove(&path);
             }
             fs::rename(&new, &path)
@@ -201,10 +215,11 @@ impl FoundWire {
         let folders = fs::read_dir(wires).map_err(unreadable)?.map(|entry| entry.map(|entry| entry.path()));
         let mut folders: Vec<PathBuf> = folders.collect::<io::Result<_>>().map_err(unreadable)?;
         folders.sort();
-        Ok(folders
-            .into_iter()
-            .filter_map(|folder| Some(FoundWire { state: read(&folder)?, folder }))
-            .collect())
+        Ok(folders.into_iter().filter_map(FoundWire::in_folder).collect())
+    }
+
+    fn in_folder(folder: PathBuf) -> Option<FoundWire> {
+        Some(FoundWire { state: read(&folder)?, folder })
     }
 
     /// The running wire of that name, or the only one.
@@ -234,7 +249,24 @@ impl FoundWire {
 
     /// Whether its process lives.
     pub fn is_running(&self) -> bool {
-        self.state.owner.is_alive()
+        match self.state.owner.is_within_sight() {
+            true => self.state.owner.is_alive(),
+            false => UnixStream::connect(self.socket()).is_ok(),
+        }
+    }
+
+    /// Refuses what needs its process, if that is out of sight: a wire is not entered or ended from one of its own hosts.
+    ///
+    /// # Errors
+    /// If so.
+    pub(super) fn within_sight(&self) -> Result<(), WireError> {
+        if self.state.owner.is_within_sight() {
+            return Ok(());
+        }
+        Err(WireError::Refused(format!(
+            "wire `{}` can be entered and ended only where it was started, not from a host of a wire",
+            self.state.name
+        )))
     }
 
     /// The socket on which it listens.
@@ -247,6 +279,9 @@ impl FoundWire {
     /// # Errors
     /// If something of it does not go.
     pub fn take_down(&self) -> Result<(), WireError> {
+        if self.is_running() {
+            self.within_sight()?;
+        }
         let owner = &self.state.owner;
         owner.signal(Signal::SIGTERM);
         if !owner.wait(PATIENCE) {

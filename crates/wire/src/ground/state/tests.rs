@@ -76,3 +76,20 @@ fn which_wire_is_meant_is_said_if_it_is_not_clear() {
     assert!(message(Some("three")).starts_with("no wire `three` is up"));
     assert_eq!(FoundWire::find(wires.path(), Some("two")).unwrap().state.name, "two");
 }
+
+#[test]
+fn a_wire_whose_process_is_out_of_sight_is_left_alone_while_it_answers() {
+    let wires = tempfile::tempdir().unwrap();
+    let elsewhere = ProcessId { namespace: 1, ..ourselves() };
+    let folder = StateFolder::claim(wires.path(), &state("links", elsewhere)).unwrap();
+    let listener = std::os::unix::net::UnixListener::bind(socket(folder.path())).unwrap();
+    let found = FoundWire::find(wires.path(), None).unwrap();
+    assert!(found.is_running());
+    assert!(found.take_down().unwrap_err().is_bad_input());
+    let again = StateFolder::claim(wires.path(), &state("links", ourselves())).unwrap_err();
+    assert!(again.to_string().starts_with("wire `links` is up already"), "{again}");
+    drop(listener);
+    assert!(!found.is_running());
+    found.take_down().unwrap();
+    assert!(!folder.path().exists());
+}
