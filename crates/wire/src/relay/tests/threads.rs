@@ -114,3 +114,12 @@ fn a_relay_whose_device_is_gone_says_so() {
     while relay.counters().is_ok() {}
     assert_eq!(relay.stop().unwrap_err().to_string(), "gone");
 }
+
+#[test]
+fn a_relay_that_panics_has_ended_and_says_so() {
+    let (relay, _stations) = relayed("rate = \"1 Gbit/s\"", Duration::ZERO);
+    let changed = relay.change(|_, _, _| -> () { panic!("on purpose") });
+    assert_eq!(changed, Err(RelayEnded));
+    assert_eq!(relay.counters(), Err(RelayEnded));
+    assert_eq!(relay.stop().unwrap_err().to_string(), "the relay's thread panicked");
+}
