@@ -11,6 +11,7 @@ mod pcapng;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,7 +61,7 @@ impl Captures {
     /// Makes the folder and the files, and begins. `clock` is that of the relays.
     ///
     /// # Errors
-    /// If a file cannot be made.
+    /// If a file cannot be made, or two ends would have the same.
     pub fn start(
         directory: &Path,
         links: &[CapturedLink],
@@ -70,6 +71,17 @@ impl Captures {
             path,
             problem: format!("the capture cannot be written: {error}"),
         };
+        let mut names = BTreeSet::new();
+        for name in
+            links.iter().flat_map(|link| link.hosts.iter().map(|host| ends::file_name(&link.name, host)))
+        {
+            if let Some(name) = names.replace(name) {
+                return Err(refused((
+                    directory.join(name),
+                    io::Error::other("two ends of links have this name; rename one"),
+                )));
+            }
+        }
         std::fs::create_dir_all(directory).map_err(|error| refused((directory.to_path_buf(), error)))?;
         let mut written = Vec::with_capacity(links.len());
         for link in links {

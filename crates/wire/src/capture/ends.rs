@@ -57,6 +57,11 @@ struct Pending {
     comment: Option<String>,
 }
 
+/// What the file of a link's end at a host is called.
+pub(super) fn file_name(link: &str, host: &str) -> String {
+    format!("{link}-{host}.pcapng")
+}
+
 impl Ends {
     /// Makes the files `LINK-HOST.pcapng`, one for each host.
     pub(super) fn create(
@@ -67,7 +72,7 @@ impl Ends {
         clock: MonotonicClock,
     ) -> Result<Ends, (PathBuf, io::Error)> {
         let end = |host: &String| {
-            let path = directory.join(format!("{link}-{host}.pcapng"));
+            let path = directory.join(file_name(link, host));
             let mut out = Vec::new();
             pcapng::begin(&mut out, link, &format!("the end of link `{link}` at host `{host}`"), link_type);
             match File::create(&path) {

@@ -118,6 +118,21 @@ fn a_folder_that_cannot_be_made_is_refused() {
 }
 
 #[test]
+fn two_ends_are_not_written_to_one_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let ends = [("trunk", "b-c"), ("trunk-b", "c")].map(|(name, host)| CapturedLink {
+        name: name.into(),
+        hosts: vec!["a".into(), host.into()],
+        ..link()
+    });
+    let problem = Captures::start(folder.path(), &ends, MonotonicClock::starting_now()).unwrap_err();
+    assert!(
+        problem.to_string().contains("trunk-b-c.pcapng: the capture cannot be written: two ends"),
+        "{problem}"
+    );
+}
+
+#[test]
 fn what_a_slow_disk_has_no_room_for_is_counted() {
     let log = Arc::new(Log::default());
     let mut tap = Tap(Arc::clone(&log));

@@ -69,7 +69,14 @@ impl Client {
             }
             Ok(serde_json::from_str(&answer)?)
         };
-        exchange().map_err(WireError::system("asking the wire"))
+        let why = |error: io::Error| match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => io::Error::new(
+                error.kind(),
+                format!("no answer within {} s; its process may be stopped", PATIENCE.as_secs()),
+            ),
+            _ => error,
+        };
+        exchange().map_err(why).map_err(WireError::system("asking the wire"))
     }
 }
 
