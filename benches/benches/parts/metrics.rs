@@ -31,6 +31,7 @@ impl SentAndReceived {
             keeps_payload: false,
             sinks: vec!["b".to_owned()],
             voice_path: None,
+            listening: None,
         };
         let mut pair = SentAndReceived {
             meter: Meter::new(&[flow], Box::leak(Box::new(()))),
