@@ -64,6 +64,14 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn a_stream_that_begins_far_back_is_new() {
+        let mut seen = Seen::default();
+        for sequence in (1_000_000..1_000_000 + REMEMBERED).chain(0..REMEMBERED) {
+            assert_eq!(seen.note(sequence), Sight::New);
+        }
+    }
+
     proptest! {
         #[test]
         fn each_number_is_new_once(start: u32, steps in prop::collection::vec(0..200u32, 1..400)) {

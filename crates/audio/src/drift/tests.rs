@@ -195,6 +195,19 @@ fn blocks_of_other_lengths_are_refused() {
     resampler.resample(&vec![0.0; needed], &mut [0.0; 16]).unwrap();
 }
 
+/// 200 ms too much, for which the correction is at its limit for minutes: nothing winds up meanwhile.
+#[test]
+fn a_long_correction_at_the_limit_does_not_overshoot() {
+    let mut controller = Controller::new(48_000, 960.0);
+    let (mut fill, mut least) = (960.0 + 0.2 * 48_000.0, f64::MAX);
+    for n in 0..60_000 {
+        fill -= controller.observe(Time::from_nanos(n * 10_000_000), fill) * 480.0;
+        least = fill.min(least);
+    }
+    assert!(least > 960.0 - 0.002 * 48_000.0, "{least}");
+    assert!((fill - 960.0).abs() < 0.5, "{fill}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 

@@ -163,13 +163,14 @@ fn a_packet_of_repetitions_is_written_as_documented() {
 fn a_group_of_xor_is_written_as_documented() {
     let mut encoder = BlockEncoder::new(Code::Xor { data: 2 }, MOST, 0x0A0B_0C0D).unwrap();
     let mut packets = Vec::new();
-    for payload in [&b"a"[..], b"bc"] {
+    for payload in [&b"a"[..], b"bc", b"", b""] {
         encoder.encode(payload, |packet| packets.push(packet.to_vec())).unwrap();
     }
     assert_eq!(packets[0], *b"\x00\x02\x01\x00\x0A\x0B\x0C\x0Da");
     assert_eq!(packets[1], *b"\x00\x02\x01\x01\x0A\x0B\x0C\x0Dbc");
     assert_eq!(packets[2], *b"\x01\x02\x01\x00\x0A\x0B\x0C\x0D\x00\x03\x03c");
-    assert_eq!(packets.len(), 3);
+    assert_eq!(packets[5], *b"\x01\x02\x01\x00\x0A\x0B\x0C\x0F\x00\x00");
+    assert_eq!(packets.len(), 6);
 }
 
 /// A version of the crate that computed other parity could not talk to this one.
@@ -183,6 +184,42 @@ fn the_reed_solomon_parity_stays_what_it_is() {
     }
     let parity: Vec<&[u8]> = packets[2..].iter().map(|packet| &packet[8..]).collect();
     assert_eq!(parity, [[159, 162, 98, 106], [159, 162, 96, 108]]);
+}
+
+/// Packets of eight groups, in turn, each with one lost.
+#[test]
+fn groups_may_overlap() {
+    let code = Code::Xor { data: 3 };
+    let mut encoder = BlockEncoder::new(code, MOST, 0).unwrap();
+    let mut groups = vec![Vec::new(); 8];
+    for n in 0..24 {
+        encoder.encode(&[n as u8; 5], |packet| groups[n / 3].push(packet.to_vec())).unwrap();
+    }
+    let mut decoder = BlockDecoder::new(code, MOST).unwrap();
+    let mut arrived = Vec::new();
+    for place in [0, 1, 3] {
+        for group in &groups {
+            decoder.decode(&group[place], |d| arrived.push((d.sequence, d.payload.to_vec()))).unwrap();
+        }
+    }
+    arrived.sort();
+    assert_eq!(arrived, (0..24u32).map(|n| (n, vec![n as u8; 5])).collect::<Vec<_>>());
+}
+
+#[test]
+fn malformed_repetitions_are_refused() {
+    for (packet, error) in [
+        (&b""[..], PacketError::Length),
+        (b"\0\0\0\0", PacketError::Length),
+        (b"\0\0\0\0\x00", PacketError::Header),
+        (b"\0\0\0\0\x0A", PacketError::Header),
+        (b"\0\0\0\0\x01\x00", PacketError::Length),
+        (b"\0\0\0\0\x01\x00\x02a", PacketError::Length),
+        (b"\0\0\0\0\x01\x00\x02abc", PacketError::Length),
+    ] {
+        let nothing = |_: Delivered<'_>| panic!("handed out");
+        assert_eq!(RepeatDecoder::new().decode(packet, nothing), Err(error), "{packet:?}");
+    }
 }
 
 #[test]

@@ -109,13 +109,22 @@ fn a_sender_that_starts_again_is_followed_and_a_forged_packet_is_not() {
 }
 
 #[test]
+fn a_sender_that_counts_from_the_start_again_is_not_taken_for_its_own_past() {
+    let arrivals: Vec<(u64, u32)> = (0..600).map(|n| (n * 10, n as u32 % 300)).collect();
+    let mut playout = fixed(20);
+    run(&mut playout, &arrivals, 6000);
+    let counters = playout.counters();
+    assert_eq!((counters.restarts, counters.refused, counters.duplicate), (1, 1, 0));
+}
+
+#[test]
 fn a_path_that_becomes_longer_is_followed() {
     let arrivals: Vec<(u64, u32)> =
         (0..200).map(|n| (n * 10 + if n < 50 { 0 } else { 500 }, n as u32)).collect();
     let mut playout = fixed(20);
     run(&mut playout, &arrivals, 2000);
     let counters = playout.counters();
-    assert_eq!(counters.restarts, 1);
+    assert_eq!((counters.restarts, counters.underruns), (1, 1));
     assert!(counters.played > 140, "{counters:?}");
 }
 
@@ -167,9 +176,9 @@ fn the_adaptive_depth_follows_the_network() {
 #[test]
 fn a_change_of_depth_makes_no_click() {
     let tone =
-        |frame: u32| (0.5 * libm::sin(f64::from(frame) * 150.0 / 8_000.0 * core::f64::consts::TAU)) as f32;
+        |frame: u32| (0.5 * libm::sin(f64::from(frame) * 165.0 / 8_000.0 * core::f64::consts::TAU)) as f32;
     let mut playout = adaptive(0.01);
-    let (mut heard, mut out) = (Vec::new(), [0.0; 80]);
+    let (mut heard, mut out, mut last_skip) = (Vec::new(), [0.0; 80], 0);
     let mut arrivals: Vec<(u64, u32)> = (0..5_000)
         .map(|n| (u64::from(n) * 10 + if (100..300).contains(&n) { u64::from(n) * 7919 % 60 } else { 0 }, n))
         .collect();
@@ -183,8 +192,13 @@ fn a_change_of_depth_makes_no_click() {
                 &core::array::from_fn::<f32, 80, _>(|n| tone(sequence * 80 + n as u32)),
             );
         }
+        let skipped = playout.counters().skipped;
         playout.pull(at(block * 10), &mut out);
         heard.extend(out);
+        if playout.counters().skipped > skipped {
+            assert!(block - last_skip >= 50, "shallower in no hurry");
+            last_skip = block;
+        }
     }
     let counters = playout.counters();
     assert!(counters.added >= 4 && counters.skipped >= 4, "{counters:?}");
