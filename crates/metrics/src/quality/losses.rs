@@ -13,8 +13,8 @@ pub struct Losses {
     pub bursts: u64,
 }
 
-/// Finds out in which bursts the messages of one channel are missing. Sequence numbers count from 0 and wrap. A message that is
-/// overtaken by 128 others counts as missing.
+/// Finds out in which bursts the messages of one channel are missing. Sequence numbers wrap. A message that is overtaken by
+/// 128 others counts as missing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unheard {
     /// The first message that is not counted yet.
@@ -25,6 +25,8 @@ pub struct Unheard {
     end: u32,
     /// Whether the last message counted was not heard.
     in_burst: bool,
+    /// Whether there was a message yet.
+    has_begun: bool,
 }
 
 impl Losses {
@@ -51,9 +53,13 @@ impl Losses {
 }
 
 impl Unheard {
-    /// Takes the number of a message that was to be heard.
+    /// Takes the number of a message that was to be heard. The first one begins the count: a sink that joins late misses
+    /// nothing that was sent before.
     #[inline]
     pub fn due(&mut self, sequence: u32) {
+        if !self.has_begun {
+            *self = Unheard { next: sequence, end: sequence, has_begun: true, ..Unheard::default() };
+        }
         let end = sequence.wrapping_add(1);
         if is_before(self.end, end) {
             self.end = end;

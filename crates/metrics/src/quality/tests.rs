@@ -146,6 +146,7 @@ fn bursts_are_found_whatever_overtakes() {
 fn what_is_overtaken_by_too_many_is_missing() {
     let mut losses = Losses::default();
     let mut channel = Unheard::default();
+    channel.due(0);
     (1..=128).for_each(|sequence| channel.heard(sequence, &mut losses));
     channel.heard(0, &mut losses);
     channel.finish(&mut losses);
@@ -165,6 +166,21 @@ fn a_flow_is_judged_by_what_was_heard() {
     let quality = listening.judge(None, &nothing).unwrap();
     assert_eq!((quality.r, quality.mos, quality.mouth_to_ear), (0.0, 1.0, None));
     assert_eq!(listening.judge(None, &Losses::default()), None);
+}
+
+#[test]
+fn a_late_listener_misses_what_it_was_sent_only() {
+    let mut losses = Losses::default();
+    let mut channel = Unheard::default();
+    // Numbers wrap meanwhile, and the third message of four is lost.
+    for sequence in [u32::MAX - 1, u32::MAX, 0, 1] {
+        channel.due(sequence);
+        if sequence != 0 {
+            channel.heard(sequence, &mut losses);
+        }
+    }
+    channel.finish(&mut losses);
+    assert_eq!(losses, Losses { messages: 4, unheard: 1, bursts: 1 });
 }
 
 fn codecs() -> impl Strategy<Value = &'static Codec> {
@@ -208,6 +224,7 @@ proptest! {
         let mut arrivals: Vec<u32> = (0..messages.len() as u32).collect();
         arrivals.sort_by_key(|&sequence| sequence + messages[sequence as usize].1);
         let heard: Vec<bool> = messages.into_iter().map(|(is_heard, _)| is_heard).collect();
+        channel.due(0);
         for sequence in arrivals {
             channel.due(sequence);
             if heard[sequence as usize] {
