@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use support::{Bench, Ran};
 use trunkline_core::Seed;
 use trunkline_experiment::Experiment;
+use trunkline_testkit::programs::is_installed;
 use trunkline_wire::ground::{Access, DeviceKind, GroundOptions, InitProgram};
 use trunkline_wire::{Wire, WireOptions};
 
@@ -241,6 +242,21 @@ fn what_is_asked_wrongly_is_said() {
         assert!(ran.err.contains(expected), "{arguments:?}: {}", ran.err);
     }
     assert_eq!(wires(&bench), 0);
+}
+
+#[test]
+fn a_host_cuts_packets_for_the_smaller_direction_of_a_link() {
+    let Some(bench) = bench() else { return };
+    if !is_installed("ping", "the Debian package `iputils-ping`") {
+        return;
+    }
+    let uneven = CHAIN.replacen("delay", "mtu = \"1000 B\"\nbackward = { mtu = \"1500 B\" }\ndelay", 1);
+    bench.write("uneven.toml", &uneven);
+    // Packets that may be cut, as large as the other direction takes, over the near link and on to the far one.
+    for (at, to) in [("a", "near.b"), ("a", "c"), ("b", "near.a"), ("c", "a")] {
+        let ping = ["ping", "-4", "-M", "dont", "-s", "1400", "-c", "1", "-W", "5", to];
+        wire(&bench, &[&["uneven.toml", "--at", at, "--"][..], &ping].concat()).ok();
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::namespace::Namespace;
 use super::netlink::Netlink;
 use super::settings;
 use crate::device::{self, Device};
-use crate::plan::{Attachment, Plan};
+use crate::plan::{Attachment, Plan, Target};
 
 /// How many packets the kernel keeps for a relay that is late, where it keeps any.
 const QUEUE: u32 = Tun::QUEUE as u32;
@@ -73,9 +73,11 @@ fn set_up(station: &Attachment, name: &str, mtu: u32) -> io::Result<()> {
     let index = netlink.index(name)?;
     settings::quieten(name);
     netlink.set_up_with(index, mtu, QUEUE)?;
-    netlink.add_address(index, station.ipv4.into(), 24)?;
+    // Where the interface takes more than the station may send, the route says so: see `add_routes`.
+    let with_route = station.mtu == mtu;
+    netlink.add_address(index, station.ipv4.into(), 24, with_route)?;
     match station.ipv6.filter(|_| settings::has_ipv6()) {
-        Some(ipv6) => netlink.add_address(index, ipv6.into(), 64),
+        Some(ipv6) => netlink.add_address(index, ipv6.into(), 64, with_route),
         None => Ok(()),
     }
 }
@@ -88,22 +90,39 @@ fn add_link_local(station: &Attachment, name: &str) -> io::Result<()> {
     }
     let netlink = Netlink::open()?;
     let address = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, station.port + 1);
-    netlink.add_address(netlink.index(name)?, address.into(), 64)
+    netlink.add_address(netlink.index(name)?, address.into(), 64, true)
 }
 
-/// Gives the host, in the network of the calling thread, its routes.
+/// Gives the host, in the network of the calling thread, its routes. The kernel has made those to its own links, but for
+/// links over which it gets larger packets than it may send.
 pub(super) fn add_routes(plan: &Plan, host: usize, name: impl Fn(&Attachment) -> String) -> io::Result<()> {
     let netlink = Netlink::open()?;
+    let has_ipv6 = settings::has_ipv6();
+    let interface = |station: &Attachment| -> io::Result<_> {
+        let name = name(station);
+        let mtu = Some(station.mtu)
+            .filter(|mtu| interface::mtu(&name).is_ok_and(|largest| largest > *mtu as usize));
+        Ok((netlink.index(&name)?, mtu))
+    };
+    for own in &plan.hosts[host].attachments {
+        if let (index, Some(mtu)) = interface(plan.station(*own))? {
+            for subnet in plan.subnets(Target::Link(own.0)) {
+                if subnet.first.is_ipv4() || has_ipv6 {
+                    netlink.add_route(subnet, None, index, Some(mtu))?;
+                }
+            }
+        }
+    }
     for route in &plan.hosts[host].routes {
-        let index = netlink.index(&name(plan.station(route.out)))?;
+        let (index, mtu) = interface(plan.station(route.out))?;
         let next = plan.station((route.out.0, route.next));
         for subnet in plan.subnets(route.to) {
             let gateway = match subnet.first {
                 IpAddr::V4(_) => Some(IpAddr::from(next.ipv4)),
-                IpAddr::V6(_) => next.ipv6.filter(|_| settings::has_ipv6()).map(IpAddr::from),
+                IpAddr::V6(_) => next.ipv6.filter(|_| has_ipv6).map(IpAddr::from),
             };
-            if let Some(gateway) = gateway {
-                netlink.add_route(subnet, gateway, index)?;
+            if gateway.is_some() {
+                netlink.add_route(subnet, gateway, index, mtu)?;
             }
         }
     }

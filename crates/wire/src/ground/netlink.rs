@@ -7,12 +7,15 @@ use std::os::fd::{AsRawFd as _, BorrowedFd};
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
 };
-use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage, AddressScope};
+use netlink_packet_route::address::{
+    AddressAttribute, AddressFlags, AddressHeaderFlags, AddressMessage, AddressScope,
+};
 use netlink_packet_route::link::{
     InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
 };
 use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope,
+    RouteType,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
@@ -82,8 +85,15 @@ impl Netlink {
         self.ask(RouteNetlinkMessage::SetLink(link), 0)
     }
 
-    /// Gives an interface an address, at once: nobody else can have it (no duplicate address detection).
-    pub(super) fn add_address(&self, index: u32, address: IpAddr, prefix: u8) -> io::Result<()> {
+    /// Gives an interface an address, at once: nobody else can have it (no duplicate address detection); with or without a
+    /// route to those of the same prefix.
+    pub(super) fn add_address(
+        &self,
+        index: u32,
+        address: IpAddr,
+        prefix: u8,
+        with_route: bool,
+    ) -> io::Result<()> {
         let mut message = AddressMessage::default();
         message.header.family = family(address);
         message.header.prefix_len = prefix;
@@ -91,26 +101,39 @@ impl Netlink {
         message.header.scope = AddressScope::Universe;
         message.header.flags = AddressHeaderFlags::Nodad;
         message.attributes = vec![AddressAttribute::Local(address), AddressAttribute::Address(address)];
+        if !with_route {
+            message
+                .attributes
+                .push(AddressAttribute::Flags(AddressFlags::Nodad | AddressFlags::Noprefixroute));
+        }
         self.ask(RouteNetlinkMessage::NewAddress(message), CREATE)
     }
 
-    /// Sends what is for a subnet to a gateway.
-    pub(super) fn add_route(&self, to: Subnet, gateway: IpAddr, index: u32) -> io::Result<()> {
+    /// Sends what is for a subnet over an interface, to a gateway or at once, in packets of at most `mtu` bytes if that is
+    /// less than the interface takes.
+    pub(super) fn add_route(
+        &self,
+        to: Subnet,
+        gateway: Option<IpAddr>,
+        index: u32,
+        mtu: Option<u32>,
+    ) -> io::Result<()> {
         let mut message = RouteMessage::default();
         message.header = RouteHeader {
-            address_family: family(gateway),
+            address_family: family(to.first),
             destination_prefix_length: to.prefix,
             table: RouteHeader::RT_TABLE_MAIN,
             protocol: RouteProtocol::Static,
-            scope: RouteScope::Universe,
+            scope: if gateway.is_some() { RouteScope::Universe } else { RouteScope::Link },
             kind: RouteType::Unicast,
             ..RouteHeader::default()
         };
-        message.attributes = vec![
-            RouteAttribute::Destination(RouteAddress::from(to.first)),
-            RouteAttribute::Gateway(RouteAddress::from(gateway)),
-            RouteAttribute::Oif(index),
-        ];
+        message.attributes =
+            vec![RouteAttribute::Destination(RouteAddress::from(to.first)), RouteAttribute::Oif(index)];
+        message
+            .attributes
+            .extend(gateway.map(|gateway| RouteAttribute::Gateway(RouteAddress::from(gateway))));
+        message.attributes.extend(mtu.map(|mtu| RouteAttribute::Metrics(vec![RouteMetric::Mtu(mtu)])));
         self.ask(RouteNetlinkMessage::NewRoute(message), CREATE)
     }
 
