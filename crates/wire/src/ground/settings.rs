@@ -36,6 +36,13 @@ pub(super) fn quieten(interface: &str) {
         // Some kernels lack some of these; without them there is a packet more now and then.
         let _ = set(&format!("{family}/conf/{interface}/{key}"), value);
     }
+    // A link may be slow: ask for a hardware address, once a second, until the answer can be there. Not all kernels let
+    // user namespaces set this.
+    for family in ["ipv4", "ipv6"] {
+        for key in ["mcast_solicit", "ucast_solicit"] {
+            let _ = set(&format!("{family}/neigh/{interface}/{key}"), "120");
+        }
+    }
 }
 
 fn set(key: &str, value: &str) -> io::Result<()> {
