@@ -30,6 +30,7 @@ pub mod far_end;
 pub mod group;
 mod link;
 mod near;
+mod observed;
 mod options;
 mod pairs;
 mod place;

@@ -8,9 +8,10 @@ use trunkline_experiment::{Progress, Scenario, Supervisor};
 use trunkline_metrics::{DriverOutcome, FlowOutcome, Observation, Recorder};
 
 use crate::error::LiveError;
+use crate::observed::observed;
 use crate::options::LiveOptions;
 use crate::place::{self, Place};
-use crate::run::{awaited, observed, session};
+use crate::run::{awaited, session};
 use crate::start::Start;
 
 /// Flows from one place to another.

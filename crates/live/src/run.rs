@@ -5,10 +5,10 @@ use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
-use trunkline_core::{Duration, Ratio, Seed, Time};
+use trunkline_core::{Duration, Seed, Time};
 use trunkline_experiment::{Flow, Progress, Scenario, Supervisor, Transport};
-use trunkline_io::{MonotonicClock, StallProbe, Stalls, process, tcp};
-use trunkline_metrics::{DriverOutcome, FlowOutcome, Recorder, StallSummary};
+use trunkline_io::{MonotonicClock, process, tcp};
+use trunkline_metrics::{DriverOutcome, FlowOutcome, Recorder};
 use trunkline_traffic::Source;
 use trunkline_transport::framing::Key;
 
@@ -20,6 +20,7 @@ use crate::link::Link;
 use crate::near::engine::EngineFlow;
 use crate::near::tcp::Spoken;
 use crate::near::{self, Answers, Common, Stage, udp_receive, udp_send};
+use crate::observed::observed;
 use crate::options::LiveOptions;
 use crate::place::{Place, ThisHost};
 use crate::protocol::{Bye, FromFar, Ready, ToFar};
@@ -66,26 +67,6 @@ pub fn run_with(
     crate::check::refuse_simulated(scenario)?;
     let start = Start::of(1, awaited(scenario));
     observed(|| session(scenario, build, options, (&ThisHost, &start), recorder, supervisor))
-}
-
-/// Has an eye on the machine while something is measured, and adds what it sees.
-pub(crate) fn observed(
-    measure: impl FnOnce() -> Result<DriverOutcome, LiveError>,
-) -> Result<DriverOutcome, LiveError> {
-    let cpu_before = process::cpu_time();
-    let probe = StallProbe::start().map_err(LiveError::system("the stall probe cannot be started"))?;
-    let mut result = measure();
-    let stalls = probe.finish();
-    let outcome = match &mut result {
-        Ok(outcome) => Some(outcome),
-        Err(LiveError::FarEndLost { outcome, .. }) => Some(&mut **outcome),
-        Err(_) => None,
-    };
-    if let Some(outcome) = outcome {
-        outcome.stalls = Some(stall_summary(&stalls));
-        outcome.cpu = Some(process::cpu_time().saturating_sub(cpu_before));
-    }
-    result
 }
 
 /// How many sources must be over before the sending ends, if it ends with a flow.
@@ -195,18 +176,6 @@ pub(crate) fn session(
             let reason = reason.map_or(how_it_ended.clone(), |reason| format!("{how_it_ended}: {reason}"));
             Err(LiveError::FarEndLost { reason, outcome: Box::new(outcome) })
         }
-    }
-}
-
-fn stall_summary(stalls: &Stalls) -> StallSummary {
-    let share =
-        if stalls.watched.is_zero() { 0.0 } else { stalls.lost.as_secs_f64() / stalls.watched.as_secs_f64() };
-    StallSummary {
-        probe: StallProbe::NAME.to_owned(),
-        watched: stalls.watched,
-        gaps: stalls.gaps.to_vec(),
-        share: Ratio::new(share.min(1.0)).unwrap_or_default(),
-        longest: stalls.longest,
     }
 }
 
