@@ -57,13 +57,13 @@ impl Engine<'_> {
         {
             queue.messages.pop_front(); // reported as sent when the host began with it
         }
+        let source = &self.scenario.flows[self.members[m as usize].flow as usize].source;
+        if (trunkline_traffic::KINDS[source.kind].needs_flow_control)(&source.values) {
+            return;
+        }
         while is_blocked {
-            let source = &self.scenario.flows[self.members[m as usize].flow as usize].source;
-            let is_paced = !(trunkline_traffic::KINDS[source.kind].needs_flow_control)(&source.values);
             while let Some(message) = self.pop_waiting(m) {
-                if is_paced {
-                    self.refused(m, message.name, message.bytes.len() - HEADER_LENGTH, recorder);
-                }
+                self.refused(m, message.name, message.bytes.len() - HEADER_LENGTH, recorder);
             }
             self.messages.clear();
             let member = &mut self.members[m as usize];
