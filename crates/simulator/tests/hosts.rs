@@ -166,11 +166,11 @@ fn members_start_one_after_the_other() {
 #[test]
 fn a_run_that_ends_with_a_flow_ends_though_a_bulk_transfer_waits() {
     let summary = simulate(&parse(
-        "name = \"test\"\nduration = \"1 h\"\nuntil = \"probe\"\nseed = 7\n[hosts]\na = { send-message = \"1 ms\" }\nb = {}\n\
+        "name = \"test\"\nduration = \"1 h\"\nuntil = \"probe\"\nseed = 7\n[hosts]\na = {}\nb = {}\n\
          [link.trunk]\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\n\
-         [flow.bulk]\nfrom = \"a\"\nto = \"b\"\ntransport = \"tcp\"\nsource = \"bulk\"\n\
+         [flow.bulk]\nfrom = \"a\"\nto = \"b\"\ntransport = \"tcp\"\nsource = { kind = \"bulk\", message = \"1 KiB\" }\ncount = 4\n\
          [flow.probe]\nfrom = \"a\"\nto = \"b\"\nreflect = true\ntransport = \"udp\"\n\
-         source = { kind = \"interactive\", messages = 3 }\n",
+         source = { kind = \"interactive\", think = \"1 s\", messages = 3 }\n",
     ));
     assert_eq!(flow(&summary, "probe").counts.received, 3);
     assert!(flow(&summary, "bulk").counts.received > 0);
