@@ -1,6 +1,7 @@
 //! The bodies of the fuzz targets: what must hold for any bytes. The targets give them to libFuzzer, the tests replay the
 //! corpora through them.
 
+use trunkline_audio::fec::{BlockDecoder, Code, RepeatDecoder};
 use trunkline_core::Duration;
 use trunkline_core::delivery_trace::{DeliveryTrace, Moment};
 
@@ -14,6 +15,7 @@ pub const TARGETS: &[Target] = &[
     ("dccp", dccp),
     ("delivery_trace", delivery_trace),
     ("experiment", experiment),
+    ("fec", fec),
     #[cfg(target_os = "linux")]
     ("frames", frames),
     ("framing", framing),
@@ -60,6 +62,26 @@ pub fn delivery_trace(data: &[u8]) {
 /// The experiment file: any text is either an experiment or a list of problems, each with its position in the text.
 pub fn experiment(data: &[u8]) {
     trunkline_experiment::fuzz_parse(data);
+}
+
+/// Redundancy of audio packets: no packets in any order make a decoder panic, or hand out more than they can hold.
+pub fn fec(data: &[u8]) {
+    const MOST: usize = 64;
+    let mut repeated = RepeatDecoder::new();
+    let codes = [Code::Xor { data: 3 }, Code::ReedSolomon { data: 3, parity: 2 }];
+    let mut blocks = codes.map(|code| BlockDecoder::new(code, MOST).expect("the code is a small one"));
+    let mut rest = data;
+    while let Some((length, after)) = rest.split_first() {
+        let (packet, others) = after.split_at(after.len().min(usize::from(*length)));
+        rest = others;
+        let mut held = 0;
+        // What is malformed is said, and that is all that happens.
+        let _ = repeated.decode(packet, |delivered| held += delivered.payload.len());
+        assert!(held <= packet.len(), "{held} of {}", packet.len());
+        for decoder in &mut blocks {
+            let _ = decoder.decode(packet, |delivered| assert!(delivered.payload.len() <= MOST));
+        }
+    }
 }
 
 /// A link of a wire: no frames make its relay panic, lose them uncounted, or change more of them than their mark.
