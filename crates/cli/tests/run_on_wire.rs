@@ -5,7 +5,7 @@
 
 mod support;
 
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -60,29 +60,13 @@ framing = "none"
 source = { kind = "bulk", message = "1 KiB" }
 "#;
 
-/// A folder with the file in it, where wires are written down too; `None`, with the reason printed, where no wire can be.
 fn bench(duration: &str) -> Option<Bench> {
-    let bench = Bench::new();
-    bench.write("wired.toml", FILE.replace("DURATION", duration));
-    let tried = Ran::from(command(&bench, &["wire", "wired.toml", "--", "true"]).output().unwrap());
-    if tried.err.contains("does not let you make network namespaces") {
-        eprintln!("skipped: {}", tried.err.trim());
-        return None;
-    }
-    tried.ok();
-    Some(bench)
-}
-
-fn command(bench: &Bench, arguments: &[&str]) -> Command {
-    let mut command = bench.command(arguments);
-    command.env("XDG_RUNTIME_DIR", bench.path(""));
-    command
+    Bench::with_wire("wired.toml", FILE.replace("DURATION", duration))
 }
 
 /// A run that measures for a long time.
 fn started(bench: &Bench) -> Child {
-    let mut command = command(bench, &["run", "wired.toml", "--on", "wire"]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    let child = bench.start(&["run", "wired.toml", "--on", "wire"]);
     // For every pair of hosts with flows a far end.
     until(|| far_ends(&child).len() == 4);
     child
@@ -130,8 +114,7 @@ fn figure(run: &Value, flow: &str, figure: &str) -> f64 {
 fn a_file_runs_over_its_links_and_stands_beside_the_simulator() {
     let Some(bench) = bench("1 s") else { return };
     bench.run(&["run", "wired.toml", "--no-report"]).ok();
-    let ran =
-        Ran::from(command(&bench, &["run", "wired.toml", "--on", "wire", "--json"]).output().unwrap()).ok();
+    let ran = bench.run(&["run", "wired.toml", "--on", "wire", "--json"]).ok();
     for note in
         ["messages carry a header of 40 bytes", "the kernel's TCP stands in for `engine = \"classic\"`"]
     {
@@ -197,7 +180,7 @@ fn what_cannot_be_on_the_wire_is_said_before_anything_is_written() {
         .replace("DURATION", "1 s")
         .replace("to = \"c\"\ntransport = \"urp\"", "to = [\"b\", \"c\"]\ntransport = \"udp\"");
     bench.write("several.toml", several);
-    let ran = Ran::from(command(&bench, &["run", "several.toml", "--on", "wire"]).output().unwrap());
+    let ran = bench.run(&["run", "several.toml", "--on", "wire"]);
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(
         ran.err.contains("flow `across` cannot be set up: several sinks, or none, are for `sim` only"),

@@ -77,6 +77,12 @@ fn far_end() -> Result<u8, Failure> {
     Ok(output::DONE)
 }
 
+/// Where this program is, to be started once more.
+fn own_program() -> Result<PathBuf, Failure> {
+    std::env::current_exe()
+        .map_err(|e| Failure::environment(format_args!("this program's own path is not known: {e}")))
+}
+
 /// The folder of stored runs.
 fn store_directory(global: &Global) -> Result<PathBuf, Failure> {
     if let Some(directory) = &global.store {

@@ -9,7 +9,7 @@ use trunkline_live::{FarEnd, LiveOptions, Spin};
 use trunkline_runner::{Outcome, Request, RunnerError, WireMeans};
 use trunkline_store::{Backend, Status, Store};
 
-use super::{open_store, write_report};
+use super::{open_store, own_program, write_report};
 use crate::args::{self, Global, On};
 use crate::output::{self, Failure};
 use crate::progress::Display;
@@ -96,11 +96,6 @@ pub(super) fn wire_means(backend: Backend) -> Result<Option<WireMeans>, Failure>
     }
     let means = WireMeans::gain(own_program()?, vec!["wire".into(), "init".into()]);
     means.map(Some).map_err(Failure::environment)
-}
-
-fn own_program() -> Result<PathBuf, Failure> {
-    std::env::current_exe()
-        .map_err(|e| Failure::environment(format_args!("this program's own path is not known: {e}")))
 }
 
 pub(super) fn live_options(arguments: &args::Live) -> Result<LiveOptions, Failure> {

@@ -14,7 +14,7 @@ use trunkline_wire::ground::{self, Access, DeviceKind, FoundWire, GroundOptions,
 use trunkline_wire::programs::{self, Companion, Signals};
 use trunkline_wire::{Wire, WireError, WireOptions};
 
-use super::wire_live;
+use super::{own_program, wire_live};
 use crate::args::{self, Global, Which, WireAction, WireLinks};
 use crate::output::{self, Failure};
 
@@ -270,11 +270,6 @@ fn command(arguments: &[OsString]) -> Result<Command, Failure> {
     let mut command = Command::new(program);
     command.args(rest);
     Ok(command)
-}
-
-fn own_program() -> Result<std::path::PathBuf, Failure> {
-    std::env::current_exe()
-        .map_err(|e| Failure::environment(format_args!("this program's own path is not known: {e}")))
 }
 
 pub(super) fn failure(error: WireError) -> Failure {

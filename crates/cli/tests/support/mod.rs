@@ -1,6 +1,7 @@
 //! A folder and a store of its own for each test, and the program run in it.
 
 #![allow(dead_code, unreachable_pub, reason = "every test program uses a part of this")]
+#![allow(clippy::print_stderr, reason = "a test says why it is skipped")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -15,6 +16,19 @@ pub struct Bench {
 impl Bench {
     pub fn new() -> Bench {
         Bench { folder: tempfile::tempdir().expect("a temporary folder can be made") }
+    }
+
+    /// One with a file whose links can be on a wire; `None`, with the reason printed, where no wire can be.
+    pub fn with_wire(name: &str, text: impl AsRef<[u8]>) -> Option<Bench> {
+        let bench = Bench::new();
+        bench.write(name, text);
+        let tried = bench.run(&["wire", name, "--", "true"]);
+        if tried.err.contains("does not let you make network namespaces") {
+            eprintln!("skipped: {}", tried.err.trim());
+            return None;
+        }
+        tried.ok();
+        Some(bench)
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -36,7 +50,8 @@ impl Bench {
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_trunkline"));
         command.args(arguments).current_dir(self.folder.path()).env("TRUNKLINE_STORE", self.store());
-        command.env_remove("RUST_BACKTRACE").stdin(Stdio::null());
+        // Wires are written down in the folder too.
+        command.env("XDG_RUNTIME_DIR", self.path("")).env_remove("RUST_BACKTRACE").stdin(Stdio::null());
         command
     }
 
