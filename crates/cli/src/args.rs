@@ -305,6 +305,11 @@ pub struct Paper {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
+    /// How often each point is simulated, with random numbers of its own each time; tables have the mean [default: as the
+    /// study's files say, mostly once]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub repetitions: Option<u32>,
+
     /// How many points are simulated at once [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,

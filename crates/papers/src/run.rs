@@ -67,18 +67,30 @@ impl PaperError {
     }
 }
 
-/// Simulates the points behind these tables of a study, or behind all if none are named, with `jobs` threads. The
-/// results do not depend on how many there are.
+/// How a study is repeated.
+#[derive(Clone, Copy, Debug)]
+pub struct How {
+    /// Threads; the results do not depend on how many there are.
+    pub jobs: usize,
+    /// How often each point is simulated, each time with random numbers of its own; a row has the mean; at least once. `None`: as
+    /// often as its experiment says.
+    pub repetitions: Option<u32>,
+}
+
+/// Simulates the points behind these tables of a study, or behind all if none are named.
 ///
 /// # Errors
 /// If there is no such table. Other errors are defects of the study.
 pub fn run(
     study: &'static Study,
     tables: &[&str],
-    jobs: usize,
+    how: How,
     observer: &dyn Observer,
 ) -> Result<Results, PaperError> {
-    let prepared = prepare(study, tables)?;
+    let mut prepared = prepare(study, tables)?;
+    if let Some(repetitions) = how.repetitions {
+        prepared.sources.iter_mut().for_each(|source| source.experiment.repetitions = repetitions.max(1));
+    }
     let tasks = tasks(&prepared.plans, &prepared.sources);
     // Nobody waits for formulas.
     if !tasks.is_empty() {
@@ -86,7 +98,7 @@ pub fn run(
         let length = lengths.fold(Duration::ZERO, |sum, length| sum + length);
         observer.planned(study.name, tasks.len(), length);
     }
-    let outcomes = simulate(&tasks, &prepared, jobs, observer)?;
+    let outcomes = simulate(&tasks, &prepared, how.jobs, observer)?;
     Ok(prepared.results(&tasks, &outcomes))
 }
 

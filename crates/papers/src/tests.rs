@@ -12,7 +12,7 @@ use crate::goals::{Outcome, is_printed_alike, judge};
 use crate::results::{Cell, Doubt, Printed, Results};
 use crate::run::testing::{unsimulated, without_point};
 use crate::study::{Reference, Study};
-use crate::{PaperError, STUDIES, find, reference, run};
+use crate::{How, PaperError, STUDIES, find, reference, run};
 
 fn folder(study: &Study) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers").join(study.name)
@@ -20,6 +20,11 @@ fn folder(study: &Study) -> PathBuf {
 
 fn hawley() -> &'static Study {
     find("hawley1989").unwrap()
+}
+
+/// Every point once, on so many threads.
+fn on(jobs: usize) -> How {
+    How { jobs, repetitions: None }
 }
 
 /// Results in which every simulated figure is the published one plus 2 %, or 1 where nothing is published.
@@ -120,7 +125,7 @@ fn every_doubtful_flag_finds_its_cells() {
 /// The three cells that do not follow are of a line rate of 193 KB/s, or cut where others are rounded.
 #[test]
 fn analytic_tables_are_as_printed_but_for_three_cells() {
-    let results = run(hawley(), &["table01", "table02"], 1, &()).unwrap();
+    let results = run(hawley(), &["table01", "table02"], on(1), &()).unwrap();
     let mut differ = Vec::new();
     let mut cells = 0;
     for table in &results.tables {
@@ -139,7 +144,7 @@ fn analytic_tables_are_as_printed_but_for_three_cells() {
 
 #[test]
 fn a_table_is_simulated_whole_and_alike_on_any_number_of_threads() {
-    let results = run(hawley(), &["unloaded_min"], 1, &()).unwrap();
+    let results = run(hawley(), &["unloaded_min"], on(1), &()).unwrap();
     let lacking: Vec<String> = results.tables[0]
         .rows
         .iter()
@@ -147,13 +152,13 @@ fn a_table_is_simulated_whole_and_alike_on_any_number_of_threads() {
         .map(|row| row.keys.to_string())
         .collect();
     assert!(lacking.is_empty(), "{lacking:?}");
-    let again = run(hawley(), &["unloaded_min"], 3, &()).unwrap();
+    let again = run(hawley(), &["unloaded_min"], on(3), &()).unwrap();
     assert_eq!(crate::json(&results), crate::json(&again));
 }
 
 #[test]
 fn unknown_tables_are_bad_input() {
-    let error = run(hawley(), &["table99"], 1, &()).unwrap_err();
+    let error = run(hawley(), &["table99"], on(1), &()).unwrap_err();
     assert!(error.is_bad_input());
     assert!(matches!(&error, PaperError::UnknownTable { table, .. } if table == "table99"));
     assert!(error.to_string().contains("`table01`, `table02`"), "{error}");

@@ -1,6 +1,6 @@
 //! `trunkline papers` and `trunkline paper`
 
-use trunkline_papers::{Outcome, PaperError, STUDIES};
+use trunkline_papers::{How, Outcome, PaperError, STUDIES};
 
 use crate::args::{self, Global};
 use crate::output::{self, Failure};
@@ -18,10 +18,10 @@ pub(super) fn list(global: &Global) -> u8 {
 pub(super) fn paper(global: &Global, arguments: &args::Paper) -> Result<u8, Failure> {
     let study = trunkline_papers::find(&arguments.study).ok_or_else(|| unknown(&arguments.study))?;
     let tables: Vec<&str> = arguments.tables.iter().map(String::as_str).collect();
-    let jobs = super::run::jobs(arguments.jobs);
+    let how = How { jobs: super::run::jobs(arguments.jobs), repetitions: arguments.repetitions };
 
     let display = Display::new();
-    let results = trunkline_papers::run(study, &tables, jobs, &display);
+    let results = trunkline_papers::run(study, &tables, how, &display);
     display.finish();
     let results = results.map_err(|error| failure(&error))?;
 

@@ -1,3 +1,7 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use trunkline_core::Duration;
+
 use super::{STUDY, WAN_ONE_TCP, readings};
 use crate::goals::{Judged, Outcome, judge};
 use crate::results::Results;
@@ -135,7 +139,7 @@ const fn of(metrics: &'static [Metric]) -> Table {
 
 #[test]
 fn readings_are_of_what_they_are_called_and_in_their_units() {
-    let results = crate::run(&EASY, &[], 1, &()).unwrap();
+    let results = crate::run(&EASY, &[], crate::How { jobs: 1, repetitions: None }, &()).unwrap();
     let figure = |table: &str, column: &str| {
         let table = results.table(table).unwrap();
         table.rows[0].cells[table.place(column).unwrap()].simulated
@@ -157,4 +161,23 @@ fn readings_are_of_what_they_are_called_and_in_their_units() {
     is_near("cells", "mean_interarrival_ms", 10.0 / 3.0, 0.05);
     let cells = results.tables.iter().flat_map(|table| &table.rows[0].cells);
     assert_eq!(cells.filter(|cell| cell.simulated.is_none()).count(), 1, "all but the fairness of one");
+}
+
+#[test]
+fn points_are_repeated_as_often_as_asked() {
+    struct Counted(AtomicUsize);
+    impl crate::Observer for Counted {
+        fn planned(&self, _: &str, simulations: usize, _: Duration) {
+            self.0.store(simulations, Ordering::Relaxed);
+        }
+        fn advanced(&self, _: Duration) {}
+        fn simulation_done(&self) {}
+    }
+    let planned = |repetitions| {
+        let counted = Counted(AtomicUsize::new(0));
+        let results = crate::run(&EASY, &["udp_loss_pct"], crate::How { jobs: 1, repetitions }, &counted);
+        assert_eq!(results.unwrap().tables[0].rows[0].cells[0].simulated, Some(0.0));
+        counted.0.into_inner()
+    };
+    assert_eq!([None, Some(0), Some(3)].map(planned), [1, 1, 3]);
 }
