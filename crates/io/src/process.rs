@@ -78,6 +78,28 @@ pub fn pin_to_core(core: usize) -> io::Result<()> {
     Ok(())
 }
 
+/// Schedules the calling thread in real time (`SCHED_FIFO`), before every ordinary thread; 1 is the lowest priority, 99 the
+/// highest. Threads and processes that it starts are ordinary ones again. Linux only.
+///
+/// # Errors
+/// If this process may not: without privileges, beyond its `RLIMIT_RTPRIO`.
+pub fn run_in_real_time(priority: u8) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    // SAFETY: all-zero bytes are a valid parameter, which the call reads only.
+    unsafe {
+        let mut parameter: libc::sched_param = core::mem::zeroed();
+        parameter.sched_priority = priority.into();
+        if libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &parameter) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    if priority > 0 {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,6 +125,22 @@ mod tests {
         // A container may be kept from core 0.
         if let Ok(cores) = first.join().unwrap() {
             assert!(cores == 1 || cfg!(not(target_os = "linux")));
+        }
+    }
+
+    #[test]
+    fn a_thread_runs_in_real_time_or_is_told_that_it_may_not() {
+        let asked = std::thread::spawn(|| run_in_real_time(100).unwrap_err());
+        assert_ne!(
+            asked.join().unwrap().kind(),
+            io::ErrorKind::PermissionDenied,
+            "there is no such priority"
+        );
+        if let Err(error) = std::thread::spawn(|| run_in_real_time(1)).join().unwrap() {
+            assert!(
+                matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported),
+                "{error}"
+            );
         }
     }
 
