@@ -6,6 +6,7 @@
 
 mod bundle;
 mod bursts;
+pub mod clocks;
 mod delays;
 mod estimate;
 mod exact;
