@@ -13,7 +13,7 @@ const LAYERS: &[&[&str]] = &[
     &["endpoints"],
     &["simulator", "io", "live", "wire"],
     &["store", "runner"],
-    &["report", "papers", "planner"],
+    &["report", "papers", "planner", "advisor"],
     &["trunkline"],
 ];
 
@@ -25,6 +25,7 @@ const SIBLINGS: &[(&str, &str, &str)] = &[
     ("wire", "io", "its devices, its clock and its waiting are io's"),
     ("runner", "store", "the runner streams records into the store"),
     ("planner", "report", "figures of a plan are charts of the report, its page looks like one"),
+    ("advisor", "report", "figures of advice are charts of the report, its page looks like one"),
     ("papers", "report", "figures of a study are charts of the report, its page looks like one"),
 ];
 
