@@ -10,6 +10,7 @@ pub mod distribution;
 pub mod packet;
 pub mod quantity;
 pub mod random;
+pub mod rtp;
 pub mod schema;
 pub mod time;
 

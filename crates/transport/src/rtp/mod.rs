@@ -25,8 +25,8 @@ mod sender;
 mod session;
 #[cfg(test)]
 mod tests;
-mod wire;
 
+use trunkline_core::rtp as wire;
 use trunkline_core::{Address, Ecn, Time};
 
 use crate::conversation::{Close, CloseReason, Conversation, Event, Features, Message, Received, SendError};

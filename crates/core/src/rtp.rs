@@ -1,13 +1,15 @@
-//! The codec of RTP data packets (RFC 3550 section 5.1), and what tells them from RTCP (RFC 5761 section 4).
+//! The codec of RTP data packets (RFC 3550 section 5.1), and what tells them from RTCP (RFC 5761 section 4). It stands
+//! here because sessions (`trunkline_transport::rtp`) and sound (`trunkline_audio::foreign`) both need it.
 
 /// The fixed header's length in bytes.
 pub const HEADER_LENGTH: usize = 12;
 
-/// The version that RFC 3550 defines, in the two upper bits of the first byte.
-pub(super) const VERSION: u8 = 2 << 6;
-pub(super) const VERSION_MASK: u8 = 3 << 6;
+/// The version that RFC 3550 defines, in the two upper bits of the first byte of RTP and RTCP.
+pub const VERSION: u8 = 2 << 6;
+/// Where the version stands in the first byte.
+pub const VERSION_MASK: u8 = 3 << 6;
 /// The bit of the first byte, in RTP and RTCP, that announces padding.
-pub(super) const PADDING: u8 = 1 << 5;
+pub const PADDING: u8 = 1 << 5;
 const EXTENSION: u8 = 1 << 4;
 const CSRC_COUNT: u8 = 0x0F;
 const MARKER: u8 = 1 << 7;
