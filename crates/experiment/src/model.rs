@@ -311,6 +311,7 @@ pub enum LimitMetric {
     Loss,
     Late,
     LossAndLate,
+    Affected,
     LatencyMean,
     LatencyP50,
     LatencyP90,

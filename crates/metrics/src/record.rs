@@ -198,6 +198,8 @@ pub struct FlowMeta {
     /// Playout delay, if it has a playout: a message is late if it is received after the first received message of its
     /// channel plus this plus the difference of their due times.
     pub playout: Option<Duration>,
+    /// Whether its payload is audio, of as many bytes for every moment.
+    pub carries_audio: bool,
     /// Whether somebody keeps the payload.
     pub keeps_payload: bool,
     /// Its FIFOs, if it has any.

@@ -64,6 +64,9 @@ pub struct FlowSummary {
     pub loss: Ratio,
     /// Late messages as a share of those due.
     pub late: Ratio,
+    /// Audio that was not heard in time as a share of that due; `None` of what is no audio.
+    #[serde(default)]
+    pub affected: Option<Ratio>,
     /// Lengths of runs of consecutive lost or refused messages of one channel: length to number of runs.
     pub loss_bursts: BTreeMap<u32, u64>,
     /// From `sent` to `received`.
@@ -432,6 +435,7 @@ mod tests {
                 ..VoicePathSummary::default()
             }),
             quality: Some(QualitySummary::default()),
+            affected: Some(Ratio::ZERO),
             schedule_error: delay,
             send_call: delay,
             ..FlowSummary::default()

@@ -51,6 +51,9 @@ definitions! {
     "late", "late", "Received after the playout deadline: the first received message of the channel, plus the playout \
         delay, plus the difference of their due times. A share of the messages due. Needs a playout in the file.", "";
     "loss-and-late", "loss and late", "Loss plus late: what a listener does not hear in time.", "";
+    "affected", "time affected", "Share of the time in which a listener does not hear what was sent but concealment or \
+        silence: audio that was lost, refused or late or found no room in a FIFO, of all audio due, over all channels.",
+        "";
     "loss-burst", "loss burst", "Consecutive lost or refused messages of one channel.", "RFC 3357 section 3";
     "reordered", "reordered", "Arrived with a smaller sequence number than one that arrived before, per channel.",
         "RFC 4737 section 3";

@@ -57,6 +57,7 @@ pub(crate) fn limited(limit: LimitMetric) -> &'static Metric {
         LimitMetric::Loss => "loss",
         LimitMetric::Late => "late",
         LimitMetric::LossAndLate => "loss_and_late",
+        LimitMetric::Affected => "affected",
         LimitMetric::LatencyMean => "latency_mean",
         LimitMetric::LatencyP50 => "latency_p50",
         LimitMetric::LatencyP90 => "latency_p90",
@@ -213,6 +214,7 @@ metrics! {
     "loss", "loss", Share, "loss", |f| if_received(f, if_due(f, f.loss.value()));
     "late", "late", Share, "late", |f| if_received(f, if_due(f, f.late.value()));
     "loss_and_late", "loss and late", Share, "loss-and-late", |f| if_received(f, if_due(f, f.loss.value() + f.late.value()));
+    "affected", "time affected", Share, "affected", |f| Some(f.affected?.value());
     "latency_mean", "latency mean", Time, "latency", |f| latency(f, |d| d.mean);
     "latency_standard_deviation", "latency standard deviation", Time, "latency",
         |f| latency(f, |d| d.standard_deviation);
@@ -340,6 +342,7 @@ mod tests {
             .clone();
         let margin = Margin::from_nanos;
         let flow = FlowSummary {
+            affected: Ratio::new(0.02),
             quality: Some(QualitySummary {
                 r: 82.0,
                 mos: 4.1,
@@ -372,6 +375,7 @@ mod tests {
             LimitMetric::Loss,
             LimitMetric::Late,
             LimitMetric::LossAndLate,
+            LimitMetric::Affected,
             LimitMetric::LatencyMean,
             LimitMetric::LatencyP50,
             LimitMetric::LatencyP90,

@@ -89,6 +89,7 @@ impl Reader<'_> {
                     true => Lasting::Paced,
                 },
                 playout: values.duration_if_given("playout"),
+                carries_audio: (source_kind.packetiser)(&source.values).is_some(),
                 keeps_payload: values.flag_if_given("audio").unwrap_or(is_written && !speech.is_empty()),
                 voice_path,
                 listening: None,
@@ -129,7 +130,13 @@ impl Reader<'_> {
     }
 
     /// What a key of several kinds that must be given says.
-    fn choice(&mut self, table: &Table, at: &Range<usize>, place: &str, name: &str) -> Option<Chosen> {
+    pub(super) fn choice(
+        &mut self,
+        table: &Table,
+        at: &Range<usize>,
+        place: &str,
+        name: &str,
+    ) -> Option<Chosen> {
         let key = self.schema.flow.iter().find(|key| key.name == name)?;
         let Shape::OneOf(one_of) = &key.shape else { return None };
         self.one_of(table, at, place, key, one_of)?

@@ -19,7 +19,9 @@ use crate::playout::Playout;
 use crate::record::{Fate, FlowMeta, FlowOutcome, TraceSink};
 use crate::reordering::NextExpected;
 use crate::robust::robust_delay;
-use crate::summary::{Counts, FlowSummary, JitterSummary, RobustDelay, SinkSummary, ThroughputSummary};
+use crate::summary::{
+    Counts, FlowSummary, JitterSummary, Measured, RobustDelay, SinkSummary, ThroughputSummary,
+};
 use crate::throughput::{jain_fairness, voice_channels};
 use crate::transfers::Transfers;
 
@@ -61,6 +63,9 @@ pub(super) struct FlowMeter {
     transfers: Transfers,
     offered: Bytes,
     received: Bytes,
+    /// Audio that was heard in time, and that which found no room before it got into a message.
+    heard: Bytes,
+    overflowed: Bytes,
     activity: Activity,
     /// Each by itself, if there are several.
     sinks: Vec<SinkMeter>,
@@ -112,6 +117,8 @@ impl FlowMeter {
             transfers: Transfers::default(),
             offered: Bytes::ZERO,
             received: Bytes::ZERO,
+            heard: Bytes::ZERO,
+            overflowed: Bytes::ZERO,
             activity: Activity::default(),
             voice: VoiceMeter::new(meta),
             listening: ListeningMeter::new(meta),
@@ -235,14 +242,21 @@ impl FlowMeter {
             .voice
             .as_mut()
             .and_then(|voice| voice.arrived(packet, |event| trace.event(flow as usize, event)));
-        let Some(listening) = &mut self.listening else { return };
         let (in_time, from_due) = match played {
             Some(Played { from_due, in_time }) => (in_time, from_due),
             None => (fate == Fate::Received, self.meta.playout.and_then(|delay| playout.from_due(delay))),
         };
         if in_time {
-            listening.heard(member, channel, sequence, from_due);
+            self.heard += Bytes(u64::from(samples));
+            if let Some(listening) = &mut self.listening {
+                listening.heard(member, channel, sequence, from_due);
+            }
         }
+    }
+
+    /// Takes audio that found no room before it got into a message: one byte a sample.
+    pub(super) fn overflowed(&mut self, samples: u32) {
+        self.overflowed += Bytes(u64::from(samples));
     }
 
     /// Takes a transfer that was answered.
@@ -273,6 +287,7 @@ impl FlowMeter {
         FlowSummary {
             loss: share(counts.lost + counts.refused, due),
             late: share(counts.late, due),
+            affected: self.affected(),
             latency: self.latency.summary(),
             latency_from_due: self.latency_from_due.summary(),
             jitter: self.jitter(channels.jitter),
@@ -293,6 +308,13 @@ impl FlowMeter {
             latency_over_time: self.over_time.points(),
             ..self.summary
         }
+    }
+
+    /// The share of the audio that was not heard in time.
+    fn affected(&self) -> Option<Ratio> {
+        let audio = (self.offered + self.overflowed).count();
+        let is_asked = self.meta.carries_audio && self.meta.measured != Measured::Nothing && audio > 0;
+        is_asked.then(|| share(audio.saturating_sub(self.heard.count()), audio))
     }
 
     /// What the flow brings into its bundle; its members were measured.

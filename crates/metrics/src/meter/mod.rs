@@ -308,6 +308,7 @@ impl Recorder for Meter<'_> {
                 {
                     let event = voice.overflowed(flow, channel, at, samples);
                     self.trace.event(index, &event);
+                    self.flows[index].overflowed(samples);
                     if let Some(listening) = &mut self.flows[index].listening {
                         listening.overflowed(event.length);
                     }

@@ -27,6 +27,7 @@ pub(super) fn meta(first: u32, members: u32, channels: u16) -> FlowMeta {
         measured: Measured::OneWay,
         lasting: Lasting::Volume,
         playout: None,
+        carries_audio: false,
         keeps_payload: false,
         voice_path: None,
         listening: None,

@@ -49,6 +49,7 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
     (
         "quality",
         &[
+            ("affected", "affected"),
             ("MOS", "mos"),
             ("R", "r"),
             ("mouth\nto ear", "mouth_to_ear"),

@@ -18,13 +18,23 @@ fn the_quality_of_a_conversation_stands_in_every_report() {
         codec: "g711-plc".to_owned(),
     };
     for repetition in &mut run.points[0].repetitions {
-        repetition.summary.as_mut().unwrap().flows[0].quality = Some(quality.clone());
+        let flow = &mut repetition.summary.as_mut().unwrap().flows[0];
+        (flow.quality, flow.affected) = (Some(quality.clone()), Ratio::new(0.0375));
     }
     let text = terminal(&run, Style::Plain);
     assert!(text.contains("MOS") && text.contains("4.125"), "{text}");
+    assert!(text.contains("affected") && text.contains("3.75 %"), "{text}");
     let page = html(&run, None);
-    for shown in ["#def-mos", "#def-r", "#def-mouth-to-ear", "#def-ppl", "#def-burst-r", "82.5", ", g711-plc"]
-    {
+    for shown in [
+        "#def-affected",
+        "#def-mos",
+        "#def-r",
+        "#def-mouth-to-ear",
+        "#def-ppl",
+        "#def-burst-r",
+        "82.5",
+        ", g711-plc",
+    ] {
         assert!(page.contains(shown), "{shown}");
     }
     let value = json(&run, None);
@@ -38,4 +48,5 @@ fn the_quality_of_a_conversation_stands_in_every_report() {
     let row = reader.records().next().unwrap().unwrap();
     let of = |name: &str| &row[names.iter().position(|n| n == name).unwrap_or_else(|| panic!("no {name}"))];
     assert_eq!([of("codec"), of("mos"), of("r"), of("ppl")], ["g711-plc", "4.125", "82.5", "0.015"]);
+    assert_eq!(of("affected"), "0.0375");
 }

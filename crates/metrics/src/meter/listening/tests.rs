@@ -5,6 +5,7 @@ use crate::meter::tests::meta;
 use crate::playback::PlaybackFifo;
 use crate::quality::{Codec, Listening, QualitySummary};
 use crate::record::{DriverOutcome, FlowMeta, Observation, Recorder};
+use crate::summary::{FlowSummary, Measured};
 use crate::voice_path::VoicePath;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
@@ -16,6 +17,10 @@ fn ms(n: u64) -> Time {
 /// Two members of two channels each; one of them sends 80 samples each 10 ms, of which one after the other takes so many
 /// milliseconds, or never arrives.
 fn judged(flow: FlowMeta, latencies: &[Option<u64>]) -> Option<QualitySummary> {
+    summary(flow, latencies).quality
+}
+
+fn summary(flow: FlowMeta, latencies: &[Option<u64>]) -> FlowSummary {
     let listening = Some(Listening { codec: Codec::G711, packet: MS(10) });
     let flow = FlowMeta { listening, ..flow };
     let mut trace = ();
@@ -29,7 +34,7 @@ fn judged(flow: FlowMeta, latencies: &[Option<u64>]) -> Option<QualitySummary> {
             meter.record(sent + MS(*latency), id, what);
         }
     }
-    meter.finish(DriverOutcome { duration: MS(1_000), ..DriverOutcome::default() }).flows.remove(0).quality
+    meter.finish(DriverOutcome { duration: MS(1_000), ..DriverOutcome::default() }).flows.remove(0)
 }
 
 fn with_playout() -> FlowMeta {
@@ -60,6 +65,35 @@ fn late_and_lost_messages_are_not_heard() {
     assert_eq!(quality.burst_r, 1.5 * (1.0 - 3.0 / 8.0));
     assert_eq!(quality.mouth_to_ear, Some(MS(70)));
     assert!(quality.mos < 2.0, "{quality:?}");
+}
+
+#[test]
+fn audio_that_is_not_heard_in_time_is_affected() {
+    let latencies = [Some(20), None, Some(61), Some(20), Some(20), Some(20), Some(20), None];
+    let audio = FlowMeta { carries_audio: true, ..with_playout() };
+    assert_eq!(summary(audio.clone(), &latencies).affected, Ratio::new(3.0 / 8.0));
+    // Without a playout nothing is late.
+    assert_eq!(summary(FlowMeta { playout: None, ..audio.clone() }, &latencies).affected, Ratio::new(0.25));
+    // Behind a FIFO it is what comes after its deadline.
+    let latencies = [Some(20), Some(20), Some(20), Some(45), Some(35), Some(25)];
+    let played = FlowMeta { carries_audio: true, ..with_playback() };
+    assert_eq!(summary(played, &latencies).affected, Ratio::new(1.0 / 6.0));
+    // Nobody knows how much of the time it would be of what is no audio, and of nothing.
+    assert_eq!(summary(with_playout(), &latencies).affected, None);
+    assert_eq!(summary(audio.clone(), &[]).affected, None);
+    assert_eq!(summary(FlowMeta { measured: Measured::Nothing, ..audio }, &latencies).affected, None);
+}
+
+#[test]
+fn audio_that_found_no_room_is_affected() {
+    let mut trace = ();
+    let mut meter = Meter::new(&[FlowMeta { carries_audio: true, ..with_playback() }], &mut trace);
+    let (id, channel, payload) = (FlowId(7), 0, Bytes(80));
+    meter.record(ms(5), id, Observation::Overflowed { channel, samples: 20 });
+    meter.record(ms(10), id, Observation::Sent { channel, sequence: 0, due: ms(10), payload });
+    let what = Observation::Received { channel, sequence: 0, sent: ms(10), reflected: Time::ZERO, payload };
+    meter.record(ms(20), id, what);
+    assert_eq!(meter.finish(DriverOutcome::default()).flows.remove(0).affected, Ratio::new(0.2));
 }
 
 #[test]
