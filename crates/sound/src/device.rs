@@ -1,0 +1,220 @@
+//! The device: opened once, kept open.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::clocked::Clocked;
+use crate::cycle::{Callbacks, Cycle};
+use crate::error::SoundError;
+use crate::soft::Soft;
+use crate::wanted::{Format, Wanted};
+
+/// Makes the callbacks for a device of this format, or says why that cannot be (one sentence). Called for every device that
+/// is opened: when a card comes back, its format may be another.
+pub type Make = Box<dyn FnMut(Format) -> Result<Box<dyn Callbacks>, String> + Send>;
+
+/// Opens what is wanted.
+///
+/// # Errors
+/// If it cannot be had now. What goes away later is waited for instead.
+pub fn open(wanted: Wanted, make: Make) -> Result<Device, SoundError> {
+    wanted.check()?;
+    let shared = Arc::new(Shared::default());
+    let (stop, stopped) = mpsc::channel();
+    let (opened, first) = mpsc::channel();
+    let keeper = Keeper { wanted, make, shared: Arc::clone(&shared), stopped, soft: None };
+    let thread = std::thread::Builder::new()
+        .name("sound-keeper".to_owned())
+        .spawn(move || keeper.run(&opened))
+        .map_err(|error| SoundError::Thread(error.to_string()))?;
+    first.recv().unwrap_or_else(|_| Err(SoundError::Thread("it ended at once".to_owned())))?;
+    Ok(Device { shared, stop: Some(stop), keeper: Some(thread) })
+}
+
+/// An open device. Dropping it closes it.
+#[derive(Debug)]
+pub struct Device {
+    shared: Arc<Shared>,
+    /// Dropped to stop.
+    stop: Option<Sender<()>>,
+    keeper: Option<JoinHandle<()>>,
+}
+
+/// What a device is doing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Status {
+    /// Sound comes and goes.
+    #[default]
+    Running,
+    /// The card or the server is gone, or came back as something that cannot be used; tried again until it can.
+    Waiting {
+        /// One sentence without its full stop.
+        why: String,
+    },
+    /// All of the file was captured. Playing goes on.
+    Finished,
+    /// A file can no longer be read or written. Nothing mends that.
+    Failed {
+        /// One sentence without its full stop.
+        why: String,
+    },
+}
+
+impl Device {
+    /// What it is, or was when it was last there.
+    pub fn format(&self) -> Format {
+        *lock(&self.shared.format)
+    }
+
+    /// What it is doing.
+    pub fn status(&self) -> Status {
+        let failure = lock(&self.shared.failure).clone();
+        match failure {
+            Some(why) => Status::Failed { why },
+            None if self.shared.finished.load(Ordering::Relaxed) => Status::Finished,
+            None => lock(&self.shared.status).clone(),
+        }
+    }
+
+    /// Blocks that were lost because somebody was too slow, as the device counts them: JACK's and ALSA's xruns, blocks that a
+    /// paced thread or a file's reader or writer missed.
+    pub fn xruns(&self) -> u64 {
+        self.shared.xruns.load(Ordering::Relaxed)
+    }
+
+    /// What would make the sound more dependable: one sentence for each thing.
+    pub fn advice(&self) -> Option<&'static str> {
+        self.shared.refused.load(Ordering::Relaxed).then_some(REAL_TIME_ADVICE)
+    }
+}
+
+const REAL_TIME_ADVICE: &str = "the sound runs at ordinary priority and may stutter on a busy machine: allow real-time \
+     scheduling with the line `@audio - rtprio 95` in `/etc/security/limits.d/audio.conf` for a user of the group `audio`, \
+     or with `sudo setcap cap_sys_nice+ep` on the program";
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(keeper) = self.keeper.take() {
+            // If it has panicked, that was its last word.
+            let _ = keeper.join();
+        }
+    }
+}
+
+/// What the device, its keeper and its callbacks know together.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    format: Mutex<Format>,
+    status: Mutex<Status>,
+    failure: Mutex<Option<String>>,
+    finished: AtomicBool,
+    refused: AtomicBool,
+    xruns: AtomicU64,
+}
+
+impl Shared {
+    /// Notes lost blocks; as all of these that the audio thread uses, without a lock.
+    pub(crate) fn lose(&self, blocks: u64) {
+        self.xruns.fetch_add(blocks, Ordering::Relaxed);
+    }
+
+    pub(crate) fn finish(&self) {
+        self.finished.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn real_time_refused(&self) {
+        self.refused.store(true, Ordering::Relaxed);
+    }
+
+    /// Not from the audio thread.
+    pub(crate) fn fail(&self, why: String) {
+        lock(&self.failure).get_or_insert(why);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics while it holds one of these, and each holds one whole value.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Hardware, or what stands for it, that calls a [`Cycle`] until it is dropped.
+pub(crate) trait Running {
+    /// Asked several times a second: whether it still runs, or why not.
+    fn check(&mut self) -> Result<(), String>;
+}
+
+/// How often a device is looked after, and how long a lost one is left alone.
+const CHECK: Duration = Duration::from_millis(50);
+const RETRY: Duration = Duration::from_millis(250);
+
+/// The thread that opens a device and opens it again.
+struct Keeper {
+    wanted: Wanted,
+    make: Make,
+    shared: Arc<Shared>,
+    stopped: Receiver<()>,
+    soft: Option<Soft>,
+}
+
+impl Keeper {
+    fn run(mut self, opened: &Sender<Result<(), SoundError>>) {
+        let (home, returned) = mpsc::channel();
+        let mut running = match self.open(&home) {
+            Ok(running) => Some(running),
+            Err(error) => {
+                let _ = opened.send(Err(error));
+                return;
+            }
+        };
+        let _ = opened.send(Ok(()));
+        loop {
+            let pause = if running.is_some() { CHECK } else { RETRY };
+            match self.stopped.recv_timeout(pause) {
+                Err(RecvTimeoutError::Timeout) => {}
+                Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
+            }
+            match &mut running {
+                Some(device) => {
+                    if let Err(why) = device.check() {
+                        *lock(&self.shared.status) = Status::Waiting { why };
+                        running = None;
+                        self.soft = returned.try_iter().last();
+                    }
+                }
+                None => match self.open(&home) {
+                    Ok(device) => {
+                        running = Some(device);
+                        *lock(&self.shared.status) = Status::Running;
+                    }
+                    Err(error) => {
+                        *lock(&self.shared.status) = Status::Waiting { why: error.to_string() };
+                        self.soft = returned.try_iter().last().or(self.soft.take());
+                    }
+                },
+            }
+        }
+    }
+
+    fn open(&mut self, home: &Sender<Soft>) -> Result<Box<dyn Running>, SoundError> {
+        let channels = |wanted: &Option<_>| wanted.as_ref().map_or(0, |(_, channels)| *channels);
+        let format = Format {
+            sample_rate: self.wanted.sample_rate.unwrap_or(48_000),
+            block_frames: self.wanted.block_frames.unwrap_or(128),
+            capture_channels: channels(&self.wanted.capture),
+            playback_channels: channels(&self.wanted.playback),
+        };
+        let soft = match self.soft.take() {
+            Some(soft) => soft,
+            None => Soft::open(&self.wanted, &format)?,
+        };
+        let callbacks = (self.make)(format).map_err(SoundError::Refused)?;
+        *lock(&self.shared.format) = format;
+        let cycle = Cycle::new(callbacks, soft, home.clone(), Arc::clone(&self.shared), format);
+        Ok(Box::new(Clocked::start(cycle, format)?))
+    }
+}

@@ -1,0 +1,32 @@
+//! Why a device cannot be had.
+
+use std::path::PathBuf;
+
+/// Why a device cannot be had. Each text is a whole sentence without its full stop.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SoundError {
+    /// What is asked makes no sense, whatever the machine.
+    #[error("{0}")]
+    Wanted(String),
+    /// JACK is not there, or refuses.
+    #[error("{0}")]
+    Jack(String),
+    /// ALSA is not there, or refuses.
+    #[error("{0}")]
+    Alsa(String),
+    /// A file cannot be read or written.
+    #[error("`{}` {why}", path.display())]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// A clause that reads on after its name.
+        why: String,
+    },
+    /// Who makes the callbacks refuses the device.
+    #[error("{0}")]
+    Refused(String),
+    /// A thread cannot be started.
+    #[error("a thread for the sound cannot be started: {0}")]
+    Thread(String),
+}

@@ -1,0 +1,88 @@
+//! What is asked of a device, and what it turned out to be.
+
+use trunkline_audio::format::Encoding;
+
+use crate::error::SoundError;
+use crate::place::Place;
+
+/// What is asked of a device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wanted {
+    /// Where sound comes from, and how many channels of it. A file has as many as it has.
+    pub capture: Option<(Place, u16)>,
+    /// Where sound goes to, and how many channels of it.
+    pub playback: Option<(Place, u16)>,
+    /// Frames per second. JACK and files that are read have their own, which [`Format`] then says; the default of what has
+    /// none is 48,000.
+    pub sample_rate: Option<u32>,
+    /// Frames per callback. JACK has its own; the default of what has none is 128.
+    pub block_frames: Option<u32>,
+    /// How the device calls itself, where others see it (JACK).
+    pub client: String,
+    /// The JACK server; the default is the one that `JACK_DEFAULT_SERVER` names, or `default`.
+    pub server: Option<String>,
+    /// How samples are written to a file. FLAC has integers only.
+    pub encoding: Encoding,
+}
+
+impl Default for Wanted {
+    /// Nothing in either direction; samples of 24 bits.
+    fn default() -> Wanted {
+        Wanted {
+            capture: None,
+            playback: None,
+            sample_rate: None,
+            block_frames: None,
+            client: "trunkline".to_owned(),
+            server: None,
+            encoding: Encoding::I24,
+        }
+    }
+}
+
+const MOST_CHANNELS: u16 = 1024;
+const MOST_FRAMES: u32 = 16_384;
+const MOST_RATE: u32 = 1_536_000;
+
+impl Wanted {
+    /// Whether it makes sense, whatever the machine.
+    pub(crate) fn check(&self) -> Result<(), SoundError> {
+        let wrong = |why: String| Err(SoundError::Wanted(why));
+        if self.capture.is_none() && self.playback.is_none() {
+            return wrong("a device neither captures nor plays; expected a place for one of them".to_owned());
+        }
+        for (_, channels) in self.capture.iter().chain(&self.playback) {
+            if !(1..=MOST_CHANNELS).contains(channels) {
+                return wrong(format!(
+                    "a device cannot have {channels} channels; expected 1 to {MOST_CHANNELS}"
+                ));
+            }
+        }
+        if let Some(rate) = self.sample_rate.filter(|rate| !(1..=MOST_RATE).contains(rate)) {
+            return wrong(format!(
+                "a device cannot have {rate} frames per second; expected 1 to {MOST_RATE}"
+            ));
+        }
+        if let Some(frames) = self.block_frames.filter(|frames| !(1..=MOST_FRAMES).contains(frames)) {
+            return wrong(format!("a block cannot have {frames} frames; expected 1 to {MOST_FRAMES}"));
+        }
+        if let Some((place @ (Place::Tone { .. } | Place::Noise { .. } | Place::Loop(_)), _)) = &self.playback
+        {
+            return wrong(format!("nothing can be played to `{place}`"));
+        }
+        Ok(())
+    }
+}
+
+/// What a device turned out to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Format {
+    /// Frames per second.
+    pub sample_rate: u32,
+    /// Frames per callback: never more; fewer where a file ends or a card says so.
+    pub block_frames: u32,
+    /// Channels that are captured; 0 if none are wanted.
+    pub capture_channels: u16,
+    /// Channels that are played; 0 if none are wanted.
+    pub playback_channels: u16,
+}
