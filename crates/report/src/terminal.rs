@@ -170,7 +170,6 @@ const FIGURES: &[(&str, &str)] = &[
     ("transfer", "transfer_rate_mean"),
     ("loss", "loss"),
     ("late", "late"),
-    ("affected", "affected"),
     ("mean", "latency_mean"),
     ("p50", "latency_p50"),
     ("p99", "latency_p99"),
@@ -182,7 +181,7 @@ const FIGURES: &[(&str, &str)] = &[
 ];
 
 /// Figures without which most runs do.
-const ONLY_IF_ANY: &[&str] = &["late", "affected", "transfer_rate_mean", "margin_min", "silence", "mos"];
+const ONLY_IF_ANY: &[&str] = &["late", "transfer_rate_mean", "margin_min", "silence", "mos"];
 
 fn flows(out: &mut Printer, view: &View, side: &Side) {
     let latencies: Vec<&Metric> =
