@@ -3,8 +3,11 @@
 //! Numbers are 32-bit floating point, -1 to 1 at full scale, as JACK has them. Integers are exact in them, up to 24 bits:
 //! bytes that were decoded come out of encoding as they went in.
 
+use serde::{Deserialize, Serialize};
+
 /// How a sample is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Encoding {
     /// 16-bit integer, two's complement: `L16` of RFC 3551 if big-endian, that of WAV files if little-endian.
     I16,

@@ -4,12 +4,16 @@
 //! or [`g711`] (bytes become samples), [`playout`] (packets wait for their turn), [`conceal`] (what is missing is made up)
 //! and [`drift`] (the sender's clock becomes ours). [`wav`] is for files.
 
+mod codec;
 pub mod conceal;
 pub mod drift;
 pub mod fec;
 pub mod format;
 pub mod g711;
+pub mod packet;
+pub mod pipeline;
 pub mod playout;
+pub mod sdp;
 mod seen;
 pub mod wav;
 

@@ -76,11 +76,14 @@ impl Code {
         }
     }
 
-    fn checked(self) -> Result<Code, CodeError> {
+    /// Bytes of a packet of parity beyond those of the longest payload, made even.
+    pub(crate) const OVERHEAD: usize = HEADER + LENGTH_FIELD;
+
+    pub(crate) fn check(self) -> Result<(), CodeError> {
         let (data, parity) = (self.data(), self.parity());
         let within = 1..=Code::MOST_PACKETS;
         if within.contains(&data) && within.contains(&parity) {
-            Ok(self)
+            Ok(())
         } else {
             Err(CodeError::Group { data, parity })
         }
@@ -88,7 +91,7 @@ impl Code {
 
     fn header(self, kind: u8, index: usize, first: u32) -> [u8; HEADER] {
         let [a, b, c, d] = first.to_be_bytes();
-        // All below 256: `checked` bounds them.
+        // All below 256: `check` bounds them.
         [kind, self.data() as u8, self.parity() as u8, index as u8, a, b, c, d]
     }
 }
@@ -115,7 +118,8 @@ impl BlockEncoder {
     /// A group's counts are outside 1 to [`Code::MOST_PACKETS`], or `most` is above
     /// [`MOST_PAYLOAD`](super::MOST_PAYLOAD).
     pub fn new(code: Code, most: usize, first: u32) -> Result<BlockEncoder, CodeError> {
-        let (code, most) = (code.checked()?, checked_payload(most)?);
+        code.check()?;
+        let most = checked_payload(most)?;
         let room = shard_length(most);
         let (data, parity) = (code.data(), code.parity());
         let reed_solomon = match code {
@@ -210,7 +214,8 @@ impl BlockDecoder {
     /// # Errors
     /// As [`BlockEncoder::new`].
     pub fn new(code: Code, most: usize) -> Result<BlockDecoder, CodeError> {
-        let (code, most) = (code.checked()?, checked_payload(most)?);
+        code.check()?;
+        let most = checked_payload(most)?;
         let (data, parity, room) = (code.data(), code.parity(), shard_length(most));
         let reed_solomon = match code {
             Code::Xor { .. } => None,

@@ -12,9 +12,6 @@
 use super::{CodeError, Delivered, PacketError, TooLong, checked_payload, length_field, u16_at, u32_at};
 use crate::seen::{Seen, Sight};
 
-/// Bytes before the lengths.
-const FIXED: usize = 5;
-
 /// Makes packets that repeat the last payloads.
 #[derive(Clone, Debug)]
 pub struct Repeater {
@@ -30,6 +27,9 @@ pub struct Repeater {
 }
 
 impl Repeater {
+    /// Bytes before the lengths.
+    pub(crate) const FIXED: usize = 5;
+
     /// The most payloads that a packet can repeat.
     pub const MOST_REPEATS: usize = 8;
 
@@ -104,8 +104,9 @@ impl RepeatDecoder {
         if !(1..=Repeater::MOST_REPEATS + 1).contains(&count) {
             return Err(PacketError::Header);
         }
-        let (_, mut payloads) = packet.split_at_checked(FIXED + 2 * count).ok_or(PacketError::Length)?;
-        let lengths = (0..count).map_while(|n| u16_at(packet, FIXED + 2 * n));
+        let (_, mut payloads) =
+            packet.split_at_checked(Repeater::FIXED + 2 * count).ok_or(PacketError::Length)?;
+        let lengths = (0..count).map_while(|n| u16_at(packet, Repeater::FIXED + 2 * n));
         if lengths.clone().sum::<usize>() != payloads.len() {
             return Err(PacketError::Length);
         }

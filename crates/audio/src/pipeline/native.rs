@@ -1,0 +1,269 @@
+//! Our own packets: blocks in parts, each with its header ([`crate::packet`]), protected ([`crate::fec`]), and in pieces
+//! if they are too long or were asked for.
+
+use trunkline_core::Time;
+
+use super::{Block, Packer, Protection, Stream, StreamError, UnpackCounters, UnpackError, Unpacker};
+use crate::fec::{
+    BlockDecoder, BlockEncoder, Code, CodeError, Delivered, PacketError, RepeatDecoder, Repeater,
+};
+use crate::packet::{Finder, Header};
+
+/// Makes packets of our own format.
+pub struct NativePacker {
+    stream: Stream,
+    part_channels: usize,
+    pieces: Option<usize>,
+    guard: Guard,
+    /// The samples of a part.
+    samples: Vec<f32>,
+    /// A packet, or those of a block one behind the other.
+    bytes: Vec<u8>,
+}
+
+impl NativePacker {
+    /// For blocks of this stream.
+    ///
+    /// # Errors
+    /// The stream is out of bounds.
+    pub fn new(stream: &Stream) -> Result<NativePacker, StreamError> {
+        stream.check()?;
+        let (channels, frames) = (usize::from(stream.channels), stream.block_frames as usize);
+        let layout = stream.layout();
+        let parts = channels.div_ceil(layout.part_channels);
+        let bytes = stream.codec.bytes(channels, frames) + parts * Header::BYTES;
+        Ok(NativePacker {
+            stream: *stream,
+            part_channels: layout.part_channels,
+            pieces: layout.pieces,
+            guard: Guard::new(stream.protection, layout.room)?,
+            samples: Vec::with_capacity(layout.part_channels * frames),
+            bytes: Vec::with_capacity(bytes),
+        })
+    }
+}
+
+impl Packer for NativePacker {
+    fn pack(&mut self, block: &Block<'_>, emit: &mut dyn FnMut(&[u8])) {
+        let channels = usize::from(block.channels);
+        let frames = self.stream.block_frames as usize;
+        if channels == 0 || block.samples.len() != channels * frames {
+            return;
+        }
+        self.bytes.clear();
+        for first in (0..channels).step_by(self.part_channels) {
+            let count = self.part_channels.min(channels - first);
+            self.samples.clear();
+            self.samples
+                .extend(block.samples.chunks_exact(channels).flat_map(|frame| &frame[first..first + count]));
+            let header = Header {
+                sequence: block.sequence,
+                captured: block.captured,
+                first_channel: block.first_channel + first as u16,
+                channels: count as u16,
+                frames: frames as u16,
+                codec: self.stream.codec.id(),
+            };
+            header.append(&mut self.bytes, |bytes| self.stream.codec.encode(&self.samples, bytes));
+            if self.pieces.is_none() {
+                self.guard.send(&self.bytes, emit);
+                self.bytes.clear();
+            }
+        }
+        // The last piece of a block is a short one: it does not wait for the next block.
+        for piece in self.pieces.iter().flat_map(|&size| self.bytes.chunks(size)) {
+            self.guard.send(piece, emit);
+        }
+    }
+}
+
+/// Reads packets of our own format.
+pub struct NativeUnpacker {
+    guard: Unguard,
+    parts: Parts,
+}
+
+impl NativeUnpacker {
+    /// For blocks of this stream.
+    ///
+    /// # Errors
+    /// The stream is out of bounds.
+    pub fn new(stream: &Stream) -> Result<NativeUnpacker, StreamError> {
+        stream.check()?;
+        let layout = stream.layout();
+        let frames = stream.block_frames as usize;
+        let most_data = stream.codec.bytes(layout.part_channels, frames);
+        Ok(NativeUnpacker {
+            guard: Unguard::new(stream.protection, layout.room)?,
+            parts: Parts {
+                stream: *stream,
+                part_channels: layout.part_channels,
+                finder: layout.pieces.map(|_| Finder::new(most_data)),
+                samples: Vec::with_capacity(layout.part_channels * frames),
+                counters: UnpackCounters::default(),
+            },
+        })
+    }
+}
+
+impl Unpacker for NativeUnpacker {
+    fn unpack(
+        &mut self,
+        _now: Time,
+        packet: &[u8],
+        deliver: &mut dyn FnMut(Block<'_>),
+    ) -> Result<(), UnpackError> {
+        let NativeUnpacker { guard, parts } = self;
+        parts.counters.packets += 1;
+        let mut result = Ok(());
+        let received = guard.receive(packet, |delivered| {
+            let taken = parts.take(delivered, deliver);
+            result = result.and(taken);
+        });
+        if received.is_err() {
+            result = Err(UnpackError::Damaged);
+        }
+        match result {
+            Ok(()) => {}
+            Err(UnpackError::Damaged) => parts.counters.damaged += 1,
+            Err(UnpackError::OtherStream(_)) => parts.counters.other += 1,
+        }
+        result
+    }
+
+    fn counters(&self) -> UnpackCounters {
+        let finder = self.parts.finder.as_ref();
+        UnpackCounters {
+            damaged: self.parts.counters.damaged + finder.map_or(0, Finder::damaged),
+            skipped_bytes: finder.map_or(0, Finder::skipped),
+            ..self.parts.counters
+        }
+    }
+}
+
+/// Packets in, parts of blocks out.
+struct Parts {
+    stream: Stream,
+    part_channels: usize,
+    finder: Option<Finder>,
+    samples: Vec<f32>,
+    counters: UnpackCounters,
+}
+
+impl Parts {
+    fn take(
+        &mut self,
+        delivered: Delivered<'_>,
+        deliver: &mut dyn FnMut(Block<'_>),
+    ) -> Result<(), UnpackError> {
+        let Parts { stream, part_channels, finder, samples, counters } = self;
+        let mut decoded = |header: Header, data: &[u8]| {
+            samples.clear();
+            stream.codec.decode(data, samples);
+            counters.delivered += 1;
+            counters.recovered += u64::from(delivered.recovered);
+            deliver(Block {
+                sequence: header.sequence,
+                captured: header.captured,
+                first_channel: header.first_channel,
+                channels: header.channels,
+                samples,
+                concealed: false,
+            });
+        };
+        let fits = |header: &Header, size| fits(stream, *part_channels, header, size);
+        if let Some(finder) = finder {
+            finder.push(delivered.payload, |header, size| fits(header, size).is_ok(), decoded);
+            return Ok(());
+        }
+        let (header, data) = Header::read_packet(delivered.payload).ok_or(UnpackError::Damaged)?;
+        fits(&header, data.len())?;
+        decoded(header, data);
+        Ok(())
+    }
+}
+
+/// Whether a packet can be one of this stream.
+fn fits(stream: &Stream, part_channels: usize, header: &Header, size: usize) -> Result<(), UnpackError> {
+    let (first, count) = (usize::from(header.first_channel), usize::from(header.channels));
+    let expected = part_channels.min(usize::from(stream.channels).saturating_sub(first));
+    if header.codec != stream.codec.id() {
+        Err(UnpackError::OtherStream("another codec"))
+    } else if u32::from(header.frames) != stream.block_frames {
+        Err(UnpackError::OtherStream("blocks of another length"))
+    } else if !first.is_multiple_of(part_channels) || count != expected || count == 0 {
+        Err(UnpackError::OtherStream("other channels"))
+    } else if size != stream.codec.bytes(count, header.frames.into()) {
+        Err(UnpackError::OtherStream("more or less data than its frames have"))
+    } else {
+        Ok(())
+    }
+}
+
+/// Protects what is sent.
+enum Guard {
+    None,
+    Repeat(Repeater, Vec<u8>),
+    Block(BlockEncoder),
+}
+
+impl Guard {
+    fn new(protection: Protection, most: usize) -> Result<Guard, CodeError> {
+        Ok(match protection {
+            Protection::None => Guard::None,
+            Protection::Repeat(repeats) => {
+                let bytes = Repeater::FIXED + (repeats + 1) * (2 + most);
+                Guard::Repeat(Repeater::new(repeats, most, 0)?, Vec::with_capacity(bytes))
+            }
+            Protection::Xor { data } => Guard::Block(BlockEncoder::new(Code::Xor { data }, most, 0)?),
+            Protection::ReedSolomon { data, parity } => {
+                Guard::Block(BlockEncoder::new(Code::ReedSolomon { data, parity }, most, 0)?)
+            }
+        })
+    }
+
+    fn send(&mut self, bytes: &[u8], emit: &mut dyn FnMut(&[u8])) {
+        // Never too long: the layout made it to fit.
+        match self {
+            Guard::None => emit(bytes),
+            Guard::Repeat(repeater, packet) => {
+                if repeater.encode(bytes, packet).is_ok() {
+                    emit(packet);
+                }
+            }
+            Guard::Block(encoder) => {
+                let _ = encoder.encode(bytes, emit);
+            }
+        }
+    }
+}
+
+/// Undoes what a [`Guard`] did.
+enum Unguard {
+    None,
+    Repeat(RepeatDecoder),
+    Block(Box<BlockDecoder>),
+}
+
+impl Unguard {
+    fn new(protection: Protection, most: usize) -> Result<Unguard, CodeError> {
+        let block = |code| Ok(Unguard::Block(Box::new(BlockDecoder::new(code, most)?)));
+        match protection {
+            Protection::None => Ok(Unguard::None),
+            Protection::Repeat(_) => Ok(Unguard::Repeat(RepeatDecoder::new())),
+            Protection::Xor { data } => block(Code::Xor { data }),
+            Protection::ReedSolomon { data, parity } => block(Code::ReedSolomon { data, parity }),
+        }
+    }
+
+    fn receive(&mut self, packet: &[u8], mut deliver: impl FnMut(Delivered<'_>)) -> Result<(), PacketError> {
+        match self {
+            Unguard::None => {
+                deliver(Delivered { sequence: 0, payload: packet, recovered: false });
+                Ok(())
+            }
+            Unguard::Repeat(decoder) => decoder.decode(packet, deliver),
+            Unguard::Block(decoder) => decoder.decode(packet, deliver),
+        }
+    }
+}
