@@ -12,6 +12,7 @@ pub mod clock;
 mod devices_tests;
 #[cfg(target_os = "linux")]
 pub mod interface;
+pub mod jack;
 pub mod machine;
 pub mod multicast;
 pub mod pace;
@@ -29,7 +30,7 @@ pub mod udp;
 pub use clock::MonotonicClock;
 pub use machine::Machine;
 pub use pace::Pacer;
-pub use poll::{Interest, Poller, Wakeup};
+pub use poll::{Interest, PollSet, Poller, Wakeup};
 pub use stall::{StallProbe, Stalls};
 
 /// What a kernel answers that lacks a protocol comes in several numbers.

@@ -27,14 +27,6 @@ pub struct Poller<'f> {
 impl<'f> Poller<'f> {
     /// Waits for these, each with its interest.
     pub fn new(descriptors: impl IntoIterator<Item = (BorrowedFd<'f>, Interest)>) -> Poller<'f> {
-        let entry = |(descriptor, interest): (BorrowedFd<'f>, Interest)| libc::pollfd {
-            fd: descriptor.as_raw_fd(),
-            events: match interest {
-                Interest::Read => libc::POLLIN,
-                Interest::Write => libc::POLLOUT,
-            },
-            revents: 0,
-        };
         Poller {
             entries: descriptors.into_iter().map(entry).collect(),
             _descriptors: core::marker::PhantomData,
@@ -45,20 +37,51 @@ impl<'f> Poller<'f> {
     /// counts as a timeout.
     pub fn wait(&mut self, timeout: Duration) -> io::Result<usize> {
         let ready = wait(&mut self.entries, timeout);
-        match ready {
-            Ok(ready) => Ok(ready),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
-                self.entries.iter_mut().for_each(|entry| entry.revents = 0);
-                Ok(0)
-            }
-            Err(error) => Err(error),
-        }
+        ready.or_else(|error| {
+            self.entries.iter_mut().for_each(|entry| entry.revents = 0);
+            uninterrupted(error)
+        })
     }
 
     /// The places, in the order of [`Poller::new`], of those that were ready in the last wait.
     pub fn ready(&self) -> impl Iterator<Item = usize> + '_ {
         self.entries.iter().enumerate().filter(|(_, entry)| entry.revents != 0).map(|(place, _)| place)
     }
+}
+
+/// A set of descriptors that differs from wait to wait; its memory is used again.
+#[derive(Debug, Default)]
+pub struct PollSet {
+    entries: Vec<libc::pollfd>,
+}
+
+impl PollSet {
+    /// Waits until at least one of these is ready or `timeout` has passed, and says how many are ready. An interrupting
+    /// signal counts as a timeout.
+    ///
+    /// # Errors
+    /// If the system lacks memory.
+    pub fn wait<'f>(
+        &mut self,
+        descriptors: impl IntoIterator<Item = (BorrowedFd<'f>, Interest)>,
+        timeout: Duration,
+    ) -> io::Result<usize> {
+        self.entries.clear();
+        self.entries.extend(descriptors.into_iter().map(entry));
+        wait(&mut self.entries, timeout).or_else(uninterrupted)
+    }
+}
+
+fn entry((descriptor, interest): (BorrowedFd<'_>, Interest)) -> libc::pollfd {
+    let events = match interest {
+        Interest::Read => libc::POLLIN,
+        Interest::Write => libc::POLLOUT,
+    };
+    libc::pollfd { fd: descriptor.as_raw_fd(), events, revents: 0 }
+}
+
+fn uninterrupted(error: io::Error) -> io::Result<usize> {
+    if error.kind() == io::ErrorKind::Interrupted { Ok(0) } else { Err(error) }
 }
 
 #[cfg(target_os = "linux")]
@@ -141,6 +164,16 @@ fn set_nonblocking(descriptor: BorrowedFd<'_>) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_set_waits_for_other_descriptors_each_time() {
+        let [one, other] = [(); 2].map(|()| Wakeup::new().unwrap());
+        let mut set = PollSet::default();
+        one.set();
+        assert_eq!(set.wait([(other.as_fd(), Interest::Read)], Duration::ZERO).unwrap(), 0);
+        let both = [(one.as_fd(), Interest::Read), (other.as_fd(), Interest::Read)];
+        assert_eq!(set.wait(both, Duration::from_secs(10)).unwrap(), 1);
+    }
 
     #[test]
     fn a_wakeup_is_seen_once() {
