@@ -135,7 +135,7 @@ fn mistakes_are_shown_where_they_stand() {
         ("239.0.0.1/32", "239.0.0/32", "line 4, column 10: `239.0.0` is not an address"),
         ("239.0.0.1/32", "", "line 4, column 10: `IN IP4` or `IN IP6` and an address is missing"),
         ("/32", "/320", "line 4, column 20: `320` is not a time to live, 0 to 255"),
-        ("/48000", "/", "line 8, column 16: `` is not the clock's rate in Hz, 1 to 768000"),
+        ("/48000", "/", "line 8, column 17: `` is not the clock's rate in Hz, 1 to 768000"),
         ("L24/48000/8", "L24", "line 8, column 16: `/` and the clock's rate is missing"),
         ("48000/8", "48000/0", "line 8, column 23: `0` is not a number of channels, 1 to 256"),
         ("ptime:1", "ptime:one", "line 10, column 11: `one` is not milliseconds"),
@@ -194,7 +194,7 @@ fn stream() -> impl Strategy<Value = Media> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(256)))]
+    #![proptest_config(cases(256))]
 
     #[test]
     fn what_is_written_is_read_again(name in "[!-~]([ -~]{0,20}[!-~])?", media in prop::collection::vec(stream(), 1..4)) {
