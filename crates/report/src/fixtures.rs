@@ -246,6 +246,8 @@ fn info(backend: Backend, points: usize, repetitions: u32) -> RunInfo {
         directory: PathBuf::from("runs/12"),
         file: PathBuf::from("examples/voice-beside-bulk.toml"),
         experiment_hash: "d1f0".to_owned(),
+        tags: Vec::new(),
+        key: String::new(),
     }
 }
 

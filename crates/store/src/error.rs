@@ -16,13 +16,13 @@ pub enum StoreError {
         /// What the system said.
         source: io::Error,
     },
-    /// SQLite refused.
-    #[error("the store's database `{path}` cannot be used: {source}")]
+    /// The database refused.
+    #[error("the store's database `{place}` cannot be used: {source}")]
     Database {
-        /// The database.
-        path: PathBuf,
-        /// What SQLite said.
-        source: rusqlite::Error,
+        /// The database: its path, or its address without a password.
+        place: String,
+        /// What it said.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A later version of Trunkline has written this store.
     #[error(
@@ -69,6 +69,12 @@ pub enum StoreError {
         /// The repetition, from 0.
         repetition: u32,
     },
+    /// What was to be imported is not what another store has exported.
+    #[error("this is no archive of a run: {why}; `trunkline runs export RUN` writes one")]
+    NoArchive {
+        /// What was found.
+        why: String,
+    },
     /// What is stored cannot be understood.
     #[error("`{path}` is damaged: {why}")]
     Damaged {
@@ -86,6 +92,10 @@ impl StoreError {
     pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError + use<> {
         let path = path.to_path_buf();
         move |source| StoreError::Io { what, path, source }
+    }
+
+    pub(crate) fn database(path: &Path, source: rusqlite::Error) -> StoreError {
+        StoreError::Database { place: path.display().to_string(), source: source.into() }
     }
 
     pub(crate) fn damaged(path: &Path, why: impl ToString) -> StoreError {

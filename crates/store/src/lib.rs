@@ -15,9 +15,11 @@
 //! Several processes may use one store at once. A run being measured is known by a lock that the kernel releases when
 //! its process ends, however it ends; [`Store::open`] repairs what a dead one left.
 
-mod database;
+mod archive;
+mod catalogue;
 mod error;
 mod events;
+mod filter;
 pub mod model;
 mod recovery;
 mod run_writer;
@@ -26,8 +28,9 @@ mod store;
 mod trace;
 
 pub use error::StoreError;
+pub use filter::{Retention, RunFilter};
 pub use model::{Backend, RunInfo, Status, StoredPoint, StoredRepetition, StoredRun};
 pub use run_writer::{ClosedRepetition, NewRun, RepetitionWriter, Revision, RunWriter};
 pub use selector::RunSelector;
-pub use store::Store;
+pub use store::{Imported, Store};
 pub use trace::{Arrival, read_latencies, read_trace};

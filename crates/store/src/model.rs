@@ -66,6 +66,12 @@ pub struct RunInfo {
     pub file: PathBuf,
     /// A hash of the experiment file's text: runs with the same one can be compared side by side.
     pub experiment_hash: String,
+    /// What users have marked it with, in alphabetical order.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// What tells it from the runs of all other stores: 32 hexadecimal digits.
+    #[serde(default)]
+    pub key: String,
 }
 
 /// A run with its results.
@@ -107,4 +113,22 @@ pub struct StoredRepetition {
     pub traces: Vec<(String, PathBuf)>,
     /// The received audio files.
     pub audio: Vec<PathBuf>,
+}
+
+/// The name of a backend in the database and in folder names.
+pub(crate) fn backend_name(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Sim => "sim",
+        Backend::Wire => "wire",
+        Backend::Live => "live",
+    }
+}
+
+/// The name of a status in the database.
+pub(crate) fn status_name(status: Status) -> &'static str {
+    match status {
+        Status::Running => "running",
+        Status::Complete => "complete",
+        Status::Partial => "partial",
+    }
 }

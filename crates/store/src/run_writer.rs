@@ -5,18 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rusqlite::{Connection, TransactionBehavior, params};
+use jiff::Timestamp;
 use trunkline_core::Duration;
 use trunkline_experiment::{Axis, Limit};
 use trunkline_metrics::{Record, RepetitionSummary, TraceSink, VoiceEvent};
 
 use crate::StoreError;
-use crate::database::{self, status_name};
+use crate::catalogue::{Catalogue, RepetitionKey};
 use crate::events::{self, EventFiles};
-use crate::model::{Backend, RunInfo, Status};
+use crate::model::{Backend, RunInfo, Status, StoredPoint, StoredRun};
 use crate::recovery::{self, RunLock, remove_folder};
 use crate::selector::slug;
-use crate::store::experiment_hash;
 use crate::trace::{self, OpenTraces, TraceFile, TraceKeys, TraceWriter};
 
 /// What is known of a run before its first repetition.
@@ -48,6 +47,29 @@ pub struct NewRun {
     pub version: String,
 }
 
+impl NewRun {
+    /// A run that was measured elsewhere.
+    pub(crate) fn again(run: &StoredRun) -> NewRun {
+        let StoredRun { info, text, axes, limits, points } = run.clone();
+        let mut points: Vec<StoredPoint> = points;
+        points.sort_by_key(|point| point.index);
+        NewRun {
+            name: info.name,
+            backend: info.backend,
+            text,
+            file: info.file,
+            axes,
+            limits,
+            seed: info.seed,
+            repetitions: info.repetitions,
+            points: points.into_iter().map(|point| point.choice).collect(),
+            repetition_length: info.repetition_length,
+            machine: info.machine,
+            version: info.version,
+        }
+    }
+}
+
 /// What has become known of a run after it was begun: a search finds its points while it measures.
 #[derive(Clone, Debug)]
 pub struct Revision<'r> {
@@ -76,17 +98,21 @@ struct Shared {
     store: PathBuf,
     id: u64,
     directory: PathBuf,
-    connection: Mutex<Connection>,
+    catalogue: Mutex<Box<dyn Catalogue>>,
     open: OpenTraces,
     _lock: RunLock,
 }
 
 impl RunWriter {
-    pub(crate) fn new(store: PathBuf, id: u64, lock: RunLock) -> Result<RunWriter, StoreError> {
-        let connection = database::open(&store.join("trunkline.db"))?;
+    pub(crate) fn new(
+        store: PathBuf,
+        id: u64,
+        lock: RunLock,
+        catalogue: Box<dyn Catalogue>,
+    ) -> Result<RunWriter, StoreError> {
         let mut shared = Shared {
             directory: PathBuf::new(),
-            connection: Mutex::new(connection),
+            catalogue: Mutex::new(catalogue),
             open: OpenTraces::default(),
             _lock: lock,
             store,
@@ -103,31 +129,15 @@ impl RunWriter {
 
     /// Puts in place what has become known since the run was begun. Points keep their index and what was measured there.
     pub fn revise(&self, revision: &Revision<'_>) -> Result<(), StoreError> {
-        let axes = serde_json::to_string(revision.axes)?;
         let file = self.shared.directory.join("experiment.toml");
-        self.shared.database(|connection| revise(connection, self.shared.id as i64, revision, &axes))?;
+        self.shared.catalogue().revise(self.shared.id, revision)?;
         fs::write(&file, revision.text).map_err(StoreError::io("written", &file))
     }
 
     /// The (point, repetition) pairs that were not measured to the end, both from 0: repetition by repetition, so that
     /// an interrupted run has seen as many points as possible.
     pub fn missing(&self) -> Result<Vec<(u32, u32)>, StoreError> {
-        self.shared.database(|connection| {
-            let mut statement = connection.prepare(
-                "WITH RECURSIVE wanted (number) AS (
-                    SELECT 0 WHERE (SELECT repetitions FROM run WHERE id = ?1) > 0
-                    UNION ALL
-                    SELECT number + 1 FROM wanted WHERE number + 1 < (SELECT repetitions FROM run WHERE id = ?1)
-                 )
-                 SELECT point.point, wanted.number FROM wanted JOIN point ON point.run = ?1
-                 WHERE NOT EXISTS (
-                    SELECT 1 FROM repetition done WHERE done.run = ?1 AND done.point = point.point
-                        AND done.repetition = wanted.number AND NOT done.partial
-                 )
-                 ORDER BY wanted.number, point.point",
-            )?;
-            statement.query_map([self.shared.id as i64], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
-        })
+        self.shared.catalogue().missing(self.shared.id)
     }
 
     /// Begins a repetition that [`RunWriter::missing`] lists, with one trace per flow. What an earlier, interrupted
@@ -141,9 +151,10 @@ impl RunWriter {
         let shared = &self.shared;
         let stem = format!("p{point:03}-r{repetition:02}");
         let paths: Vec<String> = trace_names(&stem, flows);
-        let known =
-            shared.database(|connection| begin(connection, shared.id, point, repetition, flows, &paths))?;
-        let Some(old) = known else {
+        let entries: Vec<(&str, &str)> =
+            flows.iter().copied().zip(paths.iter().map(String::as_str)).collect();
+        let key = RepetitionKey { run: shared.id, point, repetition };
+        let Some(old) = shared.catalogue().begin_repetition(key, &entries)? else {
             return Err(StoreError::NotMissing { run: shared.id, point, repetition });
         };
         for path in old.iter().chain(&paths) {
@@ -169,6 +180,44 @@ impl RunWriter {
         Ok(RepetitionWriter { writer, events, audio, closed })
     }
 
+    /// Enters what was measured of this run elsewhere, whose files lie in its folder, and ends it as it ended there.
+    /// Returns its number.
+    pub(crate) fn enter(mut self, run: &StoredRun) -> Result<u64, StoreError> {
+        let id = self.shared.id;
+        let inside = |path: &Path| {
+            path.strip_prefix(&self.shared.directory).unwrap_or(path).to_string_lossy().into_owned()
+        };
+        let mut catalogue = self.shared.catalogue();
+        for (point, repetition) in run.points.iter().flat_map(|p| p.repetitions.iter().map(move |r| (p, r))) {
+            let key = RepetitionKey { run: id, point: point.index, repetition: repetition.index };
+            let traces: Vec<(&str, String)> =
+                repetition.traces.iter().map(|(flow, path)| (flow.as_str(), inside(path))).collect();
+            let traces: Vec<(&str, &str)> =
+                traces.iter().map(|(flow, path)| (*flow, path.as_str())).collect();
+            catalogue.begin_repetition(key, &traces)?;
+            if let Some(summary) = &repetition.summary {
+                let audio: Vec<String> = repetition.audio.iter().map(|path| inside(path)).collect();
+                catalogue.finish_repetition(
+                    key,
+                    repetition.partial,
+                    &serde_json::to_string(summary)?,
+                    &audio,
+                )?;
+            }
+        }
+        for tag in &run.info.tags {
+            catalogue.tag(id, tag, true)?;
+        }
+        let status = match run.info.status {
+            Status::Running => Status::Partial,
+            status => status,
+        };
+        catalogue.ended(id, status, false, run.info.finished.unwrap_or(run.info.started))?;
+        drop(catalogue);
+        self.finished = true;
+        Ok(id)
+    }
+
     /// Ends the run and returns it as it is stored. [`Status::Complete`] is for a run of which nothing is missing.
     pub fn finish(mut self, status: Status) -> Result<RunInfo, StoreError> {
         self.finished = true;
@@ -188,37 +237,22 @@ impl Drop for RunWriter {
 
 impl Shared {
     fn info(&self) -> Result<RunInfo, StoreError> {
-        let info =
-            self.database(|connection| database::info(connection, &self.store.join("runs"), self.id))?;
         let gone =
             || StoreError::NoSuchRun { asked: self.id.to_string(), store: self.store.clone(), close: vec![] };
-        info.ok_or_else(gone)
+        self.catalogue().info(self.id)?.ok_or_else(gone)
     }
 
     fn end(&self, status: Status) -> Result<(), StoreError> {
-        self.database(|connection| {
-            // A trace that is still being written is not touched: its writer holds the lock, and closes it.
-            let idle = self.open.load(Ordering::Relaxed) == 0;
-            let whole = idle && recovery::repair_traces(connection, self.id as i64, &self.directory)?;
-            connection.execute(
-                "UPDATE run SET status = ?2, repair = ?3, finished = ?4 WHERE id = ?1",
-                params![self.id as i64, status_name(status), !whole, jiff::Timestamp::now().to_string()],
-            )
-        })?;
-        Ok(())
+        let mut catalogue = self.catalogue();
+        // A trace that is still being written is not touched: its writer holds the lock, and closes it.
+        let idle = self.open.load(Ordering::Relaxed) == 0;
+        let whole = idle && recovery::repair_traces(&mut **catalogue, self.id, &self.directory)?;
+        catalogue.ended(self.id, status, !whole, Timestamp::now())
     }
 
-    fn database<T>(
-        &self,
-        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
-    ) -> Result<T, StoreError> {
-        work(&mut self.lock())
-            .map_err(|source| StoreError::Database { path: self.store.join("trunkline.db"), source })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Connection> {
+    fn catalogue(&self) -> MutexGuard<'_, Box<dyn Catalogue>> {
         // A panic in the middle of a transaction has rolled it back.
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+        self.catalogue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -292,96 +326,12 @@ impl ClosedRepetition {
         let json = serde_json::to_string(summary)?;
         // A number that is none would be written and never read again.
         serde_json::from_str::<RepetitionSummary>(&json)?;
-        let key = (self.shared.id as i64, self.point, self.repetition);
         let directory = &self.shared.directory;
-        self.shared.database(|connection| {
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            transaction.execute(
-                "UPDATE repetition SET partial = ?4, summary = ?5 WHERE run = ?1 AND point = ?2 AND repetition = ?3",
-                params![key.0, key.1, key.2, summary.partial, json],
-            )?;
-            for (place, path) in audio.iter().enumerate() {
-                let path = path.strip_prefix(directory).unwrap_or(path).to_string_lossy();
-                transaction.execute(
-                    "INSERT INTO artefact (run, point, repetition, kind, place, path) VALUES (?1, ?2, ?3, 'audio', ?4, ?5)",
-                    params![key.0, key.1, key.2, place as i64, path],
-                )?;
-            }
-            transaction.commit()
-        })
+        let audio = audio.iter().map(|path| path.strip_prefix(directory).unwrap_or(path));
+        let audio: Vec<String> = audio.map(|path| path.to_string_lossy().into_owned()).collect();
+        let key = RepetitionKey { run: self.shared.id, point: self.point, repetition: self.repetition };
+        self.shared.catalogue().finish_repetition(key, summary.partial, &json, &audio)
     }
-}
-
-/// Enters the repetition as a partial one, in place of an earlier partial one, whose traces are returned; `None` if it is
-/// complete or not of this run.
-fn begin(
-    connection: &mut Connection,
-    run: u64,
-    point: u32,
-    repetition: u32,
-    flows: &[&str],
-    paths: &[String],
-) -> rusqlite::Result<Option<Vec<String>>> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let key = (run as i64, point, repetition);
-    let wanted: bool = transaction.query_row(
-        "SELECT EXISTS (SELECT 1 FROM point JOIN run ON id = run WHERE run = ?1 AND point = ?2 AND ?3 < repetitions)
-            AND NOT EXISTS (SELECT 1 FROM repetition
-                WHERE run = ?1 AND point = ?2 AND repetition = ?3 AND NOT partial)",
-        key,
-        |row| row.get(0),
-    )?;
-    if !wanted {
-        return Ok(None);
-    }
-    let old = transaction
-        .prepare(
-            "SELECT path FROM artefact WHERE run = ?1 AND point = ?2 AND repetition = ?3 AND kind = 'trace'",
-        )?
-        .query_map(key, |row| row.get(0))?
-        .collect::<rusqlite::Result<_>>()?;
-    transaction.execute("DELETE FROM repetition WHERE run = ?1 AND point = ?2 AND repetition = ?3", key)?;
-    transaction
-        .execute("INSERT INTO repetition (run, point, repetition, partial) VALUES (?1, ?2, ?3, 1)", key)?;
-    for (place, (flow, path)) in flows.iter().zip(paths).enumerate() {
-        transaction.execute(
-            "INSERT INTO artefact (run, point, repetition, kind, place, flow, path)
-             VALUES (?1, ?2, ?3, 'trace', ?4, ?5, ?6)",
-            params![key.0, key.1, key.2, place as i64, flow, path],
-        )?;
-    }
-    transaction.commit()?;
-    Ok(Some(old))
-}
-
-fn revise(
-    connection: &mut Connection,
-    run: i64,
-    revision: &Revision<'_>,
-    axes: &str,
-) -> rusqlite::Result<()> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    transaction.execute(
-        "UPDATE run SET text = ?2, experiment_hash = ?3, axes = ?4, repetitions = ?5, repetition_length_ns = ?6
-         WHERE id = ?1",
-        params![
-            run,
-            revision.text,
-            experiment_hash(revision.text),
-            axes,
-            revision.repetitions,
-            revision.repetition_length.as_nanos() as i64
-        ],
-    )?;
-    for (point, choice) in revision.points.iter().enumerate() {
-        transaction
-            .prepare_cached(
-                "INSERT INTO point (run, point, choice) VALUES (?1, ?2, ?3)
-                 ON CONFLICT (run, point) DO UPDATE SET choice = excluded.choice",
-            )?
-            .execute(params![run, point as i64, format!("{choice:?}")])?;
-    }
-    transaction.commit()
 }
 
 /// The traces' paths in the run's folder, all different.

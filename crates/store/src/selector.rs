@@ -3,6 +3,8 @@
 use std::convert::Infallible;
 use std::str::FromStr;
 
+use crate::model::{Backend, backend_name};
+
 /// Which run is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunSelector {
@@ -34,6 +36,11 @@ pub(crate) fn close<'n>(asked: &str, names: impl Iterator<Item = &'n str>) -> Ve
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0));
     scored.into_iter().take(3).map(|(_, name)| name.to_owned()).collect()
+}
+
+/// The name of a run's folder.
+pub(crate) fn folder_name(id: u64, name: &str, backend: Backend) -> String {
+    format!("{id}-{}-{}", slug(name), backend_name(backend))
 }
 
 /// `name` as a part of a file name: lower case letters, digits and single hyphens, at most 48 bytes.

@@ -1,25 +1,36 @@
 //! The store: its runs, found, read and begun.
 
 use std::fs;
-use std::hash::Hasher;
+use std::hash::{BuildHasher as _, Hasher, RandomState};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rusqlite::{Connection, TransactionBehavior, params};
+use jiff::Timestamp;
 use siphasher::sip128::{Hasher128, SipHasher24};
 
 use crate::StoreError;
-use crate::database::{self, backend_name};
+use crate::archive;
+use crate::catalogue::{self, Catalogue};
 use crate::model::{Backend, RunInfo, Status, StoredRun};
 use crate::recovery::{self, RunLock, remove_folder};
 use crate::run_writer::{NewRun, RunWriter};
 use crate::selector::{self, RunSelector};
 
+/// What became of a run that was to be taken in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Imported {
+    /// It is here now, with this number.
+    New(u64),
+    /// It has been here before, with this number: nothing was done.
+    Known(u64),
+}
+
 /// A folder of runs. May be shared by threads, and open in several processes at once.
 #[derive(Debug)]
 pub struct Store {
     directory: PathBuf,
-    connection: Mutex<Connection>,
+    catalogue: Mutex<Box<dyn Catalogue>>,
 }
 
 impl Store {
@@ -28,10 +39,9 @@ impl Store {
     pub fn open(directory: &Path) -> Result<Store, StoreError> {
         let runs = directory.join("runs");
         fs::create_dir_all(&runs).map_err(StoreError::io("created", &runs))?;
-        let connection = database::open(&directory.join("trunkline.db"))?;
-        let store = Store { directory: directory.to_path_buf(), connection: Mutex::new(connection) };
-        recovery::recover(&store.lock(), &runs).map_err(store.database_error())?;
-        Ok(store)
+        let mut catalogue = catalogue::in_folder(directory, &runs)?;
+        recovery::recover(&mut *catalogue, &runs)?;
+        Ok(Store { directory: directory.to_path_buf(), catalogue: Mutex::new(catalogue) })
     }
 
     /// Its folder.
@@ -41,57 +51,29 @@ impl Store {
 
     /// Begins a run: its folder and its rows exist when this returns.
     pub fn begin(&self, run: NewRun) -> Result<RunWriter, StoreError> {
-        let axes = serde_json::to_string(&run.axes)?;
-        let limits = serde_json::to_string(&run.limits)?;
-        let error = self.database_error();
-        let mut connection = self.lock();
-        let transaction =
-            connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&error)?;
-        transaction
-            .execute(
-                "INSERT INTO run (name, backend, status, repair, started, version, machine, seed, repetitions,
-                    repetition_length_ns, folder, file, experiment_hash, text, axes, limits)
-                 VALUES (?1, ?2, 'running', 1, ?3, ?4, ?5, ?6, ?7, ?8, '', ?9, ?10, ?11, ?12, ?13)",
-                params![
-                    run.name,
-                    backend_name(run.backend),
-                    jiff::Timestamp::now().to_string(),
-                    run.version,
-                    run.machine,
-                    run.seed as i64,
-                    run.repetitions,
-                    run.repetition_length.as_nanos() as i64,
-                    run.file.to_string_lossy(),
-                    experiment_hash(&run.text),
-                    run.text,
-                    axes,
-                    limits,
-                ],
-            )
-            .map_err(&error)?;
-        let id = transaction.last_insert_rowid();
-        let folder = format!("{id}-{}-{}", selector::slug(&run.name), backend_name(run.backend));
-        transaction
-            .execute("UPDATE run SET folder = ?2 WHERE id = ?1", params![id, folder])
-            .map_err(&error)?;
-        for (point, choice) in run.points.iter().enumerate() {
-            transaction
-                .prepare_cached("INSERT INTO point (run, point, choice) VALUES (?1, ?2, ?3)")
-                .and_then(|mut insert| insert.execute(params![id, point as i64, format!("{choice:?}")]))
-                .map_err(&error)?;
-        }
-        // The folder comes before the commit: a run that others see is locked.
-        let directory = self.directory.join("runs").join(folder);
-        // An earlier process may have died right here, and its number is given again.
-        remove_folder(&directory)?;
-        let traces = directory.join("traces");
-        fs::create_dir_all(&traces).map_err(StoreError::io("created", &traces))?;
-        let lock = RunLock::take(&directory)?.ok_or(StoreError::InUse { id: id as u64 })?;
-        let file = directory.join("experiment.toml");
-        fs::write(&file, &run.text).map_err(StoreError::io("written", &file))?;
-        transaction.commit().map_err(&error)?;
-        drop(connection);
-        RunWriter::new(self.directory.clone(), id as u64, lock)
+        let key = format!("{:032x}", draw());
+        self.begin_as(&run, &key, Timestamp::now())
+    }
+
+    fn begin_as(&self, run: &NewRun, key: &str, started: Timestamp) -> Result<RunWriter, StoreError> {
+        let mut taken = None;
+        // The folder comes before the rows are seen: a run that others see is locked.
+        let mut ready = |id: u64, folder: &str| {
+            let directory = self.directory.join("runs").join(folder);
+            // An earlier process may have died right here, and its number is given again.
+            remove_folder(&directory)?;
+            let traces = directory.join("traces");
+            fs::create_dir_all(&traces).map_err(StoreError::io("created", &traces))?;
+            taken = Some(RunLock::take(&directory)?.ok_or(StoreError::InUse { id })?);
+            let file = directory.join("experiment.toml");
+            fs::write(&file, &run.text).map_err(StoreError::io("written", &file))
+        };
+        let mut catalogue = self.lock();
+        let id = catalogue.begin(run, key, started, &mut ready)?;
+        let own = catalogue.another()?;
+        drop(catalogue);
+        let lock = taken.ok_or(StoreError::InUse { id })?;
+        RunWriter::new(self.directory.clone(), id, lock, own)
     }
 
     /// Goes on with a partial run: [`RunWriter::missing`] says what it lacks.
@@ -105,22 +87,17 @@ impl Store {
         }
         let traces = info.directory.join("traces");
         fs::create_dir_all(&traces).map_err(StoreError::io("created", &traces))?;
-        let error = self.database_error();
-        let connection = self.lock();
-        recovery::repair_traces(&connection, id as i64, &info.directory).map_err(&error)?;
-        connection
-            .execute(
-                "UPDATE run SET status = 'running', repair = 1, finished = NULL WHERE id = ?1",
-                [id as i64],
-            )
-            .map_err(&error)?;
-        drop(connection);
-        RunWriter::new(self.directory.clone(), id, lock)
+        let mut catalogue = self.lock();
+        recovery::repair_traces(&mut **catalogue, id, &info.directory)?;
+        catalogue.started(id)?;
+        let own = catalogue.another()?;
+        drop(catalogue);
+        RunWriter::new(self.directory.clone(), id, lock, own)
     }
 
     /// Every run, the oldest first.
     pub fn runs(&self) -> Result<Vec<RunInfo>, StoreError> {
-        database::infos(&self.lock(), &self.directory.join("runs")).map_err(self.database_error())
+        self.lock().infos()
     }
 
     /// The number of the run that `asked` names: a number, `latest`, or a folder name ([`RunSelector`]).
@@ -143,8 +120,7 @@ impl Store {
 
     /// A run with its results.
     pub fn run(&self, id: u64) -> Result<StoredRun, StoreError> {
-        let run = database::stored_run(&mut self.lock(), &self.directory.join("runs"), id);
-        run.map_err(self.database_error())?.ok_or_else(|| self.no_such_run(id))
+        self.lock().run(id)?.ok_or_else(|| self.no_such_run(id))
     }
 
     /// The run to show beside `run`: of the same experiment on another backend, a complete one before a partial one, the
@@ -169,28 +145,73 @@ impl Store {
             true => Some(RunLock::take(&info.directory)?.ok_or(StoreError::InUse { id })?),
             false => None,
         };
-        self.lock().execute("DELETE FROM run WHERE id = ?1", [id as i64]).map_err(self.database_error())?;
+        self.lock().remove(id)?;
         remove_folder(&info.directory)
     }
 
+    /// Marks a run with a tag, or takes the tag off.
+    pub fn tag(&self, id: u64, tag: &str, on: bool) -> Result<(), StoreError> {
+        self.info(id)?;
+        self.lock().tag(id, tag, on)
+    }
+
+    /// Writes a run with all its files as one archive, which [`import`](Store::import) reads.
+    pub fn export(&self, id: u64, to: impl Write) -> Result<(), StoreError> {
+        let run = self.run(id)?;
+        if run.info.status == Status::Running {
+            return Err(StoreError::InUse { id });
+        }
+        archive::write(&run, to)
+    }
+
+    /// Takes in a run that another store has exported, under a number of this one. What was started, finished and measured
+    /// there stays as it is.
+    ///
+    /// # Errors
+    /// [`StoreError::NoArchive`] if it is not such an archive, or damaged: then there is no run.
+    pub fn import(&self, archive: impl Read) -> Result<Imported, StoreError> {
+        let (mut known, mut begun) = (None, None);
+        let read = archive::read(archive, |run| {
+            known = self.lock().with_key(&run.info.key)?;
+            if known.is_some() {
+                return Ok(None);
+            }
+            let writer = self.begin_as(&NewRun::again(run), &run.info.key, run.info.started)?;
+            let info = writer.info()?;
+            begun = Some(info.id);
+            Ok(Some((info.directory, writer)))
+        });
+        let entered = read.and_then(|read| read.map(|(run, writer)| writer.enter(&run)).transpose());
+        match (entered, known, begun) {
+            (Ok(Some(id)), ..) => Ok(Imported::New(id)),
+            (Ok(None), Some(id), _) => Ok(Imported::Known(id)),
+            (Ok(None), None, _) => Err(StoreError::NoArchive { why: "it holds no run".to_owned() }),
+            (Err(error), _, begun) => {
+                // What was read so far is not what was exported.
+                begun.map_or(Ok(()), |id| self.remove(id))?;
+                Err(error)
+            }
+        }
+    }
+
     fn info(&self, id: u64) -> Result<RunInfo, StoreError> {
-        let info = database::info(&self.lock(), &self.directory.join("runs"), id);
-        info.map_err(self.database_error())?.ok_or_else(|| self.no_such_run(id))
+        self.lock().info(id)?.ok_or_else(|| self.no_such_run(id))
     }
 
     fn no_such_run(&self, id: u64) -> StoreError {
         StoreError::NoSuchRun { asked: id.to_string(), store: self.directory.clone(), close: Vec::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Connection> {
+    fn lock(&self) -> MutexGuard<'_, Box<dyn Catalogue>> {
         // A panic in the middle of a transaction has rolled it back.
-        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+        self.catalogue.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    fn database_error(&self) -> impl Fn(rusqlite::Error) -> StoreError + use<> {
-        let path = self.directory.join("trunkline.db");
-        move |source| StoreError::Database { path: path.clone(), source }
-    }
+/// 128 bits that nobody else has: the standard library seeds its hashers from the system.
+fn draw() -> u128 {
+    let half = || u128::from(RandomState::new().build_hasher().finish());
+    half() << 64 | half()
 }
 
 /// SipHash-2-4-128 of the text with LF line endings: the same on every machine and in every version.

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use trunkline_core::{Duration, Time};
 use trunkline_experiment::Axis;
 use trunkline_metrics::{Fate, Record, RepetitionSummary, TraceSink, VoiceEvent, VoiceEventKind};
-use trunkline_store::{Backend, NewRun, Status, Store, StoreError, read_trace};
+use trunkline_store::{
+    Backend, Imported, NewRun, Retention, RunFilter, Status, Store, StoreError, read_trace,
+};
 
 fn new_run(backend: Backend, text: &str) -> NewRun {
     let numbers = Some(vec![1.0, 2.0]);
@@ -167,6 +169,118 @@ fn runs_are_found_compared_and_removed() {
     assert!(!directory.path().join("runs/4-voice-beside-bulk-live").exists());
     assert!(store.run(4).is_err());
     assert_eq!(ended(Backend::Live, "c = 1", Status::Complete), 6, "a number is not given again");
+}
+
+/// A store with one measured and tagged run.
+fn measured(directory: &Path) -> Store {
+    let store = Store::open(directory).unwrap();
+    let run = store.begin(new_run(Backend::Sim, "a = 1\n")).unwrap();
+    for (point, repetition) in run.missing().unwrap() {
+        let mut writer = run.begin_repetition(point, repetition, &["voice"]).unwrap();
+        writer.write(0, &record(point + 7));
+        let audio = writer.audio_directory().join("voice-0-0.wav");
+        std::fs::create_dir_all(audio.parent().unwrap()).unwrap();
+        std::fs::write(&audio, "RIFF").unwrap();
+        writer.close().unwrap().finish(&summary(false), &[audio]).unwrap();
+    }
+    run.finish(Status::Complete).unwrap();
+    store.tag(1, "reference", true).unwrap();
+    store
+}
+
+#[test]
+fn a_run_goes_from_store_to_store_as_it_is() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let from = measured(here.path());
+    let mut archive = Vec::new();
+    from.export(1, &mut archive).unwrap();
+    let to = Store::open(there.path()).unwrap();
+    to.begin(new_run(Backend::Live, "b = 2\n")).unwrap().finish(Status::Partial).unwrap();
+    assert_eq!(to.import(archive.as_slice()).unwrap(), Imported::New(2));
+    assert_eq!(to.import(archive.as_slice()).unwrap(), Imported::Known(2));
+
+    let (mut sent, mut got) = (from.run(1).unwrap(), to.run(2).unwrap());
+    assert_eq!(got.info.directory, there.path().join("runs/2-voice-beside-bulk-sim"));
+    assert_eq!(sequences(&got.points[1].repetitions[1].traces[0].1), [8]);
+    assert_eq!(std::fs::read(&got.points[0].repetitions[0].audio[0]).unwrap(), b"RIFF");
+    // But for its number and its place it is the same.
+    for run in [&mut sent, &mut got] {
+        (run.info.id, run.info.directory) = (0, PathBuf::new());
+        for repetition in run.points.iter_mut().flat_map(|point| &mut point.repetitions) {
+            (repetition.traces, repetition.audio) = (Vec::new(), Vec::new());
+        }
+    }
+    assert_eq!(sent, got);
+}
+
+#[test]
+fn what_is_no_archive_leaves_no_run() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut archive = Vec::new();
+    measured(here.path()).export(1, &mut archive).unwrap();
+    let to = Store::open(there.path()).unwrap();
+    let refused = |archive: &[u8]| {
+        let error = to.import(archive).unwrap_err();
+        assert!(matches!(error, StoreError::NoArchive { .. } | StoreError::Io { .. }), "{error}");
+        assert_eq!(to.runs().unwrap(), [], "{error}");
+        error.to_string()
+    };
+    refused(b"");
+    refused(b"no archive");
+    // Cut in the middle of a file, and in the description.
+    refused(&archive[..archive.len() / 2]);
+    refused(&archive[..700]);
+    // Links, and names that lead out of the run's folder.
+    let json_length = u64::from_str_radix(std::str::from_utf8(&archive[124..135]).unwrap(), 8).unwrap();
+    let after = 512 + json_length.next_multiple_of(512) as usize;
+    for name in ["../outside", "/outside", "files/../../outside", "elsewhere"] {
+        let mut hostile = archive[..after].to_vec();
+        let mut header = tar::Header::new_ustar();
+        header.as_mut_bytes()[..name.len()].copy_from_slice(name.as_bytes());
+        header.set_size(4);
+        header.set_mode(0o644);
+        header.set_cksum();
+        hostile.extend_from_slice(header.as_bytes());
+        hostile.extend_from_slice(&[b'x'; 512]);
+        let error = refused(&hostile);
+        assert!(error.contains("is not a file of a run"), "{error}");
+    }
+    assert_eq!(std::fs::read_dir(there.path().join("runs")).unwrap().count(), 0);
+}
+
+#[test]
+fn runs_are_marked_chosen_and_kept_for_a_while() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = measured(directory.path());
+    for backend in [Backend::Sim, Backend::Live] {
+        store.begin(new_run(backend, "a = 1\n")).unwrap().finish(Status::Partial).unwrap();
+    }
+    store.tag(1, "before the change", true).unwrap();
+    store.tag(1, "reference", true).unwrap();
+    let runs = store.runs().unwrap();
+    assert_eq!(runs[0].tags, ["before the change", "reference"]);
+    let chosen = |filter: RunFilter| -> Vec<u64> {
+        runs.iter().filter(|run| filter.matches(run)).map(|run| run.id).collect()
+    };
+    assert_eq!(chosen(RunFilter::default()), [1, 2, 3]);
+    assert_eq!(chosen(RunFilter { name: Some("BESIDE".to_owned()), ..RunFilter::default() }), [1, 2, 3]);
+    assert_eq!(chosen(RunFilter { backend: Some(Backend::Live), ..RunFilter::default() }), [3]);
+    assert_eq!(chosen(RunFilter { status: Some(Status::Partial), ..RunFilter::default() }), [2, 3]);
+    assert_eq!(chosen(RunFilter { tags: vec!["reference".to_owned()], ..RunFilter::default() }), [1]);
+    assert_eq!(chosen(RunFilter { since: Some(runs[1].started), ..RunFilter::default() }), [2, 3]);
+    assert_eq!(chosen(RunFilter { before: Some(runs[1].started), ..RunFilter::default() }), [1]);
+
+    let hours = |hours: i64| jiff::SignedDuration::from_hours(hours);
+    let tomorrow = runs[2].started + hours(24);
+    let expired = |latest, within| Retention { latest, within: hours(within) }.expired(&runs, tomorrow);
+    assert_eq!(expired(0, 1), [2, 3], "one has tags");
+    assert_eq!(expired(1, 1), [] as [u64; 0], "each is the latest of its backend");
+    assert_eq!(expired(0, 48), [] as [u64; 0]);
+    store.tag(1, "reference", false).unwrap();
+    store.tag(1, "before the change", false).unwrap();
+    let runs = store.runs().unwrap();
+    assert_eq!(Retention { latest: 1, within: hours(1) }.expired(&runs, tomorrow), [1]);
+    assert!(matches!(store.tag(99, "x", true), Err(StoreError::NoSuchRun { .. })));
 }
 
 #[test]

@@ -1,0 +1,165 @@
+//! A run in one file, to be taken from one store to another: a tar archive with the run as JSON and the files of its folder.
+//!
+//! ```text
+//! run.json                    the run with its results; paths are relative to its folder
+//! files/traces/...            what lies in its folder
+//! ```
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::StoreError;
+use crate::model::StoredRun;
+
+/// The first entry.
+const RUN: &str = "run.json";
+/// Where the run's files are.
+const FILES: &str = "files";
+/// The version of archives that this program writes, and the latest that it reads.
+const FORMAT: u32 = 1;
+/// A description is at most so long: a run of 100,000 points has some 100 MB.
+const LONGEST: u64 = 1 << 30;
+
+#[derive(Serialize, Deserialize)]
+struct Description {
+    trunkline: u32,
+    run: StoredRun,
+}
+
+/// Writes a run, whose paths lie in its folder.
+pub(crate) fn write(run: &StoredRun, to: impl Write) -> Result<(), StoreError> {
+    let directory = &run.info.directory;
+    let failed = |source| StoreError::io("exported", directory)(source);
+    let description = serde_json::to_vec(&Description { trunkline: FORMAT, run: relative(run) })?;
+    let mut archive = tar::Builder::new(to);
+    archive.mode(tar::HeaderMode::Deterministic);
+    let mut header = tar::Header::new_ustar();
+    header.set_size(description.len() as u64);
+    header.set_mode(0o644);
+    archive.append_data(&mut header, RUN, description.as_slice()).map_err(failed)?;
+    let mut files = Vec::new();
+    list(directory, &mut files).map_err(failed)?;
+    files.sort();
+    for path in files {
+        let name = path.strip_prefix(directory).unwrap_or(&path);
+        let failed = |source| StoreError::io("exported", &path)(source);
+        let mut file = File::open(&path).map_err(failed)?;
+        archive.append_file(Path::new(FILES).join(name), &mut file).map_err(failed)?;
+    }
+    archive.into_inner().and_then(|mut to| to.flush()).map_err(failed)
+}
+
+/// Reads a run and puts its files into the folder that `place` names, given the run; `None` if it names none.
+pub(crate) fn read<P>(
+    from: impl Read,
+    place: impl FnOnce(&StoredRun) -> Result<Option<(PathBuf, P)>, StoreError>,
+) -> Result<Option<(StoredRun, P)>, StoreError> {
+    let mut archive = tar::Archive::new(from);
+    let mut entries = archive.entries().map_err(no_archive)?;
+    let first = entries.next().ok_or_else(|| no_archive("it is empty"))?.map_err(no_archive)?;
+    if first.path().map_err(no_archive)? != Path::new(RUN) || first.size() > LONGEST {
+        return Err(no_archive("it does not begin with `run.json`"));
+    }
+    let described: serde_json::Value =
+        serde_json::from_reader(first).map_err(|error| no_archive(format_args!("`run.json`: {error}")))?;
+    match described["trunkline"].as_u64() {
+        Some(version) if version <= u64::from(FORMAT) => {}
+        Some(_) => return Err(no_archive("a later version of Trunkline has written it: update Trunkline")),
+        None => return Err(no_archive("`run.json` does not describe a run")),
+    }
+    let Description { run, .. } = serde_json::from_value(described)
+        .map_err(|error| no_archive(format_args!("`run.json` does not describe a run: {error}")))?;
+    check(&run)?;
+    let Some((directory, placed)) = place(&run)? else { return Ok(None) };
+    for entry in entries {
+        let mut entry = entry.map_err(no_archive)?;
+        let name = entry.path().map_err(no_archive)?.into_owned();
+        let inside = name.strip_prefix(FILES).ok().filter(|name| is_inside(name));
+        let Some(inside) = inside else {
+            return Err(no_archive(format_args!("`{}` is not a file of a run", name.display())));
+        };
+        // Nothing but files: a link could lead elsewhere.
+        if !entry.header().entry_type().is_file() {
+            continue;
+        }
+        let path = directory.join(inside);
+        let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| {
+            io::copy(&mut entry, &mut File::create(&path)?)?;
+            Ok(())
+        });
+        written.map_err(StoreError::io("written", &path))?;
+    }
+    Ok(Some((absolute(run, &directory), placed)))
+}
+
+/// What is read must fit together: it comes from elsewhere.
+fn check(run: &StoredRun) -> Result<(), StoreError> {
+    let axes = run.axes.len();
+    let key = &run.info.key;
+    let paths = run
+        .points
+        .iter()
+        .flat_map(|point| &point.repetitions)
+        .flat_map(|repetition| repetition.traces.iter().map(|(_, path)| path).chain(&repetition.audio));
+    let mut indices: Vec<u32> = run.points.iter().map(|point| point.index).collect();
+    indices.sort_unstable();
+    let problem = if key.len() != 32 || !key.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        "it has no key"
+    } else if indices.iter().zip(0..).any(|(index, place)| *index != place) {
+        "its points are not numbered from 0"
+    } else if run.points.iter().any(|point| point.choice.len() != axes) {
+        "a point does not belong to what was swept"
+    } else if run.points.iter().flat_map(|point| &point.repetitions).any(|r| r.index >= run.info.repetitions)
+    {
+        "a point was repeated more often than the run says"
+    } else if paths.into_iter().any(|path| !is_inside(path)) {
+        "a path leads out of its folder"
+    } else {
+        return Ok(());
+    };
+    Err(no_archive(problem))
+}
+
+fn is_inside(path: &Path) -> bool {
+    path.components().all(|part| matches!(part, Component::Normal(_))) && path != Path::new("")
+}
+
+fn relative(run: &StoredRun) -> StoredRun {
+    let directory = run.info.directory.clone();
+    let mut run = with_paths(run.clone(), |path| path.strip_prefix(&directory).unwrap_or(path).to_path_buf());
+    run.info.directory = PathBuf::new();
+    run
+}
+
+fn absolute(run: StoredRun, directory: &Path) -> StoredRun {
+    with_paths(run, |path| directory.join(path))
+}
+
+fn with_paths(mut run: StoredRun, changed: impl Fn(&Path) -> PathBuf) -> StoredRun {
+    for repetition in run.points.iter_mut().flat_map(|point| &mut point.repetitions) {
+        repetition.traces.iter_mut().for_each(|(_, path)| *path = changed(path));
+        repetition.audio.iter_mut().for_each(|path| *path = changed(path));
+    }
+    run
+}
+
+/// The files in a folder and below, without the lock and what is being written.
+fn list(directory: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            list(&entry.path(), files)?;
+        } else if kind.is_file() && entry.file_name() != "running.lock" {
+            files.push(entry.path());
+        }
+    }
+    Ok(())
+}
+
+fn no_archive(why: impl ToString) -> StoreError {
+    StoreError::NoArchive { why: why.to_string() }
+}

@@ -1,0 +1,101 @@
+//! The catalogue of a store: its runs, points, repetitions and summaries, and where their files are. What it is kept in is
+//! behind a trait; the files themselves are not its business.
+
+mod sqlite;
+
+use std::fmt::Debug;
+use std::path::Path;
+
+use jiff::Timestamp;
+
+use crate::StoreError;
+use crate::model::{RunInfo, Status, StoredRun};
+use crate::run_writer::{NewRun, Revision};
+use crate::trace::TraceKeys;
+
+/// The rows of a store. One connection: threads share it behind a lock, and a run that is measured has its own.
+///
+/// Every method happens as a whole or not at all, also when this process or the machine that keeps the rows dies meanwhile.
+pub(crate) trait Catalogue: Debug + Send {
+    /// Another connection to the same rows.
+    fn another(&self) -> Result<Box<dyn Catalogue>, StoreError>;
+
+    /// Enters a run that is measured from `started` on. `ready` is given its number and its folder's name, and makes what others
+    /// expect of a run that they see: if it fails there is no run.
+    fn begin(
+        &mut self,
+        run: &NewRun,
+        key: &str,
+        started: Timestamp,
+        ready: &mut dyn FnMut(u64, &str) -> Result<(), StoreError>,
+    ) -> Result<u64, StoreError>;
+
+    /// The run with this key, wherever it was measured.
+    fn with_key(&mut self, key: &str) -> Result<Option<u64>, StoreError>;
+
+    /// Every run, the oldest first.
+    fn infos(&mut self) -> Result<Vec<RunInfo>, StoreError>;
+
+    /// One run, if there is one with this number.
+    fn info(&mut self, id: u64) -> Result<Option<RunInfo>, StoreError>;
+
+    /// One run with its results, as of one moment.
+    fn run(&mut self, id: u64) -> Result<Option<StoredRun>, StoreError>;
+
+    /// Removes a run. Its number is not given again.
+    fn remove(&mut self, id: u64) -> Result<(), StoreError>;
+
+    /// Takes note that a run is measured, and may leave unfinished traces.
+    fn started(&mut self, id: u64) -> Result<(), StoreError>;
+
+    /// Takes note that a run is over, and whether unfinished traces may lie in it.
+    fn ended(&mut self, id: u64, status: Status, repair: bool, at: Timestamp) -> Result<(), StoreError>;
+
+    /// The same of a run whose process has died: one that is complete stays so.
+    fn died(&mut self, id: u64, repair: bool, at: Timestamp) -> Result<(), StoreError>;
+
+    /// The runs in which unfinished traces may lie, with the names of their folders.
+    fn unrepaired(&mut self) -> Result<Vec<(u64, String)>, StoreError>;
+
+    /// The traces of a run, each with its path in the run's folder.
+    fn traces(&mut self, id: u64) -> Result<Vec<(TraceKeys, String)>, StoreError>;
+
+    /// The points and repetitions of a run that were not measured to the end, repetition by repetition.
+    fn missing(&mut self, id: u64) -> Result<Vec<(u32, u32)>, StoreError>;
+
+    /// Enters a repetition as a partial one with these traces, in place of an earlier partial one, whose traces are
+    /// returned; `None` if it is complete or not of this run.
+    fn begin_repetition(
+        &mut self,
+        key: RepetitionKey,
+        traces: &[(&str, &str)],
+    ) -> Result<Option<Vec<String>>, StoreError>;
+
+    /// Stores the summary of a repetition, as JSON, and the paths of its audio.
+    fn finish_repetition(
+        &mut self,
+        key: RepetitionKey,
+        partial: bool,
+        summary: &str,
+        audio: &[String],
+    ) -> Result<(), StoreError>;
+
+    /// Puts in place what has become known of a run since it was begun.
+    fn revise(&mut self, id: u64, revision: &Revision<'_>) -> Result<(), StoreError>;
+
+    /// Puts a tag on a run, or takes it off.
+    fn tag(&mut self, id: u64, tag: &str, on: bool) -> Result<(), StoreError>;
+}
+
+/// One repetition of one point of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RepetitionKey {
+    pub(crate) run: u64,
+    pub(crate) point: u32,
+    pub(crate) repetition: u32,
+}
+
+/// Opens the catalogue in the database of a store's folder, whose runs lie in `runs`.
+pub(crate) fn in_folder(directory: &Path, runs: &Path) -> Result<Box<dyn Catalogue>, StoreError> {
+    Ok(Box::new(sqlite::Sqlite::open(&directory.join("trunkline.db"), runs)?))
+}

@@ -1,0 +1,307 @@
+//! The catalogue in SQLite, in a store's own folder.
+
+mod rows;
+mod schema;
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
+
+use super::{Catalogue, RepetitionKey};
+use crate::StoreError;
+use crate::model::{RunInfo, Status, StoredRun, backend_name, status_name};
+use crate::run_writer::{NewRun, Revision};
+use crate::selector::folder_name;
+use crate::store::experiment_hash;
+use crate::trace::TraceKeys;
+
+/// A connection to the database.
+#[derive(Debug)]
+pub(super) struct Sqlite {
+    path: PathBuf,
+    /// Where the folders of runs lie.
+    runs: PathBuf,
+    connection: Connection,
+}
+
+impl Sqlite {
+    /// Opens the database, making it if there is none, and brings its schema up to date.
+    pub(super) fn open(path: &Path, runs: &Path) -> Result<Sqlite, StoreError> {
+        let connection = schema::open(path)?;
+        Ok(Sqlite { path: path.to_path_buf(), runs: runs.to_path_buf(), connection })
+    }
+
+    /// Reads.
+    fn read<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        work(&self.connection).map_err(|source| StoreError::database(&self.path, source))
+    }
+
+    /// Writes, all or nothing.
+    fn write<T>(
+        &mut self,
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let connection = &mut self.connection;
+        let written =
+            connection.transaction_with_behavior(TransactionBehavior::Immediate).and_then(|transaction| {
+                let result = work(&transaction)?;
+                transaction.commit()?;
+                Ok(result)
+            });
+        written.map_err(|source| StoreError::database(&self.path, source))
+    }
+}
+
+impl Catalogue for Sqlite {
+    fn another(&self) -> Result<Box<dyn Catalogue>, StoreError> {
+        Ok(Box::new(Sqlite::open(&self.path, &self.runs)?))
+    }
+
+    fn begin(
+        &mut self,
+        run: &NewRun,
+        key: &str,
+        started: Timestamp,
+        ready: &mut dyn FnMut(u64, &str) -> Result<(), StoreError>,
+    ) -> Result<u64, StoreError> {
+        let axes = serde_json::to_string(&run.axes)?;
+        let limits = serde_json::to_string(&run.limits)?;
+        let path = &self.path;
+        let failed = |source| StoreError::database(path, source);
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        transaction
+            .execute(
+                "INSERT INTO run (name, backend, status, repair, started, version, machine, seed, repetitions,
+                    repetition_length_ns, folder, file, experiment_hash, text, axes, limits, key)
+                 VALUES (?1, ?2, 'running', 1, ?3, ?4, ?5, ?6, ?7, ?8, '', ?9, ?10, ?11, ?12, ?13, ?14)",
+                params![
+                    run.name,
+                    backend_name(run.backend),
+                    started.to_string(),
+                    run.version,
+                    run.machine,
+                    run.seed as i64,
+                    run.repetitions,
+                    run.repetition_length.as_nanos() as i64,
+                    run.file.to_string_lossy(),
+                    experiment_hash(&run.text),
+                    run.text,
+                    axes,
+                    limits,
+                    key,
+                ],
+            )
+            .map_err(failed)?;
+        let id = transaction.last_insert_rowid();
+        let folder = folder_name(id as u64, &run.name, run.backend);
+        transaction
+            .execute("UPDATE run SET folder = ?2 WHERE id = ?1", params![id, folder])
+            .map_err(failed)?;
+        for (point, choice) in run.points.iter().enumerate() {
+            transaction
+                .prepare_cached("INSERT INTO point (run, point, choice) VALUES (?1, ?2, ?3)")
+                .and_then(|mut insert| insert.execute(params![id, point as i64, format!("{choice:?}")]))
+                .map_err(failed)?;
+        }
+        ready(id as u64, &folder)?;
+        transaction.commit().map_err(failed)?;
+        Ok(id as u64)
+    }
+
+    fn with_key(&mut self, key: &str) -> Result<Option<u64>, StoreError> {
+        self.read(|connection| {
+            let found = connection.query_row("SELECT id FROM run WHERE key = ?1", [key], |row| row.get(0));
+            Ok(found.optional()?.map(|id: i64| id as u64))
+        })
+    }
+
+    fn infos(&mut self) -> Result<Vec<RunInfo>, StoreError> {
+        self.read(|connection| rows::infos(connection, &self.runs))
+    }
+
+    fn info(&mut self, id: u64) -> Result<Option<RunInfo>, StoreError> {
+        self.read(|connection| rows::info(connection, &self.runs, id))
+    }
+
+    fn run(&mut self, id: u64) -> Result<Option<StoredRun>, StoreError> {
+        // One transaction: another process may be writing.
+        let run =
+            self.connection.transaction().and_then(|transaction| rows::run(&transaction, &self.runs, id));
+        run.map_err(|source| StoreError::database(&self.path, source))
+    }
+
+    fn remove(&mut self, id: u64) -> Result<(), StoreError> {
+        self.write(|transaction| transaction.execute("DELETE FROM run WHERE id = ?1", [id as i64]))?;
+        Ok(())
+    }
+
+    fn started(&mut self, id: u64) -> Result<(), StoreError> {
+        self.write(|transaction| {
+            let running = "UPDATE run SET status = 'running', repair = 1, finished = NULL WHERE id = ?1";
+            transaction.execute(running, [id as i64])
+        })?;
+        Ok(())
+    }
+
+    fn ended(&mut self, id: u64, status: Status, repair: bool, at: Timestamp) -> Result<(), StoreError> {
+        self.write(|transaction| {
+            transaction.execute(
+                "UPDATE run SET status = ?2, repair = ?3, finished = ?4 WHERE id = ?1",
+                params![id as i64, status_name(status), repair, at.to_string()],
+            )
+        })?;
+        Ok(())
+    }
+
+    fn died(&mut self, id: u64, repair: bool, at: Timestamp) -> Result<(), StoreError> {
+        self.write(|transaction| {
+            transaction.execute(
+                "UPDATE run SET repair = ?2, finished = coalesce(finished, ?3),
+                    status = CASE status WHEN 'running' THEN 'partial' ELSE status END WHERE id = ?1",
+                params![id as i64, repair, at.to_string()],
+            )
+        })?;
+        Ok(())
+    }
+
+    fn unrepaired(&mut self) -> Result<Vec<(u64, String)>, StoreError> {
+        self.read(|connection| {
+            let mut statement = connection.prepare("SELECT id, folder FROM run WHERE repair ORDER BY id")?;
+            statement.query_map([], |row| Ok((row.get::<_, i64>(0)? as u64, row.get(1)?)))?.collect()
+        })
+    }
+
+    fn traces(&mut self, id: u64) -> Result<Vec<(TraceKeys, String)>, StoreError> {
+        self.read(|connection| {
+            let mut statement = connection.prepare(
+                "SELECT point, repetition, flow, path FROM artefact WHERE run = ?1 AND kind = 'trace'",
+            )?;
+            let trace = |row: &rusqlite::Row<'_>| {
+                let keys =
+                    TraceKeys { run: id, point: row.get(0)?, repetition: row.get(1)?, flow: row.get(2)? };
+                Ok((keys, row.get(3)?))
+            };
+            statement.query_map([id as i64], trace)?.collect()
+        })
+    }
+
+    fn missing(&mut self, id: u64) -> Result<Vec<(u32, u32)>, StoreError> {
+        self.read(|connection| {
+            let mut statement = connection.prepare(
+                "WITH RECURSIVE wanted (number) AS (
+                    SELECT 0 WHERE (SELECT repetitions FROM run WHERE id = ?1) > 0
+                    UNION ALL
+                    SELECT number + 1 FROM wanted WHERE number + 1 < (SELECT repetitions FROM run WHERE id = ?1)
+                 )
+                 SELECT point.point, wanted.number FROM wanted JOIN point ON point.run = ?1
+                 WHERE NOT EXISTS (
+                    SELECT 1 FROM repetition done WHERE done.run = ?1 AND done.point = point.point
+                        AND done.repetition = wanted.number AND NOT done.partial
+                 )
+                 ORDER BY wanted.number, point.point",
+            )?;
+            statement.query_map([id as i64], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+        })
+    }
+
+    fn begin_repetition(
+        &mut self,
+        RepetitionKey { run, point, repetition }: RepetitionKey,
+        traces: &[(&str, &str)],
+    ) -> Result<Option<Vec<String>>, StoreError> {
+        let key = (run as i64, point, repetition);
+        self.write(|transaction| {
+            let wanted: bool = transaction.query_row(
+                "SELECT EXISTS (SELECT 1 FROM point JOIN run ON id = run WHERE run = ?1 AND point = ?2 AND ?3 < repetitions)
+                    AND NOT EXISTS (SELECT 1 FROM repetition
+                        WHERE run = ?1 AND point = ?2 AND repetition = ?3 AND NOT partial)",
+                key,
+                |row| row.get(0),
+            )?;
+            if !wanted {
+                return Ok(None);
+            }
+            let old = transaction
+                .prepare(
+                    "SELECT path FROM artefact WHERE run = ?1 AND point = ?2 AND repetition = ?3 AND kind = 'trace'",
+                )?
+                .query_map(key, |row| row.get(0))?
+                .collect::<rusqlite::Result<_>>()?;
+            transaction
+                .execute("DELETE FROM repetition WHERE run = ?1 AND point = ?2 AND repetition = ?3", key)?;
+            transaction.execute(
+                "INSERT INTO repetition (run, point, repetition, partial) VALUES (?1, ?2, ?3, 1)",
+                key,
+            )?;
+            for (place, (flow, path)) in traces.iter().enumerate() {
+                transaction.execute(
+                    "INSERT INTO artefact (run, point, repetition, kind, place, flow, path)
+                     VALUES (?1, ?2, ?3, 'trace', ?4, ?5, ?6)",
+                    params![key.0, key.1, key.2, place as i64, flow, path],
+                )?;
+            }
+            Ok(Some(old))
+        })
+    }
+
+    fn finish_repetition(
+        &mut self,
+        RepetitionKey { run, point, repetition }: RepetitionKey,
+        partial: bool,
+        summary: &str,
+        audio: &[String],
+    ) -> Result<(), StoreError> {
+        let key = (run as i64, point, repetition);
+        self.write(|transaction| {
+            transaction.execute(
+                "UPDATE repetition SET partial = ?4, summary = ?5 WHERE run = ?1 AND point = ?2 AND repetition = ?3",
+                params![key.0, key.1, key.2, partial, summary],
+            )?;
+            for (place, path) in audio.iter().enumerate() {
+                transaction.execute(
+                    "INSERT INTO artefact (run, point, repetition, kind, place, path) VALUES (?1, ?2, ?3, 'audio', ?4, ?5)",
+                    params![key.0, key.1, key.2, place as i64, path],
+                )?;
+            }
+            Ok(())
+        })
+    }
+
+    fn revise(&mut self, id: u64, revision: &Revision<'_>) -> Result<(), StoreError> {
+        let axes = serde_json::to_string(revision.axes)?;
+        self.write(|transaction| {
+            transaction.execute(
+                "UPDATE run SET text = ?2, experiment_hash = ?3, axes = ?4, repetitions = ?5, repetition_length_ns = ?6
+                 WHERE id = ?1",
+                params![
+                    id as i64,
+                    revision.text,
+                    experiment_hash(revision.text),
+                    axes,
+                    revision.repetitions,
+                    revision.repetition_length.as_nanos() as i64
+                ],
+            )?;
+            for (point, choice) in revision.points.iter().enumerate() {
+                transaction
+                    .prepare_cached(
+                        "INSERT INTO point (run, point, choice) VALUES (?1, ?2, ?3)
+                         ON CONFLICT (run, point) DO UPDATE SET choice = excluded.choice",
+                    )?
+                    .execute(params![id as i64, point as i64, format!("{choice:?}")])?;
+            }
+            Ok(())
+        })
+    }
+
+    fn tag(&mut self, id: u64, tag: &str, on: bool) -> Result<(), StoreError> {
+        let statement = match on {
+            true => "INSERT INTO tag (run, tag) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+            false => "DELETE FROM tag WHERE run = ?1 AND tag = ?2",
+        };
+        self.write(|transaction| transaction.execute(statement, params![id as i64, tag]))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,118 @@
+//! The tables and their versions.
+
+use std::path::Path;
+use std::time::Duration as StdDuration;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::StoreError;
+
+/// One script per version of the schema, each from the version before; never changed once released. Numbers without a
+/// sign are kept bit by bit in SQLite's signed ones. `axes`, `limits`, `choice` and `summary` are JSON. Paths are
+/// relative to the run's folder. `repair` is set while unfinished traces may lie in it; `key` tells a run from those of all
+/// other stores.
+const MIGRATIONS: [&str; 2] = [
+    "
+    CREATE TABLE run (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL,
+        backend TEXT NOT NULL,
+        status TEXT NOT NULL,
+        repair INTEGER NOT NULL,
+        started TEXT NOT NULL,
+        finished TEXT,
+        version TEXT NOT NULL,
+        machine TEXT NOT NULL,
+        seed INTEGER NOT NULL,
+        repetitions INTEGER NOT NULL,
+        repetition_length_ns INTEGER NOT NULL,
+        folder TEXT NOT NULL,
+        file TEXT NOT NULL,
+        experiment_hash TEXT NOT NULL,
+        text TEXT NOT NULL,
+        axes TEXT NOT NULL,
+        limits TEXT NOT NULL
+    );
+    CREATE INDEX run_by_experiment ON run (experiment_hash, backend);
+    CREATE TABLE point (
+        run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+        point INTEGER NOT NULL,
+        choice TEXT NOT NULL,
+        PRIMARY KEY (run, point)
+    ) WITHOUT ROWID;
+    CREATE TABLE repetition (
+        run INTEGER NOT NULL,
+        point INTEGER NOT NULL,
+        repetition INTEGER NOT NULL,
+        partial INTEGER NOT NULL,
+        summary TEXT,
+        PRIMARY KEY (run, point, repetition),
+        FOREIGN KEY (run, point) REFERENCES point ON DELETE CASCADE
+    ) WITHOUT ROWID;
+    CREATE TABLE artefact (
+        run INTEGER NOT NULL,
+        point INTEGER NOT NULL,
+        repetition INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        place INTEGER NOT NULL,
+        flow TEXT,
+        path TEXT NOT NULL,
+        PRIMARY KEY (run, point, repetition, kind, place),
+        FOREIGN KEY (run, point, repetition) REFERENCES repetition ON DELETE CASCADE
+    ) WITHOUT ROWID;
+    ",
+    "
+    CREATE TABLE tag (
+        run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
+        tag TEXT NOT NULL,
+        PRIMARY KEY (run, tag)
+    ) WITHOUT ROWID;
+    ALTER TABLE run ADD COLUMN key TEXT NOT NULL DEFAULT '';
+    UPDATE run SET key = lower(hex(randomblob(16)));
+    CREATE UNIQUE INDEX run_by_key ON run (key);
+    ",
+];
+
+/// How long a writer waits for another process: writes take milliseconds.
+const BUSY: StdDuration = StdDuration::from_secs(30);
+
+/// Opens the database and brings its schema up to date.
+///
+/// The journal mode is WAL, so that readers never wait for a run. `synchronous=NORMAL` loses nothing when a process is
+/// killed; a power cut may undo the last transactions, but never damages the file.
+pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
+    let database = |source| StoreError::database(path, source);
+    let mut connection = Connection::open(path).map_err(database)?;
+    connection.busy_timeout(BUSY).map_err(database)?;
+    let found = version(&connection).map_err(database)?;
+    check_version(path, found)?;
+    connection
+        .execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;")
+        .map_err(database)?;
+    if (found as usize) < MIGRATIONS.len() {
+        let transaction =
+            connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(database)?;
+        // Another process may have been faster.
+        let found = version(&transaction).map_err(database)?;
+        check_version(path, found)?;
+        for script in &MIGRATIONS[found as usize..] {
+            transaction.execute_batch(script).map_err(database)?;
+        }
+        transaction.pragma_update(None, "user_version", MIGRATIONS.len() as i64).map_err(database)?;
+        transaction.commit().map_err(database)?;
+    }
+    Ok(connection)
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+fn check_version(path: &Path, found: i64) -> Result<(), StoreError> {
+    let known = MIGRATIONS.len() as i64;
+    if (0..=known).contains(&found) {
+        Ok(())
+    } else {
+        Err(StoreError::Newer { path: path.to_path_buf(), found, known })
+    }
+}
