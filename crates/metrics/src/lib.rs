@@ -36,7 +36,7 @@ pub use meter::{FlowProgress, Meter, Remembered};
 pub use moments::Moments;
 pub use over_time::LatencyOverTime;
 pub use percentile::PerMille;
-pub use playback::{Arrived, Playback, PlaybackFifo};
+pub use playback::{Arrived, Playback, PlaybackFifo, TalkSpurts};
 pub use playout::Playout;
 pub use quality::{Listening, QualitySummary};
 pub use record::{

@@ -2,7 +2,7 @@
 
 use trunkline_core::{Duration, Time};
 
-use crate::voice_path::Margin;
+use crate::voice_path::{Margin, VoicePath};
 
 /// How long a sample is played.
 pub(crate) const SAMPLE: Duration = Duration::from_micros(125);
@@ -102,6 +102,40 @@ impl Playback {
             State::Filling { .. } => None,
             State::Playing { empty } => Some(empty),
         }
+    }
+}
+
+/// Where the talk spurts of a channel begin, by the messages that arrive.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TalkSpurts {
+    /// The latest message that has arrived, by its number.
+    latest: Option<Latest>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Latest {
+    sequence: u32,
+    due: Time,
+    samples: u32,
+}
+
+impl TalkSpurts {
+    /// Takes a message, and says whether it is the first of a talk spurt: of a speaker who pauses, if it was due later than
+    /// what came before it lasts, the lost messages between them included.
+    pub fn begins(&mut self, path: VoicePath, sequence: u32, due: Time, samples: u32) -> bool {
+        let Some(before) = self.latest.replace(Latest { sequence, due, samples }) else { return true };
+        let ahead = sequence.wrapping_sub(before.sequence);
+        if ahead > u32::MAX / 2 {
+            self.latest = Some(before); // it was overtaken
+            return false;
+        }
+        let lost = u64::from(ahead.saturating_sub(1)) * u64::from(path.samples);
+        path.pauses && due > before.due + SAMPLE * (u64::from(before.samples) + lost)
+    }
+
+    /// When the latest message that has arrived was due, by its number.
+    pub fn latest_due(&self) -> Option<Time> {
+        Some(self.latest?.due)
     }
 }
 

@@ -4,7 +4,9 @@ use trunkline_core::schema::{Default, Kind, Parameter, Values};
 use trunkline_core::{Duration, Time};
 
 use crate::draws::Volume;
-use crate::source::{Answer, Built, Feedback, MessageBuffer, Source, SourceContext, SourceKind};
+use crate::source::{
+    Answer, AudioFormat, Built, Coding, Feedback, MessageBuffer, Source, SourceContext, SourceKind,
+};
 
 pub(crate) const KIND: SourceKind = SourceKind {
     name: "audio",
@@ -44,6 +46,14 @@ pub(crate) const KIND: SourceKind = SourceKind {
     interval: |values| Some(Block::of(values).duration()),
     samples_per_packet: |_| None,
     packetiser: |_| None,
+    audio: |values| {
+        let Block { sample_rate, sample_bytes, .. } = Block::of(values);
+        // At most 768,000, and at most 4.
+        Some(AudioFormat {
+            sample_rate: sample_rate as u32,
+            coding: Coding::Pcm { bytes: sample_bytes as u8 },
+        })
+    },
 };
 
 fn build(values: &Values, context: &SourceContext) -> Built {

@@ -72,6 +72,7 @@ pub(crate) const KIND: SourceKind = SourceKind {
     interval: |values| values.distribution_if_given("interval").as_ref().map(Intervals::mean),
     samples_per_packet: |_| None,
     packetiser: |_| None,
+    audio: |_| None,
 };
 
 fn build(values: &Values, context: &SourceContext) -> Built {

@@ -59,6 +59,7 @@ pub(crate) const KIND: SourceKind = SourceKind {
     interval: |_| None,
     samples_per_packet: |_| None,
     packetiser: |_| None,
+    audio: |_| None,
 };
 
 #[derive(Debug)]

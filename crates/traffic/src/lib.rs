@@ -20,6 +20,6 @@ mod voice;
 
 pub use registry::{KINDS, find};
 pub use source::{
-    Answer, Built, Feedback, MessageBuffer, Overflow, Packetiser, Produced, Source, SourceContext,
-    SourceKind, Transfer,
+    Answer, AudioFormat, Built, Coding, Feedback, MessageBuffer, Overflow, Packetiser, Produced, Source,
+    SourceContext, SourceKind, Transfer,
 };

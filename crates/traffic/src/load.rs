@@ -47,6 +47,7 @@ pub(crate) const KIND: SourceKind = SourceKind {
     },
     samples_per_packet: |_| None,
     packetiser: |_| None,
+    audio: |_| None,
 };
 
 fn build(values: &Values, context: &SourceContext) -> Built {

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use trunkline_audio::g711::decode_mu_law;
 use trunkline_core::schema::{Parameter, Values};
 use trunkline_core::{Bytes, Duration, Seed, Time};
 
@@ -209,8 +210,59 @@ pub struct SourceKind {
     /// How many samples of G.711 audio at 8 kHz each message carries; `None` if it carries no audio, or not always as
     /// many.
     pub samples_per_packet: fn(&Values) -> Option<u64>,
-    /// How it packs samples of G.711 audio at 8 kHz into messages; `None` if it carries no audio.
+    /// How it packs samples of G.711 audio at 8 kHz into messages; `None` if it carries none.
     pub packetiser: fn(&Values) -> Option<Packetiser>,
+    /// How audio is written in its messages; `None` if it carries none.
+    pub audio: fn(&Values) -> Option<AudioFormat>,
+}
+
+/// How audio is written in a message: samples of one channel, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AudioFormat {
+    /// Samples of the channel per second.
+    pub sample_rate: u32,
+    /// How a sample is written.
+    pub coding: Coding,
+}
+
+/// How a sample is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coding {
+    /// G.711 mu-law, one byte.
+    MuLaw,
+    /// An integer in two's complement, most significant byte first.
+    Pcm {
+        /// Its bytes, 1 to 4.
+        bytes: u8,
+    },
+}
+
+impl AudioFormat {
+    /// How many samples so many bytes are; what is left over counts for nothing.
+    pub fn samples(self, bytes: usize) -> usize {
+        bytes / self.sample_bytes()
+    }
+
+    /// Appends the samples of a payload, from -1 to 1 at full scale.
+    pub fn decode(self, payload: &[u8], samples: &mut Vec<f32>) {
+        match self.coding {
+            Coding::MuLaw => {
+                samples.extend(payload.iter().map(|&code| f32::from(decode_mu_law(code)) / 32_768.0));
+            }
+            Coding::Pcm { .. } => samples.extend(payload.chunks_exact(self.sample_bytes()).map(|bytes| {
+                let mut wide = [0; 4];
+                wide[..bytes.len()].copy_from_slice(bytes);
+                i32::from_be_bytes(wide) as f32 / 2_147_483_648.0
+            })),
+        }
+    }
+
+    fn sample_bytes(self) -> usize {
+        match self.coding {
+            Coding::MuLaw => 1,
+            Coding::Pcm { bytes } => usize::from(bytes.clamp(1, 4)),
+        }
+    }
 }
 
 /// How samples are packed into messages.

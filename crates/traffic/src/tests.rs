@@ -5,7 +5,7 @@ use trunkline_core::schema::Value;
 use trunkline_core::{Bytes, Distribution, Duration, Time};
 
 use crate::registry::{KINDS, find};
-use crate::source::{Answer, Feedback, MessageBuffer, Packetiser, SourceContext};
+use crate::source::{Answer, AudioFormat, Coding, Feedback, MessageBuffer, Packetiser, SourceContext};
 use crate::testing::{Sent, build, constant, context, exponential, produce_until, run, values};
 
 /// What a kind must be given to be built at all.
@@ -330,5 +330,24 @@ proptest! {
         let among = run(&mut *build(kind, &given, &SourceContext { stop, channels, ..context() }));
         let first: Vec<Sent> = among.into_iter().filter(|sent| sent.channel == 0).collect();
         prop_assert_eq!(alone, first);
+    }
+}
+
+#[test]
+fn samples_are_numbers_from_minus_one_to_one() {
+    let decoded = |coding, payload: &[u8]| {
+        let format = AudioFormat { sample_rate: 8_000, coding };
+        let mut samples = Vec::new();
+        format.decode(payload, &mut samples);
+        assert_eq!(samples.len(), format.samples(payload.len()));
+        samples
+    };
+    assert_eq!(decoded(Coding::MuLaw, &[0xFF, 0x80, 0x00]), [0.0, 32_124.0 / 32_768.0, -32_124.0 / 32_768.0]);
+    for bytes in 1..=4 {
+        let mut payload = vec![0; 2 * usize::from(bytes)];
+        (payload[0], payload[usize::from(bytes)]) = (0x40, 0x80);
+        payload.push(0); // not a whole sample, unless it is of one byte
+        let samples = decoded(Coding::Pcm { bytes }, &payload);
+        assert_eq!(samples[..2], [0.5, -1.0], "{bytes}");
     }
 }

@@ -8,13 +8,16 @@ mod tests;
 
 use std::sync::Arc;
 
-use trunkline_audio::ReceivedWav;
+use trunkline_audio::{ReceivedWav, g711};
 use trunkline_core::schema::{Choice, Default, Kind, Parameter, Values};
 use trunkline_core::{Duration, Time};
 
 use crate::agenda::Agenda;
 use crate::per_channel::PerChannel;
-use crate::source::{Answer, Built, Feedback, MessageBuffer, Packetiser, Source, SourceContext, SourceKind};
+use crate::source::{
+    Answer, AudioFormat, Built, Coding, Feedback, MessageBuffer, Packetiser, Source, SourceContext,
+    SourceKind,
+};
 use capture::CapturedVoice;
 use talk::TalkSpurts;
 
@@ -106,6 +109,7 @@ pub(crate) const KIND: SourceKind = SourceKind {
             pauses: values.distribution_if_given("talk").is_some(),
         })
     },
+    audio: |_| Some(AudioFormat { sample_rate: g711::SAMPLE_RATE, coding: Coding::MuLaw }),
 };
 
 fn build(values: &Values, context: &SourceContext) -> Built {

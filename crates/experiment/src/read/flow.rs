@@ -89,7 +89,7 @@ impl Reader<'_> {
                     true => Lasting::Paced,
                 },
                 playout: values.duration_if_given("playout"),
-                carries_audio: (source_kind.packetiser)(&source.values).is_some(),
+                carries_audio: (source_kind.audio)(&source.values).is_some(),
                 keeps_payload: values.flag_if_given("audio").unwrap_or(is_written && !speech.is_empty()),
                 voice_path,
                 listening: None,
@@ -103,6 +103,7 @@ impl Reader<'_> {
             start: values.duration("start"),
             stagger: values.duration("stagger"),
             priority: u16::try_from(values.integer("priority")).unwrap_or(u16::MAX),
+            effort: values.number("effort"),
             framing: match values.text("framing").as_str() {
                 "none" => Framing::None,
                 _ => Framing::Header,

@@ -4,7 +4,7 @@ use trunkline_core::{Duration, FlowId, Time};
 
 use crate::delays::Delays;
 use crate::margins::Margins;
-use crate::playback::{Arrived, Playback, SAMPLE};
+use crate::playback::{Arrived, Playback, SAMPLE, TalkSpurts};
 use crate::record::FlowMeta;
 use crate::voice_path::{Margin, VoiceEvent, VoiceEventKind, VoicePath, VoicePathSummary};
 
@@ -24,19 +24,11 @@ pub(super) struct VoiceMeter {
 #[derive(Clone, Copy, Debug, Default)]
 struct Channel {
     playback: Playback,
-    /// The latest message that has arrived, by its number.
-    latest: Option<Latest>,
+    spurts: TalkSpurts,
     /// When the first message was due of the talk spurt that is about to be played.
     spurt_due: Time,
     /// When the last message was due that the source has handed over.
     last_due: Time,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Latest {
-    sequence: u32,
-    due: Time,
-    samples: u32,
 }
 
 /// A message that has arrived.
@@ -97,7 +89,7 @@ impl VoiceMeter {
         let Packet { member, channel, received, .. } = packet;
         let path = self.path;
         let (fifo, state) = (path.playback?, self.channel(member, channel)?);
-        let is_first = state.begins_spurt(path, packet);
+        let is_first = state.spurts.begins(path, packet.sequence, packet.due, packet.samples);
         if is_first {
             state.spurt_due = packet.due;
         }
@@ -132,8 +124,8 @@ impl VoiceMeter {
     /// speaker who pauses nobody knows.
     pub(super) fn finish(mut self, end: Time, mut tell: impl FnMut(&VoiceEvent)) -> VoicePathSummary {
         for place in 0..self.channels.len() {
-            let Channel { playback, latest, last_due, .. } = self.channels[place];
-            let is_waited_for = latest.is_some_and(|latest| latest.due < last_due) && !self.path.pauses;
+            let Channel { playback, spurts, last_due, .. } = self.channels[place];
+            let is_waited_for = spurts.latest_due().is_some_and(|due| due < last_due) && !self.path.pauses;
             if let Some(empty) = playback.empty_at().filter(|&empty| is_waited_for && empty < end) {
                 let channels = usize::from(self.channels_per_member);
                 let (member, channel) = ((place / channels) as u32, (place % channels) as u16);
@@ -153,23 +145,6 @@ impl VoiceMeter {
     fn channel(&mut self, member: u32, channel: u16) -> Option<&mut Channel> {
         let place = member as usize * usize::from(self.channels_per_member) + usize::from(channel);
         self.channels.get_mut(place)
-    }
-}
-
-impl Channel {
-    /// Takes a message, and says whether it is the first of a talk spurt: of a speaker who pauses, if it was due later than
-    /// what came before it lasts, the lost messages between them included.
-    fn begins_spurt(&mut self, path: VoicePath, packet: Packet) -> bool {
-        let Packet { sequence, due, samples, .. } = packet;
-        let latest = Latest { sequence, due, samples };
-        let Some(before) = self.latest.replace(latest) else { return true };
-        let ahead = sequence.wrapping_sub(before.sequence);
-        if ahead > u32::MAX / 2 {
-            self.latest = Some(before); // it was overtaken
-            return false;
-        }
-        let lost = u64::from(ahead.saturating_sub(1)) * u64::from(path.samples);
-        path.pauses && due > before.due + SAMPLE * (u64::from(before.samples) + lost)
     }
 }
 
