@@ -1,17 +1,23 @@
-//! What can be measured and recommended: transports, sizes of packets, states of the network.
+//! What can be measured and recommended: transports, packets, states of the network.
+
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use trunkline_core::Duration;
 
-/// What is measured at once: packets over a transport while the network is idle or loaded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+use crate::transport::Transport;
+
+/// What is measured at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Configuration {
-    /// Which transport.
-    pub transport: &'static Transport,
-    /// Which packets.
+    /// What carries the packets.
+    pub transport: Transport,
+    /// What they contain.
     pub packets: Packets,
     /// What else the network carries.
     pub load: Load,
+    /// How they are marked.
+    pub marking: Marking,
 }
 
 /// What else the network carries during a measurement.
@@ -20,42 +26,83 @@ pub struct Configuration {
 pub enum Load {
     /// Nothing of ours.
     Idle,
-    /// A bulk transfer over TCP to the reflector and one back.
+    /// A bulk transfer to the reflector and one back.
     Bulk,
+}
+
+/// The differentiated services code point of the packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Marking {
+    /// Expedited forwarding (RFC 3246), as sessions of audio have it.
+    Expedited,
+    /// None: best effort.
+    BestEffort,
 }
 
 /// The packets of a stream: blocks of audio at the pace of the sound card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Packets {
-    /// Frames of each channel in a packet.
-    pub frames: u32,
-    /// Frames per second.
+    /// Frames per second, at least 1.
     pub sample_rate: u32,
+    /// Frames in a packet.
+    pub frames: u32,
     /// Channels in a packet.
     pub channels: u16,
     /// Bytes of a sample.
     pub sample_bytes: u8,
 }
 
+impl Configuration {
+    /// The same under another load.
+    pub fn under(self, load: Load) -> Configuration {
+        Configuration { load, ..self }
+    }
+}
+
 impl Packets {
+    /// G.711: one channel of 8 kHz and one byte a sample.
+    pub fn telephone(frames: u32) -> Packets {
+        Packets { sample_rate: 8_000, frames, channels: 1, sample_bytes: 1 }
+    }
+
+    /// Whether it is G.711's format.
+    pub fn is_telephone(self) -> bool {
+        self == Packets::telephone(self.frames)
+    }
+
     /// How long the audio in a packet lasts: so much time lies between two packets.
     pub fn interval(self) -> Duration {
         Duration::from_nanos(u64::from(self.frames) * 1_000_000_000 / u64::from(self.sample_rate.max(1)))
     }
 
     /// Bytes of audio in a packet.
-    pub fn payload(self) -> u32 {
-        self.frames * u32::from(self.channels) * u32::from(self.sample_bytes)
+    pub fn payload(self) -> u64 {
+        u64::from(self.frames) * u64::from(self.channels) * u64::from(self.sample_bytes)
     }
 }
 
-/// A transport as the advisor knows it.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct Transport {
-    /// The name on the command line.
-    pub name: &'static str,
-    /// Whether it repairs losses until everything has arrived.
-    pub reliable: bool,
-    /// Bytes of headers of a packet, IPv4 included.
-    pub headers: u32,
+/// `udp, 128 frames, 2 channels`.
+impl fmt::Display for Configuration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {}", self.transport, self.packets)?;
+        if self.load == Load::Bulk {
+            f.write_str(", under load")?;
+        }
+        if self.marking == Marking::BestEffort {
+            f.write_str(", unmarked")?;
+        }
+        Ok(())
+    }
+}
+
+/// `128 frames, 2 channels`, or `20 ms of G.711`.
+impl fmt::Display for Packets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_telephone() {
+            return write!(f, "{} of G.711", self.interval());
+        }
+        let plural = if self.channels == 1 { "" } else { "s" };
+        write!(f, "{} frames, {} channel{plural}", self.frames, self.channels)
+    }
 }

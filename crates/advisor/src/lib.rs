@@ -1,11 +1,25 @@
 //! Measures what a network does to audio within a time budget, and says how to send it: over which transport, in packets
 //! of which size, with how deep a playout buffer and with which redundancy.
 //!
-//! A [`Plan`] says what to measure next, a [`Prober`] measures it, and [`advise`] judges what was found. Nothing of this
+//! A [`Plan`] says what to measure next, a [`Prober`] measures it ([`probe`]), and [`choose`] judges what was found. Nothing of this
 //! opens a socket: a prober may be the simulator.
 
+mod choose;
 mod configuration;
+mod findings;
+mod judge;
+mod plan;
+mod probe;
+mod protect;
 mod trace;
+mod transport;
 
-pub use configuration::{Configuration, Load, Packets, Transport};
-pub use trace::Trace;
+pub use choose::{Choice, RECORDING_MARGIN, UnknownUse, Use, choose};
+pub use configuration::{Configuration, Load, Marking, Packets};
+pub use findings::Findings;
+pub use judge::{DEPTH_STEP, Evidence, Judgement, LONGEST_BLOCK, Protected, Stages, rate};
+pub use plan::{Plan, Question, SIZES, Stage, Step};
+pub use probe::{Observer, Probed, Prober, probe};
+pub use protect::PROTECTIONS;
+pub use trace::{Bulk, Measured, RoundTrips, Trace};
+pub use transport::{Transport, UnknownTransport};

@@ -1,11 +1,76 @@
 //! What was measured of one configuration.
 
 use serde::{Deserialize, Serialize};
-use trunkline_core::Duration;
+use trunkline_core::{Duration, Rate};
+use trunkline_metrics::PerMille;
+
+/// What one measurement of a configuration found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// What became of its packets.
+    pub trace: Trace,
+    /// What the bulk transfers reached meanwhile, if there were any.
+    pub bulk: Option<Bulk>,
+}
+
+/// The rates of bulk transfers.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bulk {
+    /// To the reflector.
+    pub there: Rate,
+    /// From the reflector.
+    pub back: Rate,
+}
 
 /// The round trips of consecutive packets, in the order in which they were due.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Trace {
-    /// From when a packet was due to when it was back; `None` of a packet that did not come back.
+    /// From when a packet was due to when it was back; `None` of one that did not come back before the measurement ended.
     pub round_trips: Vec<Option<Duration>>,
+}
+
+/// Round trips in figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RoundTrips {
+    /// Packets sent.
+    pub packets: u64,
+    /// Packets that did not come back.
+    pub lost: u64,
+    /// The fastest.
+    pub fastest: Duration,
+    /// The median.
+    pub median: Duration,
+    /// 99 % are at most this.
+    pub p99: Duration,
+    /// The slowest.
+    pub slowest: Duration,
+    /// Jitter: mean absolute deviation from the mean.
+    pub deviation: Duration,
+}
+
+impl RoundTrips {
+    /// Of all packets of several traces; `None` if none came back.
+    pub fn of<'t>(traces: impl Iterator<Item = &'t Trace>) -> Option<RoundTrips> {
+        let (mut all, mut packets) = (Vec::new(), 0);
+        for trace in traces {
+            packets += trace.round_trips.len() as u64;
+            all.extend(trace.round_trips.iter().flatten().map(|round_trip| round_trip.as_nanos()));
+        }
+        all.sort_unstable();
+        let (first, last) = (*all.first()?, *all.last()?);
+        let count = all.len() as u64;
+        let rank = |per_mille: u16| Duration::from_nanos(all[PerMille(per_mille).rank(count) as usize - 1]);
+        let mean = all.iter().map(|nanos| u128::from(*nanos)).sum::<u128>() / u128::from(count);
+        let apart: u128 = all.iter().map(|nanos| u128::from(*nanos).abs_diff(mean)).sum();
+        Some(RoundTrips {
+            packets,
+            lost: packets - count,
+            fastest: Duration::from_nanos(first),
+            median: rank(500),
+            p99: rank(990),
+            slowest: Duration::from_nanos(last),
+            deviation: Duration::from_nanos((apart / u128::from(count)) as u64),
+        })
+    }
 }

@@ -1,0 +1,80 @@
+//! All that was measured.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use trunkline_core::Rate;
+
+use crate::configuration::{Configuration, Load};
+use crate::judge::Evidence;
+use crate::trace::{Measured, RoundTrips, Trace};
+use crate::transport::Transport;
+
+/// All that was measured, and what could not be.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Findings {
+    measured: Vec<(Configuration, Measured)>,
+    failed: BTreeMap<Transport, String>,
+}
+
+impl Findings {
+    /// Adds a measurement.
+    pub fn add(&mut self, configuration: Configuration, measured: Measured) {
+        self.measured.push((configuration, measured));
+    }
+
+    /// Notes why a transport could not be measured.
+    pub fn fail(&mut self, transport: Transport, why: String) {
+        self.failed.insert(transport, why);
+    }
+
+    /// Transports that could not be measured, and why.
+    pub fn failed(&self) -> impl Iterator<Item = (Transport, &str)> {
+        self.failed.iter().map(|(transport, why)| (*transport, why.as_str()))
+    }
+
+    /// What was measured, each configuration once, in their order.
+    pub fn configurations(&self) -> impl Iterator<Item = &Configuration> {
+        let mut all: Vec<&Configuration> =
+            self.measured.iter().map(|(configuration, _)| configuration).collect();
+        all.sort_unstable();
+        all.dedup();
+        all.into_iter()
+    }
+
+    /// The traces of a configuration, in the order of measurement.
+    pub fn traces(&self, of: &Configuration) -> impl Iterator<Item = &Trace> + Clone {
+        let of = *of;
+        self.measured
+            .iter()
+            .filter(move |(configuration, _)| *configuration == of)
+            .map(|(_, measured)| &measured.trace)
+    }
+
+    /// A configuration's round trips in figures; `None` if no packet came back.
+    pub fn round_trips(&self, of: &Configuration) -> Option<RoundTrips> {
+        RoundTrips::of(self.traces(of))
+    }
+
+    /// What there is to judge a configuration by; `None` if no packet came back. The fastest round trip is that of the same
+    /// packets under any load.
+    pub fn evidence(&self, of: &Configuration) -> Option<Evidence> {
+        let alike = |other: &Configuration| (other.transport, other.packets) == (of.transport, of.packets);
+        let traces =
+            self.measured.iter().filter(|(other, _)| alike(other)).map(|(_, measured)| &measured.trace);
+        let fastest = traces.flat_map(|trace| trace.round_trips.iter().flatten()).min()?;
+        Evidence::new(*of, *fastest, self.traces(of))
+    }
+
+    /// What bulk transfers reached at best, in the direction in which they reached less.
+    pub fn capacity(&self) -> Option<Rate> {
+        let bulks = || self.measured.iter().filter_map(|(_, measured)| measured.bulk);
+        let there = bulks().map(|bulk| bulk.there).max()?;
+        Some(there.min(bulks().map(|bulk| bulk.back).max()?))
+    }
+
+    /// Whether a configuration was also measured under load.
+    pub fn is_loaded(&self, configuration: &Configuration) -> bool {
+        self.traces(&configuration.under(Load::Bulk)).next().is_some()
+    }
+}

@@ -1,0 +1,324 @@
+//! What to measure next, so that a budget of time tells most.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::{Deserialize, Serialize};
+use trunkline_core::{Duration, Ratio, Time};
+
+use crate::choose::{Choice, Use, choose};
+use crate::configuration::{Configuration, Load, Marking, Packets};
+use crate::findings::Findings;
+use crate::trace::Measured;
+use crate::transport::Transport;
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// How long all of it may take.
+    pub budget: Duration,
+    /// What may be recommended.
+    pub transports: Vec<Transport>,
+    /// What for.
+    pub uses: Vec<Use>,
+    /// Channels of a stream of music.
+    pub channels: u16,
+    /// Its frames per second, at least 1.
+    pub sample_rate: u32,
+    /// Bytes of its samples.
+    pub sample_bytes: u8,
+    /// The share of a rehearsal's audio that may have to be concealed.
+    pub concealed: Ratio,
+    /// Whether the network may be loaded with bulk transfers.
+    pub load: bool,
+}
+
+/// The sizes of packets that are tried, in frames.
+pub const SIZES: [u32; 4] = [64, 128, 256, 512];
+
+/// The size with which transports are compared.
+const REFERENCE: u32 = 256;
+
+/// Packets of calls: 20 and 10 ms of G.711.
+const CALLS: [u32; 2] = [160, 80];
+
+/// Numbers of channels that are tried beside the one that was asked for.
+const CHANNELS: [u16; 3] = [1, 2, 8];
+
+/// What a group of measurements is to tell, in their order. After them the rest of the time goes to what the advice hangs
+/// on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stage {
+    /// Which transports are any good.
+    Transports,
+    /// What the best of them suffer when the network is loaded.
+    Load,
+    /// Which packet size is best over them.
+    Sizes,
+    /// What calls are like over them.
+    Calls,
+    /// What more and fewer channels are like.
+    Channels,
+    /// What marking packets is worth under load.
+    Marking,
+    /// Whether what looks best is.
+    Refinement,
+}
+
+impl Stage {
+    /// All before the refinement, with the share of the budget that each may take.
+    const ORDER: [(Stage, f64); 6] = [
+        (Stage::Transports, 0.25),
+        (Stage::Load, 0.2),
+        (Stage::Sizes, 0.15),
+        (Stage::Calls, 0.1),
+        (Stage::Channels, 0.08),
+        (Stage::Marking, 0.07),
+    ];
+}
+
+/// A measurement to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What is measured.
+    pub configuration: Configuration,
+    /// What for.
+    pub stage: Stage,
+    /// How long the load lasts before the first packet.
+    pub settling: Duration,
+    /// How long packets are sent.
+    pub lasting: Duration,
+    /// When it must be over, whatever has happened by then.
+    pub until: Time,
+}
+
+/// A plan of measurements that adapts to what they find. Time is an argument, and never decreases.
+///
+/// Ask for the [`next`](Plan::next) step, measure it, tell what it [`found`](Plan::found), and so on until there is none.
+/// As long as each step is over at its [`until`](Step::until), the whole is over within the budget.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    question: Question,
+    begun: Time,
+    end: Time,
+    findings: Findings,
+    /// Stages that have not begun.
+    stages: VecDeque<(Stage, f64)>,
+    /// What is left of the stage that has.
+    waiting: VecDeque<Configuration>,
+    stage: Stage,
+    /// How long packets are sent in each of its steps.
+    lasting: Duration,
+    /// When the step that is under way began, and what it was to take.
+    under_way: (Time, Duration),
+    /// What steps took beyond that at most, of late.
+    overhead: Duration,
+    /// How often measuring a transport failed.
+    failures: BTreeMap<Transport, u32>,
+}
+
+impl Plan {
+    /// A plan that begins now.
+    pub fn new(question: Question, now: Time) -> Plan {
+        Plan {
+            begun: now,
+            end: now + question.budget,
+            findings: Findings::default(),
+            stages: Stage::ORDER.into(),
+            waiting: VecDeque::new(),
+            stage: Stage::Transports,
+            lasting: Duration::ZERO,
+            under_way: (now, Duration::ZERO),
+            overhead: Duration::ZERO,
+            failures: BTreeMap::new(),
+            question,
+        }
+    }
+
+    /// What to measure from now on; `None` if there is no time left for anything, or nothing to measure.
+    pub fn next(&mut self, now: Time) -> Option<Step> {
+        let configuration = self.next_configuration()?;
+        let half_more = configuration.load == Load::Bulk;
+        let left = self.end.since(now).saturating_sub(self.overhead);
+        let share = |whole: Duration| if half_more { whole * 2 / 3 } else { whole };
+        let lasting = self.lasting.min(share(left));
+        if lasting < self.least() {
+            return None;
+        }
+        let settling = if half_more { lasting / 2 } else { Duration::ZERO };
+        self.under_way = (now, settling + lasting);
+        let until = (now + settling + lasting + self.patience()).min(self.end);
+        Some(Step { configuration, stage: self.stage, settling, lasting, until })
+    }
+
+    /// What a step found, or in one clause why it could not be made.
+    pub fn found(&mut self, step: &Step, found: Result<Measured, String>, now: Time) {
+        let transport = step.configuration.transport;
+        match found {
+            Ok(measured) if measured.trace.round_trips.iter().all(Option::is_none) => {
+                self.found(step, Err("no packet came back".to_owned()), now);
+            }
+            Ok(measured) => {
+                self.findings.add(step.configuration, measured);
+                let (began, planned) = self.under_way;
+                self.overhead = now.since(began).saturating_sub(planned).max(self.overhead / 2);
+            }
+            Err(why) => {
+                *self.failures.entry(transport).or_default() += 1;
+                self.findings.fail(transport, why);
+            }
+        }
+    }
+
+    /// All that was found so far.
+    pub fn findings(&self) -> &Findings {
+        &self.findings
+    }
+
+    /// What was asked.
+    pub fn question(&self) -> &Question {
+        &self.question
+    }
+
+    /// How much of the budget is left.
+    pub fn left(&self, now: Time) -> Duration {
+        self.end.since(now)
+    }
+
+    /// When it began.
+    pub fn begun(&self) -> Time {
+        self.begun
+    }
+
+    /// The shortest measurement that is worth its while.
+    fn least(&self) -> Duration {
+        (self.question.budget / 100).clamp(Duration::from_millis(100), Duration::from_millis(300))
+    }
+
+    /// How long a step may take beyond what it was to take.
+    fn patience(&self) -> Duration {
+        (self.question.budget / 20).clamp(Duration::from_millis(300), Duration::from_secs(3))
+    }
+
+    fn next_configuration(&mut self) -> Option<Configuration> {
+        loop {
+            while let Some(configuration) = self.waiting.pop_front() {
+                if self.is_worth_it(&configuration) {
+                    return Some(configuration);
+                }
+            }
+            let Some((stage, share)) = self.stages.pop_front() else {
+                self.stage = Stage::Refinement;
+                self.lasting = (self.question.budget / 20).clamp(self.least(), Duration::from_secs(5));
+                return self.thinnest();
+            };
+            self.stage = stage;
+            self.waiting = self.of_stage(stage).into();
+            let steps = self.waiting.len().max(1) as u64;
+            let each = Duration::from_secs_f64(self.question.budget.as_secs_f64() * share) / steps;
+            self.lasting = each.saturating_sub(self.overhead).clamp(self.least(), Duration::from_secs(5));
+        }
+    }
+
+    /// A transport that could not be measured is tried no more; one that could, once more.
+    fn is_worth_it(&self, configuration: &Configuration) -> bool {
+        let failures = self.failures.get(&configuration.transport).copied().unwrap_or(0);
+        let was_measured = self.findings.configurations().any(|one| one.transport == configuration.transport);
+        failures < 1 + u32::from(was_measured)
+    }
+
+    fn of_stage(&self, stage: Stage) -> Vec<Configuration> {
+        let reference = self.packets(REFERENCE, self.question.channels);
+        let mut all = Vec::new();
+        match stage {
+            Stage::Transports => {
+                all.extend(self.question.transports.iter().map(|transport| idle(*transport, reference)));
+            }
+            Stage::Load => {
+                let best = self.best_transports(&self.question.uses);
+                all.extend(best.into_iter().map(|transport| idle(transport, reference).under(Load::Bulk)));
+            }
+            Stage::Sizes => {
+                let sizes = SIZES.map(|frames| self.packets(frames, self.question.channels));
+                for choice in self.choices().filter(|choice| choice.purpose != Use::Telephony) {
+                    all.extend(sizes.map(|packets| idle(choice.best.transport, packets)));
+                }
+            }
+            Stage::Calls => {
+                if self.question.uses.contains(&Use::Telephony) {
+                    let best = self.best_transports(&[Use::Telephony]);
+                    let sizes = CALLS.into_iter().map(Packets::telephone);
+                    all.extend(
+                        sizes.flat_map(|packets| best.iter().map(move |transport| idle(*transport, packets))),
+                    );
+                }
+            }
+            Stage::Channels => {
+                if let Some(Choice { best, .. }) =
+                    self.choices().find(|choice| choice.purpose != Use::Telephony)
+                {
+                    let packets = CHANNELS.map(|channels| self.packets(best.packets.frames, channels));
+                    all.extend(packets.map(|packets| idle(best.transport, packets)));
+                }
+            }
+            Stage::Marking => {
+                if let Some(Choice { best, .. }) = self.choices().next() {
+                    let marked = idle(best.transport, best.packets).under(Load::Bulk);
+                    all.extend([marked, Configuration { marking: Marking::BestEffort, ..marked }]);
+                }
+            }
+            Stage::Refinement => {}
+        }
+        let mut seen: Vec<Configuration> = self.findings.configurations().copied().collect();
+        all.retain(|one| {
+            let is_new = !seen.contains(one) && (self.question.load || one.load == Load::Idle);
+            seen.push(*one);
+            is_new
+        });
+        all
+    }
+
+    /// Of all that the advice hangs on, what was measured for the shortest time.
+    fn thinnest(&self) -> Option<Configuration> {
+        let mut all = Vec::new();
+        for Choice { best, runner_up, .. } in self.choices() {
+            let best = idle(best.transport, best.packets);
+            all.push(best);
+            all.extend(runner_up.map(|other| idle(other.transport, other.packets)));
+            all.extend(self.question.load.then(|| best.under(Load::Bulk)));
+        }
+        let measured = |one: &Configuration| {
+            let packets: usize = self.findings.traces(one).map(|trace| trace.round_trips.len()).sum();
+            one.packets.interval() * packets as u64
+        };
+        all.into_iter().filter(|one| self.is_worth_it(one)).min_by_key(measured)
+    }
+
+    fn choices(&self) -> impl Iterator<Item = Choice> {
+        let Question { uses, channels, concealed, .. } = &self.question;
+        uses.iter().filter_map(|purpose| choose(*purpose, &self.findings, *channels, *concealed))
+    }
+
+    /// The best transport for each use and the runner-up.
+    fn best_transports(&self, uses: &[Use]) -> Vec<Transport> {
+        let of_uses: Vec<Choice> = self.choices().filter(|choice| uses.contains(&choice.purpose)).collect();
+        let best = of_uses.iter().map(|choice| choice.best.transport);
+        let runners_up = of_uses.iter().filter_map(|choice| Some(choice.runner_up?.transport));
+        let mut all = Vec::new();
+        for transport in best.chain(runners_up) {
+            if !all.contains(&transport) {
+                all.push(transport);
+            }
+        }
+        all
+    }
+
+    fn packets(&self, frames: u32, channels: u16) -> Packets {
+        let Question { sample_rate, sample_bytes, .. } = self.question;
+        Packets { sample_rate, frames, channels, sample_bytes }
+    }
+}
+
+fn idle(transport: Transport, packets: Packets) -> Configuration {
+    Configuration { transport, packets, load: Load::Idle, marking: Marking::Expedited }
+}
