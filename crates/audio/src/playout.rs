@@ -6,6 +6,9 @@
 //! turn is the **depth**: [fixed](Depth::Fixed), or [adaptive](Depth::Adaptive). The buffer never waits for a packet that
 //! is missing: the depth stays what it is, as musicians need it.
 //!
+//! The channels of a stream may come in **parts**, each in a packet of its own. Parts of one sequence number have one
+//! turn, so that channels stay aligned to the sample whatever is lost, and a part that is missing is concealed alone.
+//!
 //! Hostile input costs nothing: memory is taken once, at [`Playout::new`]; a sequence number far from the expected ones
 //! is refused unless the next packet continues it (RFC 3550, appendix A.1), so that a sender may start again and a
 //! forged packet stops nobody.
@@ -20,6 +23,7 @@
 //!     sample_rate: 48_000,
 //!     packet_frames: 48,
 //!     depth: Depth::Fixed(Duration::from_millis(1)),
+//!     part_channels: 2,
 //!     conceal: Method::Waveform,
 //! })?;
 //! playout.insert(Time::ZERO, 0, &[0.5; 96]);
@@ -32,16 +36,19 @@
 
 mod delay;
 mod packets;
+mod part;
 mod settings;
 #[cfg(test)]
 mod tests;
 
+use core::ops::Range;
+
 use trunkline_core::{Duration, Time};
 
-use crate::conceal::Concealer;
-use crate::seen::{Seen, Sight};
+use crate::seen::Sight;
 use delay::DelayHistogram;
 use packets::Packets;
+use part::{Part, parts};
 
 pub use settings::{Depth, Settings, SettingsError};
 
@@ -54,8 +61,19 @@ pub enum Arrival {
     Late,
     /// It came before.
     Duplicate,
-    /// Its length is wrong, or its sequence number is far from the expected ones: it is not played.
+    /// Its length or its channels are wrong, or its sequence number is far from the expected ones: it is not played.
     Refused,
+}
+
+/// Some channels of a block.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Packet<'a> {
+    /// Which channels.
+    pub channels: Range<usize>,
+    /// Interleaved: [`Settings::packet_frames`] of each channel.
+    pub samples: &'a [f32],
+    /// Whether a codec made them in the place of lost ones.
+    pub made: bool,
 }
 
 /// What a block that was pulled is made of. The rest is received audio.
@@ -63,11 +81,11 @@ pub enum Arrival {
 pub struct Pulled {
     /// Frames before the first packet's turn: silence, or the end of an earlier stream fading.
     pub waiting: usize,
-    /// Frames in the place of missing packets, and those added to deepen the buffer.
+    /// Frames of which a channel or more was missing, and those added to deepen the buffer.
     pub concealed: usize,
 }
 
-/// What happened since the start, in packets.
+/// What happened since the start, in packets: a block that comes in parts counts for as many.
 ///
 /// Every packet that was inserted is in exactly one of `played`, `late`, `duplicate`, `refused`, `skipped` and those
 /// [waiting](Playout::waiting).
@@ -75,6 +93,8 @@ pub struct Pulled {
 pub struct Counters {
     /// Played.
     pub played: u64,
+    /// Of these, those that a codec made in the place of lost ones.
+    pub made: u64,
     /// Not there at their turn.
     pub missing: u64,
     /// Came after their turn.
@@ -98,7 +118,7 @@ pub struct Counters {
 impl Counters {
     /// Packets that have not come at all so far.
     pub fn lost(&self) -> u64 {
-        self.missing.saturating_sub(self.late)
+        self.missing.saturating_sub(self.late) + self.made
     }
 }
 
@@ -107,23 +127,22 @@ impl Counters {
 pub struct Playout {
     settings: Settings,
     packets: Packets,
-    concealer: Concealer,
+    parts: Vec<Part>,
     histogram: Option<DelayHistogram>,
-    seen: Seen,
     counters: Counters,
     /// Sequence number whose turn is next, extended beyond 32 bits.
     next: i64,
     /// The highest that was queued.
     highest: i64,
     state: State,
-    /// What is playing: one packet.
+    /// What is playing: one packet of each part, one behind the other.
     current: Vec<f32>,
-    /// Whether it is made, not received.
+    /// Whether something of it is made, not received.
     current_made: bool,
     /// Frames of it that were played.
     read: usize,
-    /// When the last pull began and what it took, for [`fill`](Playout::fill).
-    last_pull: (Time, usize),
+    /// When all that was pulled has been played, for [`fill`](Playout::fill).
+    pulled_until: Time,
     /// A refused sequence number's successor: if it comes next, the sender has started again.
     probation: Option<u32>,
     /// Turns in a row at which nothing was there.
@@ -147,17 +166,17 @@ impl Playout {
     /// # Errors
     /// Settings outside their bounds.
     pub fn new(settings: Settings) -> Result<Playout, SettingsError> {
-        let Settings { channels, sample_rate, packet_frames, depth, conceal } = settings;
+        let Settings { channels, packet_frames, depth, .. } = settings;
         let capacity = settings.check()?;
+        let parts = parts(&settings);
         Ok(Playout {
             settings,
-            packets: Packets::new(capacity, packet_frames * channels),
-            concealer: Concealer::new(conceal, channels, sample_rate, packet_frames),
+            packets: Packets::new(capacity, parts.iter().map(|part| part.samples.clone()).collect()),
+            parts,
             histogram: match depth {
                 Depth::Fixed(_) => None,
                 Depth::Adaptive { most, late, .. } => Some(DelayHistogram::new(most, late)),
             },
-            seen: Seen::default(),
             counters: Counters::default(),
             next: 0,
             highest: 0,
@@ -165,24 +184,57 @@ impl Playout {
             current: vec![0.0; packet_frames * channels],
             current_made: false,
             read: packet_frames,
-            last_pull: (Time::ZERO, 0),
+            pulled_until: Time::ZERO,
             probation: None,
             dry: 0,
             settle: 0,
         })
     }
 
-    /// Takes a packet that arrived at `now`: interleaved samples, [`Settings::packet_frames`] of each channel. Sequence
-    /// numbers count packets and wrap at 2^32.
+    /// Takes a packet of all channels that arrived at `now`: interleaved samples, [`Settings::packet_frames`] of each
+    /// channel. Sequence numbers count packets and wrap at 2^32.
     pub fn insert(&mut self, now: Time, sequence: u32, samples: &[f32]) -> Arrival {
-        let arrival = self.sort(now, sequence, samples);
-        match arrival {
-            Arrival::Queued => {}
-            Arrival::Late => self.counters.late += 1,
-            Arrival::Duplicate => self.counters.duplicate += 1,
-            Arrival::Refused => self.counters.refused += 1,
+        let channels = 0..self.settings.channels;
+        self.insert_part(now, sequence, Packet { channels, samples, made: false })
+    }
+
+    /// As [`insert`](Playout::insert), for some of the channels: those of one part, or of several.
+    pub fn insert_part(&mut self, now: Time, sequence: u32, packet: Packet<'_>) -> Arrival {
+        let covered = |part: &Part| {
+            packet.channels.start <= part.channels.start && part.channels.end <= packet.channels.end
+        };
+        let first = self.parts.iter().position(covered).unwrap_or(0);
+        let parts = first..first + self.parts.iter().filter(|part| covered(part)).count();
+        let channels: usize = self.parts[parts.clone()].iter().map(|part| part.channels.len()).sum();
+        let fits = channels == packet.channels.len()
+            && channels > 0
+            && packet.samples.len() == channels * self.settings.packet_frames;
+        let count = parts.len().max(1) as u64;
+        let Some(place) = fits.then(|| self.place(now, sequence)).flatten() else {
+            self.counters.refused += count;
+            return Arrival::Refused;
+        };
+        let new = |part: &mut Part| part.seen.note(sequence) == Sight::New;
+        self.parts[parts.clone()].iter_mut().for_each(|part| part.new = new(part));
+        let news = self.parts[parts.clone()].iter().filter(|part| part.new).count() as u64;
+        self.counters.duplicate += count - news;
+        if news == 0 {
+            return Arrival::Duplicate;
         }
-        arrival
+        self.counters.reordered += if place < self.highest { news } else { 0 };
+        if let Some(histogram) = &mut self.histogram {
+            histogram.note(now, nominal(&self.settings, place));
+        }
+        if !self.is_in_time(place) {
+            self.counters.late += news;
+            return Arrival::Late;
+        }
+        self.highest = self.highest.max(place);
+        for (n, part) in parts.clone().zip(&self.parts[parts]).filter(|(_, part)| part.new) {
+            let skipped = part.channels.start - packet.channels.start;
+            self.packets.put((place, n), &packet, skipped);
+        }
+        Arrival::Queued
     }
 
     /// Fills `out` with what is played from `now` on: interleaved, any number of frames. Samples beyond the last whole
@@ -191,32 +243,30 @@ impl Playout {
         let mut pulled = Pulled::default();
         let channels = self.settings.channels;
         let frames = out.len() / channels;
-        self.last_pull = (now, frames);
+        self.pulled_until = now + self.time_of(frames as u64);
         let (mut rest, odd) = out.split_at_mut(frames * channels);
         odd.fill(0.0);
         while !rest.is_empty() {
             let left = rest.len() / channels;
             let at = now + self.time_of((frames - left) as u64);
-            if self.read < self.settings.packet_frames {
-                let count = left.min(self.settings.packet_frames - self.read);
-                let (filled, later) = rest.split_at_mut(count * channels);
-                filled.copy_from_slice(&self.current[self.read * channels..][..count * channels]);
+            let from = self.read;
+            let count = if from < self.settings.packet_frames {
+                let count = left.min(self.settings.packet_frames - from);
                 pulled.concealed += if self.current_made { count } else { 0 };
                 self.read += count;
-                rest = later;
-            } else if let Some(count) = self.wait(at, left) {
-                let (silence, later) = rest.split_at_mut(count * channels);
-                // After a stream that ended suddenly, its last sound fades.
-                if self.counters.played > 0 {
-                    self.concealer.lost(silence)
-                } else {
-                    silence.fill(0.0)
-                }
+                count
+            } else if let Some(count) = self.wait(at, left.min(self.settings.packet_frames)) {
                 pulled.waiting += count;
-                rest = later;
+                self.make_silence(count);
+                count
             } else {
                 self.turn(at);
-            }
+                continue;
+            };
+            let from = if from < self.settings.packet_frames { from } else { 0 };
+            let (filled, later) = rest.split_at_mut(count * channels);
+            self.interleave(from, filled);
+            rest = later;
         }
         pulled
     }
@@ -250,52 +300,67 @@ impl Playout {
         }
         let packet = self.settings.packet_frames as f64;
         let ahead = (self.highest + 1 - self.next) as f64 * packet + packet - self.read as f64;
-        let (pulled_at, frames) = self.last_pull;
-        let played = now.since(pulled_at).as_secs_f64() * f64::from(self.settings.sample_rate);
-        Some(ahead + (frames as f64 - played).max(0.0))
+        Some(ahead + self.frames_in(self.pulled_until.since(now)))
     }
 
-    fn sort(&mut self, now: Time, sequence: u32, samples: &[f32]) -> Arrival {
-        if samples.len() != self.current.len() {
-            return Arrival::Refused;
-        }
+    /// What is played next: the sequence number of a packet and the frame within it; `None` before playing has begun.
+    pub fn position(&self) -> Option<(u32, usize)> {
+        let within = self.read < self.settings.packet_frames;
+        let (place, frame) = if within { (self.next - 1, self.read) } else { (self.next, 0) };
+        (self.state == State::Playing).then_some((place as u32, frame))
+    }
+
+    /// How far the fill is above what keeps the depth as it should be, in frames: what [`crate::drift`] brings to
+    /// zero. Asked for just after an [`insert`](Playout::insert), as [`fill`](Playout::fill).
+    ///
+    /// A fixed depth is kept on average. An adaptive one is measured against the fastest packets, so that the jitter
+    /// of this one is not in it, and kept in the middle of what its steps of a packet leave it.
+    pub fn surplus(&self, now: Time) -> Option<f64> {
+        let packet = self.settings.packet_frames as f64;
+        let waits = self.fill(now)? - packet;
+        let depth = self.frames_in(self.depth());
+        let Some(histogram) = &self.histogram else { return Some(waits - depth) };
+        let late =
+            i128::from(now.as_nanos()) - nominal(&self.settings, self.highest) - histogram.fastest()?;
+        let late = self.frames_in(Duration::from_nanos(u64::try_from(late).unwrap_or(0)));
+        Some(waits + late - depth - packet / 2.0)
+    }
+
+    /// The extended number of a packet; `None` if it is far from the expected ones and no sender that starts again.
+    fn place(&mut self, now: Time, sequence: u32) -> Option<i64> {
         if self.state == State::Idle {
             self.begin(now, sequence);
         }
         let mut place = self.extend(sequence);
-        let capacity = self.packets.capacity() as i64;
-        let near = (self.next - MISORDER..self.next + capacity).contains(&place);
+        let near = (self.next - MISORDER..self.next + self.packets.capacity()).contains(&place);
         // Nothing but late packets: the network's delay has grown for good.
         let outrun = place < self.next && self.dry > OUTRUN;
         if !near || outrun {
             if self.probation != Some(sequence) {
                 self.probation = Some(sequence.wrapping_add(1));
-                return Arrival::Refused;
+                return None;
             }
             self.restart(now, sequence);
             place = self.next;
         }
         self.probation = None;
-        if self.seen.note(sequence) == Sight::Again {
-            return Arrival::Duplicate;
+        Some(place)
+    }
+
+    /// Whether the packet's turn is to come. Before playing has begun it may be earlier than that of the first packet.
+    fn is_in_time(&mut self, place: i64) -> bool {
+        if place >= self.next {
+            return true;
         }
-        self.counters.reordered += u64::from(place < self.highest);
-        if let Some(histogram) = &mut self.histogram {
-            histogram.note(now, nominal(&self.settings, place));
+        let State::Starting(turn) = self.state else { return false };
+        if self.highest - place >= self.packets.capacity() {
+            return false;
         }
-        if place < self.next {
-            let State::Starting(turn) = self.state else { return Arrival::Late };
-            if self.highest - place >= capacity {
-                return Arrival::Late;
-            }
-            // Its turn is before that of the packet that came first, or at once if that is over.
-            let earlier = self.time_of((self.next - place) as u64 * self.settings.packet_frames as u64);
-            self.state = State::Starting(Time::ZERO + turn.since(Time::ZERO + earlier));
-            self.next = place;
-        }
-        self.highest = self.highest.max(place);
-        self.packets.put(place, samples);
-        Arrival::Queued
+        // At once, if it is over.
+        let earlier = self.time_of((self.next - place) as u64 * self.settings.packet_frames as u64);
+        self.state = State::Starting(Time::ZERO + turn.since(Time::ZERO + earlier));
+        self.next = place;
+        true
     }
 
     /// The first packet: its turn comes when the depth has passed.
@@ -313,7 +378,7 @@ impl Playout {
     fn restart(&mut self, now: Time, sequence: u32) {
         self.counters.restarts += 1;
         self.counters.skipped += self.packets.clear();
-        self.seen = Seen::default();
+        self.parts.iter_mut().for_each(|part| part.seen = Default::default());
         self.begin(now, sequence);
     }
 
@@ -339,32 +404,70 @@ impl Playout {
         self.read = 0;
         let change = self.change(now);
         if change == Change::Deepen {
-            self.counters.added += 1;
+            self.counters.added += self.parts.len() as u64;
             self.current_made = true;
-            self.concealer.lost(&mut self.current);
+            for part in &mut self.parts {
+                part.concealer.lost(&mut self.current[part.samples.clone()]);
+            }
             return;
         }
-        if change == Change::Shallow && self.packets.take(self.next, &mut self.current) {
-            self.counters.skipped += 1;
+        if change == Change::Shallow {
+            for n in 0..self.parts.len() {
+                let skipped = self.packets.take((self.next, n), &mut self.current);
+                self.counters.skipped += u64::from(skipped.is_some());
+            }
             self.next += 1;
         }
-        let there = self.packets.take(self.next, &mut self.current);
-        self.next += 1;
-        self.current_made = !there;
-        if there {
-            self.counters.played += 1;
-            self.dry = 0;
+        self.current_made = false;
+        let mut missing = 0;
+        for (n, part) in self.parts.iter_mut().enumerate() {
+            let taken = self.packets.take((self.next, n), &mut self.current);
+            let samples = &mut self.current[part.samples.clone()];
+            let Some(made) = taken else {
+                missing += 1;
+                part.concealer.lost(samples);
+                continue;
+            };
+            self.counters.made += u64::from(made);
+            self.current_made |= made;
             match change {
-                Change::Shallow => self.concealer.spliced(&mut self.current),
-                _ => self.concealer.received(&mut self.current),
+                Change::Shallow => part.concealer.spliced(samples),
+                _ => part.concealer.received(samples),
             }
-        } else {
-            self.counters.missing += 1;
-            if self.packets.len() == 0 {
-                self.counters.underruns += u64::from(self.dry == 0);
-                self.dry += 1;
+        }
+        self.next += 1;
+        self.current_made |= missing > 0;
+        self.counters.missing += missing;
+        self.counters.played += self.parts.len() as u64 - missing;
+        if missing < self.parts.len() as u64 {
+            self.dry = 0;
+        } else if self.packets.len() == 0 {
+            self.counters.underruns += u64::from(self.dry == 0);
+            self.dry += 1;
+        }
+    }
+
+    /// Fills the beginning of `current` with silence; after a stream that ended suddenly, its last sound fades.
+    fn make_silence(&mut self, frames: usize) {
+        for part in &mut self.parts {
+            let samples = &mut self.current[part.samples.clone()][..frames * part.channels.len()];
+            if self.counters.played > 0 { part.concealer.lost(samples) } else { samples.fill(0.0) }
+        }
+    }
+
+    /// Copies frames of `current`, from this one on, to `out`.
+    fn interleave(&self, from: usize, out: &mut [f32]) {
+        let channels = self.settings.channels;
+        for part in &self.parts {
+            let width = part.channels.len();
+            let samples = &self.current[part.samples.clone()][from * width..];
+            if width == channels {
+                out.copy_from_slice(&samples[..out.len()]);
+                return;
             }
-            self.concealer.lost(&mut self.current);
+            for (frame, samples) in out.chunks_exact_mut(channels).zip(samples.chunks_exact(width)) {
+                frame[part.channels.clone()].copy_from_slice(samples);
+            }
         }
     }
 
@@ -382,8 +485,8 @@ impl Playout {
         let change = if depth + packet / 2 < target {
             Change::Deepen
         } else if depth > target + packet + packet / 2
-            && self.packets.has(self.next)
-            && self.packets.has(self.next + 1)
+            && self.packets.is_whole(self.next)
+            && self.packets.is_whole(self.next + 1)
         {
             Change::Shallow
         } else {
@@ -402,6 +505,10 @@ impl Playout {
     fn time_of(&self, frames: u64) -> Duration {
         let nanos = u128::from(frames) * 1_000_000_000 / u128::from(self.settings.sample_rate);
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    fn frames_in(&self, time: Duration) -> f64 {
+        time.as_secs_f64() * f64::from(self.settings.sample_rate)
     }
 }
 

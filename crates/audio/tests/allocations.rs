@@ -22,6 +22,7 @@ fn playing_allocates_nothing() {
             channels: CHANNELS,
             sample_rate: 48_000,
             packet_frames: FRAMES,
+            part_channels: CHANNELS,
             depth: Depth::Adaptive { least, most, late: 0.01 },
             conceal: method,
         })

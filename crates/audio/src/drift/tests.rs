@@ -40,6 +40,7 @@ fn session(quality: Quality, drift: f64, steered: bool, seconds: u64) -> Heard {
         channels: 1,
         sample_rate: RATE,
         packet_frames: PACKET,
+        part_channels: 1,
         depth: Depth::Fixed(depth),
         conceal: Method::Waveform,
     };

@@ -6,7 +6,7 @@ use super::stream::duration_of;
 use super::{Block, DeviceFormat, Stream, StreamError};
 use crate::conceal::Method;
 use crate::drift::{Controller, Quality, Resampler};
-use crate::playout::{Arrival, Counters, Depth, Playout, Pulled, Settings};
+use crate::playout::{Arrival, Counters, Depth, Packet, Playout, Pulled, Settings};
 
 /// How a [`Player`] plays.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,7 +36,7 @@ pub struct PlayerStats {
     pub counters: Counters,
     /// The depth aimed at.
     pub depth: Duration,
-    /// What is in the buffer: how long a block that arrives now waits for its turn. Smoothed over a second.
+    /// What is in the buffer: how long a block that arrives waits for its turn, smoothed.
     pub playout: Duration,
     /// What resampling to the device's rate adds.
     pub resampling: Duration,
@@ -61,6 +61,8 @@ pub struct Player {
     read: usize,
     /// The block that came last, and when it was captured.
     last: Option<(u32, Time)>,
+    /// How long blocks wait for their turn, in frames, smoothed.
+    waits: f64,
 }
 
 impl Player {
@@ -83,10 +85,11 @@ impl Player {
             channels,
             sample_rate: stream.sample_rate,
             packet_frames: frames,
+            part_channels: stream.layout().part_channels,
             depth: settings.depth,
             conceal: settings.conceal,
         })?;
-        let target = playout.depth().as_secs_f64() * f64::from(stream.sample_rate) + frames as f64;
+        let waits = playout.depth().as_secs_f64() * f64::from(stream.sample_rate);
         let same_rate = device.sample_rate == stream.sample_rate;
         let chunk = chunk(device.block_frames as usize);
         let resampler = match same_rate && !settings.drift {
@@ -100,25 +103,41 @@ impl Player {
             stream: *stream,
             device,
             playout,
-            controller: settings.drift.then(|| Controller::new(stream.sample_rate, target)),
+            controller: settings.drift.then(|| Controller::new(stream.sample_rate, 0.0)),
             input: vec![0.0; resampler.as_ref().map_or(chunk, Resampler::most_needed) * channels],
             resampler,
             made: vec![0.0; made],
             read: made,
             last: None,
+            waits,
         })
     }
 
     /// Takes a block, or a part of one, that arrived at `arrived`: not later than the next [`pull`](Player::pull).
     pub fn insert(&mut self, arrived: Time, block: Block<'_>) -> Arrival {
-        if block.first_channel != 0 || block.channels != self.stream.channels {
-            return Arrival::Refused;
+        let first = usize::from(block.first_channel);
+        let packet = Packet {
+            channels: first..first + usize::from(block.channels),
+            samples: block.samples,
+            made: block.concealed,
+        };
+        let restarts = self.playout.counters().restarts;
+        let arrival = self.playout.insert_part(arrived, block.sequence, packet);
+        if arrival != Arrival::Queued {
+            return arrival;
         }
-        let arrival = self.playout.insert(arrived, block.sequence, block.samples);
-        if arrival == Arrival::Queued {
-            self.last = Some((block.sequence, block.captured));
-            if let (Some(controller), Some(fill)) = (&mut self.controller, self.playout.fill(arrived)) {
-                controller.observe(arrived, fill);
+        self.last = Some((block.sequence, block.captured));
+        let again = self.playout.counters().restarts > restarts;
+        if let Some(fill) = self.playout.fill(arrived) {
+            let waits = fill - f64::from(self.stream.block_frames);
+            self.waits += (waits - self.waits) * if again { 1.0 } else { SMOOTHING };
+        }
+        if let Some(controller) = &mut self.controller {
+            if again {
+                controller.restart();
+            }
+            if let Some(surplus) = self.playout.surplus(arrived) {
+                controller.observe(arrived, surplus);
             }
         }
         arrival
@@ -127,36 +146,56 @@ impl Player {
     /// Fills `out` with what the device plays from `now` on: interleaved in the device's channels, any number of frames.
     pub fn pull(&mut self, now: Time, out: &mut [f32]) -> Pulled {
         let (from, to) = (usize::from(self.stream.channels), usize::from(self.device.channels));
-        let frames = out.len() / to;
-        let (whole, odd) = out.split_at_mut(frames * to);
-        odd.fill(0.0);
+        let whole = out.len() / to * to;
         let mut pulled = Pulled::default();
-        for (n, frame) in whole.chunks_exact_mut(to).enumerate() {
+        let mut done = 0;
+        while done < whole {
             if self.read == self.made.len() {
-                let at = now + duration_of(n as u64, self.device.sample_rate);
-                let part = self.make(at);
-                pulled.waiting += part.waiting;
-                pulled.concealed += part.concealed;
+                let at = now + duration_of((done / to) as u64, self.device.sample_rate);
+                let made = self.make(at);
+                pulled.waiting += made.waiting;
+                pulled.concealed += made.concealed;
             }
-            let samples = &self.made[self.read..self.read + from];
-            self.read += from;
-            frame[..from].copy_from_slice(samples);
-            frame[from..].fill(if from == 1 { samples[0] } else { 0.0 });
+            let frames = ((self.made.len() - self.read) / from).min((whole - done) / to);
+            let samples = &self.made[self.read..self.read + frames * from];
+            spread(samples, from, &mut out[done..done + frames * to], to);
+            self.read += samples.len();
+            done += frames * to;
         }
+        out[whole..].fill(0.0);
         pulled
     }
 
     /// How it is doing.
     pub fn stats(&self) -> PlayerStats {
-        let resampling = self.resampler.as_ref().map_or(0, Resampler::delay) as u64;
+        let waits = self.waits.max(0.0) / f64::from(self.stream.sample_rate);
         PlayerStats {
             counters: self.playout.counters(),
             depth: self.playout.depth(),
-            playout: self.playout.depth(),
-            resampling: duration_of(resampling, self.device.sample_rate),
+            playout: Duration::from_secs_f64(waits),
+            resampling: self.resampling(),
             drift_ppm: self.controller.as_ref().map_or(0.0, |controller| 1e6 * controller.drift()),
-            captured: self.last.map(|(_, captured)| captured),
+            captured: self.captured(),
         }
+    }
+
+    /// What the resampler adds, in the device's time.
+    fn resampling(&self) -> Duration {
+        let frames = self.resampler.as_ref().map_or(0, Resampler::delay);
+        duration_of(frames as u64, self.device.sample_rate)
+    }
+
+    /// When the frame that is played next was captured: as many blocks before the last that came as it is behind.
+    fn captured(&self) -> Option<Time> {
+        let ((playing, frame), (last, captured)) = self.playout.position().zip(self.last)?;
+        let blocks = last.wrapping_sub(playing) as i32;
+        let frames = i64::from(blocks) * i64::from(self.stream.block_frames) - frame as i64;
+        let unread = (self.made.len() - self.read) / usize::from(self.stream.channels);
+        let held = self.resampling() + duration_of(unread as u64, self.device.sample_rate);
+        let behind = self.stream.duration_of(frames.unsigned_abs());
+        let position =
+            if frames < 0 { captured + behind } else { Time::ZERO + captured.since(Time::ZERO + behind) };
+        Some(Time::ZERO + position.since(Time::ZERO + held))
     }
 
     /// Makes the next chunk.
@@ -173,6 +212,22 @@ impl Player {
         // Never an error: the lengths are those that it asked for.
         let _ = resampler.resample(input, &mut self.made);
         pulled
+    }
+}
+
+/// Share of a packet in the smoothed waiting time.
+const SMOOTHING: f64 = 0.02;
+
+/// Copies frames of `from` channels to as many of `to` channels: one channel to all of them, several to the first.
+fn spread(samples: &[f32], from: usize, out: &mut [f32], to: usize) {
+    if from == to {
+        out.copy_from_slice(samples);
+        return;
+    }
+    for (frame, out) in samples.chunks_exact(from).zip(out.chunks_exact_mut(to)) {
+        let (there, beyond) = out.split_at_mut(from);
+        there.copy_from_slice(frame);
+        beyond.fill(if from == 1 { frame[0] } else { 0.0 });
     }
 }
 

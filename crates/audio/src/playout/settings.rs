@@ -13,6 +13,8 @@ pub struct Settings {
     pub sample_rate: u32,
     /// Frames that every packet carries, 1 to [`Settings::LONGEST_PACKET`].
     pub packet_frames: usize,
+    /// Channels that come in one packet: all, or as many as a part of a block has (the last may have fewer).
+    pub part_channels: usize,
     /// How long a packet waits.
     pub depth: Depth,
     /// What is played in the place of a missing packet.
@@ -57,6 +59,9 @@ pub enum SettingsError {
     /// No channels or too many.
     #[error("the number of channels must be between 1 and {}", Settings::MOST_CHANNELS)]
     Channels,
+    /// Parts of no channels, or of more than there are.
+    #[error("the channels of a packet must be between 1 and those of the stream")]
+    PartChannels,
     /// No sample rate or too high a one.
     #[error("the sample rate must be between 1 and {} Hz", Settings::HIGHEST_RATE)]
     SampleRate,
@@ -80,6 +85,9 @@ impl Settings {
         let within = |value: usize, most: usize| (1..=most).contains(&value);
         if !within(self.channels, Settings::MOST_CHANNELS) {
             return Err(SettingsError::Channels);
+        }
+        if !within(self.part_channels, self.channels) {
+            return Err(SettingsError::PartChannels);
         }
         if !within(self.sample_rate as usize, Settings::HIGHEST_RATE as usize) {
             return Err(SettingsError::SampleRate);
@@ -105,8 +113,8 @@ impl Settings {
         let packets = deepest.as_secs_f64() * f64::from(self.sample_rate) / self.packet_frames as f64;
         // Twice the depth, for packets that come in bursts.
         let capacity = (2 * packets as usize + LEAST_CAPACITY).next_power_of_two();
-        let bytes =
-            capacity * (self.packet_frames * self.channels * size_of::<f32>() + size_of::<Option<i64>>());
+        let bytes = capacity
+            * (self.packet_frames * self.channels * size_of::<f32>() + size_of::<Option<(i64, bool)>>());
         if bytes > MOST_BYTES { Err(SettingsError::TooLarge) } else { Ok(capacity) }
     }
 }

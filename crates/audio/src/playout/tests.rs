@@ -7,7 +7,14 @@ const MILLISECOND: u64 = 1_000_000;
 
 /// Mono at 8 kHz in packets of 10 ms.
 fn settings(depth: Depth) -> Settings {
-    Settings { channels: 1, sample_rate: 8_000, packet_frames: 80, depth, conceal: Method::Waveform }
+    Settings {
+        channels: 1,
+        sample_rate: 8_000,
+        packet_frames: 80,
+        part_channels: 1,
+        depth,
+        conceal: Method::Waveform,
+    }
 }
 
 fn fixed(depth_ms: u64) -> Playout {
@@ -269,7 +276,7 @@ proptest! {
         let (least, most) = (Duration::from_millis(2), Duration::from_millis(50));
         let depth = if adaptive { Depth::Adaptive { least, most, late: 0.1 } } else { Depth::Fixed(least) };
         let settings =
-            Settings { channels: 2, sample_rate: 8_000, packet_frames: 10, depth, conceal: Method::Waveform };
+            Settings { channels: 2, sample_rate: 8_000, packet_frames: 10, part_channels: 2, depth, conceal: Method::Waveform };
         let mut playout = Playout::new(settings).unwrap();
         let (mut now, mut sequence, mut inserted) = (Time::ZERO, 0u32, 0u64);
         for step in steps {
