@@ -138,8 +138,8 @@ fn mistakes_are_shown_where_they_stand() {
         ("/48000", "/", "line 8, column 17: `` is not the clock's rate in Hz, 1 to 768000"),
         ("L24/48000/8", "L24", "line 8, column 16: `/` and the clock's rate is missing"),
         ("48000/8", "48000/0", "line 8, column 23: `0` is not a number of channels, 1 to 256"),
-        ("ptime:1", "ptime:one", "line 10, column 11: `one` is not milliseconds"),
-        ("direct=963214424", "direct=x", "line 12, column 21: `x` is not an offset of 32 bits"),
+        ("ptime:1", "ptime:one", "line 10, column 9: `one` is not milliseconds"),
+        ("direct=963214424", "direct=x", "line 12, column 19: `x` is not an offset of 32 bits"),
         (
             "L24",
             "L20",
