@@ -32,8 +32,8 @@ impl Experiment {
         let table = root.table().cloned().unwrap_or_default();
         let swept = sweep::read(&schema, &self.text, &table, &mut Vec::new());
         for (swept, chosen) in swept.iter().zip(&self.points[point].choice) {
-            for key in sweep::together(&swept.axis.key) {
-                sweep::apply(&schema, &mut root, key, &swept.nodes[*chosen]);
+            for (key, value) in sweep::values(&swept.axis.key, &swept.nodes[*chosen]) {
+                sweep::apply(&schema, &mut root, key, value);
             }
         }
         for (key, text) in keys {

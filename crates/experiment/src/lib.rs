@@ -13,6 +13,7 @@ mod files;
 mod fuzz;
 mod json_schema;
 mod limits;
+mod link_profile;
 pub mod model;
 mod problem;
 mod quantity;

@@ -148,6 +148,8 @@ pub struct Flow {
     pub stagger: Duration,
     /// Priority of its packets in queues that know priorities; smaller is more urgent.
     pub priority: u16,
+    /// How much processor time its messages and packets take, as a multiple of what the hosts say. Only `sim` asks.
+    pub effort: f64,
     /// What stands in front of every message.
     pub framing: Framing,
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use trunkline_core::schema::{Default as Preset, Kind};
 
+use crate::link_profile;
 use crate::model::Axis;
 use crate::problem::{Remark, suggestion};
 use crate::quantity;
@@ -164,6 +165,7 @@ pub(crate) fn sweepable(schema: &Schema, root: &Table, swept: &[&str]) -> Vec<Sw
         }
     }
     for (name, link) in named(root, "link") {
+        let link = &*link_profile::filled_in(link);
         for key in &schema.link {
             list(format!("link.{name}.{}", key.name), key, link.node(key.name), swept, &mut found);
         }
@@ -211,6 +213,7 @@ fn named<'t>(root: &'t Table, section: &str) -> impl Iterator<Item = (&'t str, &
 
 /// The index of a link's medium; that of the default if none is given.
 fn medium(schema: &Schema, link: &Table) -> usize {
+    let link = link_profile::filled_in(link);
     let word = link.node("medium").and_then(Node::text);
     let media = schema
         .link
@@ -316,7 +319,8 @@ pub(crate) fn apply(schema: &Schema, root: &mut Node, path: &str, value: &Node) 
             let of_medium =
                 schema.shared.get(medium).into_iter().chain(schema.direction.get(medium)).flatten();
             let Some(key) = schema.link.iter().chain(of_medium).find(|k| k.name == *key) else { return };
-            put(link, key, rest, value, None);
+            let inherited = link_profile::filled_in(link).node(key.name).cloned();
+            put(link, key, rest, value, inherited);
         }
         _ => {}
     }
@@ -333,7 +337,7 @@ fn apply_to_part(
     value: &Node,
 ) {
     let Some(link) = inner(root, "link").and_then(|links| inner(links, link)) else { return };
-    let inherited = link.node(key).cloned();
+    let inherited = link_profile::filled_in(link).node(key).cloned();
     let keys = schema.direction.get(medium(schema, link));
     let Some(key) = keys.and_then(|keys| keys.iter().find(|k| k.name == key)) else { return };
     let mut own = link;

@@ -180,12 +180,10 @@ impl Reader<'_> {
             );
             self.remark(places.transport.span_of("mode"), message);
         }
-        if let Transport::Tcp(options) = &flow.transport {
-            self.check_tcp(options, places);
-        }
+        self.check_options(&flow.transport, places.transport);
         if let Transport::Sctp(options) = &flow.transport {
             let needs_repair = (source.needs_reliability)(&flow.source.values);
-            self.check_sctp(options, flow.framing == Framing::None, needs_repair, source, places);
+            self.check_sctp_use(options, flow.framing == Framing::None, needs_repair, source, places);
         }
         if !(source.needs_reliability)(&flow.source.values) {
             return;
@@ -227,23 +225,52 @@ impl Reader<'_> {
         }
     }
 
+    /// Remarks on options of a transport that do not fit together, whatever uses it.
+    pub(super) fn check_options(&mut self, transport: &Transport, chosen: &Chosen) {
+        match transport {
+            Transport::Tcp(options) => self.check_tcp(options, chosen),
+            Transport::Sctp(options) => self.check_sctp(options, chosen),
+            _ => {}
+        }
+    }
+
     /// Remarks on what a classic TCP does not have.
-    fn check_tcp(&mut self, options: &TcpOptions, places: &Places<'_>) {
+    fn check_tcp(&mut self, options: &TcpOptions, chosen: &Chosen) {
         let TcpEngine::Classic(classic) = &options.engine else { return };
         if options.window.is_some_and(|window| window > Bytes(tcp::MAX_WINDOW as u64)) {
             let message =
                 "`engine = \"classic\"` has windows of 64 KiB at most; make `window` smaller".to_owned();
-            self.remark(places.transport.span_of("window"), message);
+            self.remark(chosen.span_of("window"), message);
         }
         let TimerConfig { min, max, .. } = classic.timer;
         if min > max {
             let message = format!("an `rto-min` of {min} is longer than the `rto-max` of {max}");
-            self.remark(places.transport.span_of("rto-min"), message);
+            self.remark(chosen.span_of("rto-min"), message);
         }
     }
 
-    /// Remarks on options of SCTP that exclude each other, or what the flow needs.
-    fn check_sctp(
+    /// Remarks on options of SCTP that exclude each other.
+    fn check_sctp(&mut self, options: &SctpOptions, chosen: &Chosen) {
+        let given = |key: &str| chosen.values.iter().any(|(n, v)| n == key && *v != Value::Absent);
+        if given("lifetime") && given("retransmissions") {
+            let message = "a message has either a `lifetime` or a number of `retransmissions`; leave one out"
+                .to_owned();
+            self.remark(chosen.span_of("retransmissions"), message);
+        }
+        let shares = (options.style == SctpStyle::OneToMany).then_some("style");
+        let within_udp = (options.encapsulation == sctp::Encapsulation::Udp).then_some("encapsulation");
+        let buffer = options.send_buffer.and(Some("send-buffer"));
+        let of_ours = gives_up(options).or(overtakes(options)).or(shares).or(within_udp).or(buffer);
+        if options.engine == SctpEngine::Kernel
+            && let Some(key) = of_ours
+        {
+            let message = format!("`engine = \"kernel\"` has no `{key}` to choose; leave one of them out");
+            self.remark(chosen.span_of(key), message);
+        }
+    }
+
+    /// Remarks on options of SCTP that the flow cannot do with.
+    fn check_sctp_use(
         &mut self,
         options: &SctpOptions,
         headerless: bool,
@@ -251,35 +278,12 @@ impl Reader<'_> {
         source: &SourceKind,
         places: &Places<'_>,
     ) {
-        let given = |key: &str| places.transport.values.iter().any(|(n, v)| n == key && *v != Value::Absent);
-        if given("lifetime") && given("retransmissions") {
-            let message = "a message has either a `lifetime` or a number of `retransmissions`; leave one out"
-                .to_owned();
-            self.remark(places.transport.span_of("retransmissions"), message);
-        }
-        let gives_up = match options.reliability {
-            Reliability::Full => None,
-            Reliability::Lifetime(_) => Some("lifetime"),
-            Reliability::Retransmissions(_) => Some("retransmissions"),
-        };
-        let overtakes = [("ordered", !options.ordered), ("streams", options.streams > 1)];
-        let overtakes = overtakes.into_iter().find_map(|(key, does)| does.then_some(key));
-        let shares = (options.style == SctpStyle::OneToMany).then_some("style");
-        let within_udp = (options.encapsulation == sctp::Encapsulation::Udp).then_some("encapsulation");
-        let buffer = options.send_buffer.and(Some("send-buffer"));
-        let of_ours = gives_up.or(overtakes).or(shares).or(within_udp).or(buffer);
-        if options.engine == SctpEngine::Kernel
-            && let Some(key) = of_ours
-        {
-            let message = format!("`engine = \"kernel\"` has no `{key}` to choose; leave one of them out");
-            self.remark(places.transport.span_of(key), message);
-        }
-        if headerless && let Some(key) = gives_up.or(overtakes) {
+        if headerless && let Some(key) = gives_up(options).or(overtakes(options)) {
             let message =
                 format!("without a header every message must arrive, in its order; leave `{key}` out");
             self.remark(places.transport.span_of(key), message);
         }
-        if needs_repair && let Some(key) = gives_up {
+        if needs_repair && let Some(key) = gives_up(options) {
             let message = format!(
                 "the source `{}` would wait for good if an answer were lost; leave `{key}` out",
                 source.name
@@ -428,4 +432,19 @@ impl Reader<'_> {
 fn draws_size(flow: &Flow, source: &SourceKind, such: impl Fn(&Distribution) -> bool) -> bool {
     let sizes = source.parameters.iter().filter(|p| matches!(p.kind, Kind::Sizes { .. }));
     sizes.map(|p| flow.source.values.value(p.name)).any(|v| matches!(v, Value::Distribution(d) if such(d)))
+}
+
+/// The option by which an SCTP gives messages up.
+fn gives_up(options: &SctpOptions) -> Option<&'static str> {
+    match options.reliability {
+        Reliability::Full => None,
+        Reliability::Lifetime(_) => Some("lifetime"),
+        Reliability::Retransmissions(_) => Some("retransmissions"),
+    }
+}
+
+/// The option by which messages of an SCTP overtake each other.
+fn overtakes(options: &SctpOptions) -> Option<&'static str> {
+    let all = [("ordered", !options.ordered), ("streams", options.streams > 1)];
+    all.into_iter().find_map(|(key, does)| does.then_some(key))
 }

@@ -7,6 +7,7 @@ use trunkline_core::{Bytes, Duration, Rate};
 use trunkline_network::{Impairments, Loss, impairment, medium};
 
 use super::Reader;
+use crate::link_profile;
 use crate::model::{Direction, Link};
 use crate::problem::{enumerate, suggestion};
 use crate::schema::{Alternative, Key, Shape};
@@ -22,9 +23,11 @@ impl Reader<'_> {
     }
 
     fn link(&mut self, entry: &Entry, hosts: &[String]) -> Option<Link> {
-        let table = self.table_of(entry, "link")?;
+        let table = &*link_profile::filled_in(self.table_of(entry, "link")?);
         let place = format!("[link.{}]", entry.key);
         let schema = self.schema;
+        // Of an unknown profile everything would be missing: that alone is told.
+        self.plain_values(table, &entry.node.span, &format!("in {place}"), &schema.link)?;
         let medium = self.medium(table, &entry.node.span, &place)?;
         let keys = schema.direction.get(medium)?;
         let kind = medium::KINDS.get(medium)?;

@@ -10,6 +10,7 @@ mod paths;
 mod services;
 mod sinks;
 mod table;
+mod transport;
 mod voice_path;
 
 use core::ops::Range;

@@ -6,6 +6,7 @@ pub(crate) mod distribution;
 mod playback;
 pub(crate) mod transport;
 
+use crate::link_profile;
 use trunkline_core::Duration;
 use trunkline_core::schema::{Choice, Default as Preset, Kind, Parameter};
 use trunkline_network::{host, impairment, medium, queue};
@@ -219,6 +220,14 @@ const FLOW: &[Parameter] = &[
         doc: "Urgency of its packets in queues that know priorities; smaller is more urgent.",
     },
     Parameter {
+        name: "effort",
+        kind: Kind::Number { min: 0.0, max: 1000.0 },
+        default: Preset::Text("1"),
+        doc: "How much processor time its messages and packets take, as a multiple of what the hosts say of them \
+              (`send-message`, `send-packet`, `send-byte`, `receive-packet`, `receive-message`): protocols differ in it. \
+              In `sim` only.",
+    },
+    Parameter {
         name: "framing",
         kind: Kind::Choice(FRAMINGS),
         default: Preset::Text("header"),
@@ -303,6 +312,13 @@ impl Schema {
                     Preset::Required,
                     "The two hosts; forward is from the first to the second. On a medium for more, its stations in their \
                      order.",
+                ),
+                Key::new(
+                    link_profile::PROFILE,
+                    Shape::Plain(Kind::Choice(link_profile::NAMES)),
+                    Preset::Absent,
+                    "A measured network, whose keys stand below under [profiles of links](#profiles-of-links); keys \
+                     beside this one override it.",
                 ),
                 Key::new(
                     "medium",
