@@ -8,7 +8,7 @@ use trunkline_core::{Duration, Time};
 use trunkline_io::{MonotonicClock, Pacer, process};
 
 use crate::cycle::Cycle;
-use crate::device::Running;
+use crate::device::{Hardware, Running};
 use crate::error::SoundError;
 use crate::wanted::Format;
 
@@ -18,21 +18,30 @@ pub(crate) const PRIORITY: u8 = 5;
 /// What may be late and made up for at once. A machine that stalls longer has lost the time, as a sound card would have.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-pub(crate) struct Clocked {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+/// A clock for those who have none.
+pub(crate) struct Clock {
+    pub(crate) format: Format,
 }
 
-impl Clocked {
-    pub(crate) fn start(cycle: Cycle, format: Format) -> Result<Clocked, SoundError> {
+impl Hardware for Clock {
+    fn format(&self) -> Format {
+        self.format
+    }
+
+    fn start(self: Box<Self>, cycle: Cycle) -> Result<Box<dyn Running>, SoundError> {
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
         let thread = std::thread::Builder::new()
             .name("sound".to_owned())
-            .spawn(move || run(cycle, format, &told))
+            .spawn(move || run(cycle, self.format, &told))
             .map_err(|error| SoundError::Thread(error.to_string()))?;
-        Ok(Clocked { stop, thread: Some(thread) })
+        Ok(Box::new(Clocked { stop, thread: Some(thread) }))
     }
+}
+
+struct Clocked {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Running for Clocked {
@@ -69,7 +78,8 @@ fn run(mut cycle: Cycle, format: Format, stop: &AtomicBool) {
         if lost > 0 {
             cycle.shared().lose(lost);
         }
-        cycle.turn(due, format.block_frames as usize, |_| (), |_| ());
+        cycle.capture(due, format.block_frames as usize, |_| ());
+        cycle.play(due, format.block_frames as usize, |_| ());
     }
 }
 

@@ -56,38 +56,40 @@ impl Cycle {
         }
     }
 
-    /// One cycle of so many frames, [`Format::block_frames`] at most. A direction that the hardware has is copied by
-    /// `capture` from it and by `play` to it; for a soft direction they are not called.
-    pub(crate) fn turn(
-        &mut self,
-        now: Time,
-        frames: usize,
-        capture: impl FnOnce(&mut [f32]),
-        play: impl FnOnce(&[f32]),
-    ) {
-        let frames = frames.min(self.format.block_frames as usize);
-        let now = now.max(self.last);
-        self.last = now;
+    /// Frames of a turn at most.
+    pub(crate) fn most_frames(&self) -> usize {
+        self.format.block_frames as usize
+    }
+
+    /// The first half of a turn: so many frames come in. `copy` brings them from the hardware; it is not called where they
+    /// come from elsewhere.
+    pub(crate) fn capture(&mut self, now: Time, frames: usize, copy: impl FnOnce(&mut [f32])) {
+        self.last = self.last.max(now);
         let captured = &mut self.captured[..frames * usize::from(self.format.capture_channels)];
         let count = match &mut self.soft.source {
             Some(source) => source.fill(captured, &self.shared),
             None => {
-                capture(captured);
+                copy(captured);
                 captured.len()
             }
         };
         if count > 0 {
-            self.callbacks.captured(now, &captured[..count]);
+            self.callbacks.captured(self.last, &captured[..count]);
         }
+    }
+
+    /// The second half: as many frames go out. `copy` brings them to the hardware; it is not called where they go elsewhere.
+    pub(crate) fn play(&mut self, now: Time, frames: usize, copy: impl FnOnce(&[f32])) {
+        self.last = self.last.max(now);
         let rendered = &mut self.rendered[..frames * usize::from(self.format.playback_channels)];
         if rendered.is_empty() {
             return;
         }
         rendered.fill(0.0);
-        self.callbacks.render(now, rendered);
+        self.callbacks.render(self.last, rendered);
         match &mut self.soft.sink {
             Some(sink) => sink.take(rendered, &self.shared),
-            None => play(rendered),
+            None => copy(rendered),
         }
     }
 

@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::clocked::Clocked;
+use crate::clocked::Clock;
 use crate::cycle::{Callbacks, Cycle};
 use crate::error::SoundError;
+use crate::jack::Jack;
+use crate::place::Place;
 use crate::soft::Soft;
 use crate::wanted::{Format, Wanted};
 
@@ -142,7 +144,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Hardware, or what stands for it, that calls a [`Cycle`] until it is dropped.
+/// Hardware that is there, or what stands for it.
+pub(crate) trait Hardware {
+    /// What it is: channels as wanted, the rest as it has them.
+    fn format(&self) -> Format;
+
+    /// Begins.
+    fn start(self: Box<Self>, cycle: Cycle) -> Result<Box<dyn Running>, SoundError>;
+}
+
+/// Hardware that calls a [`Cycle`] until it is dropped.
 pub(crate) trait Running {
     /// Asked several times a second: whether it still runs, or why not.
     fn check(&mut self) -> Result<(), String>;
@@ -164,7 +175,7 @@ struct Keeper {
 impl Keeper {
     fn run(mut self, opened: &Sender<Result<(), SoundError>>) {
         let (home, returned) = mpsc::channel();
-        let mut running = match self.open(&home) {
+        let mut running = match self.open(false, &home) {
             Ok(running) => Some(running),
             Err(error) => {
                 let _ = opened.send(Err(error));
@@ -172,8 +183,9 @@ impl Keeper {
             }
         };
         let _ = opened.send(Ok(()));
+        let mut tried = true;
         loop {
-            let pause = if running.is_some() { CHECK } else { RETRY };
+            let pause = if running.is_some() || !tried { CHECK } else { RETRY };
             match self.stopped.recv_timeout(pause) {
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
@@ -183,10 +195,11 @@ impl Keeper {
                     if let Err(why) = device.check() {
                         *lock(&self.shared.status) = Status::Waiting { why };
                         running = None;
+                        tried = false;
                         self.soft = returned.try_iter().last();
                     }
                 }
-                None => match self.open(&home) {
+                None => match self.open(true, &home) {
                     Ok(device) => {
                         running = Some(device);
                         *lock(&self.shared.status) = Status::Running;
@@ -200,21 +213,40 @@ impl Keeper {
         }
     }
 
-    fn open(&mut self, home: &Sender<Soft>) -> Result<Box<dyn Running>, SoundError> {
-        let channels = |wanted: &Option<_>| wanted.as_ref().map_or(0, |(_, channels)| *channels);
-        let format = Format {
-            sample_rate: self.wanted.sample_rate.unwrap_or(48_000),
-            block_frames: self.wanted.block_frames.unwrap_or(128),
-            capture_channels: channels(&self.wanted.capture),
-            playback_channels: channels(&self.wanted.playback),
-        };
+    fn open(&mut self, again: bool, home: &Sender<Soft>) -> Result<Box<dyn Running>, SoundError> {
+        let hardware = hardware(&self.wanted, again, &self.shared)?;
+        let format = hardware.format();
         let soft = match self.soft.take() {
             Some(soft) => soft,
-            None => Soft::open(&self.wanted, &format)?,
+            None => Soft::make(&self.wanted, &format)?,
         };
         let callbacks = (self.make)(format).map_err(SoundError::Refused)?;
-        *lock(&self.shared.format) = format;
         let cycle = Cycle::new(callbacks, soft, home.clone(), Arc::clone(&self.shared), format);
-        Ok(Box::new(Clocked::start(cycle, format)?))
+        let running = hardware.start(cycle)?;
+        *lock(&self.shared.format) = format;
+        Ok(running)
+    }
+}
+
+/// The hardware that drives both directions.
+fn hardware(wanted: &Wanted, again: bool, shared: &Arc<Shared>) -> Result<Box<dyn Hardware>, SoundError> {
+    let places = || wanted.capture.iter().chain(&wanted.playback).map(|(place, _)| place);
+    let has_jack = places().any(|place| matches!(place, Place::Jack { .. }));
+    let has_alsa = places().any(|place| matches!(place, Place::Alsa { .. }));
+    match (has_jack, has_alsa) {
+        (true, true) => Err(SoundError::Wanted(
+            "JACK and ALSA have a clock each and cannot be the two directions of one device; expected one of them, and \
+             beside it a file, a tone, noise or `none`"
+                .to_owned(),
+        )),
+        (true, false) => Ok(Box::new(Jack::open(wanted, again, Arc::clone(shared))?)),
+        (false, true) => Err(SoundError::Alsa("ALSA later".to_owned())),
+        (false, false) => Ok(Box::new(Clock {
+            format: Format {
+                sample_rate: wanted.sample_rate.unwrap_or(48_000),
+                block_frames: wanted.block_frames.unwrap_or(128),
+                ..wanted.channels()
+            },
+        })),
     }
 }

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use trunkline_io::jack::JackError;
+
 /// Why a device cannot be had. Each text is a whole sentence without its full stop.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -10,8 +12,16 @@ pub enum SoundError {
     #[error("{0}")]
     Wanted(String),
     /// JACK is not there, or refuses.
-    #[error("{0}")]
-    Jack(String),
+    #[error(transparent)]
+    Jack(#[from] JackError),
+    /// No JACK port has a name that was asked for.
+    #[error("no JACK port matches `{pattern}`; there are {there}")]
+    Ports {
+        /// What was asked for.
+        pattern: String,
+        /// The ports that there are.
+        there: String,
+    },
     /// ALSA is not there, or refuses.
     #[error("{0}")]
     Alsa(String),

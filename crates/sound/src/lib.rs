@@ -11,6 +11,7 @@ mod clocked;
 mod cycle;
 mod device;
 mod error;
+mod jack;
 mod place;
 mod signal;
 mod soft;

@@ -47,8 +47,8 @@ impl Sink {
 }
 
 impl Soft {
-    /// Opens what of this is soft. `clock` is the format of the hardware beside it, if there is any.
-    pub(crate) fn open(wanted: &Wanted, format: &Format) -> Result<Soft, SoundError> {
+    /// Makes what of this is soft, for hardware of this format.
+    pub(crate) fn make(wanted: &Wanted, format: &Format) -> Result<Soft, SoundError> {
         let source = match &wanted.capture {
             Some((Place::Tone { hertz }, channels)) => {
                 Some(Source::Tone(Tone::new(hertz, *channels, format.sample_rate)))
@@ -58,15 +58,12 @@ impl Soft {
             Some((place @ (Place::File(_) | Place::Loop(_)), _)) => {
                 return Err(SoundError::Wanted(format!("`{place}` cannot be read yet")));
             }
-            _ => None,
+            Some((Place::Jack { .. } | Place::Alsa { .. }, _)) | None => None,
         };
         let sink = match &wanted.playback {
             Some((Place::None, _)) => Some(Sink::Nowhere),
-            Some((place @ (Place::Jack { .. } | Place::Alsa { .. }), _)) => {
-                return Err(SoundError::Wanted(format!("`{place}` cannot be opened yet")));
-            }
+            Some((Place::Jack { .. } | Place::Alsa { .. }, _)) | None => None,
             Some((place, _)) => return Err(SoundError::Wanted(format!("`{place}` cannot be played to"))),
-            None => None,
         };
         Ok(Soft { source, sink })
     }

@@ -72,6 +72,16 @@ impl Wanted {
         }
         Ok(())
     }
+
+    /// A format of the channels that are wanted, and nothing else.
+    pub(crate) fn channels(&self) -> Format {
+        let channels = |wanted: &Option<(Place, u16)>| wanted.as_ref().map_or(0, |(_, channels)| *channels);
+        Format {
+            capture_channels: channels(&self.capture),
+            playback_channels: channels(&self.playback),
+            ..Format::default()
+        }
+    }
 }
 
 /// What a device turned out to be.
