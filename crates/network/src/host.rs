@@ -164,7 +164,8 @@ pub const PARAMETERS: &[Parameter] = &[
 
 /// A host at work: one processor that serves what it is given in order.
 ///
-/// Every method is told the time and says when the work is done; time never decreases between calls.
+/// Every method is told the time and says when the work is done; time never decreases between calls. Work on packets and
+/// messages takes `effort` times what the parameters say: protocols differ in it. What is drawn beside that does not.
 #[derive(Debug)]
 pub struct HostModel {
     send_message: Duration,
@@ -317,8 +318,8 @@ impl HostModel {
     }
 
     /// A message is to be handed over: when its first piece is.
-    pub fn send_message(&mut self, now: Time) -> Time {
-        let mut cost = self.send_message + drawn(&mut self.noise);
+    pub fn send_message(&mut self, now: Time, effort: f64) -> Time {
+        let mut cost = times(self.send_message, effort) + drawn(&mut self.noise);
         if let Some(interruption) = &mut self.interruption
             && self.chance.chance(self.interruptions)
         {
@@ -355,9 +356,9 @@ impl HostModel {
     }
 
     /// A packet is to be sent: when it leaves.
-    pub fn send_packet(&mut self, now: Time, size: Bytes) -> Time {
+    pub fn send_packet(&mut self, now: Time, size: Bytes, effort: f64) -> Time {
         let bytes = Duration::from_nanos(self.send_byte.saturating_mul(size.count()));
-        let at = self.work(now, self.send_packet + bytes);
+        let at = self.work(now, times(self.send_packet + bytes, effort));
         self.pass_interface(at, size, 1)
     }
 
@@ -367,18 +368,18 @@ impl HostModel {
     }
 
     /// The processor is given a packet: when its transport gets it. `is_group`: the packet is for several hosts.
-    pub fn receive_packet(&mut self, now: Time, size: Bytes, is_group: bool) -> Time {
+    pub fn receive_packet(&mut self, now: Time, size: Bytes, is_group: bool, effort: f64) -> Time {
         let bytes = Duration::from_nanos(self.receive_byte.saturating_mul(size.count()));
         // What an idle processor has read while the packet came in is read by now.
         self.free = (self.free + bytes).max(now);
         let noise = drawn(&mut self.receive_noise);
         let group = if is_group { self.receive_group } else { Duration::ZERO };
-        self.work(now, self.receive_packet + group + noise)
+        self.work(now, times(self.receive_packet, effort) + group + noise)
     }
 
     /// A message is complete: when its application has it.
-    pub fn receive_message(&mut self, now: Time) -> Time {
-        self.work(now, self.receive_message)
+    pub fn receive_message(&mut self, now: Time, effort: f64) -> Time {
+        self.work(now, times(self.receive_message, effort))
     }
 
     /// What the host's clock says at this time, from its start.
@@ -400,6 +401,10 @@ impl HostModel {
         self.free = self.free.max(now) + cost;
         self.free
     }
+}
+
+fn times(duration: Duration, effort: f64) -> Duration {
+    Duration::from_nanos((duration.as_nanos() as f64 * effort) as u64)
 }
 
 fn drawn(sampler: &mut Option<Sampler>) -> Duration {

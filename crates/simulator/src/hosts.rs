@@ -86,6 +86,11 @@ impl Hosts {
 }
 
 impl Engine<'_> {
+    /// How much processor time the packets and messages of a conversation take, as a multiple of what hosts say.
+    pub(crate) fn effort(&self, conversation: u32) -> f64 {
+        self.scenario.flows[self.conversations[conversation as usize].flow as usize].effort
+    }
+
     /// Whether the messages of a member's source take time, or go in pieces, to its transport.
     pub(crate) fn hands_over_slowly(&self, m: u32) -> bool {
         self.slow_flows[self.members[m as usize].flow as usize]
@@ -98,7 +103,8 @@ impl Engine<'_> {
         let (None, Some(message)) = (&queue.handing, queue.messages.front()) else { return };
         let (name, length, flow) = (message.name, message.bytes.len(), member.flow);
         let header = self.header(m, name, length);
-        let at = self.hosts.get(self.scenario.flows[flow as usize].from).send_message(self.now);
+        let flow = &self.scenario.flows[flow as usize];
+        let at = self.hosts.get(flow.from).send_message(self.now, flow.effort);
         if let Some(queue) = &mut self.members[m as usize].queue {
             queue.handing = Some(Handing { header, handed: 0, waits_for: WaitsFor::Event });
             if let Some(message) = queue.messages.front_mut() {

@@ -38,9 +38,10 @@ impl Engine<'_> {
         let side = side(&packet);
         let index = self.place(packet.flow).conversation;
         let host = self.conversations[index as usize].end(side).address.host;
+        let effort = self.effort(index);
         if let Some(host) = self.hosts.slow_receiver(host) {
             let is_group = packet.to == Destination::Everyone;
-            let at = host.receive_packet(self.now, packet.size, is_group);
+            let at = host.receive_packet(self.now, packet.size, is_group, effort);
             let slot = self.network.keep(packet);
             return self.events.push(at, Event::Take(slot));
         }
@@ -166,8 +167,9 @@ impl Engine<'_> {
         recorder: &mut dyn Recorder,
     ) {
         let host = self.conversations[index as usize].end(side).address.host;
+        let effort = self.effort(index);
         if let Some(host) = self.hosts.slow_reader(host) {
-            let at = host.receive_message(self.now);
+            let at = host.receive_message(self.now, effort);
             let mut kept = self.network.buffer();
             kept.extend_from_slice(bytes);
             let what = KeptFor::Application;
@@ -257,8 +259,9 @@ impl Engine<'_> {
         let length = (bytes.len() - HEADER_LENGTH) as u32;
         let header = Header { length, ..asked.reflected(self.now) };
         let host = self.conversations[index as usize].end(side).address.host;
+        let effort = self.effort(index);
         if let Some(host) = self.hosts.slow_writer(host) {
-            let at = host.send_message(self.now);
+            let at = host.send_message(self.now, effort);
             let what = KeptFor::Transport;
             return self.keep(at, Kept { conversation: index, side, header, bytes, what });
         }

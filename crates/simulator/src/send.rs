@@ -192,7 +192,7 @@ impl Engine<'_> {
             *sent = sent.wrapping_add(u32::from(!to_group));
             let mut departs = transmit.earliest;
             if let Some(host) = &mut host {
-                departs = departs.max(host.send_packet(now, transmit.size));
+                departs = departs.max(host.send_packet(now, transmit.size, flow.effort));
             }
             if departs > now {
                 network.depart_later(departs, packet, events);

@@ -43,19 +43,19 @@ fn pieces(host: &HostModel, length: usize) -> Vec<Piece> {
 fn a_host_without_costs_does_everything_at_once() {
     let mut host = host(&[]);
     assert_eq!(host.costs(), Costs::default());
-    assert_eq!(host.send_message(ms(1)), ms(1));
-    assert_eq!(host.send_packet(ms(2), Bytes(1500)), ms(2));
-    assert_eq!(host.receive_packet(ms(3), Bytes(1500), false), ms(3));
+    assert_eq!(host.send_message(ms(1), 1.0), ms(1));
+    assert_eq!(host.send_packet(ms(2), Bytes(1500), 1.0), ms(2));
+    assert_eq!(host.receive_packet(ms(3), Bytes(1500), false, 1.0), ms(3));
     assert_eq!(pieces(&host, 5000), [Piece { length: 5000, gap: Duration::ZERO }]);
 }
 
 #[test]
 fn one_processor_serves_in_order() {
     let mut host = host(&[("send-packet", millis(2)), ("receive-message", millis(5))]);
-    assert_eq!(host.send_packet(ms(0), Bytes(1)), ms(2));
-    assert_eq!(host.send_packet(ms(1), Bytes(1)), ms(4));
-    assert_eq!(host.receive_message(ms(3)), ms(9));
-    assert_eq!(host.send_packet(ms(20), Bytes(1)), ms(22));
+    assert_eq!(host.send_packet(ms(0), Bytes(1), 1.0), ms(2));
+    assert_eq!(host.send_packet(ms(1), Bytes(1), 1.0), ms(4));
+    assert_eq!(host.receive_message(ms(3), 1.0), ms(9));
+    assert_eq!(host.send_packet(ms(20), Bytes(1), 1.0), ms(22));
 }
 
 #[test]
@@ -63,12 +63,12 @@ fn an_idle_processor_reads_while_a_packet_comes_in() {
     let byte = Value::Duration(Duration::from_micros(10));
     let mut host = host(&[("receive-byte", byte), ("receive-packet", millis(1))]);
     assert_eq!(
-        host.receive_packet(ms(50), Bytes(1000), false),
+        host.receive_packet(ms(50), Bytes(1000), false, 1.0),
         ms(51),
         "read by the time its last byte is here"
     );
     assert_eq!(
-        host.receive_packet(ms(52), Bytes(1000), false),
+        host.receive_packet(ms(52), Bytes(1000), false, 1.0),
         ms(62),
         "1 ms was left to read in, then 10 ms of bytes"
     );
@@ -78,17 +78,17 @@ fn an_idle_processor_reads_while_a_packet_comes_in() {
 fn the_interface_works_beside_the_processor_on_one_packet_each_way() {
     let mut host = host(&[("send-packet", millis(1)), ("interface-packet", millis(3))]);
     assert!(host.costs().interface);
-    assert_eq!(host.send_packet(ms(0), Bytes(1)), ms(4));
-    assert_eq!(host.send_packet(ms(0), Bytes(1)), ms(7), "behind the one before, ready at 2 ms");
+    assert_eq!(host.send_packet(ms(0), Bytes(1), 1.0), ms(4));
+    assert_eq!(host.send_packet(ms(0), Bytes(1), 1.0), ms(7), "behind the one before, ready at 2 ms");
     assert_eq!(host.receive_at_interface(ms(1), Bytes(1)), ms(4), "the other way is free");
-    assert_eq!(host.send_packet(ms(20), Bytes(1)), ms(24));
+    assert_eq!(host.send_packet(ms(20), Bytes(1), 1.0), ms(24));
 }
 
 #[test]
 fn packets_for_several_hosts_cost_more_and_clocks_go_in_steps() {
     let mut host = host(&[("receive-group", millis(2)), ("clock", millis(5))]);
-    assert_eq!(host.receive_packet(ms(1), Bytes(1), false), ms(1));
-    assert_eq!(host.receive_packet(ms(1), Bytes(1), true), ms(3));
+    assert_eq!(host.receive_packet(ms(1), Bytes(1), false, 1.0), ms(1));
+    assert_eq!(host.receive_packet(ms(1), Bytes(1), true, 1.0), ms(3));
     assert_eq!([ms(4), ms(5), ms(14)].map(|at| host.clock(at)), [ms(0), ms(5), ms(10)]);
 }
 
@@ -125,7 +125,7 @@ fn noise_and_interruptions_are_drawn_for_messages() {
         ("interruption", exponential(50_000_000)),
     ]);
     let mut delays: Vec<u64> =
-        (0..10_000u64).map(|k| host.send_message(ms(k * 1000)).since(ms(k * 1000)).as_nanos()).collect();
+        (0..10_000u64).map(|k| host.send_message(ms(k * 1000), 1.0).since(ms(k * 1000)).as_nanos()).collect();
     delays.sort_unstable();
     let median = delays[5000] as f64 / 1e6;
     assert!((median - core::f64::consts::LN_2).abs() < 0.05, "{median} ms");
@@ -133,4 +133,18 @@ fn noise_and_interruptions_are_drawn_for_messages() {
         delays.iter().filter(|&&delay| delay > 15_000_000).count() > 40,
         "a hundred interruptions of 50 ms"
     );
+}
+
+#[test]
+fn packets_take_as_much_longer_as_they_are_more_effort_and_noise_does_not() {
+    let noise = Value::Distribution(Distribution::Constant(1_000_000));
+    let mut host = host(&[
+        ("send-packet", millis(2)),
+        ("receive-packet", millis(4)),
+        ("receive-message", millis(4)),
+        ("receive-noise", noise),
+    ]);
+    assert_eq!(host.send_packet(ms(0), Bytes(1), 1.5), ms(3));
+    assert_eq!(host.receive_packet(ms(10), Bytes(1), false, 0.5), ms(13));
+    assert_eq!(host.receive_message(ms(20), 1.5), ms(26));
 }
