@@ -12,7 +12,7 @@ use crate::tree;
 
 impl Transport {
     /// Reads a transport as it stands in an experiment file: a name (`udp`, with or without quotation marks), or a table
-    /// (`{ kind = "dccp", ccid = 3 }`).
+    /// (`{ kind = "dccp", congestion-control = 3 }`).
     ///
     /// Where a protocol has the choice, its packets travel within UDP instead of as protocols of IP, which need raw
     /// sockets, unless the text says otherwise.
@@ -82,7 +82,9 @@ mod tests {
 
     #[test]
     fn a_table_chooses_options() {
-        let Ok(Transport::Dccp(options)) = Transport::parse("{ kind = \"dccp\", ccid = \"ccid-3\" }") else {
+        let Ok(Transport::Dccp(options)) =
+            Transport::parse("{ kind = \"dccp\", congestion-control = \"ccid-3\" }")
+        else {
             panic!("not read");
         };
         assert_eq!((options.ccid, options.encapsulation), (dccp::Ccid::Three, dccp::Encapsulation::Udp));
@@ -98,7 +100,9 @@ mod tests {
         let said = |text: &str| Transport::parse(text).unwrap_err();
         assert_eq!(said("udb"), "there is no transport `udb`; did you mean `udp`?");
         assert!(said("{ kind = \"tcp\", windo = \"1 KiB\" }").contains("did you mean `window`?"));
-        assert!(said("{ kind = \"dccp\", ccid = 9 }").starts_with("`ccid` must be "));
+        assert!(
+            said("{ kind = \"dccp\", congestion-control = 9 }").starts_with("`congestion-control` must be ")
+        );
         assert!(said("{ kind = \"udp\"").starts_with("not TOML: "), "{}", said("{ kind = \"udp\""));
         assert!(said("").starts_with("not TOML: "));
         assert_eq!(said("7"), "`transport` must be a word or a table, not the number 7");

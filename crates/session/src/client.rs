@@ -1,0 +1,106 @@
+//! The side that asks for a session.
+
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
+
+use trunkline_core::{Duration, Time};
+
+use crate::control::Channel;
+use crate::control::wire::{self, Hello, ToClient, ToServer, VERSION, Welcome};
+use crate::error::SessionError;
+use crate::line::{Ended, Line as _};
+use crate::lines;
+use crate::request::Request;
+use crate::session::{Session, Terms};
+use crate::wait::Waiter;
+
+/// The TCP port at which servers listen.
+pub const DEFAULT_PORT: u16 = 4780;
+
+/// How often a client greets until it is heard.
+const GREET: Duration = Duration::from_millis(50);
+
+/// Opens sessions.
+#[derive(Clone, Copy, Debug)]
+pub struct Client {
+    /// How long it waits for each step.
+    pub patience: Duration,
+}
+
+impl Default for Client {
+    fn default() -> Client {
+        Client { patience: Duration::from_secs(5) }
+    }
+}
+
+impl Client {
+    /// Opens a session with a server: `HOST`, `HOST:PORT`, an address or `[ADDRESS]:PORT`. When it returns, packets over the
+    /// transport have reached the server.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn connect(&self, server: &str, request: Request) -> Result<Session, SessionError> {
+        let (stream, address) = self.reach(server)?;
+        let broken = |Ended(reason): Ended| SessionError::Protocol { address, reason };
+        let mut control = Channel::new(stream, "server", crate::now())
+            .map_err(SessionError::system("a connection cannot be set up"))?;
+        let hello = Hello { version: VERSION, request: request.clone() };
+        control.say(&ToServer::Hello(Box::new(hello))).map_err(broken)?;
+        let Welcome { key, port, seed, facts } =
+            match control.wait(crate::now() + self.patience, wire::read).map_err(broken)? {
+                Some(ToClient::Welcome(welcome)) => *welcome,
+                Some(ToClient::Refuse { why, .. }) => return Err(SessionError::Refused { address, why }),
+                Some(_) => return Err(broken(Ended("it does not begin with a welcome".to_owned()))),
+                None => return Err(broken(Ended(format!("it says nothing for {}", self.patience)))),
+            };
+        let local = control.stream().local_addr().map_err(SessionError::system("a socket has no address"))?;
+        let data = SocketAddr::new(address.ip(), port);
+        let line = lines::near(&request, (local, data), seed, self.patience)
+            .map_err(|reason| SessionError::Transport { transport: request.transport.to_string(), reason })?;
+        let session = Session::client(line, control, Terms { request, facts, key, peer: address });
+        self.greet(session, data)
+    }
+
+    /// Resolves the name and connects to the first address that answers.
+    fn reach(&self, server: &str) -> Result<(TcpStream, SocketAddr), SessionError> {
+        let name = |reason: String| SessionError::Name { name: server.to_owned(), reason };
+        let addresses = match (server.parse::<core::net::IpAddr>(), server.contains(':')) {
+            (Ok(address), _) => Ok(vec![SocketAddr::new(address, DEFAULT_PORT)]),
+            (Err(_), true) => server.to_socket_addrs().map(Vec::from_iter),
+            (Err(_), false) => (server, DEFAULT_PORT).to_socket_addrs().map(Vec::from_iter),
+        };
+        let addresses = addresses.map_err(|error| name(error.to_string()))?;
+        let mut failed = name("it has no address".to_owned());
+        for address in addresses {
+            match TcpStream::connect_timeout(&address, self.patience.to_std()) {
+                Ok(stream) => return Ok((stream, address)),
+                Err(error) => failed = SessionError::Unreachable { address, error },
+            }
+        }
+        Err(failed)
+    }
+
+    /// Sends greetings until the server has heard one.
+    fn greet(&self, mut session: Session, data: SocketAddr) -> Result<Session, SessionError> {
+        let deadline = crate::now() + self.patience;
+        let mut next = Time::ZERO;
+        let mut waiter = Waiter::default();
+        while !session.is_open() {
+            let now = crate::now();
+            if now >= deadline {
+                let transport = session.request().transport.to_string();
+                return Err(SessionError::NotHeard { transport, address: data, patience: self.patience });
+            }
+            if now >= next {
+                // What is not taken is sent again.
+                let _ = session.send(now, &session.key().bytes());
+                next = now + GREET;
+            }
+            let address = session.peer();
+            session.open(crate::now()).map_err(|Ended(why)| SessionError::Ended { address, why })?;
+            if !session.is_open() {
+                waiter.wait(&session, None, next.min(deadline));
+            }
+        }
+        Ok(session)
+    }
+}

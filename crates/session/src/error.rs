@@ -1,0 +1,103 @@
+//! Why a session or a server did not come about.
+
+use std::io;
+use std::net::SocketAddr;
+
+use trunkline_core::Duration;
+
+/// Why a session or a server did not come about.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The name of the server means no address: the user's to change.
+    #[error(
+        "`{name}` is not the address of a host: {reason}; expected `HOST`, `HOST:PORT` or `[ADDRESS]:PORT`"
+    )]
+    Name {
+        /// What was given.
+        name: String,
+        /// What the resolver said.
+        reason: String,
+    },
+    /// Nobody answers there.
+    #[error(
+        "no server answers at {address}: {error}; start one there with `trunkline reflect` or `trunkline receive`"
+    )]
+    Unreachable {
+        /// Where.
+        address: SocketAddr,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// What answers is no server of ours, or one of another version.
+    #[error(
+        "{address} does not speak version {} of the control protocol: {reason}",
+        crate::control::wire::VERSION
+    )]
+    Protocol {
+        /// Where.
+        address: SocketAddr,
+        /// What it said instead.
+        reason: String,
+    },
+    /// The server refuses.
+    #[error("the server at {address} refuses: {why}")]
+    Refused {
+        /// Where.
+        address: SocketAddr,
+        /// Its own words.
+        why: String,
+    },
+    /// The transport cannot be set up at this end.
+    #[error("transport `{transport}` cannot be set up: {reason}")]
+    Transport {
+        /// As it was written.
+        transport: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Packets over the transport do not arrive.
+    #[error(
+        "packets over `{transport}` do not reach port {} of {} (nothing for {patience}): a firewall may hold them back; \
+         try another transport",
+        .address.port(), .address.ip()
+    )]
+    NotHeard {
+        /// As it was written.
+        transport: String,
+        /// Where they were sent.
+        address: SocketAddr,
+        /// How long they were waited for.
+        patience: Duration,
+    },
+    /// The session ended before it had begun.
+    #[error("the session with {address} has not begun: {why}")]
+    Ended {
+        /// Who with.
+        address: SocketAddr,
+        /// What happened.
+        why: String,
+    },
+    /// A server cannot listen: the user's to change.
+    #[error("a server cannot listen at {address}: {reason}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// What is wrong and what to do.
+        reason: String,
+    },
+    /// A socket or thread.
+    #[error("{what}: {error}")]
+    System {
+        /// What was being done.
+        what: String,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+impl SessionError {
+    pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> SessionError {
+        let what = what.into();
+        move |error| SessionError::System { what, error }
+    }
+}

@@ -1,0 +1,40 @@
+//! Sessions between two hosts: packets of audio over any transport, and the control connection that arranges them.
+//!
+//! A [`Server`] listens on one TCP port. A [`Client`] tells it what it wants ([`Request`]: a role, a transport, a stream),
+//! and gets a [`Session`], which is a [`Line`]: packets in, packets out, whatever carries them. The same type stands at the
+//! server's end, in the hands of its [`Handler`].
+//!
+//! **Time** is the monotonic clock of the host ([`now`]); [`Session::offset`] relates it to the peer's.
+//!
+//! **Threads.** A session does nothing by itself: its owner's thread waits ([`Waiter`]) and calls [`Line::turn`]. A server
+//! has a thread for accepting and one for each session.
+//!
+//! **Who is answered.** A server sends packets only to the address that the control connection came from, and only after a
+//! packet with the session's key has come from there; reflecting, it never sends more than it has received.
+
+mod choice;
+mod client;
+mod control;
+mod error;
+pub mod line;
+mod lines;
+mod request;
+mod server;
+mod session;
+mod settings;
+mod wait;
+
+pub use choice::TransportChoice;
+pub use client::{Client, DEFAULT_PORT};
+pub use error::SessionError;
+pub use line::{Ended, Line, LineCounters, Packets, Refused};
+pub use request::{Facts, Key, Request, Role};
+pub use server::{Handler, Server, ServerOptions, Stop};
+pub use session::Session;
+pub use settings::Settings;
+pub use wait::Waiter;
+
+/// The monotonic clock of this host.
+pub fn now() -> trunkline_core::Time {
+    trunkline_core::Time::from_nanos(trunkline_io::clock::raw_now())
+}

@@ -1,0 +1,282 @@
+//! The side that is asked for sessions.
+
+mod roles;
+mod stop;
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{io, thread};
+
+use ring::rand::{SecureRandom as _, SystemRandom};
+use trunkline_core::Duration;
+use trunkline_io::{Interest, PollSet};
+
+use crate::client::DEFAULT_PORT;
+use crate::control::Channel;
+use crate::control::wire::{self, ToClient, ToServer, VERSION, Welcome};
+use crate::error::SessionError;
+use crate::line::{Ended, Line};
+use crate::lines;
+use crate::request::{Facts, Key, Request, Role};
+use crate::session::{Session, Terms};
+use crate::wait::Waiter;
+pub use stop::Stop;
+
+/// How long a client may take for its first line, and until its packets arrive.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Where and for whom a server is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerOptions {
+    /// Where the control port is.
+    pub address: SocketAddr,
+    /// So many sessions at once.
+    pub most_clients: usize,
+    /// The most that is sent to a client that asks for bulk, in bits per second.
+    pub most_rate: u64,
+    /// And for how long at a time.
+    pub longest_source: Duration,
+}
+
+impl Default for ServerOptions {
+    /// All addresses of the host at the default port; 16 sessions; 100 Mbit/s for a minute.
+    fn default() -> ServerOptions {
+        ServerOptions {
+            address: SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), DEFAULT_PORT),
+            most_clients: 16,
+            most_rate: 100_000_000,
+            longest_source: Duration::from_secs(60),
+        }
+    }
+}
+
+/// What a server does with sessions that it does not serve itself.
+pub trait Handler: Send + Sync {
+    /// What it says of itself. [`Facts::transports`] are filled in by the server.
+    fn facts(&self) -> Facts {
+        Facts::default()
+    }
+
+    /// Whether it takes a session of [`Role::Play`]; asked before anything is opened.
+    ///
+    /// # Errors
+    /// Why not, in a sentence for the client.
+    fn admit(&self, request: &Request, from: SocketAddr) -> Result<(), String>;
+
+    /// Plays or records until the session or the server ends, on a thread of the session's own.
+    fn play(&self, session: &mut Session, stop: &Stop);
+}
+
+/// A server that plays nothing: it reflects, and takes and gives bulk.
+impl Handler for () {
+    fn admit(&self, _: &Request, _: SocketAddr) -> Result<(), String> {
+        Err("this server does not play; start one with `trunkline receive`".to_owned())
+    }
+
+    fn play(&self, _: &mut Session, _: &Stop) {}
+}
+
+/// Listens on a control port and serves sessions.
+pub struct Server<H = ()> {
+    listener: TcpListener,
+    options: ServerOptions,
+    handler: H,
+    clients: AtomicUsize,
+}
+
+impl<H: Handler> Server<H> {
+    /// Opens the control port.
+    ///
+    /// # Errors
+    /// If it cannot.
+    pub fn bind(options: ServerOptions, handler: H) -> Result<Server<H>, SessionError> {
+        let listener = listen(options.address).map_err(|error| {
+            let reason = match error.kind() {
+                io::ErrorKind::AddrInUse => {
+                    "the port is in use; choose another, or end the server that has it".to_owned()
+                }
+                io::ErrorKind::AddrNotAvailable => "it is not an address of this host".to_owned(),
+                _ => error.to_string(),
+            };
+            SessionError::Listen { address: options.address, reason }
+        })?;
+        Ok(Server { listener, options, handler, clients: AtomicUsize::new(0) })
+    }
+
+    /// Where the control port is.
+    ///
+    /// # Errors
+    /// If the system does not say.
+    pub fn local_address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// How many sessions there are now.
+    pub fn clients(&self) -> usize {
+        self.clients.load(Ordering::Relaxed)
+    }
+
+    /// Serves until it is stopped, and all sessions have ended.
+    ///
+    /// # Errors
+    /// If the system cannot accept connections.
+    pub fn serve(&self, stop: &Stop) -> Result<(), SessionError> {
+        self.listener.set_nonblocking(true).map_err(SessionError::system("a listener cannot be set up"))?;
+        thread::scope(|scope| {
+            let mut set = PollSet::default();
+            while !stop.is_stopped() {
+                let both = [(self.listener.as_fd(), Interest::Read), (stop.wakeup().as_fd(), Interest::Read)];
+                set.wait(both, Duration::MAX).map_err(SessionError::system("the system cannot wait"))?;
+                match self.listener.accept() {
+                    Ok((stream, peer)) => self.admit(scope, stream, peer, stop),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    // The client has gone again, or we are out of descriptors: a moment later there may be some.
+                    Err(_) => trunkline_io::pace::sleep(Duration::from_millis(10)),
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Gives a client a thread, if it may have one.
+    fn admit<'scope>(
+        &'scope self,
+        scope: &'scope thread::Scope<'scope, '_>,
+        stream: TcpStream,
+        peer: SocketAddr,
+        stop: &'scope Stop,
+    ) {
+        let Ok(mut control) = Channel::new(stream, "client", crate::now()) else { return };
+        let mut refuse = |why: &str| refuse(&mut control, why);
+        if self.clients.fetch_add(1, Ordering::Relaxed) >= self.options.most_clients {
+            self.clients.fetch_sub(1, Ordering::Relaxed);
+            return refuse("it has as many clients as it takes; try again later");
+        }
+        let guard = Leaving(&self.clients);
+        let work = move || {
+            let _guard = guard;
+            self.attend(control, peer, stop);
+        };
+        // Without a thread, the connection's end tells.
+        let _ = thread::Builder::new().name("session".to_owned()).spawn_scoped(scope, work);
+    }
+
+    /// Serves one client from its first line to its end.
+    fn attend(&self, mut control: Channel, peer: SocketAddr, stop: &Stop) {
+        let opened = self.welcome(&mut control, peer);
+        let (line, terms) = match opened {
+            Ok(opened) => opened,
+            Err(why) => return refuse(&mut control, &why),
+        };
+        let mut session = Session::server(line, control, terms);
+        if await_greeting(&mut session, stop).is_err() {
+            return;
+        }
+        match session.request().role {
+            Role::Echo => roles::echo(&mut session, stop),
+            Role::Sink => roles::sink(&mut session, stop),
+            Role::Source { rate, packet, lasting } => {
+                let plan = roles::Plan { rate, packet: packet as usize, lasting };
+                roles::source(&mut session, plan, stop);
+            }
+            Role::Play => self.handler.play(&mut session, stop),
+        }
+        if stop.is_stopped() {
+            session.tell_end("the server is being stopped");
+        }
+    }
+
+    /// Hears what a client wants, and opens its line; or says why not.
+    fn welcome(&self, control: &mut Channel, peer: SocketAddr) -> Result<(Box<dyn Line>, Terms), String> {
+        let read = |line: &[u8]| match wire::version_of(line) {
+            Some(VERSION) => wire::read::<ToServer>(line),
+            Some(other) => {
+                Err(format!("version {other} of the control protocol; this server speaks version {VERSION}"))
+            }
+            None => Err("no version of the control protocol".to_owned()),
+        };
+        let request = match control.wait(crate::now() + PATIENCE, read) {
+            Ok(Some(ToServer::Hello(hello))) => hello.request,
+            Ok(Some(_)) => return Err("a session begins with `hello`".to_owned()),
+            Ok(None) => return Err(format!("no `hello` has come for {PATIENCE}")),
+            Err(Ended(why)) => return Err(why),
+        };
+        self.check(&request, peer)?;
+        let local = control.stream().local_addr().map_err(|error| error.to_string())?;
+        let local = SocketAddr::new(local.ip().to_canonical(), 0);
+        let (key, seed) = (Key(random()? as u32), random()?);
+        let (line, port) = lines::far(&request, (local, peer.ip().to_canonical()), key, seed)
+            .map_err(|why| format!("transport `{}` cannot be set up: {why}", request.transport))?;
+        let facts = self.handler.facts();
+        let welcome = Welcome { key, port, seed, facts: facts.clone() };
+        control.say(&ToClient::Welcome(Box::new(welcome))).map_err(|Ended(why)| why)?;
+        Ok((line, Terms { request, facts, key, peer }))
+    }
+
+    /// Whether this is within the server's bounds.
+    fn check(&self, request: &Request, peer: SocketAddr) -> Result<(), String> {
+        let ServerOptions { most_rate, longest_source, .. } = self.options;
+        match request.role {
+            Role::Play => self.handler.admit(request, peer),
+            Role::Source { rate, .. } if rate == 0 || rate > most_rate => {
+                Err(format!("it sends from 1 to {most_rate} bit/s, not {rate}"))
+            }
+            Role::Source { lasting, .. } if lasting > longest_source => {
+                Err(format!("it sends for {longest_source} at most, not {lasting}"))
+            }
+            Role::Source { packet, .. } if !(16..=65_507).contains(&packet) => {
+                Err(format!("it sends packets of 16 to 65507 bytes, not of {packet}"))
+            }
+            Role::Echo | Role::Sink | Role::Source { .. } => Ok(()),
+        }
+    }
+}
+
+/// Counts a client out, also when its thread panics.
+struct Leaving<'c>(&'c AtomicUsize);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Waits for the first packet with the key.
+fn await_greeting(session: &mut Session, stop: &Stop) -> Result<(), Ended> {
+    let deadline = crate::now() + PATIENCE;
+    let mut waiter = Waiter::default();
+    while !session.is_open() {
+        waiter.wait(session, Some(stop.wakeup()), deadline);
+        if stop.is_stopped() || crate::now() >= deadline {
+            return Err(Ended("no packet with the key has come".to_owned()));
+        }
+        session.open(crate::now())?;
+    }
+    Ok(())
+}
+
+fn refuse(control: &mut Channel, why: &str) {
+    // Who does not hear it sees the end of the connection.
+    let _ = control.say(&ToClient::Refuse { version: VERSION, why: why.to_owned() });
+}
+
+fn random() -> Result<u64, String> {
+    let mut bytes = [0; 8];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| "the system gives no random numbers".to_owned())?;
+    Ok(u64::from_be_bytes(bytes))
+}
+
+/// On every address means on those of IPv4 too, where the system lets one socket have both.
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    match TcpListener::bind(address) {
+        Err(error)
+            if address.ip() == IpAddr::from(Ipv6Addr::UNSPECIFIED)
+                && error.kind() != io::ErrorKind::AddrInUse =>
+        {
+            // A host without IPv6.
+            TcpListener::bind(SocketAddr::new(core::net::Ipv4Addr::UNSPECIFIED.into(), address.port()))
+        }
+        result => result,
+    }
+}

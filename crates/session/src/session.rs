@@ -1,0 +1,311 @@
+//! A session at either end: a line, and the control connection beside it.
+
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
+
+use trunkline_core::{Duration, Time};
+use trunkline_io::Interest;
+use trunkline_metrics::clocks::{Exchange, Offset, Offsets, Rates};
+use trunkline_transport::Features;
+
+use crate::control::Channel;
+use crate::control::wire::{self, ToClient, ToServer};
+use crate::line::{Ended, Line, LineCounters, Packets, Refused};
+use crate::request::{Facts, Key, Request};
+
+/// Who has not said anything for so long is gone.
+pub(crate) const SILENCE: Duration = Duration::from_secs(10);
+/// How often a client asks what time it is there: at first, for a good estimate soon, and later.
+const ASK_SOON: Duration = Duration::from_millis(50);
+const SOON: u32 = 20;
+const ASK: Duration = Duration::from_secs(1);
+/// So many lines of the control connection are heard before others have their turn.
+const LINES: usize = 16;
+
+/// A session at one of its ends. As a [`Line`] it carries packets that begin with its [`key`](Self::key); others that
+/// arrive are counted and dropped. It ends when the control connection does, or says nothing for ten seconds: so its owner
+/// turns it at least as often as [`next_timeout`](Line::next_timeout) asks for.
+pub struct Session {
+    line: Box<dyn Line>,
+    control: Channel,
+    side: Side,
+    request: Request,
+    facts: Facts,
+    key: Key,
+    peer: SocketAddr,
+    /// What arrived before the session had begun.
+    early: Vec<(Time, Vec<u8>)>,
+    /// What was counted before.
+    before: LineCounters,
+    strays: u64,
+    ended: Option<Ended>,
+}
+
+enum Side {
+    Client {
+        offsets: Offsets,
+        asked: u32,
+        next_ask: Time,
+        far: Option<LineCounters>,
+        /// The server has got a packet with the key.
+        heard: bool,
+    },
+    Server {
+        /// A packet with the key has come.
+        heard: bool,
+    },
+}
+
+/// What both ends know of a session.
+pub(crate) struct Terms {
+    pub(crate) request: Request,
+    pub(crate) facts: Facts,
+    pub(crate) key: Key,
+    pub(crate) peer: SocketAddr,
+}
+
+impl Session {
+    pub(crate) fn client(line: Box<dyn Line>, control: Channel, terms: Terms) -> Session {
+        let offsets = Offsets::new(Rates::default());
+        let side = Side::Client { offsets, asked: 0, next_ask: Time::ZERO, far: None, heard: false };
+        Session::new(line, control, side, terms)
+    }
+
+    pub(crate) fn server(line: Box<dyn Line>, control: Channel, terms: Terms) -> Session {
+        Session::new(line, control, Side::Server { heard: false }, terms)
+    }
+
+    fn new(line: Box<dyn Line>, control: Channel, side: Side, terms: Terms) -> Session {
+        let Terms { request, facts, key, peer } = terms;
+        Session {
+            line,
+            control,
+            side,
+            request,
+            facts,
+            key,
+            peer,
+            early: Vec::new(),
+            before: LineCounters::default(),
+            strays: 0,
+            ended: None,
+        }
+    }
+
+    /// What every packet begins with.
+    pub fn key(&self) -> Key {
+        self.key
+    }
+
+    /// What the client has asked for.
+    pub fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// What the server says of itself.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// The other end of the control connection.
+    pub fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// What the peer's clock shows beyond ours when ours shows `time`, with a bound; `None` at the server, and until the
+    /// first answer has come.
+    pub fn offset(&self, time: Time) -> Option<Offset> {
+        match &self.side {
+            Side::Client { offsets, .. } => offsets.at(time),
+            Side::Server { .. } => None,
+        }
+    }
+
+    /// What the server's end of the line has counted at its latest answer; `None` at the server, and until the first has
+    /// come.
+    pub fn far_counters(&self) -> Option<LineCounters> {
+        match &self.side {
+            Side::Client { far, .. } => *far,
+            Side::Server { .. } => None,
+        }
+    }
+
+    /// Whether a packet with the key has reached the server.
+    pub(crate) fn is_open(&self) -> bool {
+        match self.side {
+            Side::Client { heard, .. } | Side::Server { heard } => heard,
+        }
+    }
+
+    /// Turns it before it has begun, which [`is_open`](Self::is_open) tells.
+    pub(crate) fn open(&mut self, now: Time) -> Result<(), Ended> {
+        let mut early = core::mem::take(&mut self.early);
+        let result = self.turn(now, &mut |at, packet| early.push((at, packet.to_vec())));
+        self.early = early;
+        self.before = LineCounters::default();
+        self.before = self.counters();
+        result
+    }
+
+    /// Tells the peer why the session is over.
+    pub(crate) fn tell_end(&mut self, why: &str) {
+        // Who does not hear it sees the end of the connection.
+        let _ = match self.side {
+            Side::Client { .. } => self.control.say(&ToServer::Bye),
+            Side::Server { .. } => self.control.say(&ToClient::Ended { why: why.to_owned() }),
+        };
+    }
+
+    /// Hears and says what there is on the control connection.
+    fn converse(&mut self, now: Time) -> Result<(), Ended> {
+        let Session { control, side, .. } = self;
+        if now.since(control.heard()) > SILENCE {
+            let who = if matches!(side, Side::Client { .. }) { "server" } else { "client" };
+            return Err(Ended(format!("the {who} has not answered for {SILENCE}")));
+        }
+        control.flush()?;
+        for _ in 0..LINES {
+            match side {
+                Side::Client { offsets, far, heard, .. } => {
+                    match control.hear(now, wire::read::<ToClient>)? {
+                        Some(ToClient::Time { sent, received, replied, counters }) => {
+                            offsets.observe(Exchange { sent, received, replied, returned: crate::now() });
+                            *far = Some(counters);
+                        }
+                        Some(ToClient::Heard) => *heard = true,
+                        Some(ToClient::Ended { why } | ToClient::Refuse { why, .. }) => {
+                            return Err(Ended(why));
+                        }
+                        Some(ToClient::Welcome(_)) => {
+                            return Err(Ended("the server opens a session twice".to_owned()));
+                        }
+                        None => break,
+                    }
+                }
+                Side::Server { .. } => match control.hear(now, wire::read::<ToServer>)? {
+                    Some(ToServer::Ask { sent }) => {
+                        let counters = self.line.counters().since(&self.before);
+                        let received = crate::now();
+                        control.say(&ToClient::Time { sent, received, replied: crate::now(), counters })?;
+                    }
+                    Some(ToServer::Bye) => return Err(Ended("the client has ended the session".to_owned())),
+                    Some(ToServer::Hello(_)) => {
+                        return Err(Ended("the client opens a session twice".to_owned()));
+                    }
+                    None => break,
+                },
+            }
+        }
+        if let Side::Client { asked, next_ask, .. } = side
+            && now >= *next_ask
+        {
+            *asked = asked.saturating_add(1);
+            *next_ask = now + if *asked < SOON { ASK_SOON } else { ASK };
+            control.say(&ToServer::Ask { sent: crate::now() })?;
+        }
+        Ok(())
+    }
+
+    /// Turns the line, and looks at the keys of what arrives.
+    fn carry(&mut self, now: Time, arrived: &mut dyn FnMut(Time, &[u8])) -> Result<(), Ended> {
+        let (key, strays) = (self.key.bytes(), &mut self.strays);
+        let mut knocks = false;
+        let result = self.line.turn(now, &mut |at, packet| match packet.strip_prefix(&key) {
+            // A greeting.
+            Some([]) => knocks = true,
+            Some(_) => {
+                knocks = true;
+                arrived(at, packet);
+            }
+            None => *strays += 1,
+        });
+        if let Side::Server { heard } = &mut self.side
+            && knocks
+            && !core::mem::replace(heard, true)
+        {
+            self.control.say(&ToClient::Heard)?;
+        }
+        result
+    }
+
+    fn end(&mut self, now: Time, ended: &Ended) {
+        if self.ended.is_none() {
+            self.tell_end(&ended.0);
+            self.line.close(now);
+            self.ended = Some(ended.clone());
+        }
+    }
+}
+
+impl Line for Session {
+    fn descriptors<'l>(&'l self, add: &mut dyn FnMut(BorrowedFd<'l>, Interest)) {
+        self.line.descriptors(add);
+        self.control.descriptors(add);
+    }
+
+    fn send(&mut self, now: Time, packet: &[u8]) -> Result<(), Refused> {
+        match &self.ended {
+            Some(ended) => Err(ended.clone().into()),
+            None => self.line.send(now, packet),
+        }
+    }
+
+    fn send_all(&mut self, now: Time, packets: &Packets) -> Result<(), Ended> {
+        match &self.ended {
+            Some(ended) => Err(ended.clone()),
+            None => self.line.send_all(now, packets),
+        }
+    }
+
+    fn turn(&mut self, now: Time, arrived: &mut dyn FnMut(Time, &[u8])) -> Result<(), Ended> {
+        if let Some(ended) = &self.ended {
+            return Err(ended.clone());
+        }
+        if self.is_open() {
+            self.early.drain(..).for_each(|(at, packet)| arrived(at, &packet));
+        }
+        // What arrived before the end is still handed on.
+        let carried = self.carry(now, arrived);
+        let result = self.converse(now).and(carried);
+        if let Err(ended) = &result {
+            self.end(now, ended);
+        }
+        result
+    }
+
+    fn next_timeout(&self) -> Option<Time> {
+        let silence = self.control.heard() + SILENCE;
+        let ask = match &self.side {
+            Side::Client { next_ask, .. } => *next_ask,
+            Side::Server { .. } => silence,
+        };
+        let line = self.line.next_timeout().unwrap_or(Time::MAX);
+        Some(line.min(ask).min(silence))
+    }
+
+    fn counters(&self) -> LineCounters {
+        let counters = self.line.counters();
+        let LineCounters { strays, received, .. } = counters;
+        let counters =
+            LineCounters { strays: strays + self.strays, received: received - self.strays, ..counters };
+        counters.since(&self.before)
+    }
+
+    fn features(&self) -> &'static Features {
+        self.line.features()
+    }
+
+    fn largest(&self) -> usize {
+        self.line.largest()
+    }
+
+    fn close(&mut self, now: Time) {
+        self.end(now, &Ended("closed by this end".to_owned()));
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.close(crate::now());
+    }
+}

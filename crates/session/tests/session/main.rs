@@ -1,0 +1,4 @@
+//! Sessions on loopback: client and server in one process.
+
+mod support;
+mod transports;
