@@ -1,0 +1,306 @@
+//! Devices against real JACK servers (`jackd` with its dummy driver): synchronous ones, which wait for a client that the
+//! machine is late to run, so that what is heard depends on us only.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use trunkline_core::Time;
+use trunkline_sound::{Callbacks, Device, Format, Place, SoundError, Status, Wanted, open};
+use trunkline_testkit::programs::is_installed;
+
+const PACKAGE: &str = "the Debian package `jackd2`";
+
+/// A server of a name that no other test has.
+struct Server {
+    name: String,
+    child: Child,
+}
+
+impl Server {
+    fn start(rate: u32, period: u32) -> Server {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        Server::named(&format!("trunkline-test-{}-{number}", std::process::id()), rate, period)
+    }
+
+    fn named(name: &str, rate: u32, period: u32) -> Server {
+        let child = Command::new("jackd")
+            .args(["--no-realtime", "--no-mlock", "--sync", "--timeout", "10000", "-n", name])
+            .args(["-d", "dummy", "-r", &rate.to_string(), "-p", &period.to_string()])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("jackd has just been found");
+        Server { name: name.to_owned(), child }
+    }
+
+    /// As a crash would end it. Its place in libjack's list of eight servers stays taken until one of the same name ends
+    /// in order.
+    fn crash(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = kill(Pid::from_raw(self.child.id() as i32), Signal::SIGTERM);
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// Tries until it can be done: for the hundredth part of a second that a server takes, or the seconds of a busy machine.
+fn until<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..3000 {
+        if let Some(result) = attempt() {
+            return result;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("{what}: not within half a minute");
+}
+
+/// libjack serves one server at a time: so do the tests of one process.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn open_when_it_answers(
+    wanted: &Wanted,
+    make: impl Fn(Format) -> Box<dyn Callbacks> + Clone + Send + 'static,
+) -> Device {
+    until("the server answers", || {
+        let make = make.clone();
+        match open(wanted.clone(), Box::new(move |format| Ok(make(format)))) {
+            Ok(device) => Some(device),
+            Err(SoundError::Jack(trunkline_io::jack::JackError::NoServer(_))) => None,
+            Err(error) => panic!("{error}"),
+        }
+    })
+}
+
+/// Plays frames that say where they belong: the first channel has their number, the second a tone.
+struct Player {
+    number: u32,
+    rate: u32,
+    /// How long it takes each time.
+    pause: Duration,
+}
+
+fn player(format: Format) -> Box<dyn Callbacks> {
+    Box::new(Player { number: 0, rate: format.sample_rate, pause: Duration::ZERO })
+}
+
+fn tone(number: u32, rate: u32) -> f32 {
+    (std::f64::consts::TAU * 440.0 * f64::from(number) / f64::from(rate)).sin() as f32
+}
+
+impl Callbacks for Player {
+    fn captured(&mut self, _: Time, _: &[f32]) {}
+
+    fn render(&mut self, _: Time, frames: &mut [f32]) {
+        std::thread::sleep(self.pause);
+        for frame in frames.chunks_mut(2) {
+            self.number += 1;
+            frame.copy_from_slice(&[self.number as f32, tone(self.number, self.rate)]);
+        }
+    }
+}
+
+/// What was heard on two channels.
+#[derive(Clone, Default)]
+struct Heard(Arc<Mutex<Vec<f32>>>);
+
+impl Callbacks for Heard {
+    fn captured(&mut self, _: Time, frames: &[f32]) {
+        self.0.lock().unwrap().extend_from_slice(frames);
+    }
+
+    fn render(&mut self, _: Time, _: &mut [f32]) {}
+}
+
+impl Heard {
+    fn clear(&self) {
+        self.0.lock().unwrap().clear();
+    }
+
+    /// Waits for so many frames after the last of the two connections, and asserts that they are the player's, all of them.
+    fn assert_whole(&self, frames: usize, rate: u32) {
+        let heard = until("the tone is heard", || {
+            let heard = self.0.lock().unwrap();
+            let silent = heard.chunks(2).rposition(|frame| frame[0] == 0.0).map_or(0, |at| at + 1);
+            // The tone itself is silent at times, but its connection comes a few periods after the other.
+            let start = 2 * silent + 2 * heard[2 * silent..].chunks(2).position(|frame| frame[1] != 0.0)?;
+            (heard.len() >= start + 2 * frames).then(|| heard[start..].to_vec())
+        });
+        let first = heard[0] as u32;
+        for (frame, number) in heard.chunks(2).zip(first..) {
+            assert_eq!(frame, [number as f32, tone(number, rate)], "frame {number} of those from {first}");
+        }
+    }
+}
+
+fn wanted(server: &str, client: &str) -> Wanted {
+    Wanted { server: Some(server.to_owned()), client: client.to_owned(), ..Wanted::default() }
+}
+
+fn play(server: &str) -> Device {
+    let playback = Some((Place::Jack { ports: Some(String::new()) }, 2));
+    open_when_it_answers(&Wanted { playback, ..wanted(server, "player") }, player)
+}
+
+fn listen(server: &str, heard: &Heard) -> Device {
+    let capture = Some((Place::Jack { ports: Some("player:output_*".to_owned()) }, 2));
+    let heard = heard.clone();
+    open_when_it_answers(&Wanted { capture, ..wanted(server, "listener") }, move |_| Box::new(heard.clone()))
+}
+
+#[test]
+fn a_tone_is_heard_whole_at_every_period() {
+    if !is_installed("jackd", PACKAGE) {
+        return;
+    }
+    let _alone = alone();
+    for period in [64, 128, 256, 512, 1024] {
+        let server = Server::start(48_000, period);
+        let player = play(&server.name);
+        let heard = Heard::default();
+        let listener = listen(&server.name, &heard);
+        let expected =
+            Format { sample_rate: 48_000, block_frames: period, capture_channels: 0, playback_channels: 2 };
+        assert_eq!(player.format(), expected);
+        assert_eq!(listener.format(), Format { capture_channels: 2, playback_channels: 0, ..expected });
+        heard.assert_whole(9_600, 48_000);
+        assert_eq!(listener.status(), Status::Running);
+    }
+}
+
+#[test]
+fn a_server_that_comes_back_is_used_again_at_its_new_rate() {
+    if !is_installed("jackd", PACKAGE) {
+        return;
+    }
+    let _alone = alone();
+    let mut server = Server::start(48_000, 256);
+    let player = play(&server.name);
+    let heard = Heard::default();
+    let listener = listen(&server.name, &heard);
+    heard.assert_whole(1000, 48_000);
+
+    server.crash();
+    let name = &server.name;
+    let is_waiting = |device: &Device| matches!(device.status(), Status::Waiting { .. }).then_some(());
+    until("the player notices", || is_waiting(&player));
+    until("the listener notices", || is_waiting(&listener));
+    let Status::Waiting { why } = until("it is tried again", || {
+        Some(player.status())
+            .filter(|status| matches!(status, Status::Waiting { why } if why.contains(name.as_str())))
+    }) else {
+        unreachable!()
+    };
+    assert!(why.starts_with("no JACK server named"), "{why}");
+
+    heard.clear();
+    let _server = Server::named(name, 44_100, 128);
+    until("both are back", || {
+        (player.status() == Status::Running && listener.status() == Status::Running).then_some(())
+    });
+    assert_eq!((player.format().sample_rate, player.format().block_frames), (44_100, 128));
+    heard.assert_whole(1000, 44_100);
+}
+
+#[test]
+fn who_is_too_slow_is_counted() {
+    if !is_installed("jackd", PACKAGE) {
+        return;
+    }
+    let _alone = alone();
+    let server = Server::start(48_000, 64);
+    let playback = Some((Place::Jack { ports: Some(String::new()) }, 2));
+    let slow = |format: Format| -> Box<dyn Callbacks> {
+        Box::new(Player { number: 0, rate: format.sample_rate, pause: Duration::from_millis(5) })
+    };
+    let player = open_when_it_answers(&Wanted { playback, ..wanted(&server.name, "slow") }, slow);
+    until("xruns are counted", || (player.xruns() > 3).then_some(()));
+}
+
+#[test]
+fn two_servers_serve_two_processes_at_once() {
+    const SECOND: &str = "TRUNKLINE_SECOND_SERVER";
+    if !is_installed("jackd", PACKAGE) {
+        return;
+    }
+    let _alone = alone();
+    let is_second = std::env::var_os(SECOND).is_some();
+    let rate = if is_second { 44_100 } else { 48_000 };
+    let server = Server::start(rate, 128);
+    let _player = play(&server.name);
+    let heard = Heard::default();
+    let _listener = listen(&server.name, &heard);
+    heard.assert_whole(1000, rate);
+    if is_second {
+        println!("\n{SECOND}={}", server.name);
+        // Until the first has no more use for this one.
+        let _ = std::io::stdin().read_line(&mut String::new());
+        heard.clear();
+        heard.assert_whole(1000, rate);
+        return;
+    }
+    let mut second = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "two_servers_serve_two_processes_at_once", "--nocapture"])
+        .env(SECOND, "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(second.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let name = lines.find_map(|line| line.strip_prefix(&format!("{SECOND}=")).map(str::to_owned));
+    let name = name.expect("the second process hears its server and says so");
+    heard.clear();
+    heard.assert_whole(1000, rate);
+    let playback = Some((Place::Jack { ports: None }, 2));
+    let error = open(Wanted { playback, ..wanted(&name, "third") }, Box::new(|format| Ok(player(format))))
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "this process uses the JACK server `{}` and cannot use `{name}` too; run another process for it",
+            server.name
+        )
+    );
+    drop(second.stdin.take());
+    assert!(second.wait().unwrap().success());
+}
+
+#[test]
+fn what_is_not_there_is_named() {
+    if !is_installed("jackd", PACKAGE) {
+        return;
+    }
+    let _alone = alone();
+    let server = Server::start(48_000, 1024);
+    let player = play(&server.name);
+    let refused = |server: &str, ports: &str| {
+        let capture = Some((Place::Jack { ports: Some(ports.to_owned()) }, 2));
+        let wanted = Wanted { capture, ..wanted(server, "listener") };
+        open(wanted, Box::new(|_| Ok(Box::new(Heard::default())))).unwrap_err().to_string()
+    };
+    assert_eq!(
+        refused(&server.name, "playr:*"),
+        "no JACK port matches `playr:*`; there are `system:capture_1`, `system:capture_2`, `player:output_1`, \
+         `player:output_2`"
+    );
+    let name = server.name.clone();
+    drop((player, server));
+    let gone = refused(&name, "");
+    assert!(gone.starts_with(&format!("no JACK server named `{name}` answers; start one")), "{gone}");
+}
