@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 use trunkline_audio::pipeline::Protection;
 use trunkline_core::{Duration, Rate, Ratio};
 
-use crate::configuration::{Load, Marking};
+use crate::configuration::{Configuration, Load, Marking};
 use crate::findings::Findings;
-use crate::judge::{Evidence, Judgement, Protected};
+use crate::judge::{Evidence, Judgement, Protected, stepped};
+use crate::plan::Question;
 use crate::protect::PROTECTIONS;
 
 /// What a connection is for.
@@ -75,7 +76,7 @@ pub struct Choice {
     pub best: Judgement,
     /// Whether it does what the use asks for: the bound on what is concealed, no loss. Calls have no such bound.
     pub suffices: bool,
-    /// The best over another transport or, if only one could be measured, with other packets or redundancy.
+    /// The best over another transport or, if only one could be measured, with other blocks or redundancy.
     pub runner_up: Option<Judgement>,
 }
 
@@ -89,41 +90,37 @@ struct Candidate {
     cost: f64,
 }
 
-/// What was idle and marked as a session would mark it decides; `None` if nothing was measured. Telephony chooses among
-/// packets of G.711, the others among those with `channels`, if there are any.
-pub fn choose(purpose: Use, findings: &Findings, channels: u16, concealed: Ratio) -> Option<Choice> {
-    let fits = |configuration: &&crate::Configuration| {
-        let packets = configuration.packets;
-        match purpose {
-            Use::Telephony => packets.is_telephone(),
-            Use::Rehearsal | Use::Recording => !packets.is_telephone() && packets.channels == channels,
-        }
+/// What is best for a use, of what was measured long enough; `None` if nothing was measured.
+///
+/// What was idle and marked as a session would mark it decides. Telephony chooses among blocks of G.711, the others among
+/// those with as many channels as asked for, if there are any.
+///
+/// Of many configurations that were measured for a second each, some look good by luck. So of those that were measured for
+/// a twentieth of the budget the best is chosen, if it does what the use asks for and is not far behind what looks best.
+pub fn choose(purpose: Use, question: &Question, findings: &Findings) -> Option<Choice> {
+    let all = candidates(purpose, question, findings);
+    let long_enough = |candidate: &&Candidate| candidate.measured() >= question.budget / 20;
+    let settled: Vec<Candidate> = all.iter().filter(long_enough).copied().collect();
+    let promising = pick(purpose, &all)?;
+    let is_near = |settled: &Candidate| match purpose {
+        Use::Rehearsal | Use::Recording => settled.cost <= 2.0 * promising.cost,
+        Use::Telephony => settled.cost <= promising.cost + 0.3,
     };
-    let idle = || {
-        let configurations = findings.configurations();
-        configurations.filter(|one| one.load == Load::Idle && one.marking == Marking::Expedited)
-    };
-    let mut of_use: Vec<_> = idle().filter(fits).collect();
-    if of_use.is_empty() {
-        of_use = idle().collect();
-    }
-    let capacity = findings.capacity();
-    let mut candidates = Vec::new();
-    for configuration in of_use {
-        if let Some(evidence) = findings.evidence(configuration) {
-            candidates.extend(candidates_of(
-                purpose,
-                &evidence,
-                configuration.transport.is_reliable(),
-                concealed,
-                capacity,
-            ));
-        }
-    }
-    let best = pick(purpose, &candidates)?;
+    let is_settled = pick(purpose, &settled)
+        .is_some_and(|best| best.class < INSUFFICIENT && best.class <= promising.class && is_near(&best));
+    choice(purpose, if is_settled { &settled } else { &all })
+}
+
+/// What looks best for a use however short it was measured: what to measure longer.
+pub(crate) fn most_promising(purpose: Use, question: &Question, findings: &Findings) -> Option<Choice> {
+    choice(purpose, &candidates(purpose, question, findings))
+}
+
+fn choice(purpose: Use, candidates: &[Candidate]) -> Option<Choice> {
+    let best = pick(purpose, candidates)?;
     let others = [
         |best: &Judgement, other: &Judgement| other.transport != best.transport,
-        |best: &Judgement, other: &Judgement| other.packets != best.packets,
+        |best: &Judgement, other: &Judgement| other.blocks != best.blocks,
         |best: &Judgement, other: &Judgement| other.protection != best.protection,
     ];
     let runner_up = others.into_iter().find_map(|is_other| {
@@ -139,6 +136,40 @@ pub fn choose(purpose: Use, findings: &Findings, channels: u16, concealed: Ratio
 }
 
 const INSUFFICIENT: u8 = 2;
+
+impl Candidate {
+    /// For how long.
+    fn measured(&self) -> Duration {
+        self.judgement.blocks.interval() * self.judgement.measured
+    }
+}
+
+fn candidates(purpose: Use, question: &Question, findings: &Findings) -> Vec<Candidate> {
+    let fits = |configuration: &&Configuration| {
+        let blocks = configuration.blocks;
+        match purpose {
+            Use::Telephony => blocks.is_telephone(),
+            Use::Rehearsal | Use::Recording => !blocks.is_telephone() && blocks.channels == question.channels,
+        }
+    };
+    let idle = || {
+        let configurations = findings.configurations();
+        configurations.filter(|one| one.load == Load::Idle && one.marking == Marking::Expedited)
+    };
+    let mut of_use: Vec<_> = idle().filter(fits).collect();
+    if of_use.is_empty() {
+        of_use = idle().collect();
+    }
+    let capacity = findings.capacity();
+    let mut candidates = Vec::new();
+    for configuration in of_use {
+        if let Some(evidence) = findings.evidence(configuration) {
+            let reliable = configuration.transport.is_reliable();
+            candidates.extend(candidates_of(purpose, &evidence, reliable, question.concealed, capacity));
+        }
+    }
+    candidates
+}
 
 fn candidates_of(
     purpose: Use,
@@ -179,7 +210,7 @@ fn rehearsal(protected: &Protected<'_>, concealed: Ratio) -> Option<Candidate> {
 /// That nothing was lost in a minute does not mean that nothing will be: a transport that repeats goes first.
 fn recording(protected: &Protected<'_>, reliable: bool) -> Option<Candidate> {
     let enough = protected.depth_for_all()?;
-    let judgement = protected.at(Duration::from_secs_f64(enough.as_secs_f64() * RECORDING_MARGIN));
+    let judgement = protected.at(stepped((enough.as_nanos() as f64 * RECORDING_MARGIN) as u64));
     let class = match (judgement.concealed == Ratio::ZERO, reliable) {
         (true, true) => 0,
         (true, false) => 1,
@@ -194,7 +225,7 @@ fn telephony(protected: &Protected<'_>) -> Option<Candidate> {
     Some(Candidate { judgement, class: 0, cost: -judgement.mos })
 }
 
-/// The best; of those that nobody could tell from it, the one that sends least.
+/// The best; of those that nobody could tell from it, the first transport, and over that what sends least.
 fn pick(purpose: Use, candidates: &[Candidate]) -> Option<Candidate> {
     let class = candidates.iter().map(|candidate| candidate.class).min()?;
     let in_class = || candidates.iter().filter(|candidate| candidate.class == class);
@@ -204,7 +235,7 @@ fn pick(purpose: Use, candidates: &[Candidate]) -> Option<Candidate> {
         Use::Rehearsal | Use::Recording => 0.5,
         Use::Telephony => 0.01,
     };
-    let sends = |candidate: &Candidate| (candidate.judgement.rate, candidate.judgement.transport);
+    let sends = |candidate: &Candidate| (candidate.judgement.transport, candidate.judgement.rate);
     in_class()
         .filter(|candidate| candidate.cost <= least + alike)
         .min_by_key(|candidate| sends(candidate))

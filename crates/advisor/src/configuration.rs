@@ -1,11 +1,18 @@
-//! What can be measured and recommended: transports, packets, states of the network.
+//! What can be measured and recommended: transports, blocks, states of the network.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use trunkline_audio::packet::Header;
 use trunkline_core::Duration;
 
 use crate::transport::Transport;
+
+/// Bytes of a packet at most, as `Packing` has it by default.
+const MOST_PACKET: usize = 1_400;
+
+/// The most audio in a packet, in bytes.
+pub(crate) const MOST_AUDIO: u64 = (MOST_PACKET - Header::BYTES) as u64;
 
 /// What is measured at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -13,7 +20,7 @@ pub struct Configuration {
     /// What carries the packets.
     pub transport: Transport,
     /// What they contain.
-    pub packets: Packets,
+    pub blocks: Blocks,
     /// What else the network carries.
     pub load: Load,
     /// How they are marked.
@@ -40,14 +47,14 @@ pub enum Marking {
     BestEffort,
 }
 
-/// The packets of a stream: blocks of audio at the pace of the sound card.
+/// The blocks of a stream, each in as many packets as it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Packets {
+pub struct Blocks {
     /// Frames per second, at least 1.
     pub sample_rate: u32,
-    /// Frames in a packet.
+    /// Frames in a block.
     pub frames: u32,
-    /// Channels in a packet.
+    /// Channels.
     pub channels: u16,
     /// Bytes of a sample.
     pub sample_bytes: u8,
@@ -60,32 +67,38 @@ impl Configuration {
     }
 }
 
-impl Packets {
+impl Blocks {
     /// G.711: one channel of 8 kHz and one byte a sample.
-    pub fn telephone(frames: u32) -> Packets {
-        Packets { sample_rate: 8_000, frames, channels: 1, sample_bytes: 1 }
+    pub fn telephone(frames: u32) -> Blocks {
+        Blocks { sample_rate: 8_000, frames, channels: 1, sample_bytes: 1 }
     }
 
     /// Whether it is G.711's format.
     pub fn is_telephone(self) -> bool {
-        self == Packets::telephone(self.frames)
+        self == Blocks::telephone(self.frames)
     }
 
-    /// How long the audio in a packet lasts: so much time lies between two packets.
+    /// How long a block lasts: so much time lies between two.
     pub fn interval(self) -> Duration {
         Duration::from_nanos(u64::from(self.frames) * 1_000_000_000 / u64::from(self.sample_rate.max(1)))
     }
 
-    /// Bytes of audio in a packet.
-    pub fn payload(self) -> u64 {
+    /// Bytes of audio in a block.
+    pub fn bytes(self) -> u64 {
         u64::from(self.frames) * u64::from(self.channels) * u64::from(self.sample_bytes)
+    }
+
+    /// How many packets a block takes, at least 1, and how many bytes of audio are in each.
+    pub fn packets(self) -> (u64, u64) {
+        let packets = self.bytes().div_ceil(MOST_AUDIO).max(1);
+        (packets, self.bytes().div_ceil(packets))
     }
 }
 
 /// `udp, 128 frames, 2 channels`.
 impl fmt::Display for Configuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, {}", self.transport, self.packets)?;
+        write!(f, "{}, {}", self.transport, self.blocks)?;
         if self.load == Load::Bulk {
             f.write_str(", under load")?;
         }
@@ -97,7 +110,7 @@ impl fmt::Display for Configuration {
 }
 
 /// `128 frames, 2 channels`, or `20 ms of G.711`.
-impl fmt::Display for Packets {
+impl fmt::Display for Blocks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_telephone() {
             return write!(f, "{} of G.711", self.interval());

@@ -57,9 +57,9 @@ impl Findings {
     }
 
     /// What there is to judge a configuration by; `None` if no packet came back. The fastest round trip is that of the same
-    /// packets under any load.
+    /// blocks under any load.
     pub fn evidence(&self, of: &Configuration) -> Option<Evidence> {
-        let alike = |other: &Configuration| (other.transport, other.packets) == (of.transport, of.packets);
+        let alike = |other: &Configuration| (other.transport, other.blocks) == (of.transport, of.blocks);
         let traces =
             self.measured.iter().filter(|(other, _)| alike(other)).map(|(_, measured)| &measured.trace);
         let fastest = traces.flat_map(|trace| trace.round_trips.iter().flatten()).min()?;

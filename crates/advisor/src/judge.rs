@@ -7,7 +7,7 @@ use trunkline_core::{Duration, Rate, Ratio};
 use trunkline_metrics::PerMille;
 use trunkline_metrics::quality::{CODECS, Codec, EModel, Losses, mos};
 
-use crate::configuration::{Configuration, Packets};
+use crate::configuration::{Blocks, Configuration, MOST_AUDIO};
 use crate::protect::{NEVER, cost, protected};
 use crate::trace::Trace;
 use crate::transport::Transport;
@@ -15,18 +15,15 @@ use crate::transport::Transport;
 /// Depths are given in steps of this.
 pub const DEPTH_STEP: Duration = Duration::from_micros(100);
 
-/// Sound cards are taken to run in blocks as long as a packet, but no longer than 512 frames at 48 kHz.
+/// Sound cards are taken to run in blocks as long as a block, but no longer than 512 frames at 48 kHz.
 pub const LONGEST_BLOCK: Duration = Duration::from_nanos(512 * 1_000_000_000 / 48_000);
-
-/// The most audio in a packet, in bytes: of larger blocks a stream makes several.
-const MOST_AUDIO: f64 = 1_400.0;
 
 /// Where the time from mouth to ear goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Stages {
     /// Until the sound card hands a block over.
     pub capture: Duration,
-    /// Until the blocks of the card that a packet needs are there.
+    /// Until as much is there as a block of the stream needs.
     pub block: Duration,
     /// Half of the fastest round trip.
     pub network: Duration,
@@ -49,16 +46,16 @@ pub struct Judgement {
     /// What carries the packets.
     pub transport: Transport,
     /// What they contain.
-    pub packets: Packets,
+    pub blocks: Blocks,
     /// What protects them.
     pub protection: Protection,
-    /// The playout depth: how much later than the fastest packet one may come.
+    /// The playout depth: how much later than the fastest a block may come.
     pub depth: Duration,
     /// Where the time from mouth to ear goes.
     pub stages: Stages,
     /// Their sum.
     pub mouth_to_ear: Duration,
-    /// Packets measured.
+    /// Blocks measured.
     pub measured: u64,
     /// Share of them that did not come back.
     pub lost: Ratio,
@@ -66,6 +63,8 @@ pub struct Judgement {
     pub late: Ratio,
     /// Share of the audio that has to be concealed: lost or late, and not replaced by redundancy in time.
     pub concealed: Ratio,
+    /// The longest time for which audio had to be concealed on end.
+    pub longest_gap: Duration,
     /// BurstR of what is concealed: 1 of random loss, more of loss in bursts (ITU-T G.107).
     pub burst_r: f64,
     /// The transmission rating factor R of a call, with G.711 and the concealment of its Appendix I.
@@ -84,7 +83,7 @@ pub struct Judgement {
 pub struct Evidence {
     configuration: Configuration,
     network: Duration,
-    /// Of each trace how much later than the fastest each packet was back, in nanoseconds.
+    /// Of each trace how much later than the fastest each block was back, in nanoseconds.
     extra: Vec<Vec<u64>>,
     measured: u64,
 }
@@ -94,14 +93,14 @@ pub struct Evidence {
 pub struct Protected<'e> {
     evidence: &'e Evidence,
     protection: Protection,
-    /// How much later than the fastest the audio of each packet is there, in the order of packets.
+    /// How much later than the fastest the audio of each block is there, in their order.
     sequences: Vec<Vec<u64>>,
     /// The same, sorted.
     sorted: Vec<u64>,
 }
 
 impl Evidence {
-    /// From the traces of a configuration and the fastest round trip of its packets; `None` if none of them came back.
+    /// From the traces of a configuration and the fastest round trip of its blocks; `None` if none of them came back.
     pub fn new<'t>(
         configuration: Configuration,
         fastest: Duration,
@@ -119,7 +118,7 @@ impl Evidence {
 
     /// With redundancy; `None` if there was too little to see what it does.
     pub fn protect(&self, protection: Protection) -> Option<Protected<'_>> {
-        let interval = self.configuration.packets.interval().as_nanos();
+        let interval = self.configuration.blocks.interval().as_nanos();
         let sequences: Vec<Vec<u64>> =
             self.extra.iter().flat_map(|extra| protected(extra, interval, protection)).collect();
         let mut sorted = sequences.concat();
@@ -127,7 +126,7 @@ impl Evidence {
         (!sorted.is_empty()).then_some(Protected { evidence: self, protection, sequences, sorted })
     }
 
-    /// The share of packets that were later than the fastest by more than `depth`, without those that were lost; and of
+    /// The share of blocks that were later than the fastest by more than `depth`, without those that were lost; and of
     /// those.
     fn shares(&self, depth: Duration) -> (Ratio, Ratio) {
         let (mut late, mut lost) = (0u64, 0u64);
@@ -153,7 +152,7 @@ impl Protected<'_> {
         self.sorted.iter().rev().find(|extra| **extra != NEVER).copied().map(stepped)
     }
 
-    /// Depths that are worth a look: those with which one share more of the packets is in time, from half of them on.
+    /// Depths that are worth a look: those with which one share more of the blocks is in time, from half of them on.
     pub fn depths(&self) -> impl Iterator<Item = Duration> + '_ {
         let shares = (500..=980).step_by(20).chain([990, 995, 998, 999, 1000]);
         let depths = shares
@@ -166,13 +165,13 @@ impl Protected<'_> {
 
     /// What it would have been like with this depth.
     pub fn at(&self, depth: Duration) -> Judgement {
-        let Configuration { transport, packets, .. } = self.evidence.configuration;
-        let losses = self.losses(depth);
+        let Configuration { transport, blocks, .. } = self.evidence.configuration;
+        let (losses, longest) = self.losses(depth);
         let (late, lost) = self.evidence.shares(depth);
-        let block = packets.interval().min(LONGEST_BLOCK);
+        let block = blocks.interval().min(LONGEST_BLOCK);
         let stages = Stages {
             capture: block,
-            block: packets.interval().saturating_sub(block),
+            block: blocks.interval().saturating_sub(block),
             network: self.evidence.network,
             playout: depth,
             playback: block,
@@ -181,7 +180,7 @@ impl Protected<'_> {
         let r = EModel::call(&codec(), stages.total(), concealed, burst_r).r().clamp(0.0, 100.0);
         Judgement {
             transport,
-            packets,
+            blocks,
             protection: self.protection,
             depth,
             stages,
@@ -190,37 +189,40 @@ impl Protected<'_> {
             lost,
             late,
             concealed,
+            longest_gap: blocks.interval() * longest,
             burst_r,
             r,
             mos: mos(r),
-            rate: rate(transport, packets, self.protection),
+            rate: rate(transport, blocks, self.protection),
         }
     }
 
-    fn losses(&self, depth: Duration) -> Losses {
-        let mut losses = Losses::default();
+    /// With the longest burst, in blocks.
+    fn losses(&self, depth: Duration) -> (Losses, u64) {
+        let (mut losses, mut longest) = (Losses::default(), 0);
         for sequence in &self.sequences {
-            let mut in_burst = false;
+            let mut burst = 0;
             for extra in sequence {
                 let unheard = *extra > depth.as_nanos();
                 losses.messages += 1;
                 losses.unheard += u64::from(unheard);
-                losses.bursts += u64::from(unheard && !in_burst);
-                in_burst = unheard;
+                losses.bursts += u64::from(unheard && burst == 0);
+                burst = if unheard { burst + 1 } else { 0 };
+                longest = longest.max(burst);
             }
         }
-        losses
+        (losses, longest)
     }
 }
 
 /// Bits per second on the network, headers included.
-pub fn rate(transport: Transport, packets: Packets, protection: Protection) -> Rate {
+pub fn rate(transport: Transport, blocks: Blocks, protection: Protection) -> Rate {
     let (payload, count) = cost(protection);
     // Repeated payloads share a packet; parity has packets of its own.
-    let audio = packets.payload() as f64 * payload;
-    let parts = (audio / count / MOST_AUDIO).ceil().max(1.0) * count;
+    let audio = blocks.bytes() as f64 * payload;
+    let parts = (audio / count / MOST_AUDIO as f64).ceil().max(1.0) * count;
     let bytes = audio + parts * (f64::from(transport.headers()) + Header::BYTES as f64);
-    let seconds = packets.interval().as_secs_f64();
+    let seconds = blocks.interval().as_secs_f64();
     Rate::from_bits_per_second((bytes * 8.0 / seconds.max(1e-9)) as u64)
 }
 
@@ -234,7 +236,7 @@ fn share(part: u64, whole: u64) -> Ratio {
 }
 
 /// Rounded up to a step.
-fn stepped(extra: u64) -> Duration {
+pub(crate) fn stepped(extra: u64) -> Duration {
     let step = DEPTH_STEP.as_nanos();
     Duration::from_nanos(extra.div_ceil(step).saturating_mul(step))
 }

@@ -1,9 +1,10 @@
-//! Measures what a network does to audio within a time budget, and says how to send it: over which transport, in packets
+//! Measures what a network does to audio within a time budget, and says how to send it: over which transport, in blocks
 //! of which size, with how deep a playout buffer and with which redundancy.
 //!
-//! A [`Plan`] says what to measure next, a [`Prober`] measures it ([`probe`]), and [`choose`] judges what was found. Nothing of this
+//! A [`Plan`] says what to measure next, a [`Prober`] measures it ([`probe`]), and [`advise`] judges what was found. Nothing of this
 //! opens a socket: a prober may be the simulator.
 
+mod advice;
 mod choose;
 mod configuration;
 mod findings;
@@ -13,9 +14,12 @@ mod probe;
 mod protect;
 mod trace;
 mod transport;
+mod warnings;
+mod words;
 
+pub use advice::{Advice, Recommendation, Row, advise};
 pub use choose::{Choice, RECORDING_MARGIN, UnknownUse, Use, choose};
-pub use configuration::{Configuration, Load, Marking, Packets};
+pub use configuration::{Blocks, Configuration, Load, Marking};
 pub use findings::Findings;
 pub use judge::{DEPTH_STEP, Evidence, Judgement, LONGEST_BLOCK, Protected, Stages, rate};
 pub use plan::{Plan, Question, SIZES, Stage, Step};

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 use trunkline_core::{Duration, Ratio, Time};
 
-use crate::choose::{Choice, Use, choose};
-use crate::configuration::{Configuration, Load, Marking, Packets};
+use crate::choose::{Choice, Use, most_promising};
+use crate::configuration::{Blocks, Configuration, Load, Marking};
 use crate::findings::Findings;
 use crate::trace::Measured;
 use crate::transport::Transport;
@@ -32,13 +32,13 @@ pub struct Question {
     pub load: bool,
 }
 
-/// The sizes of packets that are tried, in frames.
+/// The sizes of blocks that are tried, in frames.
 pub const SIZES: [u32; 4] = [64, 128, 256, 512];
 
 /// The size with which transports are compared.
 const REFERENCE: u32 = 256;
 
-/// Packets of calls: 20 and 10 ms of G.711.
+/// Blocks of calls: 20 and 10 ms of G.711.
 const CALLS: [u32; 2] = [160, 80];
 
 /// Numbers of channels that are tried beside the one that was asked for.
@@ -53,7 +53,7 @@ pub enum Stage {
     Transports,
     /// What the best of them suffer when the network is loaded.
     Load,
-    /// Which packet size is best over them.
+    /// Which block size is best over them.
     Sizes,
     /// What calls are like over them.
     Calls,
@@ -68,12 +68,12 @@ pub enum Stage {
 impl Stage {
     /// All before the refinement, with the share of the budget that each may take.
     const ORDER: [(Stage, f64); 6] = [
-        (Stage::Transports, 0.25),
-        (Stage::Load, 0.2),
-        (Stage::Sizes, 0.15),
-        (Stage::Calls, 0.1),
-        (Stage::Channels, 0.08),
-        (Stage::Marking, 0.07),
+        (Stage::Transports, 0.22),
+        (Stage::Load, 0.15),
+        (Stage::Sizes, 0.12),
+        (Stage::Calls, 0.08),
+        (Stage::Channels, 0.04),
+        (Stage::Marking, 0.05),
     ];
 }
 
@@ -107,8 +107,8 @@ pub struct Plan {
     /// What is left of the stage that has.
     waiting: VecDeque<Configuration>,
     stage: Stage,
-    /// How long packets are sent in each of its steps.
-    lasting: Duration,
+    /// How long each of its steps takes, without overhead.
+    time: Duration,
     /// When the step that is under way began, and what it was to take.
     under_way: (Time, Duration),
     /// What steps took beyond that at most, of late.
@@ -127,7 +127,7 @@ impl Plan {
             stages: Stage::ORDER.into(),
             waiting: VecDeque::new(),
             stage: Stage::Transports,
-            lasting: Duration::ZERO,
+            time: Duration::ZERO,
             under_way: (now, Duration::ZERO),
             overhead: Duration::ZERO,
             failures: BTreeMap::new(),
@@ -138,16 +138,15 @@ impl Plan {
     /// What to measure from now on; `None` if there is no time left for anything, or nothing to measure.
     pub fn next(&mut self, now: Time) -> Option<Step> {
         let configuration = self.next_configuration()?;
-        let half_more = configuration.load == Load::Bulk;
         let left = self.end.since(now).saturating_sub(self.overhead);
-        let share = |whole: Duration| if half_more { whole * 2 / 3 } else { whole };
-        let lasting = self.lasting.min(share(left));
+        let time = self.time.min(left);
+        let settling = if configuration.load == Load::Bulk { time / 3 } else { Duration::ZERO };
+        let lasting = time - settling;
         if lasting < self.least() {
             return None;
         }
-        let settling = if half_more { lasting / 2 } else { Duration::ZERO };
-        self.under_way = (now, settling + lasting);
-        let until = (now + settling + lasting + self.patience()).min(self.end);
+        self.under_way = (now, time);
+        let until = (now + time + self.patience()).min(self.end);
         Some(Step { configuration, stage: self.stage, settling, lasting, until })
     }
 
@@ -209,14 +208,14 @@ impl Plan {
             }
             let Some((stage, share)) = self.stages.pop_front() else {
                 self.stage = Stage::Refinement;
-                self.lasting = (self.question.budget / 20).clamp(self.least(), Duration::from_secs(5));
+                self.time = (self.question.budget / 30).clamp(self.least(), Duration::from_secs(5));
                 return self.thinnest();
             };
             self.stage = stage;
             self.waiting = self.of_stage(stage).into();
             let steps = self.waiting.len().max(1) as u64;
             let each = Duration::from_secs_f64(self.question.budget.as_secs_f64() * share) / steps;
-            self.lasting = each.saturating_sub(self.overhead).clamp(self.least(), Duration::from_secs(5));
+            self.time = each.saturating_sub(self.overhead).clamp(self.least(), Duration::from_secs(5));
         }
     }
 
@@ -228,7 +227,7 @@ impl Plan {
     }
 
     fn of_stage(&self, stage: Stage) -> Vec<Configuration> {
-        let reference = self.packets(REFERENCE, self.question.channels);
+        let reference = self.blocks(REFERENCE, self.question.channels);
         let mut all = Vec::new();
         match stage {
             Stage::Transports => {
@@ -239,17 +238,21 @@ impl Plan {
                 all.extend(best.into_iter().map(|transport| idle(transport, reference).under(Load::Bulk)));
             }
             Stage::Sizes => {
-                let sizes = SIZES.map(|frames| self.packets(frames, self.question.channels));
-                for choice in self.choices().filter(|choice| choice.purpose != Use::Telephony) {
-                    all.extend(sizes.map(|packets| idle(choice.best.transport, packets)));
+                let sizes = SIZES.map(|frames| self.blocks(frames, self.question.channels));
+                for Choice { purpose, best, runner_up, .. } in self.choices() {
+                    let runner_up = runner_up.filter(|_| purpose == Use::Rehearsal);
+                    for judgement in [best].into_iter().chain(runner_up).filter(|_| purpose != Use::Telephony)
+                    {
+                        all.extend(sizes.map(|blocks| idle(judgement.transport, blocks)));
+                    }
                 }
             }
             Stage::Calls => {
                 if self.question.uses.contains(&Use::Telephony) {
                     let best = self.best_transports(&[Use::Telephony]);
-                    let sizes = CALLS.into_iter().map(Packets::telephone);
+                    let sizes = CALLS.into_iter().map(Blocks::telephone);
                     all.extend(
-                        sizes.flat_map(|packets| best.iter().map(move |transport| idle(*transport, packets))),
+                        sizes.flat_map(|blocks| best.iter().map(move |transport| idle(*transport, blocks))),
                     );
                 }
             }
@@ -257,13 +260,13 @@ impl Plan {
                 if let Some(Choice { best, .. }) =
                     self.choices().find(|choice| choice.purpose != Use::Telephony)
                 {
-                    let packets = CHANNELS.map(|channels| self.packets(best.packets.frames, channels));
-                    all.extend(packets.map(|packets| idle(best.transport, packets)));
+                    let blocks = CHANNELS.map(|channels| self.blocks(best.blocks.frames, channels));
+                    all.extend(blocks.map(|blocks| idle(best.transport, blocks)));
                 }
             }
             Stage::Marking => {
                 if let Some(Choice { best, .. }) = self.choices().next() {
-                    let marked = idle(best.transport, best.packets).under(Load::Bulk);
+                    let marked = idle(best.transport, best.blocks).under(Load::Bulk);
                     all.extend([marked, Configuration { marking: Marking::BestEffort, ..marked }]);
                 }
             }
@@ -278,25 +281,30 @@ impl Plan {
         all
     }
 
-    /// Of all that the advice hangs on, what was measured for the shortest time.
+    /// Of what the advice hangs on, what was measured for the shortest time. Once all of it was measured long enough, what
+    /// becomes of the best under load, if that is not known.
     fn thinnest(&self) -> Option<Configuration> {
-        let mut all = Vec::new();
+        let (mut idle_ones, mut loaded) = (Vec::new(), Vec::new());
         for Choice { best, runner_up, .. } in self.choices() {
-            let best = idle(best.transport, best.packets);
-            all.push(best);
-            all.extend(runner_up.map(|other| idle(other.transport, other.packets)));
-            all.extend(self.question.load.then(|| best.under(Load::Bulk)));
+            let best = idle(best.transport, best.blocks);
+            idle_ones.push(best);
+            idle_ones.extend(runner_up.map(|other| idle(other.transport, other.blocks)));
+            loaded.extend(self.question.load.then(|| best.under(Load::Bulk)));
         }
         let measured = |one: &Configuration| {
-            let packets: usize = self.findings.traces(one).map(|trace| trace.round_trips.len()).sum();
-            one.packets.interval() * packets as u64
+            let blocks: usize = self.findings.traces(one).map(|trace| trace.round_trips.len()).sum();
+            one.blocks.interval() * blocks as u64
         };
-        all.into_iter().filter(|one| self.is_worth_it(one)).min_by_key(measured)
+        idle_ones.retain(|one| self.is_worth_it(one));
+        loaded.retain(|one| self.is_worth_it(one) && measured(one).is_zero());
+        let thinnest = idle_ones.into_iter().min_by_key(measured)?;
+        let is_enough = measured(&thinnest) >= self.question.budget / 10;
+        loaded.into_iter().next().filter(|_| is_enough).or(Some(thinnest))
     }
 
     fn choices(&self) -> impl Iterator<Item = Choice> {
-        let Question { uses, channels, concealed, .. } = &self.question;
-        uses.iter().filter_map(|purpose| choose(*purpose, &self.findings, *channels, *concealed))
+        let uses = self.question.uses.iter();
+        uses.filter_map(|purpose| most_promising(*purpose, &self.question, &self.findings))
     }
 
     /// The best transport for each use and the runner-up.
@@ -313,12 +321,12 @@ impl Plan {
         all
     }
 
-    fn packets(&self, frames: u32, channels: u16) -> Packets {
+    fn blocks(&self, frames: u32, channels: u16) -> Blocks {
         let Question { sample_rate, sample_bytes, .. } = self.question;
-        Packets { sample_rate, frames, channels, sample_bytes }
+        Blocks { sample_rate, frames, channels, sample_bytes }
     }
 }
 
-fn idle(transport: Transport, packets: Packets) -> Configuration {
-    Configuration { transport, packets, load: Load::Idle, marking: Marking::Expedited }
+fn idle(transport: Transport, blocks: Blocks) -> Configuration {
+    Configuration { transport, blocks, load: Load::Idle, marking: Marking::Expedited }
 }

@@ -17,7 +17,7 @@ pub const PROTECTIONS: [Protection; 8] = [
     Protection::Repeat(2),
 ];
 
-/// Packets of data and of parity in a group.
+/// Blocks of data and of parity in a group.
 fn group(protection: Protection) -> Option<(usize, usize)> {
     match protection {
         Protection::None | Protection::Repeat(_) => None,

@@ -7,7 +7,7 @@ use trunkline_metrics::PerMille;
 /// What one measurement of a configuration found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// What became of its packets.
+    /// What became of its blocks.
     pub trace: Trace,
     /// What the bulk transfers reached meanwhile, if there were any.
     pub bulk: Option<Bulk>,
@@ -22,20 +22,21 @@ pub struct Bulk {
     pub back: Rate,
 }
 
-/// The round trips of consecutive packets, in the order in which they were due.
+/// The round trips of consecutive blocks, in the order in which they were due.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Trace {
-    /// From when a packet was due to when it was back; `None` of one that did not come back before the measurement ended.
+    /// From when a block was due to when all of it was back; `None` of one of which something did not come back before the
+    /// measurement ended.
     pub round_trips: Vec<Option<Duration>>,
 }
 
 /// Round trips in figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RoundTrips {
-    /// Packets sent.
-    pub packets: u64,
-    /// Packets that did not come back.
+    /// Blocks sent.
+    pub blocks: u64,
+    /// Blocks that did not come back.
     pub lost: u64,
     /// The fastest.
     pub fastest: Duration,
@@ -50,11 +51,11 @@ pub struct RoundTrips {
 }
 
 impl RoundTrips {
-    /// Of all packets of several traces; `None` if none came back.
+    /// Of all blocks of several traces; `None` if none came back.
     pub fn of<'t>(traces: impl Iterator<Item = &'t Trace>) -> Option<RoundTrips> {
-        let (mut all, mut packets) = (Vec::new(), 0);
+        let (mut all, mut blocks) = (Vec::new(), 0);
         for trace in traces {
-            packets += trace.round_trips.len() as u64;
+            blocks += trace.round_trips.len() as u64;
             all.extend(trace.round_trips.iter().flatten().map(|round_trip| round_trip.as_nanos()));
         }
         all.sort_unstable();
@@ -64,8 +65,8 @@ impl RoundTrips {
         let mean = all.iter().map(|nanos| u128::from(*nanos)).sum::<u128>() / u128::from(count);
         let apart: u128 = all.iter().map(|nanos| u128::from(*nanos).abs_diff(mean)).sum();
         Some(RoundTrips {
-            packets,
-            lost: packets - count,
+            blocks,
+            lost: blocks - count,
             fastest: Duration::from_nanos(first),
             median: rank(500),
             p99: rank(990),

@@ -1,0 +1,107 @@
+//! Advice: what is recommended, why, and how to do it.
+
+use serde::Serialize;
+use trunkline_core::{Duration, Rate};
+
+use crate::choose::{Choice, choose};
+use crate::configuration::{Configuration, Load, Marking};
+use crate::findings::Findings;
+use crate::judge::Judgement;
+use crate::plan::Question;
+use crate::probe::Probed;
+use crate::trace::RoundTrips;
+use crate::transport::Transport;
+use crate::{warnings, words};
+
+/// What is recommended over a network.
+#[derive(Clone, Debug, Serialize)]
+pub struct Advice {
+    /// The other end.
+    pub host: String,
+    /// What was asked.
+    pub question: Question,
+    /// How long measuring took.
+    pub took: Duration,
+    /// Whether it was stopped before its budget was spent.
+    pub is_partial: bool,
+    /// One for each use that was asked for, in that order.
+    pub recommendations: Vec<Recommendation>,
+    /// What else should be known, a sentence or two each.
+    pub warnings: Vec<String>,
+    /// All that was measured.
+    pub measured: Vec<Row>,
+    /// What could not be measured, and why.
+    pub failed: Vec<(Transport, String)>,
+    /// What bulk transfers reached, in the direction in which they reached less.
+    pub capacity: Option<Rate>,
+}
+
+/// What is recommended for one use.
+#[derive(Clone, Debug, Serialize)]
+pub struct Recommendation {
+    /// What is best, and what is next.
+    #[serde(flatten)]
+    pub choice: Choice,
+    /// What the best would have been like under load, with the same playout depth and redundancy.
+    pub loaded: Option<Judgement>,
+    /// What the best would have been like with other playout depths.
+    pub by_depth: Vec<Judgement>,
+    /// Why it is best, with the numbers, in a paragraph.
+    pub why: String,
+    /// What the runner-up costs, in a sentence.
+    pub runner_up_costs: Option<String>,
+}
+
+/// A configuration's figures.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Row {
+    /// What was measured.
+    #[serde(flatten)]
+    pub configuration: Configuration,
+    /// What was found.
+    #[serde(flatten)]
+    pub round_trips: RoundTrips,
+}
+
+/// Judges what was found on the way to `host`; `None` if no packet came back at all.
+pub fn advise(host: &str, probed: &Probed) -> Option<Advice> {
+    let Probed { question, findings, took, is_partial } = probed;
+    let choices: Vec<Choice> =
+        question.uses.iter().filter_map(|purpose| choose(*purpose, question, findings)).collect();
+    if choices.is_empty() {
+        return None;
+    }
+    let row =
+        |one: &Configuration| Some(Row { configuration: *one, round_trips: findings.round_trips(one)? });
+    Some(Advice {
+        host: host.to_owned(),
+        question: question.clone(),
+        took: *took,
+        is_partial: *is_partial,
+        warnings: warnings::warnings(probed, &choices),
+        recommendations: choices.into_iter().map(|choice| recommendation(choice, probed)).collect(),
+        measured: findings.configurations().filter_map(row).collect(),
+        failed: findings.failed().map(|(transport, why)| (transport, why.to_owned())).collect(),
+        capacity: findings.capacity(),
+    })
+}
+
+fn recommendation(choice: Choice, probed: &Probed) -> Recommendation {
+    let loaded = again(&choice.best, &probed.findings, Load::Bulk).into_iter().next();
+    Recommendation {
+        loaded,
+        by_depth: again(&choice.best, &probed.findings, Load::Idle).into_iter().skip(1).collect(),
+        why: words::why(&choice, loaded.as_ref(), &probed.question),
+        runner_up_costs: words::runner_up(&choice),
+        choice,
+    }
+}
+
+/// The same way to send under a load: first with the same depth, then with others.
+fn again(best: &Judgement, findings: &Findings, load: Load) -> Vec<Judgement> {
+    let Judgement { transport, blocks, protection, depth, .. } = *best;
+    let configuration = Configuration { transport, blocks, load, marking: Marking::Expedited };
+    let Some(evidence) = findings.evidence(&configuration) else { return Vec::new() };
+    let Some(protected) = evidence.protect(protection) else { return Vec::new() };
+    [depth].into_iter().chain(protected.depths()).map(|depth| protected.at(depth)).collect()
+}

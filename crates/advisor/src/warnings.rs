@@ -1,0 +1,133 @@
+//! What else should be known of the network.
+
+use trunkline_core::{Duration, Ratio};
+
+use crate::choose::{Choice, Use};
+use crate::configuration::{Configuration, Load, Marking};
+use crate::findings::Findings;
+use crate::probe::Probed;
+use crate::trace::RoundTrips;
+use crate::words::{ms, percent, rate};
+
+/// A queue that grows by more than this under load is felt.
+const FELT: Duration = Duration::from_millis(20);
+
+/// Up to some 25 ms from mouth to ear an ensemble keeps its time (Rottondi, Chafe, Allocchio and Sarti, "An overview on
+/// networked music performance technologies", IEEE Access 4, 2016, section II).
+const ENSEMBLE: Duration = Duration::from_millis(25);
+
+/// A gap that is heard as one however it is concealed.
+const GAP: Duration = Duration::from_millis(30);
+
+/// One sentence or two for each.
+pub(crate) fn warnings(probed: &Probed, choices: &[Choice]) -> Vec<String> {
+    let findings = &probed.findings;
+    let mut all = Vec::new();
+    if probed.is_partial {
+        all.push(format!(
+            "Stopped after {} of {}: the advice is from what was measured by then.",
+            probed.took, probed.question.budget
+        ));
+    }
+    all.extend(bufferbloat(findings));
+    all.extend(marking(findings));
+    let mut told = Vec::new();
+    for choice in choices {
+        for warning in of_choice(choice, findings) {
+            if !told.contains(&warning) {
+                told.push(warning);
+            }
+        }
+    }
+    all.extend(told);
+    all
+}
+
+/// Round trips of the same blocks, idle and loaded, over the simplest transport that was measured under both.
+fn under_both(findings: &Findings) -> Option<(Configuration, RoundTrips, RoundTrips)> {
+    let mut loaded = findings.configurations().filter(|one| {
+        one.load == Load::Bulk
+            && one.marking == Marking::Expedited
+            && findings.round_trips(&one.under(Load::Idle)).is_some()
+    });
+    let one = loaded.next()?;
+    Some((*one, findings.round_trips(&one.under(Load::Idle))?, findings.round_trips(one)?))
+}
+
+fn bufferbloat(findings: &Findings) -> Option<String> {
+    let (configuration, idle, loaded) = under_both(findings)?;
+    (loaded.p99 > idle.p99 + FELT).then(|| {
+        format!(
+            "Under bulk load the round trip over {} grows from {} to {} at the median and from {} to {} at the 99th \
+             percentile: a queue on the way fills up (bufferbloat). Let the router manage it (FQ-CoDel, CAKE), or let \
+             nobody transfer files meanwhile.",
+            configuration.transport,
+            ms(idle.median),
+            ms(loaded.median),
+            ms(idle.p99),
+            ms(loaded.p99),
+        )
+    })
+}
+
+fn marking(findings: &Findings) -> Option<String> {
+    let (_, idle, _) = under_both(findings)?;
+    let unmarked = findings.configurations().find(|one| one.marking == Marking::BestEffort)?;
+    let marked = findings.round_trips(&Configuration { marking: Marking::Expedited, ..*unmarked })?;
+    let unmarked = findings.round_trips(unmarked)?;
+    let figures =
+        format!("{} against {} at the 99th percentile under load", ms(marked.p99), ms(unmarked.p99));
+    if unmarked.p99 <= idle.p99 + FELT {
+        return None; // there is no queue that it could pass
+    }
+    Some(if marked.p99 * 2 < unmarked.p99 {
+        format!("The network gives way to packets marked as expedited (DSCP 46): {figures}. Keep the mark.")
+    } else {
+        format!("The network does not give way to packets marked as expedited (DSCP 46): {figures}.")
+    })
+}
+
+fn of_choice(choice: &Choice, findings: &Findings) -> Vec<String> {
+    let best = &choice.best;
+    let mut all = Vec::new();
+    if choice.purpose == Use::Rehearsal && best.mouth_to_ear > ENSEMBLE {
+        all.push(format!(
+            "{} from mouth to ear is more than the {} up to which most ensembles keep their time.",
+            ms(best.mouth_to_ear),
+            ms(ENSEMBLE)
+        ));
+    }
+    if choice.purpose == Use::Rehearsal
+        && best.stages.playout > best.blocks.interval().max(Duration::from_millis(3))
+    {
+        all.push(format!(
+            "{} of the latency is there only because packets come unevenly (jitter). If part of the way is Wi-Fi, a cable \
+             saves most of it.",
+            ms(best.stages.playout)
+        ));
+    }
+    if best.longest_gap > GAP {
+        all.push(format!(
+            "Once {} of audio were missing on end: no concealment hides that. Look for what interrupts the network.",
+            ms(best.longest_gap)
+        ));
+    }
+    if choice.purpose == Use::Recording && !best.transport.is_reliable() && best.concealed == Ratio::ZERO {
+        all.push(format!(
+            "That none of {} blocks was lost shows, with 95 % confidence, only that fewer than {} are; {} does not repeat \
+             what is.",
+            best.measured,
+            percent(Ratio::new(3.0 / best.measured.max(3) as f64).unwrap_or(Ratio::ONE)),
+            best.transport,
+        ));
+    }
+    if let Some(capacity) = findings.capacity().filter(|capacity| best.rate > *capacity) {
+        all.push(format!(
+            "{} needs {} in each direction, more than the {} that a bulk transfer reached.",
+            choice.purpose,
+            rate(best.rate),
+            rate(capacity)
+        ));
+    }
+    all
+}

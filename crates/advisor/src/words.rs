@@ -1,0 +1,122 @@
+//! Sentences and figures as people read them.
+
+use trunkline_audio::pipeline::Protection;
+use trunkline_core::{Duration, Rate, Ratio};
+
+use crate::choose::{Choice, Use};
+use crate::judge::Judgement;
+use crate::plan::Question;
+
+/// `9.3 ms`, `268 ms`.
+pub(crate) fn ms(duration: Duration) -> String {
+    let ms = duration.as_millis_f64();
+    if ms < 99.95 { format!("{ms:.1} ms") } else { format!("{ms:.0} ms") }
+}
+
+/// `0.05 %`, `1.2 %`, `34 %`.
+pub(crate) fn percent(share: Ratio) -> String {
+    let percent = share.value() * 100.0;
+    match percent {
+        0.0 => "0 %".to_owned(),
+        ..1.0 => format!("{percent:.2} %"),
+        1.0..10.0 => format!("{percent:.1} %"),
+        _ => format!("{percent:.0} %"),
+    }
+}
+
+/// `86.8 kbit/s`, `1.88 Mbit/s`.
+pub(crate) fn rate(rate: Rate) -> String {
+    let bits = rate.bits_per_second() as f64;
+    if bits < 1e6 { format!("{:.1} kbit/s", bits / 1e3) } else { format!("{:.2} Mbit/s", bits / 1e6) }
+}
+
+/// What is sent besides, against loss.
+pub(crate) fn protection(protection: Protection) -> String {
+    match protection {
+        Protection::None => "no redundancy".to_owned(),
+        Protection::Repeat(1) => "each packet repeated once".to_owned(),
+        Protection::Repeat(repeats) => format!("each packet repeated {repeats} times"),
+        Protection::Xor { data } => format!("a packet of parity after every {data}"),
+        Protection::ReedSolomon { data, parity } => format!("{parity} packets of parity after every {data}"),
+    }
+}
+
+/// `udp, 64 frames, 2 channels, playout 0.2 ms deep, no redundancy`.
+pub(crate) fn way(judgement: &Judgement) -> String {
+    let Judgement { transport, blocks, depth, .. } = judgement;
+    format!("{transport}, {blocks}, playout {} deep, {}", ms(*depth), protection(judgement.protection))
+}
+
+/// Why this is best for its use, with the numbers, in a paragraph.
+pub(crate) fn why(choice: &Choice, loaded: Option<&Judgement>, question: &Question) -> String {
+    let best = &choice.best;
+    let stages = best.stages;
+    let mut text = match (choice.purpose, choice.suffices) {
+        (Use::Rehearsal, true) => format!(
+            "The lowest latency with which at most {} of the audio has to be concealed: ",
+            percent(question.concealed)
+        ),
+        (Use::Rehearsal, false) => format!(
+            "Nothing keeps what has to be concealed within {} of the audio; this comes nearest: ",
+            percent(question.concealed)
+        ),
+        (Use::Recording, true) if best.transport.is_reliable() => {
+            format!("{} repeats what is lost, and of all that do it needs the least time: ", best.transport)
+        }
+        (Use::Recording, true) => "The lowest latency with which nothing was lost: ".to_owned(),
+        (Use::Recording, false) => "Everything loses something; this loses least: ".to_owned(),
+        (Use::Telephony, _) => {
+            format!("The highest mean opinion score, {:.2} (R = {:.0}): ", best.mos, best.r)
+        }
+    };
+    text += &format!(
+        "{} from mouth to ear, of which the sound cards take {}{}, the network {} (half of the fastest round trip) and \
+         playout {}. ",
+        ms(best.mouth_to_ear),
+        ms(stages.capture + stages.playback),
+        if stages.block.is_zero() {
+            String::new()
+        } else {
+            format!(", filling a block {} more", ms(stages.block))
+        },
+        ms(stages.network),
+        ms(stages.playout),
+    );
+    text += &format!(
+        "Of {} blocks measured {} were lost and {} late",
+        best.measured,
+        percent(best.lost),
+        percent(best.late)
+    );
+    text += &match best.protection {
+        _ if best.concealed == Ratio::ZERO => "; none would have had to be concealed".to_owned(),
+        Protection::None => format!("; {} would have had to be concealed", percent(best.concealed)),
+        _ => format!("; with redundancy {} would have had to be concealed", percent(best.concealed)),
+    };
+    text += &format!(". It takes {} in each direction.", rate(best.rate));
+    if let Some(loaded) = loaded {
+        text += &format!(
+            " While bulk transfers loaded the network it would have been {}.",
+            percent(loaded.concealed)
+        );
+    }
+    text
+}
+
+/// What the runner-up costs against the best, in a sentence.
+pub(crate) fn runner_up(choice: &Choice) -> Option<String> {
+    let (best, other) = (&choice.best, choice.runner_up.as_ref()?);
+    let difference = if other.mouth_to_ear >= best.mouth_to_ear {
+        format!("{} more", ms(other.mouth_to_ear - best.mouth_to_ear))
+    } else {
+        format!("{} less", ms(best.mouth_to_ear - other.mouth_to_ear))
+    };
+    Some(format!(
+        "{}: {} from mouth to ear ({difference}), {} concealed, MOS {:.2}, {} in each direction.",
+        way(other),
+        ms(other.mouth_to_ear),
+        percent(other.concealed),
+        other.mos,
+        rate(other.rate),
+    ))
+}
