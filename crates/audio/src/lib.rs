@@ -8,6 +8,7 @@ mod codec;
 pub mod conceal;
 pub mod drift;
 pub mod fec;
+pub mod foreign;
 pub mod format;
 pub mod g711;
 pub mod packet;

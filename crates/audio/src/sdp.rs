@@ -142,8 +142,11 @@ pub struct SdpError {
     pub problem: String,
 }
 
+/// An encoding, its clock and its channels.
+type Format = (Encoding, u32, u16);
+
 /// Payload types that need no `rtpmap` (RFC 3551 section 6).
-const FIXED: [(u8, (Encoding, u32, u16)); 4] = [
+const FIXED: [(u8, Format); 4] = [
     (0, (Encoding::Pcmu, 8000, 1)),
     (8, (Encoding::Pcma, 8000, 1)),
     (10, (Encoding::L16, 44_100, 2)),

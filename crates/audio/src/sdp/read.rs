@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use trunkline_core::Duration;
 
-use super::{Encoding, FIXED, Media, MediaClock, Origin, SdpError, Session};
+use super::{Encoding, FIXED, Format, Media, MediaClock, Origin, SdpError, Session};
 
 impl FromStr for Session {
     type Err = SdpError;
@@ -79,7 +79,7 @@ fn one_of_media(part: Part<'_>, common: Part<'_>) -> Result<Option<Media>, SdpEr
 }
 
 /// The format that a line `m=` gives by its payload type, if it is known.
-fn format(word: Piece<'_>, part: Part<'_>) -> Result<Option<(u8, (Encoding, u32, u16))>, SdpError> {
+fn format(word: Piece<'_>, part: Part<'_>) -> Result<Option<(u8, Format)>, SdpError> {
     let payload_type = word.in_range(0..=127, "a payload type")?;
     let Some(map) = part.of_format("rtpmap", payload_type) else {
         return Ok(FIXED.iter().find(|fixed| fixed.0 == payload_type).copied());

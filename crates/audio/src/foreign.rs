@@ -1,0 +1,108 @@
+//! Audio in the packets of other programs: [RTP](rtp), which studio equipment (AES67), telephones, GStreamer and ffmpeg
+//! speak, and [JackTrip](jacktrip)'s own datagrams.
+//!
+//! Both are [`Packer`](crate::pipeline::Packer) and [`Unpacker`](crate::pipeline::Unpacker) of a
+//! [`Stream`](crate::pipeline::Stream), in the place of our own format. Packets of others may be of any length: what
+//! comes is cut into the stream's blocks by the place that its time stamp or number gives it.
+
+mod assembler;
+pub mod jacktrip;
+pub mod rtp;
+
+use assembler::{Assembler, WINDOW};
+use trunkline_core::Time;
+
+use crate::format::{Encoding, LOUDEST};
+use crate::pipeline::{Block, Codec, Stream, UnpackCounters, UnpackError, Unpacker};
+
+/// A stream's blocks out of what packets carry, and what became of those.
+#[derive(Clone, Debug)]
+struct Output {
+    stream: Stream,
+    assembler: Assembler,
+    counters: UnpackCounters,
+}
+
+impl Output {
+    fn new(stream: &Stream) -> Output {
+        let assembler = Assembler::new(usize::from(stream.channels), stream.block_frames as usize);
+        Output { stream: *stream, assembler, counters: UnpackCounters::default() }
+    }
+
+    /// Takes interleaved samples of every channel from frame `position` on.
+    fn put(&mut self, position: i64, samples: &[f32], deliver: &mut dyn FnMut(Block<'_>)) {
+        let Output { stream, assembler, counters } = self;
+        assembler.put(position, samples, &mut |sequence, samples| {
+            counters.delivered += 1;
+            // The sender's clock is its media clock: that of these packets says no more.
+            let captured =
+                Time::ZERO + stream.duration_of(u64::from(sequence) * u64::from(stream.block_frames));
+            deliver(Block {
+                sequence,
+                captured,
+                first_channel: 0,
+                channels: stream.channels,
+                samples,
+                concealed: false,
+            });
+        });
+    }
+
+    /// Counts what became of a packet, and passes it on.
+    fn counted(&mut self, taken: Result<(), UnpackError>) -> Result<(), UnpackError> {
+        self.counters.packets += 1;
+        match taken {
+            Ok(()) => {}
+            Err(UnpackError::Damaged) => self.counters.damaged += 1,
+            Err(UnpackError::OtherStream(_)) => self.counters.other += 1,
+        }
+        taken
+    }
+}
+
+/// The number nearest to `near` that ends in these 16 bits: a sequence number without its wrapping.
+fn extend(near: i64, sequence: u16) -> i64 {
+    near + i64::from(sequence.wrapping_sub(near as u16) as i16)
+}
+
+/// Gives any packets to the readers of this module, and panics where one hands out what cannot be: each packet stands
+/// behind a byte with its length in words of four bytes.
+#[doc(hidden)]
+pub fn fuzz_foreign(data: &[u8]) {
+    let stream = |channels, block_frames, codec| Stream {
+        channels,
+        sample_rate: 48_000,
+        block_frames,
+        codec,
+        ..Stream::default()
+    };
+    let [linear, law, other] = [
+        stream(2, 48, Codec::Pcm(Encoding::I24)),
+        stream(1, 160, Codec::Pcma),
+        stream(2, 64, Codec::Pcm(Encoding::I16)),
+    ];
+    let mut unpackers: [(Stream, Box<dyn Unpacker>); 3] = [
+        (linear, Box::new(rtp::RtpUnpacker::new(&linear, 96))),
+        (law, Box::new(rtp::RtpUnpacker::new(&law, 8))),
+        (other, Box::new(jacktrip::JackTripUnpacker::new(&other))),
+    ];
+    let mut rest = data;
+    while let Some((&words, behind)) = rest.split_first() {
+        let (packet, behind) = behind.split_at((usize::from(words) * 4).min(behind.len()));
+        rest = behind;
+        for (stream, unpacker) in &mut unpackers {
+            let mut samples = 0;
+            // What is refused is said, and that is all that happens.
+            let _ = unpacker.unpack(Time::ZERO, packet, &mut |block| {
+                assert_eq!(block.samples.len(), usize::from(stream.channels) * stream.block_frames as usize);
+                assert!(block.samples.iter().all(|sample| sample.abs() <= LOUDEST));
+                samples += block.samples.len();
+            });
+            // All blocks at work may have been all but complete.
+            let at_work = WINDOW * usize::from(stream.channels) * stream.block_frames as usize;
+            assert!(samples <= packet.len() + at_work, "{samples} samples of {} bytes", packet.len());
+        }
+    }
+    let counters = unpackers.map(|(_, unpacker)| unpacker.counters());
+    assert!(counters.windows(2).all(|pair| pair[0].packets == pair[1].packets));
+}
