@@ -16,12 +16,14 @@ pub const TARGETS: &[Target] = &[
     ("delivery_trace", delivery_trace),
     ("experiment", experiment),
     ("fec", fec),
+    ("foreign", foreign),
     #[cfg(target_os = "linux")]
     ("frames", frames),
     ("framing", framing),
     ("quic", quic),
     ("rtp", rtp),
     ("sctp", sctp),
+    ("sdp", sdp),
     ("tcp", tcp),
     ("urp", urp),
     ("wav", wav),
@@ -84,6 +86,12 @@ pub fn fec(data: &[u8]) {
     }
 }
 
+/// Packets of other programs that carry audio: no packets in any order make an unpacker panic, or hand out blocks that
+/// they do not hold.
+pub fn foreign(data: &[u8]) {
+    trunkline_audio::foreign::fuzz_foreign(data);
+}
+
 /// A link of a wire: no frames make its relay panic, lose them uncounted, or change more of them than their mark.
 #[cfg(target_os = "linux")]
 pub fn frames(data: &[u8]) {
@@ -109,6 +117,12 @@ pub fn rtp(data: &[u8]) {
 /// SCTP: no chunks, even of somebody who knows the tags, make an end panic or break the contract of endpoints.
 pub fn sctp(data: &[u8]) {
     trunkline_transport::sctp::fuzz_sctp(data);
+}
+
+/// Session descriptions: any text is either audio, which can be written and read again, or refused with the place of a
+/// mistake.
+pub fn sdp(data: &[u8]) {
+    trunkline_audio::sdp::fuzz_sdp(&String::from_utf8_lossy(data));
 }
 
 /// Classic TCP: no segments, even of somebody who knows the sequence numbers, make an end panic or break the contract of
