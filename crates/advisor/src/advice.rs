@@ -1,6 +1,5 @@
 //! Advice: what is recommended, why, and how to do it.
 
-use serde::Serialize;
 use trunkline_core::{Duration, Rate};
 
 use crate::choose::{Choice, choose};
@@ -11,10 +10,10 @@ use crate::plan::Question;
 use crate::probe::Probed;
 use crate::trace::RoundTrips;
 use crate::transport::Transport;
-use crate::{warnings, words};
+use crate::{command, warnings, words};
 
 /// What is recommended over a network.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Advice {
     /// The other end.
     pub host: String,
@@ -37,10 +36,9 @@ pub struct Advice {
 }
 
 /// What is recommended for one use.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Recommendation {
     /// What is best, and what is next.
-    #[serde(flatten)]
     pub choice: Choice,
     /// What the best would have been like under load, with the same playout depth and redundancy.
     pub loaded: Option<Judgement>,
@@ -50,16 +48,18 @@ pub struct Recommendation {
     pub why: String,
     /// What the runner-up costs, in a sentence.
     pub runner_up_costs: Option<String>,
+    /// The command that sends.
+    pub send: String,
+    /// The command at the other end.
+    pub answer: String,
 }
 
 /// A configuration's figures.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// What was measured.
-    #[serde(flatten)]
     pub configuration: Configuration,
     /// What was found.
-    #[serde(flatten)]
     pub round_trips: RoundTrips,
 }
 
@@ -79,20 +79,23 @@ pub fn advise(host: &str, probed: &Probed) -> Option<Advice> {
         took: *took,
         is_partial: *is_partial,
         warnings: warnings::warnings(probed, &choices),
-        recommendations: choices.into_iter().map(|choice| recommendation(choice, probed)).collect(),
+        recommendations: choices.into_iter().map(|choice| recommendation(host, choice, probed)).collect(),
         measured: findings.configurations().filter_map(row).collect(),
         failed: findings.failed().map(|(transport, why)| (transport, why.to_owned())).collect(),
         capacity: findings.capacity(),
     })
 }
 
-fn recommendation(choice: Choice, probed: &Probed) -> Recommendation {
+fn recommendation(host: &str, choice: Choice, probed: &Probed) -> Recommendation {
     let loaded = again(&choice.best, &probed.findings, Load::Bulk).into_iter().next();
+    let (answer, send) = command::commands(host, &choice.best);
     Recommendation {
         loaded,
         by_depth: again(&choice.best, &probed.findings, Load::Idle).into_iter().skip(1).collect(),
         why: words::why(&choice, loaded.as_ref(), &probed.question),
         runner_up_costs: words::runner_up(&choice),
+        send,
+        answer,
         choice,
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use trunkline_audio::pipeline::Protection;
 use trunkline_core::{Duration, Rate, Ratio};
 
@@ -14,7 +14,7 @@ use crate::plan::Question;
 use crate::protect::PROTECTIONS;
 
 /// What a connection is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Use {
     /// Playing together: the lowest latency from mouth to ear with which little enough has to be concealed.
@@ -68,7 +68,7 @@ pub const RECORDING_MARGIN: f64 = 1.5;
 const SHARE_OF_CAPACITY: f64 = 0.8;
 
 /// What is recommended for a use.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Choice {
     /// What for.
     pub purpose: Use,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use trunkline_audio::packet::Header;
 use trunkline_core::Duration;
 
@@ -15,7 +15,7 @@ const MOST_PACKET: usize = 1_400;
 pub(crate) const MOST_AUDIO: u64 = (MOST_PACKET - Header::BYTES) as u64;
 
 /// What is measured at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Configuration {
     /// What carries the packets.
     pub transport: Transport,
@@ -28,7 +28,7 @@ pub struct Configuration {
 }
 
 /// What else the network carries during a measurement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Load {
     /// Nothing of ours.
@@ -38,7 +38,7 @@ pub enum Load {
 }
 
 /// The differentiated services code point of the packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Marking {
     /// Expedited forwarding (RFC 3246), as sessions of audio have it.
@@ -48,7 +48,7 @@ pub enum Marking {
 }
 
 /// The blocks of a stream, each in as many packets as it takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Blocks {
     /// Frames per second, at least 1.
     pub sample_rate: u32,

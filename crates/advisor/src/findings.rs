@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
 use trunkline_core::Rate;
 
 use crate::configuration::{Configuration, Load};
@@ -11,7 +10,7 @@ use crate::trace::{Measured, RoundTrips, Trace};
 use crate::transport::Transport;
 
 /// All that was measured, and what could not be.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Findings {
     measured: Vec<(Configuration, Measured)>,
     failed: BTreeMap<Transport, String>,

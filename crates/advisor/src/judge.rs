@@ -1,6 +1,5 @@
 //! What a listener would have heard of what was measured, with this playout depth and that redundancy.
 
-use serde::Serialize;
 use trunkline_audio::packet::Header;
 use trunkline_audio::pipeline::Protection;
 use trunkline_core::{Duration, Rate, Ratio};
@@ -19,7 +18,7 @@ pub const DEPTH_STEP: Duration = Duration::from_micros(100);
 pub const LONGEST_BLOCK: Duration = Duration::from_nanos(512 * 1_000_000_000 / 48_000);
 
 /// Where the time from mouth to ear goes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stages {
     /// Until the sound card hands a block over.
     pub capture: Duration,
@@ -41,7 +40,7 @@ impl Stages {
 }
 
 /// A way to send, and what it would have been like.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judgement {
     /// What carries the packets.
     pub transport: Transport,

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use serde::{Deserialize, Serialize};
 use trunkline_core::{Duration, Ratio, Time};
 
 use crate::choose::{Choice, Use, most_promising};
@@ -12,7 +11,7 @@ use crate::trace::Measured;
 use crate::transport::Transport;
 
 /// What is asked.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     /// How long all of it may take.
     pub budget: Duration,
@@ -46,8 +45,7 @@ const CHANNELS: [u16; 3] = [1, 2, 8];
 
 /// What a group of measurements is to tell, in their order. After them the rest of the time goes to what the advice hangs
 /// on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Which transports are any good.
     Transports,

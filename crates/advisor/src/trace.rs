@@ -1,11 +1,10 @@
 //! What was measured of one configuration.
 
-use serde::{Deserialize, Serialize};
 use trunkline_core::{Duration, Rate};
 use trunkline_metrics::PerMille;
 
 /// What one measurement of a configuration found.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Measured {
     /// What became of its blocks.
     pub trace: Trace,
@@ -14,7 +13,7 @@ pub struct Measured {
 }
 
 /// The rates of bulk transfers.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bulk {
     /// To the reflector.
     pub there: Rate,
@@ -23,8 +22,7 @@ pub struct Bulk {
 }
 
 /// The round trips of consecutive blocks, in the order in which they were due.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
     /// From when a block was due to when all of it was back; `None` of one of which something did not come back before the
     /// measurement ended.
@@ -32,7 +30,7 @@ pub struct Trace {
 }
 
 /// Round trips in figures.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoundTrips {
     /// Blocks sent.
     pub blocks: u64,

@@ -32,6 +32,13 @@ fn probed(link: &'static str) -> Probed {
     for one in probed.findings.configurations() {
         eprintln!("{one}: {:?}", probed.findings.round_trips(one));
     }
+    let advice = trunkline_advisor::advise("studio.example.org", &probed).unwrap();
+    eprintln!("{}", trunkline_advisor::terminal(&advice, trunkline_report::Style::Plain, 110));
+    std::fs::write(
+        format!("/tmp/advice-{}.html", link.len()),
+        trunkline_advisor::html(&advice, &probed.findings),
+    )
+    .unwrap();
     for purpose in Use::ALL {
         let choice = choose(purpose, &probed.question, &probed.findings).unwrap();
         for j in [Some(choice.best), choice.runner_up].into_iter().flatten() {
