@@ -32,6 +32,10 @@ pub(super) struct Sender {
     timeout: Option<Time>,
     backoff: u32,
     last_sent: Option<Time>,
+    /// Since when the window has not been full, and the most of it that was used meanwhile.
+    limited: (Time, u64),
+    /// Below this validation takes no window.
+    initial: u64,
     /// Until when a slow receiver keeps the window from growing.
     held_until: Time,
     acks: Acks,
@@ -63,6 +67,8 @@ impl Sender {
             timeout: None,
             backoff: 0,
             last_sent: None,
+            limited: (Time::ZERO, 0),
+            initial,
             held_until: Time::ZERO,
             acks: Acks { ratio: 2, progress: 0, congested: false, clean_windows: 0 },
         }
@@ -83,13 +89,14 @@ impl Sender {
     }
 
     pub(super) fn on_sent(&mut self, now: Time, rtt: &RoundTrip) {
-        if self.pipe == 0
-            && let Some(last) = self.last_sent
-        {
-            self.validate_after_idle(now.since(last), rtt.timeout());
+        match self.last_sent {
+            None => self.limited = (now, 0),
+            Some(last) if self.pipe == 0 => self.validate_after_idle(now, now.since(last), rtt.timeout()),
+            Some(_) => {}
         }
         self.last_sent = Some(now);
         self.pipe += 1;
+        self.validate_use(now, rtt.timeout());
         if self.timeout.is_none() {
             self.arm(now, rtt);
         }
@@ -257,12 +264,28 @@ impl Sender {
     }
 
     /// RFC 2861: the window decays by half for every timeout that nothing was sent.
-    fn validate_after_idle(&mut self, idle: Duration, timeout: Duration) {
+    fn validate_after_idle(&mut self, now: Time, idle: Duration, timeout: Duration) {
         let halvings = idle.as_nanos() / timeout.as_nanos().max(1);
         if halvings > 0 {
             self.ssthresh = self.ssthresh.max(self.cwnd * 3 / 4);
             self.cwnd = (self.cwnd >> halvings.min(63)).max(self.cwnd.min(4));
             self.credit = 0;
+            self.limited = (now, 0);
+        }
+    }
+
+    /// RFC 2861: a window that the application has not filled for a timeout comes down half-way to what was used of it.
+    /// RFC 4341 section 5.1 leaves it to the sender; Linux does it since 3.1, not below the initial window.
+    fn validate_use(&mut self, now: Time, timeout: Duration) {
+        let (since, used) = &mut self.limited;
+        *used = self.pipe.max(*used);
+        if self.pipe >= self.cwnd {
+            self.limited = (now, 0);
+        } else if now.since(*since) >= timeout {
+            let used = self.initial.max(*used).min(self.cwnd);
+            self.ssthresh = self.ssthresh.max(self.cwnd * 3 / 4);
+            self.cwnd = (self.cwnd + used) / 2;
+            self.limited = (now, 0);
         }
     }
 

@@ -170,6 +170,29 @@ fn an_idle_sender_decays() {
 }
 
 #[test]
+fn a_window_that_is_not_used_comes_down_to_the_initial_one() {
+    let mut flow = Flow::new();
+    flow.sender.cwnd = 64;
+    // A packet every 10 ms, each acknowledged at once.
+    let mut windows = Vec::new();
+    for number in 0..400 {
+        flow.sent.push(flow.now, true, 0);
+        flow.sender.on_sent(flow.now, &flow.rtt);
+        flow.next = flow.next.next();
+        flow.acknowledge(number, &[0]);
+        flow.now += Duration::from_millis(10);
+        windows.push(flow.window());
+    }
+    windows.dedup();
+    assert_eq!(windows, [64, 34, 19, 11, 7, 5, 4]);
+    // One that is full is kept.
+    let sent = flow.send();
+    flow.now += flow.rtt.timeout();
+    flow.acknowledge(400 + sent - 1, &[3]);
+    assert!(flow.window() >= 4);
+}
+
+#[test]
 fn the_ack_ratio_doubles_with_lost_acknowledgements_and_comes_back() {
     let mut flow = Flow::new();
     (flow.sender.cwnd, flow.sender.ssthresh) = (40, 40);
