@@ -88,6 +88,8 @@ pub struct Host {
     pub values: Values,
     /// The profile that they come from but for those that the file gives itself, as written.
     pub profile: Option<String>,
+    /// The host whose processor it works with: itself, or another that it shares a machine with.
+    pub processor: usize,
 }
 
 /// A link between two hosts, or a medium with more stations.

@@ -167,12 +167,27 @@ pub(crate) const KIND: MediumKind = MediumKind {
             name: "occupied-for",
             kind: Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(10) },
             default: Preset::Text("1 ms"),
-            doc: "The mean length of their busy periods, which is exponentially distributed, as are the gaps.",
+            doc: "The mean length of their busy periods. The gaps between them are exponentially distributed.",
+        },
+        Parameter {
+            name: "occupied-lengths",
+            kind: Kind::Choice(&[
+                Choice { name: "exponential", doc: "Exponentially distributed: other stations' traffic." },
+                Choice {
+                    name: EQUAL,
+                    doc: "All alike: outages, such as a station that looks for other cells.",
+                },
+            ]),
+            default: Preset::Text("exponential"),
+            doc: "How the lengths of their busy periods are distributed.",
         },
     ],
     stations: 2..=256,
     build: |shared, ports, seed| Box::new(WifiCell::new(shared, ports, seed)),
 };
+
+/// The word of `occupied-lengths` for periods that are all alike.
+const EQUAL: &str = "equal";
 
 /// The word of `mode` for a cell with an access point.
 const ACCESS_POINT: &str = "access-point";

@@ -7,7 +7,7 @@ use trunkline_network::host::PARAMETERS;
 
 use super::Reader;
 use crate::model::Host;
-use crate::schema::PROFILE_DOC;
+use crate::schema::{PROCESSOR, PROFILE_DOC};
 use crate::tree::{Entry, Table};
 
 impl Reader<'_> {
@@ -16,7 +16,23 @@ impl Reader<'_> {
         let mut hosts = Vec::new();
         for entry in self.named_tables(root, "hosts") {
             let (values, profile) = self.costs(entry).unwrap_or_default();
-            hosts.push(Host { name: entry.key.to_string(), values, profile });
+            hosts.push(Host { name: entry.key.to_string(), values, profile, processor: hosts.len() });
+        }
+        let names: Vec<String> = hosts.iter().map(|host| host.name.clone()).collect();
+        for (index, entry) in self.named_tables(root, "hosts").iter().enumerate() {
+            let Some(node) = entry.node.table().and_then(|table| table.node(PROCESSOR)) else { continue };
+            let Some(of) = self.host(PROCESSOR, node, &names) else { continue };
+            hosts[index].processor = of;
+        }
+        for (index, entry) in self.named_tables(root, "hosts").iter().enumerate() {
+            let of = hosts[index].processor;
+            if of != index && hosts[of].processor != of {
+                let message = format!(
+                    "`{}` has no processor of its own: it shares that of `{}`",
+                    names[of], names[hosts[of].processor]
+                );
+                self.remark(&entry.node.span, message);
+            }
         }
         if let Some(entry) = root.get("hosts").filter(|_| hosts.len() > usize::from(u16::MAX)) {
             self.remark(&entry.key_span, format!("more than {} hosts", u16::MAX));

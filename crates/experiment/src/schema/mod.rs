@@ -171,6 +171,9 @@ const FRAMINGS: &[Choice] = &[
     Choice { name: "none", doc: "Nothing." },
 ];
 
+/// The key of a host that shares another's processor.
+pub(crate) const PROCESSOR: &str = "processor";
+
 /// A text in a profile of hosts that nothing reads.
 pub(crate) const PROFILE_DOC: &str = "doc";
 
@@ -301,6 +304,13 @@ impl Schema {
             "A TOML file with any of the keys below, and a text `doc` if it likes: the costs of a kind of machine. Keys \
              beside this one override it.",
         )];
+        host.push(Key::new(
+            PROCESSOR,
+            Shape::Host,
+            Preset::Absent,
+            "The host whose processor this one shares, as a second program on the same machine does: all costs are then \
+             those of that host. Without this key it has a processor of its own.",
+        ));
         host.extend(host::PARAMETERS.iter().map(Key::from));
         Schema {
             experiment,

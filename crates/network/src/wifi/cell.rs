@@ -9,10 +9,10 @@ use std::collections::BinaryHeap;
 use trunkline_core::schema::Values;
 use trunkline_core::{Amount, Destination, Duration, Packet, PacketId, Port, Ratio, Seed, Time};
 
-use super::ACCESS_POINT;
 use super::phy::{self, Phy};
 use super::station::{Air, Fallback, Frame, Receiver, Station};
 use super::strangers::Strangers;
+use super::{ACCESS_POINT, EQUAL};
 use crate::fate::{DropCause, Fate};
 use crate::medium::{Figure, Medium, MediumCounters, Outcome, PortConfig};
 use crate::queue::Dequeued;
@@ -84,7 +84,12 @@ impl WifiCell {
             stations: ports.into_iter().map(|config| Station::new(config, seed)).collect(),
             contenders: BinaryHeap::new(),
             senders: Vec::new(),
-            strangers: Strangers::new(occupied, shared.duration("occupied-for"), strangers),
+            strangers: Strangers::new(
+                occupied,
+                shared.duration("occupied-for"),
+                shared.text("occupied-lengths") == EQUAL,
+                strangers,
+            ),
             slot: 0,
             idle_from: Time::ZERO,
             busy_until: Time::ZERO,
