@@ -17,9 +17,13 @@ mod read;
 mod tests;
 mod write;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use trunkline_core::Duration;
+
+use crate::foreign::rtp;
+use crate::format;
+use crate::pipeline::{Codec, Packing, Protection, Stream};
 
 /// A session: media that belong together, and who announces them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,6 +125,54 @@ impl Encoding {
 }
 
 impl Media {
+    /// How a stream is announced whose packets go to this address; `None` if RTP has no format for it.
+    ///
+    /// The payload type is the fixed one where there is one, and otherwise 96. Time stamps are the sender's own.
+    pub fn of(stream: &Stream, address: SocketAddr) -> Option<Media> {
+        let (encoding, most_channels) = match stream.codec {
+            Codec::Pcm(format::Encoding::I16) => (Encoding::L16, MOST_CHANNELS),
+            Codec::Pcm(format::Encoding::I24) => (Encoding::L24, MOST_CHANNELS),
+            Codec::Pcm(format::Encoding::F32) => return None,
+            Codec::Pcmu => (Encoding::Pcmu, MOST_CHANNELS),
+            Codec::Pcma => (Encoding::Pcma, MOST_CHANNELS),
+            Codec::Opus { .. } => (Encoding::Opus, 2),
+        };
+        let Stream { channels, sample_rate: clock, .. } = *stream;
+        Some(Media {
+            address: address.ip(),
+            ttl: None,
+            port: address.port(),
+            sources: Vec::new(),
+            payload_type: encoding.payload_type(clock, channels).unwrap_or(FIRST_DYNAMIC),
+            encoding,
+            clock,
+            channels,
+            packet_time: Some(stream.duration_of(rtp::packet_frames(stream) as u64)),
+            reference_clock: None,
+            media_clock: Some(MediaClock::Sender),
+        })
+        .filter(|_| (1..=most_channels).contains(&channels))
+    }
+
+    /// The stream that is received, a packet in each block; where the length of packets is not said, in blocks of 20 ms,
+    /// which is what RFC 3551 section 4.2 and RFC 7587 section 3.2 suggest.
+    pub fn stream(&self) -> Stream {
+        Stream {
+            channels: self.channels,
+            sample_rate: self.clock,
+            block_frames: self.packet_frames().unwrap_or((self.clock / 50).max(1)).min(Stream::LONGEST_BLOCK),
+            codec: match self.encoding {
+                Encoding::L16 => Codec::Pcm(format::Encoding::I16),
+                Encoding::L24 => Codec::Pcm(format::Encoding::I24),
+                Encoding::Pcmu => Codec::Pcmu,
+                Encoding::Pcma => Codec::Pcma,
+                Encoding::Opus => Codec::Opus { bitrate: OPUS_BITRATE, fec: false },
+            },
+            protection: Protection::None,
+            packing: Packing::default(),
+        }
+    }
+
     /// Samples of each channel in a packet, as far as the packet time tells: AES67 rounds 1/3 ms to 0.333 and means 16
     /// samples.
     pub fn packet_frames(&self) -> Option<u32> {
@@ -141,6 +193,16 @@ pub struct SdpError {
     /// What is wrong there and what was expected.
     pub problem: String,
 }
+
+/// Beyond these, it is a mistake and not audio.
+const MOST_CLOCK: u32 = Stream::HIGHEST_RATE;
+const MOST_CHANNELS: u16 = Stream::MOST_CHANNELS;
+
+/// The first payload type that a description gives a meaning to (RFC 3551 section 6).
+const FIRST_DYNAMIC: u8 = 96;
+
+/// What a stream of Opus is sent with; nothing says so of one that is received.
+const OPUS_BITRATE: u32 = 64_000;
 
 /// An encoding, its clock and its channels.
 type Format = (Encoding, u32, u16);

@@ -38,15 +38,11 @@ pub struct RtpPacker {
 }
 
 impl RtpPacker {
-    /// Packets of this stream's codec, a block in each. Where that would exceed
-    /// [`most_packet`](crate::pipeline::Packing::most_packet), the block is divided evenly.
+    /// Packets of this stream's codec, a block in each. A block that would exceed
+    /// [`most_packet`](crate::pipeline::Packing::most_packet) is divided evenly.
     pub fn new(stream: &Stream, start: RtpStart) -> RtpPacker {
-        let channels = usize::from(stream.channels).max(1);
-        let block = stream.block_frames as usize;
-        let room = stream.packing.most_packet.saturating_sub(HEADER_LENGTH);
-        let packets = block.div_ceil((room / stream.codec.bytes(channels, 1).max(1)).max(1));
-        let frames = block.div_ceil(packets.max(1)).max(1);
-        let bytes = stream.codec.bytes(channels, frames);
+        let frames = packet_frames(stream);
+        let bytes = stream.codec.bytes(usize::from(stream.channels), frames);
         RtpPacker {
             stream: *stream,
             start,
@@ -55,6 +51,17 @@ impl RtpPacker {
             packet: Vec::with_capacity(HEADER_LENGTH + bytes),
             payload: Vec::with_capacity(bytes),
         }
+    }
+}
+
+/// Frames of a packet: those of a block, or of an even part of it where that would exceed the packing's bound.
+pub(crate) fn packet_frames(stream: &Stream) -> usize {
+    let block = stream.block_frames as usize;
+    let room = stream.packing.most_packet.saturating_sub(HEADER_LENGTH);
+    match room.checked_div(stream.codec.bytes(usize::from(stream.channels), 1)) {
+        Some(most) => block.div_ceil(block.div_ceil(most.max(1)).max(1)).max(1),
+        // A block of Opus is a frame of its own.
+        None => block,
     }
 }
 

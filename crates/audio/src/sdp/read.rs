@@ -7,7 +7,9 @@ use std::net::IpAddr;
 
 use trunkline_core::Duration;
 
-use super::{Encoding, FIXED, Format, Media, MediaClock, Origin, SdpError, Session};
+use super::{
+    Encoding, FIXED, Format, MOST_CHANNELS, MOST_CLOCK, Media, MediaClock, Origin, SdpError, Session,
+};
 
 impl FromStr for Session {
     type Err = SdpError;
@@ -150,10 +152,6 @@ fn media_clock(value: Piece<'_>) -> Result<Option<MediaClock>, SdpError> {
         _ => Ok(None),
     }
 }
-
-/// Beyond these, it is a mistake and not audio.
-const MOST_CLOCK: u32 = 768_000;
-const MOST_CHANNELS: u16 = 256;
 
 impl Default for Origin {
     fn default() -> Origin {

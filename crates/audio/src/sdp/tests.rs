@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use trunkline_testkit::cases::cases;
 
 use super::*;
+use crate::pipeline;
 
 /// The example of AES67-2018, annex on session descriptions, with its clock lines.
 const AES67: &str = "v=0\r\n\
@@ -119,6 +120,27 @@ fn packet_times_are_whole_samples() {
         assert_eq!(frames(time, clock), Some(expected), "{time} ms at {clock} Hz");
     }
     assert_eq!(frames("0.001", 48_000), None);
+}
+
+#[test]
+fn a_stream_is_announced_and_found_again() {
+    let group = "239.69.1.2:5004".parse().unwrap();
+    let ours = pipeline::Stream {
+        channels: 8,
+        sample_rate: 48_000,
+        block_frames: 48,
+        codec: Codec::Pcm(format::Encoding::I24),
+        ..pipeline::Stream::default()
+    };
+    let media = Media::of(&ours, group).unwrap();
+    assert_eq!((media.payload_type, media.packet_time), (96, Some(Duration::from_millis(1))));
+    assert_eq!(media.stream(), ours);
+    // CD audio has a number of its own, and a block that is too long goes in parts.
+    let cd = pipeline::Stream { block_frames: 441, ..pipeline::Stream::default() };
+    let media = Media::of(&cd, group).unwrap();
+    assert_eq!((media.payload_type, media.packet_frames()), (10, Some(221)));
+    let float = pipeline::Stream { codec: Codec::Pcm(format::Encoding::F32), ..cd };
+    assert_eq!(Media::of(&float, group), None);
 }
 
 #[test]
