@@ -97,7 +97,8 @@ fn from_i24(bytes: [u8; 4]) -> f32 {
     (i32::from_be_bytes(bytes) >> 8) as f32 / FULL_SCALE_24
 }
 
-fn limited(sample: f32) -> f32 {
+/// What is no number becomes silence, what is too loud [`LOUDEST`].
+pub(crate) fn limited(sample: f32) -> f32 {
     if sample.is_nan() { 0.0 } else { sample.clamp(-LOUDEST, LOUDEST) }
 }
 

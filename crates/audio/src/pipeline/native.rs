@@ -3,7 +3,8 @@
 
 use trunkline_core::Time;
 
-use super::{Block, Packer, Protection, Stream, StreamError, UnpackCounters, UnpackError, Unpacker};
+use super::{Block, Codec, Packer, Protection, Stream, StreamError, UnpackCounters, UnpackError, Unpacker};
+use crate::codec::{Decoder, Encoder, Origin, data_bytes};
 use crate::fec::{
     BlockDecoder, BlockEncoder, Code, CodeError, Delivered, PacketError, RepeatDecoder, Repeater,
 };
@@ -15,6 +16,8 @@ pub struct NativePacker {
     part_channels: usize,
     pieces: Option<usize>,
     guard: Guard,
+    /// One for each part.
+    encoders: Vec<Encoder>,
     /// The samples of a part.
     samples: Vec<f32>,
     /// A packet, or those of a block one behind the other.
@@ -31,12 +34,16 @@ impl NativePacker {
         let (channels, frames) = (usize::from(stream.channels), stream.block_frames as usize);
         let layout = stream.layout();
         let parts = channels.div_ceil(layout.part_channels);
-        let bytes = stream.codec.bytes(channels, frames) + parts * Header::BYTES;
+        let bytes = parts * (data_bytes(stream, layout.part_channels) + Header::BYTES);
         Ok(NativePacker {
             stream: *stream,
             part_channels: layout.part_channels,
             pieces: layout.pieces,
             guard: Guard::new(stream.protection, layout.room)?,
+            encoders: layout
+                .parts(stream)
+                .map(|part| Encoder::new(stream, part))
+                .collect::<Result<_, _>>()?,
             samples: Vec::with_capacity(layout.part_channels * frames),
             bytes: Vec::with_capacity(bytes),
         })
@@ -45,13 +52,14 @@ impl NativePacker {
 
 impl Packer for NativePacker {
     fn pack(&mut self, block: &Block<'_>, emit: &mut dyn FnMut(&[u8])) {
-        let channels = usize::from(block.channels);
+        let channels = usize::from(self.stream.channels);
         let frames = self.stream.block_frames as usize;
-        if channels == 0 || block.samples.len() != channels * frames {
+        if block.channels != self.stream.channels || block.samples.len() != channels * frames {
             return;
         }
         self.bytes.clear();
-        for first in (0..channels).step_by(self.part_channels) {
+        for (n, encoder) in self.encoders.iter_mut().enumerate() {
+            let first = n * self.part_channels;
             let count = self.part_channels.min(channels - first);
             self.samples.clear();
             self.samples
@@ -59,12 +67,12 @@ impl Packer for NativePacker {
             let header = Header {
                 sequence: block.sequence,
                 captured: block.captured,
-                first_channel: block.first_channel + first as u16,
+                first_channel: first as u16,
                 channels: count as u16,
                 frames: frames as u16,
                 codec: self.stream.codec.id(),
             };
-            header.append(&mut self.bytes, |bytes| self.stream.codec.encode(&self.samples, bytes));
+            header.append(&mut self.bytes, |bytes| encoder.encode(&self.samples, bytes));
             if self.pieces.is_none() {
                 self.guard.send(&self.bytes, emit);
                 self.bytes.clear();
@@ -92,12 +100,16 @@ impl NativeUnpacker {
         stream.check()?;
         let layout = stream.layout();
         let frames = stream.block_frames as usize;
-        let most_data = stream.codec.bytes(layout.part_channels, frames);
+        let most_data = data_bytes(stream, layout.part_channels);
         Ok(NativeUnpacker {
             guard: Unguard::new(stream.protection, layout.room)?,
             parts: Parts {
                 stream: *stream,
                 part_channels: layout.part_channels,
+                decoders: layout
+                    .parts(stream)
+                    .map(|part| Decoder::new(stream, part))
+                    .collect::<Result<_, _>>()?,
                 finder: layout.pieces.map(|_| Finder::new(most_data)),
                 samples: Vec::with_capacity(layout.part_channels * frames),
                 counters: UnpackCounters::default(),
@@ -145,6 +157,8 @@ impl Unpacker for NativeUnpacker {
 struct Parts {
     stream: Stream,
     part_channels: usize,
+    /// One for each part.
+    decoders: Vec<Decoder>,
     finder: Option<Finder>,
     samples: Vec<f32>,
     counters: UnpackCounters,
@@ -156,19 +170,24 @@ impl Parts {
         delivered: Delivered<'_>,
         deliver: &mut dyn FnMut(Block<'_>),
     ) -> Result<(), UnpackError> {
-        let Parts { stream, part_channels, finder, samples, counters } = self;
+        let Parts { stream, part_channels, decoders, finder, samples, counters } = self;
         let mut decoded = |header: Header, data: &[u8]| {
-            samples.clear();
-            stream.codec.decode(data, samples);
-            counters.delivered += 1;
-            counters.recovered += u64::from(delivered.recovered);
-            deliver(Block {
-                sequence: header.sequence,
-                captured: header.captured,
-                first_channel: header.first_channel,
-                channels: header.channels,
-                samples,
-                concealed: false,
+            let decoder = &mut decoders[usize::from(header.first_channel) / *part_channels];
+            decoder.decode(header.sequence, data, samples, |sequence, samples, origin| {
+                counters.delivered += 1;
+                counters.recovered += u64::from(origin == Origin::Recovered || delivered.recovered);
+                counters.concealed += u64::from(origin == Origin::Concealed);
+                let before = stream.duration_of(
+                    u64::from(header.sequence.wrapping_sub(sequence)) * u64::from(stream.block_frames),
+                );
+                deliver(Block {
+                    sequence,
+                    captured: Time::ZERO + header.captured.since(Time::ZERO + before),
+                    first_channel: header.first_channel,
+                    channels: header.channels,
+                    samples,
+                    concealed: origin == Origin::Concealed,
+                });
             });
         };
         let fits = |header: &Header, size| fits(stream, *part_channels, header, size);
@@ -193,7 +212,7 @@ fn fits(stream: &Stream, part_channels: usize, header: &Header, size: usize) -> 
         Err(UnpackError::OtherStream("blocks of another length"))
     } else if !first.is_multiple_of(part_channels) || count != expected || count == 0 {
         Err(UnpackError::OtherStream("other channels"))
-    } else if size != stream.codec.bytes(count, header.frames.into()) {
+    } else if size != data_bytes(stream, count) && !matches!(stream.codec, Codec::Opus { .. }) {
         Err(UnpackError::OtherStream("more or less data than its frames have"))
     } else {
         Ok(())

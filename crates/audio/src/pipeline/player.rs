@@ -191,7 +191,8 @@ impl Player {
         let blocks = last.wrapping_sub(playing) as i32;
         let frames = i64::from(blocks) * i64::from(self.stream.block_frames) - frame as i64;
         let unread = (self.made.len() - self.read) / usize::from(self.stream.channels);
-        let held = self.resampling() + duration_of(unread as u64, self.device.sample_rate);
+        let unread = duration_of(unread as u64, self.device.sample_rate);
+        let held = self.stream.codec_delay() + self.resampling() + unread;
         let behind = self.stream.duration_of(frames.unsigned_abs());
         let position =
             if frames < 0 { captured + behind } else { Time::ZERO + captured.since(Time::ZERO + behind) };

@@ -3,9 +3,11 @@
 use serde::{Deserialize, Serialize};
 use trunkline_core::Duration;
 
+use crate::codec::{data_bytes, opus_settings};
 use crate::drift::ResamplerError;
 use crate::fec::{Code, CodeError, MOST_PAYLOAD, Repeater};
 use crate::format::Encoding;
+use crate::opus::OpusError;
 use crate::packet::Header;
 use crate::playout::SettingsError;
 
@@ -151,9 +153,22 @@ pub enum StreamError {
         /// Channels of the stream.
         stream: u16,
     },
-    /// Opus knows some rates and lengths only.
-    #[error("Opus is not available")]
-    Opus,
+    /// Opus has some sample rates and lengths of blocks only.
+    #[error(transparent)]
+    Opus(#[from] OpusError),
+    /// Protection leaves hardly anything of a packet.
+    #[error("packets of at most {most} bytes have room for {room} bytes beside the repetitions; expected {least}: choose longer packets or fewer repetitions", least = Packing::LEAST_ROOM)]
+    NoRoom {
+        /// [`Packing::most_packet`].
+        most: usize,
+        /// What is left.
+        room: usize,
+    },
+    /// Groups of pieces: a piece that comes back comes too late to be joined to its neighbours.
+    #[error(
+        "groups of packets cannot protect pieces of packets; choose shorter blocks, longer packets or repetition"
+    )]
+    GroupsOfPieces,
     /// Protection outside its bounds.
     #[error(transparent)]
     Protection(#[from] CodeError),
@@ -168,6 +183,8 @@ pub enum StreamError {
 impl Packing {
     /// The smallest [`most_packet`](Packing::most_packet) in bytes, and the smallest piece.
     pub const LEAST_PACKET: usize = 64;
+    /// The fewest bytes that protection has to leave.
+    const LEAST_ROOM: usize = 32;
 }
 
 impl Protection {
@@ -221,24 +238,37 @@ impl Stream {
         if !(1..=Stream::LONGEST_BLOCK).contains(&self.block_frames) {
             return Err(StreamError::BlockFrames(self.block_frames));
         }
-        if let Codec::Opus { .. } = self.codec {
-            return Err(StreamError::Opus);
+        if let Codec::Opus { bitrate, fec } = self.codec {
+            opus_settings(self, bitrate, fec, 1).check()?;
         }
         let most = self.packing.most_packet;
         let packet = Packing::LEAST_PACKET..=MOST_PAYLOAD;
         match [Some(most), self.packing.fragment].into_iter().flatten().find(|size| !packet.contains(size)) {
-            Some(size) => Err(StreamError::MostPacket(size)),
-            None => Ok(self.protection.check()?),
+            Some(size) => return Err(StreamError::MostPacket(size)),
+            None => self.protection.check()?,
+        }
+        let room = self.protection.room(most);
+        if room < Packing::LEAST_ROOM {
+            return Err(StreamError::NoRoom { most, room });
+        }
+        let groups = matches!(self.protection, Protection::Xor { .. } | Protection::ReedSolomon { .. });
+        match self.layout().pieces {
+            Some(_) if groups => Err(StreamError::GroupsOfPieces),
+            _ => Ok(()),
         }
     }
 
     /// How blocks become packets of our own format.
     pub(crate) fn layout(&self) -> Layout {
-        let (channels, frames) = (usize::from(self.channels), self.block_frames as usize);
+        let channels = usize::from(self.channels);
         let room = self.protection.room(self.packing.most_packet);
         let most_channels = |room: usize| {
             let wanted = if self.packing.per_channel { 1 } else { channels };
-            (1..=wanted).rev().find(|&count| Header::BYTES + self.codec.bytes(count, frames) <= room)
+            let fits = |&count: &usize| Header::BYTES + data_bytes(self, count) <= room;
+            let most = (1..=wanted).rev().find(fits)?;
+            // Opus codes channels in pairs: none is torn apart.
+            let is_torn = matches!(self.codec, Codec::Opus { .. }) && most < channels && most % 2 == 1;
+            Some(if is_torn && most > 1 { most - 1 } else { most })
         };
         match (self.packing.fragment, most_channels(room)) {
             (None, Some(part_channels)) => Layout { part_channels, pieces: None, room },
@@ -247,6 +277,14 @@ impl Stream {
                 let part_channels = most_channels(Header::MOST_DATA).unwrap_or(1);
                 Layout { part_channels, pieces: Some(pieces), room: pieces }
             }
+        }
+    }
+
+    /// By how much the codec delays the audio, whatever else does.
+    pub fn codec_delay(&self) -> Duration {
+        match self.codec {
+            Codec::Opus { bitrate, fec } => opus_settings(self, bitrate, fec, 1).delay(),
+            Codec::Pcm(_) | Codec::Pcmu | Codec::Pcma => Duration::ZERO,
         }
     }
 
@@ -270,6 +308,14 @@ pub(crate) struct Layout {
     pub(crate) pieces: Option<usize>,
     /// The most bytes that are protected at once: of a packet, or of a piece.
     pub(crate) room: usize,
+}
+
+impl Layout {
+    /// The channels of each part.
+    pub(crate) fn parts(self, stream: &Stream) -> impl Iterator<Item = usize> {
+        let channels = usize::from(stream.channels);
+        (0..channels).step_by(self.part_channels).map(move |first| self.part_channels.min(channels - first))
+    }
 }
 
 /// How long so many frames last at a rate.
