@@ -9,9 +9,10 @@ use std::time::Duration;
 use crate::clocked::Clock;
 use crate::cycle::{Callbacks, Cycle};
 use crate::error::SoundError;
+use crate::file::Reader;
 use crate::jack::Jack;
 use crate::place::Place;
-use crate::soft::Soft;
+use crate::soft::{Soft, other_rate};
 use crate::wanted::{Format, Wanted};
 
 /// Makes the callbacks for a device of this format, or says why that cannot be (one sentence). Called for every device that
@@ -214,13 +215,32 @@ impl Keeper {
     }
 
     fn open(&mut self, again: bool, home: &Sender<Soft>) -> Result<Box<dyn Running>, SoundError> {
-        let hardware = hardware(&self.wanted, again, &self.shared)?;
-        let format = hardware.format();
-        let soft = match self.soft.take() {
-            Some(soft) => soft,
-            None => Soft::make(&self.wanted, &format)?,
+        let input = if self.soft.is_some() { None } else { Soft::input(&self.wanted)? };
+        let rate = input.as_ref().map(Reader::sample_rate).or(self.wanted.sample_rate);
+        let hardware = hardware(&self.wanted, rate, again, &self.shared)?;
+        let mut format = hardware.format();
+        if let Some(reader) = &input {
+            if reader.sample_rate() != format.sample_rate {
+                return Err(other_rate(reader.sample_rate(), format.sample_rate));
+            }
+            format.capture_channels = reader.channels();
+        }
+        let kept = match &self.soft {
+            Some(soft) if soft.fits(format.sample_rate)? => self.soft.take(),
+            _ => None,
         };
-        let callbacks = (self.make)(format).map_err(SoundError::Refused)?;
+        if let Some(soft) = &kept {
+            format.capture_channels = soft.format().capture_channels;
+        }
+        let made = (self.make)(format).map_err(SoundError::Refused);
+        let (callbacks, soft) = match (made, kept) {
+            (Ok(callbacks), Some(soft)) => (callbacks, soft),
+            (Ok(callbacks), None) => (callbacks, Soft::make(&self.wanted, input, format, &self.shared)?),
+            (Err(error), kept) => {
+                self.soft = kept;
+                return Err(error);
+            }
+        };
         let cycle = Cycle::new(callbacks, soft, home.clone(), Arc::clone(&self.shared), format);
         let running = hardware.start(cycle)?;
         *lock(&self.shared.format) = format;
@@ -229,7 +249,12 @@ impl Keeper {
 }
 
 /// The hardware that drives both directions.
-fn hardware(wanted: &Wanted, again: bool, shared: &Arc<Shared>) -> Result<Box<dyn Hardware>, SoundError> {
+fn hardware(
+    wanted: &Wanted,
+    rate: Option<u32>,
+    again: bool,
+    shared: &Arc<Shared>,
+) -> Result<Box<dyn Hardware>, SoundError> {
     let places = || wanted.capture.iter().chain(&wanted.playback).map(|(place, _)| place);
     let has_jack = places().any(|place| matches!(place, Place::Jack { .. }));
     let has_alsa = places().any(|place| matches!(place, Place::Alsa { .. }));
@@ -243,7 +268,7 @@ fn hardware(wanted: &Wanted, again: bool, shared: &Arc<Shared>) -> Result<Box<dy
         (false, true) => Err(SoundError::Alsa("ALSA later".to_owned())),
         (false, false) => Ok(Box::new(Clock {
             format: Format {
-                sample_rate: wanted.sample_rate.unwrap_or(48_000),
+                sample_rate: rate.unwrap_or(48_000),
                 block_frames: wanted.block_frames.unwrap_or(128),
                 ..wanted.channels()
             },

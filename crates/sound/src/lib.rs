@@ -11,6 +11,7 @@ mod clocked;
 mod cycle;
 mod device;
 mod error;
+pub mod file;
 mod jack;
 mod place;
 mod signal;

@@ -1,16 +1,21 @@
 //! Directions without a clock of their own: they go at the pace of whatever drives them.
 
+use std::sync::Arc;
+
 use crate::device::Shared;
 use crate::error::SoundError;
+use crate::file::{FileSink, FileSource, Reader};
 use crate::place::Place;
 use crate::signal::{Noise, Tone};
 use crate::wanted::{Format, Wanted};
 
-/// The soft directions of a device. They outlive the hardware beside them.
+/// The soft directions of a device. They outlive the hardware beside them: a recording goes on when a server comes back.
 #[derive(Default)]
 pub(crate) struct Soft {
     pub(crate) source: Option<Source>,
     pub(crate) sink: Option<Sink>,
+    /// What they were made for.
+    format: Format,
 }
 
 /// Where sound comes from without a clock.
@@ -18,53 +23,94 @@ pub(crate) enum Source {
     Tone(Tone),
     Noise(Noise),
     Silence,
+    File(FileSource),
 }
 
 /// Where sound goes to without a clock.
 pub(crate) enum Sink {
     Nowhere,
+    File(FileSink),
 }
 
 impl Source {
     /// Fills the next frames and says how many samples there are: 0 once it is at its end.
-    pub(crate) fn fill(&mut self, frames: &mut [f32], _shared: &Shared) -> usize {
+    pub(crate) fn fill(&mut self, samples: &mut [f32], shared: &Shared) -> usize {
         match self {
-            Source::Tone(tone) => tone.fill(frames),
-            Source::Noise(noise) => noise.fill(frames),
-            Source::Silence => frames.fill(0.0),
+            Source::Tone(tone) => tone.fill(samples),
+            Source::Noise(noise) => noise.fill(samples),
+            Source::Silence => samples.fill(0.0),
+            Source::File(file) => return file.fill(samples, shared),
         }
-        frames.len()
+        samples.len()
     }
 }
 
 impl Sink {
     /// Takes the next frames.
-    pub(crate) fn take(&mut self, _frames: &[f32], _shared: &Shared) {
+    pub(crate) fn take(&mut self, samples: &[f32], shared: &Shared) {
         match self {
             Sink::Nowhere => {}
+            Sink::File(file) => file.take(samples, shared),
         }
     }
 }
 
 impl Soft {
-    /// Makes what of this is soft, for hardware of this format.
-    pub(crate) fn make(wanted: &Wanted, format: &Format) -> Result<Soft, SoundError> {
-        let source = match &wanted.capture {
-            Some((Place::Tone { hertz }, channels)) => {
+    /// The file that sound is wanted from, if it is a file.
+    pub(crate) fn input(wanted: &Wanted) -> Result<Option<Reader>, SoundError> {
+        match &wanted.capture {
+            Some((Place::File(path) | Place::Loop(path), _)) => Reader::open(path).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Makes what of this is soft, for a device of this format.
+    pub(crate) fn make(
+        wanted: &Wanted,
+        input: Option<Reader>,
+        format: Format,
+        shared: &Arc<Shared>,
+    ) -> Result<Soft, SoundError> {
+        let source = match (&wanted.capture, input) {
+            (Some((place, _)), Some(reader)) => {
+                let repeat = matches!(place, Place::Loop(_));
+                Some(Source::File(FileSource::start(reader, repeat, Arc::clone(shared))?))
+            }
+            (Some((Place::Tone { hertz }, channels)), _) => {
                 Some(Source::Tone(Tone::new(hertz, *channels, format.sample_rate)))
             }
-            Some((Place::Noise { seed }, _)) => Some(Source::Noise(Noise::new(*seed))),
-            Some((Place::None, _)) => Some(Source::Silence),
-            Some((place @ (Place::File(_) | Place::Loop(_)), _)) => {
-                return Err(SoundError::Wanted(format!("`{place}` cannot be read yet")));
-            }
-            Some((Place::Jack { .. } | Place::Alsa { .. }, _)) | None => None,
+            (Some((Place::Noise { seed }, _)), _) => Some(Source::Noise(Noise::new(*seed))),
+            (Some((Place::None, _)), _) => Some(Source::Silence),
+            _ => None,
         };
         let sink = match &wanted.playback {
+            Some((Place::File(path), _)) => {
+                Some(Sink::File(FileSink::start(path, &format, wanted.encoding, Arc::clone(shared))?))
+            }
             Some((Place::None, _)) => Some(Sink::Nowhere),
-            Some((Place::Jack { .. } | Place::Alsa { .. }, _)) | None => None,
-            Some((place, _)) => return Err(SoundError::Wanted(format!("`{place}` cannot be played to"))),
+            _ => None,
         };
-        Ok(Soft { source, sink })
+        Ok(Soft { source, sink, format })
     }
+
+    /// Whether it goes on beside hardware of this rate, or has to be made anew: a file has one rate.
+    pub(crate) fn fits(&self, sample_rate: u32) -> Result<bool, SoundError> {
+        let own = self.format.sample_rate;
+        let is_file =
+            matches!(self.source, Some(Source::File(_))) || matches!(self.sink, Some(Sink::File(_)));
+        if is_file && own != sample_rate { Err(other_rate(own, sample_rate)) } else { Ok(own == sample_rate) }
+    }
+
+    /// What it was made for.
+    pub(crate) fn format(&self) -> Format {
+        self.format
+    }
+}
+
+/// Nothing is resampled between the two directions of a device.
+pub(crate) fn other_rate(file: u32, hardware: u32) -> SoundError {
+    SoundError::Wanted(format!(
+        "the file has {file} Hz and the sound card beside it {hardware} Hz; expected the same: convert the file with `sox \
+         in.wav -r {hardware} out.wav`, or set the card's rate"
+    ))
 }

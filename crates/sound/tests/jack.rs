@@ -1,6 +1,8 @@
 //! Devices against real JACK servers (`jackd` with its dummy driver): synchronous ones, which wait for a client that the
 //! machine is late to run, so that what is heard depends on us only.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
