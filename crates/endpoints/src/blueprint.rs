@@ -125,6 +125,22 @@ impl Blueprint {
         }
     }
 
+    /// Of one conversation by itself, between two hosts; what its endpoints draw is named after `flow`.
+    pub fn between(flow: &str, transport: Transport) -> Blueprint {
+        Blueprint {
+            flow: flow.to_owned(),
+            first: FlowId(0),
+            from: 0,
+            to: vec![1],
+            prompt: 1,
+            reflect: false,
+            transport,
+            priority: 0,
+            mtu: None,
+            network: None,
+        }
+    }
+
     /// The same for sockets at these addresses of both ends, which carry exactly the endpoints' packets as
     /// [`carrier`](Self::carrier) says.
     ///

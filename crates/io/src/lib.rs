@@ -14,6 +14,7 @@ mod devices_tests;
 pub mod interface;
 pub mod jack;
 pub mod machine;
+mod marking;
 pub mod multicast;
 pub mod pace;
 #[cfg(target_os = "linux")]
@@ -29,6 +30,7 @@ pub mod udp;
 
 pub use clock::MonotonicClock;
 pub use machine::Machine;
+pub use marking::Marking;
 pub use pace::Pacer;
 pub use poll::{Interest, PollSet, Poller, Wakeup};
 pub use stall::{StallProbe, Stalls};

@@ -73,7 +73,7 @@ pub fn check(scenario: &Scenario, options: &LiveOptions) -> Result<(), LiveError
 const BUFFER: u64 = 1 << 16;
 
 /// What a flow asks of the kernel's streams, if it runs over one.
-pub(crate) fn kernel_stream(transport: &Transport) -> Option<(StreamProtocol, TcpOptions)> {
+pub fn kernel_stream(transport: &Transport) -> Option<(StreamProtocol, TcpOptions)> {
     match transport {
         Transport::Tcp(options) => Some((StreamProtocol::Tcp, options.clone())),
         Transport::Mptcp(options) => Some((StreamProtocol::Mptcp, options.clone())),

@@ -23,7 +23,7 @@
 pub mod blast;
 mod check;
 mod collect;
-mod engine;
+pub mod engine;
 mod error;
 mod events;
 pub mod far_end;
@@ -39,7 +39,7 @@ mod run;
 mod setup;
 mod start;
 
-pub use check::{check, refuse_simulated};
+pub use check::{check, kernel_stream, refuse_simulated};
 pub use error::LiveError;
 pub use options::{FarEnd, LiveOptions, Receive, Spin};
 pub use pairs::{Pair, run_pairs};

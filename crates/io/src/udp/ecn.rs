@@ -5,20 +5,22 @@ use std::net::UdpSocket;
 
 use trunkline_core::Ecn;
 
-/// The ECN field of what a socket sends; the kernel is told only when it changes.
+/// The ECN field of what a socket sends; the kernel is told only when it changes, and the socket's other marks stay.
 #[derive(Debug)]
 pub struct EcnField {
     is_v6: bool,
+    marks: system::Marks,
     current: Ecn,
 }
 
 impl EcnField {
-    /// Of a socket that was just opened: not capable.
+    /// Of a socket that was just opened and marked: not capable.
     ///
     /// # Errors
     /// If the socket has no address.
     pub fn new(socket: &UdpSocket) -> io::Result<EcnField> {
-        Ok(EcnField { is_v6: socket.local_addr()?.is_ipv6(), current: Ecn::NotCapable })
+        let is_v6 = socket.local_addr()?.is_ipv6();
+        Ok(EcnField { is_v6, marks: system::marks(socket, is_v6)?, current: Ecn::NotCapable })
     }
 
     /// What is sent through the socket from now on has this field.
@@ -27,7 +29,7 @@ impl EcnField {
     /// What the system says: [`io::ErrorKind::Unsupported`] where it cannot.
     pub fn set(&mut self, socket: &UdpSocket, ecn: Ecn) -> io::Result<()> {
         if ecn != self.current {
-            system::send(socket, self.is_v6, ecn)?;
+            system::send(socket, self.is_v6, self.marks, ecn)?;
             self.current = ecn;
         }
         Ok(())
@@ -55,20 +57,35 @@ pub(super) fn from_bits(bits: u8) -> Ecn {
 
 #[cfg(target_os = "linux")]
 mod system {
+    use socket2::SockRef;
+
     use super::*;
     use crate::udp::system::set_option;
 
-    pub(super) fn send(socket: &UdpSocket, is_v6: bool, ecn: Ecn) -> io::Result<()> {
+    /// The code point of differentiated services, in its place, and the priority.
+    #[derive(Clone, Copy, Debug)]
+    pub(super) struct Marks(u32, u32);
+
+    pub(super) fn marks(socket: &UdpSocket, is_v6: bool) -> io::Result<Marks> {
+        let socket = SockRef::from(socket);
+        let field = if is_v6 { socket.tclass_v6() } else { socket.tos_v4() };
+        Ok(Marks(field? & !3, socket.priority()?))
+    }
+
+    pub(super) fn send(socket: &UdpSocket, is_v6: bool, marks: Marks, ecn: Ecn) -> io::Result<()> {
         let bits = match ecn {
             Ecn::NotCapable => 0,
             Ecn::Ect1 => 1,
             Ecn::Ect0 => 2,
             Ecn::CongestionExperienced => 3,
         };
-        match is_v6 {
-            true => set_option(socket, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, bits),
-            false => set_option(socket, libc::IPPROTO_IP, libc::IP_TOS, bits),
+        let (socket, Marks(code_point, priority)) = (SockRef::from(socket), marks);
+        if is_v6 {
+            return socket.set_tclass_v6(code_point | bits);
         }
+        socket.set_tos_v4(code_point | bits)?;
+        // The field comes with a priority of its own.
+        socket.set_priority(priority)
     }
 
     pub(super) fn receive(socket: &UdpSocket, is_v6: bool) -> io::Result<()> {
@@ -83,7 +100,14 @@ mod system {
 mod system {
     use super::*;
 
-    pub(super) fn send(_: &UdpSocket, _: bool, _: Ecn) -> io::Result<()> {
+    #[derive(Clone, Copy, Debug)]
+    pub(super) struct Marks;
+
+    pub(super) fn marks(_: &UdpSocket, _: bool) -> io::Result<Marks> {
+        Ok(Marks)
+    }
+
+    pub(super) fn send(_: &UdpSocket, _: bool, _: Marks, _: Ecn) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 

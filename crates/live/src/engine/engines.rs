@@ -5,19 +5,14 @@ use std::os::fd::AsFd as _;
 
 use trunkline_core::{Duration, Time};
 use trunkline_io::poll::Interest;
-use trunkline_io::udp::{ReceiveBatch, Wait};
+use trunkline_io::udp::ReceiveBatch;
 use trunkline_io::{MonotonicClock, Poller, clock};
 use trunkline_transport::framing::Header;
 use trunkline_transport::{CloseReason, SendError};
 
-use super::one::{Counters, Engine, Found};
+use super::carried::{Counters, receive_batch};
+use super::one::{Engine, Found};
 use crate::options::Receive;
-
-/// As many datagrams are taken from the kernel at once, so often before others have their turn.
-const BATCH: usize = 16;
-const BATCHES: usize = 4;
-/// The largest packet of IPv4, with its header, as raw sockets receive it.
-const LARGEST: usize = 65_535;
 
 /// The engines of a flow at one end, by place, and their sockets.
 pub(crate) struct Engines<'s> {
@@ -60,8 +55,8 @@ impl Line<'_> {
     /// Hands a message over; the packets that follow from it leave at once.
     pub(crate) fn send(&mut self, message: &[u8]) -> Result<(), SendError> {
         let now = self.clock.now();
-        self.engine.send(now, message)?;
-        self.engine.transmit(now, self.socket);
+        self.engine.carried.send(now, message)?;
+        self.engine.carried.transmit(now, self.socket);
         Ok(())
     }
 }
@@ -83,7 +78,7 @@ impl<'s> Engines<'s> {
             wakes: vec![Time::ZERO; engines.len()],
             engines,
             poller: Poller::new(sockets.iter().map(|socket| (socket.as_fd(), Interest::Read))),
-            batch: ReceiveBatch::new(BATCH, LARGEST),
+            batch: receive_batch(),
             receive,
             touched: Vec::new(),
             ended: Vec::new(),
@@ -106,13 +101,15 @@ impl<'s> Engines<'s> {
         let sockets = self.sockets;
         loop {
             self.turn(deadline, &mut Nobody);
-            let closed = |(place, engine): (usize, &Engine)| Some((place, engine.closed()?));
-            let not_connected =
-                |place: usize, reason| NotConnected { to: self.engines[place].peer(&sockets[place]), reason };
+            let closed = |(place, engine): (usize, &Engine)| Some((place, engine.carried.closed()?));
+            let not_connected = |place: usize, reason| NotConnected {
+                to: self.engines[place].carried.peer(&sockets[place]),
+                reason,
+            };
             if let Some((place, reason)) = self.engines.iter().enumerate().find_map(closed) {
                 return Err(not_connected(place, Some(reason)));
             }
-            let Some(place) = self.engines.iter().position(|engine| !engine.is_connected()) else {
+            let Some(place) = self.engines.iter().position(|engine| !engine.carried.is_connected()) else {
                 return Ok(());
             };
             if clock::raw_now() >= deadline {
@@ -139,7 +136,7 @@ impl<'s> Engines<'s> {
         let now = self.clock.now();
         for (place, wake) in self.wakes.iter().enumerate() {
             if *wake <= now {
-                self.engines[place].due(now);
+                self.engines[place].carried.due(now);
                 self.touched.push(place);
             }
         }
@@ -165,8 +162,8 @@ impl<'s> Engines<'s> {
         let mut counters = Counters::new();
         let now = self.clock.now();
         for (engine, socket) in self.engines.iter_mut().zip(self.sockets) {
-            engine.count(&mut counters);
-            engine.close(now, socket);
+            engine.carried.count(&mut counters);
+            engine.carried.close(now, socket);
         }
         counters
     }
@@ -176,23 +173,12 @@ impl<'s> Engines<'s> {
         Some(Line { engine, socket: self.sockets.get(place)?, clock: self.clock })
     }
 
-    /// Takes what has arrived at the sockets that are ready. Errors tell of packets of ours that found nobody: the
-    /// engines notice by themselves.
+    /// Takes what has arrived at the sockets that are ready.
     fn take_arrivals(&mut self) {
         let Engines { poller, sockets, batch, engines, touched, clock, .. } = self;
         for place in poller.ready() {
             touched.push(place);
-            for _ in 0..BATCHES {
-                let count = batch.receive(&sockets[place], Wait::Poll).unwrap_or(0);
-                let now = clock.now();
-                for datagram in 0..count {
-                    let (source, ecn) = (batch.source(datagram), batch.ecn(datagram));
-                    engines[place].arrived(now, source, ecn, batch.datagram(datagram));
-                }
-                if count < BATCH {
-                    break;
-                }
-            }
+            engines[place].carried.take_arrivals(&sockets[place], batch, &|| clock.now());
         }
     }
 
@@ -201,10 +187,10 @@ impl<'s> Engines<'s> {
         loop {
             let now = self.clock.now();
             let Some(mut line) = self.line(place) else { return };
-            line.engine.transmit(now, line.socket);
-            let was_open = line.engine.closed().is_none();
-            let mut goes_on = line.engine.take_events(line.socket);
-            let ended = line.engine.closed().filter(|_| was_open);
+            line.engine.carried.transmit(now, line.socket);
+            let was_open = line.engine.carried.closed().is_none();
+            let mut goes_on = line.engine.carried.take_events(line.socket);
+            let ended = line.engine.carried.closed().filter(|_| was_open);
             if goes_on {
                 application.pour(place, &mut line);
             }
@@ -219,7 +205,7 @@ impl<'s> Engines<'s> {
                 goes_on = true;
                 application.pour(place, &mut line);
             }
-            let wake = line.engine.wake();
+            let wake = line.engine.carried.wake();
             self.ended.extend(ended);
             if !goes_on {
                 self.wakes[place] = wake;

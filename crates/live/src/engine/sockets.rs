@@ -14,7 +14,10 @@ use crate::error::LiveError;
 
 /// Opens a socket for an engine, connected to its peer if that is known. Raw sockets have no ports: those of the addresses
 /// do not matter.
-pub(crate) fn open(
+///
+/// # Errors
+/// What the system says.
+pub fn open(
     carrier: Carrier,
     local: SocketAddr,
     peer: Option<SocketAddr>,
@@ -57,20 +60,21 @@ pub(crate) fn not_opened(
 
 /// Which of what a socket receives are packets of a conversation, and where in it they stand.
 #[derive(Clone, Debug)]
-pub(crate) enum Intake {
+pub enum Intake {
     /// All, as they are.
     Whole,
     /// Of what all conversations of a protocol receive, that which is not for another.
     Raw {
         /// Whether the socket is one of IPv6.
         is_v6: bool,
+        /// Which.
         known: Known,
     },
 }
 
 /// By what packets of a raw socket are known.
 #[derive(Clone, Debug)]
-pub(crate) enum Known {
+pub enum Known {
     /// The ports of the source and of the destination, with which they begin.
     Ports([u8; 4]),
     /// The protocol finds out.
@@ -85,7 +89,7 @@ const COPIES: usize = 1024;
 
 impl Intake {
     /// Of packets that come to the first of these addresses from the second.
-    pub(crate) fn of(carrier: Carrier, network: [IpAddr; 2], local: Address, peer: Address) -> Intake {
+    pub fn of(carrier: Carrier, network: [IpAddr; 2], local: Address, peer: Address) -> Intake {
         if !matches!(carrier, Carrier::Ip { .. }) {
             return Intake::Whole;
         }

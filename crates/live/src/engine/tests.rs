@@ -309,8 +309,8 @@ fn paced_packets_leave_in_their_order_and_not_before_their_time() {
         (at(10), vec![2], at(20)),
         (at(25), vec![3, 4], Time::MAX),
     ] {
-        engine.transmit(now, &near);
-        assert_eq!((arrived(), engine.wake()), (expected, wake), "at {now:?}");
+        engine.carried.transmit(now, &near);
+        assert_eq!((arrived(), engine.carried.wake()), (expected, wake), "at {now:?}");
     }
 }
 
@@ -327,7 +327,7 @@ fn a_lossy_path_loses_every_so_manieth_packet() {
         loss,
     )
     .unwrap();
-    engine.transmit(Time::ZERO, &near);
+    engine.carried.transmit(Time::ZERO, &near);
     let mut byte = [0];
     let arrived: Vec<u8> = core::iter::from_fn(|| far.recv(&mut byte).ok().map(|_| byte[0])).collect();
     assert_eq!(arrived, [1, 2, 4, 5, 7, 8]);
