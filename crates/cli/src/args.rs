@@ -1,5 +1,7 @@
 //! What can be typed. Help, man page, shell completions and the reference page all come from these types.
 
+pub mod runs;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -68,8 +70,8 @@ pub enum Command {
     /// Validate an experiment file and say what it would do; nothing is run or written
     Check(Check),
 
-    /// List stored runs
-    Runs,
+    /// List stored runs; mark, compare, export, import and remove them
+    Runs(runs::Runs),
 
     /// Rebuild a stored run's report
     ///
@@ -133,6 +135,18 @@ pub struct Run {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
 
+    /// Write what the listener of a member of a flow hears into a WAV file: `flow.voice.1`, or `flow.voice.1.2` for its
+    /// second channel only
+    ///
+    /// Members and channels count from 1. Without FILE it goes into the run's folder. Where there are several points or
+    /// repetitions each has a file of its own, named FILE-p003-r01.wav.
+    #[arg(long, value_name = "FLOW[=FILE]")]
+    pub hear: Vec<String>,
+
+    /// What is heard in the place of missing messages [default: as the flow's codec does]
+    #[arg(long, value_enum, value_name = "METHOD", requires = "hear")]
+    pub conceal: Option<Conceal>,
+
     /// How it is measured live.
     #[command(flatten)]
     pub live: Live,
@@ -140,6 +154,17 @@ pub struct Run {
     /// Do not write the report
     #[arg(long)]
     pub no_report: bool,
+}
+
+/// What is heard in the place of missing messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Conceal {
+    /// Silence, as `codec = "g711"` has it
+    Silence,
+    /// The last message again and again, fading
+    Repetition,
+    /// The last pitch period again and again, fading, as `codec = "g711-plc"` has it
+    Waveform,
 }
 
 /// Options of a live run.

@@ -3,5 +3,6 @@
 
 pub mod args;
 pub mod commands;
+pub mod moments;
 pub mod output;
 mod progress;

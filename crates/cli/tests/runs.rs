@@ -168,3 +168,57 @@ fn help_completions_and_man_pages_are_there() {
     assert!(bench.path("pages/trunkline-run.1").is_file());
     assert!(!bench.store().exists(), "none of these touches the store");
 }
+
+#[test]
+fn runs_are_marked_chosen_compared_taken_elsewhere_and_removed() {
+    let (bench, other) = (Bench::new(), Bench::new());
+    bench.write("short.toml", SHORT);
+    bench.write("slower.toml", SHORT.replace("2 Mbit/s", "1500 kbit/s"));
+    bench.run(&["run", "short.toml"]).ok();
+    bench.run(&["run", "slower.toml"]).ok();
+
+    bench.run(&["runs", "tag", "1", "reference", "spring"]).ok();
+    let listed =
+        bench.run(&["runs", "--tag", "spring", "--since", "1 hour", "--on", "sim", "--json"]).ok().json();
+    assert_eq!(listed["runs"].as_array().unwrap().len(), 1);
+    assert_eq!(listed["runs"][0]["tags"], serde_json::json!(["reference", "spring"]));
+    assert!(bench.run(&["runs", "--name", "nothing"]).ok().out.is_empty());
+
+    let compared = bench.run(&["runs", "compare", "1", "2"]).ok();
+    assert!(compared.out.contains("Their experiment files differ") && compared.out.contains("latency mean"));
+    let compared = bench.run(&["runs", "compare", "1", "2", "--json"]).ok().json();
+    let rows = compared["comparison"]["rows"].as_array().unwrap();
+    let bulk = |row: &&serde_json::Value| row["flow"] == "bulk" && row["figure"] == "throughput_user";
+    assert!(
+        rows.iter().filter(bulk).count() == 2
+            && rows.iter().filter(bulk).all(|row| row["relative"].as_f64() < Some(-0.1))
+    );
+    let refused = bench.run(&["runs", "compare", "1", "latest", "--json"]);
+    assert_eq!(refused.ok().json()["comparison"]["with"]["id"], 2);
+    let refused = bench.run(&["runs", "compare", "1", "1"]);
+    assert!(refused.code == Some(2) && refused.err.contains("both are run 1"), "{refused:#?}");
+
+    bench.run(&["runs", "export", "1", "--to", "first.tar"]).ok();
+    let again = bench.run(&["runs", "export", "1", "--to", "first.tar"]);
+    assert!(again.code == Some(1) && again.err.contains("first.tar"), "{again:#?}");
+    let archive = bench.path("first.tar");
+    let archive = archive.to_str().unwrap();
+    assert!(other.run(&["runs", "import", archive]).ok().out.contains("run 1"));
+    assert!(other.run(&["runs", "import", archive]).ok().out.contains("it was here before"));
+    assert!(other.run(&["report", "1"]).ok().out.contains("bulk"));
+    let damaged = other.run(&["runs", "import", bench.path("short.toml").to_str().unwrap()]);
+    assert!(damaged.code == Some(2) && damaged.err.contains("no archive of a run"), "{damaged:#?}");
+
+    assert!(
+        bench
+            .run(&["runs", "prune", "--within", "0 s", "--latest", "0", "--dry-run"])
+            .ok()
+            .out
+            .contains("run 2")
+    );
+    bench.run(&["runs", "prune", "--within", "0 s", "--latest", "0"]).ok();
+    bench.run(&["runs", "remove", "1"]).ok();
+    assert!(files_below(&bench.store().join("runs")).is_empty());
+    let gone = bench.run(&["runs", "remove", "1"]);
+    assert!(gone.code == Some(2) && gone.err.contains("there is no run `1`"), "{gone:#?}");
+}

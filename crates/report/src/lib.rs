@@ -7,6 +7,7 @@
 
 mod bundles;
 pub mod chart;
+mod compare;
 mod csv;
 mod definition;
 mod figures;
@@ -30,11 +31,12 @@ use std::path::{Path, PathBuf};
 use trunkline_experiment::Limit;
 use trunkline_metrics::Estimate;
 
+pub use crate::compare::{Comparison, Difference, compare};
 pub use crate::csv::csv;
 pub use crate::html::{html, page};
 pub use crate::json::json;
 pub use crate::png::png;
-pub use crate::terminal::{Style, terminal};
+pub use crate::terminal::{Style, terminal, terminal_comparison};
 
 /// The figure of a limit over repetitions as a person reads it: `51.5 ± 0.3 ms`, `0.4 %`.
 pub fn limit_figure(limit: &Limit, figure: &Estimate) -> String {

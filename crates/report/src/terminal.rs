@@ -1,6 +1,7 @@
 //! The summary at the end of a run: verdict first, then what the verdict rests on.
 
 mod bundles;
+mod comparison;
 mod media;
 
 use std::fmt::Write;
@@ -9,6 +10,8 @@ use anstyle::{AnsiColor, Style as Ansi};
 use trunkline_experiment::Axis;
 use trunkline_metrics::{Estimate, Measured};
 use trunkline_store::{Backend, Status, StoredPoint, StoredRun};
+
+pub use comparison::terminal_comparison;
 
 use crate::metric::{Metric, metric};
 use crate::units::Unit;

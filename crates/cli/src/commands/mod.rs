@@ -27,7 +27,7 @@ pub fn main(cli: Cli) -> ExitCode {
         Command::Run(arguments) => run::run(&cli.global, arguments),
         Command::Plan(arguments) => plan::plan(&cli.global, arguments),
         Command::Check(arguments) => check::check(&cli.global, arguments),
-        Command::Runs => runs::runs(&cli.global),
+        Command::Runs(arguments) => runs::runs(&cli.global, arguments),
         Command::Report(arguments) => report::report(&cli.global, arguments),
         Command::Papers => Ok(paper::list(&cli.global)),
         Command::Paper(arguments) => paper::paper(&cli.global, arguments),

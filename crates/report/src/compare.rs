@@ -1,0 +1,134 @@
+//! Two runs beside each other: every figure of every flow that both have, at every point that both have, and whether the
+//! difference is more than chance.
+
+use serde::Serialize;
+use trunkline_metrics::{Estimate, student_t};
+use trunkline_store::{RunInfo, StoredPoint, StoredRun};
+
+use crate::metric::{METRICS, Metric};
+use crate::view::{View, point_name, value_on};
+
+/// What two runs have in common.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// What is compared.
+    pub run: RunInfo,
+    /// With what.
+    pub with: RunInfo,
+    /// Whether both ran the same experiment file.
+    pub same_experiment: bool,
+    /// A row per point, flow and figure that both have.
+    pub rows: Vec<Difference>,
+    /// Points of either that the other has not, by name.
+    pub unmatched: Vec<String>,
+}
+
+/// One figure in both runs, in base units: seconds, bits per second, shares, counts.
+#[derive(Clone, Debug, Serialize)]
+pub struct Difference {
+    /// The point: `bulk.count = 2`; empty where nothing is swept.
+    pub point: String,
+    /// The flow.
+    pub flow: String,
+    /// The figure's name in files and JSON.
+    pub figure: &'static str,
+    /// Its unit.
+    pub unit: &'static str,
+    /// In the run.
+    pub run: Estimate,
+    /// In the one that it is compared with.
+    pub with: Estimate,
+    /// The mean of the second without that of the first.
+    pub difference: f64,
+    /// The same as a share of the first; `None` if that is zero.
+    pub relative: Option<f64>,
+    /// Half the width of the difference's 95 % confidence interval (Welch's t-interval: the runs need not scatter alike);
+    /// `None` unless both were repeated.
+    pub confidence95: Option<f64>,
+}
+
+impl Difference {
+    /// Whether it is more than chance, with 95 % confidence; `None` if a run without repetitions cannot tell.
+    pub fn is_significant(&self) -> Option<bool> {
+        self.confidence95.map(|half| self.difference.abs() > half)
+    }
+}
+
+/// Compares a run with another. Points are the same if all swept keys have the same values there.
+pub fn compare(run: &StoredRun, with: &StoredRun) -> Comparison {
+    let (first, second) = (View::new(run, None), View::new(with, None));
+    let mut rows = Vec::new();
+    let mut unmatched = Vec::new();
+    for point in &run.points {
+        let Some(other) = with.points.iter().find(|other| values(with, other) == values(run, point)) else {
+            unmatched.push(format!("run {}: {}", run.info.id, point_name(point, &run.axes)));
+            continue;
+        };
+        for flow in first.flows.iter().filter(|flow| second.flows.contains(flow)) {
+            let pair = |metric: &Metric| {
+                let one = first.sides[0].estimate(point.index, flow, metric)?;
+                Some((one, second.sides[0].estimate(other.index, flow, metric)?))
+            };
+            rows.extend(METRICS.iter().filter_map(|metric| {
+                let (one, two) = pair(metric)?;
+                Some(difference(point_name(point, &run.axes), flow, metric, one, two))
+            }));
+        }
+    }
+    let is_new = |point: &&StoredPoint| !run.points.iter().any(|p| values(run, p) == values(with, point));
+    let named = |point: &StoredPoint| format!("run {}: {}", with.info.id, point_name(point, &with.axes));
+    unmatched.extend(with.points.iter().filter(is_new).map(named));
+    Comparison {
+        run: run.info.clone(),
+        with: with.info.clone(),
+        same_experiment: run.info.experiment_hash == with.info.experiment_hash,
+        rows,
+        unmatched,
+    }
+}
+
+/// The value of each swept key, by key: the order of the sweep does not matter.
+fn values<'r>(run: &'r StoredRun, point: &StoredPoint) -> Vec<(&'r str, &'r str)> {
+    let axes = run.axes.iter().enumerate();
+    let mut values: Vec<_> =
+        axes.map(|(place, axis)| (axis.key.as_str(), value_on(point, &run.axes, place))).collect();
+    values.sort_unstable();
+    values
+}
+
+fn difference(point: String, flow: &str, metric: &Metric, run: Estimate, with: Estimate) -> Difference {
+    let difference = with.mean - run.mean;
+    Difference {
+        point,
+        flow: flow.to_owned(),
+        figure: metric.id,
+        unit: metric.quantity.base_unit(),
+        difference,
+        relative: (run.mean != 0.0).then(|| difference / run.mean.abs()),
+        confidence95: welch(&run, &with),
+        run,
+        with,
+    }
+}
+
+/// Half the width of the 95 % confidence interval of the difference of two means whose deviations need not be equal
+/// (B. L. Welch, "The generalization of 'Student's' problem ...", Biometrika 34, 1947).
+fn welch(one: &Estimate, two: &Estimate) -> Option<f64> {
+    if one.repetitions < 2 || two.repetitions < 2 {
+        return None;
+    }
+    let part = |estimate: &Estimate| {
+        let count = f64::from(estimate.repetitions);
+        (estimate.standard_deviation * estimate.standard_deviation / count, count - 1.0)
+    };
+    let ((a, a_degrees), (b, b_degrees)) = (part(one), part(two));
+    let variance = a + b;
+    if variance == 0.0 {
+        return Some(0.0);
+    }
+    let degrees = variance * variance / (a * a / a_degrees + b * b / b_degrees);
+    Some(student_t(0.975, degrees)? * variance.sqrt())
+}
+
+#[cfg(test)]
+mod tests;

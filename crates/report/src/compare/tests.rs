@@ -1,0 +1,53 @@
+use super::*;
+use crate::fixtures;
+use crate::{Style, terminal_comparison};
+use trunkline_store::Backend;
+
+fn estimate(mean: f64, standard_deviation: f64, repetitions: u32) -> Estimate {
+    Estimate { mean, standard_deviation, confidence95: None, repetitions }
+}
+
+/// Two samples of 5 with means 20 and 25 and deviations 2 and 4: 0.8 and 3.2 add up to a variance of 4; degrees of freedom
+/// 16 / (0.64 / 4 + 10.24 / 4) = 5.88; t = 2.459.
+#[test]
+fn intervals_are_welchs() {
+    let half = welch(&estimate(20.0, 2.0, 5), &estimate(25.0, 4.0, 5)).unwrap();
+    assert!((half - 2.0 * 2.459).abs() < 0.01, "{half}");
+    assert_eq!(welch(&estimate(20.0, 2.0, 5), &estimate(25.0, 0.0, 1)), None);
+    assert_eq!(welch(&estimate(20.0, 0.0, 3), &estimate(25.0, 0.0, 3)), Some(0.0));
+}
+
+#[test]
+fn a_run_does_not_differ_from_itself() {
+    let run = fixtures::single(Backend::Sim);
+    let comparison = compare(&run, &run);
+    assert!(comparison.same_experiment && comparison.unmatched.is_empty());
+    assert!(comparison.rows.len() > 20);
+    for row in &comparison.rows {
+        assert_eq!(row.difference, 0.0, "{}", row.figure);
+        assert_ne!(row.is_significant(), Some(true));
+    }
+}
+
+#[test]
+fn points_are_known_by_their_values_and_strangers_are_named() {
+    let run = fixtures::swept(Backend::Sim);
+    let mut other = fixtures::swept(Backend::Live);
+    other.info.id = 99;
+    // The sweep turned round, its first value another, and one flow slower.
+    other.points.reverse();
+    for (index, point) in (0..).zip(&mut other.points) {
+        point.index = index;
+    }
+    let axis = &mut other.axes[0];
+    let gone = std::mem::replace(&mut axis.values[0], "1000".to_owned());
+    let comparison = compare(&run, &other);
+    assert!(comparison.unmatched.iter().any(|name| name.contains(&gone)), "{:?}", comparison.unmatched);
+    assert!(comparison.unmatched.iter().any(|name| name.contains("1000")), "{:?}", comparison.unmatched);
+    assert!(!comparison.rows.is_empty());
+    let text = terminal_comparison(&comparison, false, Style::Plain);
+    assert!(text.contains("run 99") && text.contains("latency mean"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    let all = terminal_comparison(&comparison, true, Style::Plain);
+    assert!(all.contains("IPDV") && !text.contains("IPDV"));
+}

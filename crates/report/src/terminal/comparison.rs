@@ -1,0 +1,78 @@
+//! Two runs beside each other.
+
+use trunkline_store::RunInfo;
+
+use super::{BOLD, Cell, Printer, QUIET, Style, Table};
+use crate::compare::{Comparison, Difference};
+use crate::metric::metric;
+use crate::view::backend_name;
+
+/// The figures that a person is shown unless all are asked for.
+const TELLING: &[&str] = &[
+    "throughput_user",
+    "loss_and_late",
+    "affected",
+    "latency_mean",
+    "latency_p999",
+    "jitter_mean_absolute_deviation",
+    "mos",
+];
+
+/// A comparison for a terminal of 100 columns: of every flow at every point the most telling figures, or `all` of them.
+pub fn terminal_comparison(comparison: &Comparison, all: bool, style: Style) -> String {
+    let mut out = Printer { text: String::new(), style };
+    let about = |info: &RunInfo| format!("run {} ({} on {})", info.id, info.name, backend_name(info.backend));
+    out.wrapped(&format!("{} and {}", about(&comparison.run), about(&comparison.with)), BOLD);
+    if !comparison.same_experiment {
+        out.wrapped(
+            "Their experiment files differ: this compares the points and flows that both have.",
+            QUIET,
+        );
+    }
+    let is_shown = |row: &&Difference| all || TELLING.contains(&row.figure);
+    let rows: Vec<&Difference> = comparison.rows.iter().filter(is_shown).collect();
+    for rows in rows.chunk_by(|a, b| (&a.point, &a.flow) == (&b.point, &b.flow)) {
+        out.text.push('\n');
+        let heading = match rows {
+            [Difference { point, flow, .. }, ..] if !point.is_empty() => format!("{flow}, {point}"),
+            [Difference { flow, .. }, ..] => flow.clone(),
+            [] => continue,
+        };
+        out.wrapped(&super::clean(&heading), BOLD);
+        let [run, with] = [&comparison.run, &comparison.with].map(|info| format!("run {}", info.id));
+        let mut table =
+            Table::new(&[("figure", false), (&run, true), (&with, true), ("difference", true), ("", false)]);
+        table.rows.extend(rows.iter().map(|row| line(row)));
+        out.table(table);
+    }
+    out.text.push('\n');
+    if rows.is_empty() {
+        out.wrapped("They have no point and flow in common.", QUIET);
+    } else if rows.iter().any(|row| row.is_significant().is_some()) {
+        out.wrapped("*: more than chance, with 95 % confidence (Welch's t-interval)", QUIET);
+    }
+    if rows.iter().any(|row| row.is_significant().is_none()) {
+        out.wrapped("?: a run without repetitions cannot tell whether a difference is chance", QUIET);
+    }
+    for point in &comparison.unmatched {
+        out.wrapped(&super::clean(&format!("only in {point}")), QUIET);
+    }
+    out.text
+}
+
+fn line(row: &Difference) -> Vec<Cell> {
+    let shown = metric(row.figure);
+    let sign = match row.is_significant() {
+        None => "?",
+        Some(true) => "*",
+        Some(false) => "",
+    };
+    let relative = row.relative.map_or("–".to_owned(), |share| format!("{:+.1} %", 100.0 * share));
+    vec![
+        Cell::left(shown.name),
+        Cell::right(&shown.quantity.show_estimate(&row.run)),
+        Cell::right(&shown.quantity.show_estimate(&row.with)),
+        Cell::right(&relative),
+        Cell::left(sign),
+    ]
+}
