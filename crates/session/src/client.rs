@@ -7,7 +7,7 @@ use trunkline_core::{Duration, Time};
 use crate::control::Channel;
 use crate::control::wire::{self, Hello, ToClient, ToServer, VERSION, Welcome};
 use crate::error::SessionError;
-use crate::line::{Ended, Line as _};
+use crate::line::Ended;
 use crate::lines;
 use crate::request::Request;
 use crate::session::{Session, Terms};
@@ -54,8 +54,12 @@ impl Client {
             };
         let local = control.stream().local_addr().map_err(SessionError::system("a socket has no address"))?;
         let data = SocketAddr::new(address.ip(), port);
-        let line = lines::near(&request, (local, data), seed, self.patience)
-            .map_err(|reason| SessionError::Transport { transport: request.transport.to_string(), reason })?;
+        let line = {
+            let terms = lines::Terms { request: &request, key, seed };
+            let refused =
+                |reason| SessionError::Transport { transport: request.transport.to_string(), reason };
+            lines::near(&terms, (local.ip(), data), self.patience).map_err(refused)?
+        };
         let session = Session::client(line, control, Terms { request, facts, key, peer: address });
         self.greet(session, data)
     }
@@ -91,8 +95,7 @@ impl Client {
                 return Err(SessionError::NotHeard { transport, address: data, patience: self.patience });
             }
             if now >= next {
-                // What is not taken is sent again.
-                let _ = session.send(now, &session.key().bytes());
+                session.greet(now);
                 next = now + GREET;
             }
             let address = session.peer();

@@ -9,7 +9,7 @@
 //! **Threads.** A session does nothing by itself: its owner's thread waits ([`Waiter`]) and calls [`Line::turn`]. A server
 //! has a thread for accepting and one for each session.
 //!
-//! **Who is answered.** A server sends packets only to the address that the control connection came from, and only after a
+//! **Who is answered.** A server sends packets only to the host that the control connection came from, and only after a
 //! packet with the session's key has come from there; reflecting, it never sends more than it has received.
 
 mod choice;
@@ -28,7 +28,7 @@ pub use choice::TransportChoice;
 pub use client::{Client, DEFAULT_PORT};
 pub use error::SessionError;
 pub use line::{Ended, Line, LineCounters, Packets, Refused};
-pub use request::{Facts, Key, Request, Role};
+pub use request::{Facts, Request, Role};
 pub use server::{Handler, Server, ServerOptions, Stop};
 pub use session::Session;
 pub use settings::Settings;

@@ -1,70 +1,215 @@
 //! From a transport to the line that carries it, at either end.
 
-use std::net::{IpAddr, SocketAddr};
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 
-use trunkline_core::Duration;
-use trunkline_experiment::Transport;
+use trunkline_core::{Bytes, Duration, Ecn, Seed};
+use trunkline_endpoints::{Blueprint, Carrier, Pair};
+use trunkline_experiment::{TcpEngine, TcpOptions, Transport};
+use trunkline_io::tcp::{self, StreamProtocol, TcpSetup};
 use trunkline_io::udp::{self, SocketOptions};
-use trunkline_transport::features;
+use trunkline_live::engine::{self, Carried, Intake, Loss, Route};
+use trunkline_transport::{Features, features};
 
 use crate::line::Line;
-use crate::line::queued::Queued;
+use crate::line::engine::EngineCarrier;
+use crate::line::queued::{self, Queued};
+use crate::line::stream::{Awaited, StreamCarrier};
 use crate::line::udp::{Peer, UdpCarrier};
 use crate::request::{Key, Request};
 
-/// The client's end of a line, between these addresses.
+/// Buffers of the sockets of engines, in bytes: what the kernel loses there, the engine takes for congestion.
+const ENGINE_BUFFER: usize = 1 << 20;
+
+/// The client's end, between these addresses. It may still be connecting.
 ///
 /// # Errors
 /// Why the transport cannot be set up.
 pub(crate) fn near(
-    request: &Request,
-    (local, peer): (SocketAddr, SocketAddr),
-    _seed: u64,
-    _patience: Duration,
+    terms: &Terms<'_>,
+    (local, peer): (IpAddr, SocketAddr),
+    patience: Duration,
 ) -> Result<Box<dyn Line>, String> {
-    let local = SocketAddr::new(local.ip(), 0);
-    match request.transport.transport() {
-        Transport::Udp(_) => {
-            let (socket, _) = udp::open(local, Some(peer), options(request)).map_err(said)?;
-            socket.set_nonblocking(true).map_err(said)?;
-            Ok(Box::new(Queued::new(
-                UdpCarrier::new(socket, Peer::Known(peer), &features::UDP),
-                patience(request),
-            )))
+    let Terms { request, key, .. } = *terms;
+    match Way::of(request.transport.transport())? {
+        Way::Datagrams(sort) => {
+            let socket = sort.open(request, SocketAddr::new(local, 0), Some(peer)).map_err(said)?;
+            Ok(line(request, UdpCarrier::new(socket, Peer::Known(peer), sort.features())))
         }
-        _ => Err("not yet".to_owned()),
+        Way::Stream(protocol, options) => {
+            let stream = tcp::connect(local, peer, &setup(request, protocol, options), patience)
+                .and_then(|stream| {
+                    request.settings.marking().apply(&stream)?;
+                    stream.set_nonblocking(true)?;
+                    Ok(stream)
+                })
+                .map_err(said)?;
+            Ok(line(request, StreamCarrier::open(stream, key, features_of(protocol))))
+        }
+        Way::Engine => {
+            let (blueprint, Pair { near, far }) = engines(terms, [local, peer.ip()])?;
+            let carrier = blueprint.carrier();
+            let socket = open(request, carrier, SocketAddr::new(local, 0), Some(peer))?;
+            let intake = Intake::of(carrier, [local, peer.ip()], near.address, far.address);
+            let carried =
+                Carried::new(near.endpoint, far.address, (&socket, Route::Fixed, intake), Loss::default());
+            Ok(line(request, EngineCarrier::new(carried.map_err(said)?, socket, key)))
+        }
     }
 }
 
-/// The server's end of a line for the first packet with the key from `host`, and its port.
+/// The server's end for the first packet with the key from `host`, and its port.
 ///
 /// # Errors
 /// Why the transport cannot be set up.
-pub(crate) fn far(
-    request: &Request,
-    (local, host): (SocketAddr, IpAddr),
-    key: Key,
-    _seed: u64,
-) -> Result<(Box<dyn Line>, u16), String> {
-    match request.transport.transport() {
-        Transport::Udp(_) => {
-            let (socket, _) = udp::open(local, None, options(request)).map_err(said)?;
-            socket.set_nonblocking(true).map_err(said)?;
+pub(crate) fn far(terms: &Terms<'_>, local: IpAddr, host: IpAddr) -> Result<(Box<dyn Line>, u16), String> {
+    let Terms { request, key, .. } = *terms;
+    let any_port = SocketAddr::new(local, 0);
+    match Way::of(request.transport.transport())? {
+        Way::Datagrams(sort) => {
+            let socket = sort.open(request, any_port, None).map_err(said)?;
             let port = socket.local_addr().map_err(said)?.port();
-            let carrier = UdpCarrier::new(socket, Peer::Awaited(host, key), &features::UDP);
-            Ok((Box::new(Queued::new(carrier, patience(request))), port))
+            Ok((line(request, UdpCarrier::new(socket, Peer::Awaited(host, key), sort.features())), port))
         }
-        _ => Err("not yet".to_owned()),
+        Way::Stream(protocol, options) => {
+            let listener = tcp::listen(any_port, &setup(request, protocol, options)).map_err(said)?;
+            listener.set_nonblocking(true).map_err(said)?;
+            let port = listener.local_addr().map_err(said)?.port();
+            let awaited = Awaited { listener, host, key, marking: request.settings.marking() };
+            Ok((line(request, StreamCarrier::listen(awaited, features_of(protocol))), port))
+        }
+        Way::Engine => {
+            let (blueprint, Pair { near, far }) = engines(terms, [host, local])?;
+            let carrier = blueprint.carrier();
+            let socket = open(request, carrier, any_port, None)?;
+            let port = socket.local_addr().map_err(said)?.port();
+            let intake = Intake::of(carrier, [host, local], far.address, near.address);
+            let way = (&socket, Route::Follows(host, None), intake);
+            let carried = Carried::new(far.endpoint, near.address, way, Loss::default()).map_err(said)?;
+            Ok((line(request, EngineCarrier::new(carried, socket, key)), port))
+        }
     }
 }
 
-fn options(request: &Request) -> SocketOptions {
-    let buffer = request.settings.buffer.map(|bytes| bytes as usize);
-    SocketOptions { send_buffer: buffer, receive_buffer: buffer, priority: request.settings.priority }
+/// What both ends know of the line between them.
+pub(crate) struct Terms<'r> {
+    pub(crate) request: &'r Request,
+    pub(crate) key: Key,
+    /// From which both make the endpoints of a protocol engine.
+    pub(crate) seed: u64,
 }
 
-fn patience(request: &Request) -> Duration {
-    request.transport.transport().send_timeout().unwrap_or(request.settings.send_timeout)
+/// What carries a transport: sockets of the kernel's, or an engine of ours.
+enum Way {
+    Datagrams(Datagrams),
+    Stream(StreamProtocol, TcpOptions),
+    Engine,
+}
+
+impl Way {
+    fn of(transport: &Transport) -> Result<Way, String> {
+        match transport {
+            Transport::Udp(options) if options.ecn != Ecn::NotCapable => {
+                Err("`ecn` is for `sim` only; leave the key out".to_owned())
+            }
+            Transport::Udp(options) => {
+                Ok(Way::Datagrams(Datagrams { buffer: options.buffer, coverage: None }))
+            }
+            Transport::UdpLite(options) => {
+                let covered = |bytes: Bytes| u16::try_from(bytes.count()).unwrap_or(u16::MAX);
+                let coverage = Some(options.checksum_coverage.map(covered));
+                Ok(Way::Datagrams(Datagrams { buffer: options.buffer, coverage }))
+            }
+            Transport::Tcp(options) if options.engine != TcpEngine::Modern => {
+                Err("`engine = \"classic\"` is for `sim` only; leave the key out".to_owned())
+            }
+            Transport::Rtp(_) => Err("RTP is a format of packets, whose transport is `udp`".to_owned()),
+            Transport::Xtp(options) if options.service.is_multicast() => {
+                Err(format!("the service `{}` is not for two ends", options.service.name()))
+            }
+            transport => match trunkline_live::kernel_stream(transport) {
+                Some((protocol, options)) => Ok(Way::Stream(protocol, options)),
+                None => Ok(Way::Engine),
+            },
+        }
+    }
+}
+
+/// The kernel's sockets for datagrams.
+struct Datagrams {
+    buffer: Option<Bytes>,
+    /// That of UDP-Lite's checksums, if it is UDP-Lite.
+    coverage: Option<Option<u16>>,
+}
+
+impl Datagrams {
+    fn open(&self, request: &Request, local: SocketAddr, peer: Option<SocketAddr>) -> io::Result<UdpSocket> {
+        let buffer = self.buffer.map(|bytes| bytes.count() as usize).or(buffer(request));
+        let options = SocketOptions { send_buffer: buffer, receive_buffer: buffer, priority: None };
+        let (socket, _) = match self.coverage {
+            None => udp::open(local, peer, options),
+            Some(coverage) => udp::open_lite(local, peer, options, coverage),
+        }?;
+        socket.set_nonblocking(true)?;
+        request.settings.marking().apply(&socket)?;
+        Ok(socket)
+    }
+
+    fn features(&self) -> &'static Features {
+        match self.coverage {
+            None => &features::UDP,
+            Some(None) => &features::UDP_LITE,
+            Some(Some(_)) => &features::UDP_LITE_PARTIAL,
+        }
+    }
+}
+
+/// Opens a socket for an engine.
+fn open(
+    request: &Request,
+    carrier: Carrier,
+    local: SocketAddr,
+    peer: Option<SocketAddr>,
+) -> Result<UdpSocket, String> {
+    let socket =
+        engine::open(carrier, local, peer, buffer(request).unwrap_or(ENGINE_BUFFER) as u64).map_err(said)?;
+    request.settings.marking().apply(&socket).map_err(said)?;
+    Ok(socket)
+}
+
+/// Both endpoints of an engine's conversation between a client and a server at these addresses.
+fn engines(terms: &Terms<'_>, network: [IpAddr; 2]) -> Result<(Blueprint, Pair), String> {
+    let transport = terms.request.transport.transport().clone();
+    let blueprint = Blueprint::between("session", transport).over_sockets(network)?;
+    let pair = blueprint.pair(0, Seed::new(terms.seed, 0))?;
+    Ok((blueprint, pair))
+}
+
+fn setup(request: &Request, protocol: StreamProtocol, options: TcpOptions) -> TcpSetup {
+    TcpSetup {
+        protocol,
+        window: options.window.map(|bytes| bytes.count() as usize).or(buffer(request)),
+        mss: options.mss.map(|bytes| u32::try_from(bytes.count()).unwrap_or(u32::MAX)),
+        nodelay: options.nodelay,
+        congestion_control: options.congestion_control,
+    }
+}
+
+fn features_of(protocol: StreamProtocol) -> &'static Features {
+    match protocol {
+        StreamProtocol::Tcp => &features::TCP,
+        StreamProtocol::Mptcp => &features::MPTCP,
+        StreamProtocol::Sctp => &features::SCTP,
+    }
+}
+
+fn line(request: &Request, carrier: impl queued::Carrier + 'static) -> Box<dyn Line> {
+    let patience = request.transport.transport().send_timeout().unwrap_or(request.settings.send_timeout);
+    Box::new(Queued::new(carrier, patience))
+}
+
+fn buffer(request: &Request) -> Option<usize> {
+    request.settings.buffer.map(|bytes| bytes as usize)
 }
 
 fn said(error: impl core::fmt::Display) -> String {

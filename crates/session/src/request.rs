@@ -1,6 +1,7 @@
 //! What a client asks for, and what it is told.
 
 use serde::{Deserialize, Serialize};
+use trunkline_audio::pipeline::Stream;
 use trunkline_core::Duration;
 
 use crate::choice::TransportChoice;
@@ -16,7 +17,7 @@ pub struct Request {
     pub transport: TransportChoice,
     /// What they contain, for [`Role::Play`].
     #[serde(default)]
-    pub stream: Option<serde_json::Value>,
+    pub stream: Option<Stream>,
     /// How the sockets at both ends are set up.
     #[serde(default)]
     pub settings: Settings,
@@ -39,7 +40,7 @@ pub enum Role {
     Play,
     /// It takes packets and counts them.
     Sink,
-    /// It sends packets of the session's key and zeros, within the server's bounds.
+    /// It sends [probes](crate::probe), within the server's bounds.
     Source {
         /// Bits of packets per second.
         rate: u64,
@@ -50,16 +51,17 @@ pub enum Role {
     },
 }
 
-/// The first bytes of every packet of a session, by which strangers' packets are known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Key(pub u32);
+/// The first bytes of every packet of a session on the network, by which strangers' packets are known. Drawn by the
+/// server, and told on the control connection only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Key(pub(crate) u64);
 
 impl Key {
     /// Length in a packet, in bytes.
-    pub const LENGTH: usize = 4;
+    pub(crate) const LENGTH: usize = 8;
 
     /// As in a packet.
-    pub const fn bytes(self) -> [u8; Key::LENGTH] {
+    pub(crate) const fn bytes(self) -> [u8; Key::LENGTH] {
         self.0.to_be_bytes()
     }
 }

@@ -22,8 +22,8 @@ const ASK: Duration = Duration::from_secs(1);
 /// So many lines of the control connection are heard before others have their turn.
 const LINES: usize = 16;
 
-/// A session at one of its ends. As a [`Line`] it carries packets that begin with its [`key`](Self::key); others that
-/// arrive are counted and dropped. It ends when the control connection does, or says nothing for ten seconds: so its owner
+/// A session at one of its ends. As a [`Line`] it puts the session's key of eight bytes before every packet, counts and
+/// drops what arrives without, and never hands on an empty packet. It ends when the control connection does, or says nothing for ten seconds: so its owner
 /// turns it at least as often as [`next_timeout`](Line::next_timeout) asks for.
 pub struct Session {
     line: Box<dyn Line>,
@@ -33,6 +33,8 @@ pub struct Session {
     facts: Facts,
     key: Key,
     peer: SocketAddr,
+    /// Packets behind their keys, on their way out.
+    leaving: Packets,
     /// What arrived before the session had begun.
     early: Vec<(Time, Vec<u8>)>,
     /// What was counted before.
@@ -85,16 +87,12 @@ impl Session {
             facts,
             key,
             peer,
+            leaving: Packets::default(),
             early: Vec::new(),
             before: LineCounters::default(),
             strays: 0,
             ended: None,
         }
-    }
-
-    /// What every packet begins with.
-    pub fn key(&self) -> Key {
-        self.key
     }
 
     /// What the client has asked for.
@@ -135,6 +133,12 @@ impl Session {
         match self.side {
             Side::Client { heard, .. } | Side::Server { heard } => heard,
         }
+    }
+
+    /// Sends a packet with nothing but the key.
+    pub(crate) fn greet(&mut self, now: Time) {
+        // What is not taken is sent again.
+        let _ = self.line.send(now, &self.key.bytes());
     }
 
     /// Turns it before it has begun, which [`is_open`](Self::is_open) tells.
@@ -213,7 +217,7 @@ impl Session {
         let result = self.line.turn(now, &mut |at, packet| match packet.strip_prefix(&key) {
             // A greeting.
             Some([]) => knocks = true,
-            Some(_) => {
+            Some(packet) => {
                 knocks = true;
                 arrived(at, packet);
             }
@@ -244,17 +248,24 @@ impl Line for Session {
     }
 
     fn send(&mut self, now: Time, packet: &[u8]) -> Result<(), Refused> {
-        match &self.ended {
-            Some(ended) => Err(ended.clone().into()),
-            None => self.line.send(now, packet),
+        if let Some(ended) = &self.ended {
+            return Err(ended.clone().into());
         }
+        self.leaving.clear();
+        self.leaving.push_parts([&self.key.bytes(), packet]);
+        self.line.send(now, self.leaving.get(0).unwrap_or_default()).map_err(|refused| match refused {
+            Refused::TooLarge { .. } => Refused::TooLarge { limit: self.largest() },
+            refused => refused,
+        })
     }
 
     fn send_all(&mut self, now: Time, packets: &Packets) -> Result<(), Ended> {
-        match &self.ended {
-            Some(ended) => Err(ended.clone()),
-            None => self.line.send_all(now, packets),
+        if let Some(ended) = &self.ended {
+            return Err(ended.clone());
         }
+        self.leaving.clear();
+        packets.iter().for_each(|packet| self.leaving.push_parts([&self.key.bytes(), packet]));
+        self.line.send_all(now, &self.leaving)
     }
 
     fn turn(&mut self, now: Time, arrived: &mut dyn FnMut(Time, &[u8])) -> Result<(), Ended> {
@@ -296,7 +307,7 @@ impl Line for Session {
     }
 
     fn largest(&self) -> usize {
-        self.line.largest()
+        self.line.largest() - Key::LENGTH
     }
 
     fn close(&mut self, now: Time) {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use trunkline_core::Duration;
+use trunkline_io::Marking;
 
 /// Options of the sockets at both ends of a session. The defaults are those of Schiavoni and Queiroz (2013).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,5 +22,12 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Settings {
         Settings { send_timeout: Duration::from_millis(40), priority: Some(6), dscp: 46, buffer: None }
+    }
+}
+
+impl Settings {
+    /// How packets are marked.
+    pub(crate) fn marking(&self) -> Marking {
+        Marking { dscp: self.dscp, priority: self.priority }
     }
 }

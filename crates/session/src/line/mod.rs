@@ -1,7 +1,10 @@
 //! One conversation over any transport on real sockets.
 
+pub(crate) mod engine;
+mod frames;
 mod packets;
 pub(crate) mod queued;
+pub(crate) mod stream;
 pub(crate) mod udp;
 
 use std::os::fd::BorrowedFd;

@@ -11,7 +11,12 @@ pub struct Packets {
 impl Packets {
     /// Adds a copy.
     pub fn push(&mut self, packet: &[u8]) {
-        self.bytes.extend_from_slice(packet);
+        self.push_parts([packet]);
+    }
+
+    /// Adds a packet of these parts.
+    pub(crate) fn push_parts<const N: usize>(&mut self, parts: [&[u8]; N]) {
+        parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
         self.ends.push(self.bytes.len());
     }
 

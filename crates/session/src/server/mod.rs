@@ -203,10 +203,10 @@ impl<H: Handler> Server<H> {
             Err(Ended(why)) => return Err(why),
         };
         self.check(&request, peer)?;
-        let local = control.stream().local_addr().map_err(|error| error.to_string())?;
-        let local = SocketAddr::new(local.ip().to_canonical(), 0);
-        let (key, seed) = (Key(random()? as u32), random()?);
-        let (line, port) = lines::far(&request, (local, peer.ip().to_canonical()), key, seed)
+        let local = control.stream().local_addr().map_err(|error| error.to_string())?.ip().to_canonical();
+        let (key, seed) = (Key(random()?), random()?);
+        let line_terms = lines::Terms { request: &request, key, seed };
+        let (line, port) = lines::far(&line_terms, local, peer.ip().to_canonical())
             .map_err(|why| format!("transport `{}` cannot be set up: {why}", request.transport))?;
         let facts = self.handler.facts();
         let welcome = Welcome { key, port, seed, facts: facts.clone() };

@@ -48,11 +48,10 @@ impl Drop for Running {
     }
 }
 
-/// A packet of the session with this number, filled up to `size`.
-pub(crate) fn packet(session: &Session, number: u32, size: usize) -> Vec<u8> {
-    let mut packet = session.key().bytes().to_vec();
-    packet.extend_from_slice(&number.to_be_bytes());
-    packet.resize(size.max(8), number as u8);
+/// A packet with this number, filled up to `size`.
+pub(crate) fn packet(number: u32, size: usize) -> Vec<u8> {
+    let mut packet = number.to_be_bytes().to_vec();
+    packet.resize(size.max(4), number as u8);
     packet
 }
 
