@@ -6,6 +6,7 @@
 //! byte, extra bytes behind the format, a valid-bits field that is zero.
 
 mod chunks;
+mod header;
 mod received;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ mod tests;
 use crate::g711::{self, encode_mu_law};
 use chunks::{Format, chunks};
 
+pub use header::{HEADER_LENGTH, header_of};
 pub use received::ReceivedWav;
 
 /// The audio of a WAV file, as 16-bit samples whatever their width in the file.

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use trunkline_runner::{Observer, Plan};
+use trunkline_runner::{Heard, Observer, Plan};
 
 use crate::output;
 
@@ -29,6 +29,8 @@ struct State {
     points_done: usize,
     started: Instant,
     line_at: Instant,
+    /// What was written for listeners.
+    heard: Vec<String>,
 }
 
 impl Display {
@@ -47,13 +49,20 @@ impl Display {
                 points_done: 0,
                 started: now,
                 line_at: now + LINE_EVERY,
+                heard: Vec::new(),
             }),
         }
     }
 
-    /// Takes the bar away.
-    pub(crate) fn finish(&self) {
-        self.with(|state| state.bar.finish_and_clear());
+    /// Takes the bar away, and gives what is to be told after it.
+    pub(crate) fn finish(&self) -> Vec<String> {
+        let mut heard = Vec::new();
+        self.with(|state| {
+            state.bar.finish_and_clear();
+            heard = std::mem::take(&mut state.heard);
+        });
+        heard.sort();
+        heard
     }
 
     fn begin(&self, name: &str, repetitions: usize, length: trunkline_core::Duration) {
@@ -116,6 +125,14 @@ impl Observer for Display {
 
     fn repetition_done(&self) {
         self.count();
+    }
+
+    fn heard(&self, heard: &Heard) {
+        let Heard { key, path, frames, sample_rate, concealed, .. } = heard;
+        let seconds = *frames as f64 / f64::from(*sample_rate);
+        let share = concealed.value() * 100.0;
+        let line = format!("heard: {key} in {}, {seconds:.1} s, {share:.2} % concealed", path.display());
+        self.with(|state| state.heard.push(line));
     }
 
     fn point_done(&self) {

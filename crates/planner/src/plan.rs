@@ -4,7 +4,7 @@ use core::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use trunkline_experiment::{Axis, Experiment, Searchable};
-use trunkline_runner::{LoadError, Request, RunnerError, parse_stored};
+use trunkline_runner::{Hear, LoadError, Request, RunnerError, parse_stored};
 
 use crate::judge::Terms;
 use crate::search::{Begin, Goal, Precision, Search};
@@ -179,7 +179,7 @@ impl<'m> Means<'m> {
         'm: 'r,
     {
         let Means { backend, jobs, live, wire } = *self;
-        Request { experiment, file, backend, jobs, live, wire }
+        Request { experiment, file, backend, jobs, live, wire, hear: Hear::nothing() }
     }
 }
 

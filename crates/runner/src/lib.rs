@@ -2,16 +2,20 @@
 //! reports progress, and keeps what was measured when it is told to stop. Has no face: it prints nothing.
 
 mod audio;
+mod drive;
 mod exact;
 mod files;
 mod growing;
+mod hearing;
 mod parallel;
 mod repetition;
 mod schedule;
 mod wire;
 
+pub use drive::{Driven, drive};
 pub use files::{DirectoryFiles, LoadError, load, parse_stored};
 pub use growing::GrowingRun;
+pub use hearing::{Hear, HearError, Heard, Sound};
 pub use parallel::in_parallel;
 pub use schedule::{Observer, Outcome, Plan, Request, RunnerError, precheck, resume, run};
 pub use wire::{WireMeans, refuse_unwired};

@@ -1,17 +1,18 @@
 //! One repetition of one point: from the driver's observations to traces, audio and a summary in the store.
 
 use trunkline_core::Seed;
-use trunkline_experiment::{Scenario, Supervisor};
+use trunkline_experiment::{Point, Scenario, Supervisor};
 use trunkline_live::LiveError;
 use trunkline_metrics::{DriverOutcome, FlowMeta, Meter, RepetitionSummary};
-use trunkline_store::{Backend, RunWriter};
+use trunkline_store::RunWriter;
 
 use crate::audio::AudioRecorder;
+use crate::drive::{Driven, drive};
 use crate::exact;
+use crate::hearing::{Ears, Heard};
 use crate::schedule::{Request, RunnerError, Task};
-use crate::wire;
 
-/// Measures and stores; the summary is partial if it was stopped.
+/// Measures and stores; the summary is partial if it was stopped. Also says what was heard.
 pub(crate) fn measure(
     writer: &RunWriter,
     scenario: &Scenario,
@@ -19,42 +20,50 @@ pub(crate) fn measure(
     seed: Seed,
     request: Request<'_>,
     supervisor: &mut (dyn Supervisor + Send),
-) -> Result<RepetitionSummary, RunnerError> {
+) -> Result<(RepetitionSummary, Vec<Heard>), RunnerError> {
     let metas: Vec<FlowMeta> = scenario.flows.iter().map(|flow| flow.meta.clone()).collect();
     let names: Vec<&str> = metas.iter().map(|meta| meta.name.as_str()).collect();
     let mut traces = writer.begin_repetition(task.stored, task.repetition, &names)?;
-    let audio = AudioRecorder::create(scenario, &traces.audio_directory()).map_err(RunnerError::Audio)?;
+    let audio_directory = traces.audio_directory();
+    let audio = AudioRecorder::create(scenario, &audio_directory).map_err(RunnerError::Audio)?;
+    let ears = Ears::new(request.hear, scenario);
+    let point = &request.experiment.points[task.point];
+    let point = &Point { scenario: request.hear.listening_to(scenario).into(), ..point.clone() };
 
-    let mut recorder = (Meter::new(&metas, &mut traces).with_bundles(&scenario.bundles), audio);
-    let driven = match request.backend {
-        Backend::Sim => trunkline_simulator::run(scenario, seed, &mut recorder, supervisor)
-            .map(|outcome| (outcome, None))
-            .map_err(RunnerError::from),
-        Backend::Wire => {
-            wire::run(request, &request.experiment.points[task.point], seed, &mut recorder, supervisor)
-        }
-        Backend::Live => kept(trunkline_live::run(scenario, seed, request.live, &mut recorder, supervisor)),
-    };
-    let (meter, audio) = recorder;
+    let meter = Meter::new(&metas, &mut traces).with_bundles(&scenario.bundles);
+    let mut recorder = (meter, (audio, ears));
+    let driven = drive(request, point, seed, &mut recorder, supervisor);
+    let (meter, (audio, ears)) = recorder;
     // Both are closed also when the driver failed: what was recorded stays.
     let audio = audio.finish().map_err(RunnerError::Audio);
     let (outcome, failed) = driven?;
     let mut summary = meter.finish(outcome);
     let closed = traces.close()?;
     exact::percentiles(&mut summary, &closed)?;
-    let (audio, failed) = match audio {
-        Ok(paths) => (paths, failed),
-        Err(error) => (Vec::new(), failed.or(Some(error))),
-    };
+    let (mut audio, failed) = or_nothing(audio, failed);
+    let is_alone = request.experiment.points.len() == 1 && request.experiment.repetitions == 1;
+    let heard = ears.finish(scenario, &closed, &audio_directory, task, is_alone);
+    let (heard, failed) = or_nothing(heard, failed);
+    audio.extend(
+        heard.iter().map(|heard| heard.path.clone()).filter(|path| path.starts_with(&audio_directory)),
+    );
     closed.finish(&summary, &audio)?;
     match failed {
         Some(error) => Err(error),
-        None => Ok(summary),
+        None => Ok((summary, heard)),
     }
 }
 
-/// What was measured, and why not more of it; an error if nothing was.
-pub(crate) type Driven = Result<(DriverOutcome, Option<RunnerError>), RunnerError>;
+/// What was written; nothing if that failed, and then the first failure is kept.
+fn or_nothing<T>(
+    written: Result<Vec<T>, RunnerError>,
+    failed: Option<RunnerError>,
+) -> (Vec<T>, Option<RunnerError>) {
+    match written {
+        Ok(written) => (written, failed),
+        Err(error) => (Vec::new(), failed.or(Some(error))),
+    }
+}
 
 /// Of real sockets.
 pub(crate) fn kept(measured: Result<DriverOutcome, LiveError>) -> Driven {

@@ -11,6 +11,7 @@ use trunkline_live::LiveOptions;
 use trunkline_metrics::RepetitionSummary;
 use trunkline_store::{Backend, NewRun, RunInfo, RunWriter, Status, Store, StoreError};
 
+use crate::hearing::{Hear, HearError, Heard};
 use crate::parallel::in_parallel;
 use crate::repetition;
 use crate::wire::{self, WireMeans};
@@ -30,6 +31,8 @@ pub struct Request<'r> {
     pub live: &'r LiveOptions,
     /// With what `wire` is made; nothing else needs it.
     pub wire: Option<&'r WireMeans>,
+    /// What is to be heard of it.
+    pub hear: &'r Hear,
 }
 
 /// What lies ahead, told before the first repetition.
@@ -55,6 +58,8 @@ pub trait Observer: Sync {
     fn repetition_done(&self);
     /// It was the last one that its point lacked.
     fn point_done(&self);
+    /// What a listener heard was written.
+    fn heard(&self, _heard: &Heard) {}
     /// Something that the user should know and that does not end the run.
     fn warning(&self, message: &str);
 }
@@ -92,6 +97,9 @@ pub enum RunnerError {
     /// The received audio could not be written.
     #[error("the received audio cannot be written: {0}; free some space or set `audio = false` in the flow")]
     Audio(std::io::Error),
+    /// What was heard could not be written, or there is nothing to hear.
+    #[error(transparent)]
+    Hear(#[from] HearError),
 }
 
 impl RunnerError {
@@ -99,6 +107,7 @@ impl RunnerError {
     pub fn is_bad_input(&self) -> bool {
         match self {
             RunnerError::NoFlows | RunnerError::Simulation(_) => true,
+            RunnerError::Hear(error) => error.is_bad_input(),
             RunnerError::Live(error) => error.is_bad_input(),
             RunnerError::Wire(error) => error.is_bad_input(),
             RunnerError::Store(_) | RunnerError::Audio(_) => false,
@@ -119,7 +128,7 @@ pub fn precheck(request: &Request<'_>) -> Result<(), RunnerError> {
             Backend::Live => trunkline_live::check(&point.scenario, request.live)?,
         }
     }
-    Ok(())
+    Ok(request.hear.check(request.experiment)?)
 }
 
 /// Runs an experiment from its first point and stores it. `stop` is looked at many times a second: once it is set, the
@@ -280,7 +289,8 @@ fn one(
     let mut supervisor = StopOrGoOn { observer, stop, told: Duration::ZERO };
     let seed = Seed::new(experiment.seed, task.repetition);
     let scenario = &experiment.points[task.point].scenario;
-    let summary = repetition::measure(writer, scenario, task, seed, request, &mut supervisor)?;
+    let (summary, heard) = repetition::measure(writer, scenario, task, seed, request, &mut supervisor)?;
+    heard.iter().for_each(|heard| observer.heard(heard));
     if summary.partial {
         return Ok(None);
     }

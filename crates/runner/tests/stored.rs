@@ -6,7 +6,7 @@ use trunkline_core::Duration;
 use trunkline_experiment::Experiment;
 use trunkline_live::{FarEnd, LiveOptions};
 use trunkline_metrics::Fate;
-use trunkline_runner::{GrowingRun, Observer, Plan, Request};
+use trunkline_runner::{GrowingRun, Hear, Observer, Plan, Request};
 use trunkline_store::{Backend, Status, Store, StoredRun, read_trace};
 
 struct Silent;
@@ -35,6 +35,7 @@ fn stored(text: &str) -> (tempfile::TempDir, StoredRun) {
         jobs: 2,
         live: &live,
         wire: None,
+        hear: Hear::nothing(),
     };
     let outcome = trunkline_runner::run(&store, request, &Silent, &AtomicBool::new(false)).expect("it runs");
     assert_eq!(outcome.run.status, Status::Complete);
@@ -123,6 +124,7 @@ fn a_run_that_grows_is_at_any_moment_an_ordinary_one() {
         jobs: 2,
         live: &live,
         wire: None,
+        hear: Hear::nothing(),
     };
     let stop = AtomicBool::new(false);
 

@@ -1,5 +1,6 @@
 //! Where each received packet belongs in a WAV file.
 
+use super::{HEADER_LENGTH, header_of};
 use crate::g711::{SAMPLE_RATE, decode_mu_law};
 
 /// The layout of a WAV file of received G.711 speech: mono, 16-bit PCM, 8000 Hz, of a length that is known before the
@@ -23,36 +24,14 @@ pub struct ReceivedWav;
 
 impl ReceivedWav {
     /// Length of the header in bytes: where the samples begin.
-    pub const HEADER_LENGTH: usize = 44;
+    pub const HEADER_LENGTH: usize = HEADER_LENGTH;
 
     /// How long one sample lasts, in nanoseconds: 125 us.
     pub const SAMPLE_NANOS: u64 = 1_000_000_000 / SAMPLE_RATE as u64;
 
-    /// The header of a file with so many samples. A WAV file holds 2^31 - 19 of them at most, about 74 hours; for more,
-    /// the header announces those.
+    /// The header of a file with so many samples; see [`header_of`](super::header_of).
     pub fn header(samples: u64) -> [u8; Self::HEADER_LENGTH] {
-        const BYTES_PER_SAMPLE: u16 = 2;
-        const MOST: u32 = (u32::MAX - 36) & !1; // the length behind `RIFF` counts 36 bytes of header too
-        let data = u32::try_from(samples.saturating_mul(BYTES_PER_SAMPLE.into())).unwrap_or(MOST).min(MOST);
-        let mut header = [0; Self::HEADER_LENGTH];
-        let mut at = 0;
-        let mut put = |bytes: &[u8]| {
-            header[at..at + bytes.len()].copy_from_slice(bytes);
-            at += bytes.len();
-        };
-        put(b"RIFF");
-        put(&(data + 36).to_le_bytes());
-        put(b"WAVEfmt ");
-        put(&16u32.to_le_bytes());
-        put(&1u16.to_le_bytes()); // PCM
-        put(&1u16.to_le_bytes()); // channels
-        put(&SAMPLE_RATE.to_le_bytes());
-        put(&(SAMPLE_RATE * u32::from(BYTES_PER_SAMPLE)).to_le_bytes());
-        put(&BYTES_PER_SAMPLE.to_le_bytes());
-        put(&(8 * BYTES_PER_SAMPLE).to_le_bytes());
-        put(b"data");
-        put(&data.to_le_bytes());
-        header
+        header_of(1, SAMPLE_RATE, samples)
     }
 
     /// Where the packet with this sequence number, counted from 0, begins in the file, in bytes.

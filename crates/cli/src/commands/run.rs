@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use trunkline_audio::conceal::Method;
 use trunkline_experiment::Experiment;
 use trunkline_live::{FarEnd, LiveOptions, Spin};
-use trunkline_runner::{Outcome, Request, RunnerError, WireMeans};
+use trunkline_runner::{Hear, Outcome, Request, RunnerError, WireMeans};
 use trunkline_store::{Backend, Status, Store};
 
 use super::{open_store, own_program, write_report};
@@ -16,9 +17,10 @@ use crate::progress::Display;
 
 pub(super) fn run(global: &Global, arguments: &args::Run) -> Result<u8, Failure> {
     let live = live_options(&arguments.live)?;
+    let hear = hear(arguments)?;
     let (store, outcome) = match (&arguments.resume, &arguments.file) {
-        (Some(selector), _) => resume(global, arguments, selector, &live),
-        (None, Some(file)) => begin(global, arguments, file, &live),
+        (Some(selector), _) => resume(global, arguments, selector, (&live, &hear)),
+        (None, Some(file)) => begin(global, arguments, file, (&live, &hear)),
         (None, None) => Err(Failure::input("an experiment file is needed: `trunkline run FILE`")),
     }?;
     let outcome = outcome.map_err(|error| failure(&error))?;
@@ -28,20 +30,25 @@ pub(super) fn run(global: &Global, arguments: &args::Run) -> Result<u8, Failure>
 /// What a run gives back: the store it is in, and how it ended.
 type Ran = Result<(Store, Result<Outcome, RunnerError>), Failure>;
 
-fn begin(global: &Global, arguments: &args::Run, file: &Path, live: &LiveOptions) -> Ran {
+fn begin(global: &Global, arguments: &args::Run, file: &Path, (live, hear): (&LiveOptions, &Hear)) -> Ran {
     // The file is judged before the store is touched: bad input writes nothing.
     let experiment = trunkline_runner::load(file).map_err(Failure::input)?;
     let backend = backend(arguments.on);
     let wire = wire_means(backend)?;
     let file = std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf());
-    let request = request(&experiment, &file, backend, arguments, (live, wire.as_ref()));
+    let request = request(&experiment, &file, backend, arguments, (live, wire.as_ref(), hear));
     trunkline_runner::precheck(&request).map_err(|error| failure(&error))?;
     let store = open_store(global)?;
     let outcome = watched(|display, stop| trunkline_runner::run(&store, request, display, stop))?;
     Ok((store, outcome))
 }
 
-fn resume(global: &Global, arguments: &args::Run, selector: &str, live: &LiveOptions) -> Ran {
+fn resume(
+    global: &Global,
+    arguments: &args::Run,
+    selector: &str,
+    (live, hear): (&LiveOptions, &Hear),
+) -> Ran {
     let store = open_store(global)?;
     let id = store.find(selector).map_err(Failure::input)?;
     let stored = store.run(id).map_err(Failure::environment)?;
@@ -51,7 +58,8 @@ fn resume(global: &Global, arguments: &args::Run, selector: &str, live: &LiveOpt
     let file: &PathBuf = &stored.info.file;
     let experiment = trunkline_runner::parse_stored(&stored.text, file).map_err(Failure::input)?;
     let wire = wire_means(stored.info.backend)?;
-    let request = request(&experiment, file, stored.info.backend, arguments, (live, wire.as_ref()));
+    let request = request(&experiment, file, stored.info.backend, arguments, (live, wire.as_ref(), hear));
+    hear.check(&experiment).map_err(Failure::input)?;
     let outcome = watched(|display, stop| trunkline_runner::resume(&store, id, request, display, stop))?;
     Ok((store, outcome))
 }
@@ -61,7 +69,7 @@ fn watched<R>(run: impl FnOnce(&Display, &AtomicBool) -> R) -> Result<R, Failure
     let stop = stop_on_signal()?;
     let display = Display::new();
     let outcome = run(&display, &stop);
-    display.finish();
+    display.finish().into_iter().for_each(output::note);
     Ok(outcome)
 }
 
@@ -70,9 +78,20 @@ fn request<'r>(
     file: &'r Path,
     backend: Backend,
     arguments: &args::Run,
-    (live, wire): (&'r LiveOptions, Option<&'r WireMeans>),
+    (live, wire, hear): (&'r LiveOptions, Option<&'r WireMeans>, &'r Hear),
 ) -> Request<'r> {
-    Request { experiment, file, backend, jobs: jobs(arguments.jobs), live, wire }
+    Request { experiment, file, backend, jobs: jobs(arguments.jobs), live, wire, hear }
+}
+
+/// What is to be heard.
+fn hear(arguments: &args::Run) -> Result<Hear, Failure> {
+    let sounds = arguments.hear.iter().map(|text| text.parse()).collect::<Result<_, _>>();
+    let conceal = arguments.conceal.map(|method| match method {
+        args::Conceal::Silence => Method::Silence,
+        args::Conceal::Repetition => Method::Repetition,
+        args::Conceal::Waveform => Method::Waveform,
+    });
+    Ok(Hear { sounds: sounds.map_err(Failure::input)?, conceal })
 }
 
 pub(super) fn backend(on: On) -> Backend {

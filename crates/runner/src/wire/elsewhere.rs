@@ -7,7 +7,7 @@ use trunkline_experiment::{Point, Supervisor};
 use trunkline_metrics::Recorder;
 use trunkline_wire::WireError;
 
-use crate::repetition::Driven;
+use crate::drive::Driven;
 use crate::schedule::Request;
 
 /// With what wires are made: there is nothing.

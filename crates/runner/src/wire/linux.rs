@@ -15,7 +15,8 @@ use trunkline_wire::{Plan, Wire, WireError, WireOptions};
 
 use super::on_sockets;
 use crate::files::DirectoryFiles;
-use crate::repetition::{Driven, kept};
+use crate::drive::Driven;
+use crate::repetition::kept;
 use crate::schedule::{Request, RunnerError};
 
 /// With what wires are made.

@@ -1,0 +1,140 @@
+//! What a listener hears is what the report says of it.
+
+mod support;
+
+use std::path::Path;
+
+use support::{Bench, Ran};
+
+const PACKET: usize = 80;
+
+/// A second of a loud tone at 8 kHz, of which 80 samples are a whole number of periods.
+fn tone() -> Vec<u8> {
+    let spec = hound::WavSpec {
+        channels: 1,
+        sample_rate: 8_000,
+        bits_per_sample: 16,
+        sample_format: hound::SampleFormat::Int,
+    };
+    let mut bytes = std::io::Cursor::new(Vec::new());
+    let mut writer = hound::WavWriter::new(&mut bytes, spec).expect("a WAV can be written to memory");
+    for n in 0..8_000 {
+        let sample = (f64::from(n) * std::f64::consts::TAU * 400.0 / 8_000.0 + 0.1).sin() * 16_000.0;
+        writer.write_sample(sample as i16).expect("a WAV can be written to memory");
+    }
+    writer.finalize().expect("a WAV can be written to memory");
+    bytes.into_inner()
+}
+
+fn bench(link: &str, flow: &str, more: &str) -> Bench {
+    let bench = Bench::new();
+    bench.write("tone.wav", tone());
+    let text = format!(
+        "name = \"heard\"\nduration = \"4 s\"\ndrain = \"500 ms\"\nseed = 5\n{more}[hosts]\na = {{}}\nb = {{}}\n\
+         [link.trunk]\nbetween = [\"a\", \"b\"]\nrate = \"1 Gbit/s\"\ndelay = \"5 ms\"\n{link}\n\
+         [flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\n\
+         source = {{ kind = \"voice\", file = \"tone.wav\", phase = \"together\" }}\n{flow}\n"
+    );
+    bench.write("heard.toml", text);
+    bench
+}
+
+fn samples(path: &Path, channels: u16) -> Vec<i16> {
+    let mut reader = hound::WavReader::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    assert_eq!((reader.spec().sample_rate, reader.spec().channels), (8_000, channels));
+    reader.samples::<i16>().map(|sample| sample.expect("the file is whole")).collect()
+}
+
+fn figure(ran: &Ran, name: &str) -> f64 {
+    let flow = &ran.json()["points"][0]["runs"][0]["flows"][0];
+    flow["figures"][name]["mean"].as_f64().unwrap_or_else(|| panic!("no {name}"))
+}
+
+/// The share of the 400 packets in whose place is silence.
+fn silent_share(samples: &[i16]) -> f64 {
+    let played = &samples[samples.len() - 400 * PACKET..];
+    // Before silence the last sound fades, over a millisecond.
+    let is_silent = |packet: &&[i16]| packet[8..].iter().all(|sample| *sample == 0);
+    played.chunks(PACKET).filter(is_silent).count() as f64 / 400.0
+}
+
+const TROUBLE: &str = "loss = \"10 %\"\njitter = { kind = \"exponential\", mean = \"6 ms\" }";
+
+#[test]
+fn silence_is_where_the_report_has_lost_and_late_messages() {
+    let bench = bench(TROUBLE, "playout = \"15 ms\"", "");
+    let run = ["run", "heard.toml", "--no-report", "--json", "--hear", "flow.voice.1=heard.wav"];
+    let ran = bench.run(&run).ok();
+    let (late, loss) = (figure(&ran, "late"), figure(&ran, "loss"));
+    assert!(late > 0.01 && loss > 0.05, "{late} late, {loss} lost");
+    let affected = figure(&ran, "affected");
+    assert!((affected - late - loss).abs() < 1e-12);
+    let heard = samples(&bench.path("heard.wav"), 1);
+    assert!((silent_share(&heard) - affected).abs() < 1e-12, "{}", silent_share(&heard));
+    let told = format!("heard: flow.voice.1 in heard.wav, 4.0 s, {:.2} % concealed", 100.0 * affected);
+    assert!(ran.err.contains(&told), "{told}: {}", ran.err);
+}
+
+#[test]
+fn the_same_seed_sounds_the_same_and_concealment_is_chosen() {
+    let bench = bench(TROUBLE, "playout = \"15 ms\"", "");
+    let mut files = Vec::new();
+    for (name, more) in [("a", None), ("b", None), ("c", Some("waveform")), ("d", Some("repetition"))] {
+        let hear = format!("flow.voice.1={name}.wav");
+        let mut run = vec!["run", "heard.toml", "--no-report", "--hear", &hear];
+        run.extend(more.into_iter().flat_map(|method| ["--conceal", method]));
+        bench.run(&run).ok();
+        files.push(std::fs::read(bench.path(&format!("{name}.wav"))).expect("it was written"));
+    }
+    assert!(files[0] == files[1] && files[0] != files[2] && files[2] != files[3]);
+    // A tone is easy to go on with.
+    let heard = samples(&bench.path("c.wav"), 1);
+    assert!(silent_share(&heard) < 0.02, "{}", silent_share(&heard));
+}
+
+#[test]
+fn every_point_and_repetition_has_a_file_and_all_channels_are_in_it() {
+    let flow = "channels = 2\n[sweep]\n\"link.trunk.loss\" = [\"0 %\", \"50 %\"]";
+    let bench = bench("", flow, "repetitions = 2\n");
+    let run =
+        ["run", "heard.toml", "--no-report", "--hear", "flow.voice.1=x.wav", "--hear", "flow.voice.1.2"];
+    bench.run(&run).ok();
+    let of = |point, repetition| samples(&bench.path(&format!("x-p00{point}-r0{repetition}.wav")), 2);
+    // Nothing is lost at first: the tone as it was, in both channels.
+    assert!(of(0, 0) == of(0, 1) && of(1, 0) != of(1, 1));
+    assert!(of(0, 0).chunks(2).all(|frame| frame[0] == frame[1]));
+    let audio = support::files_below(&bench.run_folder(1).join("audio"));
+    let second: Vec<_> = audio.iter().filter(|file| file.ends_with("heard-voice.1.2.wav")).collect();
+    assert_eq!(second.len(), 4, "{audio:#?}");
+    let whole = of(1, 1);
+    let alone = samples(second[3], 1);
+    // The second channel may end before the first.
+    assert!(alone.iter().eq(whole.iter().skip(1).step_by(2).take(alone.len())));
+}
+
+#[test]
+fn a_live_run_is_heard_too() {
+    let bench = bench("", "playout = \"500 ms\"", "");
+    let run =
+        ["run", "heard.toml", "--on", "live", "--no-report", "--json", "--hear", "flow.voice.1=live.wav"];
+    let ran = bench.run(&run).ok();
+    let heard = samples(&bench.path("live.wav"), 1);
+    let affected = figure(&ran, "affected");
+    assert!((silent_share(&heard) - affected).abs() < 1e-12 && affected < 0.05, "{affected}");
+    assert!(heard.len() >= 4 * 8_000, "{}", heard.len());
+}
+
+#[test]
+fn what_cannot_be_heard_stops_the_run_before_it_begins() {
+    let bench = bench("", "", "");
+    for (hear, says) in [
+        ("flow.vioce.1", "there is no flow `vioce`; the flow with audio is `voice`"),
+        ("flow.voice.2", "`flow.voice.2`: the flow `voice` has member 1 with channel 1"),
+        ("voice.1", "expected `flow.NAME.MEMBER`"),
+    ] {
+        let ran = bench.run(&["run", "heard.toml", "--hear", hear]);
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        assert!(ran.err.contains(says), "{hear}: {}", ran.err);
+    }
+    assert!(!bench.store().exists(), "bad input writes nothing");
+}
