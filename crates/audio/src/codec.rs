@@ -240,7 +240,7 @@ enum Wanted {
 }
 
 /// Bytes before each frame of Opus.
-const LENGTH_FIELD: usize = 2;
+pub(crate) const LENGTH_FIELD: usize = 2;
 
 /// The first frame of `data`, as far as there is one, and what follows.
 fn split_frame(data: &[u8]) -> (&[u8], &[u8]) {

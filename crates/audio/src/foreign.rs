@@ -12,6 +12,7 @@ pub mod rtp;
 use assembler::{Assembler, WINDOW};
 use trunkline_core::Time;
 
+use crate::codec::Origin;
 use crate::format::{Encoding, LOUDEST};
 use crate::pipeline::{Block, Codec, Stream, UnpackCounters, UnpackError, Unpacker};
 
@@ -30,11 +31,13 @@ impl Output {
     }
 
     /// Takes interleaved samples of every channel from frame `position` on.
-    fn put(&mut self, position: i64, samples: &[f32], deliver: &mut dyn FnMut(Block<'_>)) {
+    fn put(&mut self, position: i64, samples: &[f32], origin: Origin, deliver: &mut dyn FnMut(Block<'_>)) {
         let Output { stream, assembler, counters } = self;
+        counters.recovered += u64::from(origin == Origin::Recovered);
+        counters.concealed += u64::from(origin == Origin::Concealed);
         assembler.put(position, samples, &mut |sequence, samples| {
             counters.delivered += 1;
-            // The sender's clock is its media clock: that of these packets says no more.
+            // By the sender's media clock: nothing in the packets says when that began.
             let captured =
                 Time::ZERO + stream.duration_of(u64::from(sequence) * u64::from(stream.block_frames));
             deliver(Block {
@@ -43,7 +46,7 @@ impl Output {
                 first_channel: 0,
                 channels: stream.channels,
                 samples,
-                concealed: false,
+                concealed: origin == Origin::Concealed,
             });
         });
     }
@@ -76,14 +79,16 @@ pub fn fuzz_foreign(data: &[u8]) {
         codec,
         ..Stream::default()
     };
-    let [linear, law, other] = [
+    let [linear, law, opus, other] = [
         stream(2, 48, Codec::Pcm(Encoding::I24)),
         stream(1, 160, Codec::Pcma),
+        stream(1, 960, Codec::Opus { bitrate: 64_000, fec: false }),
         stream(2, 64, Codec::Pcm(Encoding::I16)),
     ];
-    let mut unpackers: [(Stream, Box<dyn Unpacker>); 3] = [
-        (linear, Box::new(rtp::RtpUnpacker::new(&linear, 96))),
-        (law, Box::new(rtp::RtpUnpacker::new(&law, 8))),
+    let mut unpackers: [(Stream, Box<dyn Unpacker>); 4] = [
+        (linear, Box::new(rtp::RtpUnpacker::new(&linear, 96).expect("it is within bounds"))),
+        (law, Box::new(rtp::RtpUnpacker::new(&law, 8).expect("it is within bounds"))),
+        (opus, Box::new(rtp::RtpUnpacker::new(&opus, 97).expect("it is within bounds"))),
         (other, Box::new(jacktrip::JackTripUnpacker::new(&other))),
     ];
     let mut rest = data;
@@ -100,7 +105,12 @@ pub fn fuzz_foreign(data: &[u8]) {
             });
             // All blocks at work may have been all but complete.
             let at_work = WINDOW * usize::from(stream.channels) * stream.block_frames as usize;
-            assert!(samples <= packet.len() + at_work, "{samples} samples of {} bytes", packet.len());
+            let is_pcm = !matches!(stream.codec, Codec::Opus { .. });
+            assert!(
+                !is_pcm || samples <= packet.len() + at_work,
+                "{samples} samples of {} bytes",
+                packet.len()
+            );
         }
     }
     let counters = unpackers.map(|(_, unpacker)| unpacker.counters());

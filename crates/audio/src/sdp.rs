@@ -135,7 +135,9 @@ impl Media {
             Codec::Pcm(format::Encoding::F32) => return None,
             Codec::Pcmu => (Encoding::Pcmu, MOST_CHANNELS),
             Codec::Pcma => (Encoding::Pcma, MOST_CHANNELS),
-            Codec::Opus { .. } => (Encoding::Opus, 2),
+            // Its clock always counts 48 kHz (RFC 7587 section 4.1).
+            Codec::Opus { .. } if stream.sample_rate == 48_000 => (Encoding::Opus, 2),
+            Codec::Opus { .. } => return None,
         };
         let Stream { channels, sample_rate: clock, .. } = *stream;
         Some(Media {

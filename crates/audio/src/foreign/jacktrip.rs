@@ -20,6 +20,7 @@
 use trunkline_core::Time;
 
 use super::{Output, extend};
+use crate::codec::Origin;
 use crate::format::{Encoding, Endian, Format};
 use crate::pipeline::{Block, Packer, Stream, UnpackCounters, UnpackError, Unpacker};
 use crate::seen::{Seen, Sight};
@@ -255,6 +256,11 @@ impl JackTripPacker {
             packet: Vec::with_capacity(bytes),
         })
     }
+
+    /// Numbers block 0 so, and those that follow accordingly: for one that has sent something before its blocks begin.
+    pub fn count_from(&mut self, sequence: u16) {
+        self.header.sequence = sequence;
+    }
 }
 
 /// What UDP carries over IPv4.
@@ -273,7 +279,8 @@ impl Packer for JackTripPacker {
         }
         let timestamp = self.epoch.wrapping_add(block.captured.as_nanos() / 1000);
         self.packet.clear();
-        Header { timestamp, sequence: block.sequence as u16, ..self.header }.encode(&mut self.packet);
+        let sequence = self.header.sequence.wrapping_add(block.sequence as u16);
+        Header { timestamp, sequence, ..self.header }.encode(&mut self.packet);
         self.header.resolution.encode(&self.planes, &mut self.packet);
 
         let (packet, all) = (self.packet.len(), self.datagram.len());
@@ -329,15 +336,22 @@ impl JackTripUnpacker {
             let is_next = Header::decode(packet)
                 .is_some_and(|found| found.is_like(&header) && found.sequence == number as u16);
             if is_next && self.seen.note(number as u32) == Sight::New {
-                self.output.counters.recovered += u64::from(older > 0);
-                self.take(number, &header, &packet[HEADER_LENGTH..], deliver);
+                let origin = if older > 0 { Origin::Recovered } else { Origin::Sent };
+                self.take(number, &packet[HEADER_LENGTH..], &header, origin, deliver);
             }
         }
         Ok(())
     }
 
     /// Takes the samples of one packet.
-    fn take(&mut self, number: i64, header: &Header, payload: &[u8], deliver: &mut dyn FnMut(Block<'_>)) {
+    fn take(
+        &mut self,
+        number: i64,
+        payload: &[u8],
+        header: &Header,
+        origin: Origin,
+        deliver: &mut dyn FnMut(Block<'_>),
+    ) {
         let frames = usize::from(header.frames);
         self.planes.clear();
         header.resolution.decode(payload, &mut self.planes);
@@ -345,7 +359,7 @@ impl JackTripUnpacker {
         for frame in 0..frames {
             self.samples.extend(self.planes[frame..].iter().step_by(frames));
         }
-        self.output.put(number * frames as i64, &self.samples, deliver);
+        self.output.put(number * frames as i64, &self.samples, origin, deliver);
     }
 }
 

@@ -9,7 +9,8 @@ use trunkline_core::Time;
 use trunkline_core::rtp::{HEADER_LENGTH, RtpHeader, RtpPacket, is_rtcp};
 
 use super::{Output, extend};
-use crate::pipeline::{Block, Packer, Stream, UnpackCounters, UnpackError, Unpacker};
+use crate::codec::{Decoder, Encoder, LENGTH_FIELD, data_bytes};
+use crate::pipeline::{Block, Codec, Packer, Stream, StreamError, UnpackCounters, UnpackError, Unpacker};
 use crate::seen::{Seen, Sight};
 
 /// With what a sender begins; all but the payload type should be random (RFC 3550 section 5.1).
@@ -26,31 +27,37 @@ pub struct RtpStart {
 }
 
 /// Makes RTP packets of blocks.
-#[derive(Clone, Debug)]
 pub struct RtpPacker {
     stream: Stream,
+    encoder: Encoder,
     start: RtpStart,
     sequence: u16,
     /// The most frames of a packet.
     frames: usize,
     packet: Vec<u8>,
-    payload: Vec<u8>,
+    data: Vec<u8>,
 }
 
 impl RtpPacker {
     /// Packets of this stream's codec, a block in each. A block that would exceed
-    /// [`most_packet`](crate::pipeline::Packing::most_packet) is divided evenly.
-    pub fn new(stream: &Stream, start: RtpStart) -> RtpPacker {
-        let frames = packet_frames(stream);
-        let bytes = stream.codec.bytes(usize::from(stream.channels), frames);
-        RtpPacker {
+    /// [`most_packet`](crate::pipeline::Packing::most_packet) is divided evenly. Opus is of at most two channels and
+    /// 48 kHz.
+    ///
+    /// # Errors
+    /// The stream is out of bounds.
+    pub fn new(stream: &Stream, start: RtpStart) -> Result<RtpPacker, StreamError> {
+        stream.check()?;
+        let channels = usize::from(stream.channels);
+        let most = data_bytes(stream, channels);
+        Ok(RtpPacker {
             stream: *stream,
+            encoder: Encoder::new(stream, channels)?,
             start,
             sequence: start.sequence,
-            frames,
-            packet: Vec::with_capacity(HEADER_LENGTH + bytes),
-            payload: Vec::with_capacity(bytes),
-        }
+            frames: packet_frames(stream),
+            packet: Vec::with_capacity(HEADER_LENGTH + most),
+            data: Vec::with_capacity(most),
+        })
     }
 }
 
@@ -60,7 +67,7 @@ pub(crate) fn packet_frames(stream: &Stream) -> usize {
     let room = stream.packing.most_packet.saturating_sub(HEADER_LENGTH);
     match room.checked_div(stream.codec.bytes(usize::from(stream.channels), 1)) {
         Some(most) => block.div_ceil(block.div_ceil(most.max(1)).max(1)).max(1),
-        // A block of Opus is a frame of its own.
+        // A block of Opus cannot be divided.
         None => block,
     }
 }
@@ -74,8 +81,8 @@ impl Packer for RtpPacker {
         }
         let mut timestamp = self.start.timestamp.wrapping_add(block.sequence.wrapping_mul(frames));
         for samples in block.samples.chunks(self.frames * channels) {
-            self.payload.clear();
-            self.stream.codec.encode(samples, &mut self.payload);
+            self.data.clear();
+            self.encoder.encode(samples, &mut self.data);
             let header = RtpHeader {
                 marker: false,
                 payload_type: self.start.payload_type,
@@ -84,7 +91,8 @@ impl Packer for RtpPacker {
                 ssrc: self.start.ssrc,
             };
             self.packet.clear();
-            RtpPacket::new(header, &self.payload).encode(&mut self.packet);
+            let payload = if is_opus(&self.stream) { &self.data[LENGTH_FIELD..] } else { &self.data };
+            RtpPacket::new(header, payload).encode(&mut self.packet);
             emit(&self.packet);
             self.sequence = self.sequence.wrapping_add(1);
             timestamp = timestamp.wrapping_add((samples.len() / channels) as u32);
@@ -92,14 +100,20 @@ impl Packer for RtpPacker {
     }
 }
 
+fn is_opus(stream: &Stream) -> bool {
+    matches!(stream.codec, Codec::Opus { .. })
+}
+
 /// Makes blocks of RTP packets.
-#[derive(Clone, Debug)]
 pub struct RtpUnpacker {
     output: Output,
+    decoder: Decoder,
     payload_type: u8,
     source: Option<Source>,
     /// Another sender's identifier, and the number by which it is believed (RFC 3550 section A.1).
     probation: Option<(u32, u16)>,
+    /// A frame of Opus behind its length.
+    framed: Vec<u8>,
     samples: Vec<f32>,
 }
 
@@ -115,16 +129,22 @@ struct Source {
 }
 
 impl RtpUnpacker {
-    /// Blocks of this stream from packets of this payload type.
-    pub fn new(stream: &Stream, payload_type: u8) -> RtpUnpacker {
-        let samples = usize::from(stream.channels) * stream.block_frames as usize;
-        RtpUnpacker {
+    /// Blocks of this stream from packets of this payload type. With Opus, a packet has to be as long as a block.
+    ///
+    /// # Errors
+    /// The stream is out of bounds.
+    pub fn new(stream: &Stream, payload_type: u8) -> Result<RtpUnpacker, StreamError> {
+        stream.check()?;
+        let channels = usize::from(stream.channels);
+        Ok(RtpUnpacker {
             output: Output::new(stream),
+            decoder: Decoder::new(stream, channels)?,
             payload_type,
             source: None,
             probation: None,
-            samples: Vec::with_capacity(samples),
-        }
+            framed: Vec::with_capacity(data_bytes(stream, channels)),
+            samples: Vec::with_capacity(channels * stream.block_frames as usize),
+        })
     }
 
     fn read(&mut self, packet: &[u8], deliver: &mut dyn FnMut(Block<'_>)) -> Result<(), UnpackError> {
@@ -132,11 +152,35 @@ impl RtpUnpacker {
         if header.payload_type != self.payload_type {
             return Err(UnpackError::OtherStream("payload type"));
         }
-        let Output { stream, assembler, .. } = &mut self.output;
+        let stream = self.output.stream;
         let frame = stream.codec.bytes(usize::from(stream.channels), 1);
-        if frame == 0 || !payload.len().is_multiple_of(frame) {
+        if is_opus(&stream) && opus_frames(payload) != Some(stream.block_frames) {
+            return Err(UnpackError::OtherStream("length of Opus packets"));
+        } else if frame > 0 && !payload.len().is_multiple_of(frame) {
             return Err(UnpackError::OtherStream("number of channels"));
         }
+        let Some(position) = self.place(&header)? else { return Ok(()) };
+        // Decoders of Opus go from block to block.
+        let sequence = position.div_euclid(i64::from(stream.block_frames)) as u32;
+        let data = if is_opus(&stream) {
+            self.framed.clear();
+            // A datagram is no longer than that.
+            self.framed.extend((payload.len() as u16).to_be_bytes());
+            self.framed.extend_from_slice(payload);
+            &self.framed
+        } else {
+            payload
+        };
+        let output = &mut self.output;
+        self.decoder.decode(sequence, data, &mut self.samples, |number, samples, origin| {
+            let before = i64::from(sequence.wrapping_sub(number)) * i64::from(stream.block_frames);
+            output.put(position - before, samples, origin, deliver);
+        });
+        Ok(())
+    }
+
+    /// Where in the stream a packet belongs; `None` if it came before.
+    fn place(&mut self, header: &RtpHeader) -> Result<Option<i64>, UnpackError> {
         if self.source.as_ref().is_some_and(|source| source.ssrc != header.ssrc) {
             let next = (header.ssrc, header.sequence.wrapping_add(1));
             if self.probation.replace(next) != Some((header.ssrc, header.sequence)) {
@@ -145,31 +189,34 @@ impl RtpUnpacker {
             self.source = None;
         }
         self.probation = None;
+        let assembler = &mut self.output.assembler;
         let source = self.source.get_or_insert_with(|| {
             let position = assembler.far_ahead();
             assembler.restart();
             let number = header.sequence.into();
             Source { ssrc: header.ssrc, seen: Seen::default(), number, timestamp: header.timestamp, position }
         });
-        if source.follow(&header) == Sight::Again {
-            return Ok(());
-        }
-        self.samples.clear();
-        stream.codec.decode(payload, &mut self.samples);
-        let position = source.position;
-        self.output.put(position, &self.samples, deliver);
-        Ok(())
+        source.number = extend(source.number, header.sequence);
+        source.position += i64::from(header.timestamp.wrapping_sub(source.timestamp) as i32);
+        source.timestamp = header.timestamp;
+        Ok((source.seen.note(source.number as u32) == Sight::New).then_some(source.position))
     }
 }
 
-impl Source {
-    /// Makes this packet the last.
-    fn follow(&mut self, header: &RtpHeader) -> Sight {
-        self.number = extend(self.number, header.sequence);
-        self.position += i64::from(header.timestamp.wrapping_sub(self.timestamp) as i32);
-        self.timestamp = header.timestamp;
-        self.seen.note(self.number as u32)
-    }
+/// Frames at 48 kHz in a packet of Opus (RFC 6716 section 3.1).
+fn opus_frames(packet: &[u8]) -> Option<u32> {
+    let toc = *packet.first()?;
+    let of_one = match toc >> 3 {
+        speech @ 0..12 => [480, 960, 1920, 2880][usize::from(speech % 4)],
+        hybrid @ 12..16 => [480, 960][usize::from(hybrid % 2)],
+        music => [120, 240, 480, 960][usize::from(music % 4)],
+    };
+    let count = match toc & 3 {
+        0 => 1,
+        1 | 2 => 2,
+        _ => u32::from(*packet.get(1)? & 0x3F),
+    };
+    Some(of_one * count)
 }
 
 impl Unpacker for RtpUnpacker {

@@ -40,7 +40,7 @@ fn unpack(unpacker: &mut RtpUnpacker, packet: &[u8]) -> Unpacked {
 #[test]
 fn an_aes67_packet_is_as_the_standards_have_it() {
     let stream = stream(8, 48, Codec::Pcm(Encoding::I24));
-    let mut packer = RtpPacker::new(&stream, START);
+    let mut packer = RtpPacker::new(&stream, START).unwrap();
     let mut block = vec![0.0; 8 * 48];
     block[1] = -0.5;
     let packets = pack(&mut packer, 1, &block);
@@ -55,7 +55,7 @@ fn an_aes67_packet_is_as_the_standards_have_it() {
 #[test]
 fn a_long_block_is_divided_evenly() {
     let stream = stream(2, 1024, Codec::Pcm(Encoding::I24));
-    let mut packer = RtpPacker::new(&stream, START);
+    let mut packer = RtpPacker::new(&stream, START).unwrap();
     let packets = pack(&mut packer, 0, &samples(&stream, 0));
     let headers: Vec<_> = packets.iter().map(|packet| RtpPacket::decode(packet).unwrap().header).collect();
     let stamps: Vec<u32> =
@@ -70,7 +70,7 @@ fn a_long_block_is_divided_evenly() {
 #[test]
 fn what_was_never_captured_is_not_lost_on_the_way() {
     let stream = stream(1, 48, Codec::Pcmu);
-    let mut packer = RtpPacker::new(&stream, START);
+    let mut packer = RtpPacker::new(&stream, START).unwrap();
     let headers = [7, 9].map(|sequence| {
         let packets = pack(&mut packer, sequence, &[0.0; 48]);
         RtpPacket::decode(&packets[0]).unwrap().header
@@ -82,7 +82,7 @@ fn what_was_never_captured_is_not_lost_on_the_way() {
 #[test]
 fn what_others_put_around_the_payload_is_passed_over() {
     let stream = stream(1, 4, Codec::Pcm(Encoding::I16));
-    let mut unpacker = RtpUnpacker::new(&stream, 96);
+    let mut unpacker = RtpUnpacker::new(&stream, 96).unwrap();
     let header = RtpHeader { marker: true, payload_type: 96, sequence: 1, timestamp: 5, ssrc: 9 };
     let mut packet = Vec::new();
     RtpPacket {
@@ -100,7 +100,7 @@ fn what_others_put_around_the_payload_is_passed_over() {
 #[test]
 fn what_does_not_belong_to_the_stream_is_refused() {
     let stream = stream(2, 4, Codec::Pcm(Encoding::I16));
-    let mut unpacker = RtpUnpacker::new(&stream, 96);
+    let mut unpacker = RtpUnpacker::new(&stream, 96).unwrap();
     let mut send = |payload_type, payload: &[u8]| {
         let mut packet = Vec::new();
         let header = RtpHeader { marker: false, payload_type, sequence: 1, timestamp: 5, ssrc: 9 };
@@ -118,10 +118,10 @@ fn what_does_not_belong_to_the_stream_is_refused() {
 #[test]
 fn a_sender_that_begins_anew_is_heard_and_a_forged_one_is_not() {
     let stream = stream(1, 4, Codec::Pcm(Encoding::I16));
-    let mut unpacker = RtpUnpacker::new(&stream, 96);
-    let mut old = RtpPacker::new(&stream, START);
-    let mut forged = RtpPacker::new(&stream, RtpStart { ssrc: 1, timestamp: 77, ..START });
-    let mut new = RtpPacker::new(&stream, RtpStart { ssrc: 2, sequence: 9, timestamp: 5, ..START });
+    let mut unpacker = RtpUnpacker::new(&stream, 96).unwrap();
+    let mut old = RtpPacker::new(&stream, START).unwrap();
+    let mut forged = RtpPacker::new(&stream, RtpStart { ssrc: 1, timestamp: 77, ..START }).unwrap();
+    let mut new = RtpPacker::new(&stream, RtpStart { ssrc: 2, sequence: 9, timestamp: 5, ..START }).unwrap();
     let mut blocks = |packer: &mut RtpPacker, sequence| {
         let packets = pack(packer, sequence, &[0.0; 4]);
         unpack(&mut unpacker, &packets[0]).1.iter().map(|block| block.0).collect::<Vec<u32>>()
@@ -133,6 +133,40 @@ fn a_sender_that_begins_anew_is_heard_and_a_forged_one_is_not() {
     assert_eq!(blocks(&mut new, 0), []);
     assert_eq!(blocks(&mut new, 1), [3001], "far from the old, so that the playout buffer begins anew");
     assert_eq!(blocks(&mut new, 2), [3002]);
+}
+
+/// A lost packet of Opus is made up by its decoder, which the next continues from.
+#[test]
+fn opus_conceals_what_is_lost() {
+    let stream = stream(2, 480, Codec::Opus { bitrate: 96_000, fec: false });
+    let mut packer = RtpPacker::new(&stream, START).unwrap();
+    let mut unpacker = RtpUnpacker::new(&stream, 96).unwrap();
+    let mut came = Vec::new();
+    for sequence in 0..20u32 {
+        let tone: Vec<f32> = (0..480u32)
+            .map(|n| libm::sin(f64::from(sequence * 480 + n) * 0.0576) as f32 / 2.0)
+            .flat_map(|sample| [sample, -sample])
+            .collect();
+        let packets = pack(&mut packer, sequence, &tone);
+        assert_eq!((packets.len(), packets[0].len()), (1, 12 + 240));
+        if sequence != 10 {
+            unpacker
+                .unpack(Time::ZERO, &packets[0], &mut |block| {
+                    came.push((block.sequence, block.concealed));
+                    let loudest = block.samples.iter().fold(0.0, |most: f32, sample| most.max(sample.abs()));
+                    assert!(block.sequence < 2 || (0.4..0.6).contains(&loudest), "{loudest}");
+                })
+                .unwrap();
+        }
+    }
+    assert!(came.iter().map(|block| block.0).eq(0..20));
+    assert!(came.iter().all(|&(sequence, concealed)| concealed == (sequence == 10)));
+    assert_eq!(unpacker.counters().concealed, 1);
+    // Two frames in a packet (RFC 6716 section 3.2.2).
+    let mut packet = Vec::new();
+    let header = RtpHeader { marker: false, payload_type: 96, sequence: 1, timestamp: 5, ssrc: 9 };
+    RtpPacket::new(header, &[0xF1, 1, 2]).encode(&mut packet);
+    assert_eq!(unpack(&mut unpacker, &packet).0, Err(UnpackError::OtherStream("length of Opus packets")));
 }
 
 #[derive(Clone, Debug)]
@@ -168,7 +202,7 @@ proptest! {
             packing: Packing { most_packet: 700, ..Packing::default() },
             ..stream(channels, block_frames, codec)
         };
-        let mut packer = RtpPacker::new(&stream, START);
+        let mut packer = RtpPacker::new(&stream, START).unwrap();
         let packets: Vec<(u32, Vec<u8>)> = (0..fates.len() as u32)
             .flat_map(|sequence| {
                 pack(&mut packer, sequence, &samples(&stream, sequence)).into_iter().map(move |packet| (sequence, packet))
@@ -191,7 +225,7 @@ proptest! {
             arriving.extend(held.take());
         }
         arriving.extend(held);
-        let mut unpacker = RtpUnpacker::new(&stream, 96);
+        let mut unpacker = RtpUnpacker::new(&stream, 96).unwrap();
         let mut came = Vec::new();
         for (_, packet) in &arriving {
             let (result, blocks) = unpack(&mut unpacker, packet);
@@ -209,7 +243,7 @@ proptest! {
     #[test]
     fn packets_may_have_any_length(lengths in prop::collection::vec(1..500u32, 1..40), block_frames in 64..600u32) {
         let stream = stream(2, block_frames, Codec::Pcm(Encoding::I16));
-        let mut unpacker = RtpUnpacker::new(&stream, 96);
+        let mut unpacker = RtpUnpacker::new(&stream, 96).unwrap();
         let total: u32 = lengths.iter().sum();
         let bytes: Vec<u8> = (0..total * 4).map(|n| (n / 4) as u8).collect();
         let (mut at, mut came) = (0u32, Vec::new());
