@@ -16,6 +16,7 @@ mod choice;
 mod client;
 mod control;
 mod error;
+pub mod foreign;
 pub mod line;
 mod lines;
 mod request;
