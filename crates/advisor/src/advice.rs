@@ -88,7 +88,7 @@ pub fn advise(host: &str, probed: &Probed) -> Option<Advice> {
 
 fn recommendation(host: &str, choice: Choice, probed: &Probed) -> Recommendation {
     let loaded = again(&choice.best, &probed.findings, Load::Bulk).into_iter().next();
-    let (answer, send) = command::commands(host, &choice.best);
+    let (answer, send) = command::commands(host, choice.purpose, &choice.best);
     Recommendation {
         loaded,
         by_depth: again(&choice.best, &probed.findings, Load::Idle).into_iter().skip(1).collect(),

@@ -9,7 +9,7 @@ use trunkline_core::{Duration, Rate, Ratio};
 
 use crate::configuration::{Configuration, Load, Marking};
 use crate::findings::Findings;
-use crate::judge::{Evidence, Judgement, Protected, stepped};
+use crate::judge::{Evidence, Judgement, Protected};
 use crate::plan::Question;
 use crate::protect::PROTECTIONS;
 
@@ -61,7 +61,7 @@ impl FromStr for Use {
     }
 }
 
-/// A recording's depth is so many times what would have been enough: what was not seen in a minute comes in an hour.
+/// A recording's playout lets blocks be so many times as late as the latest: what was not seen in a minute comes in an hour.
 pub const RECORDING_MARGIN: f64 = 1.5;
 
 /// Redundancy must leave a part of what bulk transfers reached.
@@ -76,7 +76,7 @@ pub struct Choice {
     pub best: Judgement,
     /// Whether it does what the use asks for: the bound on what is concealed, no loss. Calls have no such bound.
     pub suffices: bool,
-    /// The best over another transport or, if only one could be measured, with other blocks or redundancy.
+    /// The best over another kind of transport or, if only one could be measured, with other blocks or redundancy.
     pub runner_up: Option<Judgement>,
 }
 
@@ -96,10 +96,10 @@ struct Candidate {
 /// those with as many channels as asked for, if there are any.
 ///
 /// Of many configurations that were measured for a second each, some look good by luck. So of those that were measured for
-/// a twentieth of the budget the best is chosen, if it does what the use asks for and is not far behind what looks best.
+/// a fifteenth of the budget the best is chosen, if it does what the use asks for and is not far behind what looks best.
 pub fn choose(purpose: Use, question: &Question, findings: &Findings) -> Option<Choice> {
     let all = candidates(purpose, question, findings);
-    let long_enough = |candidate: &&Candidate| candidate.measured() >= question.budget / 20;
+    let long_enough = |candidate: &&Candidate| candidate.measured() >= question.budget / 15;
     let settled: Vec<Candidate> = all.iter().filter(long_enough).copied().collect();
     let promising = pick(purpose, &all)?;
     let is_near = |settled: &Candidate| match purpose {
@@ -119,7 +119,7 @@ pub(crate) fn most_promising(purpose: Use, question: &Question, findings: &Findi
 fn choice(purpose: Use, candidates: &[Candidate]) -> Option<Choice> {
     let best = pick(purpose, candidates)?;
     let others = [
-        |best: &Judgement, other: &Judgement| other.transport != best.transport,
+        |best: &Judgement, other: &Judgement| !other.transport.is_kin_of(best.transport),
         |best: &Judgement, other: &Judgement| other.blocks != best.blocks,
         |best: &Judgement, other: &Judgement| other.protection != best.protection,
     ];
@@ -202,15 +202,14 @@ fn candidates_of(
 
 fn rehearsal(protected: &Protected<'_>, concealed: Ratio) -> Option<Candidate> {
     let depth = protected.depth_for(concealed);
-    let judgement = protected.at(depth.or_else(|| protected.depth_for_all())?);
+    let judgement = protected.at(depth.or_else(|| protected.depth_for_all(1.0))?);
     let class = if depth.is_some() { 0 } else { INSUFFICIENT };
     Some(Candidate { judgement, class, cost: judgement.mouth_to_ear.as_millis_f64() })
 }
 
 /// That nothing was lost in a minute does not mean that nothing will be: a transport that repeats goes first.
 fn recording(protected: &Protected<'_>, reliable: bool) -> Option<Candidate> {
-    let enough = protected.depth_for_all()?;
-    let judgement = protected.at(stepped((enough.as_nanos() as f64 * RECORDING_MARGIN) as u64));
+    let judgement = protected.at(protected.depth_for_all(RECORDING_MARGIN)?);
     let class = match (judgement.concealed == Ratio::ZERO, reliable) {
         (true, true) => 0,
         (true, false) => 1,

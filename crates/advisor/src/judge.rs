@@ -26,7 +26,7 @@ pub struct Stages {
     pub block: Duration,
     /// Half of the fastest round trip.
     pub network: Duration,
-    /// In the playout buffer or, if it came later than the fastest, on the way to it.
+    /// In the playout buffer or, of what came later than the fastest, on the way to it: the playout depth.
     pub playout: Duration,
     /// Until the sound card has played a block.
     pub playback: Duration,
@@ -48,7 +48,8 @@ pub struct Judgement {
     pub blocks: Blocks,
     /// What protects them.
     pub protection: Protection,
-    /// The playout depth: how much later than the fastest a block may come.
+    /// The playout depth. The sound card takes a block at a time, so audio has to be there up to a block of the card before
+    /// its turn; what is left of the depth is how much later than the fastest a block may come.
     pub depth: Duration,
     /// Where the time from mouth to ear goes.
     pub stages: Stages,
@@ -125,13 +126,30 @@ impl Evidence {
         (!sorted.is_empty()).then_some(Protected { evidence: self, protection, sequences, sorted })
     }
 
-    /// The share of blocks that were later than the fastest by more than `depth`, without those that were lost; and of
-    /// those.
+    /// A block of the sound card.
+    fn block(&self) -> Duration {
+        self.configuration.blocks.interval().min(LONGEST_BLOCK)
+    }
+
+    /// The depth that lets blocks be so much later than the fastest, in nanoseconds.
+    fn depth(&self, extra: u64) -> Duration {
+        let step = DEPTH_STEP.as_nanos();
+        let depth = self.block().as_nanos().saturating_add(extra);
+        Duration::from_nanos(depth.div_ceil(step).saturating_mul(step))
+    }
+
+    /// How much later than the fastest blocks may be with this depth, in nanoseconds; `None` if none comes in time.
+    fn allowed(&self, depth: Duration) -> Option<u64> {
+        depth.as_nanos().checked_sub(self.block().as_nanos())
+    }
+
+    /// The share of blocks that come too late for `depth`, without those that were lost; and of those.
     fn shares(&self, depth: Duration) -> (Ratio, Ratio) {
+        let allowed = self.allowed(depth);
         let (mut late, mut lost) = (0u64, 0u64);
         for extra in self.extra.iter().flatten() {
             lost += u64::from(*extra == NEVER);
-            late += u64::from(*extra != NEVER && *extra > depth.as_nanos());
+            late += u64::from(*extra != NEVER && is_late(*extra, allowed));
         }
         (share(late, self.measured), share(lost, self.measured))
     }
@@ -143,12 +161,15 @@ impl Protected<'_> {
         let count = self.sorted.len();
         // One more than bounded may be late, or none: the epsilon keeps 1 % of 100 from being less than 1.
         let spare = ((count as f64 * concealed.value() + 1e-9) as usize).min(count - 1);
-        Some(self.sorted[count - 1 - spare]).filter(|extra| *extra != NEVER).map(stepped)
+        let extra = Some(self.sorted[count - 1 - spare]).filter(|extra| *extra != NEVER);
+        extra.map(|extra| self.evidence.depth(extra))
     }
 
-    /// The depth with which nothing that arrived is late; `None` if nothing arrived.
-    pub fn depth_for_all(&self) -> Option<Duration> {
-        self.sorted.iter().rev().find(|extra| **extra != NEVER).copied().map(stepped)
+    /// The depth with which nothing that arrived is late, nor would be if it were so many times as late; `None` if nothing
+    /// arrived.
+    pub fn depth_for_all(&self, times: f64) -> Option<Duration> {
+        let latest = self.sorted.iter().rev().find(|extra| **extra != NEVER)?;
+        Some(self.evidence.depth((*latest as f64 * times) as u64))
     }
 
     /// Depths that are worth a look: those with which one share more of the blocks is in time, from half of them on.
@@ -157,7 +178,7 @@ impl Protected<'_> {
         let depths = shares
             .map(|share| self.sorted[PerMille(share).rank(self.sorted.len() as u64) as usize - 1])
             .filter(|extra| *extra != NEVER)
-            .map(stepped);
+            .map(|extra| self.evidence.depth(extra));
         let mut last = None;
         depths.filter(move |depth| last.replace(*depth) != Some(*depth))
     }
@@ -167,7 +188,7 @@ impl Protected<'_> {
         let Configuration { transport, blocks, .. } = self.evidence.configuration;
         let (losses, longest) = self.losses(depth);
         let (late, lost) = self.evidence.shares(depth);
-        let block = blocks.interval().min(LONGEST_BLOCK);
+        let block = self.evidence.block();
         let stages = Stages {
             capture: block,
             block: blocks.interval().saturating_sub(block),
@@ -199,10 +220,11 @@ impl Protected<'_> {
     /// With the longest burst, in blocks.
     fn losses(&self, depth: Duration) -> (Losses, u64) {
         let (mut losses, mut longest) = (Losses::default(), 0);
+        let allowed = self.evidence.allowed(depth);
         for sequence in &self.sequences {
             let mut burst = 0;
             for extra in sequence {
-                let unheard = *extra > depth.as_nanos();
+                let unheard = is_late(*extra, allowed);
                 losses.messages += 1;
                 losses.unheard += u64::from(unheard);
                 losses.bursts += u64::from(unheard && burst == 0);
@@ -234,8 +256,6 @@ fn share(part: u64, whole: u64) -> Ratio {
     Ratio::new(part as f64 / whole.max(1) as f64).unwrap_or_default()
 }
 
-/// Rounded up to a step.
-pub(crate) fn stepped(extra: u64) -> Duration {
-    let step = DEPTH_STEP.as_nanos();
-    Duration::from_nanos(extra.div_ceil(step).saturating_mul(step))
+fn is_late(extra: u64, allowed: Option<u64>) -> bool {
+    allowed.is_none_or(|allowed| extra > allowed)
 }

@@ -2,7 +2,7 @@
 //! of which size, with how deep a playout buffer and with which redundancy.
 //!
 //! A [`Plan`] says what to measure next, a [`Prober`] measures it ([`probe`]), and [`advise`] judges what was found. Nothing of this
-//! opens a socket: a prober may be the simulator.
+//! opens a socket but [`Live`], the prober of a real network; another is the simulator.
 
 mod advice;
 mod choose;
@@ -13,6 +13,7 @@ mod findings;
 mod html;
 mod json;
 mod judge;
+mod live;
 mod plan;
 mod probe;
 mod protect;
@@ -29,6 +30,7 @@ pub use findings::Findings;
 pub use html::html;
 pub use json::json;
 pub use judge::{DEPTH_STEP, Evidence, Judgement, LONGEST_BLOCK, Protected, Stages, rate};
+pub use live::Live;
 pub use plan::{Plan, Question, SIZES, Stage, Step};
 pub use probe::{Observer, Probed, Prober, probe};
 pub use protect::PROTECTIONS;

@@ -66,10 +66,10 @@ pub enum Stage {
 impl Stage {
     /// All before the refinement, with the share of the budget that each may take.
     const ORDER: [(Stage, f64); 6] = [
-        (Stage::Transports, 0.22),
-        (Stage::Load, 0.15),
+        (Stage::Transports, 0.2),
+        (Stage::Load, 0.12),
         (Stage::Sizes, 0.12),
-        (Stage::Calls, 0.08),
+        (Stage::Calls, 0.06),
         (Stage::Channels, 0.04),
         (Stage::Marking, 0.05),
     ];
@@ -279,14 +279,13 @@ impl Plan {
         all
     }
 
-    /// Of what the advice hangs on, what was measured for the shortest time. Once all of it was measured long enough, what
+    /// Of what looks best, what was measured for the shortest time: if it is not, something else will. Once all of it was measured long enough, what
     /// becomes of the best under load, if that is not known.
     fn thinnest(&self) -> Option<Configuration> {
         let (mut idle_ones, mut loaded) = (Vec::new(), Vec::new());
-        for Choice { best, runner_up, .. } in self.choices() {
+        for Choice { best, .. } in self.choices() {
             let best = idle(best.transport, best.blocks);
             idle_ones.push(best);
-            idle_ones.extend(runner_up.map(|other| idle(other.transport, other.blocks)));
             loaded.extend(self.question.load.then(|| best.under(Load::Bulk)));
         }
         let measured = |one: &Configuration| {

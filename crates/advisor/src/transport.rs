@@ -68,6 +68,12 @@ impl Transport {
         !matches!(self, Transport::Udp | Transport::UdpLite | Transport::Dccp)
     }
 
+    /// Whether networks treat both alike.
+    pub fn is_kin_of(self, other: Transport) -> bool {
+        let plain = |transport| if transport == Transport::UdpLite { Transport::Udp } else { transport };
+        plain(self) == plain(other)
+    }
+
     /// Bytes in front of what the session sends in a packet of its own, from the IPv4 header on. Where `live` carries a
     /// protocol over UDP, the UDP header is counted.
     pub const fn headers(self) -> u32 {

@@ -16,6 +16,9 @@ const FELT: Duration = Duration::from_millis(20);
 /// networked music performance technologies", IEEE Access 4, 2016, section II).
 const ENSEMBLE: Duration = Duration::from_millis(25);
 
+/// So much playout only to even the network out is worth a word.
+const JITTER: Duration = Duration::from_millis(3);
+
 /// A gap that is heard as one however it is concealed.
 const GAP: Duration = Duration::from_millis(30);
 
@@ -75,12 +78,11 @@ fn marking(findings: &Findings) -> Option<String> {
     let unmarked = findings.configurations().find(|one| one.marking == Marking::BestEffort)?;
     let marked = findings.round_trips(&Configuration { marking: Marking::Expedited, ..*unmarked })?;
     let unmarked = findings.round_trips(unmarked)?;
-    let figures =
-        format!("{} against {} at the 99th percentile under load", ms(marked.p99), ms(unmarked.p99));
-    if unmarked.p99 <= idle.p99 + FELT {
-        return None; // there is no queue that it could pass
+    if unmarked.median <= idle.median + FELT {
+        return None; // there is no queue that they could pass
     }
-    Some(if marked.p99 * 2 < unmarked.p99 {
+    let figures = format!("{} against {} at the median under load", ms(marked.median), ms(unmarked.median));
+    Some(if marked.median * 2 < unmarked.median {
         format!("The network gives way to packets marked as expedited (DSCP 46): {figures}. Keep the mark.")
     } else {
         format!("The network does not give way to packets marked as expedited (DSCP 46): {figures}.")
@@ -97,13 +99,12 @@ fn of_choice(choice: &Choice, findings: &Findings) -> Vec<String> {
             ms(ENSEMBLE)
         ));
     }
-    if choice.purpose == Use::Rehearsal
-        && best.stages.playout > best.blocks.interval().max(Duration::from_millis(3))
-    {
+    let jitter = best.depth.saturating_sub(best.blocks.interval());
+    if choice.purpose == Use::Rehearsal && jitter > JITTER {
         all.push(format!(
-            "{} of the latency is there only because packets come unevenly (jitter). If part of the way is Wi-Fi, a cable \
-             saves most of it.",
-            ms(best.stages.playout)
+            "{} of the latency is there only because packets come unevenly (jitter). If part of the way is Wi-Fi, a \
+             cable saves most of it.",
+            ms(jitter)
         ));
     }
     if best.longest_gap > GAP {

@@ -3,7 +3,8 @@
 #![allow(dead_code, unreachable_pub, reason = "every test program uses a part of this")]
 
 use trunkline_advisor::{
-    Blocks, Bulk, Configuration, Load, Measured, Observer, Prober, Question, Step, Trace, Transport, Use,
+    Blocks, Bulk, Configuration, Load, Marking, Measured, Observer, Prober, Question, Step, Trace, Transport,
+    Use,
 };
 use trunkline_core::{Bytes, Duration, FlowId, Rate, Ratio, Seed, Time};
 use trunkline_experiment::{Experiment, Progress, Supervisor};
@@ -16,9 +17,9 @@ const OVERHEAD: Duration = Duration::from_millis(150);
 pub const LAN: &str =
     "rate = \"100 Mbit/s\"\ndelay = \"100 us\"\njitter = { kind = \"exponential\", mean = \"20 us\" }\n";
 
-/// Loses some ten packets in a row now and then.
-pub const WIFI: &str = "rate = \"50 Mbit/s\"\ndelay = \"1 ms\"\njitter = { kind = \"exponential\", mean = \"1 ms\" }\n\
-    loss = { kind = \"gilbert-elliott\", to-bad = \"0.05 %\", to-good = \"10 %\", loss-good = \"0 %\", loss-bad = \"100 %\" }\n";
+/// A cell in which nothing gets through for 20 ms some two times a second.
+pub const WIFI: &str = "medium = \"wifi\"\nmode = \"ad-hoc\"\noccupied = \"4 %\"\noccupied-for = \"20 ms\"\n\
+    occupied-lengths = \"equal\"\n";
 
 /// Single losses of one packet in fifty.
 pub const LOSSY: &str = "rate = \"100 Mbit/s\"\ndelay = \"5 ms\"\nloss = \"1 %\"\n";
@@ -177,4 +178,8 @@ impl Supervisor for GoOn {
     fn progress(&mut self, _: Duration) -> Progress {
         Progress::Continue
     }
+}
+
+pub fn idle(transport: Transport, blocks: Blocks) -> Configuration {
+    Configuration { transport, blocks, load: Load::Idle, marking: Marking::Expedited }
 }
