@@ -1,7 +1,7 @@
 //! From a transport to the line that carries it, at either end.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
 use trunkline_core::{Bytes, Duration, Ecn, Seed};
 use trunkline_endpoints::{Blueprint, Carrier, Pair};
@@ -11,12 +11,15 @@ use trunkline_io::udp::{self, SocketOptions};
 use trunkline_live::engine::{self, Carried, Intake, Loss, Route};
 use trunkline_transport::{Features, features};
 
+use crate::choice::TransportChoice;
+use crate::error::SessionError;
 use crate::line::Line;
 use crate::line::engine::EngineCarrier;
 use crate::line::queued::{self, Queued};
 use crate::line::stream::{Awaited, StreamCarrier};
 use crate::line::udp::{Peer, UdpCarrier};
-use crate::request::{Key, Request};
+use crate::request::{Key, Request, Role};
+use crate::settings::Settings;
 
 /// Buffers of the sockets of engines, in bytes: what the kernel loses there, the engine takes for congestion.
 const ENGINE_BUFFER: usize = 1 << 20;
@@ -33,7 +36,7 @@ pub(crate) fn near(
     let Terms { request, key, .. } = *terms;
     match Way::of(request.transport.transport())? {
         Way::Datagrams(sort) => {
-            let socket = sort.open(request, SocketAddr::new(local, 0), Some(peer)).map_err(said)?;
+            let socket = sort.open(&request.settings, SocketAddr::new(local, 0), Some(peer))?;
             Ok(line(request, UdpCarrier::new(socket, Peer::Known(peer), sort.features())))
         }
         Way::Stream(protocol, options) => {
@@ -67,7 +70,7 @@ pub(crate) fn far(terms: &Terms<'_>, local: IpAddr, host: IpAddr) -> Result<(Box
     let any_port = SocketAddr::new(local, 0);
     match Way::of(request.transport.transport())? {
         Way::Datagrams(sort) => {
-            let socket = sort.open(request, any_port, None).map_err(said)?;
+            let socket = sort.open(&request.settings, any_port, None)?;
             let port = socket.local_addr().map_err(said)?.port();
             Ok((line(request, UdpCarrier::new(socket, Peer::Awaited(host, key), sort.features())), port))
         }
@@ -89,6 +92,48 @@ pub(crate) fn far(terms: &Terms<'_>, local: IpAddr, host: IpAddr) -> Result<(Box
             Ok((line(request, EngineCarrier::new(carried, socket, key)), port))
         }
     }
+}
+
+/// A line of UDP without a session: packets travel as they are, for formats of others. Without a `peer`, whoever sends
+/// first to `local` is the peer.
+///
+/// # Errors
+/// What the system says.
+pub fn udp_line(
+    local: SocketAddr,
+    peer: Option<SocketAddr>,
+    settings: &Settings,
+) -> Result<Box<dyn Line>, SessionError> {
+    let sort = Datagrams { buffer: settings.buffer.map(|bytes| Bytes(bytes.into())), coverage: None };
+    let socket =
+        sort.open(settings, local, peer).map_err(|reason| SessionError::Listen { address: local, reason })?;
+    let peer = peer.map_or(Peer::Anybody, Peer::Known);
+    Ok(Box::new(Queued::new(UdpCarrier::new(socket, peer, sort.features()), settings.send_timeout)))
+}
+
+/// The transports that this host offers, each as it is written, with the options that make a difference of kind.
+pub fn available() -> Vec<TransportChoice> {
+    const ALL: [&str; 13] = [
+        "udp",
+        "udp-lite",
+        "tcp",
+        "mptcp",
+        "dccp",
+        "{ kind = \"dccp\", congestion-control = \"ccid-3\" }",
+        "sctp",
+        "{ kind = \"sctp\", style = \"one-to-many\" }",
+        "{ kind = \"sctp\", engine = \"kernel\" }",
+        "xtp",
+        "quic",
+        "{ kind = \"quic\", mode = \"datagrams\" }",
+        "urp",
+    ];
+    let here = IpAddr::from(Ipv4Addr::LOCALHOST);
+    let opens = |choice: &TransportChoice| {
+        let request = Request::new(Role::Echo, choice.clone());
+        far(&Terms { request: &request, key: Key(0), seed: 0 }, here, here).is_ok()
+    };
+    ALL.iter().filter_map(|written| written.parse().ok()).filter(opens).collect()
 }
 
 /// What both ends know of the line between them.
@@ -143,16 +188,31 @@ struct Datagrams {
 }
 
 impl Datagrams {
-    fn open(&self, request: &Request, local: SocketAddr, peer: Option<SocketAddr>) -> io::Result<UdpSocket> {
-        let buffer = self.buffer.map(|bytes| bytes.count() as usize).or(buffer(request));
+    fn open(
+        &self,
+        settings: &Settings,
+        local: SocketAddr,
+        peer: Option<SocketAddr>,
+    ) -> Result<UdpSocket, String> {
+        let buffer = self.buffer.map(|bytes| bytes.count() as usize).or(settings.buffer());
         let options = SocketOptions { send_buffer: buffer, receive_buffer: buffer, priority: None };
-        let (socket, _) = match self.coverage {
+        let opened = match self.coverage {
             None => udp::open(local, peer, options),
             Some(coverage) => udp::open_lite(local, peer, options, coverage),
-        }?;
-        socket.set_nonblocking(true)?;
-        request.settings.marking().apply(&socket)?;
-        Ok(socket)
+        };
+        let prepared = opened.and_then(|(socket, _)| {
+            socket.set_nonblocking(true)?;
+            settings.marking().apply(&socket)?;
+            Ok(socket)
+        });
+        prepared.map_err(|error| match error.kind() {
+            io::ErrorKind::Unsupported => {
+                "the kernel has no UDP-Lite (IP protocol 136); use transport `udp`".to_owned()
+            }
+            io::ErrorKind::AddrInUse => "the port is in use; choose another".to_owned(),
+            io::ErrorKind::AddrNotAvailable => "it is not an address of this host".to_owned(),
+            _ => error.to_string(),
+        })
     }
 
     fn features(&self) -> &'static Features {
@@ -172,7 +232,8 @@ fn open(
     peer: Option<SocketAddr>,
 ) -> Result<UdpSocket, String> {
     let socket =
-        engine::open(carrier, local, peer, buffer(request).unwrap_or(ENGINE_BUFFER) as u64).map_err(said)?;
+        engine::open(carrier, local, peer, request.settings.buffer().unwrap_or(ENGINE_BUFFER) as u64)
+            .map_err(said)?;
     request.settings.marking().apply(&socket).map_err(said)?;
     Ok(socket)
 }
@@ -188,7 +249,7 @@ fn engines(terms: &Terms<'_>, network: [IpAddr; 2]) -> Result<(Blueprint, Pair),
 fn setup(request: &Request, protocol: StreamProtocol, options: TcpOptions) -> TcpSetup {
     TcpSetup {
         protocol,
-        window: options.window.map(|bytes| bytes.count() as usize).or(buffer(request)),
+        window: options.window.map(|bytes| bytes.count() as usize).or(request.settings.buffer()),
         mss: options.mss.map(|bytes| u32::try_from(bytes.count()).unwrap_or(u32::MAX)),
         nodelay: options.nodelay,
         congestion_control: options.congestion_control,
@@ -206,10 +267,6 @@ fn features_of(protocol: StreamProtocol) -> &'static Features {
 fn line(request: &Request, carrier: impl queued::Carrier + 'static) -> Box<dyn Line> {
     let patience = request.transport.transport().send_timeout().unwrap_or(request.settings.send_timeout);
     Box::new(Queued::new(carrier, patience))
-}
-
-fn buffer(request: &Request) -> Option<usize> {
-    request.settings.buffer.map(|bytes| bytes as usize)
 }
 
 fn said(error: impl core::fmt::Display) -> String {

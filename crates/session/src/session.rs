@@ -1,8 +1,10 @@
 //! A session at either end: a line, and the control connection beside it.
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
+use serde::Serialize;
 use trunkline_core::{Duration, Time};
 use trunkline_io::Interest;
 use trunkline_metrics::clocks::{Exchange, Offset, Offsets, Rates};
@@ -21,6 +23,8 @@ const SOON: u32 = 20;
 const ASK: Duration = Duration::from_secs(1);
 /// So many lines of the control connection are heard before others have their turn.
 const LINES: usize = 16;
+/// So much of what the other end tells is kept.
+const MOST_TOLD: usize = 16;
 
 /// A session at one of its ends. As a [`Line`] it puts the session's key of eight bytes before every packet, counts and
 /// drops what arrives without, and never hands on an empty packet. It ends when the control connection does, or says nothing for ten seconds: so its owner
@@ -40,6 +44,8 @@ pub struct Session {
     /// What was counted before.
     before: LineCounters,
     strays: u64,
+    /// What the other end has told.
+    told: VecDeque<serde_json::Value>,
     ended: Option<Ended>,
 }
 
@@ -91,6 +97,7 @@ impl Session {
             early: Vec::new(),
             before: LineCounters::default(),
             strays: 0,
+            told: VecDeque::new(),
             ended: None,
         }
     }
@@ -128,6 +135,23 @@ impl Session {
         }
     }
 
+    /// Tells the other end something; it is [told](Self::told) there, or not, if the session ends.
+    ///
+    /// # Errors
+    /// That the session is over.
+    pub fn tell(&mut self, what: &impl Serialize) -> Result<(), Ended> {
+        let what = serde_json::to_value(what).map_err(|error| Ended(error.to_string()))?;
+        match &self.side {
+            Side::Client { .. } => self.control.say(&ToServer::Tell { what }),
+            Side::Server { .. } => self.control.say(&ToClient::Tell { what }),
+        }
+    }
+
+    /// What the other end has told, in its order. Of what nobody takes, the oldest is forgotten.
+    pub fn told(&mut self) -> Option<serde_json::Value> {
+        self.told.pop_front()
+    }
+
     /// Whether a packet with the key has reached the server.
     pub(crate) fn is_open(&self) -> bool {
         match self.side {
@@ -162,7 +186,7 @@ impl Session {
 
     /// Hears and says what there is on the control connection.
     fn converse(&mut self, now: Time) -> Result<(), Ended> {
-        let Session { control, side, .. } = self;
+        let Session { control, side, told, .. } = self;
         if now.since(control.heard()) > SILENCE {
             let who = if matches!(side, Side::Client { .. }) { "server" } else { "client" };
             return Err(Ended(format!("the {who} has not answered for {SILENCE}")));
@@ -177,6 +201,7 @@ impl Session {
                             *far = Some(counters);
                         }
                         Some(ToClient::Heard) => *heard = true,
+                        Some(ToClient::Tell { what }) => keep(told, what),
                         Some(ToClient::Ended { why } | ToClient::Refuse { why, .. }) => {
                             return Err(Ended(why));
                         }
@@ -192,6 +217,7 @@ impl Session {
                         let received = crate::now();
                         control.say(&ToClient::Time { sent, received, replied: crate::now(), counters })?;
                     }
+                    Some(ToServer::Tell { what }) => keep(told, what),
                     Some(ToServer::Bye) => return Err(Ended("the client has ended the session".to_owned())),
                     Some(ToServer::Hello(_)) => {
                         return Err(Ended("the client opens a session twice".to_owned()));
@@ -239,6 +265,13 @@ impl Session {
             self.ended = Some(ended.clone());
         }
     }
+}
+
+fn keep(told: &mut VecDeque<serde_json::Value>, what: serde_json::Value) {
+    if told.len() == MOST_TOLD {
+        told.pop_front();
+    }
+    told.push_back(what);
 }
 
 impl Line for Session {

@@ -26,6 +26,11 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Size of both socket buffers.
+    pub(crate) fn buffer(&self) -> Option<usize> {
+        self.buffer.map(|bytes| bytes as usize)
+    }
+
     /// How packets are marked.
     pub(crate) fn marking(&self) -> Marking {
         Marking { dscp: self.dscp, priority: self.priority }

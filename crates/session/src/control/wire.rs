@@ -8,6 +8,7 @@
 //!  |<- heard                            |   packets with the key arrive: the session begins
 //!  | ask(sent)                       ->|   at least every second
 //!  |<- time(sent, received, replied)    |
+//!  | tell(what)                      ->|   either way, at any time: what the programs at both ends have to say
 //!  | bye                             ->|
 //!  |<- ended(why)                       |   or the end of the connection, either way
 //! ```
@@ -32,6 +33,9 @@ pub(crate) enum ToServer {
     /// Asks what time it is there.
     Ask {
         sent: Time,
+    },
+    Tell {
+        what: serde_json::Value,
     },
     Bye,
 }
@@ -61,6 +65,9 @@ pub(crate) enum ToClient {
         replied: Time,
         /// What the server's end of the line has counted.
         counters: LineCounters,
+    },
+    Tell {
+        what: serde_json::Value,
     },
     /// The session is over.
     Ended {

@@ -39,6 +39,19 @@ pub(crate) enum Peer {
     Known(SocketAddr),
     /// Whoever first sends a packet with the key from this host.
     Awaited(IpAddr, Key),
+    /// Whoever first sends a packet.
+    Anybody,
+}
+
+impl Peer {
+    /// Whether this packet is the first of the peer.
+    fn is_found(self, source: SocketAddr, packet: &[u8]) -> bool {
+        match self {
+            Peer::Known(_) => false,
+            Peer::Awaited(host, key) => source.ip() == host && packet.starts_with(&key.bytes()),
+            Peer::Anybody => true,
+        }
+    }
 }
 
 impl UdpCarrier {
@@ -60,7 +73,7 @@ impl UdpCarrier {
         now: Time,
         packets: impl Iterator<Item = &'p [u8]> + Clone,
     ) -> Result<usize, Offer> {
-        if now < self.blocked || matches!(self.peer, Peer::Awaited(..)) {
+        if now < self.blocked || !matches!(self.peer, Peer::Known(_)) {
             return Err(Offer::Full);
         }
         let mut result = self.leaving.send(&self.socket, packets.clone());
@@ -118,9 +131,8 @@ impl Carrier for UdpCarrier {
             let at = crate::now();
             for place in 0..count {
                 let (packet, source) = (self.received.datagram(place), self.received.source(place));
-                if let (Peer::Awaited(host, key), Some(source)) = (self.peer, source)
-                    && source.ip() == host
-                    && packet.starts_with(&key.bytes())
+                if let Some(source) = source
+                    && self.peer.is_found(source, packet)
                     && self.socket.connect(source).is_ok()
                 {
                     self.peer = Peer::Known(source);

@@ -3,6 +3,7 @@
 mod roles;
 mod stop;
 
+use core::ops::RangeInclusive;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,6 +13,7 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use trunkline_core::Duration;
 use trunkline_io::{Interest, PollSet};
 
+use crate::choice::TransportChoice;
 use crate::client::DEFAULT_PORT;
 use crate::control::Channel;
 use crate::control::wire::{self, ToClient, ToServer, VERSION, Welcome};
@@ -21,10 +23,14 @@ use crate::lines;
 use crate::request::{Facts, Key, Request, Role};
 use crate::session::{Session, Terms};
 use crate::wait::Waiter;
+pub(crate) use roles::echo;
 pub use stop::Stop;
 
 /// How long a client may take for its first line, and until its packets arrive.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How large the packets of a source may be: smaller ones would cost more than they measure.
+const SOURCE_PACKETS: RangeInclusive<u32> = 64..=60_000;
 
 /// Where and for whom a server is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +88,7 @@ pub struct Server<H = ()> {
     listener: TcpListener,
     options: ServerOptions,
     handler: H,
+    transports: Vec<TransportChoice>,
     clients: AtomicUsize,
 }
 
@@ -101,7 +108,8 @@ impl<H: Handler> Server<H> {
             };
             SessionError::Listen { address: options.address, reason }
         })?;
-        Ok(Server { listener, options, handler, clients: AtomicUsize::new(0) })
+        let transports = lines::available();
+        Ok(Server { listener, options, handler, transports, clients: AtomicUsize::new(0) })
     }
 
     /// Where the control port is.
@@ -208,7 +216,7 @@ impl<H: Handler> Server<H> {
         let line_terms = lines::Terms { request: &request, key, seed };
         let (line, port) = lines::far(&line_terms, local, peer.ip().to_canonical())
             .map_err(|why| format!("transport `{}` cannot be set up: {why}", request.transport))?;
-        let facts = self.handler.facts();
+        let facts = Facts { transports: self.transports.clone(), ..self.handler.facts() };
         let welcome = Welcome { key, port, seed, facts: facts.clone() };
         control.say(&ToClient::Welcome(Box::new(welcome))).map_err(|Ended(why)| why)?;
         Ok((line, Terms { request, facts, key, peer }))
@@ -225,8 +233,9 @@ impl<H: Handler> Server<H> {
             Role::Source { lasting, .. } if lasting > longest_source => {
                 Err(format!("it sends for {longest_source} at most, not {lasting}"))
             }
-            Role::Source { packet, .. } if !(16..=65_507).contains(&packet) => {
-                Err(format!("it sends packets of 16 to 65507 bytes, not of {packet}"))
+            Role::Source { packet, .. } if !SOURCE_PACKETS.contains(&packet) => {
+                let (least, most) = (SOURCE_PACKETS.start(), SOURCE_PACKETS.end());
+                Err(format!("it sends packets of {least} to {most} bytes, not of {packet}"))
             }
             Role::Echo | Role::Sink | Role::Source { .. } => Ok(()),
         }

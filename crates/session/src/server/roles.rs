@@ -4,11 +4,12 @@ use trunkline_core::{Duration, Time};
 
 use super::Stop;
 use crate::line::{Line as _, Packets};
+use crate::probe::Probe;
 use crate::session::Session;
 use crate::wait::Waiter;
 
 /// Sends every packet back unopened.
-pub(super) fn echo(session: &mut Session, stop: &Stop) {
+pub(crate) fn echo(session: &mut Session, stop: &Stop) {
     let mut waiter = Waiter::default();
     let mut packets = Packets::default();
     while !stop.is_stopped() {
@@ -42,4 +43,40 @@ pub(super) struct Plan {
     pub(super) lasting: Duration,
 }
 
-pub(super) fn source(_session: &mut Session, _plan: Plan, _stop: &Stop) {}
+/// Sends probes at the rate asked for, then takes packets until the client ends the session. What the transport does not
+/// take in time is lost: a source does not catch up on more than a burst.
+pub(super) fn source(session: &mut Session, plan: Plan, stop: &Stop) {
+    const BURST: u64 = 64;
+    let interval = Duration::from_nanos(plan.interval());
+    let start = crate::now();
+    let (mut due, end) = (start, start + plan.lasting);
+    let (mut sequence, mut waiter) = (0, Waiter::default());
+    let (mut packet, mut packets) = (Vec::new(), Packets::default());
+    while !stop.is_stopped() && due < end {
+        waiter.wait(session, Some(stop.wakeup()), due);
+        if session.turn(crate::now(), &mut |_, _| {}).is_err() {
+            return;
+        }
+        let now = crate::now();
+        let overdue = now.since(due).as_nanos() / interval.as_nanos();
+        due = due + Duration::from_nanos(interval.as_nanos() * overdue.saturating_sub(BURST));
+        packets.clear();
+        while due <= now && due < end {
+            Probe { sequence, sent: now }.write(plan.packet, &mut packet);
+            packets.push(&packet);
+            (sequence, due) = (sequence.wrapping_add(1), due + interval);
+        }
+        if session.send_all(now, &packets).is_err() {
+            return;
+        }
+    }
+    sink(session, stop);
+}
+
+impl Plan {
+    /// Nanoseconds from packet to packet, at least one.
+    fn interval(&self) -> u64 {
+        let nanos = self.packet as u128 * 8 * 1_000_000_000 / u128::from(self.rate.max(1));
+        u64::try_from(nanos).unwrap_or(u64::MAX).max(1)
+    }
+}
