@@ -318,6 +318,9 @@ impl Line for Session {
     }
 
     fn next_timeout(&self) -> Option<Time> {
+        if !self.early.is_empty() {
+            return Some(Time::ZERO);
+        }
         let silence = self.control.heard() + SILENCE;
         let ask = match &self.side {
             Side::Client { next_ask, .. } => *next_ask,

@@ -1,12 +1,15 @@
 //! A server in a thread, and what tests do with sessions.
 
-use std::net::SocketAddr;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use serde_json::Value;
 use trunkline_core::{Duration, Time};
 use trunkline_session::{
-    Client, Ended, Handler, Line as _, Request, Role, Server, ServerOptions, Session, Stop, Waiter, now,
+    Client, Ended, Handler, Line as _, Request, Role, Server, ServerOptions, Session, SessionError, Stop,
+    Waiter, now,
 };
 
 /// Nothing that works takes so long.
@@ -15,7 +18,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// A server that is stopped when it is dropped.
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
-    pub(crate) stop: Arc<Stop>,
+    pub(crate) clients: Box<dyn Fn() -> usize>,
+    stop: Arc<Stop>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -26,18 +30,26 @@ impl Running {
 
     pub(crate) fn with(options: ServerOptions, handler: impl Handler + 'static) -> Running {
         let options = ServerOptions { address: "127.0.0.1:0".parse().unwrap(), ..options };
-        let server = Server::bind(options, handler).unwrap();
+        let server = Arc::new(Server::bind(options, handler).unwrap());
         let (address, stop) = (server.local_address().unwrap(), Arc::new(Stop::new().unwrap()));
-        let its = Arc::clone(&stop);
-        let thread = Some(std::thread::spawn(move || server.serve(&its).unwrap()));
-        Running { address, stop, thread }
+        let (its_server, its_stop) = (Arc::clone(&server), Arc::clone(&stop));
+        let thread = Some(std::thread::spawn(move || its_server.serve(&its_stop).unwrap()));
+        Running { address, clients: Box::new(move || server.clients()), stop, thread }
     }
 
     pub(crate) fn connect(&self, role: Role, transport: &str) -> Session {
-        let request = Request::new(role, transport.parse().unwrap());
-        Client::default()
-            .connect(&self.address.to_string(), request)
-            .unwrap_or_else(|error| panic!("{error}"))
+        self.ask(Request::new(role, transport.parse().unwrap())).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    pub(crate) fn ask(&self, request: Request) -> Result<Session, SessionError> {
+        Client::default().connect(&self.address.to_string(), request)
+    }
+
+    /// A control connection on which the test itself speaks.
+    pub(crate) fn speak(&self) -> Raw {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE.to_std())).unwrap();
+        Raw(BufReader::new(stream))
     }
 }
 
@@ -45,6 +57,36 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.stop.stop();
         self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// A control connection without a client behind it.
+pub(crate) struct Raw(BufReader<TcpStream>);
+
+impl Raw {
+    pub(crate) fn say(&mut self, bytes: &[u8]) {
+        // A server that has had enough may have closed already.
+        let _ = self.0.get_mut().write_all(bytes);
+    }
+
+    /// The next line; `None` at the end.
+    pub(crate) fn hear(&mut self) -> Option<Value> {
+        let mut line = String::new();
+        match self.0.read_line(&mut line) {
+            Ok(1..) => Some(serde_json::from_str(&line).unwrap()),
+            _ => None,
+        }
+    }
+
+    /// Opens an echo over UDP, and says the key and the port.
+    pub(crate) fn open_echo(&mut self) -> ([u8; 8], u16) {
+        self.say(
+            b"{\"say\":\"hello\",\"version\":1,\"request\":{\"role\":\"echo\",\"transport\":\"udp\"}}\n",
+        );
+        let welcome = self.hear().unwrap();
+        assert_eq!(welcome["say"], "welcome", "{welcome}");
+        let port = u16::try_from(welcome["port"].as_u64().unwrap()).unwrap();
+        (welcome["key"].as_u64().unwrap().to_be_bytes(), port)
     }
 }
 
@@ -58,15 +100,15 @@ pub(crate) fn packet(number: u32, size: usize) -> Vec<u8> {
 /// Turns the session until `done`, and says what has arrived.
 pub(crate) fn until(
     session: &mut Session,
-    mut done: impl FnMut(&[Vec<u8>]) -> bool,
+    mut done: impl FnMut(&Session, &[Vec<u8>]) -> bool,
 ) -> Result<Vec<Vec<u8>>, Ended> {
     let deadline = now() + PATIENCE;
     let (mut waiter, mut arrived) = (Waiter::default(), Vec::new());
-    while !done(&arrived) {
+    while !done(session, &arrived) {
         assert!(now() < deadline, "nothing more has arrived than {} packets", arrived.len());
         session.turn(now(), &mut |_: Time, packet| arrived.push(packet.to_vec()))?;
-        if !done(&arrived) {
-            waiter.wait(session, None, deadline);
+        if !done(session, &arrived) {
+            waiter.wait(session, None, deadline.min(now() + Duration::from_millis(20)));
         }
     }
     Ok(arrived)

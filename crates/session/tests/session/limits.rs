@@ -1,0 +1,102 @@
+//! Whom a server answers, and how many.
+
+use std::net::UdpSocket;
+
+use trunkline_core::Duration;
+use trunkline_session::{Line as _, Request, Role, ServerOptions, SessionError, TransportChoice, now};
+
+use crate::support::{PATIENCE, Running, packet, until};
+
+/// A packet with the wrong key, one from another host with the right key, and one from the client: only the last comes back,
+/// and to nobody else.
+#[test]
+fn only_the_host_of_the_control_connection_is_answered_and_only_with_the_key() {
+    let server = Running::new();
+    let mut control = server.speak();
+    let (key, port) = control.open_echo();
+    let to = (server.address.ip(), port);
+    let [client, another] = ["127.0.0.1:0", "127.0.0.2:0"].map(|address| UdpSocket::bind(address).unwrap());
+    let wrong = [&[!key[0]], &key[1..], b"guessed"].concat();
+    let right = [&key[..], b"music"].concat();
+    client.send_to(&wrong, to).unwrap();
+    client.send_to(&[], to).unwrap();
+    another.send_to(&right, to).unwrap();
+    client.send_to(&right, to).unwrap();
+    assert_eq!(control.hear().unwrap()["say"], "heard");
+    another.send_to(&right, to).unwrap();
+    client.send_to(&wrong, to).unwrap();
+    client.send_to(&right, to).unwrap();
+    // What came before has been answered before, if it was.
+    client.set_read_timeout(Some(PATIENCE.to_std())).unwrap();
+    for _ in 0..2 {
+        let mut bytes = [0; 100];
+        let length = client.recv(&mut bytes).unwrap();
+        assert_eq!(&bytes[..length], right);
+    }
+    for socket in [&client, &another] {
+        socket.set_nonblocking(true).unwrap();
+        assert!(socket.recv(&mut [0; 100]).is_err(), "more was sent than was received");
+    }
+}
+
+#[test]
+fn a_second_socket_of_the_client_is_not_answered() {
+    let server = Running::new();
+    let mut control = server.speak();
+    let (key, port) = control.open_echo();
+    let [first, second] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+    let packet = [&key[..], b"music"].concat();
+    for socket in [&first, &second, &first] {
+        socket.send_to(&packet, (server.address.ip(), port)).unwrap();
+    }
+    first.set_read_timeout(Some(PATIENCE.to_std())).unwrap();
+    for _ in 0..2 {
+        first.recv(&mut [0; 100]).unwrap();
+    }
+    second.set_nonblocking(true).unwrap();
+    assert!(second.recv(&mut [0; 100]).is_err());
+}
+
+#[test]
+fn many_clients_are_served_at_once_and_no_more_than_there_may_be() {
+    let options = ServerOptions { most_clients: 4, ..ServerOptions::default() };
+    let server = Running::with(options, ());
+    let mut sessions: Vec<_> = ["udp", "tcp", "dccp", "quic"]
+        .iter()
+        .map(|transport| server.connect(Role::Echo, transport))
+        .collect();
+    for session in &mut sessions {
+        session.send(now(), &packet(7, 100)).unwrap();
+    }
+    for session in &mut sessions {
+        assert_eq!(until(session, |_, arrived| arrived.len() == 1).unwrap(), [packet(7, 100)]);
+    }
+    let error = server.ask(Request::new(Role::Echo, TransportChoice::udp())).err().unwrap();
+    assert!(
+        matches!(&error, SessionError::Refused { why, .. } if why.contains("as many clients")),
+        "{error}"
+    );
+    // One that vanishes makes room for another.
+    sessions.pop();
+    let deadline = now() + PATIENCE;
+    while (server.clients)() == 4 {
+        assert!(now() < deadline, "a client that has gone still counts");
+        std::thread::yield_now();
+    }
+    server.connect(Role::Echo, "udp");
+}
+
+#[test]
+fn bulk_beyond_the_bounds_is_refused() {
+    let server = Running::new();
+    let source = |rate, packet, lasting| Role::Source { rate, packet, lasting: Duration::from_secs(lasting) };
+    for (role, expected) in [
+        (source(1_000_000_000_000, 1000, 1), "it sends from 1 to 100000000 bit/s, not 1000000000000"),
+        (source(0, 1000, 1), "it sends from 1 to 100000000 bit/s, not 0"),
+        (source(1_000_000, 1, 1), "it sends packets of 64 to 60000 bytes, not of 1"),
+        (source(1_000_000, 1000, 61), "it sends for 60 s at most, not 61 s"),
+    ] {
+        let error = server.ask(Request::new(role, TransportChoice::udp())).err().unwrap().to_string();
+        assert!(error.ends_with(expected), "{error}");
+    }
+}
