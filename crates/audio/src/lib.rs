@@ -11,6 +11,7 @@ pub mod fec;
 pub mod foreign;
 pub mod format;
 pub mod g711;
+pub mod measure;
 pub mod opus;
 pub mod packet;
 pub mod pipeline;
