@@ -144,21 +144,22 @@ impl Decoder {
     }
 
     /// Hands the samples of `data`, of the block numbered `sequence`, to `deliver`; before them those of lost blocks
-    /// that the codec can make up. Blocks that were made up already are not delivered again. `samples` is room to work
-    /// in.
+    /// that the codec can make up. `samples` is room to work in. Returns whether it was in time: blocks that were made up
+    /// already are not delivered again.
     pub(crate) fn decode(
         &mut self,
         sequence: u32,
         data: &[u8],
         samples: &mut Vec<f32>,
         mut deliver: impl FnMut(u32, &[f32], Origin),
-    ) {
+    ) -> bool {
         match self {
             Decoder::Opus(decoders) => decoders.decode(sequence, data, deliver),
             Decoder::Samples(codec) => {
                 samples.clear();
                 codec.decode(data, samples);
                 deliver(sequence, samples, Origin::Sent);
+                true
             }
         }
     }
@@ -182,10 +183,10 @@ const LONGEST_GAP_PER_SECOND: u32 = 1000 / 60;
 const MISORDER: i32 = 100;
 
 impl OpusDecoders {
-    fn decode(&mut self, sequence: u32, data: &[u8], mut deliver: impl FnMut(u32, &[f32], Origin)) {
+    fn decode(&mut self, sequence: u32, data: &[u8], mut deliver: impl FnMut(u32, &[f32], Origin)) -> bool {
         let gap = self.next.map_or(0, |next| sequence.wrapping_sub(next) as i32);
         if (-MISORDER..0).contains(&gap) {
-            return;
+            return false;
         }
         if gap <= self.longest_gap {
             for behind in (1..=gap).rev() {
@@ -196,6 +197,7 @@ impl OpusDecoders {
         let origin = self.fill(data, Wanted::Frames);
         deliver(sequence, &self.samples, origin);
         self.next = Some(sequence.wrapping_add(1));
+        true
     }
 
     /// Makes the next block with all pairs. What concerns one pair alone concerns the block.

@@ -43,6 +43,8 @@ mod native;
 mod player;
 mod stages;
 mod stream;
+#[cfg(test)]
+mod tests;
 
 pub use blocks::Blocks;
 pub use native::{NativePacker, NativeUnpacker};
@@ -119,6 +121,8 @@ pub struct UnpackCounters {
     pub recovered: u64,
     /// Of these, those that the codec made up.
     pub concealed: u64,
+    /// Parts of blocks that came after the codec had made them up: not delivered again.
+    pub late: u64,
     /// Bytes that belong to no packet: passed over in search of the next one.
     pub skipped_bytes: u64,
 }

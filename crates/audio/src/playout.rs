@@ -24,6 +24,7 @@
 //!     packet_frames: 48,
 //!     depth: Depth::Fixed(Duration::from_millis(1)),
 //!     part_channels: 2,
+//!     ahead: Duration::ZERO,
 //!     conceal: Method::Waveform,
 //! })?;
 //! playout.insert(Time::ZERO, 0, &[0.5; 96]);
@@ -318,7 +319,7 @@ impl Playout {
     pub fn surplus(&self, now: Time) -> Option<f64> {
         let packet = self.settings.packet_frames as f64;
         let waits = self.fill(now)? - packet;
-        let depth = self.frames_in(self.depth());
+        let depth = self.frames_in(self.depth() + self.settings.ahead);
         let Some(histogram) = &self.histogram else { return Some(waits - depth) };
         let late =
             i128::from(now.as_nanos()) - nominal(&self.settings, self.highest) - histogram.fastest()?;
@@ -367,7 +368,7 @@ impl Playout {
     fn begin(&mut self, now: Time, sequence: u32) {
         self.next = i64::from(sequence);
         self.highest = self.next;
-        self.state = State::Starting(now + self.depth());
+        self.state = State::Starting(now + self.depth() + self.settings.ahead);
         self.dry = 0;
         self.settle = 0;
         if let Some(histogram) = &mut self.histogram {
@@ -481,7 +482,8 @@ impl Playout {
             return Change::None;
         }
         let depth = i128::from(now.as_nanos()) - nominal(&self.settings, self.next) - fastest;
-        let (target, packet) = (i128::from(self.depth().as_nanos()), nominal(&self.settings, 1));
+        let target = i128::from((self.depth() + self.settings.ahead).as_nanos());
+        let packet = nominal(&self.settings, 1);
         let change = if depth + packet / 2 < target {
             Change::Deepen
         } else if depth > target + packet + packet / 2

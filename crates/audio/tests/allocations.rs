@@ -24,6 +24,7 @@ fn playing_allocates_nothing() {
             packet_frames: FRAMES,
             part_channels: CHANNELS,
             depth: Depth::Adaptive { least, most, late: 0.01 },
+            ahead: Duration::ZERO,
             conceal: method,
         })
         .unwrap();

@@ -53,6 +53,9 @@ pub enum ResamplerError {
     },
 }
 
+const SINC_TAPS: usize = 128;
+const POLYNOMIAL_TAPS: usize = 8;
+
 /// Samples of a block of input, of all channels.
 const MOST_SAMPLES: usize = 1 << 22;
 
@@ -61,6 +64,7 @@ const MOST_SAMPLES: usize = 1 << 22;
 pub struct Resampler {
     inner: Async<f32>,
     channels: usize,
+    delay: f64,
 }
 
 impl Resampler {
@@ -88,7 +92,7 @@ impl Resampler {
         let output = FixedAsync::Output;
         let inner = match quality {
             Quality::Sinc => {
-                let filter = SincInterpolationParameters::new(128, WindowFunction::BlackmanHarris2);
+                let filter = SincInterpolationParameters::new(SINC_TAPS, WindowFunction::BlackmanHarris2);
                 Async::new_sinc(ratio, range, &filter, frames, channels, output)
             }
             Quality::Polynomial => {
@@ -96,7 +100,11 @@ impl Resampler {
             }
         };
         let inner = inner.map_err(|_| refused)?;
-        Ok(Resampler { inner, channels })
+        let taps = match quality {
+            Quality::Sinc => SINC_TAPS,
+            Quality::Polynomial => POLYNOMIAL_TAPS,
+        };
+        Ok(Resampler { inner, channels, delay: taps as f64 / 2.0 * ratio - 1.0 })
     }
 
     /// Takes input faster than nominally by this share, [`MOST_CORRECTION`] at most. The speed glides there during the
@@ -117,9 +125,10 @@ impl Resampler {
         self.inner.input_frames_max()
     }
 
-    /// Frames of output by which the output is behind the input.
-    pub fn delay(&self) -> usize {
-        self.inner.output_delay()
+    /// Frames of output by which the output is behind the input: half the taps, less the frame that is stepped over
+    /// before the first one is made.
+    pub fn delay(&self) -> f64 {
+        self.delay
     }
 
     /// Makes one block.

@@ -42,6 +42,7 @@ fn session(quality: Quality, drift: f64, steered: bool, seconds: u64) -> Heard {
         packet_frames: PACKET,
         part_channels: 1,
         depth: Depth::Fixed(depth),
+        ahead: Duration::ZERO,
         conceal: Method::Waveform,
     };
     let mut playout = Playout::new(settings).unwrap();

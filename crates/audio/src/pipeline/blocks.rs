@@ -21,7 +21,9 @@ pub struct Blocks {
     needed: usize,
     /// What the resampler makes.
     block: Vec<f32>,
-    sequence: u32,
+    /// Frames of the device that were taken, and blocks that were emitted.
+    frames: u64,
+    blocks: u64,
 }
 
 impl Blocks {
@@ -50,7 +52,8 @@ impl Blocks {
             block: vec![0.0; if resampler.is_some() { frames * channels } else { 0 }],
             resampler,
             held: Vec::with_capacity(most_needed * channels),
-            sequence: 0,
+            frames: 0,
+            blocks: 0,
         })
     }
 
@@ -69,18 +72,20 @@ impl Blocks {
                 self.held.extend(core::iter::repeat_n(silence, to - from));
             }
             if self.held.len() / to == self.needed {
-                // The block's first frame was captured before its last by the others, and by the resampler's delay.
+                self.frames += self.needed as u64;
+                // Counted from the start, the block's first frame is so long before the last that was taken.
+                let emitted = self.stream.duration_of(self.blocks * u64::from(self.stream.block_frames));
+                let lasted = duration_of(self.frames, self.device.sample_rate).saturating_sub(emitted);
                 let end = captured + duration_of(taken, self.device.sample_rate);
-                let before = duration_of(self.needed as u64, self.device.sample_rate) + self.delay();
-                self.emit(Time::ZERO + end.since(Time::ZERO + before), emit);
+                self.emit(Time::ZERO + end.since(Time::ZERO + lasted + self.delay()), emit);
             }
         }
     }
 
     /// What resampling adds to the latency; waiting for a block to fill is not in it.
     pub fn delay(&self) -> Duration {
-        let frames = self.resampler.as_ref().map_or(0, Resampler::delay);
-        self.stream.duration_of(frames as u64)
+        let frames = self.resampler.as_ref().map_or(0.0, Resampler::delay);
+        Duration::from_secs_f64(frames / f64::from(self.stream.sample_rate))
     }
 
     fn emit(&mut self, captured: Time, emit: &mut dyn FnMut(Block<'_>)) {
@@ -94,14 +99,14 @@ impl Blocks {
             }
         };
         emit(Block {
-            sequence: self.sequence,
+            sequence: self.blocks as u32,
             captured,
             first_channel: 0,
             channels: self.stream.channels,
             samples,
             concealed: false,
         });
-        self.sequence = self.sequence.wrapping_add(1);
+        self.blocks += 1;
         self.held.clear();
     }
 }

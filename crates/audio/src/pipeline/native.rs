@@ -173,7 +173,7 @@ impl Parts {
         let Parts { stream, part_channels, decoders, finder, samples, counters } = self;
         let mut decoded = |header: Header, data: &[u8]| {
             let decoder = &mut decoders[usize::from(header.first_channel) / *part_channels];
-            decoder.decode(header.sequence, data, samples, |sequence, samples, origin| {
+            let in_time = decoder.decode(header.sequence, data, samples, |sequence, samples, origin| {
                 counters.delivered += 1;
                 counters.recovered += u64::from(origin == Origin::Recovered || delivered.recovered);
                 counters.concealed += u64::from(origin == Origin::Concealed);
@@ -189,6 +189,7 @@ impl Parts {
                     concealed: origin == Origin::Concealed,
                 });
             });
+            counters.late += u64::from(!in_time);
         };
         let fits = |header: &Header, size| fits(stream, *part_channels, header, size);
         if let Some(finder) = finder {

@@ -11,7 +11,7 @@ use crate::playout::{Arrival, Counters, Depth, Packet, Playout, Pulled, Settings
 /// How a [`Player`] plays.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlayerSettings {
-    /// How long blocks wait for their turn.
+    /// How long blocks wait for their turn, beyond a block of the device: how much their delays may differ.
     pub depth: Depth,
     /// What is played in the place of one that is missing.
     pub conceal: Method,
@@ -36,7 +36,7 @@ pub struct PlayerStats {
     pub counters: Counters,
     /// The depth aimed at.
     pub depth: Duration,
-    /// What is in the buffer: how long a block that arrives waits for its turn, smoothed.
+    /// How long a block that arrives waits for its turn, smoothed: on average the depth and a block of the device.
     pub playout: Duration,
     /// What resampling to the device's rate adds.
     pub resampling: Duration,
@@ -81,15 +81,17 @@ impl Player {
             return Err(StreamError::DeviceChannels { device: device.channels, stream: stream.channels });
         }
         let (channels, frames) = (usize::from(stream.channels), stream.block_frames as usize);
+        let ahead = duration_of(device.block_frames.into(), device.sample_rate);
         let playout = Playout::new(Settings {
             channels,
             sample_rate: stream.sample_rate,
             packet_frames: frames,
             part_channels: stream.layout().part_channels,
             depth: settings.depth,
+            ahead,
             conceal: settings.conceal,
         })?;
-        let waits = playout.depth().as_secs_f64() * f64::from(stream.sample_rate);
+        let waits = (playout.depth() + ahead).as_secs_f64() * f64::from(stream.sample_rate);
         let same_rate = device.sample_rate == stream.sample_rate;
         let chunk = chunk(device.block_frames as usize);
         let resampler = match same_rate && !settings.drift {
@@ -152,7 +154,7 @@ impl Player {
         while done < whole {
             if self.read == self.made.len() {
                 let at = now + duration_of((done / to) as u64, self.device.sample_rate);
-                let made = self.make(at);
+                let made = self.make(at, (whole - done) / to);
                 pulled.waiting += made.waiting;
                 pulled.concealed += made.concealed;
             }
@@ -181,8 +183,8 @@ impl Player {
 
     /// What the resampler adds, in the device's time.
     fn resampling(&self) -> Duration {
-        let frames = self.resampler.as_ref().map_or(0, Resampler::delay);
-        duration_of(frames as u64, self.device.sample_rate)
+        let frames = self.resampler.as_ref().map_or(0.0, Resampler::delay);
+        Duration::from_secs_f64(frames / f64::from(self.device.sample_rate))
     }
 
     /// When the frame that is played next was captured: as many blocks before the last that came as it is behind.
@@ -199,12 +201,14 @@ impl Player {
         Some(Time::ZERO + position.since(Time::ZERO + held))
     }
 
-    /// Makes the next chunk.
-    fn make(&mut self, now: Time) -> Pulled {
-        self.read = 0;
+    /// Makes the next frames: a chunk, or without a resampler no more than are wanted.
+    fn make(&mut self, now: Time, wanted: usize) -> Pulled {
         let Some(resampler) = &mut self.resampler else {
-            return self.playout.pull(now, &mut self.made);
+            let wanted = wanted * usize::from(self.stream.channels);
+            self.read = self.made.len().saturating_sub(wanted);
+            return self.playout.pull(now, &mut self.made[self.read..]);
         };
+        self.read = 0;
         if let Some(controller) = &self.controller {
             resampler.steer(controller.correction());
         }

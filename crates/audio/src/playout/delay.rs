@@ -4,6 +4,8 @@ use trunkline_core::{Duration, Time};
 
 /// As in NetEQ's `histogram.cc`: what is known loses this share at every packet, and at first less is believed.
 const FORGET: f64 = 1.0 - 0.9993;
+/// A share that is nothing: what has been forgotten for half a minute of short packets, and what rounding leaves.
+const FORGOTTEN: f64 = 1e-9;
 /// Time in which the fastest packet is sought: NetEQ's `kMaxHistoryMs` is 2000.
 const EPOCH: Duration = Duration::from_secs(2);
 const BUCKETS: usize = 200;
@@ -69,7 +71,7 @@ impl DelayHistogram {
         let mut later = 1.0;
         for (bucket, share) in (1..).zip(self.share) {
             later -= share;
-            if later <= self.late {
+            if later <= self.late + FORGOTTEN {
                 return Duration::from_nanos(self.width * bucket);
             }
         }
@@ -105,6 +107,16 @@ mod tests {
         // 0 to 99 ms, evenly.
         let depth = after((0..1000).map(|n| n * 37 % 100)).depth();
         assert!((94..=97).contains(&(depth.as_nanos() / 1_000_000)), "{depth}");
+    }
+
+    #[test]
+    fn no_late_packet_at_all_is_as_much_as_the_latest() {
+        let mut histogram = DelayHistogram::new(Duration::from_millis(200), 0.0);
+        for n in 0..1000u64 {
+            histogram
+                .note(Time::ZERO + Duration::from_millis(n * 10 + n * 37 % 100), i128::from(n) * 10_000_000);
+        }
+        assert_eq!(histogram.depth(), Duration::from_millis(100));
     }
 
     #[test]

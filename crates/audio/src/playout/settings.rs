@@ -17,6 +17,9 @@ pub struct Settings {
     pub part_channels: usize,
     /// How long a packet waits.
     pub depth: Depth,
+    /// How long before its turn a packet has to be there, beyond the depth: a block of the sound card, which takes its
+    /// frames all at once at its beginning. Zero if frames are pulled as they are played.
+    pub ahead: Duration,
     /// What is played in the place of a missing packet.
     pub conceal: Method,
 }
@@ -69,7 +72,7 @@ pub enum SettingsError {
     #[error("a packet must have between 1 and {} frames", Settings::LONGEST_PACKET)]
     PacketFrames,
     /// Too deep, or the least depth above the greatest.
-    #[error("the depth must be at most {} s, and the least at most the greatest", Settings::DEEPEST.as_secs_f64())]
+    #[error("the depth must be at most {} s less a block, and the least at most the greatest", Settings::DEEPEST.as_secs_f64())]
     Depth,
     /// Not a share.
     #[error("the share of late packets must lie between 0 and 1")]
@@ -107,6 +110,7 @@ impl Settings {
                 most
             }
         };
+        let deepest = deepest + self.ahead;
         if deepest > Settings::DEEPEST {
             return Err(SettingsError::Depth);
         }

@@ -13,6 +13,7 @@ fn settings(depth: Depth) -> Settings {
         packet_frames: 80,
         part_channels: 1,
         depth,
+        ahead: Duration::ZERO,
         conceal: Method::Waveform,
     }
 }
@@ -276,7 +277,7 @@ proptest! {
         let (least, most) = (Duration::from_millis(2), Duration::from_millis(50));
         let depth = if adaptive { Depth::Adaptive { least, most, late: 0.1 } } else { Depth::Fixed(least) };
         let settings =
-            Settings { channels: 2, sample_rate: 8_000, packet_frames: 10, part_channels: 2, depth, conceal: Method::Waveform };
+            Settings { channels: 2, sample_rate: 8_000, packet_frames: 10, part_channels: 2, depth, ahead: Duration::ZERO, conceal: Method::Waveform };
         let mut playout = Playout::new(settings).unwrap();
         let (mut now, mut sequence, mut inserted) = (Time::ZERO, 0u32, 0u64);
         for step in steps {
