@@ -104,3 +104,68 @@ impl Drop for Cycle {
         let _ = self.home.send(std::mem::take(&mut self.soft));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use trunkline_testkit::alloc::{CountingAllocator, allocations_during};
+
+    use super::*;
+    use crate::file::{Reader, Writer};
+    use crate::place::Place;
+    use crate::wanted::Wanted;
+
+    #[global_allocator]
+    static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+    /// Plays the first channel of what it captures on all channels.
+    struct Through(f32);
+
+    impl Callbacks for Through {
+        fn captured(&mut self, _: Time, frames: &[f32]) {
+            self.0 = frames[0];
+        }
+
+        fn render(&mut self, _: Time, frames: &mut [f32]) {
+            frames.fill(self.0);
+        }
+    }
+
+    /// Sound from a file and a tone, into a file and to hardware: also when a file is at its end or its ring is full.
+    #[test]
+    fn a_turn_allocates_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| Place::File(directory.path().join(name));
+        let encoding = trunkline_audio::format::Encoding::I16;
+        let mut writer = Writer::create(directory.path().join("in.wav"), 2, 8000, encoding).unwrap();
+        writer.write(&[0.5; 2 * 3000]).unwrap();
+        writer.finish().unwrap();
+        let jack = || Place::Jack { ports: None };
+        for (capture, playback) in [
+            (path("in.wav"), jack()),
+            (Place::Tone { hertz: vec![440.0] }, path("out.flac")),
+            (Place::Noise { seed: 1 }, Place::None),
+            (jack(), path("out.wav")),
+        ] {
+            let wanted =
+                Wanted { capture: Some((capture, 2)), playback: Some((playback, 2)), ..Wanted::default() };
+            let format = Format { sample_rate: 8000, block_frames: 64, ..wanted.channels() };
+            let shared = Arc::<Shared>::default();
+            let input: Option<Reader> = Soft::input(&wanted).unwrap();
+            let soft = Soft::make(&wanted, input, format, &shared).unwrap();
+            let (home, returned) = mpsc::channel();
+            let mut cycle = Cycle::new(Box::new(Through(0.0)), soft, home, shared, format);
+            let (allocations, ()) = allocations_during(|| {
+                for block in 0..400 {
+                    let now = Time::from_nanos(block * 8_000_000);
+                    cycle.capture(now, 64, |samples| samples.fill(0.25));
+                    cycle.play(now, 64, |samples| assert_eq!(samples.len(), 128));
+                }
+            });
+            assert_eq!(allocations, 0);
+            drop(cycle);
+            assert!(returned.recv().is_ok(), "what is soft comes home");
+        }
+    }
+}

@@ -75,8 +75,7 @@ impl Device {
 
     /// What it is doing.
     pub fn status(&self) -> Status {
-        let failure = lock(&self.shared.failure).clone();
-        match failure {
+        match self.shared.failure() {
             Some(why) => Status::Failed { why },
             None if self.shared.finished.load(Ordering::Relaxed) => Status::Finished,
             None => lock(&self.shared.status).clone(),
@@ -86,7 +85,7 @@ impl Device {
     /// Blocks that were lost because somebody was too slow, as the device counts them: JACK's and ALSA's xruns, blocks that a
     /// paced thread or a file's reader or writer missed.
     pub fn xruns(&self) -> u64 {
-        self.shared.xruns.load(Ordering::Relaxed)
+        self.shared.xruns()
     }
 
     /// What would make the sound more dependable: one sentence for each thing.
@@ -126,6 +125,10 @@ impl Shared {
         self.xruns.fetch_add(blocks, Ordering::Relaxed);
     }
 
+    pub(crate) fn xruns(&self) -> u64 {
+        self.xruns.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn finish(&self) {
         self.finished.store(true, Ordering::Relaxed);
     }
@@ -137,6 +140,10 @@ impl Shared {
     /// Not from the audio thread.
     pub(crate) fn fail(&self, why: String) {
         lock(&self.failure).get_or_insert(why);
+    }
+
+    pub(crate) fn failure(&self) -> Option<String> {
+        lock(&self.failure).clone()
     }
 }
 
@@ -265,7 +272,14 @@ fn hardware(
                 .to_owned(),
         )),
         (true, false) => Ok(Box::new(Jack::open(wanted, again, Arc::clone(shared))?)),
-        (false, true) => Err(SoundError::Alsa("ALSA later".to_owned())),
+        #[cfg(feature = "alsa")]
+        (false, true) => Ok(Box::new(crate::alsa::Alsa::open(wanted, rate, Arc::clone(shared))?)),
+        #[cfg(not(feature = "alsa"))]
+        (false, true) => Err(SoundError::Alsa(
+            "this `trunkline` was built without ALSA; build it with `cargo build --release --features alsa` (on Debian after \
+             `apt install libasound2-dev pkg-config`), or use `jack`, which PipeWire serves too"
+                .to_owned(),
+        )),
         (false, false) => Ok(Box::new(Clock {
             format: Format {
                 sample_rate: rate.unwrap_or(48_000),

@@ -7,6 +7,8 @@
 //! A device has one clock. JACK and ALSA have their own; what needs none (files, tones, noise) follows the clock of the
 //! other direction, or else the monotonic clock of this machine.
 
+#[cfg(feature = "alsa")]
+mod alsa;
 mod clocked;
 mod cycle;
 mod device;

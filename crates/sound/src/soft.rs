@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::device::Shared;
 use crate::error::SoundError;
-use crate::file::{FileSink, FileSource, Reader};
+use crate::file::{FileSink, FileSource, Reader, Writer};
 use crate::place::Place;
 use crate::signal::{Noise, Tone};
 use crate::wanted::{Format, Wanted};
@@ -85,7 +85,9 @@ impl Soft {
         };
         let sink = match &wanted.playback {
             Some((Place::File(path), _)) => {
-                Some(Sink::File(FileSink::start(path, &format, wanted.encoding, Arc::clone(shared))?))
+                let writer =
+                    Writer::create(path, format.playback_channels, format.sample_rate, wanted.encoding)?;
+                Some(Sink::File(FileSink::start(writer, &format, Arc::clone(shared))?))
             }
             Some((Place::None, _)) => Some(Sink::Nowhere),
             _ => None,

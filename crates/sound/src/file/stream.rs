@@ -1,13 +1,11 @@
 //! Files beside the audio thread: a ring, and at its other end a thread that may wait for the disk.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rtrb::{Consumer, Producer, RingBuffer};
-use trunkline_audio::format::Encoding;
 
 use super::{Reader, Writer};
 use crate::device::Shared;
@@ -157,12 +155,10 @@ pub(crate) struct FileSink {
 
 impl FileSink {
     pub(crate) fn start(
-        path: &Path,
+        writer: Writer,
         format: &Format,
-        encoding: Encoding,
         shared: Arc<Shared>,
     ) -> Result<FileSink, SoundError> {
-        let writer = Writer::create(path, format.playback_channels, format.sample_rate, encoding)?;
         let capacity = capacity(format.sample_rate, format.playback_channels, format.block_frames);
         let (ring, consumer) = RingBuffer::new(capacity);
         let thread = std::thread::Builder::new()

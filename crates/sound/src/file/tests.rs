@@ -1,10 +1,13 @@
 use std::fs;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
 use tempfile::TempDir;
 use trunkline_audio::format::{Endian, Format};
 
 use super::*;
+use crate::device::Shared;
 
 const ENCODINGS: [Encoding; 3] = [Encoding::I16, Encoding::I24, Encoding::F32];
 
@@ -175,6 +178,91 @@ fn full_scale_is_clipped_and_what_is_no_number_is_silent() {
     let mut expected = Vec::new();
     format.decode(&bytes, &mut expected);
     assert_eq!(read_all(&path).unwrap().2, expected);
+}
+
+/// A disk that waits, and then fails or not.
+struct Slow {
+    gate: Receiver<()>,
+    written: Written,
+    fails: bool,
+}
+
+impl Encoder for Slow {
+    fn write(&mut self, samples: &[f32]) -> Result<(), String> {
+        // Open once it is dropped at the other end.
+        let _ = self.gate.recv();
+        if self.fails {
+            return Err("cannot be written: the disk is full".to_owned());
+        }
+        self.written.lock().unwrap().extend_from_slice(samples);
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+const SLOW: Layout = Layout { channels: 2, sample_rate: 100 };
+
+type Written = Arc<Mutex<Vec<f32>>>;
+
+fn slow(fails: bool) -> (Sender<()>, Written, Arc<Shared>, FileSink) {
+    let (open, gate) = mpsc::channel();
+    let (written, shared) = (Written::default(), Arc::default());
+    let encoder = Box::new(Slow { gate, written: Arc::clone(&written), fails });
+    let format = crate::Format {
+        sample_rate: SLOW.sample_rate,
+        block_frames: 10,
+        capture_channels: 0,
+        playback_channels: SLOW.channels,
+    };
+    let writer = Writer { path: "slow.wav".into(), encoder };
+    let sink = FileSink::start(writer, &format, Arc::clone(&shared)).unwrap();
+    (open, written, shared, sink)
+}
+
+/// The ring has room for two seconds; what comes then is silence in the file, as long as it was.
+#[test]
+fn a_slow_disk_holds_nobody_up_and_what_follows_stays_at_its_time() {
+    let (open, written, shared, mut sink) = slow(false);
+    let block = |number: usize| [number as f32; 20];
+    for number in 1..=100 {
+        sink.take(&block(number), &shared);
+    }
+    assert!(shared.xruns() >= 79, "{}", shared.xruns());
+    drop(open);
+    while written.lock().unwrap().len() < 20 * 20 {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    // The silence takes its time; then sound is heard again.
+    let mut number = 100;
+    while written.lock().unwrap().last().is_none_or(|sample| *sample <= 100.0) {
+        number += 1;
+        sink.take(&block(number), &shared);
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    drop(sink);
+    let written = written.lock().unwrap();
+    for (index, sample) in written.iter().enumerate() {
+        let number = (index / 20 + 1) as f32;
+        assert!(*sample == number || *sample == 0.0, "sample {index} is {sample}");
+    }
+    assert_eq!(written.iter().filter(|sample| **sample > 0.0).count() % 20, 0, "whole blocks");
+}
+
+#[test]
+fn a_disk_that_fails_is_told_and_holds_nobody_up() {
+    let (open, _, shared, mut sink) = slow(true);
+    drop(open);
+    for _ in 0..100 {
+        sink.take(&[0.5; 20], &shared);
+    }
+    while shared.failure().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    assert_eq!(shared.failure().unwrap(), "`slow.wav` cannot be written: the disk is full");
+    sink.take(&[0.5; 20], &shared);
 }
 
 /// A valid file of each kind.
