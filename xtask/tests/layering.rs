@@ -23,6 +23,7 @@ const SIBLINGS: &[(&str, &str, &str)] = &[
     ("experiment", "adapters", "an experiment names transports that adapters declare"),
     ("live", "io", "live is what io was cut out of, beside the wire"),
     ("session", "io", "its clock, its sockets and its waiting are io's"),
+    ("session", "sound", "its programs join devices with lines"),
     ("session", "live", "what carries an engine through a socket"),
     ("wire", "io", "its devices, its clock and its waiting are io's"),
     ("sound", "io", "clocks, pacing and real-time scheduling are io's"),

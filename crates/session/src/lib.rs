@@ -20,6 +20,7 @@ pub mod foreign;
 pub mod line;
 mod lines;
 pub mod probe;
+pub mod program;
 mod request;
 mod server;
 mod session;
@@ -40,4 +41,10 @@ pub use wait::Waiter;
 /// The monotonic clock of this host.
 pub fn now() -> trunkline_core::Time {
     trunkline_core::Time::from_nanos(trunkline_io::clock::raw_now())
+}
+
+/// What must hold for any bytes on a control connection; for fuzzing.
+#[doc(hidden)]
+pub fn fuzz_control(data: &[u8]) {
+    control::wire::fuzz_lines(data);
 }

@@ -147,5 +147,32 @@ impl Lines {
     }
 }
 
+/// The body of a fuzz target: no bytes make the readers of either end panic or keep more than a line, and what they read they
+/// write again.
+pub(crate) fn fuzz_lines(data: &[u8]) {
+    let mut lines = Lines::default();
+    for piece in data.chunks(1000) {
+        lines.push(piece);
+        assert!(lines.bytes.len() <= LONGEST + 1, "{} bytes are kept", lines.bytes.len());
+        while let Ok(Some(line)) = lines.next() {
+            let _ = version_of(line);
+            if let Ok(said) = read::<ToServer>(line) {
+                again(&said);
+            }
+            if let Ok(said) = read::<ToClient>(line) {
+                again(&said);
+            }
+        }
+    }
+}
+
+fn again<T: Serialize + DeserializeOwned + PartialEq + core::fmt::Debug>(said: &T) {
+    let mut line = Vec::new();
+    write(said, &mut line);
+    assert_eq!(line.pop(), Some(b'\n'));
+    assert!(!line.contains(&b'\n'), "one line");
+    assert_eq!(read::<T>(&line).as_ref(), Ok(said));
+}
+
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,60 @@
+//! Why a program does not begin, or ends before its time.
+
+use std::io;
+
+use trunkline_audio::pipeline::StreamError;
+use trunkline_sound::SoundError;
+
+use crate::error::SessionError;
+
+/// Why a program does not begin, or ends before its time. Each text is a sentence without its full stop.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProgramError {
+    /// The device cannot be had.
+    #[error(transparent)]
+    Sound(#[from] SoundError),
+    /// The stream cannot be made.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    /// The other end is not there, or refuses; or a server cannot listen.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The other end has gone.
+    #[error("{0}; `--reconnect` keeps trying")]
+    Gone(String),
+    /// A file can no longer be read or written.
+    #[error("{0}")]
+    Device(String),
+    /// A descriptor or a thread.
+    #[error("{what}: {error}")]
+    System {
+        /// What was being done.
+        what: &'static str,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// A thread has panicked: a mistake in this program.
+    #[error("the network's thread has failed; please report this")]
+    Panicked,
+}
+
+impl ProgramError {
+    pub(super) fn system(what: &'static str) -> impl FnOnce(io::Error) -> ProgramError {
+        move |error| ProgramError::System { what, error }
+    }
+
+    /// Whether it is the user's to change.
+    pub fn is_bad_input(&self) -> bool {
+        match self {
+            ProgramError::Stream(_) | ProgramError::Sound(SoundError::Wanted(_) | SoundError::Refused(_)) => {
+                true
+            }
+            ProgramError::Session(error) => matches!(
+                error,
+                SessionError::Name { .. } | SessionError::Listen { .. } | SessionError::Transport { .. }
+            ),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What is told of a session, while it goes on and at its end.
+
+use trunkline_audio::pipeline::Stages;
+use trunkline_core::Duration;
+use trunkline_metrics::DelaySummary;
+
+/// How a session is doing, or how it went.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// Since it began.
+    pub elapsed: Duration,
+    /// The latency of each stage: lately, and at the end on the average of the whole session.
+    pub stages: Stages,
+    /// Whether the network's stage is there and back, by a reflector.
+    pub returns: bool,
+    /// How far the network's latency may be from the truth: the clocks of two hosts are only known so well.
+    pub network_bound: Option<Duration>,
+    /// Round trips by a reflector; at the end only, for it takes time to find percentiles.
+    pub round_trip: Option<RoundTrip>,
+    /// What was counted.
+    pub counts: Counts,
+    /// How much faster the sender's clock is than that of the device that plays, in parts per million.
+    pub drift_ppm: Option<f64>,
+}
+
+/// The distribution of round trips.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RoundTrip {
+    /// Mean, standard deviation, percentiles.
+    pub delays: DelaySummary,
+    /// The mean absolute deviation from the mean (Schiavoni, Queiroz and Wanderley 2013, equation 2).
+    pub jitter: Duration,
+}
+
+/// What was counted in a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Packets that were handed to the transport.
+    pub sent: u64,
+    /// Packets that arrived.
+    pub received: u64,
+    /// Blocks that were to arrive, whole or in parts. Of what a reflector sends back each channel counts.
+    pub expected: u64,
+    /// Of these, those that did not, and did not come back from redundancy either.
+    pub lost: u64,
+    /// Of those that did, those whose turn to be played was over.
+    pub late: u64,
+    /// Blocks that were made up, because they were lost or late.
+    pub concealed: u64,
+    /// Blocks, or parts of them, that came back from redundancy.
+    pub recovered: u64,
+    /// Those that came after one of a later block (RFC 4737, section 3).
+    pub reordered: u64,
+    /// Those that came again.
+    pub duplicate: u64,
+    /// Packets that the transport did not take within the send timeout.
+    pub timed_out: u64,
+    /// Packets that were not handed over because too much waited.
+    pub refused: u64,
+    /// Packets of strangers, and packets that were damaged or not of the stream.
+    pub strange: u64,
+    /// Blocks that found no room between the device and the network's thread, either way.
+    pub overflowed: u64,
+    /// Blocks of the device that were lost because somebody was too slow.
+    pub xruns: u64,
+}
+
+impl Counts {
+    /// The share that was lost, from 0 to 1; `None` if nothing was to arrive.
+    pub fn loss(&self) -> Option<f64> {
+        (self.expected > 0).then(|| self.lost as f64 / self.expected as f64)
+    }
+}
+
+/// A mean that is taken over the session and, apart from that, since it was last asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Mean {
+    whole: (i128, u64),
+    lately: (i128, u64),
+}
+
+impl Mean {
+    pub(super) fn add(&mut self, nanos: i64) {
+        for (sum, count) in [&mut self.whole, &mut self.lately] {
+            *sum += i128::from(nanos);
+            *count += 1;
+        }
+    }
+
+    /// In nanoseconds, since it was last asked for; if there was nothing, of the whole session.
+    pub(super) fn lately(&mut self) -> Option<i64> {
+        let (sum, count) = core::mem::take(&mut self.lately);
+        mean(sum, count).or_else(|| self.whole())
+    }
+
+    /// In nanoseconds, of the whole session.
+    pub(super) fn whole(&self) -> Option<i64> {
+        mean(self.whole.0, self.whole.1)
+    }
+}
+
+fn mean(sum: i128, count: u64) -> Option<i64> {
+    (count > 0).then(|| (sum / i128::from(count)) as i64)
+}

@@ -1,0 +1,95 @@
+//! From packets of a line to what a device plays.
+
+use rtrb::Consumer;
+use trunkline_audio::pipeline::{NativeUnpacker, Stream, StreamError, UnpackCounters, Unpacker};
+use trunkline_core::Time;
+
+use super::figures::Mean;
+use super::halves::{Arrived, Played};
+use super::ring::Writer;
+use super::round_trips::RoundTrips;
+
+/// The network's end of what a device plays.
+pub(super) struct PlaybackEnd {
+    ring: Writer<Arrived>,
+    told: Consumer<Played>,
+    /// What the callback has told last.
+    pub(super) played: Played,
+}
+
+impl PlaybackEnd {
+    pub(super) fn new(ring: Writer<Arrived>, told: Consumer<Played>) -> PlaybackEnd {
+        PlaybackEnd { ring, told, played: Played::default() }
+    }
+
+    /// Hears what the callback has told meanwhile.
+    pub(super) fn hear(&mut self) {
+        while let Ok(played) = self.told.pop() {
+            self.played = played;
+        }
+    }
+}
+
+/// The receiving half of a session.
+pub(super) struct Incoming {
+    unpacker: NativeUnpacker,
+    /// From the capture of a block, by the sender's clock, to its arrival by ours.
+    pub(super) transit: Mean,
+    /// By a reflector, from handing over to arrival.
+    pub(super) round_trip: Mean,
+    /// Blocks that found no room on their way to the device.
+    pub(super) overflowed: u64,
+}
+
+impl Incoming {
+    /// For packets of this stream.
+    ///
+    /// # Errors
+    /// The stream is out of bounds.
+    pub(super) fn new(stream: &Stream) -> Result<Incoming, StreamError> {
+        Ok(Incoming {
+            unpacker: NativeUnpacker::new(stream)?,
+            transit: Mean::default(),
+            round_trip: Mean::default(),
+            overflowed: 0,
+        })
+    }
+
+    /// What happened to packets.
+    pub(super) fn counters(&self) -> UnpackCounters {
+        self.unpacker.counters()
+    }
+
+    /// Takes a packet that arrived. What is wrong with it is counted.
+    pub(super) fn take(
+        &mut self,
+        at: Time,
+        packet: &[u8],
+        mut trips: Option<&mut RoundTrips>,
+        mut playback: Option<&mut PlaybackEnd>,
+    ) {
+        let Incoming { unpacker, transit, round_trip, overflowed } = self;
+        // Its counters know of the error.
+        let _ = unpacker.unpack(at, packet, &mut |block| {
+            if let Some(trip) =
+                trips.as_mut().and_then(|trips| trips.arrive(block.sequence, block.channels, at))
+            {
+                round_trip.add(trip.as_nanos() as i64);
+            }
+            transit.add(at.as_nanos().wrapping_sub(block.captured.as_nanos()) as i64);
+            let arrived = Arrived {
+                at,
+                sequence: block.sequence,
+                captured: block.captured,
+                first_channel: block.first_channel,
+                channels: block.channels,
+                concealed: block.concealed,
+            };
+            if let Some(playback) = &mut playback
+                && !playback.ring.write(arrived, block.samples)
+            {
+                *overflowed += 1;
+            }
+        });
+    }
+}

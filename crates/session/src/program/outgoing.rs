@@ -1,0 +1,154 @@
+//! From what a device captured to packets on a line.
+
+use trunkline_audio::pipeline::{Block, Blocks, DeviceFormat, NativePacker, Packer, Stream, StreamError};
+use trunkline_core::{Duration, Time};
+
+use super::figures::Mean;
+use super::halves::Captured;
+use super::ring::Reader;
+use super::round_trips::RoundTrips;
+use crate::line::{Ended, Line, Packets};
+
+/// The network's end of what a device captures. A device that comes back may be another one, and has a new one.
+pub(super) struct CaptureEnd {
+    ring: Reader<Captured>,
+    blocks: Blocks,
+    device: DeviceFormat,
+}
+
+impl CaptureEnd {
+    /// For what `device` captures.
+    ///
+    /// # Errors
+    /// The device does not fit the stream.
+    pub(super) fn new(
+        ring: Reader<Captured>,
+        stream: &Stream,
+        device: DeviceFormat,
+    ) -> Result<CaptureEnd, StreamError> {
+        Ok(CaptureEnd { ring, blocks: Blocks::new(stream, device)?, device })
+    }
+
+    /// How long a block of the device lasts.
+    pub(super) fn device_block(&self) -> Duration {
+        duration_of(self.device.block_frames.into(), self.device.sample_rate)
+    }
+
+    /// Forgets what was captured until now.
+    pub(super) fn clear(&mut self) {
+        while self.ring.read().is_some() {}
+    }
+}
+
+/// The sending half of a session.
+pub(super) struct Outgoing {
+    stream: Stream,
+    packer: NativePacker,
+    /// The packets of a block.
+    packets: Packets,
+    /// What is added to the number of each block: a device that has come back counts from nought.
+    base: u32,
+    /// The block that was handed over last, and when it was captured.
+    last: Option<(u32, Time)>,
+    /// Blocks that were sent, and those that may be.
+    pub(super) blocks: u64,
+    most_blocks: u64,
+    /// From the first frame of a block to the callback, and from there until its packets were handed over.
+    pub(super) block: Mean,
+    pub(super) packing: Mean,
+    pub(super) trips: RoundTrips,
+}
+
+impl Outgoing {
+    /// Sends at most so many blocks of a stream.
+    ///
+    /// # Errors
+    /// The stream is out of bounds.
+    pub(super) fn new(stream: &Stream, most_blocks: u64) -> Result<Outgoing, StreamError> {
+        Ok(Outgoing {
+            stream: *stream,
+            packer: NativePacker::new(stream)?,
+            packets: Packets::default(),
+            base: 0,
+            last: None,
+            blocks: 0,
+            most_blocks,
+            block: Mean::default(),
+            packing: Mean::default(),
+            trips: RoundTrips::new(),
+        })
+    }
+
+    /// Whether all blocks were sent that may be.
+    pub(super) fn is_done(&self) -> bool {
+        self.blocks >= self.most_blocks
+    }
+
+    /// Another device captures from now on. Numbers of blocks go on as if it had captured all the time: so the other end
+    /// knows how long nothing came.
+    pub(super) fn begin_anew(&mut self, now: Time) {
+        if let Some((sequence, captured)) = self.last.take() {
+            let block = self.stream.block_duration().as_nanos().max(1);
+            let missed = now.since(captured).as_nanos() / block;
+            self.base = sequence.wrapping_add(missed.max(1) as u32);
+        }
+    }
+
+    /// Sends what was captured meanwhile.
+    ///
+    /// # Errors
+    /// That the conversation is over.
+    pub(super) fn turn(&mut self, end: &mut CaptureEnd, line: &mut dyn Line) -> Result<(), Ended> {
+        let mut result = Ok(());
+        while let Some((captured, frames)) = end.ring.read() {
+            end.blocks.push(captured.first, frames, &mut |block| {
+                if result.is_ok() {
+                    result = self.send(&block, captured.called, line);
+                }
+            });
+        }
+        result
+    }
+
+    /// Sends silence until every frame that was captured has left its block and the resampler.
+    ///
+    /// # Errors
+    /// That the conversation is over.
+    pub(super) fn flush(&mut self, end: &mut CaptureEnd, line: &mut dyn Line) -> Result<(), Ended> {
+        self.turn(end, line)?;
+        let now = crate::now();
+        let lasting = self.stream.block_duration() + end.blocks.delay();
+        let frames = lasting.as_secs_f64() * f64::from(end.device.sample_rate);
+        let silence = vec![0.0; (frames as usize + 1) * usize::from(end.device.channels)];
+        let mut result = Ok(());
+        end.blocks.push(now, &silence, &mut |block| {
+            if result.is_ok() {
+                result = self.send(&block, now, line);
+            }
+        });
+        result
+    }
+
+    fn send(&mut self, block: &Block<'_>, called: Time, line: &mut dyn Line) -> Result<(), Ended> {
+        if self.is_done() {
+            return Ok(());
+        }
+        self.blocks += 1;
+        let block = Block { sequence: block.sequence.wrapping_add(self.base), ..*block };
+        self.last = Some((block.sequence, block.captured));
+        let Outgoing { packer, packets, .. } = self;
+        packets.clear();
+        packer.pack(&block, &mut |packet| packets.push(packet));
+        let now = crate::now();
+        self.trips.hand(block.sequence, block.channels, now);
+        let result = line.send_all(now, &self.packets);
+        self.block.add(called.since(block.captured).as_nanos() as i64);
+        self.packing.add(crate::now().since(called).as_nanos() as i64);
+        result
+    }
+}
+
+/// How long so many frames last.
+pub(super) fn duration_of(frames: u64, sample_rate: u32) -> Duration {
+    Duration::from_nanos(frames * 1_000_000_000 / u64::from(sample_rate.max(1)))
+}

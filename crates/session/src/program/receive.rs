@@ -1,0 +1,219 @@
+//! `trunkline receive`: what senders send is played or recorded here.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use trunkline_audio::pipeline::{PlayerSettings, Stream};
+use trunkline_io::Wakeup;
+use trunkline_sound::{Place, Wanted};
+
+use super::conduct::{Limits, conduct, play_out};
+use super::desk::Desk;
+use super::send::encoding;
+use super::worker::{Aim, End};
+use super::{Event, Observer, ProgramError};
+use crate::request::{Facts, Request};
+use crate::server::{Handler, Server, ServerOptions, Stop};
+use crate::session::Session;
+
+/// How what comes is played.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReceiveOptions {
+    /// Where the control port is, and for how many clients.
+    pub server: ServerOptions,
+    /// Where audio goes to. Each session opens it anew, with the channels of its stream; sessions after the first record
+    /// into `take-2.wav`, `take-3.wav` and so on.
+    pub to: Place,
+    /// Channels of the device, whatever comes; those of the stream if absent.
+    pub channels: Option<u16>,
+    /// Whether streams of more channels are mixed down rather than refused.
+    pub mix: bool,
+    /// So many senders are played at once; more are refused.
+    pub senders: usize,
+    /// Frames of a block of the device; JACK has its own.
+    pub block_frames: Option<u32>,
+    /// How it is played.
+    pub player: PlayerSettings,
+    /// Whether it ends with the first session.
+    pub once: bool,
+    /// The JACK server, if not the usual one.
+    pub jack_server: Option<String>,
+}
+
+impl ReceiveOptions {
+    /// One sender after the other to `to`.
+    pub fn new(to: Place) -> ReceiveOptions {
+        ReceiveOptions {
+            server: ServerOptions::default(),
+            to,
+            channels: None,
+            mix: false,
+            senders: 1,
+            block_frames: None,
+            player: PlayerSettings::default(),
+            once: false,
+            jack_server: None,
+        }
+    }
+}
+
+/// Plays what senders send until it is stopped; `ready` is told where once the control port is open.
+///
+/// # Errors
+/// The control port cannot be opened.
+pub fn receive(
+    options: ReceiveOptions,
+    stop: &Stop,
+    observer: &dyn Observer,
+    ready: impl FnOnce(SocketAddr),
+) -> Result<(), ProgramError> {
+    let server = options.server;
+    let sessions = AtomicU64::new(0);
+    let receiver = Receiver { options, observer, sessions, playing: AtomicUsize::new(0) };
+    let server = Server::bind(server, receiver)?;
+    ready(server.local_address().map_err(ProgramError::system("the control port has no address"))?);
+    Ok(server.serve(stop)?)
+}
+
+struct Receiver<'o> {
+    options: ReceiveOptions,
+    observer: &'o dyn Observer,
+    sessions: AtomicU64,
+    /// Senders that are played now.
+    playing: AtomicUsize,
+}
+
+impl Handler for Receiver<'_> {
+    fn facts(&self) -> Facts {
+        let most = if self.options.mix { None } else { self.options.channels };
+        Facts { channels: most.unwrap_or(Stream::MOST_CHANNELS), ..Facts::default() }
+    }
+
+    fn admit(&self, request: &Request, _: SocketAddr) -> Result<(), String> {
+        let stream = request.stream.as_ref().ok_or("a sender has to say what its stream is")?;
+        stream.check().map_err(|error| error.to_string())?;
+        if let Some(channels) = self.options.channels
+            && stream.channels > channels
+            && !self.options.mix
+        {
+            return Err(format!(
+                "it plays {channels} channels and the stream has {}; send fewer, or let it mix them with `--mix`",
+                stream.channels
+            ));
+        }
+        if self.playing.load(Ordering::Relaxed) >= self.options.senders {
+            return Err(match self.options.senders {
+                1 => "it plays another sender; `--senders 2` lets it play two at once".to_owned(),
+                senders => format!("it plays {senders} senders already; `--senders` allows more"),
+            });
+        }
+        Ok(())
+    }
+
+    fn play(&self, session: &mut Session, stop: &Stop) {
+        let _playing = match Playing::begin(&self.playing, self.options.senders) {
+            Ok(playing) => playing,
+            // Two asked at the same moment.
+            Err(why) => return session.tell_end(&why),
+        };
+        let number = self.sessions.fetch_add(1, Ordering::Relaxed) + 1;
+        let Request { transport, stream, .. } = session.request();
+        let (transport, stream) = (transport.to_string(), *stream);
+        let tell = |event: Event<'_>| self.observer.event(number, event);
+        tell(Event::Began { peer: session.peer(), transport, stream });
+        if let Err(error) = self.conduct(session, stop, number) {
+            let why = error.to_string();
+            tell(Event::Ended { figures: None, why: Some(&why) });
+            session.tell_end(&why);
+        }
+        if self.options.once {
+            stop.stop();
+        }
+    }
+}
+
+impl Receiver<'_> {
+    fn conduct(&self, session: &mut Session, stop: &Stop, number: u64) -> Result<(), ProgramError> {
+        let mut tell = |event: Event<'_>| self.observer.event(number, event);
+        let Some(stream) = session.request().stream else { return Ok(()) };
+        let wakeup = Wakeup::new().map_err(ProgramError::system("a pipe cannot be made"))?;
+        let wanted = self.wanted(&stream, number);
+        let player = (self.options.player, self.options.mix);
+        let mut desk = Desk::open(wanted, move |_| Ok(stream), player, Arc::new(wakeup))?;
+        let is_stopped = || stop.is_stopped();
+        let (end, figures) = conduct(session, &mut desk, Aim::Play, Limits::NONE, &is_stopped, &mut tell)?;
+        play_out(&figures);
+        let why = match &end {
+            End::Gone(why) => Some(why.as_str()),
+            End::Stopped | End::Done => None,
+        };
+        tell(Event::Ended { figures: Some(&figures), why });
+        Ok(())
+    }
+
+    fn wanted(&self, stream: &Stream, number: u64) -> Wanted {
+        let to = numbered(&self.options.to, number);
+        // One channel is heard on both ears, but recorded once.
+        let ears = if matches!(to, Place::Jack { .. } | Place::Alsa { .. }) { 2 } else { 1 };
+        Wanted {
+            encoding: encoding(stream.codec, &to),
+            playback: Some((to, self.options.channels.unwrap_or(stream.channels.max(ears)))),
+            sample_rate: Some(stream.sample_rate),
+            block_frames: self.options.block_frames,
+            server: self.options.jack_server.clone(),
+            ..Wanted::default()
+        }
+    }
+}
+
+/// Counts a sender out when it has gone.
+struct Playing<'p>(&'p AtomicUsize);
+
+impl Playing<'_> {
+    fn begin(playing: &AtomicUsize, most: usize) -> Result<Playing<'_>, String> {
+        let guard = Playing(playing);
+        match playing.fetch_add(1, Ordering::Relaxed) < most {
+            true => Ok(guard),
+            false => Err("another sender was faster".to_owned()),
+        }
+    }
+}
+
+impl Drop for Playing<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Where the session of this number goes to: no recording is overwritten by the next.
+fn numbered(place: &Place, number: u64) -> Place {
+    match place {
+        Place::File(path) if number > 1 => Place::File(numbered_path(path, number)),
+        place => place.clone(),
+    }
+}
+
+fn numbered_path(path: &Path, number: u64) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{number}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_session_has_a_recording_of_its_own() {
+        let place = |text: &str| text.parse::<Place>().unwrap();
+        assert_eq!(numbered(&place("a.b/take.wav"), 1), place("a.b/take.wav"));
+        assert_eq!(numbered(&place("a.b/take.one.wav"), 2), place("a.b/take.one-2.wav"));
+        assert_eq!(numbered(&place("jack"), 3), place("jack"));
+    }
+}

@@ -1,0 +1,112 @@
+//! Round trips of what a reflector sends back.
+
+use trunkline_core::{Duration, Time};
+use trunkline_metrics::Delays;
+
+/// So many blocks may be on their way: ten seconds of the shortest.
+const ON_THEIR_WAY: usize = 1 << 14;
+
+/// When each block was handed over, and the round trips of its parts: from handing over the block's first packet to the
+/// arrival of the part, whole and undamaged.
+pub(super) struct RoundTrips {
+    blocks: Vec<Handed>,
+    newest: Option<u32>,
+    pub(super) delays: Delays,
+    /// Blocks that were handed over, of each channel.
+    pub(super) sent: u64,
+    /// Of these, those that came back.
+    pub(super) returned: u64,
+    /// Parts that came back a second time.
+    pub(super) duplicate: u64,
+    /// Parts that came back after one of a later block (RFC 4737, section 3).
+    pub(super) reordered: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Handed {
+    sequence: u32,
+    at: Time,
+    /// Channels that have not come back.
+    out: u16,
+}
+
+impl RoundTrips {
+    /// Nothing was sent yet.
+    pub(super) fn new() -> RoundTrips {
+        RoundTrips {
+            blocks: vec![Handed { sequence: 0, at: Time::ZERO, out: 0 }; ON_THEIR_WAY],
+            newest: None,
+            delays: Delays::default(),
+            sent: 0,
+            returned: 0,
+            duplicate: 0,
+            reordered: 0,
+        }
+    }
+
+    /// A block of so many channels is handed over.
+    pub(super) fn hand(&mut self, sequence: u32, channels: u16, at: Time) {
+        self.sent += u64::from(channels);
+        self.blocks[sequence as usize % ON_THEIR_WAY] = Handed { sequence, at, out: channels };
+    }
+
+    /// A part of a block has come back; its round trip, if it is the first copy of one that was on its way.
+    pub(super) fn arrive(&mut self, sequence: u32, channels: u16, at: Time) -> Option<Duration> {
+        let block = &mut self.blocks[sequence as usize % ON_THEIR_WAY];
+        if block.sequence != sequence {
+            return None;
+        }
+        let Some(out) = block.out.checked_sub(channels) else {
+            self.duplicate += 1;
+            return None;
+        };
+        block.out = out;
+        self.returned += u64::from(channels);
+        match self.newest {
+            Some(newest) if (sequence.wrapping_sub(newest) as i32) < 0 => self.reordered += 1,
+            _ => self.newest = Some(sequence),
+        }
+        let delay = at.since(block.at);
+        self.delays.record(delay);
+        Some(delay)
+    }
+
+    /// Blocks of channels that have not come back.
+    pub(super) fn out(&self) -> u64 {
+        self.sent - self.returned
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(n: u64) -> Time {
+        Time::ZERO + Duration::from_millis(n)
+    }
+
+    #[test]
+    fn each_part_counts_once() {
+        let mut trips = RoundTrips::new();
+        for block in 0..3u32 {
+            trips.hand(u32::MAX.wrapping_add(block), 5, ms(10 * u64::from(block)));
+        }
+        assert_eq!(trips.out(), 15);
+        assert_eq!(trips.arrive(u32::MAX, 3, ms(3)), Some(Duration::from_millis(3)));
+        assert_eq!(trips.arrive(1, 3, ms(24)), Some(Duration::from_millis(4)));
+        assert_eq!(trips.arrive(u32::MAX, 2, ms(25)), Some(Duration::from_millis(25)), "its other part");
+        assert_eq!(trips.arrive(u32::MAX, 2, ms(26)), None, "again");
+        assert_eq!((trips.returned, trips.out()), (8, 7));
+        assert_eq!((trips.duplicate, trips.reordered), (1, 1));
+        assert_eq!(trips.delays.count(), 3);
+    }
+
+    #[test]
+    fn what_was_never_sent_is_no_round_trip() {
+        let mut trips = RoundTrips::new();
+        assert_eq!(trips.arrive(7, 1, ms(1)), None);
+        trips.hand(7, 1, ms(2));
+        assert_eq!(trips.arrive(7 + ON_THEIR_WAY as u32, 1, ms(3)), None);
+        assert_eq!(trips.returned, 0);
+    }
+}

@@ -1,0 +1,255 @@
+//! `trunkline send`: a device's audio to a reflector or a receiver.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use trunkline_audio::format::Encoding;
+use trunkline_audio::pipeline::{Codec, Packing, PlayerSettings, Protection, Stream};
+use trunkline_core::{Duration, Time};
+use trunkline_io::{Wakeup, pace};
+use trunkline_sound::{Format, Place, Wanted};
+
+use super::conduct::{Limits, conduct, play_out};
+use super::desk::Desk;
+use super::figures::Figures;
+use super::worker::{Aim, End};
+use super::{Event, Observer, ProgramError};
+use crate::choice::TransportChoice;
+use crate::client::Client;
+use crate::error::SessionError;
+use crate::request::{Request, Role};
+use crate::session::Session;
+use crate::settings::Settings;
+
+/// What is sent, where to, and how.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SendOptions {
+    /// `HOST` or `HOST:PORT`.
+    pub host: String,
+    /// Where audio comes from.
+    pub from: Place,
+    /// Where what a reflector sends back goes to.
+    pub to: Place,
+    /// Channels; a file has its own.
+    pub channels: u16,
+    /// Frames per second on the network; [`SendOptions::usual_rate`] of the codec if absent.
+    pub sample_rate: Option<u32>,
+    /// Frames of a block of the device; JACK has its own.
+    pub block_frames: u32,
+    /// How samples are written on the network.
+    pub codec: Codec,
+    /// What is sent besides, against loss.
+    pub protection: Protection,
+    /// How blocks become packets.
+    pub packing: Packing,
+    /// What carries the packets.
+    pub transport: TransportChoice,
+    /// Options of the sockets.
+    pub settings: Settings,
+    /// How what comes back is played.
+    pub player: PlayerSettings,
+    /// Ends after this time.
+    pub lasting: Option<Duration>,
+    /// Ends after so many blocks.
+    pub blocks: Option<u64>,
+    /// Whether it keeps trying when the other end is not there or goes away.
+    pub reconnect: bool,
+    /// The JACK server, if not the usual one.
+    pub jack_server: Option<String>,
+}
+
+/// How sending went.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sent {
+    /// What was carried.
+    pub stream: Stream,
+    /// The last session.
+    pub figures: Figures,
+    /// Whether it was ended from outside.
+    pub stopped: bool,
+}
+
+/// How long a missing peer is left alone.
+const RETRY: Duration = Duration::from_secs(1);
+
+impl SendOptions {
+    /// Two channels of `from` to a host as the study sent them, over UDP: 16 bits in blocks of 512 frames of the device, a send
+    /// timeout of 40 ms; nothing that comes back is played.
+    pub fn new(host: &str, from: Place) -> SendOptions {
+        SendOptions {
+            host: host.to_owned(),
+            from,
+            to: Place::None,
+            channels: 2,
+            sample_rate: None,
+            block_frames: 512,
+            codec: Codec::default(),
+            protection: Protection::None,
+            packing: Packing::default(),
+            transport: TransportChoice::udp(),
+            settings: Settings::default(),
+            player: PlayerSettings::default(),
+            lasting: None,
+            blocks: None,
+            reconnect: false,
+            jack_server: None,
+        }
+    }
+
+    /// Frames per second, unless others are asked for: those of the study for uncompressed audio, those of telephony for
+    /// G.711, those that Opus has.
+    pub fn usual_rate(codec: Codec) -> u32 {
+        match codec {
+            Codec::Pcm(_) => 44_100,
+            Codec::Pcmu | Codec::Pcma => 8_000,
+            Codec::Opus { .. } => 48_000,
+        }
+    }
+
+    /// The stream that a device of this format makes: a block of the one is a block of the other.
+    fn stream(&self, device: Format) -> Result<Stream, String> {
+        let sample_rate = self.sample_rate.unwrap_or(Self::usual_rate(self.codec));
+        let frames = u64::from(device.block_frames) * u64::from(sample_rate);
+        let frames = (frames as f64 / f64::from(device.sample_rate.max(1))).round();
+        let block_frames = match self.codec {
+            Codec::Opus { .. } => opus_frames(frames as u32, sample_rate),
+            _ => (frames as u32).max(1),
+        };
+        let stream = Stream {
+            channels: device.capture_channels,
+            sample_rate,
+            block_frames,
+            codec: self.codec,
+            protection: self.protection,
+            packing: self.packing,
+        };
+        stream.check().map_err(|error| error.to_string())?;
+        Ok(stream)
+    }
+
+    fn wanted(&self) -> Wanted {
+        Wanted {
+            capture: Some((self.from.clone(), self.channels)),
+            playback: (self.to != Place::None).then(|| (self.to.clone(), self.channels)),
+            sample_rate: None,
+            block_frames: Some(self.block_frames),
+            server: self.jack_server.clone(),
+            encoding: encoding(self.codec, &self.to),
+            ..Wanted::default()
+        }
+    }
+}
+
+/// Sends until the file ends, until it was long enough, until `stop` is set, or until the other end goes away.
+///
+/// # Errors
+/// The device cannot be had, the other end is not there or has gone.
+pub fn send(options: &SendOptions, stop: &AtomicBool, observer: &dyn Observer) -> Result<Sent, ProgramError> {
+    let wakeup = Wakeup::new().map_err(ProgramError::system("a pipe cannot be made"))?;
+    let decide = options.clone();
+    let mut desk = Desk::open(
+        options.wanted(),
+        move |format| decide.stream(format),
+        (options.player, true),
+        Arc::new(wakeup),
+    )?;
+    let began = crate::now();
+    let mut number = 0;
+    loop {
+        let Some(mut session) = connect(options, desk.stream, stop, observer, number + 1)? else {
+            let (stream, figures) = (desk.stream, Figures::default());
+            return Ok(Sent { stream, figures, stopped: true });
+        };
+        number += 1;
+        let mut tell = |event: Event<'_>| observer.event(number, event);
+        tell(Event::Began {
+            peer: session.peer(),
+            transport: options.transport.to_string(),
+            stream: Some(desk.stream),
+        });
+        let aim = if session.facts().channels == 0 { Aim::Echo } else { Aim::Send };
+        let limits = options.limits(began);
+        let is_stopped = || stop.load(Ordering::Relaxed);
+        let (end, figures) = conduct(&mut session, &mut desk, aim, limits, &is_stopped, &mut tell)?;
+        if aim == Aim::Echo && options.to != Place::None {
+            play_out(&figures);
+        }
+        let gone = match &end {
+            End::Gone(why) => Some(why.as_str()),
+            End::Stopped | End::Done => None,
+        };
+        tell(Event::Ended { figures: Some(&figures), why: gone });
+        match end {
+            End::Gone(why) if options.reconnect => {
+                tell(Event::Retrying(&why));
+                pace::sleep(RETRY);
+            }
+            End::Gone(why) => return Err(ProgramError::Gone(why)),
+            end => return Ok(Sent { stream: desk.stream, figures, stopped: end == End::Stopped }),
+        }
+    }
+}
+
+impl SendOptions {
+    fn limits(&self, began: Time) -> Limits {
+        let passed = crate::now().since(began);
+        Limits {
+            blocks: self.blocks.unwrap_or(u64::MAX),
+            lasting: self.lasting.map_or(Duration::MAX, |lasting| lasting.saturating_sub(passed)),
+        }
+    }
+}
+
+/// Opens a session; `None` if it was to be stopped before there was one.
+fn connect(
+    options: &SendOptions,
+    stream: Stream,
+    stop: &AtomicBool,
+    observer: &dyn Observer,
+    number: u64,
+) -> Result<Option<Session>, ProgramError> {
+    let mut last = String::new();
+    while !stop.load(Ordering::Relaxed) {
+        let mut request = Request::new(Role::Play, options.transport.clone());
+        request.stream = Some(stream);
+        request.settings = options.settings;
+        let error = match Client::default().connect(&options.host, request) {
+            Ok(session) => return Ok(Some(session)),
+            Err(error) => error,
+        };
+        let passes = matches!(
+            error,
+            SessionError::Unreachable { .. }
+                | SessionError::Refused { .. }
+                | SessionError::NotHeard { .. }
+                | SessionError::Ended { .. }
+        );
+        if !passes || !options.reconnect {
+            return Err(error.into());
+        }
+        // Once for each reason.
+        let why = error.to_string();
+        if why != last {
+            observer.event(number, Event::Retrying(&why));
+            last = why;
+        }
+        pace::sleep(RETRY);
+    }
+    Ok(None)
+}
+
+/// How what is played is written to a file: as exactly as it came.
+pub(super) fn encoding(codec: Codec, to: &Place) -> Encoding {
+    let is_flac = to.to_string().to_ascii_lowercase().ends_with(".flac");
+    match codec {
+        Codec::Pcm(Encoding::F32) if is_flac => Encoding::I24,
+        Codec::Pcm(encoding) => encoding,
+        Codec::Pcmu | Codec::Pcma | Codec::Opus { .. } => Encoding::I16,
+    }
+}
+
+/// The longest frame of Opus that is no longer than a block, or the shortest: 2.5, 5, 10 or 20 ms.
+fn opus_frames(block_frames: u32, sample_rate: u32) -> u32 {
+    let frames = |halves| sample_rate * halves / 400;
+    [8, 4, 2].into_iter().map(frames).find(|&frames| frames <= block_frames).unwrap_or(frames(1))
+}

@@ -1,0 +1,151 @@
+//! The figures of a session out of what its parts have counted.
+
+use trunkline_audio::pipeline::Stages;
+use trunkline_core::Duration;
+
+use super::figures::{Counts, Figures, Mean, RoundTrip};
+use super::outgoing::duration_of;
+use super::words::Playing;
+use super::worker::{Aim, Worker};
+use crate::line::Line as _;
+
+impl Worker<'_> {
+    /// How it is doing lately, or how it went on the whole. The round trips' distribution is only for the end.
+    pub(super) fn figures(&mut self, lately: bool) -> Figures {
+        let mut figures = Figures {
+            elapsed: crate::now().since(self.began),
+            returns: self.aim == Aim::Echo,
+            ..Figures::default()
+        };
+        self.count(&mut figures.counts);
+        match self.aim {
+            Aim::Echo => {
+                self.capturing(&mut figures.stages, lately);
+                self.returning(&mut figures, lately);
+                self.playing(&mut figures);
+            }
+            Aim::Send => {
+                self.capturing(&mut figures.stages, lately);
+                if let Some(player) = self.player {
+                    far_player(&player, &mut figures);
+                }
+            }
+            Aim::Play => {
+                let sender = self.sender;
+                let Stages { capture, block, packet, .. } = &mut figures.stages;
+                (*capture, *block, *packet) = (sender.capture, sender.block, sender.packet);
+                self.playing(&mut figures);
+                self.crossing(&mut figures, lately);
+                let counters = self.played().map(|played| played.stats.counters).unwrap_or_default();
+                let turns = counters.played + counters.missing;
+                // Turns after the last block are those of nothing.
+                let beyond = turns.saturating_sub(sender.blocks.unwrap_or(u64::MAX));
+                let counts = &mut figures.counts;
+                counts.expected = turns - beyond;
+                counts.lost = counters.lost().saturating_sub(beyond);
+                counts.concealed = counts.concealed.saturating_sub(beyond);
+                counts.reordered = counters.reordered;
+                counts.duplicate = counters.duplicate;
+            }
+        }
+        figures
+    }
+
+    /// What line and pipeline have counted at this end.
+    fn count(&self, counts: &mut Counts) {
+        let line = self.session.counters();
+        counts.sent = line.sent;
+        counts.received = line.received;
+        counts.timed_out = line.timed_out;
+        counts.refused = line.refused;
+        counts.strange = line.strays;
+        if let Some(incoming) = &self.incoming {
+            let unpacked = incoming.counters();
+            counts.strange += unpacked.damaged + unpacked.other;
+            counts.recovered = unpacked.recovered;
+            counts.overflowed = incoming.overflowed;
+        }
+    }
+
+    /// The stages before the network.
+    fn capturing(&mut self, stages: &mut Stages, lately: bool) {
+        let capture = self.ends.as_ref().and_then(|ends| ends.capture.as_ref());
+        let Some((outgoing, capture)) = self.outgoing.as_mut().zip(capture) else { return };
+        stages.capture = capture.device_block();
+        // What the device's own block takes is told apart.
+        stages.block = mean(&mut outgoing.block, lately).saturating_sub(stages.capture);
+        stages.packet = mean(&mut outgoing.packing, lately);
+    }
+
+    /// There and back.
+    fn returning(&mut self, figures: &mut Figures, lately: bool) {
+        let Some((outgoing, incoming)) = self.outgoing.as_mut().zip(self.incoming.as_mut()) else { return };
+        let trips = &mut outgoing.trips;
+        figures.stages.network = (trips.returned > 0).then(|| mean(&mut incoming.round_trip, lately));
+        figures.counts.expected = trips.sent;
+        figures.counts.lost = trips.out();
+        figures.counts.reordered = trips.reordered;
+        figures.counts.duplicate = trips.duplicate;
+        if !lately {
+            let delays = trips.delays.summary();
+            figures.round_trip =
+                delays.map(|delays| RoundTrip { delays, jitter: trips.delays.mean_absolute_deviation() });
+        }
+    }
+
+    /// From the sender to here: what is left of the time from capture to arrival when the sender's stages are taken off and
+    /// its clock is known.
+    fn crossing(&mut self, figures: &mut Figures, lately: bool) {
+        let Some((incoming, (offset, bound))) = self.incoming.as_mut().zip(self.sender.offset) else {
+            return;
+        };
+        let transit = if lately { incoming.transit.lately() } else { incoming.transit.whole() };
+        let Stages { capture, block, packet, .. } = figures.stages;
+        let before = (capture + block + packet).as_nanos() as i64;
+        figures.stages.network =
+            transit.map(|transit| nanos(transit.saturating_sub(offset).saturating_sub(before)));
+        figures.network_bound = Some(bound);
+    }
+
+    /// The stages behind the network.
+    fn playing(&self, figures: &mut Figures) {
+        let (Some(ends), Some(played)) = (self.ends.as_ref(), self.played()) else { return };
+        figures.stages.playout = played.stats.playout;
+        figures.stages.resampling = played.stats.resampling;
+        figures.stages.playback = duration_of(ends.format.block_frames.into(), ends.format.sample_rate);
+        figures.drift_ppm = Some(played.stats.drift_ppm);
+        figures.counts.late = played.stats.counters.late;
+        figures.counts.concealed = played.stats.counters.missing;
+    }
+
+    fn played(&self) -> Option<super::halves::Played> {
+        self.ends.as_ref()?.playback.as_ref().map(|playback| playback.played)
+    }
+}
+
+/// What the other end says of its playing.
+fn far_player(player: &Playing, figures: &mut Figures) {
+    let stages = &mut figures.stages;
+    (stages.playout, stages.resampling, stages.playback) =
+        (player.playout, player.resampling, player.playback);
+    (stages.network, figures.network_bound) = player.network.unzip();
+    figures.drift_ppm = Some(player.drift_ppm);
+    let counts = &mut figures.counts;
+    counts.received = player.received;
+    counts.expected = player.expected;
+    counts.lost = player.lost;
+    counts.late = player.late;
+    counts.concealed = player.concealed;
+    counts.recovered = player.recovered;
+    counts.reordered = player.reordered;
+    counts.duplicate = player.duplicate;
+}
+
+fn mean(mean: &mut Mean, lately: bool) -> Duration {
+    nanos(if lately { mean.lately() } else { mean.whole() }.unwrap_or_default())
+}
+
+/// Clocks that are known only so well may show less than nothing.
+fn nanos(nanos: i64) -> Duration {
+    Duration::from_nanos(nanos.max(0) as u64)
+}

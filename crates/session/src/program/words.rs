@@ -1,0 +1,45 @@
+//! What the two ends tell each other once a second, so that both know the latency of every stage.
+
+use serde::{Deserialize, Serialize};
+use trunkline_core::Duration;
+
+/// A word of one end to the other. One that is not understood is passed over.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "word", rename_all = "kebab-case")]
+pub(super) enum Word {
+    /// Of the end that sends.
+    Sending(Sending),
+    /// Of the end that plays.
+    Playing(Playing),
+}
+
+/// What only the sender knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Sending {
+    /// What the player's clock shows beyond the sender's, in nanoseconds, and how far that may be from the truth.
+    pub(super) offset: Option<(i64, Duration)>,
+    pub(super) capture: Duration,
+    pub(super) block: Duration,
+    pub(super) packet: Duration,
+    /// How many blocks there were, when there are no more.
+    pub(super) blocks: Option<u64>,
+}
+
+/// What only the player knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Playing {
+    /// With how far that may be from the truth.
+    pub(super) network: Option<(Duration, Duration)>,
+    pub(super) playout: Duration,
+    pub(super) resampling: Duration,
+    pub(super) playback: Duration,
+    pub(super) drift_ppm: f64,
+    pub(super) received: u64,
+    pub(super) expected: u64,
+    pub(super) lost: u64,
+    pub(super) late: u64,
+    pub(super) concealed: u64,
+    pub(super) recovered: u64,
+    pub(super) reordered: u64,
+    pub(super) duplicate: u64,
+}

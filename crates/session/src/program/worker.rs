@@ -1,0 +1,250 @@
+//! The network's thread of a session: it joins the rings of a device, the pipeline and the line.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
+
+use trunkline_audio::pipeline::Stages;
+use trunkline_core::{Duration, Time};
+use trunkline_io::Wakeup;
+
+use super::desk::Ends;
+use super::figures::{Counts, Figures};
+use super::incoming::Incoming;
+use super::outgoing::Outgoing;
+use super::words::{Playing, Sending, Word};
+use crate::line::{Ended, Line as _};
+use crate::session::Session;
+use crate::wait::Waiter;
+
+/// How often it is told how a session is doing, and how often the other end is told.
+const LOOK: Duration = Duration::from_millis(100);
+const TELL: Duration = Duration::from_secs(1);
+/// When everything is sent, how long it may take to arrive. The other end tells once a second what it got.
+const LEAVE: Duration = Duration::from_millis(1200);
+
+/// What a session is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Aim {
+    /// What is captured goes there and comes back.
+    Echo,
+    /// What is captured is played there.
+    Send,
+    /// What comes is played here.
+    Play,
+}
+
+/// How a session ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// It was to be stopped.
+    Stopped,
+    /// All that was to be sent was sent.
+    Done,
+    /// The other end has gone, or the way there: why, in a sentence.
+    Gone(String),
+}
+
+/// What the thread shares with the one that looks at it.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    /// End it.
+    pub(super) stop: AtomicBool,
+    /// The device has captured all that there is.
+    pub(super) captured_all: AtomicBool,
+    /// How it is doing.
+    pub(super) figures: Mutex<Figures>,
+}
+
+/// A session, and what it joins.
+pub(super) struct Worker<'w> {
+    pub(super) aim: Aim,
+    pub(super) session: &'w mut Session,
+    /// Unless it only plays.
+    pub(super) outgoing: Option<Outgoing>,
+    /// Unless it only sends.
+    pub(super) incoming: Option<Incoming>,
+    pub(super) ends: &'w mut Option<Ends>,
+    pub(super) arriving: &'w mut Receiver<Ends>,
+    pub(super) wakeup: &'w Wakeup,
+    pub(super) shared: &'w Shared,
+    /// Ends after this time.
+    pub(super) lasting: Duration,
+    pub(super) began: Time,
+    /// Whether nothing more will be sent.
+    pub(super) all_sent: bool,
+    /// What the other end has told last.
+    pub(super) sender: Sending,
+    pub(super) player: Option<Playing>,
+}
+
+impl Worker<'_> {
+    /// Works until the session is over, and says how it went.
+    pub(super) fn run(mut self) -> (End, Figures) {
+        if let Some(capture) = self.ends.as_mut().and_then(|ends| ends.capture.as_mut()) {
+            capture.clear();
+        }
+        let end = self.work();
+        self.hear();
+        (end, self.figures(false))
+    }
+
+    fn work(&mut self) -> End {
+        let mut waiter = Waiter::default();
+        let (mut look, mut tell) = (self.began + LOOK, self.began);
+        let mut leaving: Option<(End, Time)> = None;
+        loop {
+            self.wakeup.clear();
+            let now = crate::now();
+            self.attach(now);
+            if let Err(Ended(why)) = self.turn(now, leaving.is_none()) {
+                // Who wants to leave does not mind that the other end leaves too.
+                return leaving.map_or(End::Gone(why), |(end, _)| end);
+            }
+            if now >= look {
+                look = now + LOOK;
+                self.publish();
+            }
+            if now >= tell {
+                tell = now + TELL;
+                self.tell();
+            }
+            leaving = match leaving {
+                Some((end, deadline)) if self.has_arrived() || now >= deadline => return end,
+                None => self.is_over(now).map(|end| (end, now + LEAVE)),
+                leaving => leaving,
+            };
+            if leaving.is_some() && !core::mem::replace(&mut self.all_sent, true) {
+                self.tell();
+            }
+            self.wait(&mut waiter, look);
+        }
+    }
+
+    /// Takes the ends of a device that was opened meanwhile.
+    fn attach(&mut self, now: Time) {
+        while let Ok(new) = self.arriving.try_recv() {
+            let again = self.ends.replace(new).is_some();
+            if let Some(outgoing) = &mut self.outgoing
+                && again
+            {
+                outgoing.begin_anew(now);
+            }
+        }
+    }
+
+    /// Sends what was captured, takes what has arrived, hears what was told.
+    fn turn(&mut self, now: Time, sending: bool) -> Result<(), Ended> {
+        let capture = self.ends.as_mut().and_then(|ends| ends.capture.as_mut());
+        if let (Some(outgoing), Some(capture)) = (&mut self.outgoing, capture) {
+            match sending {
+                true => outgoing.turn(capture, self.session)?,
+                false => capture.clear(),
+            }
+        }
+        let Worker { session, outgoing, incoming, ends, .. } = self;
+        let mut playback = ends.as_mut().and_then(|ends| ends.playback.as_mut());
+        let result = session.turn(now, &mut |at, packet| {
+            let trips = outgoing.as_mut().map(|outgoing| &mut outgoing.trips);
+            if let Some(incoming) = incoming {
+                incoming.take(at, packet, trips, playback.as_deref_mut());
+            }
+        });
+        self.hear();
+        result
+    }
+
+    fn hear(&mut self) {
+        if let Some(playback) = self.ends.as_mut().and_then(|ends| ends.playback.as_mut()) {
+            playback.hear();
+        }
+        while let Some(told) = self.session.told() {
+            match serde_json::from_value(told) {
+                Ok(Word::Sending(sending)) => self.sender = sending,
+                Ok(Word::Playing(playing)) => self.player = Some(playing),
+                // Of another version.
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Whether nothing more is to be sent, and why.
+    fn is_over(&mut self, now: Time) -> Option<End> {
+        if self.shared.stop.load(Ordering::Relaxed) {
+            return Some(End::Stopped);
+        }
+        let outgoing = self.outgoing.as_mut()?;
+        if outgoing.is_done() || now.since(self.began) >= self.lasting {
+            return Some(End::Done);
+        }
+        if self.shared.captured_all.load(Ordering::Relaxed) {
+            if let Some(capture) = self.ends.as_mut().and_then(|ends| ends.capture.as_mut())
+                && let Err(Ended(why)) = outgoing.flush(capture, self.session)
+            {
+                return Some(End::Gone(why));
+            }
+            return Some(End::Done);
+        }
+        None
+    }
+
+    /// Whether all that was sent has arrived, as far as that can be known.
+    fn has_arrived(&self) -> bool {
+        match (self.aim, &self.outgoing) {
+            (Aim::Echo, Some(outgoing)) => outgoing.trips.out() == 0,
+            (Aim::Send, Some(_)) => {
+                self.session.far_counters().is_some_and(|far| far.received >= self.session.counters().sent)
+            }
+            _ => true,
+        }
+    }
+
+    fn wait(&self, waiter: &mut Waiter, until: Time) {
+        waiter.wait(self.session, Some(self.wakeup), until);
+    }
+
+    /// Tells the other end what it cannot know.
+    fn tell(&mut self) {
+        let now = crate::now();
+        let figures = self.figures(true);
+        let Stages { capture, block, packet, playout, resampling, playback, network } = figures.stages;
+        let word = match self.aim {
+            Aim::Echo => return,
+            Aim::Send => {
+                let offset = self.session.offset(now).map(|offset| (offset.estimate, offset.bound));
+                let blocks = self.outgoing.as_ref().filter(|_| self.all_sent).map(|outgoing| outgoing.blocks);
+                Word::Sending(Sending { offset, capture, block, packet, blocks })
+            }
+            Aim::Play => {
+                let Counts {
+                    received, expected, lost, late, concealed, recovered, reordered, duplicate, ..
+                } = figures.counts;
+                Word::Playing(Playing {
+                    network: network.zip(figures.network_bound),
+                    playout,
+                    resampling,
+                    playback,
+                    drift_ppm: figures.drift_ppm.unwrap_or_default(),
+                    received,
+                    expected,
+                    lost,
+                    late,
+                    concealed,
+                    recovered,
+                    reordered,
+                    duplicate,
+                })
+            }
+        };
+        // The next turn tells why, if it cannot be told.
+        let _ = self.session.tell(&word);
+    }
+
+    fn publish(&mut self) {
+        let figures = self.figures(true);
+        // Whoever looks at it now sees it the next time.
+        if let Ok(mut shared) = self.shared.figures.try_lock() {
+            *shared = figures;
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Sending, reflecting and receiving as users do it, over loopback and in real time. Playout buffers are deep, since the
+//! machine that tests has other things to do.
+
+mod tone;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread::{self, JoinHandle};
+
+use trunkline_audio::pipeline::PlayerSettings;
+use trunkline_audio::playout::Depth;
+use trunkline_core::Duration;
+use trunkline_session::program::{
+    self, Event, Figures, Observer, ProgramError, ReceiveOptions, SendOptions, Sent,
+};
+use trunkline_session::{ServerOptions, Stop};
+use trunkline_sound::Place;
+
+/// Keeps what is told.
+#[derive(Default)]
+struct Notes {
+    ended: Mutex<Vec<(Option<Figures>, Option<String>)>>,
+    other: Mutex<Vec<String>>,
+}
+
+impl Observer for Notes {
+    fn event(&self, _: u64, event: Event<'_>) {
+        match event {
+            Event::Ended { figures, why } => {
+                self.ended.lock().unwrap().push((figures.cloned(), why.map(str::to_owned)));
+            }
+            Event::Going(_) => {}
+            other => self.other.lock().unwrap().push(format!("{other:?}")),
+        }
+    }
+}
+
+/// A reflector or a receiver in a thread of its own, until it is dropped.
+struct Serving {
+    address: SocketAddr,
+    stop: Arc<Stop>,
+    notes: Arc<Notes>,
+    thread: Option<JoinHandle<Result<(), ProgramError>>>,
+}
+
+impl Serving {
+    fn start(
+        serve: impl FnOnce(ServerOptions, &Stop, &Notes, &dyn Fn(SocketAddr)) -> Result<(), ProgramError>
+        + std::marker::Send
+        + 'static,
+    ) -> Serving {
+        let options = ServerOptions { address: "127.0.0.1:0".parse().unwrap(), ..ServerOptions::default() };
+        let (stop, notes) = (Arc::new(Stop::new().unwrap()), Arc::new(Notes::default()));
+        let (ready, address) = mpsc::channel();
+        let (told, noted) = (Arc::clone(&stop), Arc::clone(&notes));
+        let thread =
+            thread::spawn(move || serve(options, &told, &noted, &|address| ready.send(address).unwrap()));
+        Serving { address: address.recv().unwrap(), stop, notes, thread: Some(thread) }
+    }
+
+    fn reflector() -> Serving {
+        Serving::start(|options, stop, notes, ready| program::reflect(options, stop, notes, ready))
+    }
+
+    fn receiver(options: ReceiveOptions) -> Serving {
+        Serving::start(move |server, stop, notes, ready| {
+            program::receive(ReceiveOptions { server, ..options }, stop, notes, ready)
+        })
+    }
+
+    /// Ends it, and gives what it told of its sessions.
+    fn end(mut self) -> Vec<(Option<Figures>, Option<String>)> {
+        self.stop.stop();
+        self.thread.take().unwrap().join().unwrap().unwrap();
+        std::mem::take(&mut *self.notes.ended.lock().unwrap())
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.stop.stop();
+    }
+}
+
+/// A tone of 440 Hz for a second and a half.
+fn tone(to: SocketAddr) -> SendOptions {
+    SendOptions {
+        lasting: Some(Duration::from_millis(1500)),
+        player: deep(),
+        ..SendOptions::new(&to.to_string(), Place::Tone { hertz: vec![440.0] })
+    }
+}
+
+fn deep() -> PlayerSettings {
+    PlayerSettings { depth: Depth::Fixed(Duration::from_millis(300)), ..PlayerSettings::default() }
+}
+
+fn send(options: &SendOptions) -> Result<Sent, ProgramError> {
+    program::send(options, &AtomicBool::new(false), &Notes::default())
+}
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Folder {
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+}
+
+#[track_caller]
+fn assert_whole(path: &Path, seconds: f64) {
+    let heard = tone::listen(path, 0.1);
+    assert!((heard.frequency - 440.0).abs() < 0.2, "{heard:?}");
+    assert!((heard.peak - 0.5).abs() < 0.01, "{heard:?}");
+    assert!(heard.breaks.is_empty(), "{heard:?}");
+    assert!((heard.lasting - seconds).abs() < 0.15, "{heard:?}");
+}
+
+/// Round trips are measured, and what comes back is the tone that was sent.
+fn comes_back(transport: &str) {
+    let (folder, reflector) = (Folder::new(), Serving::reflector());
+    let back = folder.path("back.wav");
+    let options = SendOptions {
+        to: Place::File(back.clone()),
+        transport: transport.parse().unwrap(),
+        ..tone(reflector.address)
+    };
+    let sent = send(&options).unwrap_or_else(|error| panic!("{transport}: {error}"));
+    let (counts, trip) = (sent.figures.counts, sent.figures.round_trip.expect("it came back"));
+    assert_eq!((counts.lost, counts.late, counts.timed_out), (0, 0, 0), "{counts:?}");
+    assert!(trip.delays.mean < Duration::from_millis(200), "{trip:?}");
+    assert!(sent.figures.returns && sent.figures.stages.network.is_some());
+    assert_whole(&back, 1.5);
+    assert_eq!(reflector.end().len(), 1);
+}
+
+#[test]
+fn a_tone_comes_back_whole_over_udp() {
+    comes_back("udp");
+}
+
+#[test]
+fn a_tone_comes_back_whole_over_tcp() {
+    comes_back("tcp");
+}
+
+#[test]
+fn a_tone_comes_back_whole_over_sctp() {
+    comes_back("sctp");
+}
+
+#[test]
+fn a_tone_comes_back_whole_over_dccp() {
+    comes_back("dccp");
+}
+
+#[test]
+fn a_tone_is_recorded_by_a_receiver() {
+    let folder = Folder::new();
+    let take = folder.path("take.wav");
+    let options = ReceiveOptions { player: deep(), ..ReceiveOptions::new(Place::File(take.clone())) };
+    let receiver = Serving::receiver(options);
+    let sent = send(&tone(receiver.address)).unwrap();
+    let ended = receiver.end();
+    assert_whole(&take, 1.5);
+    let [(Some(received), Some(why))] = ended.as_slice() else { panic!("{ended:?}") };
+    assert!(why.contains("client has ended"), "{why}");
+    assert_eq!(received.counts.lost, 0, "{received:?}");
+    let network = received.stages.network.expect("the clocks are one");
+    assert!(network < Duration::from_millis(200), "{received:?}");
+    assert!(received.network_bound.is_some());
+    // And so the sender knows it.
+    assert_eq!(sent.figures.counts.lost, 0);
+    assert!(sent.figures.stages.playout > Duration::from_millis(100), "{:?}", sent.figures);
+}
