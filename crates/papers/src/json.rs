@@ -4,12 +4,14 @@ use core::fmt::Write as _;
 
 use serde_json::{Map, Number, Value as Json, json};
 
+use trunkline_store::Backend;
+
 use crate::results::Results;
 use crate::study::{Note, Study};
 use crate::value::{Keys, Value};
 
 /// Every cell as a line of its own: `paper`, `table`, `row` (its key columns), `metric`, `published` (null if it was
-/// not, or is not at hand) and `simulated`; and, where the simulation cannot follow, a `note` that says why.
+/// not, or is not at hand) and `simulated`, or `measured` and `on` what, wire or live; and, where the simulation cannot follow, a `note` that says why.
 pub fn json(results: &Results) -> String {
     let mut lines = String::new();
     for table in &results.tables {
@@ -23,8 +25,12 @@ pub fn json(results: &Results) -> String {
                     "row": keys(&row.keys),
                     "metric": metric.column,
                     "published": cell.published.as_ref().map(|published| number(published.number)),
-                    "simulated": cell.simulated.map(number),
+                    "simulated": cell.simulated.filter(|_| table.on == Backend::Sim).map(number),
                 });
+                if table.on != Backend::Sim {
+                    line["measured"] = json!(cell.simulated.map(number));
+                    line["on"] = json!(table.on);
+                }
                 if let Some(note) = note {
                     line["note"] = Json::from(note.text);
                 }

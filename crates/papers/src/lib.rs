@@ -12,6 +12,7 @@ mod goals;
 mod html;
 mod json;
 mod mapping;
+mod measure;
 mod reference;
 mod results;
 mod run;

@@ -1,5 +1,7 @@
 //! Every cell of a study, as published and as simulated.
 
+use trunkline_store::Backend;
+
 use crate::compare::Errors;
 use crate::study::{Scatter, Study, Table};
 use crate::value::Keys;
@@ -13,6 +15,8 @@ pub struct Results {
     pub tables: Vec<TableResults>,
     /// The messages behind the scatters of these tables, in the study's order.
     pub scatters: Vec<Scattered>,
+    /// Whether it was told to stop before its end: what is missing was not measured.
+    pub stopped: bool,
 }
 
 /// A scatter with its data.
@@ -29,6 +33,8 @@ pub struct Scattered {
 pub struct TableResults {
     /// Which.
     pub table: &'static Table,
+    /// Where its figures come from.
+    pub on: Backend,
     /// In the published order; rows that were not published follow in the experiment's order.
     pub rows: Vec<Row>,
 }
@@ -49,7 +55,7 @@ pub struct Cell {
     pub published: Option<Printed>,
     /// Whether the print is to be trusted.
     pub doubt: Doubt,
-    /// As the study's experiment or formula gives it.
+    /// As the study's experiment, simulated or measured, or its formula gives it.
     pub simulated: Option<f64>,
 }
 
@@ -82,6 +88,14 @@ impl Results {
 }
 
 impl TableResults {
+    /// What its figures are called.
+    pub fn word(&self) -> &'static str {
+        match self.on {
+            Backend::Sim => "simulated",
+            Backend::Wire | Backend::Live => "measured",
+        }
+    }
+
     /// The place of a metric among the cells of a row.
     pub fn place(&self, column: &str) -> Option<usize> {
         self.table.metrics.iter().position(|metric| metric.column == column)

@@ -1,22 +1,24 @@
-//! Simulates what the tables of a study ask for, on several cores.
+//! Finds what the tables of a study ask for: which points of which experiments, and which figures of them.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use trunkline_core::{Duration, Seed};
-use trunkline_experiment::{Experiment, Files, FilesError, Problems, Progress, Scenario, Supervisor};
-use trunkline_metrics::{BundleSummary, FlowMeta, FlowSummary, MediumSummary, Meter, RepetitionSummary};
-use trunkline_simulator::SimulationError;
+use trunkline_core::Duration;
+use trunkline_experiment::{Experiment, Files, FilesError, Problems};
+use trunkline_live::LiveOptions;
+use trunkline_runner::{RunnerError, WireMeans};
+use trunkline_store::Backend;
 
 use crate::flags::Flags;
 use crate::mapping;
+use crate::measure::{self, Measured, Task};
 use crate::reference::{self, PublishedRow};
 use crate::results::{Cell, Results, Row, Scattered, TableResults};
 use crate::study::{Metric, Reading, Rows, Scatter, Study, Table};
-use crate::value::Keys;
+use crate::value::{Keys, Value};
 
 /// Is told how far a study is; from several threads.
 pub trait Observer: Sync {
-    /// Before the first simulation of a study: how many there are, and their length in virtual time.
+    /// Before the first simulation or measurement of a study: how many there are, and their length.
     fn planned(&self, study: &str, simulations: usize, length: Duration);
     /// So much more of the length has passed.
     fn advanced(&self, by: Duration);
@@ -55,58 +57,86 @@ pub enum PaperError {
         /// What is wrong with it.
         problem: String,
     },
-    /// An experiment asks for what the simulator does not have: a defect of ours.
-    #[error("the study cannot be simulated: {0}; please report this")]
-    Simulation(#[from] SimulationError),
+    /// The study has nothing that could be measured on the wire, or has no blocks that could be counted: bad input.
+    #[error("`{study}` {problem}")]
+    Unsuitable {
+        /// The study.
+        study: &'static str,
+        /// What it lacks.
+        problem: &'static str,
+    },
+    /// It cannot be simulated, which is a defect of ours, or not be measured here.
+    #[error(transparent)]
+    Runner(#[from] RunnerError),
 }
 
 impl PaperError {
     /// Whether the user can mend it by other arguments.
     pub fn is_bad_input(&self) -> bool {
-        matches!(self, PaperError::UnknownTable { .. })
+        matches!(self, PaperError::UnknownTable { .. } | PaperError::Unsuitable { .. })
     }
 }
 
 /// How a study is repeated.
 #[derive(Clone, Copy, Debug)]
-pub struct How {
-    /// Threads; the results do not depend on how many there are.
+pub struct How<'h> {
+    /// Threads; what is simulated does not depend on how many there are.
     pub jobs: usize,
     /// How often each point is simulated, each time with random numbers of its own; a row has the mean; at least once. `None`: as
-    /// often as its experiment says.
+    /// often as its experiment says. What is measured is so once.
     pub repetitions: Option<u32>,
+    /// How many blocks each channel of audio sends, in studies that count them. `None`: as many as in the study.
+    pub blocks: Option<u64>,
+    /// With what tables that are measured live are; without it they stay empty.
+    pub live: Option<&'h LiveOptions>,
+    /// With what those tables are measured on the wire that the study has for it; without it they are simulated.
+    pub wire: Option<&'h WireMeans>,
+    /// Once it is set the run ends and keeps what it has.
+    pub stop: &'h AtomicBool,
 }
 
-/// Simulates the points behind these tables of a study, or behind all if none are named.
+impl How<'static> {
+    /// Simulated on so many threads, every point as often as its experiment says.
+    pub fn simulated(jobs: usize) -> How<'static> {
+        static NEVER: AtomicBool = AtomicBool::new(false);
+        How { jobs, repetitions: None, blocks: None, live: None, wire: None, stop: &NEVER }
+    }
+}
+
+/// Simulates and measures the points behind these tables of a study, or behind all if none are named.
 ///
 /// # Errors
-/// If there is no such table. Other errors are defects of the study.
+/// If there is no such table, if the study cannot be run so, or if something cannot be measured here. Other errors are
+/// defects of the study.
 pub fn run(
     study: &'static Study,
     tables: &[&str],
-    how: How,
+    how: How<'_>,
     observer: &dyn Observer,
 ) -> Result<Results, PaperError> {
-    let mut prepared = prepare(study, tables)?;
-    if let Some(repetitions) = how.repetitions {
-        prepared.sources.iter_mut().for_each(|source| source.experiment.repetitions = repetitions.max(1));
+    if how.wire.is_some() && study.wired.is_empty() {
+        let problem = "has no experiment for the wire; leave `--on` out";
+        return Err(PaperError::Unsuitable { study: study.name, problem });
     }
-    let tasks = tasks(&prepared.plans, &prepared.sources);
+    let mut prepared = prepare(study, tables)?;
+    prepared.adapt(how)?;
+    let tasks = tasks(&prepared, how);
     // Nobody waits for formulas.
     if !tasks.is_empty() {
         let lengths = tasks.iter().map(|task| task.length(&prepared.sources));
         let length = lengths.fold(Duration::ZERO, |sum, length| sum + length);
         observer.planned(study.name, tasks.len(), length);
     }
-    let outcomes = simulate(&tasks, &prepared, how.jobs, observer)?;
-    Ok(prepared.results(&tasks, &outcomes))
+    let outcomes = measure::all(&tasks, &prepared, how, observer)?;
+    let stopped = how.stop.load(Ordering::Relaxed);
+    Ok(Results { stopped, ..prepared.results(&tasks, &outcomes) })
 }
 
 /// All that is known before anything is simulated.
-struct Prepared {
-    study: &'static Study,
+pub(crate) struct Prepared {
+    pub(crate) study: &'static Study,
     flags: Flags,
-    sources: Vec<Source>,
+    pub(crate) sources: Vec<Source>,
     plans: Vec<Plan>,
 }
 
@@ -128,8 +158,46 @@ fn prepare(study: &'static Study, tables: &[&str]) -> Result<Prepared, PaperErro
 }
 
 impl Prepared {
+    /// Decides where each experiment runs, how often, and how long.
+    fn adapt(&mut self, how: How<'_>) -> Result<(), PaperError> {
+        let files = EmbeddedFiles(self.study);
+        let mut counted = false;
+        for source in &mut self.sources {
+            if how.wire.is_some() && self.study.wired.contains(&source.file) {
+                source.on = Backend::Wire;
+            }
+            let experiment = &mut source.experiment;
+            match source.on {
+                Backend::Sim => {
+                    let asked = how.repetitions.map(|repetitions| repetitions.max(1));
+                    experiment.repetitions = asked.unwrap_or(experiment.repetitions);
+                }
+                Backend::Wire | Backend::Live => experiment.repetitions = 1,
+            }
+            let Some(blocks) = how.blocks else { continue };
+            let (audio, _) = trunkline_traffic::find("audio").unzip();
+            for place in 0..experiment.points.len() {
+                let flows = experiment.points[place].scenario.flows.iter();
+                let keys: Vec<_> = flows
+                    .filter(|flow| Some(flow.source.kind) == audio)
+                    .map(|flow| (format!("flow.{}.source.blocks", flow.meta.name), blocks.to_string()))
+                    .collect();
+                counted |= !keys.is_empty();
+                let scenario = experiment
+                    .rewritten(place, &keys, &files)
+                    .map_err(|problem| PaperError::Study { study: self.study.name, problem })?;
+                experiment.points[place].scenario = scenario.into();
+            }
+        }
+        if how.blocks.is_some() && !counted && !self.sources.is_empty() {
+            let problem = "counts no blocks of audio; leave `--blocks` out";
+            return Err(PaperError::Unsuitable { study: self.study.name, problem });
+        }
+        Ok(())
+    }
+
     /// The scatters that are drawn from a task: from the first repetition of their row's point.
-    fn scatters(&self, task: Task) -> Vec<&'static Scatter> {
+    pub(crate) fn scatters(&self, task: Task) -> Vec<&'static Scatter> {
         let is_drawn = |scatter: &&Scatter| {
             let plans = self.plans.iter().filter(|plan| plan.table.name == scatter.table);
             let mut rows = plans.flat_map(|plan| &plan.rows);
@@ -139,16 +207,17 @@ impl Prepared {
         self.study.scatters.iter().filter(is_drawn).collect()
     }
 
-    fn results(self, tasks: &[Task], outcomes: &[Simulated]) -> Results {
+    fn results(self, tasks: &[Task], outcomes: &[Option<Measured>]) -> Results {
         let flags = &self.flags;
-        let scatters = outcomes.iter().flat_map(|outcome| outcome.scatters.iter().cloned());
+        let scatters = outcomes.iter().flatten().flat_map(|outcome| outcome.scatters.iter().cloned());
         let mut scatters: Vec<Scattered> = scatters.collect();
         let place = |scattered: &Scattered| {
             self.study.scatters.iter().position(|scatter| core::ptr::eq(scatter, scattered.scatter))
         };
         scatters.sort_by_key(place);
-        let tables = self.plans.into_iter().map(|plan| plan.results(tasks, outcomes, flags)).collect();
-        Results { study: self.study, tables, scatters }
+        let sources = &self.sources;
+        let tables = self.plans.into_iter().map(|plan| plan.results(sources, tasks, outcomes, flags));
+        Results { study: self.study, tables: tables.collect(), scatters, stopped: false }
     }
 }
 
@@ -166,9 +235,11 @@ fn chosen(study: &'static Study, names: &[&str]) -> Result<Vec<&'static Table>, 
 }
 
 /// An experiment that tables draw on.
-struct Source {
-    file: &'static str,
-    experiment: Experiment,
+pub(crate) struct Source {
+    pub(crate) file: &'static str,
+    pub(crate) experiment: Experiment,
+    /// Where it runs.
+    pub(crate) on: Backend,
     /// The cells of its points.
     keys: Vec<Keys>,
 }
@@ -199,7 +270,8 @@ fn sources(study: &'static Study, tables: &[&'static Table]) -> Result<Vec<Sourc
             let experiment =
                 Experiment::parse(text, &name, &EmbeddedFiles(study)).map_err(PaperError::Experiment)?;
             let keys = mapping::keys(&experiment, mapping).map_err(wrong)?;
-            sources.push(Source { file, experiment, keys });
+            let on = if let Rows::Flows { .. } = table.rows { Backend::Live } else { Backend::Sim };
+            sources.push(Source { file, experiment, on, keys });
         }
     }
     Ok(sources)
@@ -215,6 +287,8 @@ struct PlannedRow {
     published: PublishedRow,
     /// The point behind it in each experiment of the table, as its source and its place there.
     points: Vec<(usize, usize)>,
+    /// The flow that it is, where rows are flows.
+    flow: Option<&'static str>,
 }
 
 /// Joins published rows with points; points that were not published follow.
@@ -223,9 +297,15 @@ fn planned_rows(
     published: Vec<PublishedRow>,
     sources: &[Source],
 ) -> Result<Vec<PlannedRow>, String> {
-    let mut rows: Vec<PlannedRow> =
-        published.into_iter().map(|published| PlannedRow { published, points: Vec::new() }).collect();
-    let Rows::Points { only, without, .. } = table.rows else { return Ok(rows) };
+    let mut rows: Vec<PlannedRow> = published
+        .into_iter()
+        .map(|published| PlannedRow { published, points: Vec::new(), flow: None })
+        .collect();
+    let (only, without) = match table.rows {
+        Rows::Formula => return Ok(rows),
+        Rows::Flows { file, flows } => return Ok(flow_rows(table, file, flows, sources)),
+        Rows::Points { only, without, .. } => (only, without),
+    };
     for file in table.files() {
         let Some((index, source)) = sources.iter().enumerate().find(|(_, source)| source.file == file) else {
             continue;
@@ -246,7 +326,7 @@ fn planned_rows(
                 }
                 None => {
                     let published = PublishedRow { keys, cells: vec![None; table.metrics.len()] };
-                    rows.push(PlannedRow { published, points: vec![(index, point)] });
+                    rows.push(PlannedRow { published, points: vec![(index, point)], flow: None });
                 }
             }
         }
@@ -254,165 +334,84 @@ fn planned_rows(
     Ok(rows)
 }
 
+/// A row for each flow, all of the only point.
+fn flow_rows(
+    table: &Table,
+    file: &str,
+    flows: &'static [(&'static str, &'static [&'static str])],
+    sources: &[Source],
+) -> Vec<PlannedRow> {
+    let points = sources.iter().position(|source| source.file == file).map(|index| (index, 0));
+    let row = |(flow, cells): &(&'static str, &'static [&'static str])| {
+        let keys = table.keys.iter().copied().zip(cells.iter().map(|cell| Value::read(cell)));
+        let published = PublishedRow { keys: Keys(keys.collect()), cells: vec![None; table.metrics.len()] };
+        PlannedRow { published, points: points.into_iter().collect(), flow: Some(flow) }
+    };
+    flows.iter().map(row).collect()
+}
+
 impl Plan {
-    fn results(self, tasks: &[Task], outcomes: &[Simulated], flags: &Flags) -> TableResults {
+    fn results(
+        self,
+        sources: &[Source],
+        tasks: &[Task],
+        outcomes: &[Option<Measured>],
+        flags: &Flags,
+    ) -> TableResults {
         let table = self.table;
+        let of_rows =
+            table.files().first().and_then(|file| sources.iter().find(|source| source.file == *file));
+        let on = of_rows.map_or(Backend::Sim, |source| source.on);
         let rows = self.rows.into_iter().map(|row| {
             let PublishedRow { keys, cells } = row.published;
             let at_points = tasks.iter().zip(outcomes).filter(|(task, _)| row.points.contains(&task.point()));
-            let repetitions: Vec<&Simulated> = at_points.map(|(_, outcome)| outcome).collect();
+            let repetitions: Vec<&Measured> = at_points.filter_map(|(_, outcome)| outcome.as_ref()).collect();
             let cells = table.metrics.iter().zip(cells).map(|(metric, published)| Cell {
                 published,
                 doubt: flags.doubt(table.name, &keys, metric.column),
-                simulated: simulated(table, metric, &keys, &repetitions),
+                simulated: figure(table, metric, (&keys, row.flow), &repetitions),
             });
             Row { cells: cells.collect(), keys }
         });
-        TableResults { table, rows: rows.collect() }
+        TableResults { table, on, rows: rows.collect() }
     }
 }
 
 /// The figure of a row: the mean over repetitions that have one.
-fn simulated(table: &Table, metric: &Metric, keys: &Keys, repetitions: &[&Simulated]) -> Option<f64> {
+fn figure(
+    table: &Table,
+    metric: &Metric,
+    (keys, flow): (&Keys, Option<&str>),
+    repetitions: &[&Measured],
+) -> Option<f64> {
     let file = match metric.reading {
         Reading::Formula(formula) => return formula(keys),
         Reading::Elsewhere(file, ..) => file,
-        Reading::Flow(..) | Reading::Bundle(..) | Reading::Medium(..) => *table.files().first()?,
+        Reading::Flow(..) | Reading::OwnFlow(_) | Reading::Bundle(..) | Reading::Medium(..) => {
+            *table.files().first()?
+        }
     };
     let of_file = repetitions.iter().filter(|outcome| outcome.file == file);
-    let figures = of_file.filter_map(|outcome| outcome.figure(&metric.reading));
+    let figures = of_file.filter_map(|outcome| outcome.figure(&metric.reading, flow));
     let figures: Vec<f64> = figures.filter(|figure| figure.is_finite()).collect();
     let count = figures.len();
     (count > 0).then(|| figures.into_iter().sum::<f64>() / count as f64)
 }
 
-/// What one repetition of one point gave.
-#[derive(Clone, Debug)]
-struct Simulated {
-    /// The experiment's file.
-    file: &'static str,
-    flows: Vec<FlowSummary>,
-    bundles: Vec<BundleSummary>,
-    media: Vec<MediumSummary>,
-    scatters: Vec<Scattered>,
-}
-
-impl Simulated {
-    /// The figure of a reading, unless it is a formula.
-    fn figure(&self, reading: &Reading) -> Option<f64> {
-        match *reading {
-            Reading::Formula(_) => None,
-            Reading::Flow(name, read) | Reading::Elsewhere(_, name, read) => {
-                read(self.flows.iter().find(|flow| flow.flow == name)?)
-            }
-            Reading::Bundle(name, read) => read(self.bundles.iter().find(|bundle| bundle.bundle == name)?),
-            Reading::Medium(link, host, read) => {
-                let is_meant = |medium: &&MediumSummary| {
-                    medium.medium == link && medium.station.as_deref() == Some(host)
-                };
-                read(self.media.iter().find(is_meant)?)
-            }
-        }
-    }
-}
-
-/// One repetition of one point.
-#[derive(Clone, Copy, Debug)]
-struct Task {
-    source: usize,
-    point: usize,
-    repetition: u32,
-}
-
-impl Task {
-    fn point(&self) -> (usize, usize) {
-        (self.source, self.point)
-    }
-
-    fn scenario<'s>(&self, sources: &'s [Source]) -> &'s Scenario {
-        &sources[self.source].experiment.points[self.point].scenario
-    }
-
-    fn length(&self, sources: &[Source]) -> Duration {
-        let scenario = self.scenario(sources);
-        scenario.duration + scenario.drain
-    }
-}
-
-/// What the rows need, each once.
-fn tasks(plans: &[Plan], sources: &[Source]) -> Vec<Task> {
-    let mut points: Vec<(usize, usize)> =
-        plans.iter().flat_map(|plan| &plan.rows).flat_map(|row| row.points.iter().copied()).collect();
-    points.sort_unstable();
+/// What the rows need, each once; what is simulated first.
+fn tasks(prepared: &Prepared, how: How<'_>) -> Vec<Task> {
+    let sources = &prepared.sources;
+    let rows = prepared.plans.iter().flat_map(|plan| &plan.rows);
+    let mut points: Vec<(usize, usize)> = rows.flat_map(|row| row.points.iter().copied()).collect();
+    let can_be_measured = |on: Backend| on != Backend::Live || how.live.is_some();
+    points.retain(|(source, _)| can_be_measured(sources[*source].on));
+    points.sort_unstable_by_key(|(source, point)| (sources[*source].on != Backend::Sim, *source, *point));
     points.dedup();
     let of_point = |(source, point): (usize, usize)| {
         let repetitions = sources[source].experiment.repetitions;
         (0..repetitions).map(move |repetition| Task { source, point, repetition })
     };
     points.into_iter().flat_map(of_point).collect()
-}
-
-/// The outcome of every task, in the tasks' order.
-fn simulate(
-    tasks: &[Task],
-    prepared: &Prepared,
-    jobs: usize,
-    observer: &dyn Observer,
-) -> Result<Vec<Simulated>, PaperError> {
-    let sources = &prepared.sources;
-    for task in tasks {
-        trunkline_simulator::check(task.scenario(sources))?;
-    }
-    // Nobody stops a study before its end.
-    let outcomes = trunkline_runner::in_parallel(tasks, jobs, &AtomicBool::new(false), |task| {
-        one(*task, prepared, observer)
-    })?;
-    Ok(outcomes.into_iter().flatten().collect())
-}
-
-fn one(task: Task, prepared: &Prepared, observer: &dyn Observer) -> Result<Simulated, SimulationError> {
-    let sources = &prepared.sources;
-    let scenario = task.scenario(sources);
-    let metas: Vec<FlowMeta> = scenario.flows.iter().map(|flow| flow.meta.clone()).collect();
-    let mut no_trace = ();
-    let mut meter = Meter::new(&metas, &mut no_trace).with_bundles(&scenario.bundles);
-    let mut teller = Teller { observer, told: Duration::ZERO };
-    let seed = Seed::new(sources[task.source].experiment.seed, task.repetition);
-    let outcome = trunkline_simulator::run(scenario, seed, &mut meter, &mut teller)?;
-    let RepetitionSummary { mut flows, bundles, media, .. } = meter.finish(outcome);
-    let scatters =
-        prepared.scatters(task).into_iter().filter_map(|scatter| scattered(scatter, &flows)).collect();
-    for flow in &mut flows {
-        // What figures of runs are drawn from; some kilobytes that nobody asks for here.
-        flow.latency_cdf = Vec::new();
-        flow.latency_over_time = Vec::new();
-    }
-    let told = teller.told;
-    observer.advanced(task.length(sources) - told);
-    observer.simulation_done();
-    Ok(Simulated { file: sources[task.source].file, flows, bundles, media, scatters })
-}
-
-/// The messages of a scatter. Runs of more than 2,000 messages have a sample of them.
-fn scattered(scatter: &'static Scatter, flows: &[FlowSummary]) -> Option<Scattered> {
-    let flow = flows.iter().find(|flow| flow.flow == scatter.flow)?;
-    let shown = if scatter.halved { 0.5 } else { 1.0 };
-    let latencies = flow.latency_over_time.iter().map(|(_, latency)| latency.as_secs_f64() * shown);
-    Some(Scattered { scatter, latencies: latencies.collect() })
-}
-
-/// Passes progress on.
-struct Teller<'o> {
-    observer: &'o dyn Observer,
-    told: Duration,
-}
-
-impl Supervisor for Teller<'_> {
-    fn progress(&mut self, done: Duration) -> Progress {
-        self.observer.advanced(done - self.told);
-        self.told = self.told.max(done);
-        Progress::Continue
-    }
 }
 
 #[cfg(test)]

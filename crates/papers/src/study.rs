@@ -20,6 +20,8 @@ pub struct Study {
     pub reproduced: &'static str,
     /// Experiment files and what they name, by their path in the study's folder.
     pub files: &'static [Embedded],
+    /// Of these files, which can be measured on the wire instead.
+    pub wired: &'static [&'static str],
     /// How points of the experiments become rows.
     pub experiments: &'static [Experiment],
     /// The tables, in the paper's order.
@@ -129,6 +131,14 @@ pub enum Rows {
         /// The same for points that are left out.
         without: &'static [(&'static str, &'static str)],
     },
+    /// One for every flow of an experiment that has one point, with its cells in the table's keys. It is not simulated but
+    /// measured live, from this machine to itself.
+    Flows {
+        /// The experiment's file.
+        file: &'static str,
+        /// The flows.
+        flows: &'static [(&'static str, &'static [&'static str])],
+    },
 }
 
 /// A column of figures.
@@ -149,6 +159,8 @@ pub enum Reading {
     Formula(fn(&Keys) -> Option<f64>),
     /// From the summary of a flow at the row's point; the mean over repetitions if there are several.
     Flow(&'static str, fn(&FlowSummary) -> Option<f64>),
+    /// The same of the row's own flow, where rows are flows.
+    OwnFlow(fn(&FlowSummary) -> Option<f64>),
     /// The same from another experiment: its file, the flow, how. Its point is the one with the cells of the row.
     Elsewhere(&'static str, &'static str, fn(&FlowSummary) -> Option<f64>),
     /// From the summary of a bundle at the row's point.
@@ -282,7 +294,7 @@ impl Table {
     /// The files of the experiments behind it, that of its rows first.
     pub fn files(&self) -> Vec<&'static str> {
         let mut files = Vec::new();
-        if let Rows::Points { file, .. } = self.rows {
+        if let Rows::Points { file, .. } | Rows::Flows { file, .. } = self.rows {
             files.push(file);
         }
         for metric in self.metrics {

@@ -4,6 +4,7 @@ use core::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style as Ansi};
 use trunkline_report::Style;
+use trunkline_store::Backend;
 
 use crate::goals::{Judged, Outcome, judge, share, signed};
 use crate::results::{Cell, Doubt, Results, Row, TableResults};
@@ -29,8 +30,13 @@ pub fn tables(results: &Results, style: Style) -> String {
             Reference::Predicted => " (predicted; not published here)",
             Reference::Own => " (ours; not in the paper)",
         };
+        let measured = match table.on {
+            Backend::Sim => "",
+            Backend::Wire => ", measured on the wire",
+            Backend::Live => ", measured live",
+        };
         let from = table.table.name.len() + GAP;
-        out.wrapped(&format!("{}{predicted}", table.table.title), from, PLAIN);
+        out.wrapped(&format!("{}{measured}{predicted}", table.table.title), from, PLAIN);
         for (index, metrics) in in_width(table).iter().enumerate() {
             out.text.push_str(if index == 0 { "" } else { "\n" });
             out.grid(&block(table, metrics));
@@ -119,7 +125,8 @@ fn block(table: &TableResults, metrics: &[usize]) -> Grid {
     let published = table.table.reference.published().is_some();
     for metric in metrics.iter().filter_map(|metric| table.table.metrics.get(*metric)) {
         let first = grid.headings.len();
-        let columns: &[&str] = if published { &["published", "simulated", "error"] } else { &["simulated"] };
+        let word = table.word();
+        let columns: &[&str] = if published { &["published", word, "error"] } else { &[word] };
         grid.headings.extend(columns.iter().map(|text| Heading::of(text, true)));
         grid.groups.push(Group { title: metric.column, first, count: columns.len() });
     }

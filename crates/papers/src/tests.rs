@@ -23,8 +23,8 @@ fn hawley() -> &'static Study {
 }
 
 /// Every point once, on so many threads.
-fn on(jobs: usize) -> How {
-    How { jobs, repetitions: None }
+fn on(jobs: usize) -> How<'static> {
+    How::simulated(jobs)
 }
 
 /// Results in which every simulated figure is the published one plus 2 %, or 1 where nothing is published.

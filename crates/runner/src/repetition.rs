@@ -1,7 +1,7 @@
 //! One repetition of one point: from the driver's observations to traces, audio and a summary in the store.
 
 use trunkline_core::Seed;
-use trunkline_experiment::{Point, Scenario, Supervisor};
+use trunkline_experiment::{Scenario, Supervisor};
 use trunkline_live::LiveError;
 use trunkline_metrics::{DriverOutcome, FlowMeta, Meter, RepetitionSummary};
 use trunkline_store::RunWriter;
@@ -27,8 +27,7 @@ pub(crate) fn measure(
     let audio_directory = traces.audio_directory();
     let audio = AudioRecorder::create(scenario, &audio_directory).map_err(RunnerError::Audio)?;
     let ears = Ears::new(request.hear, scenario);
-    let point = &request.experiment.points[task.point];
-    let point = &Point { scenario: request.hear.listening_to(scenario).into(), ..point.clone() };
+    let point = &request.hear.listening_to(&request.experiment.points[task.point]);
 
     let meter = Meter::new(&metas, &mut traces).with_bundles(&scenario.bundles);
     let mut recorder = (meter, (audio, ears));

@@ -18,6 +18,7 @@ pub(super) const STUDY: Study = Study {
     reproduced: "Throughput of bulk transfers and delay of short messages, alone and beside four bulk transfers, over a \
                  T1 trunk with a hardware FIFO, a software FIFO, and round robin between virtual circuits.",
     files: FILES,
+    wired: &[],
     experiments: EXPERIMENTS,
     tables: tables::TABLES,
     figures: figures::FIGURES,

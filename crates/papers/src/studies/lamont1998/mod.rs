@@ -19,6 +19,7 @@ pub(super) const STUDY: Study = Study {
                  one TCP connection beside many voice streams, one voice stream beside many TCP connections, and voice \
                  alone, across the Atlantic and in a laboratory.",
     files: FILES,
+    wired: &[],
     experiments: EXPERIMENTS,
     tables: tables::TABLES,
     figures: figures::FIGURES,

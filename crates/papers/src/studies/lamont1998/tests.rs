@@ -139,7 +139,7 @@ const fn of(metrics: &'static [Metric]) -> Table {
 
 #[test]
 fn readings_are_of_what_they_are_called_and_in_their_units() {
-    let results = crate::run(&EASY, &[], crate::How { jobs: 1, repetitions: None }, &()).unwrap();
+    let results = crate::run(&EASY, &[], crate::How::simulated(1), &()).unwrap();
     let figure = |table: &str, column: &str| {
         let table = results.table(table).unwrap();
         table.rows[0].cells[table.place(column).unwrap()].simulated
@@ -175,7 +175,12 @@ fn points_are_repeated_as_often_as_asked() {
     }
     let planned = |repetitions| {
         let counted = Counted(AtomicUsize::new(0));
-        let results = crate::run(&EASY, &["udp_loss_pct"], crate::How { jobs: 1, repetitions }, &counted);
+        let results = crate::run(
+            &EASY,
+            &["udp_loss_pct"],
+            crate::How { repetitions, ..crate::How::simulated(1) },
+            &counted,
+        );
         assert_eq!(results.unwrap().tables[0].rows[0].cells[0].simulated, Some(0.0));
         counted.0.into_inner()
     };

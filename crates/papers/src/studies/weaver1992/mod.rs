@@ -18,6 +18,7 @@ pub(super) const STUDY: Study = Study {
     reproduced: "Throughput and latency of voice packets of 8 to 4096 bytes between two stations of an FDDI ring, alone, \
                  beside one and beside fifteen load frames at each token, with loss, and to two receivers at once.",
     files: FILES,
+    wired: &[],
     experiments: EXPERIMENTS,
     tables: tables::TABLES,
     figures: figures::FIGURES,
