@@ -6,6 +6,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+pub mod live;
+pub mod tone;
+
 pub use trunkline_testkit::programs::{is_installed, skip};
 
 /// Makes a program of `source`, which needs the C library `library`. Where there is no compiler or no such library, says
@@ -110,4 +113,4 @@ impl Drop for Program {
 }
 
 /// Programs start slowly on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);

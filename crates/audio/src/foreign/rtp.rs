@@ -160,8 +160,14 @@ impl RtpUnpacker {
             return Err(UnpackError::OtherStream("number of channels"));
         }
         let Some(position) = self.place(&header)? else { return Ok(()) };
-        // Decoders of Opus go from block to block.
-        let sequence = position.div_euclid(i64::from(stream.block_frames)) as u32;
+        let block = i64::from(stream.block_frames);
+        // Encoders count the silence that they begin with or do not (GStreamer's first packet is short by it); packets of
+        // Opus are whole blocks all the same.
+        let position = match is_opus(&stream) {
+            true => (position + block / 2).div_euclid(block) * block,
+            false => position,
+        };
+        let sequence = position.div_euclid(block) as u32;
         let data = if is_opus(&stream) {
             self.framed.clear();
             // A datagram is no longer than that.
@@ -173,7 +179,7 @@ impl RtpUnpacker {
         };
         let output = &mut self.output;
         self.decoder.decode(sequence, data, &mut self.samples, |number, samples, origin| {
-            let before = i64::from(sequence.wrapping_sub(number)) * i64::from(stream.block_frames);
+            let before = i64::from(sequence.wrapping_sub(number)) * block;
             output.put(position - before, samples, origin, deliver);
         });
         Ok(())

@@ -1,0 +1,187 @@
+//! JackTrip at the other end: as client, as server and as hub, between JACK servers of their own and ours.
+
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use trunkline_audio::foreign::jacktrip::Resolution;
+use trunkline_audio::pipeline::Stream;
+use trunkline_interop::live::{Heard, converse};
+use trunkline_interop::tone::{tone, windows_of_tone};
+use trunkline_interop::{PATIENCE, Program, is_installed};
+use trunkline_io::jack::{Client, Direction, Period, Process};
+use trunkline_session::foreign::Foreign;
+use trunkline_session::foreign::jacktrip::{JackTripOptions, answer, call, call_hub};
+
+const RATE: u32 = 48_000;
+const PERIOD: u32 = 128;
+/// What JackTrip is given to send, and what we send: 100 and 80 samples in a period.
+const THEIRS: f64 = 480.0;
+const OURS: f64 = 600.0;
+const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+/// A tenth of a second.
+const WINDOW: usize = 4_800;
+
+/// A process can use one JACK server at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn is_all_installed() -> bool {
+    is_installed("jackd", "the Debian package `jackd2`")
+        && is_installed("jacktrip", "the Debian package `jacktrip`")
+}
+
+/// A JACK server without a sound card, JackTrip as its client, and we as another that talks into it and listens.
+struct Room {
+    heard: Arc<Mutex<Vec<f32>>>,
+    client: Client,
+    jacktrip: Program,
+    _server: Program,
+}
+
+impl Room {
+    fn open(name: &str, jacktrip: &str) -> Room {
+        let name = format!("trunkline-{name}-{}", std::process::id());
+        let arguments = format!("-n {name} -d dummy -r {RATE} -p {PERIOD}");
+        let server = Program::start("jackd", &arguments.split(' ').collect::<Vec<_>>());
+        let heard = Arc::new(Mutex::new(Vec::with_capacity(60 * RATE as usize)));
+        let voice = Voice { at: 0, heard: Arc::clone(&heard) };
+        let client = patiently(|| {
+            let mut client = Client::open("friend", Some(&name)).ok()?;
+            client.register("mouth", Direction::Output).ok()?;
+            client.register("ear", Direction::Input).ok()?;
+            Some(client)
+        });
+        let arguments = format!("JACK_DEFAULT_SERVER={name} jacktrip {jacktrip} -J peer -D");
+        let jacktrip = Program::start("env", &arguments.split(' ').collect::<Vec<_>>());
+        let mut room = Room { heard, client, jacktrip, _server: server };
+        room.client.activate(Box::new(voice)).expect("the server is there");
+        room
+    }
+
+    /// Connects us with JackTrip's first channels, once it is there and at work.
+    fn connect(&self) {
+        let peer = |direction, what: &str| {
+            self.client.ports(direction, false).into_iter().find(|port| port.contains(what))
+        };
+        patiently(|| {
+            let into = peer(Direction::Input, ":send_1")?;
+            let out_of = peer(Direction::Output, ":receive_1")?;
+            let both =
+                self.client.connect("friend:mouth", &into) && self.client.connect(&out_of, "friend:ear");
+            both.then_some(())
+        });
+    }
+
+    /// What came out of JackTrip from the first sound on.
+    fn heard(&self) -> Vec<f32> {
+        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        heard.into_iter().skip_while(|sample| *sample == 0.0).collect()
+    }
+}
+
+/// Says a tone, and keeps what it hears.
+struct Voice {
+    at: u64,
+    heard: Arc<Mutex<Vec<f32>>>,
+}
+
+impl Process for Voice {
+    fn process(&mut self, period: &mut Period<'_>) {
+        let frames = period.frames();
+        period.output(0).copy_from_slice(&tone(THEIRS, RATE, self.at, frames));
+        self.at += frames as u64;
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(period.input(0));
+    }
+}
+
+fn patiently<T>(look: impl Fn() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "it does not come");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn free_port() -> u16 {
+    let socket = UdpSocket::bind((HERE, 0)).expect("loopback has a free port");
+    socket.local_addr().expect("it is bound").port()
+}
+
+/// Both talk until both have heard two seconds, then we leave and JackTrip says that we did.
+fn talk(mut room: Room, foreign: Foreign) {
+    let (stream, _) = foreign.receives.as_ref().expect("it sends");
+    assert_eq!((stream.sample_rate, stream.block_frames), (RATE, PERIOD));
+    room.connect();
+    let enough = 2 * RATE as usize;
+    // It has ended, and what it has heard of us is there.
+    let ours = |heard: &Heard| heard.samples.len() >= enough && room.heard().len() >= enough;
+    let heard = converse(foreign, OURS, ours);
+    assert_eq!(heard.ended, None);
+    assert!(heard.blocks.is_sorted_by(|before, block| before + 1 == *block), "a gap in {:?}", heard.blocks);
+    assert_tone("JackTrip's", &heard.samples, THEIRS, 0.001);
+    assert_tone("our", &room.heard(), OURS, 0.01);
+    room.jacktrip.wait_until_it_says("Peer Stopped");
+}
+
+/// JackTrip's buffer and a JACK server on a busy machine lose a period now and then: most windows are nothing but the tone.
+fn assert_tone(whose: &str, samples: &[f32], hz: f64, most: f64) {
+    let (tones, windows) = windows_of_tone(samples, WINDOW, hz, RATE, most);
+    assert!(windows >= 15 && tones * 3 >= windows * 2, "{whose} tone fills {tones} of {windows} windows");
+}
+
+#[test]
+fn a_client_is_received_and_answered() {
+    if !is_all_installed() {
+        return;
+    }
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let port = free_port();
+    let room = Room::open("client", &format!("-c 127.0.0.1 -B {} -P {port} -n 2 -r 2 -b 24", free_port()));
+    let options = JackTripOptions { port, ..JackTripOptions::default() };
+    let deadline = Instant::now() + PATIENCE;
+    let foreign = answer(HERE, &options, &|| Instant::now() > deadline).expect("the port is free");
+    let foreign = foreign.expect("JackTrip calls");
+    assert_eq!(foreign.sends.as_ref().map(|(stream, _)| stream.channels), Some(2));
+    talk(room, foreign);
+}
+
+#[test]
+fn a_server_is_called() {
+    if !is_all_installed() {
+        return;
+    }
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let port = free_port();
+    let room = Room::open("server", &format!("-s -B {port} -n 1"));
+    let stream = Stream { channels: 1, sample_rate: RATE, block_frames: PERIOD, ..Stream::default() };
+    let options = JackTripOptions { port: 0, ..JackTripOptions::default() };
+    let patience = trunkline_core::Duration::from_secs(60);
+    let foreign = call(&format!("127.0.0.1:{port}"), &stream, &options, patience).expect("it answers");
+    talk(room, foreign);
+}
+
+/// A hub that gives each client its own sound back.
+#[test]
+fn a_hub_is_called() {
+    if !is_all_installed() {
+        return;
+    }
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let [port, data] = [free_port(), free_port()];
+    let mut room = Room::open("hub", &format!("-S -B {port} -U {data} -p 1"));
+    room.jacktrip.wait_until_it_says("Waiting for client connections");
+    let stream = Stream { channels: 2, sample_rate: RATE, block_frames: PERIOD, ..Stream::default() };
+    let options = JackTripOptions { port: 0, resolution: Resolution::Bits16, ..JackTripOptions::default() };
+    let patience = trunkline_core::Duration::from_secs(60);
+    let foreign =
+        call_hub(&format!("127.0.0.1:{port}"), "trunkline", &stream, &options, patience).expect("it answers");
+    let is_tone = |heard: &Heard| {
+        let last = heard.samples.len().saturating_sub(2 * WINDOW);
+        windows_of_tone(&heard.samples[last..], WINDOW, OURS, RATE, 0.01) == (2, 2)
+    };
+    let heard = converse(foreign, OURS, is_tone);
+    assert_eq!(heard.ended, None);
+}
