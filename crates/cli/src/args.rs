@@ -335,6 +335,14 @@ pub struct Paper {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub repetitions: Option<u32>,
 
+    /// Where the tables that a study has for it are measured: `wire` instead of in `sim`, in real time
+    #[arg(long, value_name = "BACKEND", default_value = "sim", value_parser = ["sim", "wire"])]
+    pub on: String,
+
+    /// How many blocks each channel of audio sends, in studies that count them [default: as many as in the study]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
+    pub blocks: Option<u64>,
+
     /// How many points are simulated at once [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,

@@ -1,6 +1,8 @@
 //! `trunkline papers` and `trunkline paper`
 
+use trunkline_live::LiveOptions;
 use trunkline_papers::{How, Outcome, PaperError, STUDIES};
+use trunkline_store::Backend;
 
 use crate::args::{self, Global};
 use crate::output::{self, Failure};
@@ -18,11 +20,23 @@ pub(super) fn list(global: &Global) -> u8 {
 pub(super) fn paper(global: &Global, arguments: &args::Paper) -> Result<u8, Failure> {
     let study = trunkline_papers::find(&arguments.study).ok_or_else(|| unknown(&arguments.study))?;
     let tables: Vec<&str> = arguments.tables.iter().map(String::as_str).collect();
-    let how = How { jobs: super::run::jobs(arguments.jobs), repetitions: arguments.repetitions };
+    let backend = if arguments.on == "wire" { Backend::Wire } else { Backend::Sim };
+    // Before the first thread.
+    let wire = super::run::wire_means(backend)?;
+    let live = LiveOptions::new(super::run::far_end()?);
+    let stop = super::run::stop_on_signal()?;
+    let how = How {
+        jobs: super::run::jobs(arguments.jobs),
+        repetitions: arguments.repetitions,
+        blocks: arguments.blocks,
+        live: Some(&live),
+        wire: wire.as_ref(),
+        stop: &stop,
+    };
 
     let display = Display::new();
     let results = trunkline_papers::run(study, &tables, how, &display);
-    display.finish();
+    display.finish().into_iter().for_each(output::note);
     let results = results.map_err(|error| failure(&error))?;
 
     let say: fn(&str) = if global.json { |text| output::note(text) } else { |text| output::print(text) };
@@ -43,6 +57,10 @@ pub(super) fn paper(global: &Global, arguments: &args::Paper) -> Result<u8, Fail
                 written.len() - 1
             ));
         }
+    }
+    if results.stopped {
+        output::warn("stopped early: what is missing above was not measured");
+        return Ok(output::INTERRUPTED);
     }
     let missed = trunkline_papers::judge(&results).iter().any(|judged| judged.outcome == Outcome::Missed);
     Ok(if arguments.strict && missed { output::GOAL_MISSED } else { output::DONE })

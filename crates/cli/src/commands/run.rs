@@ -117,9 +117,13 @@ pub(super) fn wire_means(backend: Backend) -> Result<Option<WireMeans>, Failure>
     means.map(Some).map_err(Failure::environment)
 }
 
+/// This program once more, at the other end.
+pub(super) fn far_end() -> Result<FarEnd, Failure> {
+    Ok(FarEnd::Process { program: own_program()?, arguments: vec!["far-end".into()] })
+}
+
 pub(super) fn live_options(arguments: &args::Live) -> Result<LiveOptions, Failure> {
-    let far_end = FarEnd::Process { program: own_program()?, arguments: vec!["far-end".into()] };
-    let mut options = LiveOptions::new(far_end);
+    let mut options = LiveOptions::new(far_end()?);
     options.address = arguments.address;
     options.port = arguments.port;
     options.spin = match arguments.spin {
