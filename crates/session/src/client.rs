@@ -53,7 +53,8 @@ impl Client {
                 None => return Err(broken(Ended(format!("it says nothing for {}", self.patience)))),
             };
         let local = control.stream().local_addr().map_err(SessionError::system("a socket has no address"))?;
-        let data = SocketAddr::new(address.ip(), port);
+        let mut data = address;
+        data.set_port(port);
         let line = {
             let terms = lines::Terms { request: &request, key, seed };
             let refused =

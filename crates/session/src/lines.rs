@@ -23,6 +23,8 @@ use crate::settings::Settings;
 
 /// Buffers of the sockets of engines, in bytes: what the kernel loses there, the engine takes for congestion.
 const ENGINE_BUFFER: usize = 1 << 20;
+/// Whatever a client asks for: the memory of a socket is the host's.
+const MOST_BUFFER: usize = 16 << 20;
 
 /// The client's end, between these addresses. It may still be connecting.
 ///
@@ -195,6 +197,7 @@ impl Datagrams {
         peer: Option<SocketAddr>,
     ) -> Result<UdpSocket, String> {
         let buffer = self.buffer.map(|bytes| bytes.count() as usize).or(settings.buffer());
+        let buffer = buffer.map(|bytes| bytes.min(MOST_BUFFER));
         let options = SocketOptions { send_buffer: buffer, receive_buffer: buffer, priority: None };
         let opened = match self.coverage {
             None => udp::open(local, peer, options),
@@ -231,9 +234,13 @@ fn open(
     local: SocketAddr,
     peer: Option<SocketAddr>,
 ) -> Result<UdpSocket, String> {
-    let socket =
-        engine::open(carrier, local, peer, request.settings.buffer().unwrap_or(ENGINE_BUFFER) as u64)
-            .map_err(said)?;
+    let socket = engine::open(
+        carrier,
+        local,
+        peer,
+        request.settings.buffer().unwrap_or(ENGINE_BUFFER).min(MOST_BUFFER) as u64,
+    )
+    .map_err(said)?;
     request.settings.marking().apply(&socket).map_err(said)?;
     Ok(socket)
 }
@@ -249,7 +256,11 @@ fn engines(terms: &Terms<'_>, network: [IpAddr; 2]) -> Result<(Blueprint, Pair),
 fn setup(request: &Request, protocol: StreamProtocol, options: TcpOptions) -> TcpSetup {
     TcpSetup {
         protocol,
-        window: options.window.map(|bytes| bytes.count() as usize).or(request.settings.buffer()),
+        window: options
+            .window
+            .map(|bytes| bytes.count() as usize)
+            .or(request.settings.buffer())
+            .map(|bytes| bytes.min(MOST_BUFFER)),
         mss: options.mss.map(|bytes| u32::try_from(bytes.count()).unwrap_or(u32::MAX)),
         nodelay: options.nodelay,
         congestion_control: options.congestion_control,

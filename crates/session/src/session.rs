@@ -14,6 +14,7 @@ use crate::control::Channel;
 use crate::control::wire::{self, ToClient, ToServer};
 use crate::line::{Ended, Line, LineCounters, Packets, Refused};
 use crate::request::{Facts, Key, Request};
+use crate::wait::Waiter;
 
 /// Who has not said anything for so long is gone.
 pub(crate) const SILENCE: Duration = Duration::from_secs(10);
@@ -152,6 +153,35 @@ impl Session {
         self.told.pop_front()
     }
 
+    /// Turns it until the server has got all that was sent, or for `patience`, and says whether it has: a transport that
+    /// repairs losses may still be at work when the last packet was handed over. For clients; at a server false.
+    ///
+    /// # Errors
+    /// That the session is over.
+    pub fn finish(
+        &mut self,
+        patience: Duration,
+        arrived: &mut dyn FnMut(Time, &[u8]),
+    ) -> Result<bool, Ended> {
+        let deadline = crate::now() + patience;
+        let mut waiter = Waiter::default();
+        loop {
+            let now = crate::now();
+            self.turn(now, arrived)?;
+            let Side::Client { next_ask, far, .. } = &mut self.side else { return Ok(false) };
+            *next_ask = (*next_ask).min(now + ASK_SOON);
+            let received = far.map_or(0, |far| far.received);
+            let counters = self.counters();
+            if received >= counters.sent && self.line.unsent() == 0 {
+                return Ok(true);
+            }
+            if now >= deadline {
+                return Ok(false);
+            }
+            waiter.wait(self, None, deadline);
+        }
+    }
+
     /// Whether a packet with the key has reached the server.
     pub(crate) fn is_open(&self) -> bool {
         match self.side {
@@ -213,8 +243,8 @@ impl Session {
                 }
                 Side::Server { .. } => match control.hear(now, wire::read::<ToServer>)? {
                     Some(ToServer::Ask { sent }) => {
-                        let counters = self.line.counters().since(&self.before);
                         let received = crate::now();
+                        let counters = without(self.line.counters(), self.strays).since(&self.before);
                         control.say(&ToClient::Time { sent, received, replied: crate::now(), counters })?;
                     }
                     Some(ToServer::Tell { what }) => keep(told, what),
@@ -330,12 +360,12 @@ impl Line for Session {
         Some(line.min(ask).min(silence))
     }
 
+    fn unsent(&self) -> usize {
+        self.line.unsent()
+    }
+
     fn counters(&self) -> LineCounters {
-        let counters = self.line.counters();
-        let LineCounters { strays, received, .. } = counters;
-        let counters =
-            LineCounters { strays: strays + self.strays, received: received - self.strays, ..counters };
-        counters.since(&self.before)
+        without(self.line.counters(), self.strays).since(&self.before)
     }
 
     fn features(&self) -> &'static Features {
@@ -347,8 +377,15 @@ impl Line for Session {
     }
 
     fn close(&mut self, now: Time) {
-        self.end(now, &Ended("closed by this end".to_owned()));
+        let who = if matches!(self.side, Side::Client { .. }) { "client" } else { "server" };
+        self.end(now, &Ended(format!("the {who} has ended the session")));
     }
+}
+
+/// Counters in which packets without the key are strays.
+fn without(counters: LineCounters, strays: u64) -> LineCounters {
+    let LineCounters { strays: others, received, .. } = counters;
+    LineCounters { strays: others + strays, received: received.saturating_sub(strays), ..counters }
 }
 
 impl Drop for Session {

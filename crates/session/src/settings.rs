@@ -15,7 +15,8 @@ pub struct Settings {
     pub priority: Option<u32>,
     /// The differentiated services code point of what is sent (RFC 2474); 46 is expedited forwarding (RFC 3246).
     pub dscp: u8,
-    /// Size of socket buffers in bytes (`SO_SNDBUF`, `SO_RCVBUF`); the transport's or the system's if absent.
+    /// Size of socket buffers in bytes (`SO_SNDBUF`, `SO_RCVBUF`), at most 16 MiB; the transport's or the system's if
+    /// absent.
     pub buffer: Option<u32>,
 }
 

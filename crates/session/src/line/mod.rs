@@ -45,6 +45,9 @@ pub trait Line: Send {
     /// When [`turn`](Self::turn) wants to be called, if nothing arrives before.
     fn next_timeout(&self) -> Option<Time>;
 
+    /// How many packets wait to be handed to the transport.
+    fn unsent(&self) -> usize;
+
     /// What was counted so far.
     fn counters(&self) -> LineCounters;
 

@@ -212,6 +212,10 @@ impl<C: Carrier> Line for Queued<C> {
         patience.into_iter().chain(carrier).min()
     }
 
+    fn unsent(&self) -> usize {
+        self.waiting.len()
+    }
+
     fn counters(&self) -> LineCounters {
         self.counters
     }

@@ -10,7 +10,7 @@ use trunkline_session::{
     Waiter, now,
 };
 
-use crate::support::{Running, packet, until};
+use crate::support::{PATIENCE, Running, packet, until};
 
 #[test]
 fn probes_come_back_and_are_measured() {
@@ -120,6 +120,40 @@ fn the_offset_of_a_clock_that_is_the_same_lies_within_its_bound() {
     until(&mut session, |session, _| session.offset(now()).is_some()).unwrap();
     let offset = session.offset(now()).unwrap();
     assert!(offset.estimate.unsigned_abs() <= offset.bound.as_nanos(), "{offset:?}");
+}
+
+#[test]
+fn what_is_sent_has_arrived_when_a_client_has_finished() {
+    let recorded = Arc::default();
+    let server = Running::with(ServerOptions::default(), Recorder(Arc::clone(&recorded)));
+    for transport in ["tcp", "sctp", "xtp", "quic", "urp"] {
+        let mut session = server.connect(Role::Play, transport);
+        let sent: Vec<_> = (0..40).map(|number| packet(number, 1000)).collect();
+        sent.iter().for_each(|packet| session.send(now(), packet).unwrap());
+        assert!(session.finish(PATIENCE, &mut |_, _| {}).unwrap(), "{transport}");
+        assert_eq!(core::mem::take(&mut *recorded.lock().unwrap()), sent, "{transport}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn packets_are_marked_as_the_study_has_it_or_as_asked_for() {
+    let server = Running::new();
+    for (transport, settings, expected) in [
+        ("udp", Settings::default(), (46, 6)),
+        ("tcp", Settings::default(), (46, 6)),
+        ("dccp", Settings::default(), (46, 6)),
+        ("quic", Settings { dscp: 34, priority: Some(2), ..Settings::default() }, (34, 2)),
+    ] {
+        let request = Request { settings, ..Request::new(Role::Echo, transport.parse().unwrap()) };
+        let session = server.ask(request).unwrap();
+        let mut marks = Vec::new();
+        session.descriptors(&mut |descriptor, _| {
+            let socket = socket2::SockRef::from(&descriptor);
+            marks.push((socket.tos_v4().unwrap() >> 2, socket.priority().unwrap()));
+        });
+        assert_eq!(marks[0], expected, "{transport}");
+    }
 }
 
 /// A handler that reads nothing for as long as a lock is held.

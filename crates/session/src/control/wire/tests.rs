@@ -41,9 +41,18 @@ fn a_line_without_end_costs_no_more_than_the_longest() {
 proptest! {
     #[test]
     fn no_bytes_make_a_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-        let _ = read::<ToServer>(&bytes);
-        let _ = read::<ToClient>(&bytes);
-        let _ = version_of(&bytes);
+        fuzz_lines(&bytes);
+    }
+
+    /// Of a line that is nearly right, nothing makes a reader panic either.
+    #[test]
+    fn no_change_of_a_line_makes_a_reader_panic(at in 0..200usize, bytes in proptest::collection::vec(any::<u8>(), 0..4)) {
+        let request = Request::new(Role::Echo, "{ kind = \"sctp\", window = \"64 KiB\" }".parse().unwrap());
+        let mut line = Vec::new();
+        write(&ToServer::Hello(Box::new(Hello { version: VERSION, request })), &mut line);
+        let at = at % line.len();
+        line.splice(at..(at + bytes.len()).min(line.len()), bytes);
+        fuzz_lines(&line);
     }
 
     /// Lines come out whole however they arrive.
