@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cpal::traits::{DeviceTrait as _, HostTrait as _, StreamTrait as _};
 use cpal::{
-    BufferSize, DeviceId, ErrorKind, FromSample, HostId, SampleFormat, SizedSample, StreamConfig,
-    SupportedBufferSize, SupportedStreamConfigRange,
+    BufferSize, DeviceId, ErrorKind, FromSample, HostId, Sample as _, SampleFormat, SizedSample,
+    StreamConfig, SupportedBufferSize, SupportedStreamConfigRange,
 };
 use rtrb::{Consumer, Producer, RingBuffer};
 use trunkline_core::Time;

@@ -175,6 +175,8 @@ fn what_makes_no_sense_is_refused() {
     assert!(
         refused(Wanted { playback: Some((place("jack"), 1)), ..capture("alsa", 1) }).contains("a clock each")
     );
+    #[cfg(not(feature = "alsa"))]
+    assert!(refused(capture("alsa", 1)).contains("was built without ALSA; build it with"));
     assert_eq!(
         refused(capture("no/such.wav", 1)),
         "`no/such.wav` cannot be read: No such file or directory (os error 2)"
