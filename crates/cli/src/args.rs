@@ -1,6 +1,7 @@
 //! What can be typed. Help, man page, shell completions and the reference page all come from these types.
 
 pub mod runs;
+pub mod session;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -87,6 +88,19 @@ pub enum Command {
     /// Prints every table cell by cell (published, simulated, relative error), the errors of each column, and which
     /// goals are met. With --json a line of JSON for every cell.
     Paper(Paper),
+
+    /// Send audio of a device or a file to another host, over any transport
+    ///
+    /// Against `trunkline reflect` it comes back, is played or recorded with --to, and its round trips are measured; against
+    /// `trunkline receive` it is played there. The latency of every stage is shown meanwhile, and all that was measured at
+    /// the end. Ctrl-C ends it in order.
+    Send(session::Send),
+
+    /// Play or record what `trunkline send` sends from other hosts
+    Receive(session::Receive),
+
+    /// Send back everything that comes, so that others can measure round trips
+    Reflect(session::Reflect),
 
     /// Run programs behind the links of an experiment file, in real time
     ///

@@ -6,3 +6,4 @@ pub mod commands;
 pub mod moments;
 pub mod output;
 mod progress;
+mod sessions;

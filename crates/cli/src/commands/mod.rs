@@ -3,9 +3,12 @@
 mod check;
 mod paper;
 mod plan;
+mod receive;
+mod reflect;
 mod report;
 mod run;
 mod runs;
+mod send;
 #[cfg(target_os = "linux")]
 mod wire;
 #[cfg(target_os = "linux")]
@@ -31,6 +34,9 @@ pub fn main(cli: Cli) -> ExitCode {
         Command::Report(arguments) => report::report(&cli.global, arguments),
         Command::Papers => Ok(paper::list(&cli.global)),
         Command::Paper(arguments) => paper::paper(&cli.global, arguments),
+        Command::Send(arguments) => send::send(&cli.global, arguments),
+        Command::Receive(arguments) => receive::receive(&cli.global, arguments),
+        Command::Reflect(arguments) => reflect::reflect(&cli.global, arguments),
         #[cfg(target_os = "linux")]
         Command::Wire(arguments) => wire::wire(&cli.global, arguments),
         #[cfg(not(target_os = "linux"))]

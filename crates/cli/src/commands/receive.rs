@@ -1,0 +1,47 @@
+//! `trunkline receive`
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use trunkline_session::program::{self, ReceiveOptions};
+use trunkline_session::{ServerOptions, Stop};
+
+use super::send::{failure, on_signal, player};
+use crate::args::Global;
+use crate::args::session::Receive;
+use crate::output::{self, Failure};
+use crate::sessions::Sessions;
+
+pub(super) fn receive(global: &Global, arguments: &Receive) -> Result<u8, Failure> {
+    let stop = stop_on_signal()?;
+    let sessions = Sessions::new(global.json);
+    let options = ReceiveOptions {
+        // Senders that are refused are told so, which takes a place.
+        server: server(arguments.listen, usize::from(arguments.senders) + 16),
+        to: arguments.to.clone(),
+        channels: arguments.channels,
+        mix: arguments.mix,
+        senders: arguments.senders.into(),
+        block_frames: arguments.block,
+        player: player(&arguments.playing),
+        once: arguments.once,
+        jack_server: arguments.playing.jack_server.clone(),
+    };
+    let ready = |address| sessions.note(&format!("waiting for senders at {address}"));
+    program::receive(options, &stop, &sessions, ready).map_err(failure)?;
+    Ok(output::DONE)
+}
+
+/// Set by Ctrl-C.
+pub(super) fn stop_on_signal() -> Result<Arc<Stop>, Failure> {
+    let stop = Stop::new().map_err(|e| Failure::environment(format_args!("a pipe cannot be made: {e}")))?;
+    let stop = Arc::new(stop);
+    let told = Arc::clone(&stop);
+    on_signal(move || told.stop())?;
+    Ok(stop)
+}
+
+pub(super) fn server(listen: Option<SocketAddr>, most_clients: usize) -> ServerOptions {
+    let usual = ServerOptions::default();
+    ServerOptions { address: listen.unwrap_or(usual.address), most_clients, ..usual }
+}

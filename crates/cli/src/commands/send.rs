@@ -1,0 +1,82 @@
+//! `trunkline send`
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use trunkline_audio::conceal::Method;
+use trunkline_audio::pipeline::{Packing, PlayerSettings, Protection};
+use trunkline_session::Settings;
+use trunkline_session::program::{self, ProgramError, SendOptions};
+
+use crate::args::session::{Playing, Send};
+use crate::args::{Conceal, Global};
+use crate::output::{self, Failure};
+use crate::sessions::Sessions;
+
+pub(super) fn send(global: &Global, arguments: &Send) -> Result<u8, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    on_signal(move || stopped.store(true, Ordering::Relaxed))?;
+    let sent = program::send(&options(arguments), &stop, &Sessions::new(global.json)).map_err(failure)?;
+    Ok(if sent.stopped { output::INTERRUPTED } else { output::DONE })
+}
+
+fn options(arguments: &Send) -> SendOptions {
+    let stream = &arguments.stream;
+    let protection = match (stream.redundancy, stream.fec) {
+        (Some(repeats), _) => Protection::Repeat(repeats.into()),
+        (None, Some(correction)) => correction.0,
+        (None, None) => Protection::None,
+    };
+    let fragment = stream.fragment.map(|bytes| bytes as usize);
+    let packing = Packing { per_channel: stream.per_channel, fragment, ..Packing::default() };
+    let settings = Settings {
+        send_timeout: arguments.sockets.send_timeout,
+        priority: Some(arguments.sockets.priority),
+        dscp: arguments.sockets.dscp,
+        ..Settings::default()
+    };
+    SendOptions {
+        host: arguments.host.clone(),
+        from: arguments.from.clone(),
+        to: arguments.to.clone(),
+        channels: arguments.channels,
+        sample_rate: stream.rate,
+        block_frames: stream.block,
+        codec: stream.format.0,
+        protection,
+        packing,
+        transport: arguments.transport.clone(),
+        settings,
+        player: player(&arguments.playing),
+        lasting: arguments.duration,
+        blocks: arguments.blocks,
+        reconnect: arguments.reconnect,
+        jack_server: arguments.playing.jack_server.clone(),
+    }
+}
+
+pub(super) fn player(playing: &Playing) -> PlayerSettings {
+    let conceal = match playing.conceal {
+        Conceal::Silence => Method::Silence,
+        Conceal::Repetition => Method::Repetition,
+        Conceal::Waveform => Method::Waveform,
+    };
+    PlayerSettings { depth: playing.playout.0, conceal, drift: true }
+}
+
+/// The first Ctrl-C (or SIGTERM) ends in order, and what was measured is printed; a second one ends at once.
+pub(super) fn on_signal(stop: impl Fn() + std::marker::Send + 'static) -> Result<(), Failure> {
+    let seen = AtomicBool::new(false);
+    ctrlc::set_handler(move || {
+        if seen.swap(true, Ordering::Relaxed) {
+            std::process::exit(i32::from(output::INTERRUPTED));
+        }
+        stop();
+    })
+    .map_err(|e| Failure::environment(format_args!("Ctrl-C cannot be caught: {e}")))
+}
+
+pub(super) fn failure(error: ProgramError) -> Failure {
+    if error.is_bad_input() { Failure::input(error) } else { Failure::environment(error) }
+}
