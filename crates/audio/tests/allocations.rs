@@ -4,6 +4,10 @@ use trunkline_audio::conceal::Method;
 use trunkline_audio::drift::{Controller, Quality, Resampler};
 use trunkline_audio::fec::{BlockDecoder, BlockEncoder, Code, RepeatDecoder, Repeater};
 use trunkline_audio::format::{Encoding, Endian, Format};
+use trunkline_audio::pipeline::{
+    Block, Blocks, Codec, DeviceFormat, NativePacker, NativeUnpacker, Packer, Packing, Player,
+    PlayerSettings, Protection, Stream, Unpacker,
+};
 use trunkline_audio::playout::{Depth, Playout, Settings};
 use trunkline_core::{Duration, Time};
 use trunkline_testkit::alloc::{CountingAllocator, allocations_during};
@@ -103,4 +107,105 @@ fn coding_allocates_nothing() {
         }
     });
     assert_eq!(allocations, 0);
+}
+
+/// Both ends of a stream between a card of 48 kHz and one of 44.1 kHz, a seventh of whose packets are lost.
+struct Session {
+    blocks: Blocks,
+    packer: NativePacker,
+    unpacker: NativeUnpacker,
+    player: Player,
+    packets: u64,
+    played: u64,
+}
+
+impl Session {
+    fn new(stream: &Stream) -> Session {
+        let device = |sample_rate| DeviceFormat {
+            channels: stream.channels,
+            sample_rate,
+            block_frames: FRAMES as u32,
+        };
+        Session {
+            blocks: Blocks::new(stream, device(48_000)).unwrap(),
+            packer: NativePacker::new(stream).unwrap(),
+            unpacker: NativeUnpacker::new(stream).unwrap(),
+            player: Player::new(stream, device(44_100), PlayerSettings::default()).unwrap(),
+            packets: 0,
+            played: 0,
+        }
+    }
+
+    /// So many blocks of the first card.
+    fn run(&mut self, count: u64, captured: &[f32], played: &mut [f32]) {
+        for _ in 0..count {
+            let now = Time::from_nanos(self.played * FRAMES as u64 * 1_000_000_000 / 44_100);
+            self.played += 1;
+            let Session { blocks, packer, unpacker, player, packets, .. } = self;
+            blocks.push(now, captured, &mut |block| {
+                packer.pack(&block, &mut |packet| {
+                    *packets += 1;
+                    if *packets % 7 != 3 {
+                        let _ = unpacker.unpack(now, packet, &mut |block| _ = player.insert(now, block));
+                    }
+                });
+            });
+            player.pull(now, played);
+        }
+    }
+}
+
+#[test]
+fn a_stream_allocates_nothing() {
+    let channels = 9u16;
+    let (captured, mut played) = (vec![0.1; 9 * FRAMES], vec![0.0; 9 * FRAMES]);
+    let pieces = Packing { fragment: Some(300), ..Packing::default() };
+    for (codec, protection, packing) in [
+        (Codec::Pcm(Encoding::I24), Protection::None, Packing::default()),
+        (Codec::Pcm(Encoding::F32), Protection::Repeat(2), pieces),
+        (
+            Codec::Pcm(Encoding::I16),
+            Protection::Xor { data: 4 },
+            Packing { per_channel: true, ..Packing::default() },
+        ),
+        (Codec::Pcmu, Protection::ReedSolomon { data: 4, parity: 2 }, Packing::default()),
+        (Codec::Pcma, Protection::None, pieces),
+    ] {
+        let stream = Stream { channels, sample_rate: 44_100, block_frames: 60, codec, protection, packing };
+        let mut session = Session::new(&stream);
+        session.run(100, &captured, &mut played);
+        let (allocations, ()) = allocations_during(|| session.run(300, &captured, &mut played));
+        assert_eq!(allocations, 0, "{stream:?}");
+        assert!(session.player.stats().counters.played > 200 && session.unpacker.counters().delivered > 200);
+    }
+}
+
+/// Encoding takes a few short blocks of memory for each frame, on the thread of the socket.
+#[test]
+fn decoding_and_playing_opus_allocates_nothing() {
+    let codec = Codec::Opus { bitrate: 96_000, fec: false };
+    let stream = Stream { channels: 2, sample_rate: 48_000, block_frames: 120, codec, ..Stream::default() };
+    let device = DeviceFormat { channels: 2, sample_rate: 48_000, block_frames: 120 };
+    let mut packets = Vec::new();
+    let mut blocks = Blocks::new(&stream, device).unwrap();
+    let mut packer = NativePacker::new(&stream).unwrap();
+    for n in 0..200 {
+        let pack = &mut |block: Block<'_>| packer.pack(&block, &mut |packet| packets.push(packet.to_vec()));
+        blocks.push(Time::from_nanos(n * 2_500_000), &[0.1; 240], pack);
+    }
+    let mut unpacker = NativeUnpacker::new(&stream).unwrap();
+    let mut player = Player::new(&stream, device, PlayerSettings::default()).unwrap();
+    let mut played = [0.0; 240];
+    let mut play = |packets: &[Vec<u8>], first: u64| {
+        for (n, packet) in (first..).zip(packets) {
+            let now = Time::from_nanos(n * 2_500_000);
+            unpacker.unpack(now, packet, &mut |block| _ = player.insert(now, block)).unwrap();
+            player.pull(now, &mut played);
+        }
+        player.stats().counters.played
+    };
+    play(&packets[..50], 0);
+    let (allocations, played) = allocations_during(|| play(&packets[50..], 50));
+    assert_eq!(allocations, 0);
+    assert!(played > 180, "{played}");
 }
