@@ -29,7 +29,7 @@ pub struct Advice {
     pub warnings: Vec<String>,
     /// All that was measured.
     pub measured: Vec<Row>,
-    /// What could not be measured, and why.
+    /// Transports that could not be measured at all, and why.
     pub failed: Vec<(Transport, String)>,
     /// What bulk transfers reached, in the direction in which they reached less.
     pub capacity: Option<Rate>,
@@ -81,7 +81,7 @@ pub fn advise(host: &str, probed: &Probed) -> Option<Advice> {
         warnings: warnings::warnings(probed, &choices),
         recommendations: choices.into_iter().map(|choice| recommendation(host, choice, probed)).collect(),
         measured: findings.configurations().filter_map(row).collect(),
-        failed: findings.failed().map(|(transport, why)| (transport, why.to_owned())).collect(),
+        failed: findings.never_measured().map(|(transport, why)| (transport, why.to_owned())).collect(),
         capacity: findings.capacity(),
     })
 }

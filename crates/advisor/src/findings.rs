@@ -27,9 +27,15 @@ impl Findings {
         self.failed.insert(transport, why);
     }
 
-    /// Transports that could not be measured, and why.
+    /// Transports of which something could not be measured, and why.
     pub fn failed(&self) -> impl Iterator<Item = (Transport, &str)> {
         self.failed.iter().map(|(transport, why)| (*transport, why.as_str()))
+    }
+
+    /// Those of them of which nothing was ever measured.
+    pub fn never_measured(&self) -> impl Iterator<Item = (Transport, &str)> {
+        self.failed()
+            .filter(|(transport, _)| !self.measured.iter().any(|(one, _)| one.transport == *transport))
     }
 
     /// What was measured, each configuration once, in their order.

@@ -2,6 +2,8 @@
 
 mod blocks;
 mod bulk;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -111,8 +113,7 @@ impl Deadline {
 
 fn measure(server: &str, step: &Step, until: &Arc<Deadline>) -> Result<Measured, String> {
     let Configuration { transport, load, marking, .. } = step.configuration;
-    let patience = until.get().since(now()).saturating_sub(step.settling + step.lasting);
-    let client = Client { patience };
+    let client = Client { patience: until.get().since(now()) };
     let session =
         client.connect(server, request(transport, Role::Echo, marking)).map_err(|error| error.to_string())?;
     let transfers = match load {

@@ -137,8 +137,10 @@ impl Plan {
     pub fn next(&mut self, now: Time) -> Option<Step> {
         let configuration = self.next_configuration()?;
         let left = self.end.since(now).saturating_sub(self.overhead);
-        let time = self.time.min(left);
-        let settling = if configuration.load == Load::Bulk { time / 3 } else { Duration::ZERO };
+        // A queue needs some time to fill up.
+        let is_loaded = configuration.load == Load::Bulk;
+        let time = self.time.max(if is_loaded { self.least() * 3 / 2 } else { self.least() }).min(left);
+        let settling = if is_loaded { time / 3 } else { Duration::ZERO };
         let lasting = time - settling;
         if lasting < self.least() {
             return None;

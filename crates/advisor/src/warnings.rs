@@ -32,6 +32,13 @@ pub(crate) fn warnings(probed: &Probed, choices: &[Choice]) -> Vec<String> {
             probed.took, probed.question.budget
         ));
     }
+    let mut reasons: Vec<&str> = findings
+        .failed()
+        .filter(|failed| !findings.never_measured().any(|other| other == *failed))
+        .map(|(_, why)| why)
+        .collect();
+    reasons.dedup();
+    all.extend(reasons.into_iter().map(|why| format!("Not all was measured that was planned: {why}.")));
     all.extend(bufferbloat(findings));
     all.extend(marking(findings));
     let mut told = Vec::new();

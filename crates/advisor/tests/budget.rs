@@ -4,14 +4,14 @@ mod support;
 
 use std::cell::Cell;
 
-use support::{LAN, LOSSY, Simulated, question};
+use support::{DSL, LAN, LOSSY, Simulated, question};
 use trunkline_advisor::{
     Load, Measured, Observer, Prober, Question, Stage, Step, Trace, Transport, Use, advise, probe,
 };
 use trunkline_core::{Duration, Time};
 
 fn within(budget: Duration, hanging: &[Transport]) -> (trunkline_advisor::Probed, Simulated) {
-    let mut prober = Simulated { hanging: hanging.to_vec(), ..Simulated::over(LOSSY) };
+    let mut prober = Simulated { hanging: hanging.to_vec(), ..Simulated::over(DSL) };
     let transports = [Transport::Udp, Transport::Tcp, Transport::Quic, Transport::Sctp];
     let probed = probe(Question { budget, ..question(&transports) }, &mut prober, &());
     assert!(probed.took <= budget, "{} of {budget}", probed.took);

@@ -31,7 +31,7 @@ fn warns(advice: &Advice, of: &str) -> bool {
     advice.warnings.iter().any(|warning| warning.contains(of))
 }
 
-/// Everything that could be recommended for music, measured for ten times as long as the budget has for it.
+/// Everything that could be recommended for music, measured for five times as long as the budget has for it.
 fn truth(link: &str) -> Findings {
     let mut findings = Findings::default();
     for (seed, transport) in (1_000..).zip(TRANSPORTS) {
@@ -40,7 +40,7 @@ fn truth(link: &str) -> Findings {
                 configuration: idle(transport, stereo(frames)),
                 stage: Stage::Refinement,
                 settling: Duration::ZERO,
-                lasting: Duration::from_secs(20),
+                lasting: Duration::from_secs(10),
                 until: Time::MAX,
             };
             findings.add(step.configuration, simulate(link, &step, seed).expect("it can be simulated"));

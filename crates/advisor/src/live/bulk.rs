@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use trunkline_core::{Bytes, Duration, Rate, Time};
-use trunkline_session::{Client, Line as _, Packets, Role, Session, Waiter, now};
+use trunkline_session::{Client, Line as _, Packets, Role, ServerOptions, Session, Waiter, now};
 
 use super::{Deadline, request};
 use crate::configuration::Marking;
@@ -16,9 +16,6 @@ const PIECE: usize = 1_400;
 
 /// Packets handed over between two looks at the line.
 const BATCH: usize = 32;
-
-/// What is asked of the reflector; it has bounds of its own.
-const ASKED: Rate = Rate::from_bits_per_second(1_000_000_000);
 
 /// Transfers under way.
 pub(super) struct Transfers {
@@ -43,7 +40,8 @@ impl Transfers {
             thread::Builder::new().name("bulk".to_owned()).spawn(work).ok()
         };
         let source = Role::Source {
-            rate: ASKED.bits_per_second(),
+            // More than that is refused.
+            rate: ServerOptions::default().most_rate,
             packet: PIECE as u32,
             // It may begin later than the blocks, and go on to their end.
             lasting: lasting * 2,

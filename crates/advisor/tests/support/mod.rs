@@ -15,14 +15,14 @@ const OVERHEAD: Duration = Duration::from_millis(150);
 
 /// Known networks.
 pub const LAN: &str =
-    "rate = \"100 Mbit/s\"\ndelay = \"100 us\"\njitter = { kind = \"exponential\", mean = \"20 us\" }\n";
+    "rate = \"20 Mbit/s\"\ndelay = \"100 us\"\njitter = { kind = \"exponential\", mean = \"20 us\" }\n";
 
 /// A cell in which nothing gets through for 20 ms some two times a second.
 pub const WIFI: &str = "medium = \"wifi\"\nmode = \"ad-hoc\"\noccupied = \"4 %\"\noccupied-for = \"20 ms\"\n\
     occupied-lengths = \"equal\"\n";
 
 /// Single losses of one packet in fifty.
-pub const LOSSY: &str = "rate = \"100 Mbit/s\"\ndelay = \"5 ms\"\nloss = \"1 %\"\n";
+pub const LOSSY: &str = "rate = \"30 Mbit/s\"\ndelay = \"5 ms\"\nloss = \"1 %\"\n";
 
 /// A line with a deep queue in front of it.
 pub const DSL: &str = "rate = \"50 Mbit/s\"\ndelay = \"8 ms\"\nqueue = { kind = \"fifo\", limit = \"1 MB\" }\n\
