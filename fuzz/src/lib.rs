@@ -2,14 +2,19 @@
 //! corpora through them.
 
 use trunkline_audio::fec::{BlockDecoder, Code, RepeatDecoder};
-use trunkline_core::Duration;
+use trunkline_audio::packet::Header;
+use trunkline_audio::pipeline::{
+    Codec, DeviceFormat, NativeUnpacker, Packing, Player, PlayerSettings, Protection, Stream, Unpacker,
+};
 use trunkline_core::delivery_trace::{DeliveryTrace, Moment};
+use trunkline_core::{Duration, Time};
 
 /// A target: its corpus folder and its body.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
 pub const TARGETS: &[Target] = &[
+    ("audio_packets", audio_packets),
     #[cfg(target_os = "linux")]
     ("control", control),
     ("dccp", dccp),
@@ -24,11 +29,63 @@ pub const TARGETS: &[Target] = &[
     ("rtp", rtp),
     ("sctp", sctp),
     ("sdp", sdp),
+    #[cfg(target_os = "linux")]
+    ("session", session),
     ("tcp", tcp),
     ("urp", urp),
     ("wav", wav),
     ("xtp", xtp),
 ];
+
+/// Packets of audio: no packets in any order, whole or in pieces, make their reader or the player behind it panic, or
+/// play anything but bounded samples; every block that is handed over has the length that was agreed on.
+pub fn audio_packets(data: &[u8]) {
+    let opus = Codec::Opus { bitrate: 64_000, fec: false };
+    let whole = Stream { channels: 2, sample_rate: 48_000, block_frames: 120, ..Stream::default() };
+    let in_pieces = Stream { packing: Packing { fragment: Some(64), ..Packing::default() }, ..whole };
+    let streams = [
+        whole,
+        in_pieces,
+        Stream { protection: Protection::Repeat(1), ..whole },
+        Stream { protection: Protection::Xor { data: 2 }, ..whole },
+        Stream { codec: opus, ..whole },
+        Stream { codec: opus, ..in_pieces },
+    ];
+    streams.iter().for_each(|stream| audio_packets_of(stream, data));
+}
+
+fn audio_packets_of(stream: &Stream, data: &[u8]) {
+    let device = DeviceFormat { channels: 2, sample_rate: 44_100, block_frames: 64 };
+    let mut unpacker = NativeUnpacker::new(stream).expect("the stream is a common one");
+    let mut player =
+        Player::new(stream, device, PlayerSettings::default()).expect("the stream is a common one");
+    let (mut rest, mut now, mut delivered) = (data, Time::ZERO, 0);
+    while let Some((length, after)) = rest.split_first_chunk() {
+        let length = usize::from(u16::from_be_bytes(*length)) % 1500;
+        let (packet, others) = after.split_at(after.len().min(length));
+        rest = others;
+        now += Duration::from_micros(1_451);
+        // Whose sender knows how to write a header, and its check.
+        let (sequence, data) =
+            packet.split_first_chunk().map_or((0, packet), |(s, d)| (u32::from_be_bytes(*s), d));
+        let codec = if stream.codec == Codec::default() { 0 } else { 5 };
+        let header = Header { sequence, captured: now, first_channel: 0, channels: 2, frames: 120, codec };
+        let mut well_made = Vec::new();
+        header.append(&mut well_made, |bytes| bytes.extend_from_slice(data));
+        for packet in [packet, &well_made] {
+            // What is malformed is said, and that is all that happens.
+            let _ = unpacker.unpack(now, packet, &mut |block| {
+                delivered += 1;
+                assert_eq!(block.samples.len(), usize::from(block.channels) * stream.block_frames as usize);
+                player.insert(now, block);
+            });
+        }
+        let mut played = [0.0; 128];
+        player.pull(now, &mut played);
+        assert!(played.iter().all(|sample| sample.abs() < 100.0), "{played:?}");
+    }
+    assert_eq!(unpacker.counters().delivered, delivered);
+}
 
 /// The control socket of a wire: no bytes bring it down, go unanswered, or set what loses packets uncounted.
 #[cfg(target_os = "linux")]
@@ -123,6 +180,13 @@ pub fn sctp(data: &[u8]) {
 /// mistake.
 pub fn sdp(data: &[u8]) {
     trunkline_audio::sdp::fuzz_sdp(&String::from_utf8_lossy(data));
+}
+
+/// The control connection of a session: no bytes make either end's reader panic or keep more than a line, and what it reads
+/// it writes again.
+#[cfg(target_os = "linux")]
+pub fn session(data: &[u8]) {
+    trunkline_session::fuzz_control(data);
 }
 
 /// Classic TCP: no segments, even of somebody who knows the sequence numbers, make an end panic or break the contract of
