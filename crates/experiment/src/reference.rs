@@ -5,6 +5,7 @@ use core::fmt::Write as _;
 use trunkline_core::schema::{Default as Preset, Kind, Parameter};
 
 use crate::limits::{BUNDLE_METRICS, CLASS_METRICS, FLOW_METRICS, Metric, Unit};
+use crate::link_profile::PROFILES;
 use crate::problem::enumerate;
 use crate::quantity;
 use crate::schema::distribution::DISTRIBUTIONS;
@@ -82,9 +83,21 @@ fn link(page: &mut String, schema: &Schema) {
         }
         keys(page, direction);
     }
+    link_profiles(page);
     // They are the same for all media.
     page.push_str("\n### Queues and loss models\n");
     alternatives(page, schema.direction.first().map_or(&[], Vec::as_slice));
+}
+
+fn link_profiles(page: &mut String) {
+    page.push_str(
+        "\n### Profiles of links\n\n\
+         `profile = \"wifi-g-ap\"` stands for the keys below, each of which may be given another value beside it. They are \
+         networks that somebody measured and told of; the hosts at their ends are not part of them.\n",
+    );
+    for (choice, text) in PROFILES {
+        let _ = write!(page, "\n#### `{}`\n\n{}\n\n```toml\n{text}```\n", choice.name, choice.doc);
+    }
 }
 
 fn flow(page: &mut String, schema: &Schema) {

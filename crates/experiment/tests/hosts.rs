@@ -127,3 +127,17 @@ fn a_run_can_end_with_a_flow_and_messages_can_go_without_a_header() {
     );
     assert_eq!(parse("a = {}\nb = {}", "").points[0].scenario.until, None);
 }
+
+#[test]
+fn a_host_shares_the_processor_of_another_that_has_one() {
+    let experiment = parse("a = {}\nb = { processor = \"a\" }", "");
+    let hosts = &experiment.points[0].scenario.hosts;
+    assert_eq!([hosts[0].processor, hosts[1].processor], [0, 0]);
+    let text = "name = \"p\"\nduration = \"1 s\"\n[hosts]\na = { processor = \"b\" }\nb = { processor = \"c\" }\nc = { processor = \"d\" }";
+    let problems = Experiment::parse(text, "x.toml", &()).unwrap_err().to_string();
+    assert!(
+        problems.contains("x.toml:4:5: `b` has no processor of its own: it shares that of `c`"),
+        "{problems}"
+    );
+    assert!(problems.contains("x.toml:6:19: `processor` names the unknown host `d`"), "{problems}");
+}

@@ -296,8 +296,8 @@ to = "b"
 transport = "udp"
 "#,
         &[
-            r#"x.toml:15:1: the key `source` is missing in [flow.voice]; expected one of `voice`, `bulk`, `mpuke`, `interactive`, `ipuke` and `load`"#,
-            r#"x.toml:19:13: unknown key `extra` in [flow.voice]; known are `from`, `to`, `transport`, `source`, `channels`, `count`, `reflect`, `playout`, `start`, `stagger`, `priority`, `framing`, `audio`, `path`, `playback` and `codec`"#,
+            r#"x.toml:15:1: the key `source` is missing in [flow.voice]; expected one of `voice`, `audio`, `bulk`, `mpuke`, `interactive`, `ipuke` and `load`"#,
+            r#"x.toml:19:13: unknown key `extra` in [flow.voice]; known are `from`, `to`, `transport`, `source`, `channels`, `count`, `reflect`, `playout`, `start`, `stagger`, `priority`, `effort`, `framing`, `audio`, `path`, `playback` and `codec`"#,
         ],
     ),
     (
