@@ -1,4 +1,5 @@
-//! The long run of the transports' property tests: each with ten thousand cases that nobody has tried before.
+//! The long run of the property tests of transports and audio: each with ten thousand cases that nobody has tried before,
+//! and for two sound cards that drift apart an hour.
 //!
 //! `docs/checks.md` says how long it takes and what to do with what it finds.
 
@@ -8,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// Where the transports' property tests are.
-const PACKAGES: [&str; 2] = ["trunkline-transport", "trunkline-adapters"];
+/// Where the property tests of what meets other people's packets are.
+const PACKAGES: [&str; 3] = ["trunkline-transport", "trunkline-adapters", "trunkline-audio"];
 
 /// Which tests to run, and how often.
 #[derive(clap::Args)]
@@ -17,7 +18,7 @@ pub(crate) struct Soak {
     /// Cases of each property test
     #[arg(long, default_value_t = 10_000)]
     cases: u32,
-    /// Only tests whose name, or whose program's, contains one of these: `xtp`, `dccp`, `sctp`, `tcp` ...
+    /// Only tests whose name, or whose program's, contains one of these: `xtp`, `dccp`, `sctp`, `tcp`, `soak` ...
     names: Vec<String>,
 }
 
