@@ -102,6 +102,10 @@ pub struct Measures {
     /// The share of the time in which some band has a noise-to-mask ratio of 1.5 dB and more: in which the difference is
     /// heard. `RelDistFrames` of ITU-R BS.1387, in frames of 43 ms.
     pub disturbed: f64,
+    /// The share of the time in which the received audio is not the sent: of segments of 5 ms those whose SNR is below 10 dB
+    /// and 10 dB below the median, so that neither a codec's noise counts nor any other that is always there. Segments
+    /// more than 40 dB below the loudest count for nothing.
+    pub altered: f64,
     /// How often the sound was gone: at least 2 ms in which the received audio is 40 dB softer than the sent.
     pub gaps: u32,
     /// How long it was gone in all, in seconds.
@@ -195,6 +199,7 @@ pub fn compare(sent: &Recording, received: &Recording) -> Result<Comparison, Com
                 log_spectral_distance: difference.log_spectral_distance,
                 noise_to_mask: audible.noise_to_mask,
                 disturbed: audible.disturbed,
+                altered: difference.altered,
                 gaps: events.gaps,
                 gap_time: events.gap_time,
                 clicks: events.clicks,

@@ -176,7 +176,7 @@ fn pairs(sample_rate: u32, sent: &[&[f32]], moved: Vec<Vec<f32>>) -> Vec<Pair> {
             (of[from], taken[to]) = (Some(to), true);
         }
     }
-    let window = (sample_rate / 4).max(1) as usize;
+    let window = (sample_rate / 50).max(1) as usize;
     let pair = |(from, to): (usize, Option<usize>)| {
         let channel = to.expect("there are as many received channels as sent ones");
         let (sent, heard) = (sent[from], &moved[channel]);

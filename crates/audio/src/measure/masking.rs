@@ -236,3 +236,46 @@ fn weight(line: usize) -> f64 {
 fn series(x: f64, terms: usize) -> f64 {
     if (1.0 - x).abs() < 1e-12 { terms as f64 } else { (1.0 - pow(x, terms as f64)) / (1.0 - x) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tone(frequency: f64, level: f64) -> impl Fn(usize) -> f64 {
+        let scale = pow(10.0, level / 20.0);
+        move |n| scale * libm::sin(core::f64::consts::TAU * frequency * n as f64 / SAMPLE_RATE)
+    }
+
+    /// The share of the time in which a soft tone is noticed beside one of 1 kHz.
+    fn noticed(frequency: f64, level: f64) -> f64 {
+        let (loud, soft) = (tone(1_000.0, -20.0), tone(frequency, level));
+        let sent: Vec<f32> = (0..48_000).map(|n| loud(n) as f32).collect();
+        let received: Vec<f32> = (0..48_000).map(|n| (loud(n) + soft(n)) as f32).collect();
+        measure(48_000, &sent, &received).disturbed
+    }
+
+    #[test]
+    fn the_ear_has_the_bands_of_the_recommendation() {
+        // BS.1387-1, table 6: 109 bands, the first around 91.708 Hz and the last around 17690.045 Hz.
+        let ear = Ear::new();
+        assert_eq!(ear.bands.len(), 109);
+        let centre = |band: usize| ear.bands[band].centre;
+        assert!((centre(0) - 91.708).abs() < 0.01, "{}", centre(0));
+        assert!((centre(108) - 17_690.045).abs() < 0.01, "{}", centre(108));
+    }
+
+    #[test]
+    fn a_tone_hides_what_is_near_it_and_above_it() {
+        assert!(noticed(1_050.0, -60.0) < 0.1, "near");
+        assert!(noticed(6_000.0, -60.0) > 0.9, "far above");
+        assert!(noticed(300.0, -60.0) > 0.9, "far below");
+        // Masking reaches farther upwards than downwards.
+        assert!(
+            noticed(1_300.0, -60.0) < noticed(750.0, -60.0),
+            "{} {}",
+            noticed(1_300.0, -60.0),
+            noticed(750.0, -60.0)
+        );
+        assert!(noticed(6_000.0, -110.0) < 0.1, "softer than the ear's own noise");
+    }
+}

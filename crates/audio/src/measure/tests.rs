@@ -90,7 +90,7 @@ fn a_copy_is_perfect_wherever_and_however_loud_it_is() {
         let measures = channel.measures;
         assert!(measures.snr > 140.0 && measures.segmental_snr == 35.0, "{measures:?}");
         assert!(measures.log_spectral_distance < 1e-3 && measures.noise_to_mask <= -90.0, "{measures:?}");
-        assert_eq!((measures.disturbed, measures.gaps, measures.clicks), (0.0, 0, 0));
+        assert_eq!((measures.disturbed, measures.altered, measures.gaps, measures.clicks), (0.0, 0.0, 0, 0));
     }
 }
 
@@ -159,6 +159,7 @@ fn gaps_are_counted_and_heard_the_more_there_are() {
         assert_eq!(measures.gaps, gaps, "{percent} % {measures:?}");
         assert_near(measures.gap_time, f64::from(gaps) * 0.01, 0.002 * f64::from(gaps));
         assert!(measures.clicks >= gaps, "{percent} % {measures:?}");
+        assert_near(measures.altered, f64::from(gaps) * 0.01 / 3.0, 0.01);
         if let Some(before) = before {
             assert!(measures.disturbed > before.disturbed, "{percent} %: {measures:?} {before:?}");
             assert!(measures.noise_to_mask > before.noise_to_mask, "{percent} %");
