@@ -1,5 +1,6 @@
 //! What can be typed. Help, man page, shell completions and the reference page all come from these types.
 
+pub mod listen;
 pub mod runs;
 pub mod session;
 
@@ -101,6 +102,13 @@ pub enum Command {
 
     /// Send back everything that comes, so that others can measure round trips
     Reflect(session::Reflect),
+
+    /// Say how much a received recording differs from the one that was sent
+    ///
+    /// Finds the sent audio in the received (delay, clock drift, gain, channels), and measures what has become of it:
+    /// signal-to-noise ratio, log-spectral distance, the noise-to-mask ratio of ITU-R BS.1387, gaps and clicks. The
+    /// recordings are WAV or FLAC files of as many channels; their sample rates may differ.
+    Listen(listen::Listen),
 
     /// Run programs behind the links of an experiment file, in real time
     ///

@@ -138,3 +138,67 @@ fn what_cannot_be_heard_stops_the_run_before_it_begins() {
     }
     assert!(!bench.store().exists(), "bad input writes nothing");
 }
+
+/// Four seconds that are nowhere alike, loud throughout.
+fn speech() -> Vec<u8> {
+    let spec = hound::WavSpec {
+        channels: 1,
+        sample_rate: 8_000,
+        bits_per_sample: 16,
+        sample_format: hound::SampleFormat::Int,
+    };
+    let mut bytes = std::io::Cursor::new(Vec::new());
+    let mut writer = hound::WavWriter::new(&mut bytes, spec).expect("a WAV can be written to memory");
+    let (mut state, mut low) = (1u32, 0i32);
+    for _ in 0..4 * 8_000 {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        low += ((state >> 16) as i32 - 32_768 - low) / 4;
+        writer.write_sample(low as i16).expect("a WAV can be written to memory");
+    }
+    writer.finalize().expect("a WAV can be written to memory");
+    bytes.into_inner()
+}
+
+#[test]
+fn what_was_lost_is_found_by_listening() {
+    let listened = |link: &str| {
+        let bench = bench(link, "playout = \"15 ms\"", "");
+        bench.write("tone.wav", speech());
+        let run = ["run", "heard.toml", "--no-report", "--json", "--hear", "flow.voice.1=heard.wav"];
+        let affected = figure(&bench.run(&run).ok(), "affected");
+        let ran = bench.run(&["listen", "tone.wav", "heard.wav", "--json"]).ok();
+        let text = bench.run(&["listen", "tone.wav", "heard.wav"]).ok().out;
+        assert!(text.contains("s compared") && text.contains("noise/mask dB"), "{text}");
+        (ran.json(), affected)
+    };
+    let ((whole, nothing), (holey, affected)) = (listened(""), listened("loss = \"5 %\""));
+    let of = |value: &serde_json::Value, name: &str| {
+        value["channels"][0][name].as_f64().unwrap_or_else(|| panic!("no {name}: {value:#}"))
+    };
+    // G.711 alone has some 37 dB.
+    assert!(of(&whole, "snr_db") > 35.0, "{whole:#}");
+    assert_eq!([of(&whole, "gaps"), of(&whole, "clicks"), of(&whole, "altered"), nothing], [0.0; 4]);
+    // 5 ms of the link, 15 ms of playout, and a microsecond for the packet.
+    let delay = whole["delay_s"].as_f64().expect("a delay");
+    assert!((delay - 0.020).abs() < 0.000_130, "{delay}");
+    assert!(of(&holey, "snr_db") < 20.0 && of(&holey, "gaps") > 5.0, "{holey:#}");
+    // After a loss the sound fades in.
+    let altered = of(&holey, "altered");
+    assert!((affected..affected + 0.03).contains(&(altered + 0.005)), "{altered} of {affected}");
+    assert!(of(&holey, "noise_to_mask_db") > of(&whole, "noise_to_mask_db") + 10.0, "{holey:#}");
+}
+
+#[test]
+fn what_cannot_be_listened_to_is_bad_input() {
+    let bench = Bench::new();
+    bench.write("tone.wav", tone());
+    bench.write("text.wav", "no audio");
+    for (files, says) in [
+        (["tone.wav", "missing.wav"], "missing.wav"),
+        (["text.wav", "tone.wav"], "is neither a WAV nor a FLAC file"),
+    ] {
+        let ran = bench.run(&["listen", files[0], files[1]]);
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        assert!(ran.err.contains(says), "{}", ran.err);
+    }
+}

@@ -1,6 +1,7 @@
 //! The commands: each reads its arguments, calls the libraries and prints.
 
 mod check;
+mod listen;
 mod paper;
 mod plan;
 mod receive;
@@ -37,6 +38,7 @@ pub fn main(cli: Cli) -> ExitCode {
         Command::Send(arguments) => send::send(&cli.global, arguments),
         Command::Receive(arguments) => receive::receive(&cli.global, arguments),
         Command::Reflect(arguments) => reflect::reflect(&cli.global, arguments),
+        Command::Listen(arguments) => listen::listen(&cli.global, arguments),
         #[cfg(target_os = "linux")]
         Command::Wire(arguments) => wire::wire(&cli.global, arguments),
         #[cfg(not(target_os = "linux"))]
