@@ -87,7 +87,7 @@ mod tests {
         else {
             panic!("not read");
         };
-        assert_eq!((options.ccid, options.encapsulation), (dccp::Ccid::Three, dccp::Encapsulation::Udp));
+        assert_eq!((options.ccid, options.encapsulation), (dccp::Ccid::Tfrc, dccp::Encapsulation::Udp));
         let Ok(Transport::Sctp(options)) = Transport::parse("{kind=\"sctp\", encapsulation=\"ip\"}") else {
             panic!("not read");
         };
