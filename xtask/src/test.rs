@@ -19,6 +19,7 @@ pub(crate) fn run() -> Result<(), String> {
     for (name, arguments) in steps {
         step(name, Command::new(&cargo).args(*arguments))?;
     }
+    alsa(&cargo)?;
     announce("file sizes");
     crate::sizes::run()?;
     announce("generated references");
@@ -32,6 +33,23 @@ pub(crate) fn run() -> Result<(), String> {
     announce("the book");
     crate::book()?;
     quick_start(&cargo)
+}
+
+/// Sound cards by ALSA, whose headers not every machine has: the one feature of the workspace.
+fn alsa(cargo: &str) -> Result<(), String> {
+    let found = Command::new("pkg-config").args(["--exists", "alsa"]).status();
+    if !found.is_ok_and(|status| status.success()) {
+        let why = "ALSA is not tested: install the Debian packages `libasound2-dev` and `pkg-config`";
+        if std::env::var_os("CI").is_some() {
+            return Err(why.to_owned());
+        }
+        anstream::println!("\n==> skipped: {why}");
+        return Ok(());
+    }
+    let package = ["--package", "trunkline-sound", "--features", "alsa", "--all-targets", "--locked"];
+    step("ALSA: lints", Command::new(cargo).arg("clippy").args(package).args(["--", "--deny", "warnings"]))?;
+    let tests = ["test", "--package", "trunkline-sound", "--features", "alsa", "--test", "alsa", "--locked"];
+    step("ALSA: tests", Command::new(cargo).args(tests))
 }
 
 /// The README's first command, for real, in a store of its own.

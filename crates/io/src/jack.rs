@@ -112,14 +112,22 @@ impl Client {
     /// If there is no libjack or no such server, or it refuses.
     pub fn open(name: &str, server: Option<&str>) -> Result<Client, JackError> {
         let library = library::library().map_err(|why| JackError::NotInstalled(why.to_owned()))?;
+        let named = server.map(c_string).transpose()?;
         let default = || std::env::var("JACK_DEFAULT_SERVER").unwrap_or_else(|_| "default".to_owned());
         let server = server.map_or_else(default, str::to_owned);
-        let (c_name, c_server) = (c_string(name)?, c_string(&server)?);
+        let c_name = c_string(name)?;
         enter(&server)?;
         let mut status = 0;
-        let options = library::NO_START_SERVER | library::SERVER_NAME;
         // SAFETY: the strings and the status outlive the call; the variable argument is what SERVER_NAME asks for.
-        let raw = unsafe { (library.client_open)(c_name.as_ptr(), options, &mut status, c_server.as_ptr()) };
+        let raw = unsafe {
+            let (name, options) = (c_name.as_ptr(), library::NO_START_SERVER);
+            match &named {
+                Some(server) => {
+                    (library.client_open)(name, options | library::SERVER_NAME, &mut status, server.as_ptr())
+                }
+                None => (library.client_open)(name, options, &mut status),
+            }
+        };
         let Some(raw) = NonNull::new(raw) else {
             leave();
             return Err(if status & library::SERVER_FAILED != 0 {

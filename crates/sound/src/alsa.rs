@@ -57,6 +57,15 @@ impl Alsa {
         let playback = side(&wanted.playback, Direction::Playback, rate)?;
         let rate = playback.as_ref().map(|side| side.config.sample_rate).or(rate);
         let capture = side(&wanted.capture, Direction::Capture, rate)?;
+        if let (Some(capture), Some(playback)) = (&capture, &playback)
+            && capture.config.sample_rate != playback.config.sample_rate
+        {
+            return Err(SoundError::Alsa(format!(
+                "the ALSA device `{}` captures at {} Hz and `{}` plays at {} Hz; expected one rate: name another device, such \
+                 as `plughw:` in place of `hw:`",
+                capture.name, capture.config.sample_rate, playback.name, playback.config.sample_rate
+            )));
+        }
         let driver = playback.as_ref().or(capture.as_ref()).map(|side| side.config);
         let (sample_rate, block_frames) = match driver {
             Some(StreamConfig { sample_rate, buffer_size: BufferSize::Fixed(frames), .. }) => {

@@ -88,13 +88,15 @@ impl Device {
         self.shared.xruns()
     }
 
-    /// What would make the sound more dependable: one sentence for each thing.
+    /// What would make the sound more dependable: [`REAL_TIME_ADVICE`], where that is refused.
     pub fn advice(&self) -> Option<&'static str> {
         self.shared.refused.load(Ordering::Relaxed).then_some(REAL_TIME_ADVICE)
     }
 }
 
-const REAL_TIME_ADVICE: &str = "the sound runs at ordinary priority and may stutter on a busy machine: allow real-time \
+/// What to do where [`trunkline_io::process::run_in_real_time`] is refused: for the threads of a device, and as well for
+/// those that carry its packets.
+pub const REAL_TIME_ADVICE: &str = "the sound runs at ordinary priority and may stutter on a busy machine: allow real-time \
      scheduling with the line `@audio - rtprio 95` in `/etc/security/limits.d/audio.conf` for a user of the group `audio`, \
      or with `sudo setcap cap_sys_nice+ep` on the program";
 

@@ -166,26 +166,28 @@ impl Plugs {
         }
     }
 
-    /// Connects what can be connected and was not.
+    /// Connects each port that has none to the next of the others that has none.
     fn plug_in(&mut self, client: &Client) {
         if self.wired.is_empty() {
             return;
         }
-        let (others, direction) = (self.others(client), self.direction);
-        for (channel, wired) in self.wired.iter_mut().enumerate() {
-            let other = others.get(channel);
-            if wired.as_ref() == other {
+        let others = self.others(client);
+        for wired in &mut self.wired {
+            *wired = wired.take().filter(|other| others.contains(other));
+        }
+        for channel in 0..self.wired.len() {
+            if self.wired[channel].is_some() {
                 continue;
             }
-            *wired = other.cloned();
+            let is_free = |other: &&String| !self.wired.iter().flatten().any(|taken| taken == *other);
+            let Some(other) = others.iter().find(is_free) else { return };
+            let own = format!("{}:{}", client.name(), name(self.direction, channel));
             // If it fails, the port is just going away: it is missing in the next list.
-            if let Some(other) = other {
-                let own = format!("{}:{}", client.name(), name(direction, channel));
-                match direction {
-                    Direction::Input => client.connect(other, &own),
-                    Direction::Output => client.connect(&own, other),
-                };
-            }
+            match self.direction {
+                Direction::Input => client.connect(other, &own),
+                Direction::Output => client.connect(&own, other),
+            };
+            self.wired[channel] = Some(other.clone());
         }
     }
 

@@ -21,7 +21,7 @@ mod soft;
 mod wanted;
 
 pub use cycle::Callbacks;
-pub use device::{Device, Make, Status, open};
+pub use device::{Device, Make, REAL_TIME_ADVICE, Status, open};
 pub use error::SoundError;
 pub use place::{Place, PlaceError};
 pub use wanted::{Format, Wanted};

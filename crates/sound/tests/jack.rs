@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use trunkline_audio::format::Encoding;
 use trunkline_core::Time;
+use trunkline_sound::file::Writer;
 use trunkline_sound::{Callbacks, Device, Format, Place, SoundError, Status, Wanted, open};
 use trunkline_testkit::programs::is_installed;
 
@@ -218,6 +220,62 @@ fn a_server_that_comes_back_is_used_again_at_its_new_rate() {
     });
     assert_eq!((player.format().sample_rate, player.format().block_frames), (44_100, 128));
     heard.assert_whole(1000, 44_100);
+}
+
+/// Plays what it captures.
+#[derive(Default)]
+struct Through(Vec<f32>);
+
+impl Callbacks for Through {
+    fn captured(&mut self, _: Time, frames: &[f32]) {
+        self.0 = frames.to_vec();
+    }
+
+    fn render(&mut self, _: Time, frames: &mut [f32]) {
+        frames[..self.0.len()].copy_from_slice(&self.0);
+    }
+}
+
+#[test]
+fn a_file_goes_on_where_it_was_when_its_server_comes_back() {
+    if !is_installed("jackd", PACKAGE) {
+        return;
+    }
+    let _alone = alone();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("numbers.wav");
+    let mut writer = Writer::create(&path, 1, 48_000, Encoding::F32).unwrap();
+    let numbers: Vec<f32> = (1..1_000_000).map(|number| number as f32 / 1_048_576.0).collect();
+    writer.write(&numbers).unwrap();
+    writer.finish().unwrap();
+
+    let mut server = Server::start(48_000, 128);
+    let wanted = Wanted {
+        capture: Some((Place::File(path), 1)),
+        playback: Some((Place::Jack { ports: Some(String::new()) }, 1)),
+        ..wanted(&server.name, "player")
+    };
+    let player = open_when_it_answers(&wanted, |_| Box::new(Through::default()));
+    let heard = Heard::default();
+    let last = |heard: &Heard| {
+        let numbers = heard.0.lock().unwrap();
+        numbers.iter().rev().copied().find(|number| *number > 0.0)
+    };
+    {
+        let _listener = listen(&server.name, &heard);
+        until("the file is heard", || last(&heard).map(|_| ()));
+    }
+    server.crash();
+    until("the player notices", || matches!(player.status(), Status::Waiting { .. }).then_some(()));
+    let before = last(&heard).unwrap();
+    heard.clear();
+
+    let server = Server::named(&server.name, 48_000, 64);
+    let _listener = listen(&server.name, &heard);
+    until("the file is heard again", || last(&heard).map(|_| ()));
+    let after = heard.0.lock().unwrap().iter().copied().find(|number| *number > 0.0).unwrap();
+    assert!(before < after, "from {before} it went on at {after}");
+    assert_eq!(player.format().block_frames, 64);
 }
 
 #[test]
