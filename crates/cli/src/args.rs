@@ -1,6 +1,7 @@
 //! What can be typed. Help, man page, shell completions and the reference page all come from these types.
 
 pub mod listen;
+pub mod probe;
 pub mod runs;
 pub mod session;
 
@@ -102,6 +103,13 @@ pub enum Command {
 
     /// Send back everything that comes, so that others can measure round trips
     Reflect(session::Reflect),
+
+    /// Measure what the network does to audio on the way to a reflector, and say how to send it
+    ///
+    /// Within the budget it tries every transport, several block sizes, numbers of channels, and what bulk transfers do to them.
+    /// It recommends transport, block size, playout depth and redundancy for rehearsal, recording and telephony, says why
+    /// and what is next best, and prints the commands. Ctrl-C gives the advice from what was measured until then.
+    Probe(probe::Probe),
 
     /// Say how much a received recording differs from the one that was sent
     ///

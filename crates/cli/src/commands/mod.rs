@@ -4,6 +4,7 @@ mod check;
 mod listen;
 mod paper;
 mod plan;
+mod probe;
 mod receive;
 mod reflect;
 mod report;
@@ -39,6 +40,7 @@ pub fn main(cli: Cli) -> ExitCode {
         Command::Receive(arguments) => receive::receive(&cli.global, arguments),
         Command::Reflect(arguments) => reflect::reflect(&cli.global, arguments),
         Command::Listen(arguments) => listen::listen(&cli.global, arguments),
+        Command::Probe(arguments) => probe::run(&cli.global, arguments),
         #[cfg(target_os = "linux")]
         Command::Wire(arguments) => wire::wire(&cli.global, arguments),
         #[cfg(not(target_os = "linux"))]

@@ -1,0 +1,73 @@
+//! What can be typed to be advised.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use trunkline_advisor::{Transport, Use};
+use trunkline_core::{Duration, Ratio};
+
+/// Arguments of `probe`.
+#[derive(Debug, Args)]
+pub struct Probe {
+    /// The other end, where `trunkline reflect` or `trunkline receive` runs [default port: 4780]
+    #[arg(value_name = "HOST[:PORT]")]
+    pub host: String,
+
+    /// How long measuring may take, from 1 s to 1 h
+    #[arg(long, value_name = "TIME", default_value = "60 s")]
+    pub budget: Duration,
+
+    /// What the connection is for: `rehearsal`, `recording`, `telephony`, with commas between them [default: all]
+    #[arg(long = "for", value_name = "USE", value_delimiter = ',')]
+    pub uses: Vec<Use>,
+
+    /// What may be recommended: `udp`, `tcp`, `sctp` ..., with commas between them [default: all]
+    #[arg(long, value_name = "TRANSPORT", value_delimiter = ',')]
+    pub transports: Vec<Transport>,
+
+    /// Channels of rehearsals and recordings
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub channels: u16,
+
+    /// Their frames per second
+    #[arg(long, value_name = "HZ", default_value_t = 48_000, value_parser = clap::value_parser!(u32).range(8_000..=768_000))]
+    pub rate: u32,
+
+    /// Their samples
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Samples::I16)]
+    pub format: Samples,
+
+    /// The share of a rehearsal's audio that may have to be concealed
+    #[arg(long, value_name = "SHARE", default_value = "0.5 %")]
+    pub concealed: Ratio,
+
+    /// Do not load the network with bulk transfers
+    #[arg(long)]
+    pub no_load: bool,
+
+    /// Write the advice as an HTML page and as JSON into this folder
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// Uncompressed samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Samples {
+    /// 16 bit
+    I16,
+    /// 24 bit
+    I24,
+    /// 32-bit float
+    F32,
+}
+
+impl Samples {
+    /// Bytes of one.
+    pub fn bytes(self) -> u8 {
+        match self {
+            Samples::I16 => 2,
+            Samples::I24 => 3,
+            Samples::F32 => 4,
+        }
+    }
+}
