@@ -10,7 +10,8 @@ use std::os::fd::BorrowedFd;
 use trunkline_audio::foreign::jacktrip::{
     EXIT, Header, JackTripPacker, JackTripUnpacker, PORT, Resolution, is_exit,
 };
-use trunkline_audio::pipeline::{Block, Packer as _, Stream};
+use trunkline_audio::format::Encoding;
+use trunkline_audio::pipeline::{Block, Codec, Packer as _, Stream};
 use trunkline_core::{Duration, Time};
 use trunkline_io::udp::{self, set_receive_timeout};
 use trunkline_io::{Interest, clock, pace};
@@ -18,10 +19,20 @@ use trunkline_transport::{Features, features};
 
 use super::socket;
 use super::{Foreign, ForeignError};
+use crate::line::Ended;
 use crate::line::queued::{Carrier, Offer, Queued};
 use crate::line::udp::{Peer, UdpCarrier};
-use crate::line::{Ended, Packets};
 use crate::settings::Settings;
+
+/// How samples of a codec are written, if JackTrip can.
+pub(crate) fn resolution(codec: Codec) -> Option<Resolution> {
+    match codec {
+        Codec::Pcm(Encoding::I16) => Some(Resolution::Bits16),
+        Codec::Pcm(Encoding::I24) => Some(Resolution::Bits24),
+        Codec::Pcm(Encoding::F32) => Some(Resolution::Bits32),
+        Codec::Pcmu | Codec::Pcma | Codec::Opus { .. } => None,
+    }
+}
 
 /// Who has not sent anything for so long has gone without a word.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -92,12 +103,13 @@ pub fn call_hub(
     converse(socket, SocketAddr::new(hub.ip(), port), stream, options, patience)
 }
 
-/// Waits for a `jacktrip -c` until `is_stopped`, and answers with the stream that it asks for: its sample rate, its
-/// blocks, and as many channels as it wants, in its resolution and with its redundancy. `None` if it was stopped before
-/// one came.
+/// Waits for a `jacktrip -c` until `is_stopped`, and answers as it speaks: with its sample rate, blocks and channels, its
+/// resolution and its redundancy. `None` if it was stopped before one came.
+///
+/// Nothing proves that who calls is there, so hardly more is sent than has come from there.
 ///
 /// # Errors
-/// The system refuses the socket.
+/// It wants other channels than it sends; the system refuses the socket.
 pub fn answer(
     local: IpAddr,
     options: &JackTripOptions,
@@ -109,9 +121,14 @@ pub fn answer(
         let Some((header, length, peer)) = hear(&socket, &mut datagram) else { continue };
         let redundancy = (length / header.packet_bytes()).max(1);
         let options = JackTripOptions { resolution: header.resolution, redundancy, ..*options };
-        let answer = Stream { channels: header.wanted.into(), ..stream_of(&header) };
-        let met = Met { socket, peer, header };
-        return met.converse(&answer, &options, None).map(Some);
+        let stream = Stream {
+            channels: header.channels.into(),
+            sample_rate: header.sample_rate,
+            block_frames: header.frames.into(),
+            ..Stream::default()
+        };
+        let packer = packer(&stream, header.channels, &options)?;
+        return Met { socket, peer, header }.converse(&stream, packer, &options, Some(length)).map(Some);
     }
     Ok(None)
 }
@@ -156,16 +173,6 @@ fn hear(socket: &UdpSocket, datagram: &mut [u8]) -> Option<(Header, usize, Socke
     is_whole.then_some((header, length, peer))
 }
 
-/// The stream whose packets have such a header.
-fn stream_of(header: &Header) -> Stream {
-    Stream {
-        channels: header.channels.into(),
-        sample_rate: header.sample_rate,
-        block_frames: header.frames.into(),
-        ..Stream::default()
-    }
-}
-
 /// Sends silence until the peer answers.
 fn converse(
     socket: UdpSocket,
@@ -197,7 +204,7 @@ fn converse(
                 return Err(ForeignError::Refused { address: peer, reason });
             }
             packer.count_from(sequence as u16);
-            return Met { socket, peer, header }.converse(stream, options, Some(packer));
+            return Met { socket, peer, header }.converse(stream, packer, options, None);
         }
         if now.since(began) > patience {
             return Err(ForeignError::NotHeard { address: peer, patience });
@@ -230,31 +237,35 @@ struct Met {
 }
 
 impl Met {
-    /// Receives what it sends, and sends it `stream` if that has channels.
+    /// Sends it blocks of `stream`, and receives them.
     fn converse(
         self,
         stream: &Stream,
+        packer: JackTripPacker,
         options: &JackTripOptions,
-        begun: Option<JackTripPacker>,
+        credit: Option<usize>,
     ) -> Result<Foreign, ForeignError> {
         let Met { socket, peer, header } = self;
-        let received = stream_of(&header);
-        received.check()?;
-        let sends = match (begun, stream.channels) {
-            (Some(packer), _) => Some(packer),
-            (None, 0) => None,
-            (None, _) => Some(packer(stream, header.channels, options)?),
-        };
+        stream.check()?;
+        if u16::from(header.channels) != stream.channels || header.wanted != header.channels {
+            let Header { channels, wanted, .. } = header;
+            let expected = stream.channels;
+            let reason = format!(
+                "it sends {channels} channels and wants {wanted}; expected {expected} both ways, as `jacktrip -n {expected}` \
+                 has them"
+            );
+            return Err(ForeignError::Refused { address: peer, reason });
+        }
         let set_up = socket.connect(peer).and_then(|()| socket::set_up(&socket, &options.settings));
-        set_up.map_err(ForeignError::socket(format!("a socket for {peer} cannot be set up")))?;
-        let carrier = JackTripCarrier {
-            udp: UdpCarrier::new(socket, Peer::Known(peer), &features::UDP),
-            heard: crate::now(),
-        };
+        let local = set_up.and_then(|()| socket.local_addr());
+        let local = local.map_err(ForeignError::socket(format!("a socket for {peer} cannot be set up")))?;
+        let udp = UdpCarrier::new(socket, Peer::Known(peer), &features::UDP);
+        let carrier = JackTripCarrier { udp, heard: crate::now(), credit };
         Ok(Foreign {
             line: Box::new(Queued::new(carrier, options.settings.send_timeout)),
-            sends: sends.map(|packer| (*stream, Box::new(packer) as _)),
-            receives: Some((received, Box::new(JackTripUnpacker::new(&received)))),
+            sends: Some((*stream, Box::new(packer))),
+            receives: Some((*stream, Box::new(JackTripUnpacker::new(stream)))),
+            local,
             peer,
         })
     }
@@ -264,7 +275,12 @@ impl Met {
 struct JackTripCarrier {
     udp: UdpCarrier,
     heard: Time,
+    /// Bytes that may still be sent, if not any number.
+    credit: Option<usize>,
 }
+
+/// What is kept of it when the peer is heard and has nothing to hear.
+const MOST_CREDIT: usize = 1 << 20;
 
 impl Carrier for JackTripCarrier {
     fn descriptors<'l>(&'l self, waits: bool, add: &mut dyn FnMut(BorrowedFd<'l>, Interest)) {
@@ -272,11 +288,12 @@ impl Carrier for JackTripCarrier {
     }
 
     fn offer(&mut self, now: Time, packet: &[u8]) -> Offer {
+        match &mut self.credit {
+            Some(credit) if *credit < packet.len() => return Offer::Lost,
+            Some(credit) => *credit -= packet.len(),
+            None => {}
+        }
         self.udp.offer(now, packet)
-    }
-
-    fn offer_many(&mut self, now: Time, packets: &Packets, from: usize) -> usize {
-        self.udp.offer_many(now, packets, from)
     }
 
     fn receive(
@@ -285,10 +302,14 @@ impl Carrier for JackTripCarrier {
         strays: &mut u64,
         arrived: &mut dyn FnMut(Time, &[u8]),
     ) -> Result<(), Ended> {
-        let JackTripCarrier { udp, heard } = self;
+        let JackTripCarrier { udp, heard, credit } = self;
         let mut leaves = false;
         udp.receive(now, strays, &mut |at, packet| {
             *heard = at;
+            if let Some(credit) = credit {
+                // A little more: our clock may be faster than the peer's.
+                *credit = (*credit + packet.len() + packet.len() / 16).min(MOST_CREDIT);
+            }
             if is_exit(packet) {
                 leaves = true;
             } else {

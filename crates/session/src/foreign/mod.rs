@@ -14,6 +14,8 @@ use trunkline_core::Duration;
 
 use crate::line::Line;
 
+pub(crate) use socket::{any, resolve};
+
 /// A conversation with another program.
 pub struct Foreign {
     /// What carries its packets. It ends when the other program says that it leaves, or is not heard any more.
@@ -22,6 +24,8 @@ pub struct Foreign {
     pub sends: Option<(Stream, Box<dyn Packer>)>,
     /// What is received and what makes blocks of it, unless this end only sends.
     pub receives: Option<(Stream, Box<dyn Unpacker>)>,
+    /// This end.
+    pub local: SocketAddr,
     /// The other end: where packets go, or where they are expected.
     pub peer: SocketAddr,
 }
@@ -54,6 +58,9 @@ pub enum ForeignError {
         "RTP carries 16 and 24 bits, G.711 in any number of channels and Opus in one or two, but not this stream"
     )]
     NoFormat,
+    /// JackTrip has no format for a codec.
+    #[error("JackTrip carries uncompressed audio only; choose `i16`, `i24` or `f32`")]
+    Compressed,
     /// JackTrip has no format for the stream.
     #[error(transparent)]
     JackTrip(#[from] JackTripError),

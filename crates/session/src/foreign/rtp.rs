@@ -44,6 +44,7 @@ pub fn send(
     };
     let opened = opened.and_then(|socket| socket::set_up(&socket, settings).map(|()| socket));
     let socket = opened.map_err(ForeignError::socket(format!("RTP cannot be sent to {peer} from {from}")))?;
+    let local = socket.local_addr().map_err(ForeignError::socket("a socket has no address"))?;
     let [a, b, c, d, e, f, g, h, i, j] = socket::random()?;
     let start = RtpStart {
         payload_type: media.payload_type,
@@ -56,6 +57,7 @@ pub fn send(
         line: Box::new(Queued::new(carrier, settings.send_timeout)),
         sends: Some((*stream, Box::new(RtpPacker::new(stream, start)?))),
         receives: None,
+        local,
         peer,
     })
 }
@@ -83,11 +85,13 @@ pub fn receive(media: &Media, on: IpAddr, settings: &Settings) -> Result<Foreign
     };
     let opened = opened.and_then(|(socket, _)| socket.set_nonblocking(true).map(|()| socket));
     let socket = opened.map_err(ForeignError::socket(format!("RTP to {peer} cannot be heard")))?;
+    let local = socket.local_addr().map_err(ForeignError::socket("a socket has no address"))?;
     let unpacker = RtpUnpacker::new(&stream, media.payload_type)?;
     Ok(Foreign {
         line: Box::new(Queued::new(Listener::new(socket, media.sources.clone()), settings.send_timeout)),
         sends: None,
         receives: Some((stream, Box::new(unpacker))),
+        local,
         peer,
     })
 }

@@ -94,7 +94,7 @@ pub(super) fn options(settings: &Settings) -> SocketOptions {
 }
 
 /// The unspecified address of the same family.
-pub(super) fn any(like: IpAddr) -> IpAddr {
+pub(crate) fn any(like: IpAddr) -> IpAddr {
     match like {
         IpAddr::V4(_) => std::net::Ipv4Addr::UNSPECIFIED.into(),
         IpAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),
@@ -102,7 +102,7 @@ pub(super) fn any(like: IpAddr) -> IpAddr {
 }
 
 /// The first address of `HOST` or `HOST:PORT`.
-pub(super) fn resolve(name: &str, default_port: u16) -> Result<SocketAddr, ForeignError> {
+pub(crate) fn resolve(name: &str, default_port: u16) -> Result<SocketAddr, ForeignError> {
     let wrong = |reason: String| ForeignError::Name { name: name.to_owned(), reason };
     let found = match name.parse::<IpAddr>() {
         Ok(address) => return Ok(SocketAddr::new(address, default_port)),

@@ -11,11 +11,11 @@ use trunkline_sound::Status;
 use super::desk::Desk;
 use super::figures::Figures;
 use super::incoming::Incoming;
+use super::link::{Link, Ways};
 use super::outgoing::Outgoing;
 use super::words::Sending;
 use super::worker::{Aim, End, Shared, Worker};
 use super::{Event, ProgramError};
-use crate::session::Session;
 
 /// How often it is looked at.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(100);
@@ -42,9 +42,10 @@ impl Limits {
 /// Joins a session with a device until it ends, and says how it ended and how it went.
 ///
 /// # Errors
-/// The stream, the device or the system does not allow it.
+/// The device or the system does not allow it.
 pub(super) fn conduct(
-    session: &mut Session,
+    session: &mut dyn Link,
+    ways: Ways,
     desk: &mut Desk,
     aim: Aim,
     limits: Limits,
@@ -53,14 +54,8 @@ pub(super) fn conduct(
 ) -> Result<(End, Figures), ProgramError> {
     let shared = Shared::default();
     let stream = desk.stream;
-    let outgoing = match aim {
-        Aim::Play => None,
-        Aim::Echo | Aim::Send => Some(Outgoing::new(&stream, limits.blocks)?),
-    };
-    let incoming = match aim {
-        Aim::Send => None,
-        Aim::Echo | Aim::Play => Some(Incoming::new(&stream)?),
-    };
+    let outgoing = ways.packer.map(|packer| Outgoing::new(&stream, packer, limits.blocks));
+    let incoming = ways.unpacker.map(Incoming::new);
     let Desk { device, wakeup, arriving, ends, overflows, .. } = desk;
     let worker = Worker {
         aim,

@@ -6,6 +6,7 @@ use trunkline_audio::pipeline::StreamError;
 use trunkline_sound::SoundError;
 
 use crate::error::SessionError;
+use crate::foreign::ForeignError;
 
 /// Why a program does not begin, or ends before its time. Each text is a sentence without its full stop.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +21,9 @@ pub enum ProgramError {
     /// The other end is not there, or refuses; or a server cannot listen.
     #[error(transparent)]
     Session(#[from] SessionError),
+    /// Another program is not there, or does not understand.
+    #[error(transparent)]
+    Foreign(#[from] ForeignError),
     /// The other end has gone.
     #[error("{0}; `--reconnect` keeps trying")]
     Gone(String),
@@ -50,6 +54,14 @@ impl ProgramError {
             ProgramError::Stream(_) | ProgramError::Sound(SoundError::Wanted(_) | SoundError::Refused(_)) => {
                 true
             }
+            ProgramError::Foreign(error) => matches!(
+                error,
+                ForeignError::Name { .. }
+                    | ForeignError::Stream(_)
+                    | ForeignError::NoFormat
+                    | ForeignError::Compressed
+                    | ForeignError::JackTrip(_)
+            ),
             ProgramError::Session(error) => matches!(
                 error,
                 SessionError::Name { .. } | SessionError::Listen { .. } | SessionError::Transport { .. }

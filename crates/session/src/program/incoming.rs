@@ -1,7 +1,7 @@
 //! From packets of a line to what a device plays.
 
 use rtrb::Consumer;
-use trunkline_audio::pipeline::{NativeUnpacker, Stream, StreamError, UnpackCounters, Unpacker};
+use trunkline_audio::pipeline::{UnpackCounters, Unpacker};
 use trunkline_core::Time;
 
 use super::figures::Mean;
@@ -32,7 +32,7 @@ impl PlaybackEnd {
 
 /// The receiving half of a session.
 pub(super) struct Incoming {
-    unpacker: NativeUnpacker,
+    unpacker: Box<dyn Unpacker>,
     /// From the capture of a block, by the sender's clock, to its arrival by ours.
     pub(super) transit: Mean,
     /// By a reflector, from handing over to arrival.
@@ -42,17 +42,9 @@ pub(super) struct Incoming {
 }
 
 impl Incoming {
-    /// For packets of this stream.
-    ///
-    /// # Errors
-    /// The stream is out of bounds.
-    pub(super) fn new(stream: &Stream) -> Result<Incoming, StreamError> {
-        Ok(Incoming {
-            unpacker: NativeUnpacker::new(stream)?,
-            transit: Mean::default(),
-            round_trip: Mean::default(),
-            overflowed: 0,
-        })
+    /// For packets that `unpacker` reads.
+    pub(super) fn new(unpacker: Box<dyn Unpacker>) -> Incoming {
+        Incoming { unpacker, transit: Mean::default(), round_trip: Mean::default(), overflowed: 0 }
     }
 
     /// What happened to packets.

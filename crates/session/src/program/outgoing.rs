@@ -1,6 +1,6 @@
 //! From what a device captured to packets on a line.
 
-use trunkline_audio::pipeline::{Block, Blocks, DeviceFormat, NativePacker, Packer, Stream, StreamError};
+use trunkline_audio::pipeline::{Block, Blocks, DeviceFormat, Packer, Stream, StreamError};
 use trunkline_core::{Duration, Time};
 
 use super::figures::Mean;
@@ -43,7 +43,7 @@ impl CaptureEnd {
 /// The sending half of a session.
 pub(super) struct Outgoing {
     stream: Stream,
-    packer: NativePacker,
+    packer: Box<dyn Packer>,
     /// The packets of a block.
     packets: Packets,
     /// What is added to the number of each block: a device that has come back counts from nought.
@@ -60,14 +60,11 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Sends at most so many blocks of a stream.
-    ///
-    /// # Errors
-    /// The stream is out of bounds.
-    pub(super) fn new(stream: &Stream, most_blocks: u64) -> Result<Outgoing, StreamError> {
-        Ok(Outgoing {
+    /// Sends at most so many blocks of a stream, in the packets of `packer`.
+    pub(super) fn new(stream: &Stream, packer: Box<dyn Packer>, most_blocks: u64) -> Outgoing {
+        Outgoing {
             stream: *stream,
-            packer: NativePacker::new(stream)?,
+            packer,
             packets: Packets::default(),
             base: 0,
             last: None,
@@ -76,7 +73,7 @@ impl Outgoing {
             block: Mean::default(),
             packing: Mean::default(),
             trips: RoundTrips::new(),
-        })
+        }
     }
 
     /// Whether all blocks were sent that may be.

@@ -11,12 +11,14 @@ use trunkline_sound::{Place, Wanted};
 
 use super::conduct::{Limits, conduct, play_out};
 use super::desk::Desk;
+use super::link::Ways;
 use super::send::encoding;
 use super::worker::{Aim, End};
 use super::{Event, Observer, ProgramError};
 use crate::request::{Facts, Request};
 use crate::server::{Handler, Server, ServerOptions, Stop};
 use crate::session::Session;
+use crate::settings::Settings;
 
 /// How what comes is played.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,6 +58,26 @@ impl ReceiveOptions {
             once: false,
             jack_server: None,
         }
+    }
+
+    /// The device for a session of this number.
+    pub(super) fn wanted(&self, stream: &Stream, number: u64) -> Wanted {
+        let to = numbered(&self.to, number);
+        // One channel is heard on both ears, but recorded once.
+        let ears = if matches!(to, Place::Jack { .. } | Place::Alsa { .. }) { 2 } else { 1 };
+        Wanted {
+            encoding: encoding(stream.codec, &to),
+            playback: Some((to, self.channels.unwrap_or(stream.channels.max(ears)))),
+            sample_rate: Some(stream.sample_rate),
+            block_frames: self.block_frames,
+            server: self.jack_server.clone(),
+            ..Wanted::default()
+        }
+    }
+
+    /// Options of sockets: nothing here sends to speak of.
+    pub(super) fn settings(&self) -> Settings {
+        Settings::default()
     }
 }
 
@@ -139,11 +161,13 @@ impl Receiver<'_> {
         let mut tell = |event: Event<'_>| self.observer.event(number, event);
         let Some(stream) = session.request().stream else { return Ok(()) };
         let wakeup = Wakeup::new().map_err(ProgramError::system("a pipe cannot be made"))?;
-        let wanted = self.wanted(&stream, number);
+        let wanted = self.options.wanted(&stream, number);
         let player = (self.options.player, self.options.mix);
         let mut desk = Desk::open(wanted, move |_| Ok(stream), player, Arc::new(wakeup))?;
         let is_stopped = || stop.is_stopped();
-        let (end, figures) = conduct(session, &mut desk, Aim::Play, Limits::NONE, &is_stopped, &mut tell)?;
+        let ways = Ways::native(&stream, Aim::Play)?;
+        let limits = Limits::NONE;
+        let (end, figures) = conduct(session, ways, &mut desk, Aim::Play, limits, &is_stopped, &mut tell)?;
         play_out(&figures);
         let why = match &end {
             End::Gone(why) => Some(why.as_str()),
@@ -151,20 +175,6 @@ impl Receiver<'_> {
         };
         tell(Event::Ended { figures: Some(&figures), why });
         Ok(())
-    }
-
-    fn wanted(&self, stream: &Stream, number: u64) -> Wanted {
-        let to = numbered(&self.options.to, number);
-        // One channel is heard on both ears, but recorded once.
-        let ears = if matches!(to, Place::Jack { .. } | Place::Alsa { .. }) { 2 } else { 1 };
-        Wanted {
-            encoding: encoding(stream.codec, &to),
-            playback: Some((to, self.options.channels.unwrap_or(stream.channels.max(ears)))),
-            sample_rate: Some(stream.sample_rate),
-            block_frames: self.options.block_frames,
-            server: self.options.jack_server.clone(),
-            ..Wanted::default()
-        }
     }
 }
 

@@ -12,6 +12,7 @@ use trunkline_sound::{Format, Place, Wanted};
 use super::conduct::{Limits, conduct, play_out};
 use super::desk::Desk;
 use super::figures::Figures;
+use super::link::Ways;
 use super::worker::{Aim, End};
 use super::{Event, Observer, ProgramError};
 use crate::choice::TransportChoice;
@@ -70,7 +71,7 @@ pub struct Sent {
 }
 
 /// How long a missing peer is left alone.
-const RETRY: Duration = Duration::from_secs(1);
+pub(super) const RETRY: Duration = Duration::from_secs(1);
 
 impl SendOptions {
     /// Two channels of `from` to a host as the study sent them, over UDP: 16 bits in blocks of 512 frames of the device, a send
@@ -107,7 +108,7 @@ impl SendOptions {
     }
 
     /// The stream that a device of this format makes: a block of the one is a block of the other.
-    fn stream(&self, device: Format) -> Result<Stream, String> {
+    pub(super) fn stream(&self, device: Format) -> Result<Stream, String> {
         let sample_rate = self.sample_rate.unwrap_or(Self::usual_rate(self.codec));
         let frames = u64::from(device.block_frames) * u64::from(sample_rate);
         let frames = (frames as f64 / f64::from(device.sample_rate.max(1))).round();
@@ -127,7 +128,7 @@ impl SendOptions {
         Ok(stream)
     }
 
-    fn wanted(&self) -> Wanted {
+    pub(super) fn wanted(&self) -> Wanted {
         Wanted {
             capture: Some((self.from.clone(), self.channels)),
             playback: (self.to != Place::None).then(|| (self.to.clone(), self.channels)),
@@ -170,7 +171,8 @@ pub fn send(options: &SendOptions, stop: &AtomicBool, observer: &dyn Observer) -
         let aim = if session.facts().channels == 0 { Aim::Echo } else { Aim::Send };
         let limits = options.limits(began);
         let is_stopped = || stop.load(Ordering::Relaxed);
-        let (end, figures) = conduct(&mut session, &mut desk, aim, limits, &is_stopped, &mut tell)?;
+        let ways = Ways::native(&desk.stream, aim)?;
+        let (end, figures) = conduct(&mut session, ways, &mut desk, aim, limits, &is_stopped, &mut tell)?;
         if aim == Aim::Echo && options.to != Place::None {
             play_out(&figures);
         }
@@ -191,7 +193,7 @@ pub fn send(options: &SendOptions, stop: &AtomicBool, observer: &dyn Observer) -
 }
 
 impl SendOptions {
-    fn limits(&self, began: Time) -> Limits {
+    pub(super) fn limits(&self, began: Time) -> Limits {
         let passed = crate::now().since(began);
         Limits {
             blocks: self.blocks.unwrap_or(u64::MAX),

@@ -7,7 +7,6 @@ use super::figures::{Counts, Figures, Mean, RoundTrip};
 use super::outgoing::duration_of;
 use super::words::Playing;
 use super::worker::{Aim, Worker};
-use crate::line::Line as _;
 
 impl Worker<'_> {
     /// How it is doing lately, or how it went on the whole. The round trips' distribution is only for the end.
@@ -36,24 +35,33 @@ impl Worker<'_> {
                 (*capture, *block, *packet) = (sender.capture, sender.block, sender.packet);
                 self.playing(&mut figures);
                 self.crossing(&mut figures, lately);
-                let counters = self.played().map(|played| played.stats.counters).unwrap_or_default();
-                let turns = counters.played + counters.missing;
-                // Turns after the last block are those of nothing.
-                let beyond = turns.saturating_sub(sender.blocks.unwrap_or(u64::MAX));
-                let counts = &mut figures.counts;
-                counts.expected = turns - beyond;
-                counts.lost = counters.lost().saturating_sub(beyond);
-                counts.concealed = counts.concealed.saturating_sub(beyond);
-                counts.reordered = counters.reordered;
-                counts.duplicate = counters.duplicate;
+                self.turns(&mut figures.counts, sender.blocks);
+            }
+            Aim::Talk => {
+                self.capturing(&mut figures.stages, lately);
+                self.playing(&mut figures);
+                self.turns(&mut figures.counts, None);
             }
         }
         figures
     }
 
+    /// What became of the blocks whose turn has come; the sender may have told how many it has sent.
+    fn turns(&self, counts: &mut Counts, sent: Option<u64>) {
+        let counters = self.played().map(|played| played.stats.counters).unwrap_or_default();
+        let turns = counters.played + counters.missing;
+        // Turns after the last block are those of nothing.
+        let beyond = turns.saturating_sub(sent.unwrap_or(u64::MAX));
+        counts.expected = turns - beyond;
+        counts.lost = counters.lost().saturating_sub(beyond);
+        counts.concealed = counts.concealed.saturating_sub(beyond);
+        counts.reordered = counters.reordered;
+        counts.duplicate = counters.duplicate;
+    }
+
     /// What line and pipeline have counted at this end.
     fn count(&self, counts: &mut Counts) {
-        let line = self.session.counters();
+        let line = self.session.line().counters();
         counts.sent = line.sent;
         counts.received = line.received;
         counts.timed_out = line.timed_out;

@@ -11,10 +11,10 @@ use trunkline_io::Wakeup;
 use super::desk::Ends;
 use super::figures::{Counts, Figures};
 use super::incoming::Incoming;
+use super::link::Link;
 use super::outgoing::Outgoing;
 use super::words::{Playing, Sending, Word};
-use crate::line::{Ended, Line as _};
-use crate::session::Session;
+use crate::line::Ended;
 use crate::wait::Waiter;
 
 /// How often it is told how a session is doing, and how often the other end is told.
@@ -32,6 +32,8 @@ pub(super) enum Aim {
     Send,
     /// What comes is played here.
     Play,
+    /// Both, with another program.
+    Talk,
 }
 
 /// How a session ended.
@@ -59,7 +61,7 @@ pub(super) struct Shared {
 /// A session, and what it joins.
 pub(super) struct Worker<'w> {
     pub(super) aim: Aim,
-    pub(super) session: &'w mut Session,
+    pub(super) session: &'w mut dyn Link,
     /// Unless it only plays.
     pub(super) outgoing: Option<Outgoing>,
     /// Unless it only sends.
@@ -138,14 +140,16 @@ impl Worker<'_> {
         let capture = self.ends.as_mut().and_then(|ends| ends.capture.as_mut());
         if let (Some(outgoing), Some(capture)) = (&mut self.outgoing, capture) {
             match sending {
-                true => outgoing.turn(capture, self.session)?,
+                true => outgoing.turn(capture, self.session.line_mut())?,
                 false => capture.clear(),
             }
         }
-        let Worker { session, outgoing, incoming, ends, .. } = self;
+        let Worker { aim, session, outgoing, incoming, ends, .. } = self;
         let mut playback = ends.as_mut().and_then(|ends| ends.playback.as_mut());
-        let result = session.turn(now, &mut |at, packet| {
-            let trips = outgoing.as_mut().map(|outgoing| &mut outgoing.trips);
+        let result = session.line_mut().turn(now, &mut |at, packet| {
+            // What another program sends is not what it was sent.
+            let returns = outgoing.as_mut().filter(|_| *aim == Aim::Echo);
+            let trips = returns.map(|outgoing| &mut outgoing.trips);
             if let Some(incoming) = incoming {
                 incoming.take(at, packet, trips, playback.as_deref_mut());
             }
@@ -179,7 +183,7 @@ impl Worker<'_> {
         }
         if self.shared.captured_all.load(Ordering::Relaxed) {
             if let Some(capture) = self.ends.as_mut().and_then(|ends| ends.capture.as_mut())
-                && let Err(Ended(why)) = outgoing.flush(capture, self.session)
+                && let Err(Ended(why)) = outgoing.flush(capture, self.session.line_mut())
             {
                 return Some(End::Gone(why));
             }
@@ -192,15 +196,16 @@ impl Worker<'_> {
     fn has_arrived(&self) -> bool {
         match (self.aim, &self.outgoing) {
             (Aim::Echo, Some(outgoing)) => outgoing.trips.out() == 0,
-            (Aim::Send, Some(_)) => {
-                self.session.far_counters().is_some_and(|far| far.received >= self.session.counters().sent)
+            (Aim::Send, Some(_)) if self.session.is_answered() => {
+                let sent = self.session.line().counters().sent;
+                self.session.far_counters().is_some_and(|far| far.received >= sent)
             }
             _ => true,
         }
     }
 
     fn wait(&self, waiter: &mut Waiter, until: Time) {
-        waiter.wait(self.session, Some(self.wakeup), until);
+        waiter.wait(self.session.line(), Some(self.wakeup), until);
     }
 
     /// Tells the other end what it cannot know.
@@ -209,7 +214,7 @@ impl Worker<'_> {
         let figures = self.figures(true);
         let Stages { capture, block, packet, playout, resampling, playback, network } = figures.stages;
         let word = match self.aim {
-            Aim::Echo => return,
+            Aim::Echo | Aim::Talk => return,
             Aim::Send => {
                 let offset = self.session.offset(now).map(|offset| (offset.estimate, offset.bound));
                 let blocks = self.outgoing.as_ref().filter(|_| self.all_sent).map(|outgoing| outgoing.blocks);
