@@ -180,6 +180,38 @@ fn a_stream_allocates_nothing() {
     }
 }
 
+/// Whatever is thrown at a receiver: noise, noise that begins as a packet does, and a packet that promises much.
+#[test]
+fn a_flood_allocates_nothing() {
+    let key = trunkline_audio::packet::KEY;
+    for fragment in [None, Some(1024)] {
+        let packing = Packing { fragment, ..Packing::default() };
+        for protection in [Protection::None, Protection::Repeat(2), Protection::Xor { data: 4 }] {
+            let stream = Stream { packing, protection, ..Stream::default() };
+            let Ok(mut unpacker) = NativeUnpacker::new(&stream) else { continue };
+            let mut noise = 1u64;
+            let mut packet = [0u8; 1400];
+            let (allocations, ()) = allocations_during(|| {
+                for n in 0..2_000usize {
+                    for bytes in packet.chunks_exact_mut(8) {
+                        noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                        bytes.copy_from_slice(&(noise ^ noise >> 32).to_be_bytes());
+                    }
+                    for at in (0..n % 40).map(|at| at * 29) {
+                        packet[at..at + key.len()].copy_from_slice(&key);
+                    }
+                    let length = n * 37 % packet.len();
+                    let _ = unpacker.unpack(Time::ZERO, &packet[..length], &mut |block| panic!("{block:?}"));
+                }
+            });
+            let counters = unpacker.counters();
+            assert_eq!(allocations, 0, "{stream:?}");
+            assert_eq!((counters.packets, counters.delivered), (2_000, 0));
+            assert!(counters.damaged + counters.skipped_bytes > 1_000, "{counters:?}");
+        }
+    }
+}
+
 /// Encoding takes a few short blocks of memory for each frame, on the thread of the socket.
 #[test]
 fn decoding_and_playing_opus_allocates_nothing() {

@@ -408,6 +408,31 @@ fn a_part_that_is_lost_is_concealed_alone() {
 }
 
 #[test]
+fn what_opus_made_up_is_played_and_counted() {
+    let stream = Stream { block_frames: 240, ..stream(2, opus(false)) };
+    let mut player = Player::new(&stream, device(2, 48_000), plain(10)).unwrap();
+    let mut unpacker = NativeUnpacker::new(&stream).unwrap();
+    let (mut concealed, mut last, mut step) = (0, 0.0f32, 0.0f32);
+    for (n, packet) in (0u64..).zip(packets(&stream, 100)) {
+        let now = Time::from_nanos(n * 5_000_000);
+        if n % 20 != 10 {
+            unpacker.unpack(now, &packet, &mut |block| _ = player.insert(now, block)).unwrap();
+        }
+        let mut out = [0.0; 480];
+        concealed += player.pull(now, &mut out).concealed;
+        for frame in out.chunks_exact(2) {
+            step = step.max((frame[0] - last).abs());
+            last = frame[0];
+        }
+    }
+    let counters = player.stats().counters;
+    assert_eq!((counters.made, counters.missing, counters.lost()), (5, 0, 5));
+    assert_eq!(concealed, 5 * 240);
+    // A tone of 200 Hz moves by 0.011 from frame to frame.
+    assert!(step < 0.03, "{step}");
+}
+
+#[test]
 fn the_player_knows_when_what_it_plays_was_captured() {
     for (codec, frames, drift) in [
         (Codec::Pcm(Encoding::F32), 120, false),
