@@ -30,8 +30,9 @@ pub struct Cli {
 /// Options of every command.
 #[derive(Debug, Args)]
 pub struct Global {
-    /// Folder of stored runs [default: $XDG_DATA_HOME/trunkline, else ~/.local/share/trunkline]
-    #[arg(long, global = true, value_name = "DIR", env = "TRUNKLINE_STORE", hide_env_values = true)]
+    /// Where runs are stored: a folder [default: $XDG_DATA_HOME/trunkline, else ~/.local/share/trunkline], or a team's
+    /// PostgreSQL server, postgresql://USER:PASSWORD@HOST/DATABASE
+    #[arg(long, global = true, value_name = "PLACE", env = "TRUNKLINE_STORE", hide_env_values = true)]
     pub store: Option<PathBuf>,
 
     /// Print results as JSON on standard output; everything else goes to standard error

@@ -1,6 +1,7 @@
 //! The catalogue of a store: its runs, points, repetitions and summaries, and where their files are. What it is kept in is
 //! behind a trait; the files themselves are not its business.
 
+mod postgres;
 mod sqlite;
 
 use std::fmt::Debug;
@@ -10,8 +11,11 @@ use jiff::Timestamp;
 
 use crate::StoreError;
 use crate::model::{RunInfo, Status, StoredRun};
+use crate::recovery::RunLock;
 use crate::run_writer::{NewRun, Revision};
 use crate::trace::TraceKeys;
+
+pub(crate) use postgres::shown;
 
 /// The rows of a store. One connection: threads share it behind a lock, and a run that is measured has its own.
 ///
@@ -19,6 +23,13 @@ use crate::trace::TraceKeys;
 pub(crate) trait Catalogue: Debug + Send {
     /// Another connection to the same rows.
     fn another(&self) -> Result<Box<dyn Catalogue>, StoreError>;
+
+    /// Whether processes on other hosts use it too, whose runs have their files there.
+    fn is_shared(&self) -> bool;
+
+    /// Locks a run, whose folder is `directory`, for the one process that measures it; `None` if a living process has done
+    /// so. The lock goes when its process does.
+    fn lock(&self, id: u64, directory: &Path) -> Result<Option<RunLock>, StoreError>;
 
     /// Enters a run that is measured from `started` on. `ready` is given its number and its folder's name, and makes what others
     /// expect of a run that they see: if it fails there is no run.
@@ -98,4 +109,9 @@ pub(crate) struct RepetitionKey {
 /// Opens the catalogue in the database of a store's folder, whose runs lie in `runs`.
 pub(crate) fn in_folder(directory: &Path, runs: &Path) -> Result<Box<dyn Catalogue>, StoreError> {
     Ok(Box::new(sqlite::Sqlite::open(&directory.join("trunkline.db"), runs)?))
+}
+
+/// Opens the catalogue that a PostgreSQL server keeps, for runs whose folders lie in `runs` on this host.
+pub(crate) fn on_server(url: &str, runs: &Path) -> Result<Box<dyn Catalogue>, StoreError> {
+    Ok(Box::new(postgres::Postgres::open(url, runs)?))
 }

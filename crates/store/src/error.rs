@@ -26,16 +26,24 @@ pub enum StoreError {
     },
     /// A later version of Trunkline has written this store.
     #[error(
-        "the store `{path}` has format {found}, and this version of Trunkline knows formats up to {known}: update \
-         Trunkline, or choose another folder with `--store DIR`"
+        "the store `{place}` has format {found}, and this version of Trunkline knows formats up to {known}: update \
+         Trunkline, or choose another with `--store`"
     )]
     Newer {
         /// The database.
-        path: PathBuf,
+        place: String,
         /// Its version.
         found: i64,
         /// The newest version known here.
         known: i64,
+    },
+    /// What was given as a store's address is none.
+    #[error("`{address}` is no store: {why}; expected a folder, or `postgresql://USER@HOST/DATABASE`")]
+    Address {
+        /// What was given, without a password.
+        address: String,
+        /// What is wrong.
+        why: String,
     },
     /// There is no such run.
     #[error("there is no run `{asked}` in `{store}`{}", hint(.close))]

@@ -1,5 +1,6 @@
-//! Runs, points, repetitions and summaries in SQLite; one Parquet file per trace beside it. Written as it happens:
-//! killing any process at any moment loses at most the records of the last second and leaves a readable run.
+//! Runs, points, repetitions and summaries in a database, SQLite unless told otherwise; one Parquet file per trace beside
+//! it. Written as it happens: killing any process at any moment loses at most the records of the last second and leaves a
+//! readable run.
 //!
 //! ```text
 //! trunkline.db                                  runs, points, repetitions, summaries
@@ -11,6 +12,9 @@
 //!     audio/p003-r01/                           what was received
 //!     report.html
 //! ```
+//!
+//! For a team the rows may be kept by a PostgreSQL server ([`Store::connect`]); the files of a run then lie on the host that
+//! measured it.
 //!
 //! Several processes may use one store at once. A run being measured is known by a lock that the kernel releases when
 //! its process ends, however it ends; [`Store::open`] repairs what a dead one left.
@@ -32,5 +36,5 @@ pub use filter::{Retention, RunFilter};
 pub use model::{Backend, RunInfo, Status, StoredPoint, StoredRepetition, StoredRun};
 pub use run_writer::{ClosedRepetition, NewRun, RepetitionWriter, Revision, RunWriter};
 pub use selector::RunSelector;
-pub use store::{Imported, Store};
+pub use store::{Imported, Store, server_name};
 pub use trace::{Arrival, read_latencies, read_trace};

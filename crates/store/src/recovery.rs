@@ -1,7 +1,9 @@
 //! What a dead process left: its lock, its run's status, its unfinished traces.
 
+use std::fmt::Debug;
 use std::fs::{self, File, TryLockError};
 use std::path::Path;
+use std::sync::Mutex;
 
 use jiff::Timestamp;
 
@@ -9,19 +11,30 @@ use crate::StoreError;
 use crate::catalogue::Catalogue;
 use crate::trace;
 
-/// Held by the process that measures a run. The kernel releases it when the process ends, however it ends, so there is
-/// no process number to go stale; and it is held by an open file, so a second opening in the same process is kept out too.
+/// Held by the process that measures a run, and released when it ends, however it ends: there is no process number to go
+/// stale. A second opening in the same process is kept out too.
 #[derive(Debug)]
-pub(crate) struct RunLock(#[allow(dead_code, reason = "held, not used")] File);
+#[allow(dead_code, reason = "held, not used")]
+pub(crate) enum RunLock {
+    /// A lock on an open file, which the kernel releases.
+    File(File),
+    /// One of a session, which the server releases.
+    Session(Mutex<Box<dyn Debug + Send>>),
+    /// There is no folder: nobody measures here.
+    NoFolder,
+}
 
 impl RunLock {
     /// Takes the lock of the run in `directory`; `None` if a living process has it.
-    pub(crate) fn take(directory: &Path) -> Result<Option<RunLock>, StoreError> {
+    pub(crate) fn of_folder(directory: &Path) -> Result<Option<RunLock>, StoreError> {
+        if !directory.is_dir() {
+            return Ok(Some(RunLock::NoFolder));
+        }
         let path = directory.join("running.lock");
         let file =
             File::options().create(true).append(true).open(&path).map_err(StoreError::io("opened", &path))?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(RunLock(file))),
+            Ok(()) => Ok(Some(RunLock::File(file))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(StoreError::io("locked", &path)(error)),
         }
@@ -33,14 +46,14 @@ impl RunLock {
 pub(crate) fn recover(catalogue: &mut dyn Catalogue, runs: &Path) -> Result<(), StoreError> {
     for (id, folder) in catalogue.unrepaired()? {
         let directory = runs.join(folder);
-        if !directory.is_dir() {
-            catalogue.died(id, false, Timestamp::now())?;
-            continue;
-        }
-        let Ok(Some(_lock)) = RunLock::take(&directory) else { continue };
+        let Ok(Some(_lock)) = catalogue.lock(id, &directory) else { continue };
         // It may have ended in order between the two looks.
         if catalogue.unrepaired()?.iter().any(|(left, _)| *left == id) {
-            let repaired = repair_traces(catalogue, id, &directory)?;
+            // Traces that are nowhere need no repair, those of another host are that host's to repair.
+            let repaired = match directory.join("experiment.toml").is_file() {
+                true => repair_traces(catalogue, id, &directory)?,
+                false => !catalogue.is_shared(),
+            };
             catalogue.died(id, !repaired, Timestamp::now())?;
         }
     }

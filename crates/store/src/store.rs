@@ -39,12 +39,27 @@ impl Store {
     pub fn open(directory: &Path) -> Result<Store, StoreError> {
         let runs = directory.join("runs");
         fs::create_dir_all(&runs).map_err(StoreError::io("created", &runs))?;
-        let mut catalogue = catalogue::in_folder(directory, &runs)?;
-        recovery::recover(&mut *catalogue, &runs)?;
+        Store::of(catalogue::in_folder(directory, &runs)?, directory)
+    }
+
+    /// Opens the store of a team, whose rows a PostgreSQL server keeps: `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`. It
+    /// makes the tables, in a schema of their own, if there are none. The files of what is measured here lie in `directory`;
+    /// those of other hosts' runs lie there.
+    ///
+    /// # Errors
+    /// [`StoreError::Address`] if that is no such address; what the server refuses.
+    pub fn connect(url: &str, directory: &Path) -> Result<Store, StoreError> {
+        let runs = directory.join("runs");
+        fs::create_dir_all(&runs).map_err(StoreError::io("created", &runs))?;
+        Store::of(catalogue::on_server(url, &runs)?, directory)
+    }
+
+    fn of(mut catalogue: Box<dyn Catalogue>, directory: &Path) -> Result<Store, StoreError> {
+        recovery::recover(&mut *catalogue, &directory.join("runs"))?;
         Ok(Store { directory: directory.to_path_buf(), catalogue: Mutex::new(catalogue) })
     }
 
-    /// Its folder.
+    /// Where the files of its runs are on this host.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -56,6 +71,7 @@ impl Store {
     }
 
     fn begin_as(&self, run: &NewRun, key: &str, started: Timestamp) -> Result<RunWriter, StoreError> {
+        let mut own = self.catalogue().another()?;
         let mut taken = None;
         // The folder comes before the rows are seen: a run that others see is locked.
         let mut ready = |id: u64, folder: &str| {
@@ -64,14 +80,11 @@ impl Store {
             remove_folder(&directory)?;
             let traces = directory.join("traces");
             fs::create_dir_all(&traces).map_err(StoreError::io("created", &traces))?;
-            taken = Some(RunLock::take(&directory)?.ok_or(StoreError::InUse { id })?);
+            taken = Some(self.lock(id, &directory)?);
             let file = directory.join("experiment.toml");
             fs::write(&file, &run.text).map_err(StoreError::io("written", &file))
         };
-        let mut catalogue = self.lock();
-        let id = catalogue.begin(run, key, started, &mut ready)?;
-        let own = catalogue.another()?;
-        drop(catalogue);
+        let id = own.begin(run, key, started, &mut ready)?;
         let lock = taken.ok_or(StoreError::InUse { id })?;
         RunWriter::new(self.directory.clone(), id, lock, own)
     }
@@ -80,24 +93,22 @@ impl Store {
     pub fn resume(&self, id: u64) -> Result<RunWriter, StoreError> {
         let info = self.info(id)?;
         fs::create_dir_all(&info.directory).map_err(StoreError::io("created", &info.directory))?;
-        let lock = RunLock::take(&info.directory)?.ok_or(StoreError::InUse { id })?;
+        let lock = self.lock(id, &info.directory)?;
         // Asked again under the lock.
         if self.info(id)?.status == Status::Complete {
             return Err(StoreError::Complete { id });
         }
         let traces = info.directory.join("traces");
         fs::create_dir_all(&traces).map_err(StoreError::io("created", &traces))?;
-        let mut catalogue = self.lock();
-        recovery::repair_traces(&mut **catalogue, id, &info.directory)?;
-        catalogue.started(id)?;
-        let own = catalogue.another()?;
-        drop(catalogue);
+        let mut own = self.catalogue().another()?;
+        recovery::repair_traces(&mut *own, id, &info.directory)?;
+        own.started(id)?;
         RunWriter::new(self.directory.clone(), id, lock, own)
     }
 
     /// Every run, the oldest first.
     pub fn runs(&self) -> Result<Vec<RunInfo>, StoreError> {
-        self.lock().infos()
+        self.catalogue().infos()
     }
 
     /// The number of the run that `asked` names: a number, `latest`, or a folder name ([`RunSelector`]).
@@ -120,7 +131,7 @@ impl Store {
 
     /// A run with its results.
     pub fn run(&self, id: u64) -> Result<StoredRun, StoreError> {
-        self.lock().run(id)?.ok_or_else(|| self.no_such_run(id))
+        self.catalogue().run(id)?.ok_or_else(|| self.no_such_run(id))
     }
 
     /// The run to show beside `run`: of the same experiment on another backend, a complete one before a partial one, the
@@ -141,18 +152,15 @@ impl Store {
     /// Removes a run and its folder. Its number is not given again.
     pub fn remove(&self, id: u64) -> Result<(), StoreError> {
         let info = self.info(id)?;
-        let _lock = match info.directory.is_dir() {
-            true => Some(RunLock::take(&info.directory)?.ok_or(StoreError::InUse { id })?),
-            false => None,
-        };
-        self.lock().remove(id)?;
+        let _lock = self.lock(id, &info.directory)?;
+        self.catalogue().remove(id)?;
         remove_folder(&info.directory)
     }
 
     /// Marks a run with a tag, or takes the tag off.
     pub fn tag(&self, id: u64, tag: &str, on: bool) -> Result<(), StoreError> {
         self.info(id)?;
-        self.lock().tag(id, tag, on)
+        self.catalogue().tag(id, tag, on)
     }
 
     /// Writes a run with all its files as one archive, which [`import`](Store::import) reads.
@@ -172,7 +180,7 @@ impl Store {
     pub fn import(&self, archive: impl Read) -> Result<Imported, StoreError> {
         let (mut known, mut begun) = (None, None);
         let read = archive::read(archive, |run| {
-            known = self.lock().with_key(&run.info.key)?;
+            known = self.catalogue().with_key(&run.info.key)?;
             if known.is_some() {
                 return Ok(None);
             }
@@ -195,17 +203,31 @@ impl Store {
     }
 
     fn info(&self, id: u64) -> Result<RunInfo, StoreError> {
-        self.lock().info(id)?.ok_or_else(|| self.no_such_run(id))
+        self.catalogue().info(id)?.ok_or_else(|| self.no_such_run(id))
     }
 
     fn no_such_run(&self, id: u64) -> StoreError {
         StoreError::NoSuchRun { asked: id.to_string(), store: self.directory.clone(), close: Vec::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Box<dyn Catalogue>> {
+    /// Locks a run for this process.
+    fn lock(&self, id: u64, directory: &Path) -> Result<RunLock, StoreError> {
+        let taken = self.catalogue().lock(id, directory)?;
+        taken.ok_or(StoreError::InUse { id })
+    }
+
+    fn catalogue(&self) -> MutexGuard<'_, Box<dyn Catalogue>> {
         // A panic in the middle of a transaction has rolled it back.
         self.catalogue.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether this is the address of a server, and then how a folder for its files may be called.
+pub fn server_name(place: &str) -> Option<(&str, String)> {
+    let is_server = ["postgresql://", "postgres://"].iter().any(|scheme| place.starts_with(scheme));
+    let shown = crate::catalogue::shown(place);
+    let server = shown.split_once("://").map_or("", |(_, server)| server).to_owned();
+    is_server.then(|| (place, selector::slug(&server)))
 }
 
 /// 128 bits that nobody else has: the standard library seeds its hashers from the system.

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::CommandFactory as _;
-use trunkline_store::{Store, StoredRun};
+use trunkline_store::{Store, StoreError, StoredRun};
 
 use crate::args::{Cli, Command, Global};
 use crate::output::{self, Failure};
@@ -93,11 +93,8 @@ fn own_program() -> Result<PathBuf, Failure> {
         .map_err(|e| Failure::environment(format_args!("this program's own path is not known: {e}")))
 }
 
-/// The folder of stored runs.
-fn store_directory(global: &Global) -> Result<PathBuf, Failure> {
-    if let Some(directory) = &global.store {
-        return Ok(directory.clone());
-    }
+/// The user's folder of what this program keeps.
+fn data_directory() -> Result<PathBuf, Failure> {
     let from = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let data = from("XDG_DATA_HOME").or_else(|| from("HOME").map(|home| home.join(".local/share")));
     data.map(|data| data.join("trunkline")).ok_or_else(|| {
@@ -106,8 +103,17 @@ fn store_directory(global: &Global) -> Result<PathBuf, Failure> {
 }
 
 fn open_store(global: &Global) -> Result<Store, Failure> {
-    let directory = store_directory(global)?;
-    Store::open(&directory).map_err(Failure::environment)
+    let opened = match &global.store {
+        Some(place) => match place.to_str().and_then(trunkline_store::server_name) {
+            Some((url, name)) => Store::connect(url, &data_directory()?.join("servers").join(name)),
+            None => Store::open(place),
+        },
+        None => Store::open(&data_directory()?),
+    };
+    opened.map_err(|error| match error {
+        StoreError::Address { .. } => Failure::input(error),
+        error => Failure::environment(error),
+    })
 }
 
 /// Writes the HTML report of a run into its folder, or to `to`; returns where it is.
@@ -118,7 +124,10 @@ fn write_report(
 ) -> Result<PathBuf, Failure> {
     let path = to.unwrap_or_else(|| run.info.directory.join("report.html"));
     let html = trunkline_report::html(run, counterpart);
-    std::fs::write(&path, html).map_err(|e| {
+    // The run's own folder may be on another host.
+    let folder = path.parent().filter(|folder| folder.starts_with(&run.info.directory));
+    let written = folder.map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&path, html));
+    written.map_err(|e| {
         Failure::environment(format_args!("the report {} cannot be written: {e}", path.display()))
     })?;
     Ok(path)

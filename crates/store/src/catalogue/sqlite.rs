@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehav
 use super::{Catalogue, RepetitionKey};
 use crate::StoreError;
 use crate::model::{RunInfo, Status, StoredRun, backend_name, status_name};
+use crate::recovery::RunLock;
 use crate::run_writer::{NewRun, Revision};
 use crate::selector::folder_name;
 use crate::store::experiment_hash;
@@ -56,6 +57,14 @@ impl Sqlite {
 impl Catalogue for Sqlite {
     fn another(&self) -> Result<Box<dyn Catalogue>, StoreError> {
         Ok(Box::new(Sqlite::open(&self.path, &self.runs)?))
+    }
+
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    fn lock(&self, _: u64, directory: &Path) -> Result<Option<RunLock>, StoreError> {
+        RunLock::of_folder(directory)
     }
 
     fn begin(

@@ -113,6 +113,6 @@ fn check_version(path: &Path, found: i64) -> Result<(), StoreError> {
     if (0..=known).contains(&found) {
         Ok(())
     } else {
-        Err(StoreError::Newer { path: path.to_path_buf(), found, known })
+        Err(StoreError::Newer { place: path.display().to_string(), found, known })
     }
 }

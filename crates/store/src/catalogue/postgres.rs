@@ -1,0 +1,400 @@
+//! The catalogue in PostgreSQL, for a team: many hosts measure into one, and everybody reads.
+//!
+//! That a run is being measured is known by an advisory lock of a session of its own, which the server releases when its
+//! process or its host is gone.
+
+mod rows;
+mod schema;
+
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use jiff::Timestamp;
+use postgres::types::ToSql;
+use postgres::{Client, NoTls, Transaction};
+
+use super::{Catalogue, RepetitionKey};
+use crate::StoreError;
+use crate::model::{RunInfo, Status, StoredRun, backend_name, status_name};
+use crate::recovery::RunLock;
+use crate::run_writer::{NewRun, Revision};
+use crate::selector::folder_name;
+use crate::store::experiment_hash;
+use crate::trace::TraceKeys;
+
+/// The first half of the key of a run's lock; the second is the run's number.
+const LOCKS: i32 = 0x7472_756E;
+
+/// A connection to the server.
+pub(super) struct Postgres {
+    address: Address,
+    /// Where the folders of runs lie on this host.
+    runs: PathBuf,
+    client: Client,
+}
+
+/// A session that holds a lock.
+struct Session(#[allow(dead_code, reason = "held, not used")] Client);
+
+impl Debug for Session {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Session")
+    }
+}
+
+/// Where the server is.
+#[derive(Clone)]
+struct Address {
+    config: postgres::Config,
+    /// Without a password.
+    shown: String,
+}
+
+impl Debug for Postgres {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Postgres").field("address", &self.address.shown).finish_non_exhaustive()
+    }
+}
+
+impl Address {
+    fn connect(&self) -> Result<Client, StoreError> {
+        self.config.connect(NoTls).map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, error: postgres::Error) -> StoreError {
+        // What the server says is behind the library's `db error`.
+        let source = match error.as_db_error() {
+            Some(said) => said.message().to_owned().into(),
+            None => match std::error::Error::source(&error) {
+                Some(cause) => format!("{error}: {cause}").into(),
+                None => error.into(),
+            },
+        };
+        StoreError::Database { place: self.shown.clone(), source }
+    }
+}
+
+impl Postgres {
+    /// Connects, and brings the schema up to date.
+    pub(super) fn open(url: &str, runs: &Path) -> Result<Postgres, StoreError> {
+        let shown = shown(url);
+        let config = url.parse::<postgres::Config>().map_err(|error| StoreError::Address {
+            address: shown.clone(),
+            why: std::error::Error::source(&error).map_or(error.to_string(), ToString::to_string),
+        })?;
+        Postgres::connect(Address { config, shown }, runs)
+    }
+
+    fn connect(address: Address, runs: &Path) -> Result<Postgres, StoreError> {
+        let mut client = address.connect()?;
+        match schema::migrate(&mut client).map_err(|error| address.failed(error))? {
+            Ok(()) => Ok(Postgres { address, runs: runs.to_path_buf(), client }),
+            Err((found, known)) => Err(StoreError::Newer { place: address.shown, found, known }),
+        }
+    }
+
+    /// Does something as a whole or not at all.
+    fn whole<T>(
+        &mut self,
+        work: impl FnOnce(&mut Transaction<'_>) -> Result<T, postgres::Error>,
+    ) -> Result<T, StoreError> {
+        let work = || {
+            let mut transaction = self.client.transaction()?;
+            let done = work(&mut transaction)?;
+            transaction.commit()?;
+            Ok(done)
+        };
+        work().map_err(|error| self.address.failed(error))
+    }
+
+    fn execute(&mut self, statement: &str, values: &[&(dyn ToSql + Sync)]) -> Result<(), StoreError> {
+        self.whole(|transaction| transaction.execute(statement, values)).map(drop)
+    }
+}
+
+impl Catalogue for Postgres {
+    fn another(&self) -> Result<Box<dyn Catalogue>, StoreError> {
+        Ok(Box::new(Postgres::connect(self.address.clone(), &self.runs)?))
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn lock(&self, id: u64, _: &Path) -> Result<Option<RunLock>, StoreError> {
+        let mut session = self.address.connect()?;
+        // Numbers beyond 31 bits would need two billion runs.
+        let taken = session
+            .query_one("SELECT pg_try_advisory_lock($1, $2)", &[&LOCKS, &(id as i32)])
+            .map_err(|error| self.address.failed(error))?;
+        Ok(taken.get::<_, bool>(0).then(|| RunLock::Session(Mutex::new(Box::new(Session(session))))))
+    }
+
+    fn begin(
+        &mut self,
+        run: &NewRun,
+        key: &str,
+        started: Timestamp,
+        ready: &mut dyn FnMut(u64, &str) -> Result<(), StoreError>,
+    ) -> Result<u64, StoreError> {
+        let axes = serde_json::to_string(&run.axes)?;
+        let limits = serde_json::to_string(&run.limits)?;
+        let address = self.address.clone();
+        let failed = |error| address.failed(error);
+        let mut transaction = self.client.transaction().map_err(failed)?;
+        let entered = transaction
+            .query_one(
+                "INSERT INTO run (name, backend, status, repair, started, version, machine, seed, repetitions,
+                    repetition_length_ns, folder, file, experiment_hash, text, axes, limits, key)
+                 VALUES ($1, $2, 'running', true, $3, $4, $5, $6, $7, $8, '', $9, $10, $11, $12, $13, $14)
+                 RETURNING id",
+                &[
+                    &run.name,
+                    &backend_name(run.backend),
+                    &started.to_string(),
+                    &run.version,
+                    &run.machine,
+                    &(run.seed as i64),
+                    &i64::from(run.repetitions),
+                    &(run.repetition_length.as_nanos() as i64),
+                    &run.file.to_string_lossy().into_owned(),
+                    &experiment_hash(&run.text),
+                    &run.text,
+                    &axes,
+                    &limits,
+                    &key,
+                ],
+            )
+            .map_err(failed)?;
+        let id = entered.get::<_, i64>(0);
+        let folder = folder_name(id as u64, &run.name, run.backend);
+        transaction.execute("UPDATE run SET folder = $2 WHERE id = $1", &[&id, &folder]).map_err(failed)?;
+        enter_points(&mut transaction, id, &run.points).map_err(failed)?;
+        ready(id as u64, &folder)?;
+        transaction.commit().map_err(failed)?;
+        Ok(id as u64)
+    }
+
+    fn with_key(&mut self, key: &str) -> Result<Option<u64>, StoreError> {
+        self.whole(|transaction| {
+            let found = transaction.query_opt("SELECT id FROM run WHERE key = $1", &[&key])?;
+            Ok(found.map(|row| row.get::<_, i64>(0) as u64))
+        })
+    }
+
+    fn infos(&mut self) -> Result<Vec<RunInfo>, StoreError> {
+        let rows = self.whole(rows::infos)?;
+        rows.iter().map(|row| rows::info_of(row, &self.runs, &self.address.shown)).collect()
+    }
+
+    fn info(&mut self, id: u64) -> Result<Option<RunInfo>, StoreError> {
+        let row = self.whole(|transaction| rows::info(transaction, id))?;
+        row.map(|row| rows::info_of(&row, &self.runs, &self.address.shown)).transpose()
+    }
+
+    fn run(&mut self, id: u64) -> Result<Option<StoredRun>, StoreError> {
+        let read = self.whole(|transaction| rows::run(transaction, id))?;
+        read.map(|read| read.stored(&self.runs, &self.address.shown)).transpose()
+    }
+
+    fn remove(&mut self, id: u64) -> Result<(), StoreError> {
+        self.execute("DELETE FROM run WHERE id = $1", &[&(id as i64)])
+    }
+
+    fn started(&mut self, id: u64) -> Result<(), StoreError> {
+        let running = "UPDATE run SET status = 'running', repair = true, finished = NULL WHERE id = $1";
+        self.execute(running, &[&(id as i64)])
+    }
+
+    fn ended(&mut self, id: u64, status: Status, repair: bool, at: Timestamp) -> Result<(), StoreError> {
+        self.execute(
+            "UPDATE run SET status = $2, repair = $3, finished = $4 WHERE id = $1",
+            &[&(id as i64), &status_name(status), &repair, &at.to_string()],
+        )
+    }
+
+    fn died(&mut self, id: u64, repair: bool, at: Timestamp) -> Result<(), StoreError> {
+        self.execute(
+            "UPDATE run SET repair = $2, finished = coalesce(finished, $3),
+                status = CASE status WHEN 'running' THEN 'partial' ELSE status END WHERE id = $1",
+            &[&(id as i64), &repair, &at.to_string()],
+        )
+    }
+
+    fn unrepaired(&mut self) -> Result<Vec<(u64, String)>, StoreError> {
+        self.whole(|transaction| {
+            let rows = transaction.query("SELECT id, folder FROM run WHERE repair ORDER BY id", &[])?;
+            Ok(rows.iter().map(|row| (row.get::<_, i64>(0) as u64, row.get(1))).collect())
+        })
+    }
+
+    fn traces(&mut self, id: u64) -> Result<Vec<(TraceKeys, String)>, StoreError> {
+        self.whole(|transaction| {
+            let rows = transaction.query(
+                "SELECT point, repetition, flow, path FROM artefact WHERE run = $1 AND kind = 'trace'",
+                &[&(id as i64)],
+            )?;
+            let trace = |row: &postgres::Row| {
+                let keys = TraceKeys {
+                    run: id,
+                    point: row.get::<_, i64>(0) as u32,
+                    repetition: row.get::<_, i64>(1) as u32,
+                    flow: row.get(2),
+                };
+                (keys, row.get(3))
+            };
+            Ok(rows.iter().map(trace).collect())
+        })
+    }
+
+    fn missing(&mut self, id: u64) -> Result<Vec<(u32, u32)>, StoreError> {
+        self.whole(|transaction| {
+            let rows = transaction.query(
+                "SELECT point.point, wanted.number
+                 FROM run JOIN point ON point.run = run.id
+                    CROSS JOIN LATERAL generate_series(0, run.repetitions - 1) AS wanted (number)
+                 WHERE run.id = $1 AND NOT EXISTS (
+                    SELECT 1 FROM repetition done WHERE done.run = run.id AND done.point = point.point
+                        AND done.repetition = wanted.number AND NOT done.partial
+                 )
+                 ORDER BY wanted.number, point.point",
+                &[&(id as i64)],
+            )?;
+            Ok(rows.iter().map(|row| (row.get::<_, i64>(0) as u32, row.get::<_, i64>(1) as u32)).collect())
+        })
+    }
+
+    fn begin_repetition(
+        &mut self,
+        key: RepetitionKey,
+        traces: &[(&str, &str)],
+    ) -> Result<Option<Vec<String>>, StoreError> {
+        let (run, point, repetition) = numbers(key);
+        self.whole(|transaction| {
+            // Its row is locked: nobody enters the same repetition meanwhile.
+            let wanted = transaction.query_opt(
+                "SELECT 1 FROM point JOIN run ON id = run WHERE run = $1 AND point = $2 AND $3 < repetitions
+                    AND NOT EXISTS (SELECT 1 FROM repetition done WHERE done.run = $1 AND done.point = $2
+                        AND done.repetition = $3 AND NOT done.partial)
+                 FOR UPDATE OF point",
+                &[&run, &point, &repetition],
+            )?;
+            if wanted.is_none() {
+                return Ok(None);
+            }
+            let old = transaction.query(
+                "SELECT path FROM artefact WHERE run = $1 AND point = $2 AND repetition = $3 AND kind = 'trace'",
+                &[&run, &point, &repetition],
+            )?;
+            transaction.execute(
+                "DELETE FROM repetition WHERE run = $1 AND point = $2 AND repetition = $3",
+                &[&run, &point, &repetition],
+            )?;
+            transaction.execute(
+                "INSERT INTO repetition (run, point, repetition, partial) VALUES ($1, $2, $3, true)",
+                &[&run, &point, &repetition],
+            )?;
+            for (place, (flow, path)) in (0i64..).zip(traces) {
+                transaction.execute(
+                    "INSERT INTO artefact (run, point, repetition, kind, place, flow, path)
+                     VALUES ($1, $2, $3, 'trace', $4, $5, $6)",
+                    &[&run, &point, &repetition, &place, flow, path],
+                )?;
+            }
+            Ok(Some(old.iter().map(|row| row.get(0)).collect()))
+        })
+    }
+
+    fn finish_repetition(
+        &mut self,
+        key: RepetitionKey,
+        partial: bool,
+        summary: &str,
+        audio: &[String],
+    ) -> Result<(), StoreError> {
+        let (run, point, repetition) = numbers(key);
+        self.whole(|transaction| {
+            transaction.execute(
+                "UPDATE repetition SET partial = $4, summary = $5 WHERE run = $1 AND point = $2 AND repetition = $3",
+                &[&run, &point, &repetition, &partial, &summary],
+            )?;
+            for (place, path) in (0i64..).zip(audio) {
+                transaction.execute(
+                    "INSERT INTO artefact (run, point, repetition, kind, place, path) VALUES ($1, $2, $3, 'audio', $4, $5)",
+                    &[&run, &point, &repetition, &place, path],
+                )?;
+            }
+            Ok(())
+        })
+    }
+
+    fn revise(&mut self, id: u64, revision: &Revision<'_>) -> Result<(), StoreError> {
+        let axes = serde_json::to_string(revision.axes)?;
+        self.whole(|transaction| {
+            transaction.execute(
+                "UPDATE run SET text = $2, experiment_hash = $3, axes = $4, repetitions = $5, repetition_length_ns = $6
+                 WHERE id = $1",
+                &[
+                    &(id as i64),
+                    &revision.text,
+                    &experiment_hash(revision.text),
+                    &axes,
+                    &i64::from(revision.repetitions),
+                    &(revision.repetition_length.as_nanos() as i64),
+                ],
+            )?;
+            enter_points(transaction, id as i64, revision.points)
+        })
+    }
+
+    fn tag(&mut self, id: u64, tag: &str, on: bool) -> Result<(), StoreError> {
+        let statement = match on {
+            true => "INSERT INTO tag (run, tag) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+            false => "DELETE FROM tag WHERE run = $1 AND tag = $2",
+        };
+        self.execute(statement, &[&(id as i64), &tag])
+    }
+}
+
+fn numbers(RepetitionKey { run, point, repetition }: RepetitionKey) -> (i64, i64, i64) {
+    (run as i64, i64::from(point), i64::from(repetition))
+}
+
+fn enter_points(
+    transaction: &mut Transaction<'_>,
+    id: i64,
+    points: &[Vec<usize>],
+) -> Result<(), postgres::Error> {
+    let places: Vec<i64> = (0..).take(points.len()).collect();
+    let choices: Vec<String> = points.iter().map(|choice| format!("{choice:?}")).collect();
+    transaction.execute(
+        "INSERT INTO point (run, point, choice) SELECT $1, * FROM unnest($2::bigint[], $3::text[])
+         ON CONFLICT (run, point) DO UPDATE SET choice = excluded.choice",
+        &[&id, &places, &choices],
+    )?;
+    Ok(())
+}
+
+/// An address without its password.
+pub(crate) fn shown(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return "postgresql".to_owned() };
+    let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
+    let place = place.split_once('?').map_or(place, |(place, _)| place);
+    format!("{scheme}://{place}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown;
+
+    #[test]
+    fn passwords_are_not_shown() {
+        assert_eq!(
+            shown("postgresql://eve:se@cret@db.example:5433/runs"),
+            "postgresql://db.example:5433/runs"
+        );
+        assert_eq!(shown("postgresql:///runs?host=/tmp&password=x"), "postgresql:///runs");
+        assert_eq!(shown("password=x host=y"), "postgresql");
+    }
+}

@@ -1,0 +1,135 @@
+//! Rows to values.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use postgres::{Error, Row, Transaction};
+use trunkline_core::Duration;
+
+use crate::StoreError;
+use crate::model::{
+    Backend, RunInfo, Status, StoredPoint, StoredRepetition, StoredRun, backend_name, status_name,
+};
+
+const INFO: &str = "
+    SELECT id, name, backend, status, started, finished, version, machine, seed, repetitions, repetition_length_ns,
+        folder, file, experiment_hash,
+        (SELECT count(*) FROM point WHERE run = id),
+        (SELECT count(*) FROM repetition WHERE run = id AND NOT partial),
+        ARRAY(SELECT tag FROM tag WHERE run = id ORDER BY tag COLLATE \"C\"), key, text, axes, limits
+    FROM run";
+
+/// Every run, the oldest first.
+pub(super) fn infos(transaction: &mut Transaction<'_>) -> Result<Vec<Row>, Error> {
+    transaction.query(&format!("{INFO} ORDER BY id"), &[])
+}
+
+/// One run.
+pub(super) fn info(transaction: &mut Transaction<'_>, id: u64) -> Result<Option<Row>, Error> {
+    transaction.query_opt(&format!("{INFO} WHERE id = $1"), &[&(id as i64)])
+}
+
+pub(super) fn info_of(row: &Row, runs: &Path, place: &str) -> Result<RunInfo, StoreError> {
+    let finished: Option<String> = row.get(5);
+    let time = |text: &str| text.parse().map_err(|_| unreadable(place, format!("`{text}` is no time")));
+    Ok(RunInfo {
+        id: row.get::<_, i64>(0) as u64,
+        name: row.get(1),
+        backend: named(row.get(2), place, &[Backend::Sim, Backend::Wire, Backend::Live], backend_name)?,
+        status: named(row.get(3), place, &[Status::Running, Status::Complete, Status::Partial], status_name)?,
+        started: time(row.get(4))?,
+        finished: finished.as_deref().map(time).transpose()?,
+        version: row.get(6),
+        machine: row.get(7),
+        seed: row.get::<_, i64>(8) as u64,
+        repetitions: row.get::<_, i64>(9) as u32,
+        points: row.get::<_, i64>(14) as u32,
+        repetitions_done: row.get::<_, i64>(15) as u32,
+        repetition_length: Duration::from_nanos(row.get::<_, i64>(10) as u64),
+        directory: runs.join(row.get::<_, String>(11)),
+        file: PathBuf::from(row.get::<_, String>(12)),
+        experiment_hash: row.get(13),
+        tags: row.get(16),
+        key: row.get(17),
+    })
+}
+
+/// What is read of a run with its results, as of one moment.
+pub(super) struct Read {
+    info: Row,
+    points: Vec<Row>,
+    repetitions: Vec<Row>,
+    artefacts: Vec<Row>,
+}
+
+/// One run with its results.
+pub(super) fn run(transaction: &mut Transaction<'_>, id: u64) -> Result<Option<Read>, Error> {
+    transaction.batch_execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")?;
+    let Some(info) = info(transaction, id)? else { return Ok(None) };
+    let mut query = |text: &str| transaction.query(text, &[&(id as i64)]);
+    Ok(Some(Read {
+        info,
+        points: query("SELECT point, choice FROM point WHERE run = $1 ORDER BY point")?,
+        repetitions: query(
+            "SELECT point, repetition, partial, summary FROM repetition WHERE run = $1 ORDER BY point, repetition",
+        )?,
+        artefacts: query(
+            "SELECT point, repetition, kind, flow, path FROM artefact WHERE run = $1
+             ORDER BY point, repetition, kind COLLATE \"C\", place",
+        )?,
+    }))
+}
+
+impl Read {
+    pub(super) fn stored(self, runs: &Path, place: &str) -> Result<StoredRun, StoreError> {
+        let info = info_of(&self.info, runs, place)?;
+        let number = |row: &Row, column: usize| row.get::<_, i64>(column) as u32;
+        let mut points = BTreeMap::new();
+        for row in &self.points {
+            let choice = json(place, row.get(1))?;
+            points.insert(
+                number(row, 0),
+                StoredPoint { index: number(row, 0), choice, repetitions: Vec::new() },
+            );
+        }
+        for row in &self.repetitions {
+            let Some(point) = points.get_mut(&number(row, 0)) else { continue };
+            let summary: Option<&str> = row.get(3);
+            point.repetitions.push(StoredRepetition {
+                index: number(row, 1),
+                partial: row.get(2),
+                summary: summary.map(|text| json(place, text)).transpose()?,
+                traces: Vec::new(),
+                audio: Vec::new(),
+            });
+        }
+        for row in &self.artefacts {
+            let Some(point) = points.get_mut(&number(row, 0)) else { continue };
+            let mut repetitions = point.repetitions.iter_mut();
+            let Some(repetition) = repetitions.find(|found| found.index == number(row, 1)) else { continue };
+            let path = info.directory.join(row.get::<_, &str>(4));
+            match row.get::<_, Option<String>>(3) {
+                Some(flow) if row.get::<_, &str>(2) == "trace" => repetition.traces.push((flow, path)),
+                _ => repetition.audio.push(path),
+            }
+        }
+        let mut points: Vec<StoredPoint> = points.into_values().collect();
+        // A search does not find its points in the product's order.
+        points.sort_by(|a, b| a.choice.cmp(&b.choice));
+        let (text, axes, limits) = (self.info.get(18), self.info.get(19), self.info.get(20));
+        Ok(StoredRun { info, text, axes: json(place, axes)?, limits: json(place, limits)?, points })
+    }
+}
+
+fn named<T: Copy>(text: &str, place: &str, all: &[T], name: fn(T) -> &'static str) -> Result<T, StoreError> {
+    let found = all.iter().copied().find(|value| name(*value) == text);
+    found.ok_or_else(|| unreadable(place, format!("`{text}` is not known")))
+}
+
+fn json<T: serde::de::DeserializeOwned>(place: &str, text: &str) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(|error| unreadable(place, error.to_string()))
+}
+
+fn unreadable(place: &str, why: String) -> StoreError {
+    StoreError::Damaged { path: PathBuf::from(place), why }
+}
