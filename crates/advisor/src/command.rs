@@ -12,7 +12,7 @@ use crate::live::SEND_TIMEOUT;
 const DEVICE_RATE: u32 = 48_000;
 
 /// What to type at the other end, and here. None of it needs quoting, if the host does not.
-pub(crate) fn commands(host: &str, purpose: Use, judgement: &Judgement) -> (String, String) {
+pub fn commands(host: &str, purpose: Use, judgement: &Judgement) -> (String, String) {
     let Judgement { transport, blocks, depth, .. } = *judgement;
     let (format, frames) = if blocks.is_telephone() {
         ("pcmu", u64::from(blocks.frames) * u64::from(DEVICE_RATE) / u64::from(blocks.sample_rate))

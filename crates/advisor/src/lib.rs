@@ -25,6 +25,7 @@ mod words;
 
 pub use advice::{Advice, Recommendation, Row, advise};
 pub use choose::{Choice, RECORDING_MARGIN, UnknownUse, Use, choose};
+pub use command::commands;
 pub use configuration::{Blocks, Configuration, Load, Marking};
 pub use findings::Findings;
 pub use html::html;
