@@ -1,10 +1,9 @@
 //! JackTrip at the other end: as client, as server and as hub, between JACK servers of their own and ours.
 
-use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use trunkline_audio::foreign::jacktrip::Resolution;
 use trunkline_audio::pipeline::Stream;
 use trunkline_interop::live::{Heard, converse};
 use trunkline_interop::tone::{tone, windows_of_tone};
@@ -140,9 +139,10 @@ fn a_client_is_received_and_answered() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let port = free_port();
     let room = Room::open("client", &format!("-c 127.0.0.1 -B {} -P {port} -n 2 -r 2 -b 24", free_port()));
-    let options = JackTripOptions { port, ..JackTripOptions::default() };
+    let options = JackTripOptions::default();
     let deadline = Instant::now() + PATIENCE;
-    let foreign = answer(HERE, &options, &|| Instant::now() > deadline).expect("the port is free");
+    let foreign = answer(SocketAddr::new(HERE, port), &options, &|| Instant::now() > deadline)
+        .expect("the port is free");
     let foreign = foreign.expect("JackTrip calls");
     assert_eq!(foreign.sends.as_ref().map(|(stream, _)| stream.channels), Some(2));
     talk(room, foreign);
@@ -157,7 +157,7 @@ fn a_server_is_called() {
     let port = free_port();
     let room = Room::open("server", &format!("-s -B {port} -n 1"));
     let stream = Stream { channels: 1, sample_rate: RATE, block_frames: PERIOD, ..Stream::default() };
-    let options = JackTripOptions { port: 0, ..JackTripOptions::default() };
+    let options = JackTripOptions::default();
     let patience = trunkline_core::Duration::from_secs(60);
     let foreign = call(&format!("127.0.0.1:{port}"), &stream, &options, patience).expect("it answers");
     talk(room, foreign);
@@ -174,7 +174,7 @@ fn a_hub_is_called() {
     let mut room = Room::open("hub", &format!("-S -B {port} -U {data} -p 1"));
     room.jacktrip.wait_until_it_says("Waiting for client connections");
     let stream = Stream { channels: 2, sample_rate: RATE, block_frames: PERIOD, ..Stream::default() };
-    let options = JackTripOptions { port: 0, resolution: Resolution::Bits16, ..JackTripOptions::default() };
+    let options = JackTripOptions::default();
     let patience = trunkline_core::Duration::from_secs(60);
     let foreign =
         call_hub(&format!("127.0.0.1:{port}"), "trunkline", &stream, &options, patience).expect("it answers");

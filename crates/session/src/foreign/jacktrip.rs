@@ -4,7 +4,7 @@
 //! peer is known by the header of the first. A hub first gives each client a port of its own, over TCP.
 
 use std::io::{self, Read as _, Write as _};
-use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::os::fd::BorrowedFd;
 
 use trunkline_audio::foreign::jacktrip::{
@@ -40,8 +40,6 @@ const SILENCE: Duration = Duration::from_secs(10);
 /// How this end speaks.
 #[derive(Clone, Copy, Debug)]
 pub struct JackTripOptions {
-    /// The UDP port of this end; 0 for any, which a client may have.
-    pub port: u16,
     /// How samples are written, by both ends.
     pub resolution: Resolution,
     /// Packets in each datagram: 1 for the newest alone.
@@ -53,12 +51,7 @@ pub struct JackTripOptions {
 impl Default for JackTripOptions {
     /// JackTrip's own: 16 bits, no redundancy.
     fn default() -> JackTripOptions {
-        JackTripOptions {
-            port: PORT,
-            resolution: Resolution::Bits16,
-            redundancy: 1,
-            settings: Settings::default(),
-        }
+        JackTripOptions { resolution: Resolution::Bits16, redundancy: 1, settings: Settings::default() }
     }
 }
 
@@ -74,7 +67,7 @@ pub fn call(
     patience: Duration,
 ) -> Result<Foreign, ForeignError> {
     let peer = socket::resolve(server, PORT)?;
-    let socket = open(peer.ip(), options)?;
+    let socket = open(SocketAddr::new(socket::any(peer.ip()), 0), options)?;
     converse(socket, peer, stream, options, patience)
 }
 
@@ -90,7 +83,7 @@ pub fn call_hub(
     patience: Duration,
 ) -> Result<Foreign, ForeignError> {
     let hub = socket::resolve(hub, PORT)?;
-    let socket = open(hub.ip(), options)?;
+    let socket = open(SocketAddr::new(socket::any(hub.ip()), 0), options)?;
     let failed = ForeignError::socket(format!("a hub at {hub} is called"));
     let port = match socket.local_addr().and_then(|local| ask_hub(hub, local.port(), name, patience)) {
         Ok(answer) => u16::try_from(answer).map_err(|_| ForeignError::Refused {
@@ -103,7 +96,7 @@ pub fn call_hub(
     converse(socket, SocketAddr::new(hub.ip(), port), stream, options, patience)
 }
 
-/// Waits for a `jacktrip -c` until `is_stopped`, and answers as it speaks: with its sample rate, blocks and channels, its
+/// Waits at this address for a `jacktrip -c` until `is_stopped`, and answers as it speaks: with its sample rate, blocks and channels, its
 /// resolution and its redundancy. `None` if it was stopped before one came.
 ///
 /// Nothing proves that who calls is there, so hardly more is sent than has come from there.
@@ -111,7 +104,7 @@ pub fn call_hub(
 /// # Errors
 /// It wants other channels than it sends; the system refuses the socket.
 pub fn answer(
-    local: IpAddr,
+    local: SocketAddr,
     options: &JackTripOptions,
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<Option<Foreign>, ForeignError> {
@@ -138,13 +131,12 @@ const MOST_DATAGRAM: usize = 65_536;
 /// So often a call looks whether it is answered, and an answer whether it is stopped.
 const LOOK: Duration = Duration::from_millis(100);
 
-fn open(like: IpAddr, options: &JackTripOptions) -> Result<UdpSocket, ForeignError> {
-    let local = SocketAddr::new(socket::any(like), options.port);
+fn open(local: SocketAddr, options: &JackTripOptions) -> Result<UdpSocket, ForeignError> {
     let opened = udp::open(local, None, socket::options(&options.settings)).and_then(|(socket, _)| {
         set_receive_timeout(&socket, LOOK)?;
         Ok(socket)
     });
-    opened.map_err(ForeignError::socket(format!("JackTrip's port {} cannot be opened", options.port)))
+    opened.map_err(ForeignError::socket(format!("{local} cannot be opened for JackTrip")))
 }
 
 /// Says to a hub at which port this end is, and who; it answers with a port, or with a code beyond all ports.

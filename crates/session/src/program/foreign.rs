@@ -1,7 +1,7 @@
 //! `send` and `receive` with another program at the other end.
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -109,7 +109,6 @@ pub fn send_jacktrip(
     observer: &dyn Observer,
 ) -> Result<Sent, ProgramError> {
     let jacktrip = JackTripOptions {
-        port: 0,
         resolution: resolution(options.codec).ok_or(ForeignError::Compressed)?,
         redundancy: match options.protection {
             Protection::Repeat(repeats) => repeats + 1,
@@ -138,12 +137,11 @@ pub fn send_jacktrip(
 pub fn receive_jacktrip(
     options: &ReceiveOptions,
     from: &Place,
-    local: IpAddr,
-    port: u16,
+    local: SocketAddr,
     stop: &Stop,
     observer: &dyn Observer,
 ) -> Result<(), ProgramError> {
-    let jacktrip = JackTripOptions { port, settings: options.settings(), ..JackTripOptions::default() };
+    let jacktrip = JackTripOptions { settings: options.settings(), ..JackTripOptions::default() };
     let is_stopped = || stop.is_stopped();
     let mut number = 0;
     while let Some(foreign) = jacktrip::answer(local, &jacktrip, &is_stopped)? {
