@@ -199,6 +199,13 @@ fn table(figures: &Figures) -> Vec<Vec<String>> {
             rows.push(row(name, ms(value)));
         }
     }
+    let ours = ["from the capturing callback to the socket", "from the socket to the playing callback"];
+    for (name, delays) in ours.into_iter().zip(figures.added) {
+        if let Some(delays) = delays {
+            let us = |duration: trunkline_core::Duration| duration.as_secs_f64() * 1e6;
+            rows.push(row(name, format!("p50 {:.0} us, p99 {:.0} us", us(delays.p50), us(delays.p99))));
+        }
+    }
     let counts = figures.counts;
     rows.push(row("packets sent", counts.sent));
     rows.push(row("packets received", counts.received));

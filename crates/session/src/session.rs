@@ -288,7 +288,7 @@ impl Session {
         result
     }
 
-    fn end(&mut self, now: Time, ended: &Ended) {
+    pub(crate) fn end(&mut self, now: Time, ended: &Ended) {
         if self.ended.is_none() {
             self.tell_end(&ended.0);
             self.line.close(now);

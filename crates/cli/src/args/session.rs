@@ -9,6 +9,7 @@ use trunkline_session::program::{Correction, Format, Playout};
 use trunkline_sound::Place;
 
 use super::Conceal;
+use super::foreign::{ReceiveForeign, SendForeign};
 
 /// Arguments of `send`.
 #[derive(Debug, Args)]
@@ -21,9 +22,9 @@ pub struct Send {
     #[arg(long, value_name = "PLACE", default_value = "jack")]
     pub from: Place,
 
-    /// Where what a reflector sends back goes to: `jack`, `alsa`, `back.wav`, `back.flac`, `none`
-    #[arg(long, value_name = "PLACE", default_value = "none")]
-    pub to: Place,
+    /// Where what a reflector sends back goes to: `jack`, `alsa`, `back.wav`, `back.flac`, `none` [default: it is measured only]
+    #[arg(long, value_name = "PLACE")]
+    pub to: Option<Place>,
 
     /// Channels; a file has its own
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -56,6 +57,10 @@ pub struct Send {
     /// Keep trying when the other end is not there or goes away
     #[arg(long)]
     pub reconnect: bool,
+
+    /// Other programs.
+    #[command(flatten)]
+    pub foreign: SendForeign,
 }
 
 /// What is carried.
@@ -156,6 +161,10 @@ pub struct Receive {
     /// End with the first sender
     #[arg(long)]
     pub once: bool,
+
+    /// Other programs.
+    #[command(flatten)]
+    pub foreign: ReceiveForeign,
 }
 
 /// Arguments of `reflect`.

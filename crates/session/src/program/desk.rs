@@ -1,5 +1,8 @@
 //! A device, and the ends of the rings that lead to it: they come anew whenever it is opened.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 

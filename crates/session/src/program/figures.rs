@@ -17,6 +17,9 @@ pub struct Figures {
     pub network_bound: Option<Duration>,
     /// Round trips by a reflector; at the end only, for it takes time to find percentiles.
     pub round_trip: Option<RoundTrip>,
+    /// What this program itself adds, at the end: from the callback that captures until the packets of a block were handed
+    /// over, and from the arrival of a part of a block until it is where the callback that plays takes it.
+    pub added: [Option<DelaySummary>; 2],
     /// What was counted.
     pub counts: Counts,
     /// How much faster the sender's clock is than that of the device that plays, in parts per million.

@@ -3,6 +3,7 @@
 use rtrb::Consumer;
 use trunkline_audio::pipeline::{UnpackCounters, Unpacker};
 use trunkline_core::Time;
+use trunkline_metrics::Delays;
 
 use super::figures::Mean;
 use super::halves::{Arrived, Played};
@@ -37,6 +38,8 @@ pub(super) struct Incoming {
     pub(super) transit: Mean,
     /// By a reflector, from handing over to arrival.
     pub(super) round_trip: Mean,
+    /// From the arrival of a part until it was where the callback takes it.
+    pub(super) unpackings: Delays,
     /// Blocks that found no room on their way to the device.
     pub(super) overflowed: u64,
 }
@@ -44,7 +47,13 @@ pub(super) struct Incoming {
 impl Incoming {
     /// For packets that `unpacker` reads.
     pub(super) fn new(unpacker: Box<dyn Unpacker>) -> Incoming {
-        Incoming { unpacker, transit: Mean::default(), round_trip: Mean::default(), overflowed: 0 }
+        Incoming {
+            unpacker,
+            transit: Mean::default(),
+            round_trip: Mean::default(),
+            unpackings: Delays::default(),
+            overflowed: 0,
+        }
     }
 
     /// What happened to packets.
@@ -60,7 +69,7 @@ impl Incoming {
         mut trips: Option<&mut RoundTrips>,
         mut playback: Option<&mut PlaybackEnd>,
     ) {
-        let Incoming { unpacker, transit, round_trip, overflowed } = self;
+        let Incoming { unpacker, transit, round_trip, unpackings, overflowed } = self;
         // Its counters know of the error.
         let _ = unpacker.unpack(at, packet, &mut |block| {
             if let Some(trip) =
@@ -82,6 +91,7 @@ impl Incoming {
             {
                 *overflowed += 1;
             }
+            unpackings.record(crate::now().since(at));
         });
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use trunkline_core::Duration;
+use trunkline_metrics::DelaySummary;
 
 use super::figures::{Counts, Figures, RoundTrip};
 
@@ -12,11 +13,13 @@ use super::figures::{Counts, Figures, RoundTrip};
 ///   otherwise `network_bound` says how far it may be from the truth.
 /// - `round_trip`: of what a reflector sent back, from handing over to arrival: `mean`, `jitter` (mean absolute deviation),
 ///   `standard_deviation`, `min`, `p50`, `p90`, `p99`, `p999`, `max`, `count`.
+/// - `added`: what the program itself adds, from the callback that captures to the socket (`capture`) and from the socket to the
+///   callback that plays (`playback`), in the same figures.
 /// - `loss`: the share of what was expected that did not come.
 /// - `counts`: see [`Counts`].
 /// - `drift_ppm`: how much faster the sender's clock is than the player's.
 pub fn json(figures: &Figures) -> Value {
-    let Figures { elapsed, stages, returns, network_bound, round_trip, counts, drift_ppm } = figures;
+    let Figures { elapsed, stages, returns, network_bound, round_trip, added, counts, drift_ppm } = figures;
     let Counts {
         sent,
         received,
@@ -48,6 +51,10 @@ pub fn json(figures: &Figures) -> Value {
             "total": seconds(stages.total()),
         },
         "round_trip": round_trip.as_ref().map(of_round_trip),
+        "added": {
+            "capture": added[0].as_ref().map(of_delays),
+            "playback": added[1].as_ref().map(of_delays),
+        },
         "loss": counts.loss(),
         "counts": {
             "sent": sent,
@@ -70,10 +77,15 @@ pub fn json(figures: &Figures) -> Value {
 }
 
 fn of_round_trip(RoundTrip { delays, jitter }: &RoundTrip) -> Value {
+    let mut value = of_delays(delays);
+    value["jitter"] = json!(seconds(*jitter));
+    value
+}
+
+fn of_delays(delays: &DelaySummary) -> Value {
     json!({
         "count": delays.count,
         "mean": seconds(delays.mean),
-        "jitter": seconds(*jitter),
         "standard_deviation": seconds(delays.standard_deviation),
         "min": seconds(delays.min),
         "p50": seconds(delays.p50),

@@ -2,6 +2,7 @@
 
 use trunkline_audio::pipeline::{Block, Blocks, DeviceFormat, Packer, Stream, StreamError};
 use trunkline_core::{Duration, Time};
+use trunkline_metrics::Delays;
 
 use super::figures::Mean;
 use super::halves::Captured;
@@ -56,6 +57,7 @@ pub(super) struct Outgoing {
     /// From the first frame of a block to the callback, and from there until its packets were handed over.
     pub(super) block: Mean,
     pub(super) packing: Mean,
+    pub(super) packings: Delays,
     pub(super) trips: RoundTrips,
 }
 
@@ -72,6 +74,7 @@ impl Outgoing {
             most_blocks,
             block: Mean::default(),
             packing: Mean::default(),
+            packings: Delays::default(),
             trips: RoundTrips::new(),
         }
     }
@@ -140,7 +143,9 @@ impl Outgoing {
         self.trips.hand(block.sequence, block.channels, now);
         let result = line.send_all(now, &self.packets);
         self.block.add(called.since(block.captured).as_nanos() as i64);
-        self.packing.add(crate::now().since(called).as_nanos() as i64);
+        let packing = crate::now().since(called);
+        self.packing.add(packing.as_nanos() as i64);
+        self.packings.record(packing);
         result
     }
 }

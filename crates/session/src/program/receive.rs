@@ -15,6 +15,7 @@ use super::link::Ways;
 use super::send::encoding;
 use super::worker::{Aim, End};
 use super::{Event, Observer, ProgramError};
+use crate::line::Ended;
 use crate::request::{Facts, Request};
 use crate::server::{Handler, Server, ServerOptions, Stop};
 use crate::session::Session;
@@ -66,7 +67,7 @@ impl ReceiveOptions {
         // One channel is heard on both ears, but recorded once.
         let ears = if matches!(to, Place::Jack { .. } | Place::Alsa { .. }) { 2 } else { 1 };
         Wanted {
-            encoding: encoding(stream.codec, &to),
+            encoding: encoding(stream.codec, Some(&to)),
             playback: Some((to, self.channels.unwrap_or(stream.channels.max(ears)))),
             sample_rate: Some(stream.sample_rate),
             block_frames: self.block_frames,
@@ -138,7 +139,7 @@ impl Handler for Receiver<'_> {
         let _playing = match Playing::begin(&self.playing, self.options.senders) {
             Ok(playing) => playing,
             // Two asked at the same moment.
-            Err(why) => return session.tell_end(&why),
+            Err(why) => return session.end(crate::now(), &Ended(why)),
         };
         let number = self.sessions.fetch_add(1, Ordering::Relaxed) + 1;
         let Request { transport, stream, .. } = session.request();
@@ -148,7 +149,7 @@ impl Handler for Receiver<'_> {
         if let Err(error) = self.conduct(session, stop, number) {
             let why = error.to_string();
             tell(Event::Ended { figures: None, why: Some(&why) });
-            session.tell_end(&why);
+            session.end(crate::now(), &Ended(why));
         }
         if self.options.once {
             stop.stop();

@@ -29,8 +29,8 @@ pub struct SendOptions {
     pub host: String,
     /// Where audio comes from.
     pub from: Place,
-    /// Where what a reflector sends back goes to.
-    pub to: Place,
+    /// Where what a reflector sends back goes to; if absent, its round trips are measured and nothing else.
+    pub to: Option<Place>,
     /// Channels; a file has its own.
     pub channels: u16,
     /// Frames per second on the network; [`SendOptions::usual_rate`] of the codec if absent.
@@ -80,7 +80,7 @@ impl SendOptions {
         SendOptions {
             host: host.to_owned(),
             from,
-            to: Place::None,
+            to: None,
             channels: 2,
             sample_rate: None,
             block_frames: 512,
@@ -131,11 +131,11 @@ impl SendOptions {
     pub(super) fn wanted(&self) -> Wanted {
         Wanted {
             capture: Some((self.from.clone(), self.channels)),
-            playback: (self.to != Place::None).then(|| (self.to.clone(), self.channels)),
+            playback: self.to.clone().map(|to| (to, self.channels)),
             sample_rate: None,
             block_frames: Some(self.block_frames),
             server: self.jack_server.clone(),
-            encoding: encoding(self.codec, &self.to),
+            encoding: encoding(self.codec, self.to.as_ref()),
             ..Wanted::default()
         }
     }
@@ -173,7 +173,7 @@ pub fn send(options: &SendOptions, stop: &AtomicBool, observer: &dyn Observer) -
         let is_stopped = || stop.load(Ordering::Relaxed);
         let ways = Ways::native(&desk.stream, aim)?;
         let (end, figures) = conduct(&mut session, ways, &mut desk, aim, limits, &is_stopped, &mut tell)?;
-        if aim == Aim::Echo && options.to != Place::None {
+        if aim == Aim::Echo && options.to.is_some() {
             play_out(&figures);
         }
         let gone = match &end {
@@ -241,8 +241,8 @@ fn connect(
 }
 
 /// How what is played is written to a file: as exactly as it came.
-pub(super) fn encoding(codec: Codec, to: &Place) -> Encoding {
-    let is_flac = to.to_string().to_ascii_lowercase().ends_with(".flac");
+pub(super) fn encoding(codec: Codec, to: Option<&Place>) -> Encoding {
+    let is_flac = to.is_some_and(|to| to.to_string().to_ascii_lowercase().ends_with(".flac"));
     match codec {
         Codec::Pcm(Encoding::F32) if is_flac => Encoding::I24,
         Codec::Pcm(encoding) => encoding,

@@ -17,6 +17,11 @@ impl Worker<'_> {
             ..Figures::default()
         };
         self.count(&mut figures.counts);
+        if !lately {
+            let packings = self.outgoing.as_mut().and_then(|outgoing| outgoing.packings.summary());
+            let unpackings = self.incoming.as_mut().and_then(|incoming| incoming.unpackings.summary());
+            figures.added = [packings, unpackings];
+        }
         match self.aim {
             Aim::Echo => {
                 self.capturing(&mut figures.stages, lately);

@@ -9,13 +9,13 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, JoinHandle};
 
-use trunkline_audio::pipeline::PlayerSettings;
+use trunkline_audio::pipeline::{PlayerSettings, Stream};
 use trunkline_audio::playout::Depth;
 use trunkline_core::Duration;
 use trunkline_session::program::{
     self, Event, Figures, Observer, ProgramError, ReceiveOptions, SendOptions, Sent,
 };
-use trunkline_session::{ServerOptions, Stop};
+use trunkline_session::{Client, Line as _, Request, Role, ServerOptions, Stop, now};
 use trunkline_sound::Place;
 
 /// Keeps what is told.
@@ -127,7 +127,7 @@ fn comes_back(transport: &str) {
     let (folder, reflector) = (Folder::new(), Serving::reflector());
     let back = folder.path("back.wav");
     let options = SendOptions {
-        to: Place::File(back.clone()),
+        to: Some(Place::File(back.clone())),
         transport: transport.parse().unwrap(),
         ..tone(reflector.address)
     };
@@ -178,4 +178,134 @@ fn a_tone_is_recorded_by_a_receiver() {
     // And so the sender knows it.
     assert_eq!(sent.figures.counts.lost, 0);
     assert!(sent.figures.stages.playout > Duration::from_millis(100), "{:?}", sent.figures);
+}
+
+#[test]
+fn who_measures_only_plays_nothing() {
+    let reflector = Serving::reflector();
+    let options = SendOptions { lasting: None, blocks: Some(20), ..tone(reflector.address) };
+    let counts = send(&options).unwrap().figures.counts;
+    assert_eq!((counts.expected, counts.lost), (40, 0), "20 blocks of two channels: {counts:?}");
+    assert_eq!(counts.late + counts.concealed, 0);
+}
+
+#[test]
+fn a_sender_that_is_stopped_tells_how_it_went() {
+    let reflector = Serving::reflector();
+    let options = SendOptions { lasting: None, ..tone(reflector.address) };
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopping = Arc::clone(&stop);
+    let later = thread::spawn(move || {
+        thread::sleep(std::time::Duration::from_millis(500));
+        stopping.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    let sent = program::send(&options, &stop, &Notes::default()).unwrap();
+    later.join().unwrap();
+    assert!(sent.stopped && sent.figures.counts.expected > 0, "{sent:?}");
+}
+
+#[test]
+fn a_reflector_that_ends_is_told() {
+    let reflector = Serving::reflector();
+    let options = SendOptions { lasting: Some(Duration::from_secs(60)), ..tone(reflector.address) };
+    let sending = thread::spawn(move || send(&options).unwrap_err().to_string());
+    thread::sleep(std::time::Duration::from_millis(500));
+    reflector.end();
+    assert_eq!(sending.join().unwrap(), "the server is being stopped; `--reconnect` keeps trying");
+}
+
+#[test]
+fn who_reconnects_goes_on_with_the_next_reflector() {
+    let first = Serving::reflector();
+    let address = first.address;
+    let options = SendOptions { lasting: None, reconnect: true, ..tone(address) };
+    let (stop, notes) = (Arc::new(AtomicBool::new(false)), Arc::new(Notes::default()));
+    let (stopping, noted) = (Arc::clone(&stop), Arc::clone(&notes));
+    let sending = thread::spawn(move || program::send(&options, &stopping, &*noted));
+    let sessions = || notes.other.lock().unwrap().iter().filter(|note| note.starts_with("Began")).count();
+    until(|| sessions() == 1);
+    first.end();
+    let second = Serving::start(move |options, stop, notes, ready| {
+        program::reflect(ServerOptions { address, ..options }, stop, notes, ready)
+    });
+    until(|| sessions() == 2);
+    thread::sleep(std::time::Duration::from_millis(300));
+    stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    let sent = sending.join().unwrap().unwrap();
+    assert!(sent.figures.counts.expected > 0 && sent.figures.counts.lost == 0, "{sent:?}");
+    assert!(notes.other.lock().unwrap().iter().any(|note| note.contains("Retrying")));
+    assert_eq!(second.end().len(), 1);
+}
+
+#[track_caller]
+fn until(mut holds: impl FnMut() -> bool) {
+    for _ in 0..1000 {
+        if holds() {
+            return;
+        }
+        thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("not within ten seconds");
+}
+
+#[test]
+fn what_a_receiver_cannot_play_is_refused_at_both_ends() {
+    let options = ReceiveOptions { channels: Some(2), ..ReceiveOptions::new(Place::None) };
+    let receiver = Serving::receiver(options);
+    let error = send(&SendOptions { channels: 3, ..tone(receiver.address) }).unwrap_err().to_string();
+    assert!(error.contains("it plays 2 channels and the stream has 3"), "{error}");
+    // With `mix` it is played.
+    drop(receiver);
+    let options = ReceiveOptions { channels: Some(2), mix: true, ..ReceiveOptions::new(Place::None) };
+    let receiver = Serving::receiver(options);
+    let sent = send(&SendOptions { channels: 3, ..tone(receiver.address) }).unwrap();
+    assert_eq!(sent.figures.counts.lost, 0, "{sent:?}");
+}
+
+/// Random bytes over a session of its own, as fast as it can, and as many lines that say nothing to the control port.
+#[test]
+fn a_hostile_sender_does_not_disturb_another() {
+    let folder = Folder::new();
+    let take = folder.path("take.wav");
+    let options =
+        ReceiveOptions { player: deep(), senders: 2, ..ReceiveOptions::new(Place::File(take.clone())) };
+    let receiver = Serving::receiver(options);
+    let address = receiver.address;
+    let good = thread::spawn(move || send(&tone(address)));
+    until(|| !receiver.notes.other.lock().unwrap().is_empty());
+    let flood = thread::spawn(move || flood(address));
+    let sent = good.join().unwrap().unwrap();
+    flood.join().unwrap();
+    assert_eq!(sent.figures.counts.lost, 0, "{sent:?}");
+    let ended = receiver.end();
+    assert!(
+        ended.iter().any(|(figures, _)| figures.as_ref().is_some_and(|f| f.counts.strange > 100)),
+        "{ended:?}"
+    );
+    assert_whole(&take, 1.5);
+}
+
+fn flood(address: SocketAddr) {
+    use std::io::Write as _;
+    let mut request = Request::new(Role::Play, "udp".parse().unwrap());
+    request.stream = Some(Stream::default());
+    let mut session = Client::default().connect(&address.to_string(), request).unwrap();
+    let (began, mut random) = (now(), 1u64);
+    let mut packet = [0; 600];
+    while now().since(began) < Duration::from_secs(1) {
+        for _ in 0..20 {
+            for byte in &mut packet {
+                random =
+                    random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                *byte = (random >> 56) as u8;
+            }
+            // What is not taken is no matter.
+            let _ = session.send(now(), &packet[..(random >> 20) as usize % 600]);
+        }
+        session.turn(now(), &mut |_, _| {}).unwrap();
+        if let Ok(mut stranger) = std::net::TcpStream::connect(address) {
+            let _ = stranger.write_all(&packet);
+        }
+        thread::sleep(std::time::Duration::from_millis(1));
+    }
 }
