@@ -48,6 +48,7 @@ pub fn audio_packets(data: &[u8]) {
         in_pieces,
         Stream { protection: Protection::Repeat(1), ..whole },
         Stream { protection: Protection::Xor { data: 2 }, ..whole },
+        Stream { protection: Protection::Xor { data: 3 }, ..in_pieces },
         Stream { codec: opus, ..whole },
         Stream { codec: opus, ..in_pieces },
     ];

@@ -39,6 +39,7 @@
 //! ```
 
 mod blocks;
+mod guard;
 mod native;
 mod player;
 mod stages;

@@ -127,10 +127,10 @@ impl Session {
             block_frames: FRAMES as u32,
         };
         Session {
-            blocks: Blocks::new(stream, device(48_000)).unwrap(),
-            packer: NativePacker::new(stream).unwrap(),
-            unpacker: NativeUnpacker::new(stream).unwrap(),
-            player: Player::new(stream, device(44_100), PlayerSettings::default()).unwrap(),
+            blocks: Blocks::new(stream, device(48_000)).expect("a common stream"),
+            packer: NativePacker::new(stream).expect("a common stream"),
+            unpacker: NativeUnpacker::new(stream).expect("a common stream"),
+            player: Player::new(stream, device(44_100), PlayerSettings::default()).expect("a common stream"),
             packets: 0,
             played: 0,
         }
@@ -169,6 +169,7 @@ fn a_stream_allocates_nothing() {
             Packing { per_channel: true, ..Packing::default() },
         ),
         (Codec::Pcmu, Protection::ReedSolomon { data: 4, parity: 2 }, Packing::default()),
+        (Codec::Pcm(Encoding::I24), Protection::ReedSolomon { data: 4, parity: 2 }, pieces),
         (Codec::Pcma, Protection::None, pieces),
     ] {
         let stream = Stream { channels, sample_rate: 44_100, block_frames: 60, codec, protection, packing };

@@ -130,11 +130,11 @@ struct Heard {
 fn play(session: &Session, minutes: u32) -> Heard {
     let device = |sample_rate, block_frames| DeviceFormat { channels: 1, sample_rate, block_frames };
     let (captured, played) = (device(session.capture, 64), device(session.playback, 128));
-    let mut blocks = Blocks::new(&session.stream, captured).unwrap();
-    let mut packer = NativePacker::new(&session.stream).unwrap();
-    let mut unpacker = NativeUnpacker::new(&session.stream).unwrap();
+    let mut blocks = Blocks::new(&session.stream, captured).expect("a mono stream");
+    let mut packer = NativePacker::new(&session.stream).expect("a mono stream");
+    let mut unpacker = NativeUnpacker::new(&session.stream).expect("a mono stream");
     let settings = PlayerSettings { depth: session.depth, conceal: Method::Waveform, drift: session.drift };
-    let mut player = Player::new(&session.stream, played, settings).unwrap();
+    let mut player = Player::new(&session.stream, played, settings).expect("a mono stream");
 
     let mut from = Card::new(session.capture, session.off[0], 15e-6);
     let mut to = Card::new(session.playback, session.off[1], 10e-6);
@@ -165,8 +165,7 @@ fn play(session: &Session, minutes: u32) -> Heard {
         }
         // The callback is late now and then.
         let now = Time::from_nanos((to.now + 0.3e6 * noise.next()) as u64);
-        while on_its_way.front().is_some_and(|(arrival, _)| *arrival <= now) {
-            let (arrival, packet) = on_its_way.pop_front().unwrap();
+        while let Some((arrival, packet)) = on_its_way.pop_front_if(|(arrival, _)| *arrival <= now) {
             let unpacked = unpacker.unpack(arrival, &packet, &mut |block| _ = player.insert(arrival, block));
             assert_eq!(unpacked, Ok(()));
         }

@@ -3,11 +3,10 @@
 
 use trunkline_core::Time;
 
-use super::{Block, Codec, Packer, Protection, Stream, StreamError, UnpackCounters, UnpackError, Unpacker};
+use super::guard::{Guard, Unguard};
+use super::{Block, Codec, Packer, Stream, StreamError, UnpackCounters, UnpackError, Unpacker};
 use crate::codec::{Decoder, Encoder, Origin, data_bytes};
-use crate::fec::{
-    BlockDecoder, BlockEncoder, Code, CodeError, Delivered, PacketError, RepeatDecoder, Repeater,
-};
+use crate::fec::Delivered;
 use crate::packet::{Finder, Header};
 
 /// Makes packets of our own format.
@@ -39,7 +38,7 @@ impl NativePacker {
             stream: *stream,
             part_channels: layout.part_channels,
             pieces: layout.pieces,
-            guard: Guard::new(stream.protection, layout.room)?,
+            guard: Guard::new(stream.protection, layout)?,
             encoders: layout
                 .parts(stream)
                 .map(|part| Encoder::new(stream, part))
@@ -102,7 +101,7 @@ impl NativeUnpacker {
         let frames = stream.block_frames as usize;
         let most_data = data_bytes(stream, layout.part_channels);
         Ok(NativeUnpacker {
-            guard: Unguard::new(stream.protection, layout.room)?,
+            guard: Unguard::new(stream.protection, layout)?,
             parts: Parts {
                 stream: *stream,
                 part_channels: layout.part_channels,
@@ -112,6 +111,7 @@ impl NativeUnpacker {
                     .collect::<Result<_, _>>()?,
                 finder: layout.pieces.map(|_| Finder::new(most_data)),
                 samples: Vec::with_capacity(layout.part_channels * frames),
+                mended: false,
                 counters: UnpackCounters::default(),
             },
         })
@@ -161,6 +161,8 @@ struct Parts {
     decoders: Vec<Decoder>,
     finder: Option<Finder>,
     samples: Vec<f32>,
+    /// Whether something of what the finder holds was recovered.
+    mended: bool,
     counters: UnpackCounters,
 }
 
@@ -170,12 +172,14 @@ impl Parts {
         delivered: Delivered<'_>,
         deliver: &mut dyn FnMut(Block<'_>),
     ) -> Result<(), UnpackError> {
-        let Parts { stream, part_channels, decoders, finder, samples, counters } = self;
+        let Parts { stream, part_channels, decoders, finder, samples, mended, counters } = self;
+        *mended = delivered.recovered || *mended && finder.is_some();
         let mut decoded = |header: Header, data: &[u8]| {
             let decoder = &mut decoders[usize::from(header.first_channel) / *part_channels];
             let in_time = decoder.decode(header.sequence, data, samples, |sequence, samples, origin| {
                 counters.delivered += 1;
-                counters.recovered += u64::from(origin == Origin::Recovered || delivered.recovered);
+                counters.recovered +=
+                    u64::from(origin == Origin::Recovered || origin == Origin::Sent && *mended);
                 counters.concealed += u64::from(origin == Origin::Concealed);
                 let before = stream.duration_of(
                     u64::from(header.sequence.wrapping_sub(sequence)) * u64::from(stream.block_frames),
@@ -190,6 +194,7 @@ impl Parts {
                 });
             });
             counters.late += u64::from(!in_time);
+            *mended = delivered.recovered;
         };
         let fits = |header: &Header, size| fits(stream, *part_channels, header, size);
         if let Some(finder) = finder {
@@ -217,73 +222,5 @@ fn fits(stream: &Stream, part_channels: usize, header: &Header, size: usize) -> 
         Err(UnpackError::OtherStream("more or less data than its frames have"))
     } else {
         Ok(())
-    }
-}
-
-/// Protects what is sent.
-enum Guard {
-    None,
-    Repeat(Repeater, Vec<u8>),
-    Block(BlockEncoder),
-}
-
-impl Guard {
-    fn new(protection: Protection, most: usize) -> Result<Guard, CodeError> {
-        Ok(match protection {
-            Protection::None => Guard::None,
-            Protection::Repeat(repeats) => {
-                let bytes = Repeater::FIXED + (repeats + 1) * (2 + most);
-                Guard::Repeat(Repeater::new(repeats, most, 0)?, Vec::with_capacity(bytes))
-            }
-            Protection::Xor { data } => Guard::Block(BlockEncoder::new(Code::Xor { data }, most, 0)?),
-            Protection::ReedSolomon { data, parity } => {
-                Guard::Block(BlockEncoder::new(Code::ReedSolomon { data, parity }, most, 0)?)
-            }
-        })
-    }
-
-    fn send(&mut self, bytes: &[u8], emit: &mut dyn FnMut(&[u8])) {
-        // Never too long: the layout made it to fit.
-        match self {
-            Guard::None => emit(bytes),
-            Guard::Repeat(repeater, packet) => {
-                if repeater.encode(bytes, packet).is_ok() {
-                    emit(packet);
-                }
-            }
-            Guard::Block(encoder) => {
-                let _ = encoder.encode(bytes, emit);
-            }
-        }
-    }
-}
-
-/// Undoes what a [`Guard`] did.
-enum Unguard {
-    None,
-    Repeat(RepeatDecoder),
-    Block(Box<BlockDecoder>),
-}
-
-impl Unguard {
-    fn new(protection: Protection, most: usize) -> Result<Unguard, CodeError> {
-        let block = |code| Ok(Unguard::Block(Box::new(BlockDecoder::new(code, most)?)));
-        match protection {
-            Protection::None => Ok(Unguard::None),
-            Protection::Repeat(_) => Ok(Unguard::Repeat(RepeatDecoder::new())),
-            Protection::Xor { data } => block(Code::Xor { data }),
-            Protection::ReedSolomon { data, parity } => block(Code::ReedSolomon { data, parity }),
-        }
-    }
-
-    fn receive(&mut self, packet: &[u8], mut deliver: impl FnMut(Delivered<'_>)) -> Result<(), PacketError> {
-        match self {
-            Unguard::None => {
-                deliver(Delivered { sequence: 0, payload: packet, recovered: false });
-                Ok(())
-            }
-            Unguard::Repeat(decoder) => decoder.decode(packet, deliver),
-            Unguard::Block(decoder) => decoder.decode(packet, deliver),
-        }
     }
 }

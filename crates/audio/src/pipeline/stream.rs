@@ -164,11 +164,6 @@ pub enum StreamError {
         /// What is left.
         room: usize,
     },
-    /// Groups of pieces: a piece that comes back comes too late to be joined to its neighbours.
-    #[error(
-        "groups of packets cannot protect pieces of packets; choose shorter blocks, longer packets or repetition"
-    )]
-    GroupsOfPieces,
     /// Protection outside its bounds.
     #[error(transparent)]
     Protection(#[from] CodeError),
@@ -248,14 +243,7 @@ impl Stream {
             None => self.protection.check()?,
         }
         let room = self.protection.room(most);
-        if room < Packing::LEAST_ROOM {
-            return Err(StreamError::NoRoom { most, room });
-        }
-        let groups = matches!(self.protection, Protection::Xor { .. } | Protection::ReedSolomon { .. });
-        match self.layout().pieces {
-            Some(_) if groups => Err(StreamError::GroupsOfPieces),
-            _ => Ok(()),
-        }
+        if room < Packing::LEAST_ROOM { Err(StreamError::NoRoom { most, room }) } else { Ok(()) }
     }
 
     /// How blocks become packets of our own format.
