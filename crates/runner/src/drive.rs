@@ -29,8 +29,6 @@ pub fn drive(
             Ok((outcome, None))
         }
         Backend::Wire => wire::run(request, point, seed, recorder, supervisor),
-        Backend::Live => {
-            kept(trunkline_live::run(&point.scenario, seed, request.live, recorder, supervisor))
-        }
+        Backend::Live => kept(trunkline_live::run(&point.scenario, seed, request.live, recorder, supervisor)),
     }
 }

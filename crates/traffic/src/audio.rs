@@ -1,6 +1,8 @@
 //! Uncompressed audio, block by block.
 
-use trunkline_core::schema::{Default, Kind, Parameter, Values};
+mod tones;
+
+use trunkline_core::schema::{Choice, Default, Kind, Parameter, Values};
 use trunkline_core::{Duration, Time};
 
 use crate::draws::Volume;
@@ -31,6 +33,18 @@ pub(crate) const KIND: SourceKind = SourceKind {
             doc: "Bits of a sample, sent in whole bytes.",
         },
         Parameter {
+            name: "signal",
+            kind: Kind::Choice(&[
+                Choice { name: "silence", doc: "zeros" },
+                Choice {
+                    name: "tones",
+                    doc: "two plucked notes a second, other ones in each channel: something to hear",
+                },
+            ]),
+            default: Default::Text("silence"),
+            doc: "What is in the samples.",
+        },
+        Parameter {
             name: "blocks",
             kind: Kind::Integer { min: 1, max: 1 << 40 },
             default: Default::Absent,
@@ -49,10 +63,9 @@ pub(crate) const KIND: SourceKind = SourceKind {
     audio: |values| {
         let Block { sample_rate, sample_bytes, .. } = Block::of(values);
         // At most 768,000, and at most 4.
-        Some(AudioFormat {
-            sample_rate: sample_rate as u32,
-            coding: Coding::Pcm { bytes: sample_bytes as u8 },
-        })
+        let coding = Coding::Pcm { bytes: sample_bytes as u8 };
+        let is_silent = &*values.text("signal") == "silence";
+        Some(AudioFormat { sample_rate: sample_rate as u32, coding, is_silent })
     },
 };
 
@@ -123,6 +136,7 @@ struct Audio {
     /// The channel whose turn it is.
     channel: u16,
     channels: u16,
+    is_silent: bool,
     start: Time,
     stop: Time,
     left: Volume,
@@ -135,9 +149,19 @@ impl Audio {
             number: 0,
             channel: 0,
             channels: context.channels,
+            is_silent: &*values.text("signal") == "silence",
             start: context.start,
             stop: context.stop,
             left: Volume { bytes: None, messages: values.integer_if_given("blocks") },
+        }
+    }
+
+    /// Writes the samples of the channel whose turn it is into zeros.
+    fn fill(&self, payload: &mut [u8]) {
+        if !self.is_silent {
+            let Block { sample_rate, sample_bytes, .. } = self.block;
+            let first = self.block.samples_before(self.number) as u64;
+            tones::fill(sample_rate, self.channel, first, sample_bytes as usize, payload);
         }
     }
 }
@@ -151,7 +175,7 @@ impl Source for Audio {
     fn produce(&mut self, now: Time, out: &mut MessageBuffer) {
         while let Some(due) = self.next_due().filter(|due| *due <= now) {
             let bytes = self.block.bytes(self.number);
-            out.push(self.channel, due, bytes as usize, |_| {});
+            out.push(self.channel, due, bytes as usize, |payload| self.fill(payload));
             self.channel += 1;
             if self.channel == self.channels {
                 self.channel = 0;
@@ -199,6 +223,35 @@ mod tests {
             let block = (place / 2) as u64;
             assert_eq!(usize::from(sent.channel), place % 2);
             assert_eq!(sent.due, Time::from_nanos(block * 512 * 1_000_000_000 / 48_000));
+        }
+    }
+
+    #[test]
+    fn tones_go_on_from_block_to_block_and_differ_between_channels() {
+        let given = [("signal", Value::Text("tones".into())), ("bits", Value::Integer(24))];
+        let context = SourceContext {
+            channels: 2,
+            stop: Time::from_nanos(2_000_000_000),
+            start: Time::ZERO,
+            ..context()
+        };
+        let mut source = build("audio", &given, &context);
+        let mut out = MessageBuffer::with_headroom(0);
+        source.produce(Time::from_nanos(1_999_000_000), &mut out);
+        let format = (KIND.audio)(&values("audio", &given)).unwrap();
+        assert!(!format.is_silent);
+        let mut channels = [Vec::new(), Vec::new()];
+        for (place, message) in out.messages().iter().enumerate() {
+            format.decode(out.bytes(place), &mut channels[usize::from(message.channel)]);
+        }
+        let [left, right] = &channels;
+        assert!(left.len() > 80_000 && left != right);
+        for channel in &channels {
+            let loudest = channel.iter().fold(0.0f32, |most, sample| most.max(sample.abs()));
+            assert!((0.2..=0.25).contains(&loudest), "{loudest}");
+            // No step but at the beginning of a note, where all is zero.
+            let step = channel.windows(2).map(|pair| (pair[1] - pair[0]).abs()).fold(0.0, f32::max);
+            assert!(step < 0.05, "{step}");
         }
     }
 

@@ -223,6 +223,8 @@ pub struct AudioFormat {
     pub sample_rate: u32,
     /// How a sample is written.
     pub coding: Coding,
+    /// Whether there is nothing to hear in it.
+    pub is_silent: bool,
 }
 
 /// How a sample is written.

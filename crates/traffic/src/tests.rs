@@ -336,7 +336,7 @@ proptest! {
 #[test]
 fn samples_are_numbers_from_minus_one_to_one() {
     let decoded = |coding, payload: &[u8]| {
-        let format = AudioFormat { sample_rate: 8_000, coding };
+        let format = AudioFormat { sample_rate: 8_000, coding, is_silent: false };
         let mut samples = Vec::new();
         format.decode(payload, &mut samples);
         assert_eq!(samples.len(), format.samples(payload.len()));

@@ -109,7 +109,7 @@ pub(crate) const KIND: SourceKind = SourceKind {
             pauses: values.distribution_if_given("talk").is_some(),
         })
     },
-    audio: |_| Some(AudioFormat { sample_rate: g711::SAMPLE_RATE, coding: Coding::MuLaw }),
+    audio: |_| Some(AudioFormat { sample_rate: g711::SAMPLE_RATE, coding: Coding::MuLaw, is_silent: false }),
 };
 
 fn build(values: &Values, context: &SourceContext) -> Built {

@@ -44,6 +44,16 @@ pub enum HearError {
         /// A clause that names the flows with audio.
         known: String,
     },
+    /// The flow carries nothing but silence.
+    #[error(
+        "`{key}`: the flow `{flow}` sends silence, in which nothing is heard; set `signal = \"tones\"` in its source"
+    )]
+    Silence {
+        /// What was asked for.
+        key: String,
+        /// The flow's name.
+        flow: String,
+    },
     /// The flow's messages go nowhere.
     #[error("`{key}`: the flow `{flow}` has no sink, so nobody hears it; give it a `to`")]
     Nobody {

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use trunkline_audio::conceal::Method;
-use trunkline_experiment::{Experiment, Flow, Scenario};
+use trunkline_experiment::{Experiment, Flow, Point};
 use trunkline_metrics::{FlowMeta, Measured};
 use trunkline_traffic::AudioFormat;
 
@@ -96,13 +97,15 @@ impl Hear {
         Ok(())
     }
 
-    /// The scenario, in which the payload is kept of every flow that is to be heard.
-    pub(crate) fn listening_to(&self, scenario: &Scenario) -> Scenario {
-        let mut scenario = scenario.clone();
-        for flow in &mut scenario.flows {
-            flow.meta.keeps_payload |= self.sounds.iter().any(|sound| sound.is_of(&flow.meta));
+    /// The point, at which the payload is kept of every flow that is to be heard.
+    pub(crate) fn listening_to(&self, point: &Point) -> Point {
+        let mut point = point.clone();
+        if !self.sounds.is_empty() {
+            for flow in &mut Arc::make_mut(&mut point.scenario).flows {
+                flow.meta.keeps_payload |= self.sounds.iter().any(|sound| sound.is_of(&flow.meta));
+            }
         }
-        scenario
+        point
     }
 
     /// How missing messages of a flow are replaced.
@@ -150,14 +153,16 @@ impl Sound {
         let Some(first) = named.peek() else {
             return Err(HearError::NoFlow { key: key(), flow: name(), known: audible(flows()) });
         };
-        if audio_of(first).is_none() {
-            let source_kind = trunkline_traffic::KINDS[first.source.kind].name;
-            return Err(HearError::NoAudio {
-                key: key(),
-                flow: name(),
-                source_kind,
-                known: audible(flows()),
-            });
+        match audio_of(first) {
+            Some(format) if format.is_silent => {
+                return Err(HearError::Silence { key: key(), flow: name() });
+            }
+            Some(_) => {}
+            None => {
+                let source_kind = trunkline_traffic::KINDS[first.source.kind].name;
+                let known = audible(flows());
+                return Err(HearError::NoAudio { key: key(), flow: name(), source_kind, known });
+            }
         }
         if first.meta.measured == Measured::Nothing {
             return Err(HearError::Nobody { key: key(), flow: name() });

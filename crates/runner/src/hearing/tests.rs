@@ -11,7 +11,8 @@ use super::track::{Playing, Track};
 use super::*;
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
-const PCM: AudioFormat = AudioFormat { sample_rate: 8_000, coding: Coding::Pcm { bytes: 2 } };
+const PCM: AudioFormat =
+    AudioFormat { sample_rate: 8_000, coding: Coding::Pcm { bytes: 2 }, is_silent: false };
 const LOUD: u8 = 0x20;
 
 /// What became of a message of 10 ms that is due at `due` ms.
@@ -103,7 +104,7 @@ fn a_speaker_s_pause_is_silence_and_no_concealment() {
 
 #[test]
 fn a_fifo_plays_what_comes_and_conceals_while_it_is_empty() {
-    let mu_law = AudioFormat { sample_rate: 8_000, coding: Coding::MuLaw };
+    let mu_law = AudioFormat { sample_rate: 8_000, coding: Coding::MuLaw, is_silent: false };
     let fifo = PlaybackFifo { depth: 400, fill: 160 };
     let path = VoicePath { samples: 80, pauses: false, playback: Some(fifo) };
     let of =
@@ -122,7 +123,7 @@ fn a_fifo_plays_what_comes_and_conceals_while_it_is_empty() {
 
 #[test]
 fn what_found_no_room_in_a_fifo_is_not_heard() {
-    let mu_law = AudioFormat { sample_rate: 8_000, coding: Coding::MuLaw };
+    let mu_law = AudioFormat { sample_rate: 8_000, coding: Coding::MuLaw, is_silent: false };
     let fifo = PlaybackFifo { depth: 104, fill: 80 };
     let path = VoicePath { samples: 80, pauses: false, playback: Some(fifo) };
     let of =
@@ -143,12 +144,13 @@ fn experiment(flows: &str) -> Experiment {
 #[test]
 fn what_cannot_be_heard_is_told_with_what_can() {
     let flow = |name: &str, rest: &str| format!("[flow.{name}]\nfrom = \"a\"\ntransport = \"udp\"\n{rest}\n");
-    let known = experiment(&format!(
-        "{}{}{}",
+    let flows = [
         flow("voice", "to = \"b\"\nsource = { kind = \"voice\" }\ncount = 3\nchannels = 2"),
         flow("out", "to = []\nsource = { kind = \"voice\" }"),
         flow("load", "to = \"b\"\nsource = { kind = \"load\", interval = \"10 ms\" }"),
-    ));
+        flow("music", "to = \"b\"\nsource = { kind = \"audio\" }"),
+    ];
+    let known = experiment(&flows.concat());
     let told = |text: &str, experiment: &Experiment| {
         let sounds = text.split(' ').map(|text| text.parse::<Sound>()).collect::<Result<_, _>>();
         let checked = sounds.and_then(|sounds| Hear { sounds, conceal: None }.check(experiment));
@@ -164,11 +166,12 @@ fn what_cannot_be_heard_is_told_with_what_can() {
         ("flow.voice.1.0", "counted from 1"),
         ("flow.voice.1.1.1", "says nothing to hear"),
         ("flow.voice.1=", "says nothing to hear"),
-        ("flow.vioce.1", "there is no flow `vioce`; flows with audio are `out`, `voice`"),
+        ("flow.vioce.1", "there is no flow `vioce`; flows with audio are `music`, `out`, `voice`"),
         ("flow.voice.4", "`flow.voice.4`: the flow `voice` has members 1 to 3 with channels 1 to 2"),
         ("flow.voice.1.3", "channels 1 to 2"),
         ("flow.load.1", "the source `load` of the flow `load` carries no audio; flows with audio are"),
         ("flow.out.1", "nobody hears it"),
+        ("flow.music.1", "sends silence, in which nothing is heard; set `signal"),
         ("flow.voice.1=a.wav flow.voice.2=a.wav", "`a.wav` is to be written twice"),
         ("flow.voice.1=no/such/folder/a.wav", "its folder does not exist"),
     ] {

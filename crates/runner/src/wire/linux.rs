@@ -14,8 +14,8 @@ use trunkline_wire::ground::{Access, DeviceKind, GroundOptions, InitProgram, Nam
 use trunkline_wire::{Plan, Wire, WireError, WireOptions};
 
 use super::on_sockets;
-use crate::files::DirectoryFiles;
 use crate::drive::Driven;
+use crate::files::DirectoryFiles;
 use crate::repetition::kept;
 use crate::schedule::{Request, RunnerError};
 
