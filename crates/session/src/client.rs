@@ -46,7 +46,7 @@ impl Client {
         let hello = Hello { version: VERSION, request: request.clone() };
         control.say(&ToServer::Hello(Box::new(hello))).map_err(broken)?;
         let Welcome { key, port, seed, facts } =
-            match control.wait(crate::now() + self.patience, wire::read).map_err(broken)? {
+            match control.wait(crate::now() + self.patience, None, wire::read).map_err(broken)? {
                 Some(ToClient::Welcome(welcome)) => *welcome,
                 Some(ToClient::Refuse { why, .. }) => return Err(SessionError::Refused { address, why }),
                 Some(_) => return Err(broken(Ended("it does not begin with a welcome".to_owned()))),

@@ -24,12 +24,14 @@ const SOON: u32 = 20;
 const ASK: Duration = Duration::from_secs(1);
 /// So many lines of the control connection are heard before others have their turn.
 const LINES: usize = 16;
+/// So many packets are kept that arrive before the session has begun.
+const MOST_EARLY: usize = 1024;
 /// So much of what the other end tells is kept.
 const MOST_TOLD: usize = 16;
 
 /// A session at one of its ends. As a [`Line`] it puts the session's key of eight bytes before every packet, counts and
-/// drops what arrives without, and never hands on an empty packet. It ends when the control connection does, or says nothing for ten seconds: so its owner
-/// turns it at least as often as [`next_timeout`](Line::next_timeout) asks for.
+/// drops what arrives without, and never hands on an empty packet. It ends when the control connection does, or says
+/// nothing for ten seconds: so its owner turns it at least as often as [`next_timeout`](Line::next_timeout) asks for.
 pub struct Session {
     line: Box<dyn Line>,
     control: Channel,
@@ -198,7 +200,11 @@ impl Session {
     /// Turns it before it has begun, which [`is_open`](Self::is_open) tells.
     pub(crate) fn open(&mut self, now: Time) -> Result<(), Ended> {
         let mut early = core::mem::take(&mut self.early);
-        let result = self.turn(now, &mut |at, packet| early.push((at, packet.to_vec())));
+        let result = self.turn(now, &mut |at, packet| {
+            if early.len() < MOST_EARLY {
+                early.push((at, packet.to_vec()));
+            }
+        });
         self.early = early;
         self.before = LineCounters::default();
         self.before = self.counters();
@@ -288,6 +294,7 @@ impl Session {
         result
     }
 
+    /// Ends it, and tells the peer why.
     pub(crate) fn end(&mut self, now: Time, ended: &Ended) {
         if self.ended.is_none() {
             self.tell_end(&ended.0);
@@ -373,7 +380,7 @@ impl Line for Session {
     }
 
     fn largest(&self) -> usize {
-        self.line.largest() - Key::LENGTH
+        self.line.largest().saturating_sub(Key::LENGTH)
     }
 
     fn close(&mut self, now: Time) {

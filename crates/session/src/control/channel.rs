@@ -10,6 +10,7 @@ use trunkline_io::{Interest, PollSet};
 
 use super::wire::{self, LONGEST, Lines};
 use crate::line::Ended;
+use crate::server::Stop;
 
 /// So much may wait to be sent: a peer that reads nothing is let go.
 const MOST_UNSENT: usize = 64 << 10;
@@ -108,25 +109,27 @@ impl Channel {
         }
     }
 
-    /// Waits for the next line, until `deadline`; `None` if it has not come.
+    /// Waits for the next line, until `deadline` or `stop`; `None` if it has not come.
     pub(crate) fn wait<T>(
         &mut self,
         deadline: Time,
-        read: impl Fn(&[u8]) -> Result<T, String>,
+        stop: Option<&Stop>,
+        parse: impl Fn(&[u8]) -> Result<T, String>,
     ) -> Result<Option<T>, Ended> {
         let mut set = PollSet::default();
         loop {
             let now = crate::now();
-            if let Some(heard) = self.hear(now, &read)? {
+            if let Some(heard) = self.hear(now, &parse)? {
                 return Ok(Some(heard));
             }
-            if now >= deadline {
+            if now >= deadline || stop.is_some_and(Stop::is_stopped) {
                 return Ok(None);
             }
             self.flush()?;
             let write = (!self.unsent.is_empty()).then(|| (self.stream.as_fd(), Interest::Write));
-            let descriptors = [(self.stream.as_fd(), Interest::Read)].into_iter().chain(write);
-            set.wait(descriptors, deadline.since(now))
+            let stopped = stop.map(|stop| (stop.wakeup().as_fd(), Interest::Read));
+            let read = [(self.stream.as_fd(), Interest::Read)];
+            set.wait(read.into_iter().chain(write).chain(stopped), deadline.since(now))
                 .map_err(|error| Ended(format!("the system cannot wait: {error}")))?;
         }
     }

@@ -29,6 +29,9 @@ pub use stop::Stop;
 /// How long a client may take for its first line, and until its packets arrive.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// What clients are told then.
+const STOPPED: &str = "the server is being stopped";
+
 /// How large the packets of a source may be: smaller ones would cost more than they measure.
 const SOURCE_PACKETS: RangeInclusive<u32> = 64..=60_000;
 
@@ -156,10 +159,9 @@ impl<H: Handler> Server<H> {
         stop: &'scope Stop,
     ) {
         let Ok(mut control) = Channel::new(stream, "client", crate::now()) else { return };
-        let mut refuse = |why: &str| refuse(&mut control, why);
         if self.clients.fetch_add(1, Ordering::Relaxed) >= self.options.most_clients {
             self.clients.fetch_sub(1, Ordering::Relaxed);
-            return refuse("it has as many clients as it takes; try again later");
+            return refuse(&mut control, "it has as many clients as it takes; try again later");
         }
         let guard = Leaving(&self.clients);
         let work = move || {
@@ -172,14 +174,14 @@ impl<H: Handler> Server<H> {
 
     /// Serves one client from its first line to its end.
     fn attend(&self, mut control: Channel, peer: SocketAddr, stop: &Stop) {
-        let opened = self.welcome(&mut control, peer);
+        let opened = self.welcome(&mut control, peer, stop);
         let (line, terms) = match opened {
             Ok(opened) => opened,
             Err(why) => return refuse(&mut control, &why),
         };
         let mut session = Session::server(line, control, terms);
-        if await_greeting(&mut session, stop).is_err() {
-            return;
+        if let Err(ended) = await_greeting(&mut session, stop) {
+            return session.end(crate::now(), &ended);
         }
         match session.request().role {
             Role::Echo => roles::echo(&mut session, stop),
@@ -191,12 +193,17 @@ impl<H: Handler> Server<H> {
             Role::Play => self.handler.play(&mut session, stop),
         }
         if stop.is_stopped() {
-            session.tell_end("the server is being stopped");
+            session.end(crate::now(), &Ended(STOPPED.to_owned()));
         }
     }
 
     /// Hears what a client wants, and opens its line; or says why not.
-    fn welcome(&self, control: &mut Channel, peer: SocketAddr) -> Result<(Box<dyn Line>, Terms), String> {
+    fn welcome(
+        &self,
+        control: &mut Channel,
+        peer: SocketAddr,
+        stop: &Stop,
+    ) -> Result<(Box<dyn Line>, Terms), String> {
         let read = |line: &[u8]| match wire::version_of(line) {
             Some(VERSION) => wire::read::<ToServer>(line),
             Some(other) => {
@@ -204,9 +211,10 @@ impl<H: Handler> Server<H> {
             }
             None => Err("no version of the control protocol".to_owned()),
         };
-        let request = match control.wait(crate::now() + PATIENCE, read) {
+        let request = match control.wait(crate::now() + PATIENCE, Some(stop), read) {
             Ok(Some(ToServer::Hello(hello))) => hello.request,
             Ok(Some(_)) => return Err("a session begins with `hello`".to_owned()),
+            Ok(None) if stop.is_stopped() => return Err(STOPPED.to_owned()),
             Ok(None) => return Err(format!("no `hello` has come for {PATIENCE}")),
             Err(Ended(why)) => return Err(why),
         };
@@ -257,8 +265,11 @@ fn await_greeting(session: &mut Session, stop: &Stop) -> Result<(), Ended> {
     let mut waiter = Waiter::default();
     while !session.is_open() {
         waiter.wait(session, Some(stop.wakeup()), deadline);
-        if stop.is_stopped() || crate::now() >= deadline {
-            return Err(Ended("no packet with the key has come".to_owned()));
+        if stop.is_stopped() {
+            return Err(Ended(STOPPED.to_owned()));
+        }
+        if crate::now() >= deadline {
+            return Err(Ended(format!("no packet with the key has come for {PATIENCE}")));
         }
         session.open(crate::now())?;
     }

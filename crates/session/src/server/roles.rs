@@ -59,7 +59,7 @@ pub(super) fn source(session: &mut Session, plan: Plan, stop: &Stop) {
         }
         let now = crate::now();
         let overdue = now.since(due).as_nanos() / interval.as_nanos();
-        due = due + Duration::from_nanos(interval.as_nanos() * overdue.saturating_sub(BURST));
+        due += Duration::from_nanos(interval.as_nanos() * overdue.saturating_sub(BURST));
         packets.clear();
         while due <= now && due < end {
             Probe { sequence, sent: now }.write(plan.packet, &mut packet);
