@@ -35,7 +35,7 @@ pub(crate) fn run() -> Result<(), String> {
     quick_start(&cargo)
 }
 
-/// Sound cards by ALSA, whose headers not every machine has: the one feature of the workspace.
+/// Sound cards by ALSA: a cargo feature, since not every machine has the headers.
 fn alsa(cargo: &str) -> Result<(), String> {
     let found = Command::new("pkg-config").args(["--exists", "alsa"]).status();
     if !found.is_ok_and(|status| status.success()) {

@@ -417,3 +417,35 @@ fn leave() {
 fn c_string(text: &str) -> Result<CString, JackError> {
     CString::new(text).map_err(|_| JackError::Name(text.replace('\0', "")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The process uses one server.
+    static ALONE: Mutex<()> = Mutex::new(());
+
+    #[test]
+    fn a_server_that_is_not_there_is_named() {
+        let _alone = ALONE.lock();
+        let missing = "trunkline-no-such-server";
+        match Client::open("nobody", Some(missing)).map(|_| ()) {
+            Err(JackError::NoServer(name)) => assert_eq!(name, missing),
+            // Not every machine has libjack.
+            other => assert!(matches!(other, Err(JackError::NotInstalled(_))), "{other:?}"),
+        }
+    }
+
+    #[test]
+    fn one_server_at_a_time() {
+        let _alone = ALONE.lock();
+        enter("one").unwrap();
+        enter("one").unwrap();
+        leave();
+        let refused = JackError::OtherServer { open: "one".to_owned(), asked: "two".to_owned() };
+        assert_eq!(enter("two"), Err(refused));
+        leave();
+        assert_eq!(enter("two"), Ok(()));
+        leave();
+    }
+}

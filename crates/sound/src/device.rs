@@ -193,19 +193,20 @@ impl Keeper {
             }
         };
         let _ = opened.send(Ok(()));
-        let mut tried = true;
+        let mut is_just_lost = false;
         loop {
-            let pause = if running.is_some() || !tried { CHECK } else { RETRY };
+            let pause = if running.is_some() || is_just_lost { CHECK } else { RETRY };
             match self.stopped.recv_timeout(pause) {
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(()) | Err(RecvTimeoutError::Disconnected) => return,
             }
             match &mut running {
+                // What is soft comes home with the end of what is lost or fails to start.
                 Some(device) => {
                     if let Err(why) = device.check() {
                         *lock(&self.shared.status) = Status::Waiting { why };
                         running = None;
-                        tried = false;
+                        is_just_lost = true;
                         self.soft = returned.try_iter().last();
                     }
                 }
@@ -216,6 +217,7 @@ impl Keeper {
                     }
                     Err(error) => {
                         *lock(&self.shared.status) = Status::Waiting { why: error.to_string() };
+                        is_just_lost = false;
                         self.soft = returned.try_iter().last().or(self.soft.take());
                     }
                 },
@@ -225,7 +227,8 @@ impl Keeper {
 
     fn open(&mut self, again: bool, home: &Sender<Soft>) -> Result<Box<dyn Running>, SoundError> {
         let input = if self.soft.is_some() { None } else { Soft::input(&self.wanted)? };
-        let rate = input.as_ref().map(Reader::sample_rate).or(self.wanted.sample_rate);
+        let kept = self.soft.as_ref().map(|soft| soft.format().sample_rate);
+        let rate = input.as_ref().map(Reader::sample_rate).or(kept).or(self.wanted.sample_rate);
         let hardware = hardware(&self.wanted, rate, again, &self.shared)?;
         let mut format = hardware.format();
         if let Some(reader) = &input {

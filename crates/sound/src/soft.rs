@@ -7,7 +7,7 @@ use crate::error::SoundError;
 use crate::file::{FileSink, FileSource, Reader, Writer};
 use crate::place::Place;
 use crate::signal::{Noise, Tone};
-use crate::wanted::{Format, Wanted};
+use crate::wanted::{Format, Wanted, check_channels, check_rate};
 
 /// The soft directions of a device. They outlive the hardware beside them: a recording goes on when a server comes back.
 #[derive(Default)]
@@ -59,7 +59,12 @@ impl Soft {
     /// The file that sound is wanted from, if it is a file.
     pub(crate) fn input(wanted: &Wanted) -> Result<Option<Reader>, SoundError> {
         match &wanted.capture {
-            Some((Place::File(path) | Place::Loop(path), _)) => Reader::open(path).map(Some),
+            Some((Place::File(path) | Place::Loop(path), _)) => {
+                let reader = Reader::open(path)?;
+                check_channels(reader.channels())?;
+                check_rate(reader.sample_rate())?;
+                Ok(Some(reader))
+            }
             _ => Ok(None),
         }
     }

@@ -8,7 +8,7 @@ use crate::place::Place;
 /// What is asked of a device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wanted {
-    /// Where sound comes from, and how many channels of it. A file has as many as it has.
+    /// Where sound comes from, and how many channels of it. A file has its own number, whatever is asked.
     pub capture: Option<(Place, u16)>,
     /// Where sound goes to, and how many channels of it.
     pub playback: Option<(Place, u16)>,
@@ -51,17 +51,13 @@ impl Wanted {
         if self.capture.is_none() && self.playback.is_none() {
             return wrong("a device neither captures nor plays; expected a place for one of them".to_owned());
         }
-        for (_, channels) in self.capture.iter().chain(&self.playback) {
-            if !(1..=MOST_CHANNELS).contains(channels) {
-                return wrong(format!(
-                    "a device cannot have {channels} channels; expected 1 to {MOST_CHANNELS}"
-                ));
-            }
+        let is_read = |place: &Place| matches!(place, Place::File(_) | Place::Loop(_));
+        let capture = self.capture.iter().filter(|(place, _)| !is_read(place));
+        for (_, channels) in capture.chain(&self.playback) {
+            check_channels(*channels)?;
         }
-        if let Some(rate) = self.sample_rate.filter(|rate| !(1..=MOST_RATE).contains(rate)) {
-            return wrong(format!(
-                "a device cannot have {rate} frames per second; expected 1 to {MOST_RATE}"
-            ));
+        if let Some(rate) = self.sample_rate {
+            check_rate(rate)?;
         }
         if let Some(frames) = self.block_frames.filter(|frames| !(1..=MOST_FRAMES).contains(frames)) {
             return wrong(format!("a block cannot have {frames} frames; expected 1 to {MOST_FRAMES}"));
@@ -82,6 +78,26 @@ impl Wanted {
             ..Format::default()
         }
     }
+}
+
+/// Whether a device can have so many channels.
+pub(crate) fn check_channels(channels: u16) -> Result<(), SoundError> {
+    if (1..=MOST_CHANNELS).contains(&channels) {
+        return Ok(());
+    }
+    Err(SoundError::Wanted(format!(
+        "a device cannot have {channels} channels; expected 1 to {MOST_CHANNELS}"
+    )))
+}
+
+/// Whether a device can have so many frames per second.
+pub(crate) fn check_rate(rate: u32) -> Result<(), SoundError> {
+    if (1..=MOST_RATE).contains(&rate) {
+        return Ok(());
+    }
+    Err(SoundError::Wanted(format!(
+        "a device cannot have {rate} frames per second; expected 1 to {MOST_RATE}"
+    )))
 }
 
 /// What a device turned out to be.

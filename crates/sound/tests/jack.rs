@@ -271,6 +271,7 @@ fn a_file_goes_on_where_it_was_when_its_server_comes_back() {
     heard.clear();
 
     let server = Server::named(&server.name, 48_000, 64);
+    until("the player is back", || (player.status() == Status::Running).then_some(()));
     let _listener = listen(&server.name, &heard);
     until("the file is heard again", || last(&heard).map(|_| ()));
     let after = heard.0.lock().unwrap().iter().copied().find(|number| *number > 0.0).unwrap();
