@@ -42,6 +42,28 @@ pub(super) struct Incoming {
     pub(super) unpackings: Delays,
     /// Blocks that found no room on their way to the device.
     pub(super) overflowed: u64,
+    pub(super) span: Span,
+}
+
+/// Blocks from the first that came to the newest.
+#[derive(Debug, Default)]
+pub(super) struct Span {
+    newest: Option<u32>,
+    pub(super) blocks: u64,
+}
+
+impl Span {
+    /// Blocks further apart are of a sender that has begun anew.
+    const FAR: i32 = 1000;
+
+    fn note(&mut self, sequence: u32) {
+        let ahead = self.newest.map_or(1, |newest| sequence.wrapping_sub(newest) as i32);
+        if (1 - Span::FAR..=0).contains(&ahead) {
+            return;
+        }
+        self.blocks += if (1..Span::FAR).contains(&ahead) { ahead as u64 } else { 1 };
+        self.newest = Some(sequence);
+    }
 }
 
 impl Incoming {
@@ -53,6 +75,7 @@ impl Incoming {
             round_trip: Mean::default(),
             unpackings: Delays::default(),
             overflowed: 0,
+            span: Span::default(),
         }
     }
 
@@ -69,7 +92,7 @@ impl Incoming {
         mut trips: Option<&mut RoundTrips>,
         mut playback: Option<&mut PlaybackEnd>,
     ) {
-        let Incoming { unpacker, transit, round_trip, unpackings, overflowed } = self;
+        let Incoming { unpacker, transit, round_trip, unpackings, overflowed, span } = self;
         // Its counters know of the error.
         let _ = unpacker.unpack(at, packet, &mut |block| {
             if let Some(trip) =
@@ -77,6 +100,7 @@ impl Incoming {
             {
                 round_trip.add(trip.as_nanos() as i64);
             }
+            span.note(block.sequence);
             transit.add(at.as_nanos().wrapping_sub(block.captured.as_nanos()) as i64);
             let arrived = Arrived {
                 at,
@@ -93,5 +117,21 @@ impl Incoming {
             }
             unpackings.record(crate::now().since(at));
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_is_what_came_and_what_is_missing_between() {
+        let mut span = Span::default();
+        for (sequence, blocks) in
+            [(u32::MAX, 1), (0, 2), (3, 5), (2, 5), (4, 6), (5_000, 7), (5_001, 8), (7, 9), (8, 10)]
+        {
+            span.note(sequence);
+            assert_eq!(span.blocks, blocks, "{sequence}");
+        }
     }
 }

@@ -40,15 +40,21 @@ impl Worker<'_> {
                 (*capture, *block, *packet) = (sender.capture, sender.block, sender.packet);
                 self.playing(&mut figures);
                 self.crossing(&mut figures, lately);
-                self.turns(&mut figures.counts, sender.blocks);
+                self.turns(&mut figures.counts, sender.blocks.or(self.span()));
             }
             Aim::Talk => {
                 self.capturing(&mut figures.stages, lately);
                 self.playing(&mut figures);
-                self.turns(&mut figures.counts, None);
+                self.turns(&mut figures.counts, self.span());
             }
         }
         figures
+    }
+
+    /// How many blocks another program has sent, as far as it can be known: it does not tell.
+    fn span(&self) -> Option<u64> {
+        let incoming = self.incoming.as_ref().filter(|_| !self.session.is_answered())?;
+        Some(incoming.span.blocks)
     }
 
     /// What became of the blocks whose turn has come; the sender may have told how many it has sent.
