@@ -202,3 +202,32 @@ fn what_cannot_be_listened_to_is_bad_input() {
         assert!(ran.err.contains(says), "{}", ran.err);
     }
 }
+
+#[test]
+fn music_is_heard_in_all_its_channels() {
+    let text = |link: &str| {
+        format!(
+            "name = \"music\"\nduration = \"3 s\"\nseed = 2\n[hosts]\na = {{}}\nb = {{}}\n[link.trunk]\n\
+             between = [\"a\", \"b\"]\nrate = \"1 Gbit/s\"\n{link}\n[flow.music]\nfrom = \"a\"\nto = \"b\"\n\
+             transport = \"udp\"\nchannels = 2\nplayout = \"10 ms\"\nsource = {{ kind = \"audio\", signal = \"tones\" }}\n"
+        )
+    };
+    let bench = Bench::new();
+    let mut affected = 0.0;
+    for (name, link) in [("whole", ""), ("holey", "loss = \"3 %\"")] {
+        bench.write("music.toml", text(link));
+        let hear = format!("flow.music.1={name}.wav");
+        let run = ["run", "music.toml", "--no-report", "--json", "--hear", &hear, "--conceal", "silence"];
+        affected = figure(&bench.run(&run).ok(), "affected");
+    }
+    assert!(affected > 0.01, "{affected}");
+    let reader = hound::WavReader::open(bench.path("whole.wav")).expect("it was written");
+    assert_eq!((reader.spec().sample_rate, reader.spec().channels), (44_100, 2));
+    let compared = bench.run(&["listen", "whole.wav", "holey.wav", "--json"]).ok().json();
+    let of = |channel: usize, name: &str| compared["channels"][channel][name].as_f64().expect(name);
+    assert_eq!([of(0, "received"), of(1, "received")], [1.0, 2.0]);
+    // Both channels together; what fades out and in around a loss is a little of it.
+    let altered = (of(0, "altered") + of(1, "altered")) / 2.0;
+    assert!((altered - affected).abs() < 0.02, "{altered} of {affected}");
+    assert!(of(0, "gaps") > 0.0 && of(1, "gaps") > 0.0, "{compared:#}");
+}
