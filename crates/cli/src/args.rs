@@ -1,5 +1,6 @@
 //! What can be typed. Help, man page, shell completions and the reference page all come from these types.
 
+pub mod foreign;
 pub mod listen;
 pub mod probe;
 pub mod runs;

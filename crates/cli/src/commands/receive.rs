@@ -1,8 +1,11 @@
 //! `trunkline receive`
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
 
+use trunkline_audio::foreign::jacktrip;
+use trunkline_audio::sdp;
 use trunkline_session::program::{self, ReceiveOptions};
 use trunkline_session::{ServerOptions, Stop};
 
@@ -27,9 +30,28 @@ pub(super) fn receive(global: &Global, arguments: &Receive) -> Result<u8, Failur
         once: arguments.once,
         jack_server: arguments.playing.jack_server.clone(),
     };
-    let ready = |address| sessions.note(&format!("waiting for senders at {address}"));
-    program::receive(options, &stop, &sessions, ready).map_err(failure)?;
+    let foreign = &arguments.foreign;
+    let ready = |address: SocketAddr| sessions.note(&format!("waiting for senders at {address}"));
+    let received = if let Some(file) = &foreign.sdp {
+        let session = describe(file)?;
+        // Of several media, the first that can be played.
+        program::receive_rtp(&options, &session.media[0], foreign.interface, &stop, &sessions)
+    } else if foreign.jacktrip {
+        let local = arguments.listen.unwrap_or((Ipv4Addr::UNSPECIFIED, jacktrip::PORT).into());
+        ready(local);
+        program::receive_jacktrip(&options, &foreign.from, local, &stop, &sessions)
+    } else {
+        program::receive(options, &stop, &sessions, ready)
+    };
+    received.map_err(failure)?;
     Ok(output::DONE)
+}
+
+/// The session description in a file.
+fn describe(file: &Path) -> Result<sdp::Session, Failure> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Failure::input(format_args!("`{}` cannot be read: {error}", file.display())))?;
+    text.parse().map_err(|error| Failure::input(format_args!("`{}`: {error}", file.display())))
 }
 
 /// Set by Ctrl-C.

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use trunkline_audio::conceal::Method;
 use trunkline_audio::pipeline::{Packing, PlayerSettings, Protection};
+use trunkline_audio::sdp;
 use trunkline_session::Settings;
-use trunkline_session::program::{self, ProgramError, SendOptions};
+use trunkline_session::program::{self, ProgramError, RtpOptions, SendOptions};
 
 use crate::args::session::{Playing, Send};
 use crate::args::{Conceal, Global};
@@ -17,7 +18,21 @@ pub(super) fn send(global: &Global, arguments: &Send) -> Result<u8, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
     on_signal(move || stopped.store(true, Ordering::Relaxed))?;
-    let sent = program::send(&options(arguments), &stop, &Sessions::new(global.json)).map_err(failure)?;
+    let (options, sessions, foreign) = (options(arguments), Sessions::new(global.json), &arguments.foreign);
+    let sent = if foreign.rtp {
+        let rtp =
+            RtpOptions { packet_time: foreign.packet_time, interface: foreign.interface, ttl: foreign.ttl };
+        let announce = |session: &sdp::Session| match &foreign.sdp {
+            Some(file) => std::fs::write(file, session.to_string()),
+            None => Ok(()),
+        };
+        program::send_rtp(&options, &rtp, announce, &stop, &sessions)
+    } else if foreign.jacktrip {
+        program::send_jacktrip(&options, foreign.hub.as_deref(), &stop, &sessions)
+    } else {
+        program::send(&options, &stop, &sessions)
+    };
+    let sent = sent.map_err(failure)?;
     Ok(if sent.stopped { output::INTERRUPTED } else { output::DONE })
 }
 
