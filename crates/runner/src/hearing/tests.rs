@@ -10,7 +10,6 @@ use super::ears::Payloads;
 use super::track::{Playing, Track};
 use super::*;
 
-const MS: fn(u64) -> Duration = Duration::from_millis;
 const PCM: AudioFormat =
     AudioFormat { sample_rate: 8_000, coding: Coding::Pcm { bytes: 2 }, is_silent: false };
 const LOUD: u8 = 0x20;
