@@ -35,6 +35,7 @@
 //! # Ok::<(), trunkline_audio::playout::SettingsError>(())
 //! ```
 
+mod counters;
 mod delay;
 mod packets;
 mod part;
@@ -51,6 +52,7 @@ use delay::DelayHistogram;
 use packets::Packets;
 use part::{Part, parts};
 
+pub use counters::Counters;
 pub use settings::{Depth, Settings, SettingsError};
 
 /// What became of a packet on arrival.
@@ -84,43 +86,6 @@ pub struct Pulled {
     pub waiting: usize,
     /// Frames of which a channel or more was missing, and those added to deepen the buffer.
     pub concealed: usize,
-}
-
-/// What happened since the start, in packets: a block that comes in parts counts for as many.
-///
-/// Every packet that was inserted is in exactly one of `played`, `late`, `duplicate`, `refused`, `skipped` and those
-/// [waiting](Playout::waiting).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Played.
-    pub played: u64,
-    /// Of these, those that a codec made in the place of lost ones.
-    pub made: u64,
-    /// Not there at their turn.
-    pub missing: u64,
-    /// Came after their turn.
-    pub late: u64,
-    /// Came before.
-    pub duplicate: u64,
-    /// Wrong length, or far from the expected sequence numbers.
-    pub refused: u64,
-    /// Came after one with a higher sequence number (RFC 4737, section 3.3), late or not.
-    pub reordered: u64,
-    /// Thrown away to make the buffer shallower, or because the sender started again.
-    pub skipped: u64,
-    /// Concealed without being missing, to make the buffer deeper.
-    pub added: u64,
-    /// Times that the buffer ran dry: the missing packet's successors were missing too.
-    pub underruns: u64,
-    /// Times that playing started anew at a sequence number far from the expected ones.
-    pub restarts: u64,
-}
-
-impl Counters {
-    /// Packets that have not come at all so far.
-    pub fn lost(&self) -> u64 {
-        self.missing.saturating_sub(self.late) + self.made
-    }
 }
 
 /// A playout buffer. Feed it with [`insert`](Playout::insert), empty it with [`pull`](Playout::pull).

@@ -136,6 +136,46 @@ fn a_path_that_becomes_longer_is_followed() {
     assert!(counters.played > 140, "{counters:?}");
 }
 
+/// Two parts of two channels, of which one is missing now and then: the others are played as they came.
+#[test]
+fn a_missing_part_leaves_the_others_alone() {
+    let depth = Depth::Fixed(Duration::from_millis(10));
+    let mut playout = Playout::new(Settings { channels: 4, part_channels: 2, ..settings(depth) }).unwrap();
+    for n in 0..40 {
+        let samples = [packet(n), packet(n)].concat();
+        for channels in [0..2, 2..4].into_iter().filter(|part| part.start == 0 || n % 8 != 5) {
+            let packet = Packet { channels, samples: &samples, made: false };
+            assert_eq!(playout.insert_part(at(u64::from(n) * 10), n, packet), Arrival::Queued);
+        }
+        let mut out = [9.0; 4 * 80];
+        let pulled = playout.pull(at(u64::from(n) * 10), &mut out);
+        let Some(playing) = n.checked_sub(1) else { continue };
+        assert_eq!(pulled.concealed, if playing % 8 == 5 { 80 } else { 0 });
+        assert!(out.chunks_exact(4).all(|frame| frame[..2] == [packet(playing)[0]; 2]));
+        if ![5, 6].contains(&(playing % 8)) {
+            assert!(out.chunks_exact(4).all(|frame| frame[2..] == frame[..2]));
+        }
+    }
+    assert_eq!((playout.counters().missing, playout.counters().underruns), (5, 0));
+}
+
+#[test]
+fn parts_that_are_none_of_the_stream_are_refused() {
+    let depth = Depth::Fixed(Duration::from_millis(10));
+    let mut playout = Playout::new(Settings { channels: 5, part_channels: 2, ..settings(depth) }).unwrap();
+    let samples = [0.5; 5 * 80];
+    for channels in [0..1, 1..3, 0..3, 3..5, 4..6, 6..8, 2..2] {
+        let packet = Packet { samples: &samples[..channels.len() * 80], channels, made: false };
+        assert_eq!(playout.insert_part(at(0), 0, packet.clone()), Arrival::Refused, "{packet:?}");
+    }
+    for channels in [0..2, 2..4, 4..5] {
+        let packet = Packet { samples: &samples[..channels.len() * 80], channels, made: false };
+        assert_eq!(playout.insert_part(at(0), 0, packet), Arrival::Queued);
+    }
+    assert_eq!(playout.insert(at(0), 0, &samples), Arrival::Duplicate);
+    assert_eq!(playout.counters().duplicate, 3);
+}
+
 #[test]
 fn a_packet_of_another_length_is_refused() {
     let mut playout = fixed(20);
@@ -276,8 +316,7 @@ proptest! {
     ) {
         let (least, most) = (Duration::from_millis(2), Duration::from_millis(50));
         let depth = if adaptive { Depth::Adaptive { least, most, late: 0.1 } } else { Depth::Fixed(least) };
-        let settings =
-            Settings { channels: 2, sample_rate: 8_000, packet_frames: 10, part_channels: 2, depth, ahead: Duration::ZERO, conceal: Method::Waveform };
+        let settings = Settings { channels: 2, packet_frames: 10, part_channels: 2, ..settings(depth) };
         let mut playout = Playout::new(settings).unwrap();
         let (mut now, mut sequence, mut inserted) = (Time::ZERO, 0u32, 0u64);
         for step in steps {
@@ -302,6 +341,41 @@ proptest! {
             let c = playout.counters();
             let sorted = c.played + c.late + c.duplicate + c.refused + c.skipped + playout.waiting();
             prop_assert_eq!(sorted, inserted, "{:?}", c);
+        }
+    }
+
+    /// Parts that are lost, doubled, late or joined: every one is accounted for.
+    #[test]
+    fn every_part_is_accounted_for(
+        arrivals in prop::collection::vec((0..100u32, 0..4usize, 0..60 * MILLISECOND), 1..300),
+        pulls in prop::collection::vec(1..40usize, 1..20),
+    ) {
+        const PARTS: [Range<usize>; 4] = [0..2, 2..4, 4..5, 0..4];
+        let depth = Depth::Fixed(Duration::from_millis(20));
+        let settings = Settings { channels: 5, packet_frames: 10, part_channels: 2, ..settings(depth) };
+        let mut playout = Playout::new(settings).unwrap();
+        // A block lasts 1.25 ms.
+        let mut arrivals: Vec<_> = arrivals
+            .into_iter()
+            .map(|(number, part, delay)| (Time::from_nanos(u64::from(number) * 1_250_000 + delay), number, part))
+            .collect();
+        arrivals.sort();
+        let mut arrivals = arrivals.into_iter().peekable();
+        let (mut now, mut inserted) = (Time::ZERO, 0u64);
+        for frames in pulls.into_iter().cycle().take(200) {
+            while let Some((arrival, number, part)) = arrivals.next_if(|(arrival, ..)| *arrival <= now) {
+                let channels = PARTS[part].clone();
+                inserted += if part == 3 { 2 } else { 1 };
+                let samples = vec![0.001 * (number + 1) as f32; channels.len() * 10];
+                playout.insert_part(arrival, number, Packet { channels, samples: &samples, made: false });
+            }
+            let mut out = vec![9.0; frames * 5];
+            playout.pull(now, &mut out);
+            prop_assert!(out.iter().all(|sample| sample.abs() <= 0.2));
+            let c = playout.counters();
+            let sorted = c.played + c.late + c.duplicate + c.refused + c.skipped + playout.waiting();
+            prop_assert_eq!(sorted, inserted, "{:?}", c);
+            now += playout.time_of(frames as u64);
         }
     }
 
