@@ -13,8 +13,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use trunkline_audio::format::Encoding;
 use trunkline_core::Time;
+use trunkline_io::jack::Client;
 use trunkline_sound::file::Writer;
-use trunkline_sound::{Callbacks, Device, Format, Place, SoundError, Status, Wanted, open};
+use trunkline_sound::{Callbacks, Device, Format, Place, Status, Wanted, open};
 use trunkline_testkit::programs::is_installed;
 
 const PACKAGE: &str = "the Debian package `jackd2`";
@@ -41,7 +42,17 @@ impl Server {
             .stderr(Stdio::null())
             .spawn()
             .expect("jackd has just been found");
-        Server { name: name.to_owned(), child }
+        let mut server = Server { name: name.to_owned(), child };
+        until("the server answers", || {
+            // Those that crash keep their places in libjack's list, which has eight.
+            let ended = server.child.try_wait().unwrap();
+            assert!(
+                ended.is_none(),
+                "jackd has ended: perhaps too many servers are in /dev/shm/jack-shm-registry"
+            );
+            Client::open("probe", Some(name)).ok()
+        });
+        server
     }
 
     /// As a crash would end it. Its place in libjack's list of eight servers stays taken until one of the same name ends
@@ -78,18 +89,8 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn open_when_it_answers(
-    wanted: &Wanted,
-    make: impl Fn(Format) -> Box<dyn Callbacks> + Clone + Send + 'static,
-) -> Device {
-    until("the server answers", || {
-        let make = make.clone();
-        match open(wanted.clone(), Box::new(move |format| Ok(make(format)))) {
-            Ok(device) => Some(device),
-            Err(SoundError::Jack(trunkline_io::jack::JackError::NoServer(_))) => None,
-            Err(error) => panic!("{error}"),
-        }
-    })
+fn open_device(wanted: Wanted, make: impl Fn(Format) -> Box<dyn Callbacks> + Send + 'static) -> Device {
+    open(wanted, Box::new(move |format| Ok(make(format)))).unwrap()
 }
 
 /// Plays frames that say where they belong: the first channel has their number, the second a tone.
@@ -159,13 +160,13 @@ fn wanted(server: &str, client: &str) -> Wanted {
 
 fn play(server: &str) -> Device {
     let playback = Some((Place::Jack { ports: Some(String::new()) }, 2));
-    open_when_it_answers(&Wanted { playback, ..wanted(server, "player") }, player)
+    open_device(Wanted { playback, ..wanted(server, "player") }, player)
 }
 
 fn listen(server: &str, heard: &Heard) -> Device {
     let capture = Some((Place::Jack { ports: Some("player:output_*".to_owned()) }, 2));
     let heard = heard.clone();
-    open_when_it_answers(&Wanted { capture, ..wanted(server, "listener") }, move |_| Box::new(heard.clone()))
+    open_device(Wanted { capture, ..wanted(server, "listener") }, move |_| Box::new(heard.clone()))
 }
 
 #[test]
@@ -255,7 +256,7 @@ fn a_file_goes_on_where_it_was_when_its_server_comes_back() {
         playback: Some((Place::Jack { ports: Some(String::new()) }, 1)),
         ..wanted(&server.name, "player")
     };
-    let player = open_when_it_answers(&wanted, |_| Box::new(Through::default()));
+    let player = open_device(wanted, |_| Box::new(Through::default()));
     let heard = Heard::default();
     let last = |heard: &Heard| {
         let numbers = heard.0.lock().unwrap();
@@ -290,7 +291,7 @@ fn who_is_too_slow_is_counted() {
     let slow = |format: Format| -> Box<dyn Callbacks> {
         Box::new(Player { number: 0, rate: format.sample_rate, pause: Duration::from_millis(5) })
     };
-    let player = open_when_it_answers(&Wanted { playback, ..wanted(&server.name, "slow") }, slow);
+    let player = open_device(Wanted { playback, ..wanted(&server.name, "slow") }, slow);
     until("xruns are counted", || (player.xruns() > 3).then_some(()));
 }
 
