@@ -38,7 +38,7 @@ fn free_ports() -> SocketAddr {
     for _ in 0..100 {
         let socket = UdpSocket::bind((HERE, 0)).expect("loopback has a free port");
         let address = socket.local_addr().expect("it is bound");
-        if address.port() % 2 == 0 && UdpSocket::bind((HERE, address.port() + 1)).is_ok() {
+        if address.port().is_multiple_of(2) && UdpSocket::bind((HERE, address.port() + 1)).is_ok() {
             return address;
         }
     }

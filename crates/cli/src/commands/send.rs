@@ -23,7 +23,8 @@ pub(super) fn send(global: &Global, arguments: &Send) -> Result<u8, Failure> {
         let rtp =
             RtpOptions { packet_time: foreign.packet_time, interface: foreign.interface, ttl: foreign.ttl };
         let announce = |session: &sdp::Session| match &foreign.sdp {
-            Some(file) => std::fs::write(file, session.to_string()),
+            Some(file) => std::fs::write(file, session.to_string())
+                .map_err(|error| std::io::Error::other(format!("`{}`: {error}", file.display()))),
             None => Ok(()),
         };
         program::send_rtp(&options, &rtp, announce, &stop, &sessions)
