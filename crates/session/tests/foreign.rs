@@ -1,7 +1,6 @@
 //! RTP and JackTrip as other programs speak them, here at both ends, over loopback and in real time.
 
-#[path = "program/tone.rs"]
-mod tone;
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::path::Path;
@@ -21,6 +20,7 @@ use trunkline_session::program::{
     send_rtp,
 };
 use trunkline_sound::Place;
+use trunkline_testkit::tone::listen;
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -61,7 +61,12 @@ fn send(host: &str, hertz: f64) -> SendOptions {
 
 #[track_caller]
 fn assert_tone(path: &Path, hertz: f64) {
-    let heard = tone::listen(path, 0.1);
+    let mut recording = hound::WavReader::open(path).unwrap();
+    let spec = recording.spec();
+    let full = f64::powi(2.0, i32::from(spec.bits_per_sample) - 1) as f32;
+    let samples = recording.samples::<i32>().step_by(spec.channels.into());
+    let samples: Vec<f32> = samples.map(|sample| sample.unwrap() as f32 / full).collect();
+    let heard = listen(&samples, spec.sample_rate, 0.1);
     assert!((heard.frequency - hertz).abs() < 0.2, "{heard:?}");
     assert!(heard.breaks.is_empty(), "{heard:?}");
     assert!(heard.lasting > 0.9 && (heard.peak - 0.5).abs() < 0.01, "{heard:?}");
