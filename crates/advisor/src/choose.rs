@@ -108,23 +108,25 @@ pub fn choose(purpose: Use, question: &Question, findings: &Findings) -> Option<
     };
     let is_settled = pick(purpose, &settled)
         .is_some_and(|best| best.class < INSUFFICIENT && best.class <= promising.class && is_near(&best));
-    choice(purpose, if is_settled { &settled } else { &all })
+    choice(purpose, if is_settled { &settled } else { &all }, &all)
 }
 
 /// What looks best for a use however short it was measured: what to measure longer.
 pub(crate) fn most_promising(purpose: Use, question: &Question, findings: &Findings) -> Option<Choice> {
-    choice(purpose, &candidates(purpose, question, findings))
+    let all = candidates(purpose, question, findings);
+    choice(purpose, &all, &all)
 }
 
-fn choice(purpose: Use, candidates: &[Candidate]) -> Option<Choice> {
-    let best = pick(purpose, candidates)?;
+/// The best of some, and the runner-up of all.
+fn choice(purpose: Use, some: &[Candidate], all: &[Candidate]) -> Option<Choice> {
+    let best = pick(purpose, some)?;
     let others = [
         |best: &Judgement, other: &Judgement| !other.transport.is_kin_of(best.transport),
         |best: &Judgement, other: &Judgement| other.blocks != best.blocks,
         |best: &Judgement, other: &Judgement| other.protection != best.protection,
     ];
     let runner_up = others.into_iter().find_map(|is_other| {
-        let others = candidates.iter().filter(|other| is_other(&best.judgement, &other.judgement));
+        let others = all.iter().filter(|other| is_other(&best.judgement, &other.judgement));
         pick(purpose, &others.copied().collect::<Vec<_>>())
     });
     Some(Choice {

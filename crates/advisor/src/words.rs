@@ -106,10 +106,11 @@ pub(crate) fn why(choice: &Choice, loaded: Option<&Judgement>, question: &Questi
 /// What the runner-up costs against the best, in a sentence.
 pub(crate) fn runner_up(choice: &Choice) -> Option<String> {
     let (best, other) = (&choice.best, choice.runner_up.as_ref()?);
-    let difference = if other.mouth_to_ear >= best.mouth_to_ear {
-        format!("{} more", ms(other.mouth_to_ear - best.mouth_to_ear))
-    } else {
-        format!("{} less", ms(best.mouth_to_ear - other.mouth_to_ear))
+    let more = other.mouth_to_ear.as_millis_f64() - best.mouth_to_ear.as_millis_f64();
+    let difference = match more {
+        ..=-0.05 => format!("{:.1} ms less", -more),
+        0.05.. => format!("{more:.1} ms more"),
+        _ => "as much".to_owned(),
     };
     Some(format!(
         "{}: {} from mouth to ear ({difference}), {} concealed, MOS {:.2}, {} in each direction.",

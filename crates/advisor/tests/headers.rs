@@ -21,7 +21,8 @@ fn headers_are_those_of_the_packets_on_the_link() {
         let (measured, outcome) = simulated(LAN, &step, 1).expect("it can be simulated");
         let sent = measured.trace.round_trips.len() as u64;
         let (packets, audio) = blocks.packets();
-        let on_link = outcome.flows[0].network.expect("the link counts").count() as f64 / (sent * packets) as f64;
+        let on_link =
+            outcome.flows[0].network.expect("the link counts").count() as f64 / (sent * packets) as f64;
         // What is simulated carries the header of measured messages.
         let counted = (audio + u64::from(transport.headers()) + HEADER_LENGTH as u64) as f64;
         // Acknowledgements of what comes back are on the link too.

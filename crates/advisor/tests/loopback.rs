@@ -11,11 +11,12 @@ const BUDGET: Duration = Duration::from_secs(4);
 
 /// Probes a reflector that is there for this long.
 fn probed(transports: &[Transport]) -> Probed {
-    let options = ServerOptions { address: "127.0.0.1:0".parse().unwrap(), ..ServerOptions::default() };
-    let server = Server::bind(options, ()).unwrap();
-    let (address, stop) = (server.local_address().unwrap(), Arc::new(Stop::new().unwrap()));
+    let options = ServerOptions { address: ([127, 0, 0, 1], 0).into(), ..ServerOptions::default() };
+    let server = Server::bind(options, ()).expect("a port is free");
+    let address = server.local_address().expect("it has an address");
+    let stop = Arc::new(Stop::new().expect("a pipe can be made"));
     let serving = Arc::clone(&stop);
-    let thread = std::thread::spawn(move || server.serve(&serving).unwrap());
+    let thread = std::thread::spawn(move || server.serve(&serving).expect("it serves"));
     let question = Question {
         budget: BUDGET,
         transports: transports.to_vec(),
@@ -23,13 +24,13 @@ fn probed(transports: &[Transport]) -> Probed {
         channels: 2,
         sample_rate: 48_000,
         sample_bytes: 2,
-        concealed: Ratio::new(0.005).unwrap(),
+        concealed: Ratio::new(0.005).expect("a share"),
         load: true,
     };
-    let mut prober = Live::new(&address.to_string(), BUDGET).unwrap();
+    let mut prober = Live::new(&address.to_string(), BUDGET).expect("the reflector is there");
     let probed = probe(question, &mut prober, &());
     stop.stop();
-    thread.join().unwrap();
+    thread.join().expect("it ends");
     probed
 }
 

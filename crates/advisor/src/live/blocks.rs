@@ -48,7 +48,7 @@ pub(super) fn round_trips(mut session: Session, step: &Step, until: &Deadline) -
         } else {
             // A late thread sends what is due without delay, one block after the other.
             blocks.hand(&mut session, &mut packet, at)?;
-            due = due + interval;
+            due += interval;
         }
         blocks.turn(&mut session)?;
     }

@@ -71,7 +71,7 @@ pub fn question(transports: &[Transport]) -> Question {
         channels: 2,
         sample_rate: 48_000,
         sample_bytes: 2,
-        concealed: Ratio::new(0.005).unwrap(),
+        concealed: Ratio::new(0.005).expect("a share"),
         load: true,
     }
 }
