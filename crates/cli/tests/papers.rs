@@ -40,3 +40,30 @@ fn what_is_unknown_is_named_with_what_there_is() {
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(ran.err.contains("`table03`") && ran.err.contains("`unloaded_min`"), "{}", ran.err);
 }
+
+#[test]
+fn a_table_is_measured_live_on_this_machine_in_few_blocks() {
+    let bench = Bench::new();
+    let ran = bench.run(&["paper", "schiavoni2013", "here", "table03", "--blocks", "30", "--json"]).ok();
+    let lines: Vec<serde_json::Value> =
+        ran.out.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
+    let latencies = |table: &str| {
+        let of_table = |line: &&serde_json::Value| line["table"] == table && line["metric"] == "latency_ms";
+        lines.iter().filter(of_table).cloned().collect::<Vec<_>>()
+    };
+    let live = latencies("here");
+    assert_eq!(live.len(), 10);
+    for line in &live {
+        assert!(line["measured"].as_f64().is_some_and(|ms| ms > 0.0), "{line}");
+        assert!(line["on"] == "live" && line["simulated"].is_null(), "{line}");
+    }
+    assert!(latencies("table03").iter().all(|line| line["simulated"].is_f64() && line["measured"].is_null()));
+}
+
+#[test]
+fn a_study_that_counts_no_blocks_says_so() {
+    let bench = Bench::new();
+    let ran = bench.run(&["paper", "hawley1989", "unloaded_min", "--blocks", "30"]);
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.err.contains("`hawley1989`") && ran.err.contains("--blocks"), "{}", ran.err);
+}

@@ -108,7 +108,7 @@ fn table_of(study: &Study, results: &TableResults) -> Markup {
                         @for key in table.keys { th scope="col" { (key) } }
                         @for metric in table.metrics {
                             @if published {
-                                @for figure in ["published", results.word(), "error"] {
+                                @for figure in ["published", results.word(metric), "error"] {
                                     // Read aloud and downloaded with the metric's name.
                                     th.number scope="col" { (figure) span hidden { " " (metric.column) } }
                                 }

@@ -19,16 +19,19 @@ pub fn json(results: &Results) -> String {
         for row in &table.rows {
             let note = notes.iter().find(|note| row.keys.are(note.only));
             for (metric, cell) in table.table.metrics.iter().zip(&row.cells) {
+                let published = cell.published.as_ref().map(|published| published.number);
+                let quoted = cell.simulated.filter(|_| table.is_quoted(metric));
+                let found = cell.simulated.filter(|_| quoted.is_none());
                 let mut line = json!({
                     "paper": results.study.name,
                     "table": table.table.name,
                     "row": keys(&row.keys),
                     "metric": metric.column,
-                    "published": cell.published.as_ref().map(|published| number(published.number)),
-                    "simulated": cell.simulated.filter(|_| table.on == Backend::Sim).map(number),
+                    "published": published.or(quoted).map(number),
+                    "simulated": found.filter(|_| table.on == Backend::Sim).map(number),
                 });
                 if table.on != Backend::Sim {
-                    line["measured"] = json!(cell.simulated.map(number));
+                    line["measured"] = json!(found.map(number));
                     line["on"] = json!(table.on);
                 }
                 if let Some(note) = note {

@@ -3,7 +3,7 @@
 use trunkline_store::Backend;
 
 use crate::compare::Errors;
-use crate::study::{Scatter, Study, Table};
+use crate::study::{Metric, Reading, Scatter, Study, Table};
 use crate::value::Keys;
 
 /// What a run of a study found.
@@ -88,12 +88,18 @@ impl Results {
 }
 
 impl TableResults {
-    /// What its figures are called.
-    pub fn word(&self) -> &'static str {
+    /// What the figures of a metric are called.
+    pub fn word(&self, metric: &Metric) -> &'static str {
         match self.on {
             Backend::Sim => "simulated",
+            _ if self.is_quoted(metric) => "published",
             Backend::Wire | Backend::Live => "measured",
         }
+    }
+
+    /// Whether a metric stands in a table of measurements without being one: it quotes the paper.
+    pub(crate) fn is_quoted(&self, metric: &Metric) -> bool {
+        self.on != Backend::Sim && matches!(metric.reading, Reading::Formula(_))
     }
 
     /// The place of a metric among the cells of a row.

@@ -125,7 +125,7 @@ fn block(table: &TableResults, metrics: &[usize]) -> Grid {
     let published = table.table.reference.published().is_some();
     for metric in metrics.iter().filter_map(|metric| table.table.metrics.get(*metric)) {
         let first = grid.headings.len();
-        let word = table.word();
+        let word = table.word(metric);
         let columns: &[&str] = if published { &["published", word, "error"] } else { &[word] };
         grid.headings.extend(columns.iter().map(|text| Heading::of(text, true)));
         grid.groups.push(Group { title: metric.column, first, count: columns.len() });
