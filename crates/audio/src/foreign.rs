@@ -116,3 +116,63 @@ pub fn fuzz_foreign(data: &[u8]) {
     let counters = unpackers.map(|(_, unpacker)| unpacker.counters());
     assert!(counters.windows(2).all(|pair| pair[0].packets == pair[1].packets));
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use trunkline_core::rtp::{RtpHeader, RtpPacket};
+    use trunkline_testkit::cases::cases;
+
+    use super::*;
+
+    /// A packet behind its length: of RTP, of JackTrip, or of neither.
+    fn packet() -> impl Strategy<Value = Vec<u8>> {
+        let rtp = (
+            prop::sample::select(vec![96u8, 8, 97]),
+            0..40u16,
+            prop::sample::select(vec![1u32, 7, 48, 160, 960, 1 << 30]),
+            0..3u8,
+            prop::collection::vec(any::<u8>(), 0..80),
+        );
+        let rtp = rtp.prop_map(|(payload_type, sequence, step, ssrc, payload)| {
+            let timestamp = u32::from(sequence).wrapping_mul(step);
+            let header = RtpHeader { marker: false, payload_type, sequence, timestamp, ssrc: ssrc.into() };
+            let mut packet = Vec::new();
+            RtpPacket::new(header, &payload).encode(&mut packet);
+            packet
+        });
+        let jacktrip = (0..40u16, 0..40u16, 0..3u8, 1..4usize);
+        let jacktrip = jacktrip.prop_map(|(sequence, frames, channels, copies)| {
+            let mut datagram = Vec::new();
+            for older in 0..copies as u16 {
+                let header = jacktrip::Header {
+                    timestamp: 0,
+                    sequence: sequence.wrapping_sub(older),
+                    frames,
+                    sample_rate: 48_000,
+                    resolution: jacktrip::Resolution::Bits16,
+                    wanted: channels,
+                    channels,
+                };
+                header.encode(&mut datagram);
+                datagram.resize(datagram.len() + usize::from(frames) * usize::from(channels) * 2, 0x55);
+            }
+            datagram
+        });
+        let any = prop::collection::vec(any::<u8>(), 0..80);
+        prop_oneof![4 => rtp, 4 => jacktrip, 1 => any].prop_map(|mut packet| {
+            packet.resize(packet.len().next_multiple_of(4).min(255 * 4), 0);
+            packet.insert(0, (packet.len() / 4) as u8);
+            packet
+        })
+    }
+
+    proptest! {
+        #![proptest_config(cases(64))]
+
+        #[test]
+        fn any_packets_are_blocks_or_refused(packets in prop::collection::vec(packet(), 0..60)) {
+            fuzz_foreign(&packets.concat());
+        }
+    }
+}
