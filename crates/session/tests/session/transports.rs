@@ -1,6 +1,9 @@
 //! Every transport carries packets there and back.
 
-use trunkline_session::{Line as _, Packets, Request, Role, SessionError, now};
+use std::os::fd::BorrowedFd;
+
+use socket2::SockRef;
+use trunkline_session::{Line, Packets, Request, Role, SessionError, Settings, now, udp_line};
 
 use crate::support::{Running, packet, until};
 
@@ -99,4 +102,30 @@ fn transports_of_the_simulator_are_refused_in_a_sentence() {
             server.ask(Request::new(Role::Echo, transport.parse().unwrap())).err().unwrap().to_string();
         assert!(error.contains(expected), "{error}");
     }
+}
+
+/// Without a session, whoever sends first is the peer, and packets travel as they are.
+#[test]
+fn a_line_without_a_session_answers_who_sends_first() {
+    let (any, settings) = ("127.0.0.1:0".parse().unwrap(), Settings::default());
+    let mut here = udp_line(any, None, &settings).unwrap();
+    let at = SockRef::from(&descriptor(&*here)).local_addr().unwrap().as_socket().unwrap();
+    let (mut first, mut second) =
+        (udp_line(any, Some(at), &settings).unwrap(), udp_line(any, Some(at), &settings).unwrap());
+    first.send(now(), b"first").unwrap();
+    second.send(now(), b"second").unwrap();
+    let mut heard = Vec::new();
+    here.turn(now(), &mut |_, packet| heard.push(packet.to_vec())).unwrap();
+    assert_eq!((heard, here.counters().strays), (vec![b"first".to_vec()], 1));
+    here.send(now(), b"answer").unwrap();
+    let mut answers = [0, 0];
+    first.turn(now(), &mut |_, _| answers[0] += 1).unwrap();
+    second.turn(now(), &mut |_, _| answers[1] += 1).unwrap();
+    assert_eq!(answers, [1, 0]);
+}
+
+fn descriptor(line: &dyn Line) -> BorrowedFd<'_> {
+    let mut found = None;
+    line.descriptors(&mut |descriptor, _| found = Some(descriptor));
+    found.unwrap()
 }
