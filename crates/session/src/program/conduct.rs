@@ -21,7 +21,7 @@ use super::{Event, ProgramError};
 const LOOK: std::time::Duration = std::time::Duration::from_millis(100);
 
 /// The thread of the network comes right behind those of sound, whose priority under JACK is 5 or more.
-const PRIORITY: u8 = 4;
+pub(crate) const PRIORITY: u8 = 4;
 
 const ADVICE: &str = "the network's thread runs at ordinary priority, and audio may be late on a busy machine: allow \
      real-time scheduling with the line `@audio - rtprio 95` in `/etc/security/limits.d/audio.conf` for a user of the \

@@ -35,6 +35,7 @@ use std::net::SocketAddr;
 
 use trunkline_audio::pipeline::Stream;
 
+pub(crate) use conduct::PRIORITY;
 pub use error::ProgramError;
 pub use figures::{Counts, Figures, RoundTrip};
 pub use foreign::{RtpOptions, receive_jacktrip, receive_rtp, send_jacktrip, send_rtp};
