@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use trunkline_core::Rate;
 
-use crate::configuration::{Configuration, Load};
+use crate::configuration::Configuration;
 use crate::judge::Evidence;
 use crate::trace::{Measured, RoundTrips, Trace};
 use crate::transport::Transport;
@@ -76,10 +76,5 @@ impl Findings {
         let bulks = || self.measured.iter().filter_map(|(_, measured)| measured.bulk);
         let there = bulks().map(|bulk| bulk.there).max()?;
         Some(there.min(bulks().map(|bulk| bulk.back).max()?))
-    }
-
-    /// Whether a configuration was also measured under load.
-    pub fn is_loaded(&self, configuration: &Configuration) -> bool {
-        self.traces(&configuration.under(Load::Bulk)).next().is_some()
     }
 }

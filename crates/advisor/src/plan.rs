@@ -97,7 +97,6 @@ pub struct Step {
 #[derive(Clone, Debug)]
 pub struct Plan {
     question: Question,
-    begun: Time,
     end: Time,
     findings: Findings,
     /// Stages that have not begun.
@@ -119,7 +118,6 @@ impl Plan {
     /// A plan that begins now.
     pub fn new(question: Question, now: Time) -> Plan {
         Plan {
-            begun: now,
             end: now + question.budget,
             findings: Findings::default(),
             stages: Stage::ORDER.into(),
@@ -182,11 +180,6 @@ impl Plan {
     /// How much of the budget is left.
     pub fn left(&self, now: Time) -> Duration {
         self.end.since(now)
-    }
-
-    /// When it began.
-    pub fn begun(&self) -> Time {
-        self.begun
     }
 
     /// The shortest measurement that is worth its while.

@@ -45,7 +45,8 @@ fn every_command_that_can_be_recommended_is_one_that_there_is() {
             for (blocks, protection) in
                 formats.iter().flat_map(|blocks| PROTECTIONS.map(|protection| (*blocks, protection)))
             {
-                let (answer, send) = commands("host.example:4781", purpose, &judgement(transport, blocks, protection));
+                let (answer, send) =
+                    commands("host.example:4781", purpose, &judgement(transport, blocks, protection));
                 let Command::Send(send) = parsed(&send) else { panic!("`{send}` does not send") };
                 assert_eq!(send.host, "host.example:4781");
                 assert_eq!(send.transport.to_string(), transport.name());
@@ -58,7 +59,9 @@ fn every_command_that_can_be_recommended_is_one_that_there_is() {
                 assert_eq!(send.stream.fec.is_some(), is_code);
                 let waits = send.sockets.send_timeout > Duration::from_secs(1);
                 assert_eq!(waits, transport.is_reliable());
-                let Command::Receive(receive) = parsed(&answer) else { panic!("`{answer}` does not receive") };
+                let Command::Receive(receive) = parsed(&answer) else {
+                    panic!("`{answer}` does not receive")
+                };
                 assert_eq!(receive.block, Some(frames));
                 assert_eq!(receive.playing.playout, "12.3ms".parse().unwrap());
             }

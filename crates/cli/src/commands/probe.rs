@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use trunkline_advisor::{
-    Advice, Findings, Live, Observer, Question, Stage, Step, Transport, Use, advise, probe,
+    Advice, Findings, Live, Observer, Prober as _, Question, Stage, Step, Transport, Use, advise, probe,
 };
 use trunkline_core::Duration;
 
@@ -21,7 +21,8 @@ use crate::output::{self, Failure};
 const PATIENCE: u64 = 10;
 
 pub(super) fn run(global: &Global, arguments: &Probe) -> Result<u8, Failure> {
-    let question = question(arguments)?;
+    let begun = trunkline_session::now();
+    let mut question = question(arguments)?;
     if let Some(directory) = &arguments.out {
         std::fs::create_dir_all(directory).map_err(|e| unwritable(directory, &e))?;
     }
@@ -30,6 +31,8 @@ pub(super) fn run(global: &Global, arguments: &Probe) -> Result<u8, Failure> {
     on_signal(move || told.store(true, Ordering::Relaxed))?;
 
     let mut prober = Live::new(&arguments.host, question.budget / PATIENCE).map_err(Failure::environment)?;
+    // Finding the server is part of what may take so long.
+    question.budget = question.budget.saturating_sub(prober.now().since(begun));
     let display = Display::new(question.budget, stopped);
     let probed = probe(question, &mut prober, &display);
     display.bar.finish_and_clear();
