@@ -9,5 +9,6 @@ pub mod pair;
 pub mod programs;
 pub mod promises;
 pub mod split;
+pub mod tone;
 pub mod two_process;
 pub mod values;

@@ -1,8 +1,6 @@
 //! Sending, reflecting and receiving as users do it, over loopback and in real time. Playout buffers are deep, since the
 //! machine that tests has other things to do.
 
-mod tone;
-
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -17,6 +15,7 @@ use trunkline_session::program::{
 };
 use trunkline_session::{Client, Line as _, Request, Role, ServerOptions, Stop, now};
 use trunkline_sound::Place;
+use trunkline_testkit::tone;
 
 /// Keeps what is told.
 #[derive(Default)]
@@ -115,7 +114,11 @@ impl Folder {
 
 #[track_caller]
 fn assert_whole(path: &Path, seconds: f64) {
-    let heard = tone::listen(path, 0.1);
+    let mut reader = hound::WavReader::open(path).unwrap();
+    let spec = reader.spec();
+    let samples = reader.samples::<i16>().step_by(spec.channels.into());
+    let samples: Vec<f32> = samples.map(|sample| f32::from(sample.unwrap()) / 32_768.0).collect();
+    let heard = tone::listen(&samples, spec.sample_rate, 0.1);
     assert!((heard.frequency - 440.0).abs() < 0.2, "{heard:?}");
     assert!((heard.peak - 0.5).abs() < 0.01, "{heard:?}");
     assert!(heard.breaks.is_empty(), "{heard:?}");

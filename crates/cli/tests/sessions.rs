@@ -1,0 +1,119 @@
+//! `send`, `receive` and `reflect` as a user runs them, over loopback.
+
+mod support;
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, ChildStderr, Command};
+
+use support::{Bench, Ran};
+
+/// A program that serves, its address, and what else it says.
+struct Serving {
+    child: Child,
+    address: String,
+    said: BufReader<ChildStderr>,
+}
+
+impl Serving {
+    fn start(bench: &Bench, arguments: &[&str]) -> Serving {
+        let mut child = bench.start(&[arguments, &["--listen", "127.0.0.1:0"]].concat());
+        let mut said = BufReader::new(child.stderr.take().expect("it is piped"));
+        let mut first = String::new();
+        said.read_line(&mut first).expect("it says where it is");
+        let address = first.trim().rsplit(' ').next().unwrap_or_default().to_owned();
+        Serving { child, address, said }
+    }
+
+    /// Interrupts it as Ctrl-C does.
+    #[track_caller]
+    fn interrupt(mut self) -> Ran {
+        interrupt(&self.child);
+        let mut said = String::new();
+        self.said.read_to_string(&mut said).expect("it ends");
+        Ran { err: said, ..Ran::from(self.child.wait_with_output().expect("it ends")) }
+    }
+}
+
+fn interrupt(child: &Child) {
+    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(status.is_ok_and(|status| status.success()));
+}
+
+#[test]
+fn a_reflector_is_measured() {
+    let bench = Bench::new();
+    let reflector = Serving::start(&bench, &["reflect"]);
+    let send = |more: &[&str]| {
+        let fixed = ["send", &reflector.address, "--from", "tone", "--channels", "1", "--blocks", "30"];
+        bench.run(&[&fixed, more].concat()).ok()
+    };
+    let json = send(&["--json", "--per-channel", "--fragment", "1024"]).json();
+    assert_eq!(json["round_trip"]["count"], 30, "{json:#}");
+    assert_eq!(json["counts"]["lost"], 0, "{json:#}");
+    assert!(json["round_trip"]["jitter"].is_f64() && json["added"]["capture"]["p99"].is_f64(), "{json:#}");
+    let table = send(&["--to", "none", "--playout", "100ms"]).out;
+    for row in [
+        "capture block",
+        "network, there and back",
+        "mouth to ear",
+        "jitter (mean absolute deviation)",
+        "xruns",
+    ] {
+        assert!(table.contains(row), "no {row}:\n{table}");
+    }
+    let ended = reflector.interrupt().ok();
+    assert!(ended.err.contains("session 1 with 127.0.0.1:"), "{ended:#?}");
+    assert!(ended.err.contains("session 2 has ended"), "{ended:#?}");
+}
+
+#[test]
+fn ctrl_c_prints_what_was_measured() {
+    let bench = Bench::new();
+    let mut receiver = Serving::start(&bench, &["receive", "--to", "none", "--once", "--json"]);
+    let sender = bench.start(&["send", &receiver.address, "--from", "noise", "--json"]);
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    let mut began = String::new();
+    receiver.said.read_line(&mut began).expect("a session begins");
+    assert!(began.contains("2 channels at 44100 Hz as `i16` in blocks of 470 frames"), "{began}");
+    interrupt(&sender);
+    let sent = Ran::from(sender.wait_with_output().expect("it ends"));
+    assert_eq!(sent.code, Some(130), "{sent:#?}");
+    assert!(sent.json()["counts"]["sent"].as_u64().is_some_and(|count| count > 10), "{sent:#?}");
+    let received = Ran::from(receiver.child.wait_with_output().expect("it ends")).ok();
+    assert_eq!(received.json()["ended"], "the client has ended the session");
+}
+
+#[test]
+fn what_cannot_be_is_said_in_a_sentence() {
+    let bench = Bench::new();
+    let refused = |arguments: &[&str], code, expected: &str| {
+        let ran = bench.run(arguments);
+        assert_eq!(ran.code, Some(code), "{ran:#?}");
+        assert!(ran.err.contains(expected), "{ran:#?}");
+    };
+    refused(&["send", "127.0.0.1:9", "--from", "tone"], 1, "no server answers at 127.0.0.1:9");
+    refused(
+        &["send", "nowhere.invalid", "--from", "tone"],
+        2,
+        "`nowhere.invalid` is not the address of a host",
+    );
+    refused(&["send", "127.0.0.1", "--from", "tape"], 2, "`tape` is no place");
+    refused(&["send", "127.0.0.1", "--from", "tone", "--fec", "xor"], 2, "expected `xor:4` or `rs:8+2`");
+    refused(&["send", "127.0.0.1", "--from", "tone", "--playout", "deep"], 2, "expected a duration");
+    refused(&["send", "127.0.0.1", "--from", "missing.wav"], 1, "`missing.wav` cannot be read");
+    refused(
+        &["send", "127.0.0.1", "--from", "tone", "--to", "tone"],
+        2,
+        "nothing can be played to `tone:440`",
+    );
+    refused(
+        &["receive", "--listen", "192.0.2.1:4780", "--to", "none"],
+        2,
+        "it is not an address of this host",
+    );
+
+    let receiver = Serving::start(&bench, &["receive", "--to", "none", "--channels", "2"]);
+    let more = ["send", &receiver.address, "--from", "tone", "--channels", "3"];
+    refused(&more, 1, "it plays 2 channels and the stream has 3");
+    receiver.interrupt().ok();
+}
