@@ -58,6 +58,10 @@ pub fn probe(question: Question, prober: &mut dyn Prober, observer: &dyn Observe
     {
         observer.begins(&step, plan.left(prober.now()));
         let found = prober.measure(&step, observer);
+        let is_empty = |measured: &Measured| measured.trace.round_trips.iter().all(Option::is_none);
+        if observer.is_stopped() && found.as_ref().map_or(true, is_empty) {
+            break; // it was cut short, which says nothing of the network
+        }
         if let Err(why) = &found {
             observer.failed(&step, why);
         }

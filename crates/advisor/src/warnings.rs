@@ -32,13 +32,7 @@ pub(crate) fn warnings(probed: &Probed, choices: &[Choice]) -> Vec<String> {
             probed.took, probed.question.budget
         ));
     }
-    let mut reasons: Vec<&str> = findings
-        .failed()
-        .filter(|failed| !findings.never_measured().any(|other| other == *failed))
-        .map(|(_, why)| why)
-        .collect();
-    reasons.dedup();
-    all.extend(reasons.into_iter().map(|why| format!("Not all was measured that was planned: {why}.")));
+    all.extend(gaps(findings));
     all.extend(bufferbloat(findings));
     all.extend(marking(findings));
     let mut told = Vec::new();
@@ -51,6 +45,15 @@ pub(crate) fn warnings(probed: &Probed, choices: &[Choice]) -> Vec<String> {
     }
     all.extend(told);
     all
+}
+
+/// Transports that could not be measured as often as planned; what could not be at all is told elsewhere.
+fn gaps(findings: &Findings) -> Option<String> {
+    let never = |transport| findings.never_measured().any(|(other, _)| other == transport);
+    let gaps: Vec<_> = findings.failed().filter(|(transport, _)| !never(*transport)).collect();
+    let (_, why) = gaps.first()?;
+    let names: Vec<&str> = gaps.iter().map(|(transport, _)| transport.name()).collect();
+    Some(format!("Not all was measured of {}: {why}.", names.join(", ")))
 }
 
 /// Round trips of the same blocks, idle and loaded, over the simplest transport that was measured under both.
