@@ -41,14 +41,19 @@ impl Room {
     fn open(name: &str, jacktrip: &str) -> Room {
         let name = format!("trunkline-{name}-{}", std::process::id());
         let arguments = format!("-n {name} -d dummy -r {RATE} -p {PERIOD}");
-        let server = Program::start("jackd", &arguments.split(' ').collect::<Vec<_>>());
         let heard = Arc::new(Mutex::new(Vec::with_capacity(60 * RATE as usize)));
         let voice = Voice { at: 0, heard: Arc::clone(&heard) };
-        let client = patiently(|| {
-            let mut client = Client::open("friend", Some(&name)).ok()?;
-            client.register("mouth", Direction::Output).ok()?;
-            client.register("ear", Direction::Input).ok()?;
-            Some(client)
+        // A machine has places for eight servers, and others may be testing too.
+        let (server, client) = patiently(|| {
+            let server = Program::start("jackd", &arguments.split(' ').collect::<Vec<_>>());
+            let open = |_| {
+                std::thread::sleep(Duration::from_millis(50));
+                let mut client = Client::open("friend", Some(&name)).ok()?;
+                client.register("mouth", Direction::Output).ok()?;
+                client.register("ear", Direction::Input).ok()?;
+                Some(client)
+            };
+            (0..100).find_map(open).map(|client| (server, client))
         });
         let arguments = format!("JACK_DEFAULT_SERVER={name} jacktrip {jacktrip} -J peer -D");
         let jacktrip = Program::start("env", &arguments.split(' ').collect::<Vec<_>>());
