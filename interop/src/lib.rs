@@ -105,8 +105,16 @@ impl Program {
 }
 
 impl Drop for Program {
+    /// Asks it to end, as a user does: a JACK server that is killed keeps its place among the eight that a machine has.
     fn drop(&mut self) {
         // It may have ended already.
+        let _ = Command::new("kill").arg(self.child.id().to_string()).stderr(Stdio::null()).status();
+        for _ in 0..100 {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,0 +1,150 @@
+//! From one JACK server to another: a tone of JACK's own is captured, sent, received, played and recorded by JACK's own
+//! recorder. The servers are synchronous: they wait for clients that the machine is late to run, so that what is heard
+//! depends on us only.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
+mod support;
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use support::{Bench, Ran};
+use trunkline_testkit::programs::is_installed;
+use trunkline_testkit::tone::{Heard, listen};
+
+/// What `jack_simple_client` plays: 200 samples are a period.
+const TONE: f64 = 48_000.0 / 200.0;
+
+/// A process that ends with the test.
+struct Running(Child);
+
+impl Running {
+    fn start(program: &str, arguments: &[&str]) -> Running {
+        let quiet = || Stdio::null();
+        let mut command = Command::new(program);
+        command.args(arguments).env("JACK_NO_START_SERVER", "1");
+        Running(command.stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn().unwrap())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // In order: a JACK server that is killed keeps its place among the eight that a machine has.
+        let _ = Command::new("kill").arg(self.0.id().to_string()).stderr(Stdio::null()).status();
+        let _ = self.0.wait();
+    }
+}
+
+struct Server {
+    name: String,
+    process: Running,
+}
+
+impl Server {
+    fn start(role: &str, period: u32) -> Server {
+        let name = format!("trunkline-{role}-{period}-{}", std::process::id());
+        let period = period.to_string();
+        let arguments = ["--no-realtime", "--no-mlock", "--sync", "--timeout", "10000", "-n", &name];
+        let driver = ["-d", "dummy", "-r", "48000", "-p", &period];
+        let start = || Running::start("jackd", &[&arguments[..], &driver[..]].concat());
+        let mut server = Server { process: start(), name: name.clone() };
+        for _ in 0..100 {
+            if server.has("system:playback_1") {
+                return server;
+            }
+            // JACK has places for eight servers: one may become free.
+            if server.process.0.try_wait().unwrap().is_some() {
+                server.process = start();
+            }
+            std::thread::sleep(Duration::from_millis(300));
+        }
+        panic!("JACK server {name} does not start within half a minute");
+    }
+
+    fn has(&self, port: &str) -> bool {
+        let ports = Command::new("jack_lsp").args(["-s", &self.name]).output().unwrap();
+        String::from_utf8_lossy(&ports.stdout).lines().any(|line| line == port)
+    }
+
+    fn until_there_is(&self, port: &str) {
+        for _ in 0..600 {
+            if self.has(port) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        panic!("JACK server {} has no port {port} after half a minute", self.name);
+    }
+}
+
+fn heard(path: &Path) -> Heard {
+    let mut reader = hound::WavReader::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let rate = reader.spec().sample_rate;
+    let samples: Vec<f32> = reader.samples::<i16>().map(|s| f32::from(s.unwrap()) / 32_768.0).collect();
+    listen(&samples, rate, 0.05)
+}
+
+fn from_server_to_server(period: u32) {
+    if !is_installed("jackd", "the Debian package `jackd2`")
+        || !is_installed("jack_rec", "the Debian package `jackd2`")
+    {
+        return;
+    }
+    // Two servers are enough for a machine with two cores.
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let bench = Bench::new();
+    let (near, far) = (Server::start("near", period), Server::start("far", period));
+    let _tone = Running::start("jack_simple_client", &["tone", &near.name]);
+    near.until_there_is("tone:output1");
+
+    let listening = ["receive", "--listen", "127.0.0.1:0", "--once", "--json"];
+    let playing = ["--to", "jack", "--jack-server", &far.name, "--playout", "400ms"];
+    let mut receiver = bench.start(&[&listening[..], &playing[..]].concat());
+    let mut told = BufReader::new(receiver.stderr.take().unwrap()).lines();
+    let first = told.next().unwrap().unwrap();
+    let address = first.strip_prefix("waiting for senders at ").unwrap_or_else(|| panic!("{first}"));
+    let sending = ["send", address, "--from", "jack:tone:*", "--jack-server", &near.name];
+    let sender = bench.start(&[&sending[..], &["--duration", "5s", "--json"]].concat());
+
+    far.until_there_is("trunkline:output_1");
+    // The tone is on its way, and in the playout buffer.
+    std::thread::sleep(Duration::from_millis(1200));
+    let recorded = bench.path("recorded.wav");
+    let recorder = Command::new("jack_rec")
+        .args(["-f", &recorded.to_string_lossy(), "-d", "2", "-b", "16", "trunkline:output_1"])
+        .env("JACK_DEFAULT_SERVER", &far.name)
+        .output()
+        .unwrap();
+    assert!(recorder.status.success(), "{recorder:?}");
+    let sent = Ran::from(sender.wait_with_output().unwrap()).ok();
+    told.for_each(drop);
+    let received = Ran::from(Output { stderr: Vec::new(), ..receiver.wait_with_output().unwrap() }).ok();
+
+    let (sent, received) = (sent.json(), received.json());
+    assert_eq!(received["counts"]["lost"], 0, "{received:#}");
+    assert_eq!(received["counts"]["late"], 0, "{received:#}");
+    for side in [&sent, &received] {
+        assert!(side["counts"]["xruns"].is_u64(), "{side:#}");
+        assert!(side["stages"]["network"].as_f64().is_some_and(|network| network < 0.4), "{side:#}");
+    }
+    let heard = heard(&recorded);
+    assert!((heard.frequency - TONE).abs() < 0.2, "{heard:?}");
+    assert!(heard.lasting > 1.5, "{heard:?}");
+    assert!(heard.breaks.is_empty(), "{heard:?} although {received:#}");
+}
+
+#[test]
+fn a_tone_goes_from_server_to_server_in_blocks_of_64_frames() {
+    from_server_to_server(64);
+}
+
+#[test]
+fn a_tone_goes_from_server_to_server_in_blocks_of_1024_frames() {
+    from_server_to_server(1024);
+}
