@@ -2,8 +2,8 @@
 //!
 //! On its way from a network to a sound card, audio passes [`fec`] (packets come back that were lost), [`format`](mod@format)
 //! or [`g711`] (bytes become samples), [`playout`] (packets wait for their turn), [`conceal`] (what is missing is made up)
-//! and [`drift`] (the sender's clock becomes ours). [`pipeline`] joins them, from device to packets and back. [`wav`] is for
-//! files.
+//! and [`drift`] (the sender's clock becomes ours). [`pipeline`] joins them, from device to packets and back, [`foreign`]
+//! in the packets of other programs, which [`sdp`] describes. [`wav`] is for files.
 
 mod codec;
 pub mod conceal;
