@@ -1,9 +1,9 @@
 //! Audio in the packets of other programs: [RTP](rtp), which studio equipment (AES67), telephones, GStreamer and ffmpeg
 //! speak, and [JackTrip](jacktrip)'s own datagrams.
 //!
-//! Both are [`Packer`](crate::pipeline::Packer) and [`Unpacker`](crate::pipeline::Unpacker) of a
-//! [`Stream`](crate::pipeline::Stream), in the place of our own format. Packets of others may be of any length: what
-//! comes is cut into the stream's blocks by the place that its time stamp or number gives it.
+//! Both are [`Packer`](crate::pipeline::Packer) and [`Unpacker`] of a [`Stream`], in the place of our own format. Packets
+//! of others may be of any length: what comes is cut into the stream's blocks by the place that its time stamp or number
+//! gives it.
 
 mod assembler;
 pub mod jacktrip;
