@@ -4,73 +4,15 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use trunkline_audio::format::Encoding;
 use trunkline_core::Time;
-use trunkline_io::jack::Client;
 use trunkline_sound::file::Writer;
 use trunkline_sound::{Callbacks, Device, Format, Place, Status, Wanted, open};
-use trunkline_testkit::programs::is_installed;
-
-const PACKAGE: &str = "the Debian package `jackd2`";
-
-/// A server of a name that no other test has.
-struct Server {
-    name: String,
-    child: Child,
-}
-
-impl Server {
-    fn start(rate: u32, period: u32) -> Server {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        Server::named(&format!("trunkline-test-{}-{number}", std::process::id()), rate, period)
-    }
-
-    fn named(name: &str, rate: u32, period: u32) -> Server {
-        let child = Command::new("jackd")
-            .args(["--no-realtime", "--no-mlock", "--sync", "--timeout", "10000", "-n", name])
-            .args(["-d", "dummy", "-r", &rate.to_string(), "-p", &period.to_string()])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("jackd has just been found");
-        let mut server = Server { name: name.to_owned(), child };
-        until("the server answers", || {
-            // Those that crash keep their places in libjack's list, which has eight.
-            let ended = server.child.try_wait().unwrap();
-            assert!(
-                ended.is_none(),
-                "jackd has ended: perhaps too many servers are in /dev/shm/jack-shm-registry"
-            );
-            Client::open("probe", Some(name)).ok()
-        });
-        server
-    }
-
-    /// As a crash would end it. Its place in libjack's list of eight servers stays taken until one of the same name ends
-    /// in order.
-    fn crash(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        if matches!(self.child.try_wait(), Ok(None)) {
-            let _ = kill(Pid::from_raw(self.child.id() as i32), Signal::SIGTERM);
-            let _ = self.child.wait();
-        }
-    }
-}
+use trunkline_testkit::jack::Server;
 
 /// Tries until it can be done: for the hundredth part of a second that a server takes, or the seconds of a busy machine.
 fn until<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
@@ -171,15 +113,12 @@ fn listen(server: &str, heard: &Heard) -> Device {
 
 #[test]
 fn a_tone_is_heard_whole_at_every_period() {
-    if !is_installed("jackd", PACKAGE) {
-        return;
-    }
     let _alone = alone();
     for period in [64, 128, 256, 512, 1024] {
-        let server = Server::start(48_000, period);
-        let player = play(&server.name);
+        let Some(server) = Server::start(48_000, period) else { return };
+        let player = play(server.name());
         let heard = Heard::default();
-        let listener = listen(&server.name, &heard);
+        let listener = listen(server.name(), &heard);
         let expected =
             Format { sample_rate: 48_000, block_frames: period, capture_channels: 0, playback_channels: 2 };
         assert_eq!(player.format(), expected);
@@ -191,18 +130,15 @@ fn a_tone_is_heard_whole_at_every_period() {
 
 #[test]
 fn a_server_that_comes_back_is_used_again_at_its_new_rate() {
-    if !is_installed("jackd", PACKAGE) {
-        return;
-    }
     let _alone = alone();
-    let mut server = Server::start(48_000, 256);
-    let player = play(&server.name);
+    let Some(mut server) = Server::start(48_000, 256) else { return };
+    let player = play(server.name());
     let heard = Heard::default();
-    let listener = listen(&server.name, &heard);
+    let listener = listen(server.name(), &heard);
     heard.assert_whole(1000, 48_000);
 
     server.crash();
-    let name = &server.name;
+    let name = server.name().to_owned();
     let is_waiting = |device: &Device| matches!(device.status(), Status::Waiting { .. }).then_some(());
     until("the player notices", || is_waiting(&player));
     until("the listener notices", || is_waiting(&listener));
@@ -215,7 +151,7 @@ fn a_server_that_comes_back_is_used_again_at_its_new_rate() {
     assert!(why.starts_with("no JACK server named"), "{why}");
 
     heard.clear();
-    let _server = Server::named(name, 44_100, 128);
+    server.again(44_100, 128);
     until("both are back", || {
         (player.status() == Status::Running && listener.status() == Status::Running).then_some(())
     });
@@ -239,9 +175,6 @@ impl Callbacks for Through {
 
 #[test]
 fn a_file_goes_on_where_it_was_when_its_server_comes_back() {
-    if !is_installed("jackd", PACKAGE) {
-        return;
-    }
     let _alone = alone();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("numbers.wav");
@@ -250,11 +183,11 @@ fn a_file_goes_on_where_it_was_when_its_server_comes_back() {
     writer.write(&numbers).unwrap();
     writer.finish().unwrap();
 
-    let mut server = Server::start(48_000, 128);
+    let Some(mut server) = Server::start(48_000, 128) else { return };
     let wanted = Wanted {
         capture: Some((Place::File(path), 1)),
         playback: Some((Place::Jack { ports: Some(String::new()) }, 1)),
-        ..wanted(&server.name, "player")
+        ..wanted(server.name(), "player")
     };
     let player = open_device(wanted, |_| Box::new(Through::default()));
     let heard = Heard::default();
@@ -263,7 +196,7 @@ fn a_file_goes_on_where_it_was_when_its_server_comes_back() {
         numbers.iter().rev().copied().find(|number| *number > 0.0)
     };
     {
-        let _listener = listen(&server.name, &heard);
+        let _listener = listen(server.name(), &heard);
         until("the file is heard", || last(&heard).map(|_| ()));
     }
     server.crash();
@@ -271,9 +204,9 @@ fn a_file_goes_on_where_it_was_when_its_server_comes_back() {
     let before = last(&heard).unwrap();
     heard.clear();
 
-    let server = Server::named(&server.name, 48_000, 64);
+    server.again(48_000, 64);
     until("the player is back", || (player.status() == Status::Running).then_some(()));
-    let _listener = listen(&server.name, &heard);
+    let _listener = listen(server.name(), &heard);
     until("the file is heard again", || last(&heard).map(|_| ()));
     let after = heard.0.lock().unwrap().iter().copied().find(|number| *number > 0.0).unwrap();
     assert!(before < after, "from {before} it went on at {after}");
@@ -282,35 +215,29 @@ fn a_file_goes_on_where_it_was_when_its_server_comes_back() {
 
 #[test]
 fn who_is_too_slow_is_counted() {
-    if !is_installed("jackd", PACKAGE) {
-        return;
-    }
     let _alone = alone();
-    let server = Server::start(48_000, 64);
+    let Some(server) = Server::start(48_000, 64) else { return };
     let playback = Some((Place::Jack { ports: Some(String::new()) }, 2));
     let slow = |format: Format| -> Box<dyn Callbacks> {
         Box::new(Player { number: 0, rate: format.sample_rate, pause: Duration::from_millis(5) })
     };
-    let player = open_device(Wanted { playback, ..wanted(&server.name, "slow") }, slow);
+    let player = open_device(Wanted { playback, ..wanted(server.name(), "slow") }, slow);
     until("xruns are counted", || (player.xruns() > 3).then_some(()));
 }
 
 #[test]
 fn two_servers_serve_two_processes_at_once() {
     const SECOND: &str = "TRUNKLINE_SECOND_SERVER";
-    if !is_installed("jackd", PACKAGE) {
-        return;
-    }
     let _alone = alone();
     let is_second = std::env::var_os(SECOND).is_some();
     let rate = if is_second { 44_100 } else { 48_000 };
-    let server = Server::start(rate, 128);
-    let _player = play(&server.name);
+    let Some(server) = Server::start(rate, 128) else { return };
+    let _player = play(server.name());
     let heard = Heard::default();
-    let _listener = listen(&server.name, &heard);
+    let _listener = listen(server.name(), &heard);
     heard.assert_whole(1000, rate);
     if is_second {
-        println!("\n{SECOND}={}", server.name);
+        println!("\n{SECOND}={}", server.name());
         // Until the first has no more use for this one.
         let _ = std::io::stdin().read_line(&mut String::new());
         heard.clear();
@@ -336,7 +263,7 @@ fn two_servers_serve_two_processes_at_once() {
         error.to_string(),
         format!(
             "this process uses the JACK server `{}` and cannot use `{name}` too; run another process for it",
-            server.name
+            server.name()
         )
     );
     drop(second.stdin.take());
@@ -345,23 +272,20 @@ fn two_servers_serve_two_processes_at_once() {
 
 #[test]
 fn what_is_not_there_is_named() {
-    if !is_installed("jackd", PACKAGE) {
-        return;
-    }
     let _alone = alone();
-    let server = Server::start(48_000, 1024);
-    let player = play(&server.name);
+    let Some(server) = Server::start(48_000, 1024) else { return };
+    let player = play(server.name());
     let refused = |server: &str, ports: &str| {
         let capture = Some((Place::Jack { ports: Some(ports.to_owned()) }, 2));
         let wanted = Wanted { capture, ..wanted(server, "listener") };
         open(wanted, Box::new(|_| Ok(Box::new(Heard::default())))).unwrap_err().to_string()
     };
     assert_eq!(
-        refused(&server.name, "playr:*"),
+        refused(server.name(), "playr:*"),
         "no JACK port matches `playr:*`; there are `system:capture_1`, `system:capture_2`, `player:output_1`, \
          `player:output_2`"
     );
-    let name = server.name.clone();
+    let name = server.name().to_owned();
     drop((player, server));
     let gone = refused(&name, "");
     assert!(gone.starts_with(&format!("no JACK server named `{name}` answers; start one")), "{gone}");

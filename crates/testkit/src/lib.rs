@@ -5,6 +5,8 @@ pub mod alloc;
 pub mod cases;
 pub mod checked;
 pub mod conformance;
+#[cfg(unix)]
+pub mod jack;
 pub mod pair;
 pub mod programs;
 pub mod promises;
