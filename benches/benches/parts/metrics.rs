@@ -32,6 +32,7 @@ impl SentAndReceived {
             sinks: vec!["b".to_owned()],
             voice_path: None,
             listening: None,
+            carries_audio: false,
         };
         let mut pair = SentAndReceived {
             meter: Meter::new(&[flow], Box::leak(Box::new(()))),

@@ -18,7 +18,7 @@ use trunkline_benches::experiment;
 use trunkline_core::Duration;
 use trunkline_live::{FarEnd, LiveOptions, far_end};
 use trunkline_metrics::{DelaySummary, Estimate, estimate};
-use trunkline_runner::{Observer, Plan, Request, WireMeans};
+use trunkline_runner::{Hear, Observer, Plan, Request, WireMeans};
 use trunkline_store::{Backend, Store, StoredPoint};
 
 /// Simulated and measured delay of voice under load.
@@ -77,7 +77,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         let measured = |backend| -> Result<Vec<StoredPoint>, Box<dyn Error>> {
             let file = Path::new("agreement.toml");
             let (experiment, live, wire) = (&experiment, &live, Some(&wire));
-            let request = Request { experiment, file, backend, jobs: 2, live, wire };
+            let request = Request { experiment, file, backend, jobs: 2, live, wire, hear: &Hear::default() };
             let run = trunkline_runner::run(&store, request, &Silent, &AtomicBool::new(false))?.run;
             Ok(store.run(run.id)?.points)
         };

@@ -170,7 +170,7 @@ fn bare_loop(echo: SocketAddr, load: &Load, lasting: Duration) -> (DelaySummary,
                 pacer.sleep_until(due);
                 called.store(due.as_nanos(), Ordering::Release);
                 wakeup.set();
-                due = due + block;
+                due += block;
             }
             done.store(true, Ordering::Release);
             wakeup.set();

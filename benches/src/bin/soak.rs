@@ -15,7 +15,7 @@ use trunkline_benches::{experiment, memory};
 use trunkline_core::Duration;
 use trunkline_io::process::cpu_time;
 use trunkline_live::{FarEnd, LiveOptions};
-use trunkline_runner::{Observer, Plan, Request, RunnerError};
+use trunkline_runner::{Hear, Observer, Plan, Request, RunnerError};
 use trunkline_store::{Backend, RunInfo, Store, StoreError};
 
 /// Memory of a long run.
@@ -70,8 +70,15 @@ fn soak(options: &Options, directory: &Path, observer: &dyn Observer) -> Result<
     ));
     let live = LiveOptions::new(FarEnd::Thread);
     let file = Path::new("soak.toml");
-    let request =
-        Request { experiment: &experiment, file, backend: Backend::Sim, jobs: 1, live: &live, wire: None };
+    let request = Request {
+        experiment: &experiment,
+        file,
+        backend: Backend::Sim,
+        jobs: 1,
+        live: &live,
+        wire: None,
+        hear: &Hear::default(),
+    };
     let store = Store::open(directory)?;
     Ok(trunkline_runner::run(&store, request, observer, &STOP)?.run)
 }

@@ -98,7 +98,7 @@ pub enum Command {
     /// Against `trunkline reflect` it comes back, is played or recorded with --to, and its round trips are measured; against
     /// `trunkline receive` it is played there. The latency of every stage is shown meanwhile, and all that was measured at
     /// the end. Ctrl-C ends it in order.
-    Send(session::Send),
+    Send(Box<session::Send>),
 
     /// Play or record what `trunkline send` sends from other hosts
     Receive(session::Receive),

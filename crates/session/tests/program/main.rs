@@ -1,6 +1,8 @@
 //! Sending, reflecting and receiving as users do it, over loopback and in real time. Playout buffers are deep, since the
 //! machine that tests has other things to do.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
