@@ -17,7 +17,7 @@ use super::figures::{Counts, Figures, RoundTrip};
 ///   callback that plays (`playback`), in the same figures.
 /// - `loss`: the share of what was expected that did not come.
 /// - `counts`: see [`Counts`].
-/// - `drift_ppm`: how much faster the sender's clock is than the player's.
+/// - `drift_ppm`: how much faster the sender's clock is than the player's; null until it has been followed for a minute.
 pub fn json(figures: &Figures) -> Value {
     let Figures { elapsed, stages, returns, network_bound, round_trip, added, counts, drift_ppm } = figures;
     let Counts {

@@ -1,5 +1,8 @@
 //! From what a device captured to packets on a line.
 
+#[cfg(test)]
+mod tests;
+
 use trunkline_audio::pipeline::{Block, Blocks, DeviceFormat, Packer, Stream, StreamError};
 use trunkline_core::{Duration, Time};
 use trunkline_metrics::Delays;

@@ -35,11 +35,15 @@ impl Handler for Reflector<'_> {
     }
 
     fn play(&self, session: &mut Session, stop: &Stop) {
+        self.around(session, &mut |session| echo(session, stop));
+    }
+
+    fn around(&self, session: &mut Session, serve: &mut dyn FnMut(&mut Session)) {
         let number = self.sessions.fetch_add(1, Ordering::Relaxed) + 1;
         let Request { transport, stream, .. } = session.request();
         let (transport, stream) = (transport.to_string(), *stream);
         self.observer.event(number, Event::Began { peer: session.peer(), transport, stream });
-        echo(session, stop);
+        serve(session);
         self.observer.event(number, Event::Ended { figures: None, why: None });
     }
 }

@@ -222,6 +222,7 @@ fn connect(
         let passes = matches!(
             error,
             SessionError::Unreachable { .. }
+                | SessionError::Silent { .. }
                 | SessionError::Refused { .. }
                 | SessionError::NotHeard { .. }
                 | SessionError::Ended { .. }

@@ -132,7 +132,7 @@ impl Worker<'_> {
         figures.stages.playout = played.stats.playout;
         figures.stages.resampling = played.stats.resampling;
         figures.stages.playback = duration_of(ends.format.block_frames.into(), ends.format.sample_rate);
-        figures.drift_ppm = Some(played.stats.drift_ppm);
+        figures.drift_ppm = played.stats.drift_ppm;
         figures.counts.late = played.stats.counters.late;
         figures.counts.concealed = played.stats.counters.missing;
     }
@@ -148,7 +148,7 @@ fn far_player(player: &Playing, figures: &mut Figures) {
     (stages.playout, stages.resampling, stages.playback) =
         (player.playout, player.resampling, player.playback);
     (stages.network, figures.network_bound) = player.network.unzip();
-    figures.drift_ppm = Some(player.drift_ppm);
+    figures.drift_ppm = player.drift_ppm;
     let counts = &mut figures.counts;
     counts.received = player.received;
     counts.expected = player.expected;

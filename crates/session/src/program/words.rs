@@ -33,7 +33,7 @@ pub(super) struct Playing {
     pub(super) playout: Duration,
     pub(super) resampling: Duration,
     pub(super) playback: Duration,
-    pub(super) drift_ppm: f64,
+    pub(super) drift_ppm: Option<f64>,
     pub(super) received: u64,
     pub(super) expected: u64,
     pub(super) lost: u64,

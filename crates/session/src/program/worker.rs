@@ -229,7 +229,7 @@ impl Worker<'_> {
                     playout,
                     resampling,
                     playback,
-                    drift_ppm: figures.drift_ppm.unwrap_or_default(),
+                    drift_ppm: figures.drift_ppm,
                     received,
                     expected,
                     lost,

@@ -62,7 +62,7 @@ impl Default for ServerOptions {
 
 /// What a server does with sessions that it does not serve itself.
 pub trait Handler: Send + Sync {
-    /// What it says of itself. [`Facts::transports`] are filled in by the server.
+    /// What it says of itself. The server fills in its transports and bounds.
     fn facts(&self) -> Facts {
         Facts::default()
     }
@@ -75,6 +75,11 @@ pub trait Handler: Send + Sync {
 
     /// Plays or records until the session or the server ends, on a thread of the session's own.
     fn play(&self, session: &mut Session, stop: &Stop);
+
+    /// Stands around every session of another role, which `serve` serves until it ends: to tell of them.
+    fn around(&self, session: &mut Session, serve: &mut dyn FnMut(&mut Session)) {
+        serve(session);
+    }
 }
 
 /// A server that plays nothing: it reflects, and takes and gives bulk.
@@ -183,14 +188,15 @@ impl<H: Handler> Server<H> {
         if let Err(ended) = await_greeting(&mut session, stop) {
             return session.end(crate::now(), &ended);
         }
+        let handler = &self.handler;
         match session.request().role {
-            Role::Echo => roles::echo(&mut session, stop),
-            Role::Sink => roles::sink(&mut session, stop),
-            Role::Source { rate, packet, lasting } => {
+            Role::Echo => handler.around(&mut session, &mut |session| roles::echo(session, stop)),
+            Role::Sink => handler.around(&mut session, &mut |session| roles::sink(session, stop)),
+            Role::Source { rate, packet, lasting } => handler.around(&mut session, &mut |session| {
                 let plan = roles::Plan { rate, packet: packet as usize, lasting };
-                roles::source(&mut session, plan, stop);
-            }
-            Role::Play => self.handler.play(&mut session, stop),
+                roles::source(session, plan, stop);
+            }),
+            Role::Play => handler.play(&mut session, stop),
         }
         if stop.is_stopped() {
             session.end(crate::now(), &Ended(STOPPED.to_owned()));
@@ -224,7 +230,9 @@ impl<H: Handler> Server<H> {
         let line_terms = lines::Terms { request: &request, key, seed };
         let (line, port) = lines::far(&line_terms, local, peer.ip().to_canonical())
             .map_err(|why| format!("transport `{}` cannot be set up: {why}", request.transport))?;
-        let facts = Facts { transports: self.transports.clone(), ..self.handler.facts() };
+        let ServerOptions { most_rate, longest_source, .. } = self.options;
+        let transports = self.transports.clone();
+        let facts = Facts { transports, most_rate, longest_source, ..self.handler.facts() };
         let welcome = Welcome { key, port, seed, facts: facts.clone() };
         control.say(&ToClient::Welcome(Box::new(welcome))).map_err(|Ended(why)| why)?;
         Ok((line, Terms { request, facts, key, peer }))

@@ -314,3 +314,12 @@ fn flood(address: SocketAddr) {
         thread::sleep(std::time::Duration::from_millis(1));
     }
 }
+
+#[test]
+fn a_reflector_tells_of_every_session() {
+    let reflector = Serving::reflector();
+    let request = Request::new(Role::Echo, "udp".parse().unwrap());
+    drop(Client::default().connect(&reflector.address.to_string(), request).unwrap());
+    until(|| reflector.notes.ended.lock().unwrap().len() == 1);
+    assert_eq!(reflector.notes.other.lock().unwrap().len(), 1);
+}
