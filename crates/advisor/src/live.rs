@@ -118,7 +118,9 @@ fn measure(server: &str, step: &Step, until: &Arc<Deadline>) -> Result<Measured,
         client.connect(server, request(transport, Role::Echo, marking)).map_err(|error| error.to_string())?;
     let transfers = match load {
         Load::Idle => None,
-        Load::Bulk => Some(Transfers::start(server, client, step.settling + step.lasting, until)),
+        Load::Bulk => {
+            Some(Transfers::start(server, client, session.facts(), step.settling + step.lasting, until))
+        }
     };
     let trace = blocks::round_trips(session, step, until)?;
     let bulk = transfers.map(Transfers::finish).transpose()?;

@@ -46,6 +46,9 @@ const SLEW: f64 = 200e-6;
 /// The loop's natural frequency in radians per second: drift is followed within a minute.
 const OMEGA: f64 = 0.1;
 
+/// What is then left of a step is (1 + 6) e⁻⁶, less than 2 %: the step response of a critically damped loop.
+const SETTLED: Duration = Duration::from_secs((6.0 / OMEGA) as u64);
+
 /// The low-pass filter's corner, in radians per second: far enough above the loop not to make it swing.
 const FILTER: f64 = 10.0 * OMEGA;
 
@@ -62,6 +65,8 @@ pub struct Controller {
     filtered: f64,
     /// What the proportional part need not do: the drift itself, once it is known.
     integral: f64,
+    /// For how long it has been followed.
+    followed: Duration,
     correction: f64,
 }
 
@@ -77,6 +82,7 @@ impl Controller {
             last: None,
             filtered: 0.0,
             integral: 0.0,
+            followed: Duration::ZERO,
             correction: 0.0,
         }
     }
@@ -90,7 +96,9 @@ impl Controller {
             self.filtered = fill;
             return self.correction;
         };
-        let elapsed = now.since(last).min(LONGEST_GAP).as_secs_f64();
+        let elapsed = now.since(last).min(LONGEST_GAP);
+        self.followed += elapsed;
+        let elapsed = elapsed.as_secs_f64();
         // Implicit steps: stable however long they are.
         self.filtered += (fill - self.filtered) * FILTER * elapsed / (1.0 + FILTER * elapsed);
         let error = (self.filtered - self.target) / self.sample_rate;
@@ -112,9 +120,10 @@ impl Controller {
         self.correction
     }
 
-    /// What is known of the drift: the part of the correction that stays, as a share.
-    pub fn drift(&self) -> f64 {
-        self.integral
+    /// The drift, as a share: the part of the correction that stays. `None` in the first minute, in which it follows the
+    /// first packets' jitter as well.
+    pub fn drift(&self) -> Option<f64> {
+        (self.followed >= SETTLED).then_some(self.integral)
     }
 
     /// Another target, in frames; what is known of the drift is kept. One that is not finite is ignored.

@@ -225,9 +225,8 @@ fn table(figures: &Figures) -> Vec<Vec<String>> {
     ] {
         rows.push(row(name, count));
     }
-    if let Some(ppm) = figures.drift_ppm {
-        rows.push(row("drift", format!("{ppm:+.1} ppm")));
-    }
+    let drift = figures.drift_ppm.map_or("–".to_owned(), |ppm| format!("{ppm:+.1} ppm"));
+    rows.push(row("drift", drift));
     rows
 }
 
@@ -279,6 +278,9 @@ mod tests {
             assert!(text.contains(expected), "{text}");
         }
         assert!(!text.contains("round trip"), "nothing came back:\n{text}");
+        let unknown = output::table(&table(&Figures { drift_ppm: None, ..figures() }));
+        let drift = unknown.lines().find(|line| line.starts_with("drift")).unwrap();
+        assert!(drift.ends_with(" –"), "{drift}");
         let echo = Figures { returns: true, round_trip: Some(program_round_trip()), ..figures() };
         let text = output::table(&table(&echo));
         for expected in ["network, there and back", "jitter (mean absolute deviation)  0.250", "p99.9"] {

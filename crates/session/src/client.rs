@@ -40,18 +40,23 @@ impl Client {
     /// Why there is none.
     pub fn connect(&self, server: &str, request: Request) -> Result<Session, SessionError> {
         let (stream, address) = self.reach(server)?;
-        let broken = |Ended(reason): Ended| SessionError::Protocol { address, reason };
+        let gone = |Ended(why): Ended| SessionError::Ended { address, why };
+        let strange = |reason: String| SessionError::Protocol { address, reason };
         let mut control = Channel::new(stream, "server", crate::now())
             .map_err(SessionError::system("a connection cannot be set up"))?;
         let hello = Hello { version: VERSION, request: request.clone() };
-        control.say(&ToServer::Hello(Box::new(hello))).map_err(broken)?;
-        let Welcome { key, port, seed, facts } =
-            match control.wait(crate::now() + self.patience, None, wire::read).map_err(broken)? {
-                Some(ToClient::Welcome(welcome)) => *welcome,
-                Some(ToClient::Refuse { why, .. }) => return Err(SessionError::Refused { address, why }),
-                Some(_) => return Err(broken(Ended("it does not begin with a welcome".to_owned()))),
-                None => return Err(broken(Ended(format!("it says nothing for {}", self.patience)))),
-            };
+        control.say(&ToServer::Hello(Box::new(hello))).map_err(gone)?;
+        let read = |line: &[u8]| Ok(wire::read(line));
+        let said = control.wait(crate::now() + self.patience, None, read).map_err(gone)?;
+        let Welcome { key, port, seed, facts } = match said {
+            Some(Ok(ToClient::Welcome(welcome))) => *welcome,
+            Some(Ok(ToClient::Refuse { why, .. })) => return Err(SessionError::Refused { address, why }),
+            Some(Ok(_)) => return Err(strange("it does not begin with a welcome".to_owned())),
+            Some(Err(error)) => {
+                return Err(strange(format!("it says what this version does not know: {error}")));
+            }
+            None => return Err(SessionError::Silent { address, patience: self.patience }),
+        };
         let local = control.stream().local_addr().map_err(SessionError::system("a socket has no address"))?;
         let mut data = address;
         data.set_port(port);

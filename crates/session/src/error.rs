@@ -39,6 +39,17 @@ pub enum SessionError {
         /// What it said instead.
         reason: String,
     },
+    /// It accepts the connection and says nothing.
+    #[error(
+        "the server at {address} accepts connections and has not answered for {patience}: it hangs, or is not \
+         Trunkline's; start another with `trunkline reflect` or `trunkline receive`"
+    )]
+    Silent {
+        /// Where.
+        address: SocketAddr,
+        /// How long it was waited for.
+        patience: Duration,
+    },
     /// The server refuses.
     #[error("the server at {address} refuses: {why}")]
     Refused {

@@ -68,7 +68,7 @@ impl Key {
 
 /// What a server says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", default)]
 pub struct Facts {
     /// Name and version of the program.
     pub program: String,
@@ -78,4 +78,8 @@ pub struct Facts {
     pub channels: u16,
     /// Transports that it offers, as they are written.
     pub transports: Vec<TransportChoice>,
+    /// The most that a [`Role::Source`] sends, in bits per second.
+    pub most_rate: u64,
+    /// And for how long.
+    pub longest_source: Duration,
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use trunkline_core::{Bytes, Duration, Rate, Time};
-use trunkline_session::{Client, Line as _, Packets, Role, ServerOptions, Session, Waiter, now};
+use trunkline_session::{Client, Facts, Line as _, Packets, Role, Session, Waiter, now};
 
 use super::{Deadline, request};
 use crate::configuration::Marking;
@@ -27,7 +27,13 @@ pub(super) struct Transfers {
 
 impl Transfers {
     /// Starts both, for so long at most.
-    pub(super) fn start(server: &str, client: Client, lasting: Duration, until: &Arc<Deadline>) -> Transfers {
+    pub(super) fn start(
+        server: &str,
+        client: Client,
+        facts: &Facts,
+        lasting: Duration,
+        until: &Arc<Deadline>,
+    ) -> Transfers {
         let end = Arc::new(Deadline(0.into()));
         end.set(until.get());
         let run = |role: Role, carry: fn(Session, &Deadline) -> Rate| {
@@ -40,11 +46,11 @@ impl Transfers {
             thread::Builder::new().name("bulk".to_owned()).spawn(work).ok()
         };
         let source = Role::Source {
-            // More than that is refused.
-            rate: ServerOptions::default().most_rate,
+            // More than the server's bounds is refused.
+            rate: facts.most_rate,
             packet: PIECE as u32,
             // It may begin later than the blocks, and go on to their end.
-            lasting: lasting * 2,
+            lasting: (lasting * 2).min(facts.longest_source),
         };
         Transfers { there: run(Role::Sink, send), back: run(source, take), end }
     }

@@ -1,6 +1,7 @@
 use std::net::TcpListener;
 
 use trunkline_core::Duration;
+use trunkline_session::{Server, ServerOptions, Stop};
 
 use super::*;
 use crate::configuration::Blocks;
@@ -36,6 +37,26 @@ fn a_server_that_says_nothing_is_left_when_time_is_up() {
     live.measure(&step(until), &()).unwrap_err();
     // Ten times as much as a busy machine should need.
     assert!(now() < until + Duration::from_secs(4));
+}
+
+#[test]
+fn bulk_keeps_within_the_bounds_of_the_server() {
+    let options = ServerOptions {
+        address: "127.0.0.1:0".parse().unwrap(),
+        most_rate: 1_000_000,
+        longest_source: Duration::from_millis(50),
+        ..ServerOptions::default()
+    };
+    let (server, stop) = (Server::bind(options, ()).unwrap(), Stop::new().unwrap());
+    std::thread::scope(|scope| {
+        scope.spawn(|| server.serve(&stop).unwrap());
+        let mut live = Live { server: server.local_address().unwrap().to_string() };
+        let mut step = step(now() + Duration::from_secs(10));
+        step.configuration.load = Load::Bulk;
+        let measured = live.measure(&step, &());
+        stop.stop();
+        assert!(measured.unwrap().bulk.is_some());
+    });
 }
 
 #[test]

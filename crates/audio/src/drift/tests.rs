@@ -26,6 +26,18 @@ struct Heard {
     range: (f64, f64),
 }
 
+#[test]
+fn drift_is_told_once_it_was_followed_for_a_minute() {
+    let mut controller = Controller::new(48_000, 0.0);
+    let mut fill = 0.0;
+    for second in 0..=70 {
+        // 50 ppm of 48 kHz in a second, less what the controller takes off.
+        fill += 48_000.0 * (50e-6 - controller.observe(Time::from_nanos(second * 1_000_000_000), fill));
+        assert_eq!(controller.drift().is_some(), second >= 60, "after {second} s");
+    }
+    assert!((controller.drift().unwrap() - 50e-6).abs() < 5e-6, "{:?}", controller.drift());
+}
+
 /// Plays a tone from a card that is fast by `drift` over a network with jitter, for a time, through buffer, controller
 /// and resampler. The rate is low for the test's sake: all that matters are frames.
 fn session(quality: Quality, drift: f64, steered: bool, seconds: u64) -> Heard {
@@ -93,7 +105,7 @@ fn session(quality: Quality, drift: f64, steered: bool, seconds: u64) -> Heard {
         }
     }
     heard.fill = fills / count - target;
-    heard.drift = controller.drift();
+    heard.drift = controller.drift().expect("it was followed for long enough");
     heard.missing = playout.counters().missing;
     heard
 }
@@ -234,7 +246,7 @@ proptest! {
             fill += (drift - correction) * rate * interval;
         }
         prop_assert!((fill - target).abs() < 0.5, "{fill}");
-        prop_assert!((controller.drift() - drift).abs() < 1e-6);
+        prop_assert!((controller.drift().unwrap() - drift).abs() < 1e-6);
     }
 
     #[test]

@@ -40,8 +40,8 @@ pub struct PlayerStats {
     pub playout: Duration,
     /// What resampling to the device's rate adds.
     pub resampling: Duration,
-    /// How much faster the sender's clock is than the device's, in parts per million, as far as it is known.
-    pub drift_ppm: f64,
+    /// How much faster the sender's clock is than the device's, in parts per million; `None` until that is known.
+    pub drift_ppm: Option<f64>,
     /// When the frame that is played next was captured, by the sender's clock.
     pub captured: Option<Time>,
 }
@@ -176,7 +176,7 @@ impl Player {
             depth: self.playout.depth(),
             playout: Duration::from_secs_f64(waits),
             resampling: self.resampling(),
-            drift_ppm: self.controller.as_ref().map_or(0.0, |controller| 1e6 * controller.drift()),
+            drift_ppm: self.controller.as_ref().and_then(Controller::drift).map(|drift| 1e6 * drift),
             captured: self.captured(),
         }
     }
