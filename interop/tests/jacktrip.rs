@@ -11,6 +11,7 @@ use trunkline_interop::{PATIENCE, Program, is_installed};
 use trunkline_io::jack::{Client, Direction, Period, Process};
 use trunkline_session::foreign::Foreign;
 use trunkline_session::foreign::jacktrip::{JackTripOptions, answer, call, call_hub};
+use trunkline_testkit::jack::Server;
 
 const RATE: u32 = 48_000;
 const PERIOD: u32 = 128;
@@ -34,26 +35,20 @@ struct Room {
     heard: Arc<Mutex<Vec<f32>>>,
     client: Client,
     jacktrip: Program,
-    _server: Program,
+    _server: Server,
 }
 
 impl Room {
-    fn open(name: &str, jacktrip: &str) -> Room {
-        let name = format!("trunkline-{name}-{}", std::process::id());
-        let arguments = format!("-n {name} -d dummy -r {RATE} -p {PERIOD}");
+    fn open(jacktrip: &str) -> Room {
+        let server = Server::start(RATE, PERIOD).expect("it is installed");
+        let name = server.name();
         let heard = Arc::new(Mutex::new(Vec::with_capacity(60 * RATE as usize)));
         let voice = Voice { at: 0, heard: Arc::clone(&heard) };
-        // A machine has places for eight servers, and others may be testing too.
-        let (server, client) = patiently(|| {
-            let server = Program::start("jackd", &arguments.split(' ').collect::<Vec<_>>());
-            let open = |_| {
-                std::thread::sleep(Duration::from_millis(50));
-                let mut client = Client::open("friend", Some(&name)).ok()?;
-                client.register("mouth", Direction::Output).ok()?;
-                client.register("ear", Direction::Input).ok()?;
-                Some(client)
-            };
-            (0..100).find_map(open).map(|client| (server, client))
+        let client = patiently(|| {
+            let mut client = Client::open("friend", Some(name)).ok()?;
+            client.register("mouth", Direction::Output).ok()?;
+            client.register("ear", Direction::Input).ok()?;
+            Some(client)
         });
         let arguments = format!("JACK_DEFAULT_SERVER={name} jacktrip {jacktrip} -J peer -D");
         let jacktrip = Program::start("env", &arguments.split(' ').collect::<Vec<_>>());
@@ -143,7 +138,7 @@ fn a_client_is_received_and_answered() {
     }
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let port = free_port();
-    let room = Room::open("client", &format!("-c 127.0.0.1 -B {} -P {port} -n 2 -r 2 -b 24", free_port()));
+    let room = Room::open(&format!("-c 127.0.0.1 -B {} -P {port} -n 2 -r 2 -b 24", free_port()));
     let options = JackTripOptions::default();
     let deadline = Instant::now() + PATIENCE;
     let foreign = answer(SocketAddr::new(HERE, port), &options, &|| Instant::now() > deadline)
@@ -160,7 +155,7 @@ fn a_server_is_called() {
     }
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let port = free_port();
-    let room = Room::open("server", &format!("-s -B {port} -n 1"));
+    let room = Room::open(&format!("-s -B {port} -n 1"));
     let stream = Stream { channels: 1, sample_rate: RATE, block_frames: PERIOD, ..Stream::default() };
     let options = JackTripOptions::default();
     let patience = trunkline_core::Duration::from_secs(60);
@@ -176,7 +171,7 @@ fn a_hub_is_called() {
     }
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let [port, data] = [free_port(), free_port()];
-    let mut room = Room::open("hub", &format!("-S -B {port} -U {data} -p 1"));
+    let mut room = Room::open(&format!("-S -B {port} -U {data} -p 1"));
     room.jacktrip.wait_until_it_says("Waiting for client connections");
     let stream = Stream { channels: 2, sample_rate: RATE, block_frames: PERIOD, ..Stream::default() };
     let options = JackTripOptions::default();

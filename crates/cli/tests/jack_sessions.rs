@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use support::{Bench, Ran};
-use trunkline_testkit::programs::is_installed;
+use trunkline_testkit::jack::Server;
 use trunkline_testkit::tone::{Heard, listen};
 
 /// What `jack_simple_client` plays: 200 samples are a period.
@@ -40,54 +40,6 @@ impl Drop for Running {
     }
 }
 
-struct Server {
-    name: String,
-    process: Running,
-}
-
-impl Server {
-    fn start(role: &str, period: u32) -> Server {
-        let name = format!("trunkline-{role}-{period}-{}", std::process::id());
-        let period = period.to_string();
-        let arguments = ["--no-realtime", "--no-mlock", "--sync", "--timeout", "10000", "-n", &name];
-        let driver = ["-d", "dummy", "-r", "48000", "-p", &period];
-        let start = || Running::start("jackd", &[&arguments[..], &driver[..]].concat());
-        let mut server = Server { process: start(), name: name.clone() };
-        for _ in 0..100 {
-            if server.has("system:playback_1") {
-                return server;
-            }
-            // JACK has places for eight servers: one may become free.
-            if server.process.0.try_wait().unwrap().is_some() {
-                server.process = start();
-            }
-            std::thread::sleep(Duration::from_millis(300));
-        }
-        let ports = server.ports();
-        panic!("JACK server {name} does not start within half a minute: {ports:?}");
-    }
-
-    fn has(&self, port: &str) -> bool {
-        String::from_utf8_lossy(&self.ports().stdout).lines().any(|line| line == port)
-    }
-
-    fn ports(&self) -> Output {
-        // Its option for the server's name writes beyond its memory (jackd2 1.9.21), for names of some lengths.
-        let mut list = Command::new("jack_lsp");
-        list.env("JACK_DEFAULT_SERVER", &self.name).env("JACK_NO_START_SERVER", "1").output().unwrap()
-    }
-
-    fn until_there_is(&self, port: &str) {
-        for _ in 0..600 {
-            if self.has(port) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        panic!("JACK server {} has no port {port} after half a minute", self.name);
-    }
-}
-
 fn heard(path: &Path) -> Heard {
     let mut reader = hound::WavReader::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let rate = reader.spec().sample_rate;
@@ -96,26 +48,21 @@ fn heard(path: &Path) -> Heard {
 }
 
 fn from_server_to_server(period: u32) {
-    if !is_installed("jackd", "the Debian package `jackd2`")
-        || !is_installed("jack_rec", "the Debian package `jackd2`")
-    {
-        return;
-    }
     // Two servers are enough for a machine with two cores.
     static ALONE: Mutex<()> = Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let bench = Bench::new();
-    let (near, far) = (Server::start("near", period), Server::start("far", period));
-    let _tone = Running::start("jack_simple_client", &["tone", &near.name]);
+    let Some((near, far)) = Server::start(48_000, period).zip(Server::start(48_000, period)) else { return };
+    let _tone = Running::start("jack_simple_client", &["tone", near.name()]);
     near.until_there_is("tone:output1");
 
     let listening = ["receive", "--listen", "127.0.0.1:0", "--once", "--json"];
-    let playing = ["--to", "jack", "--jack-server", &far.name, "--playout", "400ms"];
+    let playing = ["--to", "jack", "--jack-server", far.name(), "--playout", "400ms"];
     let mut receiver = bench.start(&[&listening[..], &playing[..]].concat());
     let mut told = BufReader::new(receiver.stderr.take().unwrap()).lines();
     let first = told.next().unwrap().unwrap();
     let address = first.strip_prefix("waiting for senders at ").unwrap_or_else(|| panic!("{first}"));
-    let sending = ["send", address, "--from", "jack:tone:*", "--jack-server", &near.name];
+    let sending = ["send", address, "--from", "jack:tone:*", "--jack-server", near.name()];
     let sender = bench.start(&[&sending[..], &["--duration", "5s", "--json"]].concat());
 
     far.until_there_is("trunkline:output_1");
@@ -124,7 +71,7 @@ fn from_server_to_server(period: u32) {
     let recorded = bench.path("recorded.wav");
     let recorder = Command::new("jack_rec")
         .args(["-f", &recorded.to_string_lossy(), "-d", "2", "-b", "16", "trunkline:output_1"])
-        .env("JACK_DEFAULT_SERVER", &far.name)
+        .env("JACK_DEFAULT_SERVER", far.name())
         .env("JACK_NO_START_SERVER", "1")
         .output()
         .unwrap();

@@ -39,11 +39,12 @@ impl Server {
         if !is_installed("jackd", "the Debian package `jackd2`") {
             return None;
         }
+        give_back_places(Path::new(REGISTRY));
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         Some(Server::named(&format!("{PREFIX}test-{}-{number}", std::process::id()), rate, period))
     }
 
-    /// Starts another of the same name, after a crash.
+    /// Starts another of the same name, after a crash. It finds the place of the crashed one, and clears it up.
     ///
     /// # Panics
     /// If it does not start within half a minute.
@@ -53,7 +54,6 @@ impl Server {
     }
 
     fn named(name: &str, rate: u32, period: u32) -> Server {
-        give_back_places(Path::new(REGISTRY));
         let mut server = Server { child: spawn(name, rate, period), name: name.to_owned() };
         for _ in 0..PATIENCE {
             if server.ports().iter().any(|port| port == "system:playback_1") {
@@ -75,9 +75,26 @@ impl Server {
 
     /// The names of all ports there are.
     pub fn ports(&self) -> Vec<String> {
-        let listed = Command::new("jack_lsp").args(["-s", &self.name]).stderr(Stdio::null()).output();
-        let listed = listed.map(|output| output.stdout).unwrap_or_default();
+        // Its option for the server's name writes beyond its memory for names of some lengths (jackd2 1.9.21).
+        let mut list = Command::new("jack_lsp");
+        list.env("JACK_DEFAULT_SERVER", &self.name).env("JACK_NO_START_SERVER", "1").stderr(Stdio::null());
+        let listed = list.output().map(|output| output.stdout).unwrap_or_default();
         String::from_utf8_lossy(&listed).lines().map(str::to_owned).collect()
+    }
+
+    /// Waits until there is a port of this name.
+    ///
+    /// # Panics
+    /// If there is none within half a minute.
+    pub fn until_there_is(&self, port: &str) {
+        let found = (0..PATIENCE).any(|_| {
+            let found = self.ports().iter().any(|name| name == port);
+            if !found {
+                std::thread::sleep(STEP);
+            }
+            found
+        });
+        assert!(found, "the JACK server {} has no port {port} after half a minute", self.name);
     }
 
     /// Ends it as a crash would.
