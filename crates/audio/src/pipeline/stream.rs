@@ -268,6 +268,11 @@ impl Stream {
         }
     }
 
+    /// Parts of a block: each has packets of its own, is lost for itself, and counts for itself.
+    pub fn parts(&self) -> usize {
+        usize::from(self.channels).div_ceil(self.layout().part_channels)
+    }
+
     /// By how much the codec delays the audio, whatever else does.
     pub fn codec_delay(&self) -> Duration {
         match self.codec {

@@ -66,6 +66,7 @@ pub(super) fn conduct(
         arriving,
         wakeup,
         shared: &shared,
+        parts: stream.parts() as u64,
         lasting: limits.lasting,
         began: crate::now(),
         all_sent: false,

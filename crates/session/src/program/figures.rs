@@ -42,7 +42,8 @@ pub struct Counts {
     pub sent: u64,
     /// Packets that arrived.
     pub received: u64,
-    /// Blocks that were to arrive, whole or in parts. Of what a reflector sends back each channel counts.
+    /// Blocks that were to arrive; of those that travel in parts, each part counts, and of what a reflector sends back each
+    /// channel.
     pub expected: u64,
     /// Of these, those that did not, and did not come back from redundancy either.
     pub lost: u64,

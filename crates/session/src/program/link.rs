@@ -7,7 +7,7 @@ use trunkline_metrics::clocks::Offset;
 use super::words::Word;
 use super::worker::Aim;
 use crate::foreign::Foreign;
-use crate::line::{Ended, Line, LineCounters};
+use crate::line::{Ended, Line};
 use crate::session::Session;
 
 /// A line, and what both ends tell each other beside it, if they do.
@@ -20,11 +20,6 @@ pub(super) trait Link: Send {
 
     /// See [`Session::offset`].
     fn offset(&self, _: Time) -> Option<Offset> {
-        None
-    }
-
-    /// See [`Session::far_counters`].
-    fn far_counters(&self) -> Option<LineCounters> {
         None
     }
 
@@ -58,10 +53,6 @@ impl Link for Session {
 
     fn offset(&self, time: Time) -> Option<Offset> {
         Session::offset(self, time)
-    }
-
-    fn far_counters(&self) -> Option<LineCounters> {
-        Session::far_counters(self)
     }
 
     fn is_answered(&self) -> bool {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use trunkline_audio::pipeline::{PlayerSettings, Stream};
-use trunkline_io::Wakeup;
+use trunkline_core::Duration;
+use trunkline_io::{Wakeup, pace};
 use trunkline_sound::{Place, Wanted};
 
 use super::conduct::{Limits, conduct, play_out};
@@ -20,6 +21,9 @@ use crate::request::{Facts, Request};
 use crate::server::{Handler, Server, ServerOptions, Stop};
 use crate::session::Session;
 use crate::settings::Settings;
+
+/// The end of what a sender sent is played when it has gone; who comes next waits so long for that.
+const HANDOVER: Duration = Duration::from_secs(2);
 
 /// How what comes is played.
 #[derive(Clone, Debug, PartialEq)]
@@ -126,11 +130,15 @@ impl Handler for Receiver<'_> {
                 stream.channels
             ));
         }
-        if self.playing.load(Ordering::Relaxed) >= self.options.senders {
-            return Err(match self.options.senders {
-                1 => "it plays another sender; `--senders 2` lets it play two at once".to_owned(),
-                senders => format!("it plays {senders} senders already; `--senders` allows more"),
-            });
+        let deadline = crate::now() + HANDOVER;
+        while self.playing.load(Ordering::Relaxed) >= self.options.senders {
+            if crate::now() >= deadline {
+                return Err(match self.options.senders {
+                    1 => "it plays another sender; `--senders 2` lets it play two at once".to_owned(),
+                    senders => format!("it plays {senders} senders already; `--senders` allows more"),
+                });
+            }
+            pace::sleep(Duration::from_millis(10));
         }
         Ok(())
     }

@@ -51,13 +51,13 @@ impl Worker<'_> {
         figures
     }
 
-    /// How many blocks another program has sent, as far as it can be known: it does not tell.
+    /// How many parts of blocks another program has sent, as far as it can be known: it does not tell.
     fn span(&self) -> Option<u64> {
         let incoming = self.incoming.as_ref().filter(|_| !self.session.is_answered())?;
-        Some(incoming.span.blocks)
+        Some(incoming.span.blocks * self.parts)
     }
 
-    /// What became of the blocks whose turn has come; the sender may have told how many it has sent.
+    /// What became of the parts of blocks whose turn has come; the sender may have told how many it has sent.
     fn turns(&self, counts: &mut Counts, sent: Option<u64>) {
         let counters = self.played().map(|played| played.stats.counters).unwrap_or_default();
         let turns = counters.played + counters.missing;

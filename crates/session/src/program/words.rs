@@ -21,7 +21,7 @@ pub(super) struct Sending {
     pub(super) capture: Duration,
     pub(super) block: Duration,
     pub(super) packet: Duration,
-    /// How many blocks there were, when there are no more.
+    /// How many parts of blocks there were, when there are no more.
     pub(super) blocks: Option<u64>,
 }
 

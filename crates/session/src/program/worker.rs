@@ -20,7 +20,7 @@ use crate::wait::Waiter;
 /// How often it is told how a session is doing, and how often the other end is told.
 const LOOK: Duration = Duration::from_millis(100);
 const TELL: Duration = Duration::from_secs(1);
-/// When everything is sent, how long it may take to arrive. The other end tells once a second what it got.
+/// When everything is sent, how long it may take to arrive and to be played, of which the other end tells.
 const LEAVE: Duration = Duration::from_millis(1200);
 
 /// What a session is for.
@@ -70,6 +70,8 @@ pub(super) struct Worker<'w> {
     pub(super) arriving: &'w mut Receiver<Ends>,
     pub(super) wakeup: &'w Wakeup,
     pub(super) shared: &'w Shared,
+    /// Parts of a block: each counts.
+    pub(super) parts: u64,
     /// Ends after this time.
     pub(super) lasting: Duration,
     pub(super) began: Time,
@@ -93,7 +95,7 @@ impl Worker<'_> {
 
     fn work(&mut self) -> End {
         let mut waiter = Waiter::default();
-        let (mut look, mut tell) = (self.began + LOOK, self.began);
+        let (mut look, mut told) = (self.began + LOOK, None::<Time>);
         let mut leaving: Option<(End, Time)> = None;
         loop {
             self.wakeup.clear();
@@ -107,8 +109,10 @@ impl Worker<'_> {
                 look = now + LOOK;
                 self.publish();
             }
-            if now >= tell {
-                tell = now + TELL;
+            // A sender that has sent everything waits for what became of it.
+            let every = if self.sender.blocks.is_some() { LOOK } else { TELL };
+            if told.is_none_or(|told| now >= told + every) {
+                told = Some(now);
                 self.tell();
             }
             leaving = match leaving {
@@ -192,13 +196,13 @@ impl Worker<'_> {
         None
     }
 
-    /// Whether all that was sent has arrived, as far as that can be known.
+    /// Whether the turn of all that was sent has come, as far as that can be known.
     fn has_arrived(&self) -> bool {
         match (self.aim, &self.outgoing) {
             (Aim::Echo, Some(outgoing)) => outgoing.trips.out() == 0,
-            (Aim::Send, Some(_)) if self.session.is_answered() => {
-                let sent = self.session.line().counters().sent;
-                self.session.far_counters().is_some_and(|far| far.received >= sent)
+            (Aim::Send, Some(outgoing)) if self.session.is_answered() => {
+                let sent = outgoing.blocks * self.parts;
+                self.player.is_some_and(|player| player.expected >= sent)
             }
             _ => true,
         }
@@ -217,7 +221,8 @@ impl Worker<'_> {
             Aim::Echo | Aim::Talk => return,
             Aim::Send => {
                 let offset = self.session.offset(now).map(|offset| (offset.estimate, offset.bound));
-                let blocks = self.outgoing.as_ref().filter(|_| self.all_sent).map(|outgoing| outgoing.blocks);
+                let outgoing = self.outgoing.as_ref().filter(|_| self.all_sent);
+                let blocks = outgoing.map(|outgoing| outgoing.blocks * self.parts);
                 Word::Sending(Sending { offset, capture, block, packet, blocks })
             }
             Aim::Play => {

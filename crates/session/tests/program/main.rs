@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, JoinHandle};
 
-use trunkline_audio::pipeline::{PlayerSettings, Stream};
+use trunkline_audio::pipeline::{Packing, PlayerSettings, Stream};
 use trunkline_audio::playout::Depth;
 use trunkline_core::Duration;
 use trunkline_session::program::{
@@ -183,6 +183,30 @@ fn a_tone_is_recorded_by_a_receiver() {
     // And so the sender knows it.
     assert_eq!(sent.figures.counts.lost, 0);
     assert!(sent.figures.stages.playout > Duration::from_millis(100), "{:?}", sent.figures);
+}
+
+#[test]
+fn both_ends_know_in_the_end_what_became_of_every_part() {
+    let receiver = Serving::receiver(ReceiveOptions { player: deep(), ..ReceiveOptions::new(Place::None) });
+    let packing = Packing { per_channel: true, ..Packing::default() };
+    let options =
+        SendOptions { channels: 8, lasting: None, blocks: Some(40), packing, ..tone(receiver.address) };
+    let sent = send(&options).unwrap().figures.counts;
+    let ended = receiver.end();
+    let [(Some(received), _)] = ended.as_slice() else { panic!("{ended:?}") };
+    for counts in [sent, received.counts] {
+        assert_eq!((counts.received, counts.expected, counts.lost), (320, 320, 0), "{counts:?}");
+    }
+}
+
+#[test]
+fn a_sender_that_follows_at_once_is_played_too() {
+    let receiver = Serving::receiver(ReceiveOptions { player: deep(), ..ReceiveOptions::new(Place::None) });
+    let options = SendOptions { lasting: None, blocks: Some(10), ..tone(receiver.address) };
+    for _ in 0..2 {
+        send(&options).unwrap();
+    }
+    assert_eq!(receiver.end().len(), 2);
 }
 
 #[test]
