@@ -15,7 +15,8 @@ use trunkline_wire::programs::{self, Companion, Signals};
 use trunkline_wire::{Wire, WireError, WireOptions};
 
 use super::{own_program, wire_live};
-use crate::args::{self, Global, Which, WireAction, WireLinks};
+use crate::args::Global;
+use crate::args::wire::{self as args, Devices, Which, WireAction, WireLinks};
 use crate::output::{self, Failure};
 
 pub(super) fn wire(global: &Global, arguments: &args::Wire) -> Result<u8, Failure> {
@@ -191,9 +192,9 @@ fn start(links: &WireLinks) -> Result<(Wire, Signals), Failure> {
             name: name(links)?,
             file,
             devices: match links.devices {
-                args::Devices::Auto => DeviceKind::best(),
-                args::Devices::Tun => DeviceKind::Tun,
-                args::Devices::Ethernet => DeviceKind::Ring,
+                Devices::Auto => DeviceKind::best(),
+                Devices::Tun => DeviceKind::Tun,
+                Devices::Ethernet => DeviceKind::Ring,
             },
             outside: links.outside,
             init,

@@ -11,7 +11,8 @@ use trunkline_wire::control::{Client, Packets, Rates, WireSnapshot};
 use trunkline_wire::ground::FoundWire;
 
 use super::wire::{failure, find};
-use crate::args::{Global, Which};
+use crate::args::Global;
+use crate::args::wire::Which;
 use crate::output::{self, Failure};
 
 /// Looks in a second, which is what rates are over.
