@@ -1,17 +1,12 @@
 //! The figures of an advice.
 
 use trunkline_core::Duration;
-use trunkline_report::chart::{Axis, Chart, Datum, Entry, Frame, Kind, Look, Panel, Scale, Series, Theme};
+use trunkline_report::chart::{Axis, Chart, Datum, Entry, Kind, Look, Panel, Scale, Series};
 
 use crate::advice::Advice;
 use crate::configuration::{Configuration, Load, Marking};
 use crate::findings::Findings;
 use crate::words::ms;
-
-/// The layout for a screen.
-pub(crate) const SCREEN: Frame = Frame { width: 540.0, plot_height: 260.0, columns: 1, theme: Theme::Page };
-/// The layout for a phone.
-pub(crate) const PHONE: Frame = Frame { width: 350.0, plot_height: 210.0, columns: 1, theme: Theme::Page };
 
 /// Points of a distribution that are drawn.
 const POINTS: usize = 200;

@@ -1,10 +1,10 @@
 //! The advice, as one HTML page that needs nothing else.
 
-use maud::{Markup, PreEscaped, html as markup};
-use trunkline_report::chart::render;
+use maud::{Markup, html as markup};
+use trunkline_report::figure_section;
 
 use crate::advice::{Advice, Recommendation};
-use crate::figures::{PHONE, SCREEN, figures};
+use crate::figures::figures;
 use crate::findings::Findings;
 use crate::terminal::{rows, title};
 use crate::words::{ms, percent, rate, way};
@@ -29,19 +29,7 @@ pub fn html(advice: &Advice, findings: &Findings) -> String {
                 ul { @for warning in &advice.warnings { li { (warning) } } }
             }
         }
-        @if !figures.is_empty() {
-            section aria-labelledby="figures" {
-                h2 id="figures" { "Figures" }
-                div.figures { @for (id, chart) in &figures {
-                    figure id=(id) class="half" {
-                        figcaption { (chart.title) }
-                        div.on-screen { (PreEscaped(render(chart, SCREEN, &format!("{id}-screen")))) }
-                        div.on-phone { (PreEscaped(render(chart, PHONE, &format!("{id}-phone")))) }
-                        p.aside { (chart.description) }
-                    }
-                } }
-            }
-        }
+        (figure_section(&figures))
         section aria-labelledby="measured" {
             h2 id="measured" { "All that was measured" }
             (measured(advice))

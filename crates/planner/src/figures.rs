@@ -9,13 +9,6 @@ use crate::run::{Answer, Found, Trial};
 use crate::search::{Goal, Verdict};
 use crate::text;
 
-/// Height of a plot on a page.
-const HEIGHT: f64 = 260.0;
-
-/// The layout for a screen.
-pub(crate) const SCREEN: Frame = Frame { width: 540.0, plot_height: HEIGHT, columns: 1, theme: Theme::Page };
-/// The layout for a phone.
-pub(crate) const PHONE: Frame = Frame { width: 350.0, plot_height: 210.0, columns: 1, theme: Theme::Page };
 /// The layout of a file of its own.
 const FILE: Frame = Frame { width: 680.0, plot_height: 320.0, columns: 1, theme: Theme::Print };
 

@@ -1,9 +1,9 @@
 //! What was found, as one HTML page that needs nothing else.
 
-use maud::{Markup, PreEscaped, html as markup};
-use trunkline_report::chart::render;
+use maud::{Markup, html as markup};
+use trunkline_report::figure_section;
 
-use crate::figures::{PHONE, SCREEN, figures};
+use crate::figures::figures;
 use crate::plan::Plan;
 use crate::run::{Answer, Found};
 use crate::search::Verdict;
@@ -34,19 +34,7 @@ pub fn html(plan: &Plan, found: &Found, report: Option<&str>) -> String {
             }
             p.aside { (text::method(plan)) }
         }
-        @if !figures.is_empty() {
-            section aria-labelledby="figures" {
-                h2 id="figures" { "Figures" }
-                div.figures { @for (id, chart) in &figures {
-                    figure id=(id) class="half" {
-                        figcaption { (chart.title) }
-                        div.on-screen { (PreEscaped(render(chart, SCREEN, &format!("{id}-screen")))) }
-                        div.on-phone { (PreEscaped(render(chart, PHONE, &format!("{id}-phone")))) }
-                        p.aside { (chart.description) }
-                    }
-                } }
-            }
-        }
+        (figure_section(&figures))
         section aria-labelledby="trials" {
             h2 id="trials" { "Every value that was tried" }
             (trials(plan, found))

@@ -33,7 +33,7 @@ use trunkline_metrics::Estimate;
 
 pub use crate::compare::{Comparison, Difference, compare};
 pub use crate::csv::csv;
-pub use crate::html::{html, page};
+pub use crate::html::{figure_section, html, page};
 pub use crate::json::json;
 pub use crate::png::png;
 pub use crate::terminal::{Style, terminal, terminal_comparison};

@@ -10,7 +10,7 @@ mod verdicts;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use trunkline_store::{Backend, Status, StoredRun};
 
-use crate::chart::render;
+use crate::chart::{Chart, Frame, Theme, render};
 use crate::figures::{Figure, chosen_points, figures, is_dashed};
 use crate::metric::DEFINITIONS;
 use crate::units::grouped;
@@ -54,6 +54,27 @@ pub fn html(run: &StoredRun, counterpart: Option<&StoredRun>) -> String {
         (glossary())
     };
     page(&run.info.name, &run.info.version, &header, &main)
+}
+
+/// A section of a page with small figures, each with an id of its own, as a screen and a phone show them; nothing without figures.
+pub fn figure_section(figures: &[(String, Chart)]) -> Markup {
+    const SCREEN: Frame = Frame { width: 540.0, plot_height: 260.0, columns: 1, theme: Theme::Page };
+    const PHONE: Frame = Frame { width: 350.0, plot_height: 210.0, columns: 1, theme: Theme::Page };
+    html! {
+        @if !figures.is_empty() {
+            section aria-labelledby="figures" {
+                h2 id="figures" { "Figures" }
+                div.figures { @for (id, chart) in figures {
+                    figure id=(id) class="half" {
+                        figcaption { (chart.title) }
+                        div.on-screen { (PreEscaped(render(chart, SCREEN, &format!("{id}-screen")))) }
+                        div.on-phone { (PreEscaped(render(chart, PHONE, &format!("{id}-phone")))) }
+                        p.aside { (chart.description) }
+                    }
+                } }
+            }
+        }
+    }
 }
 
 /// A page that looks like the report: its styles and its script inside, tables of class `data` sortable and downloadable,
