@@ -48,6 +48,10 @@ fn points_are_known_by_their_values_and_strangers_are_named() {
     let text = terminal_comparison(&comparison, false, Style::Plain);
     assert!(text.contains("run 99") && text.contains("latency mean"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    let mut many = comparison.clone();
+    many.unmatched = vec!["run 1: count = 7".to_owned(); 100];
+    let many = terminal_comparison(&many, false, Style::Plain);
+    assert!(many.contains("94 more points are in one of the runs only"), "{many}");
     let all = terminal_comparison(&comparison, true, Style::Plain);
     assert!(all.contains("IPDV") && !text.contains("IPDV"));
 }

@@ -18,6 +18,9 @@ const TELLING: &[&str] = &[
     "mos",
 ];
 
+/// More points that only one of the runs has are counted, not named.
+const UNMATCHED: usize = 6;
+
 /// A comparison for a terminal of 100 columns: of every flow at every point the most telling figures, or `all` of them.
 pub fn terminal_comparison(comparison: &Comparison, all: bool, style: Style) -> String {
     let mut out = Printer { text: String::new(), style };
@@ -54,8 +57,15 @@ pub fn terminal_comparison(comparison: &Comparison, all: bool, style: Style) -> 
     if rows.iter().any(|row| row.is_significant().is_none()) {
         out.wrapped("?: a run without repetitions cannot tell whether a difference is chance", QUIET);
     }
-    for point in &comparison.unmatched {
+    for point in comparison.unmatched.iter().take(UNMATCHED) {
         out.wrapped(&super::clean(&format!("only in {point}")), QUIET);
+    }
+    let left_out = comparison.unmatched.len().saturating_sub(UNMATCHED);
+    if left_out > 0 {
+        out.wrapped(
+            &format!("{left_out} more points are in one of the runs only; --json names them."),
+            QUIET,
+        );
     }
     out.text
 }
