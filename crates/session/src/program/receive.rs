@@ -157,7 +157,7 @@ impl Handler for Receiver<'_> {
         if let Err(error) = self.conduct(session, stop, number) {
             let why = error.to_string();
             tell(Event::Ended { figures: None, why: Some(&why) });
-            session.end(crate::now(), &Ended(why));
+            session.end(crate::now(), &Ended(format!("the receiver gives up: {why}")));
         }
         if self.options.once {
             stop.stop();

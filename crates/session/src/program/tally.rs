@@ -27,6 +27,9 @@ impl Worker<'_> {
                 self.capturing(&mut figures.stages, lately);
                 self.returning(&mut figures, lately);
                 self.playing(&mut figures);
+                let sent = self.outgoing.as_ref().map(|outgoing| outgoing.blocks * self.parts);
+                let beyond = self.turns().saturating_sub(sent.unwrap_or(u64::MAX));
+                figures.counts.concealed = figures.counts.concealed.saturating_sub(beyond);
             }
             Aim::Send => {
                 self.capturing(&mut figures.stages, lately);
@@ -40,12 +43,12 @@ impl Worker<'_> {
                 (*capture, *block, *packet) = (sender.capture, sender.block, sender.packet);
                 self.playing(&mut figures);
                 self.crossing(&mut figures, lately);
-                self.turns(&mut figures.counts, sender.blocks.or(self.span()));
+                self.became(&mut figures.counts, sender.blocks.or(self.span()));
             }
             Aim::Talk => {
                 self.capturing(&mut figures.stages, lately);
                 self.playing(&mut figures);
-                self.turns(&mut figures.counts, self.span());
+                self.became(&mut figures.counts, self.span());
             }
         }
         figures
@@ -58,9 +61,9 @@ impl Worker<'_> {
     }
 
     /// What became of the parts of blocks whose turn has come; the sender may have told how many it has sent.
-    fn turns(&self, counts: &mut Counts, sent: Option<u64>) {
+    fn became(&self, counts: &mut Counts, sent: Option<u64>) {
         let counters = self.played().map(|played| played.stats.counters).unwrap_or_default();
-        let turns = counters.played + counters.missing;
+        let turns = self.turns();
         // Turns after the last block are those of nothing.
         let beyond = turns.saturating_sub(sent.unwrap_or(u64::MAX));
         counts.expected = turns - beyond;
@@ -68,6 +71,11 @@ impl Worker<'_> {
         counts.concealed = counts.concealed.saturating_sub(beyond);
         counts.reordered = counters.reordered;
         counts.duplicate = counters.duplicate;
+    }
+
+    /// How many parts of blocks have had their turn, whether they were there or not.
+    fn turns(&self) -> u64 {
+        self.played().map_or(0, |played| played.stats.counters.played + played.stats.counters.missing)
     }
 
     /// What line and pipeline have counted at this end.

@@ -185,6 +185,29 @@ fn a_tone_is_recorded_by_a_receiver() {
     assert!(sent.figures.stages.playout > Duration::from_millis(100), "{:?}", sent.figures);
 }
 
+/// The device plays on when the file has ended.
+#[test]
+fn what_is_played_after_the_last_block_is_not_concealed() {
+    let (folder, reflector) = (Folder::new(), Serving::reflector());
+    let take = folder.path("take.wav");
+    let spec = hound::WavSpec {
+        channels: 1,
+        sample_rate: 44_100,
+        bits_per_sample: 16,
+        sample_format: hound::SampleFormat::Int,
+    };
+    let mut writer = hound::WavWriter::create(&take, spec).unwrap();
+    (0..22_050).for_each(|_| writer.write_sample(0i16).unwrap());
+    writer.finalize().unwrap();
+    let player =
+        PlayerSettings { depth: Depth::Fixed(Duration::from_millis(60)), ..PlayerSettings::default() };
+    let from = Place::File(take);
+    let options =
+        SendOptions { from, to: Some(Place::None), lasting: None, player, ..tone(reflector.address) };
+    let counts = send(&options).unwrap().figures.counts;
+    assert_eq!((counts.lost, counts.late, counts.concealed), (0, 0, 0), "{counts:?}");
+}
+
 #[test]
 fn both_ends_know_in_the_end_what_became_of_every_part() {
     let receiver = Serving::receiver(ReceiveOptions { player: deep(), ..ReceiveOptions::new(Place::None) });
