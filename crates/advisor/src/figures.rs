@@ -105,7 +105,7 @@ fn depths(recommendation: &crate::advice::Recommendation) -> Chart {
     let xs: Vec<f64> = data.iter().chain(&own.data).map(|datum| datum.x).collect();
     let ys: Vec<f64> = data.iter().chain(&own.data).map(|datum| datum.y).collect();
     Chart {
-        title: format!("What a shallower or deeper playout buffer would do to a {purpose}"),
+        title: format!("What a shallower or deeper playout buffer would do to {purpose}"),
         description: "The deeper the buffer the later the sound, and the less has to be concealed."
             .to_owned(),
         x: Axis { label: "mouth to ear, ms".to_owned(), scale: Scale::of_sweep(&xs), ticks: None },
