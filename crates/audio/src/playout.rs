@@ -379,8 +379,10 @@ impl Playout {
         }
         if change == Change::Shallow {
             for n in 0..self.parts.len() {
-                let skipped = self.packets.take((self.next, n), &mut self.current);
-                self.counters.skipped += u64::from(skipped.is_some());
+                match self.packets.take((self.next, n), &mut self.current) {
+                    Some(_) => self.counters.skipped += 1,
+                    None => self.counters.missing += 1,
+                }
             }
             self.next += 1;
         }

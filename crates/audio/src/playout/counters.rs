@@ -31,6 +31,11 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Packets whose turn is over, whether they had come or not.
+    pub fn turns(&self) -> u64 {
+        self.played + self.missing + self.skipped
+    }
+
     /// Packets that have not come at all so far.
     pub fn lost(&self) -> u64 {
         self.missing.saturating_sub(self.late) + self.made

@@ -215,6 +215,8 @@ fn the_adaptive_depth_follows_the_network() {
     let (calm, counters) = (playout.depth(), playout.counters());
     assert!(calm <= Duration::from_millis(10), "{calm}");
     assert!(counters.skipped >= 6, "it came back: {counters:?}");
+    let (playing, frame) = playout.position().unwrap();
+    assert_eq!(counters.turns(), u64::from(playing) + u64::from(frame > 0), "{counters:?}");
     let fill = playout.fill(at(118_990)).unwrap();
     assert!(fill <= 4.0 * 80.0, "{fill}");
     assert_eq!(counters.restarts, 0);

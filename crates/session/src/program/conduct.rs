@@ -17,8 +17,10 @@ use super::words::Sending;
 use super::worker::{Aim, End, Shared, Worker};
 use super::{Event, ProgramError};
 
-/// How often it is looked at.
-const LOOK: std::time::Duration = std::time::Duration::from_millis(100);
+/// How often is looked whether it has to end: what the end of a file holds back must not be late.
+const WATCH: std::time::Duration = std::time::Duration::from_millis(10);
+/// How often is told how it is doing.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// The thread of the network comes right behind those of sound, whose priority under JACK is 5 or more.
 pub(crate) const PRIORITY: u8 = 4;
@@ -94,9 +96,9 @@ pub(super) fn conduct(
             result
         });
         let work = work.map_err(ProgramError::system("a thread for the network cannot be started"))?;
-        let mut advice = None;
+        let (mut advice, mut look) = (None, crate::now());
         while !work.is_finished() {
-            thread::park_timeout(LOOK);
+            thread::park_timeout(WATCH);
             if is_stopped() {
                 shared.stop.store(true, Ordering::Relaxed);
                 wakeup.set();
@@ -122,8 +124,11 @@ pub(super) fn conduct(
                 }
                 status = now;
             }
-            let figures = shared.figures.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            tell(Event::Going(&complete(figures)));
+            if crate::now() >= look {
+                look = crate::now() + LOOK;
+                let figures = shared.figures.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                tell(Event::Going(&complete(figures)));
+            }
         }
         work.join().map_err(|_| ProgramError::Panicked)
     })?;

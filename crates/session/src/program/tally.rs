@@ -75,7 +75,7 @@ impl Worker<'_> {
 
     /// How many parts of blocks have had their turn, whether they were there or not.
     fn turns(&self) -> u64 {
-        self.played().map_or(0, |played| played.stats.counters.played + played.stats.counters.missing)
+        self.played().map_or(0, |played| played.stats.counters.turns())
     }
 
     /// What line and pipeline have counted at this end.
