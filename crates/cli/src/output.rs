@@ -3,6 +3,7 @@
 use std::fmt::{Display, Write as _};
 use std::io::Write as _;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::{AnsiColor, Style};
 
@@ -57,6 +58,15 @@ pub fn style() -> trunkline_report::Style {
     }
 }
 
+/// A result could not be printed.
+static UNWRITTEN: AtomicBool = AtomicBool::new(false);
+
+/// How the program ends with this code: results that were asked for and could not be printed are a failure.
+pub fn exit(code: u8) -> ExitCode {
+    let is_unwritten = UNWRITTEN.load(Ordering::Relaxed);
+    ExitCode::from(if code == DONE && is_unwritten { ENVIRONMENT } else { code })
+}
+
 /// Prints a result. A closed pipe (`trunkline runs | head -1`) is not an error.
 pub fn print(text: impl Display) {
     let mut out = anstream::stdout().lock();
@@ -64,7 +74,8 @@ pub fn print(text: impl Display) {
     if let Err(error) = written
         && error.kind() != std::io::ErrorKind::BrokenPipe
     {
-        note(format_args!("standard output cannot be written: {error}"));
+        UNWRITTEN.store(true, Ordering::Relaxed);
+        warn(format_args!("standard output cannot be written: {error}"));
     }
 }
 

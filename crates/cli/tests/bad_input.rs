@@ -191,3 +191,13 @@ fn messages_without_headers_are_said_to_be_for_the_simulator() {
     assert!(ran.err.contains("`framing = \"none\"` is for `sim` only"), "{ran:#?}");
     assert!(!bench.store().exists(), "nothing is written");
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn results_that_cannot_be_printed_are_a_failure() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+    let ran = Bench::new().command(&["papers"]).stdout(full).output().expect("the program starts");
+    assert_eq!(ran.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert!(said.contains("standard output cannot be written"), "{said}");
+}

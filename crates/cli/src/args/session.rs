@@ -87,7 +87,7 @@ pub struct Stream {
     pub fragment: Option<u32>,
 
     /// Let each packet repeat the K before it
-    #[arg(long, value_name = "K", conflicts_with = "fec", value_parser = clap::value_parser!(u8).range(1..=16))]
+    #[arg(long, value_name = "K", conflicts_with = "fec", value_parser = clap::value_parser!(u8).range(1..=8))]
     pub redundancy: Option<u8>,
 
     /// Correct losses: `xor:4` adds a packet to every 4, `rs:8+2` adds 2 to every 8

@@ -53,7 +53,7 @@ pub fn main(cli: Cli) -> ExitCode {
         Command::FarEnd => far_end(),
     };
     match done {
-        Ok(code) => ExitCode::from(code),
+        Ok(code) => output::exit(code),
         Err(failure) => output::fail(&failure),
     }
 }

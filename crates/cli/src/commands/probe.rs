@@ -30,7 +30,11 @@ pub(super) fn run(global: &Global, arguments: &Probe) -> Result<u8, Failure> {
     let told = Arc::clone(&stopped);
     on_signal(move || told.store(true, Ordering::Relaxed))?;
 
-    let mut prober = Live::new(&arguments.host, question.budget / PATIENCE).map_err(Failure::environment)?;
+    let mut prober = match Live::new(&arguments.host, question.budget / PATIENCE) {
+        Ok(prober) => prober,
+        Err(_) if stopped.load(Ordering::Relaxed) => return Ok(output::INTERRUPTED),
+        Err(error) => return Err(Failure::environment(error)),
+    };
     // Finding the server is part of what may take so long.
     question.budget = question.budget.saturating_sub(prober.now().since(begun));
     let display = Display::new(question.budget, stopped);

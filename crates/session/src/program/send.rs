@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 
 use trunkline_audio::format::Encoding;
 use trunkline_audio::pipeline::{Codec, Packing, PlayerSettings, Protection, Stream};
@@ -215,9 +217,10 @@ fn connect(
         let mut request = Request::new(Role::Play, options.transport.clone());
         request.stream = Some(stream);
         request.settings = options.settings;
-        let error = match Client::default().connect(&options.host, request) {
-            Ok(session) => return Ok(Some(session)),
-            Err(error) => error,
+        let error = match attempt(&options.host, request, stop)? {
+            None => return Ok(None),
+            Some(Ok(session)) => return Ok(Some(session)),
+            Some(Err(error)) => error,
         };
         let passes = matches!(
             error,
@@ -239,6 +242,34 @@ fn connect(
         pace::sleep(RETRY);
     }
     Ok(None)
+}
+
+/// Tries once to open a session; `None` if it was to be stopped meanwhile: then the thread that tries is left to itself,
+/// since names and connections may take long.
+fn attempt(
+    host: &str,
+    request: Request,
+    stop: &AtomicBool,
+) -> Result<Option<Result<Session, SessionError>>, ProgramError> {
+    const ASK: std::time::Duration = std::time::Duration::from_millis(50);
+    let (tell, told) = mpsc::channel();
+    let host = host.to_owned();
+    let work = move || {
+        // Nobody listens any more if it was stopped.
+        let _ = tell.send(Client::default().connect(&host, request));
+    };
+    thread::Builder::new()
+        .name("connect".to_owned())
+        .spawn(work)
+        .map_err(ProgramError::system("a thread to connect cannot be started"))?;
+    loop {
+        match told.recv_timeout(ASK) {
+            Ok(connected) => return Ok(Some(connected)),
+            Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => return Ok(None),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Err(ProgramError::Panicked),
+        }
+    }
 }
 
 /// How what is played is written to a file: as exactly as it came.

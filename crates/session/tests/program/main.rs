@@ -257,6 +257,19 @@ fn a_sender_that_is_stopped_tells_how_it_went() {
 }
 
 #[test]
+fn a_sender_that_is_stopped_does_not_wait_for_a_server_that_says_nothing() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let stop = AtomicBool::new(false);
+    let options = tone(silent.local_addr().unwrap());
+    thread::scope(|scope| {
+        let sending = scope.spawn(|| program::send(&options, &stop, &Notes::default()));
+        let _connection = silent.accept().unwrap();
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(sending.join().unwrap().unwrap().stopped);
+    });
+}
+
+#[test]
 fn a_reflector_that_ends_is_told() {
     let reflector = Serving::reflector();
     let options = SendOptions { lasting: Some(Duration::from_secs(60)), ..tone(reflector.address) };
