@@ -112,6 +112,12 @@ fn what_cannot_be_is_said_in_a_sentence() {
         "it is not an address of this host",
     );
 
+    refused(
+        &["receive", "--to", "no/take.wav"],
+        1,
+        "`no/take.wav` cannot be written: its folder does not exist",
+    );
+
     let receiver = Serving::start(&bench, &["receive", "--to", "none", "--channels", "2"]);
     let more = ["send", &receiver.address, "--from", "tone", "--channels", "3"];
     refused(&more, 1, "it plays 2 channels and the stream has 3");

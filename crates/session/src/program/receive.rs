@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use trunkline_audio::pipeline::{PlayerSettings, Stream};
 use trunkline_core::Duration;
 use trunkline_io::{Wakeup, pace};
-use trunkline_sound::{Place, Wanted};
+use trunkline_sound::{Place, SoundError, Wanted};
 
 use super::conduct::{Limits, conduct, play_out};
 use super::desk::Desk;
@@ -89,19 +89,32 @@ impl ReceiveOptions {
 /// Plays what senders send until it is stopped; `ready` is told where once the control port is open.
 ///
 /// # Errors
-/// The control port cannot be opened.
+/// The control port cannot be opened, or there is no folder to record into.
 pub fn receive(
     options: ReceiveOptions,
     stop: &Stop,
     observer: &dyn Observer,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), ProgramError> {
+    check_folder(&options.to)?;
     let server = options.server;
     let sessions = AtomicU64::new(0);
     let receiver = Receiver { options, observer, sessions, playing: AtomicUsize::new(0) };
     let server = Server::bind(server, receiver)?;
     ready(server.local_address().map_err(ProgramError::system("the control port has no address"))?);
     Ok(server.serve(stop)?)
+}
+
+/// A recording that cannot be made is better known now than when the first sender comes.
+fn check_folder(to: &Place) -> Result<(), SoundError> {
+    let Place::File(path) = to else { return Ok(()) };
+    match path.parent() {
+        Some(folder) if folder != Path::new("") && !folder.is_dir() => {
+            let why = "cannot be written: its folder does not exist".to_owned();
+            Err(SoundError::File { path: path.clone(), why })
+        }
+        _ => Ok(()),
+    }
 }
 
 struct Receiver<'o> {
