@@ -112,6 +112,7 @@ fn what_cannot_be_is_said_in_a_sentence() {
         "it is not an address of this host",
     );
 
+    refused(&["receive", "--to", "tone"], 2, "nothing can be played to `tone");
     refused(
         &["receive", "--to", "no/take.wav"],
         1,

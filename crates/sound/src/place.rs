@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use crate::SoundError;
+
 /// Where sound comes from or goes to.
 ///
 /// ```
@@ -55,6 +57,21 @@ pub enum Place {
 pub struct PlaceError {
     text: String,
     why: &'static str,
+}
+
+impl Place {
+    /// Whether something can be played there.
+    ///
+    /// # Errors
+    /// [`SoundError::Wanted`] of a place that only makes sound.
+    pub fn check_playback(&self) -> Result<(), SoundError> {
+        match self {
+            Place::Tone { .. } | Place::Noise { .. } | Place::Loop(_) => {
+                Err(SoundError::Wanted(format!("nothing can be played to `{self}`")))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl FromStr for Place {

@@ -62,11 +62,7 @@ impl Wanted {
         if let Some(frames) = self.block_frames.filter(|frames| !(1..=MOST_FRAMES).contains(frames)) {
             return wrong(format!("a block cannot have {frames} frames; expected 1 to {MOST_FRAMES}"));
         }
-        if let Some((place @ (Place::Tone { .. } | Place::Noise { .. } | Place::Loop(_)), _)) = &self.playback
-        {
-            return wrong(format!("nothing can be played to `{place}`"));
-        }
-        Ok(())
+        self.playback.as_ref().map_or(Ok(()), |(place, _)| place.check_playback())
     }
 
     /// A format of the channels that are wanted, and nothing else.

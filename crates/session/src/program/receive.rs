@@ -89,13 +89,14 @@ impl ReceiveOptions {
 /// Plays what senders send until it is stopped; `ready` is told where once the control port is open.
 ///
 /// # Errors
-/// The control port cannot be opened, or there is no folder to record into.
+/// The control port cannot be opened, there is no folder to record into, or nothing can be played there.
 pub fn receive(
     options: ReceiveOptions,
     stop: &Stop,
     observer: &dyn Observer,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), ProgramError> {
+    options.to.check_playback()?;
     check_folder(&options.to)?;
     let server = options.server;
     let sessions = AtomicU64::new(0);
