@@ -4,7 +4,7 @@
 //! What carries an engine through a socket ([`Carried`]) is for other drivers too.
 //!
 //! Every conversation has a socket of its own at either end, and every flow a thread at either end that turns its
-//! engines ([`Engines`]). Engines have a clock that runs from the set-up on, because they connect before the run's
+//! engines (`Engines`). Engines have a clock that runs from the set-up on, because they connect before the run's
 //! clock starts; they never see the run's, and nobody else sees theirs.
 //!
 //! [`Endpoint`]: trunkline_transport::Endpoint
