@@ -93,8 +93,16 @@ pub(crate) fn all(
     let is_simulated = |task: &Task| sources[task.source].on == Backend::Sim;
     let (simulated, measured) = tasks.split_at(tasks.partition_point(is_simulated));
     let work = |task: &Task| one(*task, request(task.source), prepared, how.stop, observer);
-    let mut outcomes = trunkline_runner::in_parallel(simulated, how.jobs, how.stop, work)?;
-    outcomes.extend(trunkline_runner::in_parallel(measured, 1, how.stop, work)?);
+    let mut outcomes = Vec::with_capacity(tasks.len());
+    for (tasks, jobs) in [(simulated, how.jobs), (measured, 1)] {
+        // Nobody waits for nothing.
+        if !tasks.is_empty() {
+            let lengths = tasks.iter().map(|task| task.length(sources));
+            let length = lengths.fold(Duration::ZERO, |sum, length| sum + length);
+            observer.planned(prepared.study.name, tasks.len(), length);
+        }
+        outcomes.extend(trunkline_runner::in_parallel(tasks, jobs, how.stop, work)?);
+    }
     Ok(outcomes.into_iter().map(Option::flatten).collect())
 }
 

@@ -18,7 +18,8 @@ use crate::value::{Keys, Value};
 
 /// Is told how far a study is; from several threads.
 pub trait Observer: Sync {
-    /// Before the first simulation or measurement of a study: how many there are, and their length.
+    /// Before the first simulation of a study, and again before the first measurement, which goes at another pace: how many there are,
+    /// and their length.
     fn planned(&self, study: &str, simulations: usize, length: Duration);
     /// So much more of the length has passed.
     fn advanced(&self, by: Duration);
@@ -121,12 +122,6 @@ pub fn run(
     let mut prepared = prepare(study, tables)?;
     prepared.adapt(how)?;
     let tasks = tasks(&prepared, how);
-    // Nobody waits for formulas.
-    if !tasks.is_empty() {
-        let lengths = tasks.iter().map(|task| task.length(&prepared.sources));
-        let length = lengths.fold(Duration::ZERO, |sum, length| sum + length);
-        observer.planned(study.name, tasks.len(), length);
-    }
     let outcomes = measure::all(&tasks, &prepared, how, observer)?;
     let stopped = how.stop.load(Ordering::Relaxed);
     Ok(Results { stopped, ..prepared.results(&tasks, &outcomes) })

@@ -25,7 +25,15 @@ pub enum SoundError {
     /// ALSA is not there, or refuses.
     #[error("{0}")]
     Alsa(String),
-    /// A file cannot be read or written.
+    /// What is to be heard from a file cannot be: it is not there, no audio, or damaged.
+    #[error("`{}` {why}", path.display())]
+    Input {
+        /// Which file.
+        path: PathBuf,
+        /// A clause that reads on after its name.
+        why: String,
+    },
+    /// A file cannot be written.
     #[error("`{}` {why}", path.display())]
     File {
         /// Which file.

@@ -50,7 +50,7 @@ impl Reader {
         let path = path.into();
         match decoder(&path) {
             Ok(decoder) => Ok(Reader { path, decoder }),
-            Err(why) => Err(SoundError::File { path, why }),
+            Err(why) => Err(SoundError::Input { path, why }),
         }
     }
 
@@ -69,7 +69,7 @@ impl Reader {
     /// # Errors
     /// If they cannot be read, or are damaged.
     pub fn read(&mut self, samples: &mut Vec<f32>) -> Result<bool, SoundError> {
-        self.decoder.read(samples).map_err(|why| SoundError::File { path: self.path.clone(), why })
+        self.decoder.read(samples).map_err(|why| SoundError::Input { path: self.path.clone(), why })
     }
 
     /// Begins again.
@@ -80,7 +80,7 @@ impl Reader {
         let fresh = Reader::open(&self.path)?;
         if fresh.decoder.layout() != self.decoder.layout() {
             let why = "is another file than before: its channels or its sample rate have changed".to_owned();
-            return Err(SoundError::File { path: fresh.path, why });
+            return Err(SoundError::Input { path: fresh.path, why });
         }
         *self = fresh;
         Ok(())

@@ -51,9 +51,10 @@ impl ProgramError {
     /// Whether it is the user's to change.
     pub fn is_bad_input(&self) -> bool {
         match self {
-            ProgramError::Stream(_) | ProgramError::Sound(SoundError::Wanted(_) | SoundError::Refused(_)) => {
-                true
-            }
+            ProgramError::Stream(_)
+            | ProgramError::Sound(
+                SoundError::Wanted(_) | SoundError::Refused(_) | SoundError::Input { .. },
+            ) => true,
             ProgramError::Foreign(error) => matches!(
                 error,
                 ForeignError::Name { .. }
