@@ -4,6 +4,7 @@ mod generate;
 mod sizes;
 mod soak;
 mod test;
+mod web;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -29,6 +30,8 @@ enum Command {
     },
     /// Build the book into docs/book
     Book,
+    /// Build the page into web/dist, which the program embeds
+    Web,
     /// Run every property test of the transports with ten thousand cases each, at low priority
     Soak(soak::Soak),
     /// List long files; fail on one over 1,000 lines without a reason
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
         Command::Test => test::run(),
         Command::Generate { check } => generate::run(check),
         Command::Book => book(),
+        Command::Web => web::build(),
         Command::Soak(soak) => soak::run(&soak),
         Command::Sizes => sizes::run(),
     };

@@ -20,6 +20,7 @@ pub(crate) fn run() -> Result<(), String> {
         step(name, Command::new(&cargo).args(*arguments))?;
     }
     alsa(&cargo)?;
+    crate::web::check(&cargo)?;
     announce("file sizes");
     crate::sizes::run()?;
     announce("generated references");
@@ -35,16 +36,20 @@ pub(crate) fn run() -> Result<(), String> {
     quick_start(&cargo)
 }
 
+/// What cannot be tested on this machine is told; where `CI` is set it is a failure.
+pub(crate) fn skip(why: &str) -> Result<(), String> {
+    if std::env::var_os("CI").is_some() {
+        return Err(why.to_owned());
+    }
+    anstream::println!("\n==> skipped: {why}");
+    Ok(())
+}
+
 /// Sound cards by ALSA: a cargo feature, since not every machine has the headers.
 fn alsa(cargo: &str) -> Result<(), String> {
     let found = Command::new("pkg-config").args(["--exists", "alsa"]).status();
     if !found.is_ok_and(|status| status.success()) {
-        let why = "ALSA is not tested: install the Debian packages `libasound2-dev` and `pkg-config`";
-        if std::env::var_os("CI").is_some() {
-            return Err(why.to_owned());
-        }
-        anstream::println!("\n==> skipped: {why}");
-        return Ok(());
+        return skip("ALSA is not tested: install the Debian packages `libasound2-dev` and `pkg-config`");
     }
     let package = ["--package", "trunkline-sound", "--features", "alsa", "--all-targets", "--locked"];
     step("ALSA: lints", Command::new(cargo).arg("clippy").args(package).args(["--", "--deny", "warnings"]))?;
@@ -76,7 +81,7 @@ fn quick_start(cargo: &str) -> Result<(), String> {
     removed.map_err(|e| format!("{} cannot be removed: {e}", store.display()))
 }
 
-fn step(name: &str, command: &mut Command) -> Result<(), String> {
+pub(crate) fn step(name: &str, command: &mut Command) -> Result<(), String> {
     announce(name);
     let started = Instant::now();
     let status =

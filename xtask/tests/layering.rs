@@ -11,9 +11,10 @@ const LAYERS: &[&[&str]] = &[
     &["network", "transport", "traffic", "audio", "metrics"],
     &["adapters", "experiment"],
     &["endpoints"],
-    &["simulator", "io", "live", "wire", "sound", "session"],
+    &["simulator", "io", "live", "wire", "sound", "session", "control", "fleet"],
     &["store", "runner"],
-    &["report", "papers", "planner", "advisor"],
+    &["report", "papers", "planner", "advisor", "agent"],
+    &["server"],
     &["trunkline"],
 ];
 
@@ -27,6 +28,10 @@ const SIBLINGS: &[(&str, &str, &str)] = &[
     ("session", "live", "what carries an engine through a socket"),
     ("wire", "io", "its devices, its clock and its waiting are io's"),
     ("sound", "io", "clocks, pacing and real-time scheduling are io's"),
+    ("control", "io", "its clock is io's"),
+    ("fleet", "io", "its clock is io's"),
+    ("fleet", "control", "what it says to agents"),
+    ("fleet", "live", "what agents measure is what live measures"),
     ("runner", "store", "the runner streams records into the store"),
     ("planner", "report", "figures of a plan are charts of the report, its page looks like one"),
     ("advisor", "report", "figures of advice are charts of the report, its page looks like one"),
