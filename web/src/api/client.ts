@@ -1,0 +1,129 @@
+/** Calls of the API. Every failure is an `ApiError` whose message can be shown as it is. */
+import type {
+  Backend,
+  CheckAnswer,
+  DrawingAnswer,
+  Edit,
+  EditAnswer,
+  Example,
+  FormSchema,
+  Problem,
+  ServerInfo,
+  Started,
+} from './types';
+
+const BASE = '/api/v1';
+
+export type ErrorKind = 'input' | 'environment' | 'not-found' | 'conflict' | 'unauthorised' | 'unreachable';
+
+/** What went wrong: a sentence, its kind, and what is wrong with a file if it was one. */
+export class ApiError extends Error {
+  constructor(
+    message: string,
+    readonly kind: ErrorKind,
+    readonly problems: Problem[] = [],
+  ) {
+    super(message);
+    this.name = 'ApiError';
+  }
+}
+
+/** The address of something that the browser itself fetches: an image, a download. `url('/runs/12/report')`. */
+export function url(path: string): string {
+  return BASE + path;
+}
+
+/** A part of a path, escaped. */
+export function part(name: string | number): string {
+  return encodeURIComponent(String(name));
+}
+
+/** `?a=1&b=2` of what is given; nothing is left out, empty texts too. */
+export function search(values: Record<string, string | number | undefined | null>): string {
+  const given = Object.entries(values).filter(([, value]) => value !== undefined && value !== null && value !== '');
+  return given.length === 0 ? '' : `?${new URLSearchParams(given.map(([key, value]) => [key, String(value)]))}`;
+}
+
+export function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return call<T>('GET', path, undefined, signal);
+}
+
+export function post<T>(path: string, body: unknown = {}, signal?: AbortSignal): Promise<T> {
+  return call<T>('POST', path, body, signal);
+}
+
+export function put<T>(path: string, body: unknown = {}): Promise<T> {
+  return call<T>('PUT', path, body);
+}
+
+export function remove<T>(path: string): Promise<T> {
+  return call<T>('DELETE', path);
+}
+
+/** Bytes, for traces. */
+export async function bytes(path: string, signal?: AbortSignal): Promise<ArrayBuffer> {
+  return (await answered('GET', path, undefined, signal)).arrayBuffer();
+}
+
+/** A message for a person from anything that was thrown. */
+export function explain(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Whether a call was given up by the page itself, which is nothing to tell anybody. */
+export function aborted(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'AbortError';
+}
+
+export const api = {
+  server: () => get<ServerInfo>('/server'),
+  schema: () => get<FormSchema>('/schema'),
+  examples: () => get<Example[]>('/examples'),
+  check: (text: string, signal?: AbortSignal) => post<CheckAnswer>('/check', { text }, signal),
+  drawing: (text: string, signal?: AbortSignal) => post<DrawingAnswer>('/drawing', { text }, signal),
+  edit: (text: string, edits: Edit[], signal?: AbortSignal) => post<EditAnswer>('/edit', { text, edits }, signal),
+  run: (text: string, backend: Backend, more: { file_name?: string; tags?: string[]; hear?: boolean } = {}) =>
+    post<Started>('/runs', { text, backend, ...more }),
+};
+
+async function call<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+  const response = await answered(method, path, body, signal);
+  const text = await response.text();
+  if (text === '') return undefined as T;
+  try {
+    return JSON.parse(text) as T;
+  } catch {
+    throw new ApiError(`The server's answer to ${method} ${path} is not JSON.`, 'environment');
+  }
+}
+
+async function answered(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(BASE + path, {
+      method,
+      credentials: 'same-origin',
+      headers: body === undefined ? {} : { 'content-type': 'application/json' },
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal,
+    });
+  } catch (error) {
+    if (aborted(error)) throw error;
+    throw new ApiError('The server does not answer. Is `trunkline serve` still running?', 'unreachable');
+  }
+  if (response.ok) return response;
+  throw await failure(response, method, path);
+}
+
+async function failure(response: Response, method: string, path: string): Promise<ApiError> {
+  const kinds: Record<number, ErrorKind> = { 400: 'input', 401: 'unauthorised', 404: 'not-found', 409: 'conflict' };
+  const kind = kinds[response.status] ?? 'environment';
+  try {
+    const { error } = (await response.json()) as { error?: { message?: string; kind?: ErrorKind; problems?: Problem[] } };
+    if (error?.message) return new ApiError(error.message, error.kind ?? kind, error.problems ?? []);
+  } catch {
+    // Not ours: a proxy's page, or nothing at all.
+  }
+  if (kind === 'unauthorised') return new ApiError('Log in first: `trunkline serve token` prints a link.', kind);
+  return new ApiError(`The server answered ${method} ${path} with ${response.status}.`, kind);
+}

@@ -1,0 +1,8 @@
+import { mount } from 'svelte';
+import App from './App.svelte';
+import { applyTheme } from './ui/theme';
+import './ui/theme.css';
+
+applyTheme();
+const target = document.getElementById('page');
+if (target) mount(App, { target });
