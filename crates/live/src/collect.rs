@@ -84,10 +84,15 @@ impl<'r> Collector<'r> {
         }
     }
 
-    /// Takes a report of the far end; `None` if it is damaged.
-    pub(crate) fn report(&mut self, report: &[u8], sender_of: &[usize]) -> Option<()> {
+    /// Unpacks a report of the far end; `None` if it is damaged.
+    pub(crate) fn unpacked(&self, report: &[u8]) -> Option<Batch> {
         let mut batch = self.pool.take();
         unpack(report, &mut batch)?;
+        Some(batch)
+    }
+
+    /// Takes an unpacked report of the far end; `None` if it is of no flow.
+    pub(crate) fn report(&mut self, batch: Batch, sender_of: &[usize]) -> Option<()> {
         let flow = batch.events.first().map_or(0, |event| event.flow.0 as usize);
         self.arrivals(*sender_of.get(flow)?, batch);
         Some(())

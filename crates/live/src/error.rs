@@ -70,9 +70,22 @@ pub enum LiveError {
         /// What a whole run would have returned, marked partial.
         outcome: Box<DriverOutcome>,
     },
+    /// A clock jumped, so that arrivals can no more be brought to the near end's. What was measured until then has been recorded.
+    #[error(
+        "the clock of the far end jumped by {by} against that of the near end; what was measured until then is kept"
+    )]
+    ClockJumped {
+        /// How far, at least.
+        by: Duration,
+        /// What a whole run would have returned, marked partial.
+        outcome: Box<DriverOutcome>,
+    },
     /// Another session of the run has failed before they began.
     #[error("another pair of hosts could not begin")]
     Abandoned,
+    /// The far end's host does not allow it.
+    #[error("the far end refuses: {0}")]
+    NotAllowed(String),
     /// What came over the pipe is not our protocol.
     #[error("the other end of the session does not speak this version of the protocol: {0}")]
     Protocol(String),
@@ -98,7 +111,7 @@ impl LiveError {
     /// What was measured before the failure, if the run had begun.
     pub fn outcome(&self) -> Option<&DriverOutcome> {
         match self {
-            LiveError::FarEndLost { outcome, .. } => Some(outcome),
+            LiveError::FarEndLost { outcome, .. } | LiveError::ClockJumped { outcome, .. } => Some(outcome),
             _ => None,
         }
     }

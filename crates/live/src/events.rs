@@ -54,8 +54,9 @@ pub(crate) enum Input {
     Departures { sender: usize, until: Time, batch: Batch },
     /// A receiver's observations, all of messages of one sender.
     Arrivals { sender: usize, batch: Batch },
-    /// The far end says something, or its pipe ended, for the reason given if there is one.
-    Far(Result<FromFar, Option<String>>),
+    /// The far end says something, or its pipe ended, for the reason given if there is one; heard when the raw clock showed
+    /// this.
+    Far { heard: u64, said: Result<FromFar, Option<String>> },
 }
 
 /// Batches that wait to be used again.
@@ -143,7 +144,7 @@ impl Outbox {
                 self.since = Time::MAX;
             }
             Err(Input::Departures { batch, .. } | Input::Arrivals { batch, .. }) => self.batch = batch,
-            Err(Input::Far(_)) => {}
+            Err(Input::Far { .. }) => {}
         }
     }
 

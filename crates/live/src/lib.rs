@@ -21,6 +21,7 @@
 //! [`group`] carries XTP's multicast streams. [`blast`] measures how many packets a second the machine can account for.
 
 pub mod blast;
+mod channel;
 mod check;
 mod collect;
 pub mod engine;
@@ -32,13 +33,18 @@ mod link;
 mod near;
 mod observed;
 mod options;
+pub mod packed;
 mod pairs;
+pub mod part;
 mod place;
 mod protocol;
+mod relation;
 mod run;
+mod session;
 mod setup;
 mod start;
 
+pub use channel::Channel;
 pub use check::{check, kernel_stream, refuse_simulated};
 pub use error::LiveError;
 pub use options::{FarEnd, LiveOptions, Receive, Spin};

@@ -1,11 +1,13 @@
-//! The near end's side of the session: the far end as a process or thread, and the pipes to it.
+//! The near end's side of the session: the far end as a process, a thread or another host, and the pipes to it.
 
 use std::io::{self, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use trunkline_core::Duration;
+use trunkline_io::clock;
 
 use crate::error::LiveError;
 use crate::events::Input;
@@ -13,17 +15,28 @@ use crate::far_end;
 use crate::options::FarEnd;
 use crate::place::{self, Place};
 use crate::protocol::{FromFar, ToFar};
+use crate::relation::FIRST_EXCHANGES;
 
 /// A far end that was started, and is ended again however the run ends.
 pub(crate) struct Link {
-    to: Option<Box<dyn Write + Send>>,
+    to: To,
     peer: Peer,
 }
+
+/// The pipe to the far end, until it is closed.
+type To = Arc<Mutex<Option<Box<dyn Write + Send>>>>;
 
 enum Peer {
     Process(Child),
     Thread(Option<JoinHandle<()>>),
+    /// On another host: its process is not ours to end.
+    Elsewhere,
 }
+
+/// How often a far end with a clock of its own is asked for the time.
+const ASKING: Duration = Duration::from_millis(20);
+/// And at first.
+const ASKING_FIRST: Duration = Duration::from_millis(4);
 
 /// How long a far end that was told to end may take.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -44,11 +57,11 @@ impl Link {
                 std::os::unix::process::CommandExt::process_group(&mut command, 0);
                 let mut child = place.spawn(command).map_err(failed)?;
                 let (to, from) = (child.stdin.take(), child.stdout.take());
-                let mut link = Link { to: None, peer: Peer::Process(child) };
+                let mut link = Link { to: To::default(), peer: Peer::Process(child) };
                 let (Some(to), Some(from)) = (to, from) else {
                     return Err(failed(io::ErrorKind::BrokenPipe.into()));
                 };
-                link.to = Some(Box::new(to));
+                link.to = through(to);
                 listen(from, inbox)?;
                 Ok(link)
             }
@@ -61,27 +74,56 @@ impl Link {
                 let thread = place::at(place, start).flatten();
                 let thread = thread.map_err(LiveError::system("a thread cannot be started"))?;
                 listen(from, inbox)?;
-                Ok(Link { to: Some(Box::new(to)), peer: Peer::Thread(Some(thread)) })
+                Ok(Link { to: through(to), peer: Peer::Thread(Some(thread)) })
+            }
+            FarEnd::Channel(channel) => {
+                let (from, to) = channel.take().ok_or_else(|| LiveError::FarEndLost {
+                    reason: "was reached over this connection before".to_owned(),
+                    outcome: Box::default(),
+                })?;
+                listen(from, inbox)?;
+                Ok(Link { to: through(to), peer: Peer::Elsewhere })
             }
         }
     }
 
     /// Says something. If nobody hears it, the end of the other pipe will tell.
     pub(crate) fn say(&mut self, what: &ToFar) {
-        if let Some(to) = &mut self.to {
+        if let Some(to) = self.to.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
             let _ = what.write(to);
         }
     }
 
+    /// Asks the far end for the time from now on until the link is closed.
+    pub(crate) fn ask(&self) -> Result<(), LiveError> {
+        let to = Arc::clone(&self.to);
+        let ask = move || {
+            for question in 0_usize.. {
+                if let Some(to) = to.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+                    let question = ToFar::Ask(clock::raw_now());
+                    if question.write(to).is_err() {
+                        return;
+                    }
+                } else {
+                    return;
+                }
+                trunkline_io::pace::sleep(if question < FIRST_EXCHANGES { ASKING_FIRST } else { ASKING });
+            }
+        };
+        let thread = std::thread::Builder::new().name("ask-far-end".to_owned()).spawn(ask);
+        thread.map(|_| ()).map_err(LiveError::system("a thread cannot be started"))
+    }
+
     /// Ends the far end, by force if it does not end by itself, and says how it ended.
     pub(crate) fn close(&mut self) -> String {
-        self.to = None;
+        *self.to.lock().unwrap_or_else(PoisonError::into_inner) = None;
         match &mut self.peer {
             Peer::Process(child) => reap(child),
             Peer::Thread(thread) => match thread.take().map(JoinHandle::join) {
                 Some(Err(_)) => "has panicked".to_owned(),
                 _ => "has ended".to_owned(),
             },
+            Peer::Elsewhere => "is gone: its host has ended the connection".to_owned(),
         }
     }
 }
@@ -90,6 +132,10 @@ impl Drop for Link {
     fn drop(&mut self) {
         self.close();
     }
+}
+
+fn through(to: impl Write + Send + 'static) -> To {
+    Arc::new(Mutex::new(Some(Box::new(to))))
 }
 
 fn reap(child: &mut Child) -> String {
@@ -113,12 +159,12 @@ fn reap(child: &mut Child) -> String {
 fn listen(mut from: impl Read + Send + 'static, inbox: SyncSender<Input>) -> Result<(), LiveError> {
     let hear = move || {
         loop {
-            let (heard, last) = match FromFar::read(&mut from) {
+            let (said, last) = match FromFar::read(&mut from) {
                 Ok(Some(frame)) => (Ok(frame), false),
                 Ok(None) => (Err(None), true),
                 Err(error) => (Err(Some(error.to_string())), true),
             };
-            if inbox.send(Input::Far(heard)).is_err() || last {
+            if inbox.send(Input::Far { heard: clock::raw_now(), said }).is_err() || last {
                 return;
             }
         }

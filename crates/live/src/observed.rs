@@ -16,7 +16,9 @@ pub(crate) fn observed(
     let stalls = probe.finish();
     let outcome = match &mut result {
         Ok(outcome) => Some(outcome),
-        Err(LiveError::FarEndLost { outcome, .. }) => Some(&mut **outcome),
+        Err(LiveError::FarEndLost { outcome, .. } | LiveError::ClockJumped { outcome, .. }) => {
+            Some(&mut **outcome)
+        }
         Err(_) => None,
     };
     if let Some(outcome) = outcome {

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use trunkline_core::Duration;
 
+use crate::channel::Channel;
+
 /// How a live run is made, beside what the experiment says.
 #[derive(Clone, Debug)]
 pub struct LiveOptions {
@@ -46,6 +48,8 @@ pub enum FarEnd {
     /// A thread of this process: for tests, and where no process can be started. It shares our scheduler and memory,
     /// so its latencies are flattering.
     Thread,
+    /// A host of its own, over a connection to it.
+    Channel(Channel),
 }
 
 /// When the sender spins over the last [`Pacer::SPIN`](trunkline_io::Pacer::SPIN) before a departure.

@@ -10,8 +10,10 @@ use trunkline_metrics::{DriverOutcome, FlowOutcome, Observation, Recorder};
 use crate::error::LiveError;
 use crate::observed::observed;
 use crate::options::LiveOptions;
+use crate::part::only;
 use crate::place::{self, Place};
 use crate::run::{awaited, session};
+use crate::session::Company;
 use crate::start::Start;
 
 /// Flows from one place to another.
@@ -43,12 +45,13 @@ pub fn run_pairs(
     let watch = Mutex::new(Watch { supervisor, latest: Duration::ZERO });
     let one = |pair: &Pair<'_>| {
         let abandon = AbandonOnDrop(&start);
-        let own = scenario_of(scenario, &pair.flows);
+        let own = only(scenario, &pair.flows);
         let build = |flow: usize, member| own.build_source(flow, member, seed);
         let ((near, near_address), (far, address)) = (pair.near, pair.far);
         let options = LiveOptions { address, near_address: Some(near_address), ..options.clone() };
         let (mut recorder, mut supervisor) = (Shared(&recorder), Sharing { watch: &watch, start: &start });
-        let measure = || session(&own, &build, &options, (far, &start), &mut recorder, &mut supervisor);
+        let company = Company { start: &start, gate: None };
+        let measure = || session(&own, &build, &options, (far, company), &mut recorder, &mut supervisor);
         let outcome = place::at(near, measure)
             .map_err(LiveError::system("the near end's host cannot be entered"))??;
         core::mem::forget(abandon);
@@ -62,15 +65,6 @@ pub fn run_pairs(
         });
         together(scenario.flows.len(), pairs, ended)
     })
-}
-
-/// The scenario without the other flows. Members keep their ids.
-fn scenario_of(scenario: &Scenario, flows: &[usize]) -> Scenario {
-    Scenario {
-        flows: flows.iter().map(|flow| scenario.flows[*flow].clone()).collect(),
-        until: scenario.until.and_then(|until| flows.iter().position(|flow| *flow == until)),
-        ..scenario.clone()
-    }
 }
 
 /// What the sessions have come to as one run.

@@ -9,8 +9,12 @@
 //!  |<- Report(observations)            |   at least every 100 ms while there are any
 //!  | Finish                          ->|
 //!  |<- Report(the rest)                |
-//!  |<- Bye(counters)                   |   and the far end ends
+//!  |<- Bye(counters)                   |
 //! ```
+//! Where the far end has a clock of its own, the near end asks it for the time again and again, from `Ready` until it has
+//! what it wants to know, and then closes the pipe: `Ask(sent)`, `Time(sent, received, replied)`. `Start` is in the far
+//! end's clock.
+//!
 //! Every frame is a length of four bytes (big-endian, of what follows), a tag of one byte and a body: JSON for what is
 //! said once, packed binary for observations. The end of the pipe ends the session in either direction.
 
@@ -30,7 +34,7 @@ use crate::error::{Failure, LiveError};
 use crate::options::Receive;
 
 /// Both ends must have the same.
-pub(crate) const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 5;
 
 /// The largest frame that a reader accepts.
 pub(crate) const MAX_FRAME: usize = 64 << 20;
@@ -154,8 +158,10 @@ pub(crate) struct Bye {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ToFar {
     Open(Open),
-    /// The raw value of the monotonic clock that is time zero.
+    /// The raw value of the far end's monotonic clock that is its time zero.
     Start(u64),
+    /// What does the far end's clock show? With what ours shows.
+    Ask(u64),
     Finish,
 }
 
@@ -168,6 +174,13 @@ pub(crate) enum FromFar {
     Report(Vec<u8>),
     Bye(Bye),
     Failed(Failure),
+    /// The answer to [`ToFar::Ask`], with what it said, and when it came by the far end's clock. When the answer leaves
+    /// is written with it.
+    Time {
+        sent: u64,
+        received: u64,
+        replied: u64,
+    },
 }
 
 impl ToFar {
@@ -175,6 +188,7 @@ impl ToFar {
         match self {
             ToFar::Open(open) => write_json(to, b'O', open),
             ToFar::Start(epoch) => write_frame(to, b'S', &epoch.to_be_bytes()),
+            ToFar::Ask(sent) => write_frame(to, b'A', &sent.to_be_bytes()),
             ToFar::Finish => write_frame(to, b'F', &[]),
         }?;
         to.flush()
@@ -185,11 +199,8 @@ impl ToFar {
         let Some((tag, body)) = read_frame(from)? else { return Ok(None) };
         Ok(Some(match tag {
             b'O' => ToFar::Open(from_json(&body)?),
-            b'S' => ToFar::Start(u64::from_be_bytes(
-                body.as_slice()
-                    .try_into()
-                    .map_err(|_| LiveError::Protocol("an epoch of another length".into()))?,
-            )),
+            b'S' => ToFar::Start(number(&body, 0)?),
+            b'A' => ToFar::Ask(number(&body, 0)?),
             b'F' => ToFar::Finish,
             tag => return Err(unknown(tag)),
         }))
@@ -204,6 +215,11 @@ impl FromFar {
             FromFar::Report(report) => write_frame(to, b'r', report),
             FromFar::Bye(bye) => write_json(to, b'B', bye),
             FromFar::Failed(failure) => write_json(to, b'X', failure),
+            FromFar::Time { sent, received, replied } => {
+                let body: Vec<u8> =
+                    [sent, received, replied].iter().flat_map(|time| time.to_be_bytes()).collect();
+                write_frame(to, b't', &body)
+            }
         }?;
         to.flush()
     }
@@ -217,9 +233,20 @@ impl FromFar {
             b'r' => FromFar::Report(body),
             b'B' => FromFar::Bye(from_json(&body)?),
             b'X' => FromFar::Failed(from_json(&body)?),
+            b't' => FromFar::Time {
+                sent: number(&body, 0)?,
+                received: number(&body, 1)?,
+                replied: number(&body, 2)?,
+            },
             tag => return Err(unknown(tag)),
         }))
     }
+}
+
+/// The number at this place of a body of numbers.
+fn number(body: &[u8], place: usize) -> Result<u64, LiveError> {
+    let bytes = body.chunks_exact(8).nth(place).and_then(|bytes| bytes.try_into().ok());
+    bytes.map(u64::from_be_bytes).ok_or_else(|| LiveError::Protocol("a frame that is too short".to_owned()))
 }
 
 fn unknown(tag: u8) -> LiveError {
@@ -307,7 +334,7 @@ mod tests {
             }],
         };
         let mut pipe = Vec::new();
-        let said = [ToFar::Open(open), ToFar::Start(u64::MAX - 1), ToFar::Finish];
+        let said = [ToFar::Open(open), ToFar::Start(u64::MAX - 1), ToFar::Ask(9), ToFar::Finish];
         said.iter().for_each(|what| what.write(&mut pipe).unwrap());
         let mut from = pipe.as_slice();
         for what in said {
@@ -320,6 +347,7 @@ mod tests {
             FromFar::Started,
             FromFar::Report(vec![1, 2, 3]),
             FromFar::Failed(Failure::Other("no".into())),
+            FromFar::Time { sent: 1, received: u64::MAX, replied: 3 },
             FromFar::Bye(Bye {
                 unreflected: 1,
                 engines: vec![BTreeMap::from([("retransmissions".to_owned(), 3)])],

@@ -2,30 +2,31 @@
 
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::OnceLock;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Sender, channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
-use trunkline_core::{Duration, Seed, Time};
-use trunkline_experiment::{Flow, Progress, Scenario, Supervisor, Transport};
-use trunkline_io::{MonotonicClock, process, tcp};
-use trunkline_metrics::{DriverOutcome, FlowOutcome, Recorder};
+use trunkline_core::{Seed, Time};
+use trunkline_experiment::{Flow, Scenario, Supervisor, Transport};
+use trunkline_io::{process, tcp};
+use trunkline_metrics::{DriverOutcome, FlowOutcome, Measured, Recorder};
 use trunkline_traffic::Source;
 use trunkline_transport::framing::Key;
 
 use crate::collect::Collector;
 use crate::engine::Counters;
 use crate::error::LiveError;
-use crate::events::{Input, Pool};
-use crate::link::Link;
+use crate::events::Pool;
 use crate::near::engine::EngineFlow;
 use crate::near::tcp::Spoken;
 use crate::near::{self, Answers, Common, Stage, udp_receive, udp_send};
 use crate::observed::observed;
 use crate::options::LiveOptions;
+use crate::part::NearPart;
 use crate::place::{Place, ThisHost};
-use crate::protocol::{Bye, FromFar, Ready, ToFar};
+use crate::protocol::Bye;
+use crate::session::{Company, Session};
 use crate::setup::{self, Connected, Terms};
-use crate::start::{Agreed, Start};
+use crate::start::Start;
 
 /// Runs one point on real sockets.
 ///
@@ -66,7 +67,22 @@ pub fn run_with(
 ) -> Result<DriverOutcome, LiveError> {
     crate::check::refuse_simulated(scenario)?;
     let start = Start::of(1, awaited(scenario));
-    observed(|| session(scenario, build, options, (&ThisHost, &start), recorder, supervisor))
+    let company = Company { start: &start, gate: None };
+    observed(|| session(scenario, build, options, (&ThisHost, company), recorder, supervisor))
+}
+
+/// What [`run_near`](crate::part::run_near) does.
+pub(crate) fn run_part(
+    part: NearPart<'_>,
+    recorder: &mut dyn Recorder,
+    supervisor: &mut dyn Supervisor,
+) -> Result<DriverOutcome, LiveError> {
+    let NearPart { scenario, seed, options, gate } = part;
+    crate::check::refuse_simulated(scenario)?;
+    let start = Start::of(1, awaited(scenario));
+    let company = Company { start: &start, gate: Some(gate) };
+    let build = |flow: usize, member| scenario.build_source(flow, member, seed);
+    observed(|| session(scenario, &build, options, (&ThisHost, company), recorder, supervisor))
 }
 
 /// How many sources must be over before the sending ends, if it ends with a flow.
@@ -74,13 +90,13 @@ pub(crate) fn awaited(scenario: &Scenario) -> Option<u32> {
     scenario.until.map(|flow| scenario.flows[flow].meta.members)
 }
 
-/// Measures the flows of a scenario from here to a far end that lives at `far`, together with the other sessions that
-/// share `start`.
+/// Measures the flows of a scenario from here to a far end that lives at `far`, together with the company's other
+/// sessions.
 pub(crate) fn session(
     scenario: &Scenario,
     build: &dyn Fn(usize, u32) -> Result<Box<dyn Source>, String>,
     options: &LiveOptions,
-    (far, start): (&dyn Place, &Start),
+    (far, company): (&dyn Place, Company<'_>),
     recorder: &mut dyn Recorder,
     supervisor: &mut dyn Supervisor,
 ) -> Result<DriverOutcome, LiveError> {
@@ -98,7 +114,7 @@ pub(crate) fn session(
     let answered = setup::answered(scenario);
     let answers = if answered.is_empty() { None } else { Some(Answers::new()) };
     let answers = answers.transpose().map_err(LiveError::system("a pipe cannot be made"))?;
-    let stage = Stage::new(&start.awaited);
+    let stage = Stage::new(&company.start.awaited);
     let common = OnceLock::new();
     // By reference, so that the closure can own the session: should the recorder panic, its end frees the threads.
     let (stage, common, sockets, answered, answers, terms) =
@@ -107,7 +123,7 @@ pub(crate) fn session(
         let _end = EndOnDrop(stage);
         let mut crew = Crew { scope, threads: Vec::new() };
         let conversing = crew.connect(engines, scenario, options)?;
-        let clock = session.synchronise(start)?;
+        let clock = session.synchronise(company)?;
         let common = common.get_or_init(|| Common {
             clock,
             stop: Time::ZERO + scenario.duration,
@@ -147,7 +163,7 @@ pub(crate) fn session(
             Ok(())
         })();
         let end = match started {
-            Ok(()) => session.attend(scenario, terms, common, &mut collector, supervisor),
+            Ok(()) => session.attend(scenario, terms, common, &mut collector, supervisor, company.gate),
             Err(error) => {
                 common.stage.end();
                 session.gather(terms, crew, &mut collector);
@@ -162,17 +178,23 @@ pub(crate) fn session(
     })?;
 
     let sending = end.sent_all.map_or(scenario.duration, |at| at.since(Time::ZERO));
+    let mut flows = flow_outcomes(scenario, terms, &left, end.bye.as_ref());
+    let clock_error = session.clock_error();
+    for (flow, outcome) in scenario.flows.iter().zip(&mut flows) {
+        outcome.clock_error = clock_error.filter(|_| flow.meta.measured == Measured::OneWay);
+    }
     let outcome = DriverOutcome {
         duration: if end.partial { end.at.since(Time::ZERO).min(sending) } else { sending },
-        flows: flow_outcomes(scenario, terms, &left, end.bye.as_ref()),
+        flows,
         partial: end.partial,
         ..DriverOutcome::default()
     };
     drop(left);
     let how_it_ended = session.close();
-    match end.lost {
-        None => Ok(outcome),
-        Some(reason) => {
+    match (end.jumped, end.lost) {
+        (None, None) => Ok(outcome),
+        (Some(by), _) => Err(LiveError::ClockJumped { by, outcome: Box::new(outcome) }),
+        (None, Some(reason)) => {
             let reason = reason.map_or(how_it_ended.clone(), |reason| format!("{how_it_ended}: {reason}"));
             Err(LiveError::FarEndLost { reason, outcome: Box::new(outcome) })
         }
@@ -226,15 +248,15 @@ pub(crate) fn draw() -> u32 {
 }
 
 /// What a thread leaves behind, with the index of its flow.
-enum Left {
+pub(crate) enum Left {
     Tcp(usize, Spoken),
     Engines(usize, Counters),
 }
 
 /// The threads of the near end.
-struct Crew<'scope, 'env> {
+pub(crate) struct Crew<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
-    threads: Vec<ScopedJoinHandle<'scope, Option<Left>>>,
+    pub(crate) threads: Vec<ScopedJoinHandle<'scope, Option<Left>>>,
 }
 
 impl<'scope, 'env> Crew<'scope, 'env> {
@@ -284,194 +306,3 @@ impl Drop for EndOnDrop<'_> {
         self.0.end();
     }
 }
-
-/// How a run ended.
-struct End {
-    at: Time,
-    partial: bool,
-    /// When the sources were over with which the sending ends, if they were.
-    sent_all: Option<Time>,
-    /// The far end was lost: with its own reason, if it gave one.
-    lost: Option<Option<String>>,
-    bye: Option<Bye>,
-}
-
-/// The near end's view of the far end, and all that is observed on its way to the recorder.
-struct Session {
-    /// Dropped first, however the run ends: a thread that waits for room in it would never let the far end go.
-    incoming: Receiver<Input>,
-    inbox: SyncSender<Input>,
-    link: Link,
-    patience: Duration,
-}
-
-impl Session {
-    /// Starts the far end.
-    fn start(options: &LiveOptions, far: &dyn Place) -> Result<Session, LiveError> {
-        let (inbox, incoming) = sync_channel(1024);
-        let link = Link::start(&options.far_end, far, inbox.clone())?;
-        Ok(Session { link, inbox, incoming, patience: options.patience })
-    }
-
-    /// Tells the far end the terms and waits until its sockets are open.
-    fn open(&mut self, terms: &Terms) -> Result<Ready, LiveError> {
-        self.link.say(&ToFar::Open(terms.open.clone()));
-        loop {
-            if let FromFar::Ready(ready) = self.hear("opening its sockets")? {
-                return Ok(ready);
-            }
-        }
-    }
-
-    /// Agrees on an epoch with the other sessions of the run, and tells it to the far end.
-    fn synchronise(&mut self, start: &Start) -> Result<MonotonicClock, LiveError> {
-        let mut agreed = None;
-        loop {
-            match (start.meet(agreed).ok_or(LiveError::Abandoned)?, agreed) {
-                (Agreed::Begin, Some(clock)) => return Ok(clock),
-                (Agreed::Begin, None) => {}
-                (Agreed::On(clock), _) => {
-                    self.link.say(&ToFar::Start(clock.epoch()));
-                    while !matches!(self.hear("starting the clock")?, FromFar::Started) {}
-                    agreed = Some(clock);
-                }
-            }
-        }
-    }
-
-    /// The next thing that the far end says during the set-up.
-    fn hear(&mut self, step: &'static str) -> Result<FromFar, LiveError> {
-        match self.incoming.recv_timeout(self.patience.to_std()) {
-            Ok(Input::Far(Ok(FromFar::Failed(failure)))) => Err(failure.into()),
-            Ok(Input::Far(Ok(frame))) => Ok(frame),
-            Ok(Input::Far(Err(reason))) => {
-                let ended = self.link.close();
-                let reason = reason.map_or(ended.clone(), |reason| format!("{ended}: {reason}"));
-                Err(LiveError::FarEndLost {
-                    reason: format!("{reason}, while {step}"),
-                    outcome: Box::default(),
-                })
-            }
-            Ok(_) => Err(LiveError::Protocol("observations before the start".to_owned())),
-            Err(_) => Err(LiveError::NoAnswer { patience: self.patience, step }),
-        }
-    }
-
-    /// Passes observations to the recorder until the run is at its end.
-    fn attend(
-        &mut self,
-        scenario: &Scenario,
-        terms: &Terms,
-        common: &Common<'_>,
-        collector: &mut Collector<'_>,
-        supervisor: &mut dyn Supervisor,
-    ) -> End {
-        let mut stop = Time::ZERO + scenario.duration;
-        let mut deadline = stop + scenario.drain;
-        let mut end = End { at: Time::ZERO, partial: false, sent_all: None, lost: None, bye: None };
-        let mut senders = terms.senders;
-        let mut told = Time::ZERO;
-        loop {
-            let input = self.incoming.recv_timeout(STEP.to_std());
-            if let Ok(Input::Departures { until: Time::MAX, .. }) = input {
-                senders = senders.saturating_sub(1);
-            }
-            if let Ok(input) = input {
-                end.take(input, terms, collector);
-            }
-            let now = common.clock.now();
-            if !end.partial && now.since(told) >= STEP {
-                told = now;
-                if supervisor.progress(now.min(deadline).since(Time::ZERO)) == Progress::Stop {
-                    common.stage.stop();
-                    end.partial = true;
-                    end.at = now;
-                    deadline = deadline.min(now + LAST_CALL);
-                }
-            }
-            if now < stop && !end.partial && common.stage.all_are_over() {
-                common.stage.stop();
-                end.sent_all = Some(now);
-                stop = now;
-                deadline = now + scenario.drain;
-            }
-            let complete = senders == 0 && (now >= stop || end.partial) && collector.is_all_back();
-            if end.lost.is_some() || now >= deadline || complete {
-                if !end.partial || end.lost.is_some() {
-                    end.at = now;
-                }
-                end.partial |= end.lost.is_some();
-                return end;
-            }
-        }
-    }
-
-    /// Tells the far end that the run is over, and takes what it still has to report.
-    fn finish(&mut self, mut end: End, terms: &Terms, collector: &mut Collector<'_>) -> End {
-        if end.lost.is_some() {
-            return end;
-        }
-        self.link.say(&ToFar::Finish);
-        while end.bye.is_none() && end.lost.is_none() {
-            match self.incoming.recv_timeout(self.patience.to_std()) {
-                Ok(input) => end.take(input, terms, collector),
-                Err(_) => end.lost = Some(Some(format!("it has not reported for {}", self.patience))),
-            }
-        }
-        end.partial |= end.lost.is_some();
-        end
-    }
-
-    /// Waits for the threads, which have been told to end, and takes what they still have.
-    fn gather(&mut self, terms: &Terms, crew: Crew<'_, '_>, collector: &mut Collector<'_>) -> Vec<Left> {
-        // What the far end says now changes nothing any more.
-        let mut end = End { at: Time::ZERO, partial: true, sent_all: None, lost: None, bye: None };
-        let short = core::time::Duration::from_millis(1);
-        loop {
-            let ended = crew.threads.iter().all(ScopedJoinHandle::is_finished);
-            match self.incoming.recv_timeout(short) {
-                Ok(input) => end.take(input, terms, collector),
-                Err(_) if ended => break,
-                Err(_) => {}
-            }
-        }
-        crew.threads.into_iter().filter_map(|thread| thread.join().ok().flatten()).collect()
-    }
-
-    /// Ends the far end and says how it ended.
-    fn close(self) -> String {
-        let Session { mut link, incoming, .. } = self;
-        drop(incoming);
-        link.close()
-    }
-}
-
-impl End {
-    /// Passes one input on.
-    fn take(&mut self, input: Input, terms: &Terms, collector: &mut Collector<'_>) {
-        match input {
-            Input::Departures { sender, until, batch } => collector.departures(sender, until, batch),
-            Input::Arrivals { sender, batch } => collector.arrivals(sender, batch),
-            Input::Far(Ok(FromFar::Report(report))) => {
-                if collector.report(&report, &terms.sender_of).is_none() {
-                    self.lost = Some(Some("its report is damaged".to_owned()));
-                }
-            }
-            Input::Far(Ok(FromFar::Bye(bye))) => self.bye = Some(bye),
-            Input::Far(Ok(FromFar::Failed(failure))) => {
-                self.lost = Some(Some(LiveError::from(failure).to_string()));
-            }
-            Input::Far(Ok(FromFar::Ready(_) | FromFar::Started)) => {}
-            Input::Far(Err(reason)) => {
-                if self.bye.is_none() && self.lost.is_none() {
-                    self.lost = Some(reason);
-                }
-            }
-        }
-    }
-}
-
-/// The recorder waits no longer than this for observations before it looks at the clock and tells the supervisor.
-const STEP: Duration = Duration::from_millis(50);
-/// After a stop, what is on its way may still arrive for so long.
-const LAST_CALL: Duration = Duration::from_millis(200);

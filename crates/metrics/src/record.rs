@@ -255,4 +255,7 @@ pub struct FlowOutcome {
     pub transport_counters: BTreeMap<String, u64>,
     /// Bytes that the flow's packets took on their path's first link, forward, with that link's framing.
     pub network: Option<Bytes>,
+    /// What was seen at the sink was brought from another clock to the source's: no such time is further from the truth
+    /// than this. `None` where both ends had the same clock.
+    pub clock_error: Option<Duration>,
 }

@@ -15,6 +15,7 @@ use crate::hosts::{Hosts, Kept};
 use crate::member::Member;
 use crate::network::Network;
 use crate::transports;
+use crate::watch::Watch;
 
 /// What can be due. Small and `Copy`: the packet itself waits in a slot of the [`Network`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,9 +176,13 @@ impl<'s> Engine<'s> {
     ) -> DriverOutcome {
         let mut until_report = EVENTS_PER_REPORT;
         let mut stopped_at = None;
+        let mut watch = Watch::new(self.scenario, supervisor);
         while let Some((now, event)) = self.events.pop() {
             if now > self.end {
                 break;
+            }
+            if watch.is_due(now) {
+                watch.look(now, self.scenario, &self.network, supervisor);
             }
             self.now = now;
             until_report -= 1;
@@ -265,6 +270,7 @@ impl<'s> Engine<'s> {
         let flows = counters.into_iter().enumerate().map(|(flow, transport_counters)| FlowOutcome {
             transport_counters,
             network: Some(self.network.first_link_bytes(flow)),
+            ..FlowOutcome::default()
         });
         DriverOutcome {
             duration: ran,

@@ -19,13 +19,14 @@ use std::thread::Scope;
 
 use trunkline_core::{Duration, Seed};
 use trunkline_endpoints::Carrier;
-use trunkline_io::MonotonicClock;
 use trunkline_io::tcp::{TcpError, TcpSetup, listen as listen_as};
 use trunkline_io::udp::SocketOptions;
+use trunkline_io::{MonotonicClock, clock};
 use trunkline_transport::framing::Key;
 
 use crate::engine::{Counters, Engine, Engines, Intake, Loss, Route};
 use crate::error::{Failure, LiveError};
+use crate::part::FarLimits;
 use crate::protocol::{Bye, EngineTerms, FlowTerms, FromFar, Ready, ToFar, VERSION};
 pub(crate) use report::Reporter;
 
@@ -45,11 +46,20 @@ pub fn serve_standard_streams() -> Result<(), LiveError> {
 ///
 /// # Errors
 /// If the near end breaks the protocol, or a socket fails. The near end has been told.
-pub fn serve(mut input: impl Read, output: impl Write + Send) -> Result<(), LiveError> {
+pub fn serve(input: impl Read, output: impl Write + Send) -> Result<(), LiveError> {
+    serve_within(input, output, None)
+}
+
+/// As [`serve`]; with limits, what the near end says of addresses does not count.
+pub(crate) fn serve_within(
+    mut input: impl Read,
+    output: impl Write + Send,
+    allowed: Option<FarLimits>,
+) -> Result<(), LiveError> {
     let (say, said) = sync_channel(64);
     std::thread::scope(|scope| {
         let writer = scope.spawn(move || write_frames(output, &said));
-        let result = session(&mut input, &say);
+        let result = session(&mut input, &say, allowed);
         if let Err(error) = &result {
             // If nobody hears it, the pipe's end tells.
             let _ = say.send(FromFar::Failed(Failure::from(error)));
@@ -67,7 +77,12 @@ pub fn serve(mut input: impl Read, output: impl Write + Send) -> Result<(), Live
 
 /// Reports and answers go through one thread, so that nothing that measures waits for the pipe.
 fn write_frames(mut output: impl Write, frames: &Receiver<FromFar>) -> io::Result<()> {
-    frames.iter().try_for_each(|frame| frame.write(&mut output))
+    frames.iter().try_for_each(|mut frame| {
+        if let FromFar::Time { replied, .. } = &mut frame {
+            *replied = clock::raw_now();
+        }
+        frame.write(&mut output)
+    })
 }
 
 /// What all threads of a session share.
@@ -119,8 +134,12 @@ impl Drop for EndOnDrop<'_> {
     }
 }
 
-fn session(input: &mut impl Read, say: &SyncSender<FromFar>) -> Result<(), LiveError> {
-    let open = match ToFar::read(input)? {
+fn session(
+    input: &mut impl Read,
+    say: &SyncSender<FromFar>,
+    allowed: Option<FarLimits>,
+) -> Result<(), LiveError> {
+    let mut open = match ToFar::read(input)? {
         None => return Ok(()),
         Some(ToFar::Open(open)) if open.version == VERSION => open,
         Some(ToFar::Open(open)) => {
@@ -131,6 +150,16 @@ fn session(input: &mut impl Read, say: &SyncSender<FromFar>) -> Result<(), LiveE
     for terms in &open.engines {
         if terms.flow >= open.flows.len() {
             return Err(LiveError::Protocol("engines of a flow that there is not".to_owned()));
+        }
+    }
+    if let Some(allowed) = allowed {
+        (open.address, open.peer) = (allowed.address, allowed.peer);
+        let asked = open.flows.iter().fold(0, |sum: u32, flow| sum.saturating_add(flow.members));
+        if asked > allowed.members {
+            return Err(LiveError::NotAllowed(format!(
+                "{asked} conversations at once are more than the {} that its owner allows",
+                allowed.members
+            )));
         }
     }
     let members = open.flows.iter().map(|flow| flow.first.saturating_add(flow.members)).max().unwrap_or(0);
@@ -192,6 +221,10 @@ fn session(input: &mut impl Read, say: &SyncSender<FromFar>) -> Result<(), LiveE
         let engines = counters.into_inner().unwrap_or_else(PoisonError::into_inner);
         let unreflected = session.unreflected.load(Ordering::Relaxed);
         let _ = say.send(FromFar::Bye(Bye { unreflected, engines }));
+        // Who wants to know the time until all is settled closes the pipe when it is.
+        while let Some(ToFar::Ask(sent)) = ToFar::read(input)? {
+            tell_time(sent, say);
+        }
     }
     result.map(|_| ())
 }
@@ -204,11 +237,17 @@ fn converse(input: &mut impl Read, say: &SyncSender<FromFar>, session: &Session)
                 session.epoch.store(epoch, Ordering::Relaxed);
                 let _ = say.send(FromFar::Started);
             }
+            Some(ToFar::Ask(sent)) => tell_time(sent, say),
             Some(ToFar::Finish) => return Ok(true),
             None => return Ok(false),
             Some(ToFar::Open(_)) => return Err(LiveError::Protocol("a session is opened twice".to_owned())),
         }
     }
+}
+
+/// Answers the question for the time that has just come.
+fn tell_time(sent: u64, say: &SyncSender<FromFar>) {
+    let _ = say.send(FromFar::Time { sent, received: clock::raw_now(), replied: 0 });
 }
 
 pub(crate) fn spawn<'scope, 'env>(

@@ -1,0 +1,96 @@
+//! A part of a run that is spread over hosts: its two ends live in different daemons, which talk over a connection, and
+//! somebody else says when it begins.
+//!
+//! The near end is [`run_near`], the far end [`serve_far`]; what connects them is a [`Channel`] of bytes, for which a TCP
+//! or TLS connection between the two hosts can stand. Their clocks are different ones: they are related by
+//! exchanges over the channel, before and during the run, and what the far end observes is brought to the near end's
+//! clock with a bound that holds however unequal the ways are ([`FlowOutcome::clock_error`]). Times in the near end's
+//! records count from the moment that [`Gate::begin`] gives.
+//!
+//! [`FlowOutcome::clock_error`]: trunkline_metrics::FlowOutcome::clock_error
+
+use std::io::{Read, Write};
+use std::net::IpAddr;
+
+use trunkline_core::Seed;
+use trunkline_experiment::{Scenario, Supervisor};
+use trunkline_metrics::{DriverOutcome, Recorder};
+
+use crate::error::LiveError;
+use crate::far_end;
+use crate::options::LiveOptions;
+
+/// The near end of a part: what is sent from this host to one other.
+#[derive(Clone, Copy)]
+pub struct NearPart<'p> {
+    /// The flows of this part and no others. Members keep the ids that they have in the whole experiment, see
+    /// [`only`].
+    pub scenario: &'p Scenario,
+    /// From which the sources draw.
+    pub seed: Seed,
+    /// How it is measured: [`FarEnd::Channel`](crate::FarEnd::Channel) says how the far end is reached, `address` is that
+    /// of the far end's sockets and `near_address` that of ours: those of the two ends of the connection.
+    pub options: &'p LiveOptions,
+    /// Who says when it begins.
+    pub gate: &'p dyn Gate,
+}
+
+/// What holds the parts of a run together. Its methods are called from the thread that called [`run_near`] and from one
+/// beside it.
+pub trait Gate: Sync {
+    /// All is open and connected, and the clocks are related: the part can begin.
+    fn ready(&self);
+
+    /// Waits until it is said when the part begins: that moment as a value of this host's raw monotonic clock
+    /// ([`trunkline_io::clock::raw_now`]), which should be half a second ahead. `None` if it does not begin at all.
+    fn begin(&self) -> Option<u64>;
+
+    /// The sources with which the sending ends (`until`) are over, and they were in this part. Told once.
+    fn sources_over(&self);
+
+    /// Whether the sending is to end because they are over elsewhere. Asked many times a second.
+    fn end_sending(&self) -> bool;
+}
+
+/// Measures the near end's flows, from opening the sockets to the far end's last report. Returns when all is recorded.
+///
+/// # Errors
+/// As [`run`](crate::run)'s, and [`LiveError::ClockJumped`]. What was measured until then has been recorded, and
+/// [`LiveError::outcome`] is the rest of it. [`LiveError::Abandoned`] if the gate does not let it begin.
+pub fn run_near(
+    part: NearPart<'_>,
+    recorder: &mut dyn Recorder,
+    supervisor: &mut dyn Supervisor,
+) -> Result<DriverOutcome, LiveError> {
+    crate::run::run_part(part, recorder, supervisor)
+}
+
+/// What the far end grants whoever has opened the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FarLimits {
+    /// Nobody else is answered: the address from which the session's connection came, which is proved by that. What the
+    /// near end says of its address does not count.
+    pub peer: IpAddr,
+    /// Where the sockets are opened: the address of this host to which the connection came.
+    pub address: IpAddr,
+    /// How many conversations at most.
+    pub members: u32,
+}
+
+/// Serves the far end of one part, until the near end says that it is over or `input` ends.
+///
+/// # Errors
+/// If the near end breaks the protocol or asks for more than it may, or a socket fails. The near end has been told.
+pub fn serve_far(input: impl Read, output: impl Write + Send, allowed: FarLimits) -> Result<(), LiveError> {
+    far_end::serve_within(input, output, Some(allowed))
+}
+
+/// A scenario without its other flows. Members keep their ids, and what the flow with which the sending ends is, stays
+/// known if it is among them.
+pub fn only(scenario: &Scenario, flows: &[usize]) -> Scenario {
+    Scenario {
+        flows: flows.iter().map(|flow| scenario.flows[*flow].clone()).collect(),
+        until: scenario.until.and_then(|until| flows.iter().position(|flow| *flow == until)),
+        ..scenario.clone()
+    }
+}
