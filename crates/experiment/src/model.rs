@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use trunkline_core::schema::Values;
-use trunkline_core::{Bytes, Duration, FlowId, Rate};
+use trunkline_core::{Bytes, Duration, FlowId, Rate, Time};
 use trunkline_metrics::{BundleMeta, FlowMeta};
 pub use trunkline_network::{Impairments, Loss};
 pub use trunkline_traffic::Answer;
@@ -393,6 +393,14 @@ pub enum Operator {
 pub trait Supervisor {
     /// `done` of the scenario's duration and drain has passed. Called at least ten times a second of wall time.
     fn progress(&mut self, done: Duration) -> Progress;
+
+    /// How often it wants to be told what waits in the queues of the links, in the driver's time; `None` if never.
+    fn backlog_interval(&self) -> Option<Duration> {
+        None
+    }
+
+    /// At `at` so much waited in the queue of a link, for one of its [directions](Scenario::directions).
+    fn backlog(&mut self, _at: Time, _link: &str, _direction: &str, _bytes: Bytes, _packets: u64) {}
 }
 
 /// Whether to go on.

@@ -9,17 +9,24 @@ use trunkline_network::{DropCause, Figure, MarkCause, Medium};
 use crate::model::{Link, Scenario};
 
 impl Scenario {
+    /// What the directions of a link are called: `berlin>ottawa` and `ottawa>berlin`; of a link with more than two stations
+    /// that from each station, by the station's host.
+    pub fn directions(&self, link: &Link) -> Vec<String> {
+        let name = |port: usize| self.hosts[link.between[port]].name.as_str();
+        let direction = |port: usize| match link.between.len() {
+            2 => format!("{}>{}", name(port), name(1 - port)),
+            _ => name(port).to_owned(),
+        };
+        (0..link.between.len()).map(direction).collect()
+    }
+
     /// The counters of every direction, or station, of a link of this scenario, over a run of this length.
     pub fn link_summaries(&self, link: &Link, medium: &dyn Medium, duration: Duration) -> Vec<LinkSummary> {
-        let name = |port: usize| self.hosts[link.between[port]].name.as_str();
-        let summary = |port: usize| {
+        let summary = |(port, direction): (usize, String)| {
             let counters = medium.counters(Port(port as u16));
             let share = counters.busy.as_secs_f64() / duration.as_secs_f64();
             LinkSummary {
-                link: match link.between.len() {
-                    2 => format!("{} {}>{}", link.name, name(port), name(1 - port)),
-                    _ => format!("{} {}", link.name, name(port)),
-                },
+                link: format!("{} {direction}", link.name),
                 // The line may still be busy in the drain time, after the run's length.
                 utilisation: Ratio::new(share.min(1.0)).unwrap_or_default(),
                 offered: counters.offered,
@@ -35,7 +42,7 @@ impl Scenario {
                 backlog_packets_max: counters.backlog_packets_max,
             }
         };
-        (0..link.between.len()).map(summary).collect()
+        self.directions(link).into_iter().enumerate().map(summary).collect()
     }
 
     /// What this kind of medium alone has to tell of a run of this length: of the medium first, then station by station.

@@ -24,6 +24,7 @@ use trunkline_core::schema::{Choice, Default as Preset, Kind, Parameter};
 use trunkline_core::{Bytes, Duration, Packet, Port, Rate, Seed, Time};
 
 use crate::medium::{self, Figure, Medium, MediumCounters, MediumKind, Outcome};
+use crate::queue::Backlog;
 pub use config::{AtmConfig, Discard, Policing};
 use direction::Direction;
 
@@ -238,6 +239,10 @@ impl Medium for AtmLink {
 
     fn counters(&self, from: Port) -> MediumCounters {
         self.directions.get(usize::from(from.0)).map(Direction::counters).unwrap_or_default()
+    }
+
+    fn backlog(&self, from: Port) -> Backlog {
+        self.directions.get(usize::from(from.0)).map(Direction::waiting).unwrap_or_default()
     }
 
     fn figures(&self, _over: Duration) -> Vec<Figure> {

@@ -19,7 +19,7 @@ use trunkline_core::{Amount, Bytes, Duration, Packet, Port, Rate, Ratio, Seed, T
 
 use crate::impairment::Impairments;
 use crate::medium::{Figure, Medium, MediumCounters, MediumKind, Outcome, PortConfig};
-use crate::queue::Queue;
+use crate::queue::{Backlog, Queue};
 use crate::serial::serialiser::Serialiser;
 use station::{Hold, Station};
 use token::{Ring, Token};
@@ -305,6 +305,10 @@ impl Medium for FddiRing {
 
     fn counters(&self, from: Port) -> MediumCounters {
         self.stations.get(usize::from(from.0)).map(Station::counters).unwrap_or_default()
+    }
+
+    fn backlog(&self, from: Port) -> Backlog {
+        self.stations.get(usize::from(from.0)).map(Station::waiting).unwrap_or_default()
     }
 
     fn figures(&self, over: Duration) -> Vec<Figure> {

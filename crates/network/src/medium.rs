@@ -7,7 +7,7 @@ use trunkline_core::{Amount, Bytes, Duration, Packet, Port, Seed, Time};
 
 use crate::fate::Fates;
 use crate::impairment::Impairments;
-use crate::queue::{Queue, QueueCounters, Sojourns};
+use crate::queue::{Backlog, Queue, QueueCounters, Sojourns};
 use crate::{atm, ethernet, fddi, serial, t1, trace, wifi};
 
 /// Every medium that an experiment file can name; the first is the default.
@@ -48,6 +48,10 @@ pub trait Medium: Send {
 
     /// What has been counted so far for packets that entered at port `from`.
     fn counters(&self, from: Port) -> MediumCounters;
+
+    /// What waits now in the queue of port `from`: that of which [`MediumCounters::backlog_max`] is the most there ever was.
+    /// Cheap enough to be asked many times a second.
+    fn backlog(&self, from: Port) -> Backlog;
 
     /// What this kind of medium alone has to tell of a run that lasted `over`, of which shares are: of itself and then
     /// of each station, always the same figures in the same order.

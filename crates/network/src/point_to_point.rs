@@ -10,7 +10,7 @@ use crate::bucket::{Policer, TokenBucket};
 use crate::fate::{DropCause, Fate};
 use crate::impairment::{Impairments, Stage};
 use crate::medium::{Change, Delivery, Figure, Fixed, Medium, MediumCounters, Outcome, PortConfig};
-use crate::queue::{Counted, Dequeued, Queue};
+use crate::queue::{Backlog, Counted, Dequeued, Queue};
 use crate::serial::conditioner::{self, Conditioner};
 
 pub(crate) const DELAY: Parameter = Parameter {
@@ -137,6 +137,10 @@ impl<L: Line> Medium for PointToPoint<L> {
 
     fn counters(&self, from: Port) -> MediumCounters {
         self.directions.get(usize::from(from.0)).map(Direction::counters).unwrap_or_default()
+    }
+
+    fn backlog(&self, from: Port) -> Backlog {
+        self.directions.get(usize::from(from.0)).map(Direction::waiting).unwrap_or_default()
     }
 
     fn figures(&self, _over: Duration) -> Vec<Figure> {
@@ -272,6 +276,10 @@ impl<L: Line> Direction<L> {
 
     fn counters(&self) -> MediumCounters {
         self.counters.clone().with_queue(self.queue.counters())
+    }
+
+    fn waiting(&self) -> Backlog {
+        self.queue.waiting()
     }
 
     fn check(&self) {

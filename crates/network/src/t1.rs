@@ -20,7 +20,7 @@ use trunkline_core::{Bytes, Duration, Packet, Port, Rate, Seed, Time};
 
 use crate::impairment::Impairments;
 use crate::medium::{self, Medium, MediumCounters, MediumKind, Outcome, PortConfig};
-use crate::queue::Queue;
+use crate::queue::{Backlog, Queue};
 use board::Board;
 
 /// The entry in the registry.
@@ -222,5 +222,9 @@ impl Medium for T1Link {
 
     fn counters(&self, from: Port) -> MediumCounters {
         self.boards.get(usize::from(from.0)).map(Board::counters).unwrap_or_default()
+    }
+
+    fn backlog(&self, from: Port) -> Backlog {
+        self.boards.get(usize::from(from.0)).map(Board::waiting).unwrap_or_default()
     }
 }

@@ -5,7 +5,7 @@ use trunkline_core::{Bytes, Distribution, Duration, Port, Rate, Seed, Time};
 use trunkline_network::DropCause;
 use trunkline_network::impairment::{Impairments, Loss};
 use trunkline_network::medium::{self, Medium, MediumKind, Outcome, PortConfig};
-use trunkline_network::queue::{self, QueueKind};
+use trunkline_network::queue::{self, Backlog, QueueKind};
 use trunkline_testkit::accounting::Accounted;
 use trunkline_testkit::split::{self, Offer};
 use trunkline_testkit::values::{share, values};
@@ -154,6 +154,39 @@ fn the_workloads_reach_every_outcome() {
         assert!(sum.delivered > 0 && sum.duplicated > 0 && sum.corrupted > 0 && sum.reordered > 0, "{sum:?}");
         let several = setup.stations > 2;
         assert_eq!((sum.copied > 0, nobodys > 0), (several, several), "{name}: {sum:?}");
+    }
+}
+
+/// What is told to wait does wait: it reaches the most that is counted, and in the end nothing is left.
+#[test]
+fn backlogs_reach_their_most_and_drain() {
+    for setup in every_setup() {
+        let mut reached = 0;
+        for seed in 0..16 {
+            let mut medium = Accounted::new(setup.build(&Impairments::default(), seed));
+            let mut out = Outcome::default();
+            let mut most = vec![Backlog::default(); usize::from(setup.stations)];
+            for offer in split::workload_among(setup.stations, seed) {
+                while let Some(next) = medium.next_event().filter(|&next| next < offer.at) {
+                    medium.advance(next, &mut out);
+                }
+                let from = usize::from(offer.from.0);
+                medium.offer(offer.at, offer.from, offer.packet.clone(), &mut out);
+                let waiting = medium.backlog(offer.from);
+                most[from].bytes = most[from].bytes.max(waiting.bytes);
+                most[from].packets = most[from].packets.max(waiting.packets);
+            }
+            medium.finish(&mut out);
+            for (port, most) in setup.ports().zip(most) {
+                let counted = medium.counters(port);
+                let name = setup.name();
+                assert!(most.bytes <= counted.backlog_max, "{name}: {most:?} of {counted:?}");
+                assert!(most.packets <= counted.backlog_packets_max, "{name}: {most:?} of {counted:?}");
+                assert_eq!(medium.backlog(port), Backlog::default(), "{name}: nothing is left");
+                reached += most.packets;
+            }
+        }
+        assert!(reached > 0, "{}: nothing has ever waited", setup.name());
     }
 }
 

@@ -82,7 +82,16 @@ pub(crate) fn all(
     let request = |source: usize| {
         let Source { file, experiment, on, .. } = &sources[source];
         let (live, wire) = (how.live.unwrap_or(&nowhere), how.wire);
-        Request { experiment, file: Path::new(file), backend: *on, jobs: how.jobs, live, wire, hear: &hear }
+        Request {
+            experiment,
+            file: Path::new(file),
+            backend: *on,
+            jobs: how.jobs,
+            live,
+            wire,
+            tap: None,
+            hear: &hear,
+        }
     };
     let mut checked = None;
     for task in tasks {

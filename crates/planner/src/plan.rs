@@ -171,6 +171,8 @@ pub struct Means<'m> {
     pub live: &'m trunkline_live::LiveOptions,
     /// With what `wire` is made; nothing else needs it.
     pub wire: Option<&'m trunkline_runner::WireMeans>,
+    /// Who listens to what is measured, while it is.
+    pub tap: Option<&'m dyn trunkline_runner::Tap>,
 }
 
 impl<'m> Means<'m> {
@@ -178,8 +180,8 @@ impl<'m> Means<'m> {
     where
         'm: 'r,
     {
-        let Means { backend, jobs, live, wire } = *self;
-        Request { experiment, file, backend, jobs, live, wire, hear: Hear::nothing() }
+        let Means { backend, jobs, live, wire, tap } = *self;
+        Request { experiment, file, backend, jobs, live, wire, hear: Hear::nothing(), tap }
     }
 }
 

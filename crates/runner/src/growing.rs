@@ -97,7 +97,8 @@ impl GrowingRun {
     }
 }
 
-fn values(experiment: &Experiment, point: &Point) -> Vec<String> {
+/// The values of a point on the axes, as in the file.
+pub(crate) fn values(experiment: &Experiment, point: &Point) -> Vec<String> {
     experiment.axes.iter().zip(&point.choice).map(|(axis, chosen)| axis.values[*chosen].clone()).collect()
 }
 

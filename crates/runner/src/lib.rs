@@ -10,6 +10,7 @@ mod hearing;
 mod parallel;
 mod repetition;
 mod schedule;
+mod tap;
 mod wire;
 
 pub use drive::{Driven, drive};
@@ -18,4 +19,5 @@ pub use growing::GrowingRun;
 pub use hearing::{Hear, HearError, Heard, Sound};
 pub use parallel::in_parallel;
 pub use schedule::{Observer, Outcome, Plan, Request, RunnerError, precheck, resume, run};
+pub use tap::{RepetitionTap, Tap, TappedRepetition};
 pub use wire::{WireMeans, refuse_unwired};

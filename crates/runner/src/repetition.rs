@@ -3,14 +3,16 @@
 use trunkline_core::Seed;
 use trunkline_experiment::{Scenario, Supervisor};
 use trunkline_live::LiveError;
-use trunkline_metrics::{DriverOutcome, FlowMeta, Meter, RepetitionSummary};
+use trunkline_metrics::{DriverOutcome, FlowMeta, Meter, RepetitionSummary, TraceSink};
 use trunkline_store::RunWriter;
 
 use crate::audio::AudioRecorder;
 use crate::drive::{Driven, drive};
 use crate::exact;
+use crate::growing::values;
 use crate::hearing::{Ears, Heard};
 use crate::schedule::{Request, RunnerError, Task};
+use crate::tap::{TappedRepetition, TappedSupervisor, TappedTraces};
 
 /// Measures and stores; the summary is partial if it was stopped. Also says what was heard.
 pub(crate) fn measure(
@@ -29,7 +31,22 @@ pub(crate) fn measure(
     let ears = Ears::new(request.hear, scenario);
     let point = &request.hear.listening_to(&request.experiment.points[task.point]);
 
-    let meter = Meter::new(&metas, &mut traces).with_bundles(&scenario.bundles);
+    let values = values(request.experiment, point);
+    let tapped =
+        TappedRepetition { point: task.stored, repetition: task.repetition, values: &values, flows: &metas };
+    let tap = request.tap.and_then(|tap| tap.repetition(&tapped));
+    let (mut sink, mut watcher);
+    let (trace, supervisor): (&mut (dyn TraceSink + Send), &mut (dyn Supervisor + Send)) =
+        match tap.as_deref() {
+            Some(tap) => {
+                sink = TappedTraces { traces: &mut traces, tap };
+                watcher = TappedSupervisor::new(supervisor, tap, scenario.duration + scenario.drain);
+                (&mut sink, &mut watcher)
+            }
+            None => (&mut traces, supervisor),
+        };
+
+    let meter = Meter::new(&metas, trace).with_bundles(&scenario.bundles);
     let mut recorder = (meter, (audio, ears));
     let driven = drive(request, point, seed, &mut recorder, supervisor);
     let (meter, (audio, ears)) = recorder;

@@ -14,6 +14,7 @@ use trunkline_store::{Backend, NewRun, RunInfo, RunWriter, Status, Store, StoreE
 use crate::hearing::{Hear, HearError, Heard};
 use crate::parallel::in_parallel;
 use crate::repetition;
+use crate::tap::Tap;
 use crate::wire::{self, WireMeans};
 
 /// What is to be run.
@@ -33,6 +34,8 @@ pub struct Request<'r> {
     pub wire: Option<&'r WireMeans>,
     /// What is to be heard of it.
     pub hear: &'r Hear,
+    /// Who listens to what is measured, while it is.
+    pub tap: Option<&'r dyn Tap>,
 }
 
 /// What lies ahead, told before the first repetition.
@@ -293,6 +296,9 @@ fn one(
     heard.iter().for_each(|heard| observer.heard(heard));
     if summary.partial {
         return Ok(None);
+    }
+    if let Some(tap) = request.tap {
+        tap.finished(task.stored, task.repetition, &summary);
     }
     observer.advanced(length(experiment, task.point) - supervisor.told);
     Ok(Some(summary))

@@ -36,6 +36,7 @@ fn stored(text: &str) -> (tempfile::TempDir, StoredRun) {
         live: &live,
         wire: None,
         hear: Hear::nothing(),
+        tap: None,
     };
     let outcome = trunkline_runner::run(&store, request, &Silent, &AtomicBool::new(false)).expect("it runs");
     assert_eq!(outcome.run.status, Status::Complete);
@@ -125,6 +126,7 @@ fn a_run_that_grows_is_at_any_moment_an_ordinary_one() {
         live: &live,
         wire: None,
         hear: Hear::nothing(),
+        tap: None,
     };
     let stop = AtomicBool::new(false);
 

@@ -15,6 +15,7 @@ mod sockets;
 mod stream;
 mod transports;
 mod tree;
+mod watch;
 
 use trunkline_core::Seed;
 use trunkline_experiment::{Scenario, Supervisor};
@@ -45,7 +46,7 @@ pub fn check(scenario: &Scenario) -> Result<(), SimulationError> {
 /// Simulates `scenario` to the end of its drain time, or until `supervisor` says stop.
 ///
 /// Every message of every flow is reported to `recorder` at its virtual time. A run told to stop returns what it has,
-/// marked partial.
+/// marked partial. What waits in the queues is told to a supervisor that wants to know.
 pub fn run(
     scenario: &Scenario,
     seed: Seed,

@@ -4,7 +4,7 @@ use trunkline_core::{Bytes, Destination, Duration, FlowId, Packet, PacketId, Por
 use trunkline_experiment::{Flow, PathStep, Scenario};
 use trunkline_metrics::{LinkSummary, MediumSummary};
 use trunkline_network::host::SendBuffer;
-use trunkline_network::{Delivery, DropCause, Fate, Medium, Outcome};
+use trunkline_network::{Backlog, Delivery, DropCause, Fate, Medium, Outcome};
 
 use crate::engine::Event;
 use crate::events::EventQueue;
@@ -161,6 +161,11 @@ impl<'s> Network<'s> {
     /// Bytes that the flow's forward packets took on their first link.
     pub(crate) fn first_link_bytes(&self, flow: usize) -> Bytes {
         Bytes(self.first_link_bytes[flow])
+    }
+
+    /// What waits in the queue of a link for packets that enter at this port.
+    pub(crate) fn backlog(&self, link: usize, port: usize) -> Backlog {
+        self.links[link].backlog(Port(port as u16))
     }
 
     /// The counters of every link and direction, over a run of this length.

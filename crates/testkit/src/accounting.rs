@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use trunkline_core::{Destination, Packet, PacketId, Port, Time};
 use trunkline_network::bucket::LEAST_URGENT;
 use trunkline_network::{
-    Change, Delivery, DropCause, Fate, Fixed, MarkCause, Medium, MediumCounters, Outcome,
+    Backlog, Change, Delivery, DropCause, Fate, Fixed, MarkCause, Medium, MediumCounters, Outcome,
 };
 
 /// A medium that is checked at every call.
@@ -165,6 +165,10 @@ impl Medium for Accounted {
         self.medium.counters(from)
     }
 
+    fn backlog(&self, from: Port) -> Backlog {
+        self.medium.backlog(from)
+    }
+
     fn change(&mut self, at: Time, from: Port, change: Change<'_>, out: &mut Outcome) -> Result<(), Fixed> {
         let mut changed = Ok(());
         self.call(at, out, |medium, out| changed = medium.change(at, from, change, out));
@@ -209,6 +213,9 @@ mod tests {
         }
         fn counters(&self, _: Port) -> MediumCounters {
             self.counters.clone()
+        }
+        fn backlog(&self, _: Port) -> Backlog {
+            Backlog::default()
         }
     }
 

@@ -188,6 +188,8 @@ fn same<T: PartialEq>(
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
+    use trunkline_network::Backlog;
+
     use super::*;
 
     /// A line that begins the next transmission when it is called, and not when it becomes free.
@@ -222,6 +224,9 @@ mod tests {
         }
         fn counters(&self, _: Port) -> MediumCounters {
             MediumCounters::default()
+        }
+        fn backlog(&self, _: Port) -> Backlog {
+            Backlog::default()
         }
     }
 

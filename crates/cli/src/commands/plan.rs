@@ -16,7 +16,7 @@ pub(super) fn plan(global: &Global, arguments: &args::Plan) -> Result<u8, Failur
     let live = live_options(&arguments.live)?;
     let backend = backend(arguments.on);
     let wire = wire_means(backend)?;
-    let means = Means { backend, jobs: jobs(arguments.jobs), live: &live, wire: wire.as_ref() };
+    let means = Means { backend, jobs: jobs(arguments.jobs), live: &live, wire: wire.as_ref(), tap: None };
     plan.precheck(&means).map_err(|error| failure(&error))?;
     let store = open_store(global)?;
     let resume =

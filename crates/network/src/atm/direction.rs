@@ -10,6 +10,7 @@ use super::per_flow::PerFlow;
 use crate::fate::{DropCause, Fate};
 use crate::impairment::Stage;
 use crate::medium::{Delivery, MediumCounters, Outcome};
+use crate::queue::Backlog;
 
 #[derive(Debug)]
 pub(super) struct Direction {
@@ -69,10 +70,7 @@ impl Direction {
             self.step(at, out);
         }
         // What leaves at once has not waited.
-        let waiting = match &self.source {
-            Source::Bundle(bundle) => bundle.waiting(),
-            Source::PerFlow(channels) => channels.waiting(),
-        };
+        let waiting = self.waiting();
         let counters = &mut self.path.counters;
         counters.backlog_max = counters.backlog_max.max(waiting.bytes);
         counters.backlog_packets_max = counters.backlog_packets_max.max(waiting.packets);
@@ -91,6 +89,13 @@ impl Direction {
         match &mut self.source {
             Source::Bundle(bundle) => bundle.step(now, &mut self.path, out),
             Source::PerFlow(channels) => channels.step(now, &mut self.path, out),
+        }
+    }
+
+    pub(super) fn waiting(&self) -> Backlog {
+        match &self.source {
+            Source::Bundle(bundle) => bundle.waiting(),
+            Source::PerFlow(channels) => channels.waiting(),
         }
     }
 

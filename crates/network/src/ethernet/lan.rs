@@ -13,7 +13,7 @@ use super::{CUT_THROUGH, PREAMBLE_AND_HEADER};
 use crate::fate::{DropCause, Fate, Fates};
 use crate::impairment::Stage;
 use crate::medium::{Delivery, Figure, Medium, MediumCounters, Outcome, PortConfig};
-use crate::queue::{Counted, Dequeued};
+use crate::queue::{Backlog, Counted, Dequeued};
 use crate::serial::serialiser::Serialiser;
 
 /// A switched Ethernet.
@@ -273,6 +273,10 @@ impl Medium for EthernetLan {
         self.stations.get(usize::from(from.0)).map(Station::counters).unwrap_or_default()
     }
 
+    fn backlog(&self, from: Port) -> Backlog {
+        self.stations.get(usize::from(from.0)).map(Station::waiting).unwrap_or_default()
+    }
+
     fn figures(&self, over: Duration) -> Vec<Figure> {
         let ports = (0..).map(Port).zip(&self.outputs);
         let figures = ports.flat_map(|(port, output)| {
@@ -304,5 +308,9 @@ impl Station {
 
     fn counters(&self) -> MediumCounters {
         self.counters.clone().with_queue(self.queue.counters())
+    }
+
+    fn waiting(&self) -> Backlog {
+        self.queue.waiting()
     }
 }

@@ -7,7 +7,7 @@ use super::{Class, StationConfig, UNCOUNTED};
 use crate::fate::{DropCause, Fate, Fates};
 use crate::impairment::Stage;
 use crate::medium::{Delivery, MediumCounters, Outcome};
-use crate::queue::{Counted, Dequeued};
+use crate::queue::{Backlog, Counted, Dequeued};
 use crate::serial::serialiser::Serialiser;
 
 #[derive(Debug)]
@@ -198,6 +198,10 @@ impl Station {
     fn lose(&mut self, at: Time, packet: Packet, cause: DropCause, out: &mut Outcome) {
         self.counters.dropped[cause.index()] += 1;
         out.fates.0.push(Fate::Dropped { at, packet, cause });
+    }
+
+    pub(super) fn waiting(&self) -> Backlog {
+        self.queue.waiting()
     }
 
     pub(super) fn counters(&self) -> MediumCounters {

@@ -9,7 +9,7 @@ use super::frames::Frames;
 use crate::fate::{DropCause, Fate, Fates};
 use crate::impairment::Stage;
 use crate::medium::{Delivery, MediumCounters, Outcome};
-use crate::queue::{Counted, Dequeued};
+use crate::queue::{Backlog, Counted, Dequeued};
 
 /// Data envelopes of a backplane packet.
 const BACKPLANE_DATA: u64 = 16;
@@ -192,6 +192,10 @@ impl Board {
             }
         }
         self.work(now, out);
+    }
+
+    pub(super) fn waiting(&self) -> Backlog {
+        self.memory.waiting()
     }
 
     pub(super) fn counters(&self) -> MediumCounters {

@@ -15,7 +15,7 @@ use super::strangers::Strangers;
 use super::{ACCESS_POINT, EQUAL};
 use crate::fate::{DropCause, Fate};
 use crate::medium::{Figure, Medium, MediumCounters, Outcome, PortConfig};
-use crate::queue::Dequeued;
+use crate::queue::{Backlog, Dequeued};
 
 /// The port of the access point, in a cell that has one.
 const HUB: Port = Port(0);
@@ -148,6 +148,10 @@ impl Medium for WifiCell {
 
     fn counters(&self, from: Port) -> MediumCounters {
         self.stations.get(usize::from(from.0)).map(Station::counters).unwrap_or_default()
+    }
+
+    fn backlog(&self, from: Port) -> Backlog {
+        self.stations.get(usize::from(from.0)).map(Station::waiting).unwrap_or_default()
     }
 
     fn figures(&self, over: Duration) -> Vec<Figure> {

@@ -5,7 +5,7 @@ use trunkline_core::{Bytes, Duration, Packet, Port, Rate, Seed, Stream, Time};
 use crate::fate::{DropCause, Fate, Fates};
 use crate::impairment::Stage;
 use crate::medium::{MediumCounters, PortConfig};
-use crate::queue::{Counted, Dequeued};
+use crate::queue::{Backlog, Counted, Dequeued};
 
 #[derive(Debug)]
 pub(super) struct Station {
@@ -126,6 +126,10 @@ impl Station {
         }
         let bits = 8.0 * frame.count() as f64;
         (1.0 - self.frame_errors / gain) * libm::exp(bits * libm::log1p(-self.bit_errors / gain))
+    }
+
+    pub(super) fn waiting(&self) -> Backlog {
+        self.queue.waiting()
     }
 
     pub(super) fn counters(&self) -> MediumCounters {

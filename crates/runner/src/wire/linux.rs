@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::sync::Arc;
 
-use trunkline_core::{Duration, Seed};
-use trunkline_experiment::{Experiment, Path, Point, Scenario, Supervisor};
+use trunkline_core::{Duration, Port, Seed, Time};
+use trunkline_experiment::{Experiment, Path, Point, Progress, Scenario, Supervisor};
 use trunkline_live::{Pair, Place};
 use trunkline_metrics::{DriverOutcome, Recorder};
 use trunkline_wire::ground::{Access, DeviceKind, GroundOptions, InitProgram, Namespace};
@@ -67,7 +67,8 @@ pub(crate) fn run(
     wire.listen(of_point, Box::new(DirectoryFiles::beside(request.file)))?;
     let hosts: Vec<Host<'_>> = wire.hosts().iter().map(Host).collect();
     let pairs = pairs(&scenario, wire.plan(), &hosts);
-    let measured = trunkline_live::run_pairs(&scenario, seed, &pairs, request.live, recorder, supervisor);
+    let mut watch = Watch::new(&scenario, &wire, supervisor);
+    let measured = trunkline_live::run_pairs(&scenario, seed, &pairs, request.live, recorder, &mut watch);
     let (mut outcome, failed) = kept(measured)?;
     summarise(&wire, &scenario, &mut outcome);
     drop(pairs);
@@ -127,6 +128,54 @@ fn summarise(wire: &Wire, scenario: &Arc<Scenario>, outcome: &mut DriverOutcome)
         }
         outcome.links.extend(links);
         outcome.media.extend(media);
+    }
+}
+
+/// Looks at the queues of the links while they are measured, for a supervisor that wants to know.
+struct Watch<'w> {
+    supervisor: &'w mut (dyn Supervisor + Send),
+    wire: &'w Wire,
+    /// The links' names and directions; none if nobody wants to know.
+    links: Vec<(String, Vec<String>)>,
+    interval: Duration,
+    next: Duration,
+}
+
+impl<'w> Watch<'w> {
+    fn new(scenario: &Scenario, wire: &'w Wire, supervisor: &'w mut (dyn Supervisor + Send)) -> Watch<'w> {
+        let interval = supervisor.backlog_interval();
+        let links = scenario.links.iter().filter(|_| interval.is_some());
+        Watch {
+            links: links.map(|link| (link.name.clone(), scenario.directions(link))).collect(),
+            interval: interval.unwrap_or_default(),
+            next: Duration::ZERO,
+            supervisor,
+            wire,
+        }
+    }
+
+    fn look(&mut self, at: Time) {
+        for ((link, directions), relay) in self.links.iter().zip(self.wire.relays()) {
+            let ports = directions.len() as u16;
+            let waiting = relay.change(move |_, medium, _| {
+                (0..ports).map(|port| medium.backlog(Port(port))).collect::<Vec<_>>()
+            });
+            // One that has ended says why when it is stopped.
+            let Ok(waiting) = waiting else { continue };
+            for (direction, waiting) in directions.iter().zip(waiting) {
+                self.supervisor.backlog(at, link, direction, waiting.bytes, waiting.packets);
+            }
+        }
+    }
+}
+
+impl Supervisor for Watch<'_> {
+    fn progress(&mut self, done: Duration) -> Progress {
+        if !self.links.is_empty() && done >= self.next {
+            self.next = done + self.interval;
+            self.look(Time::ZERO + done);
+        }
+        self.supervisor.progress(done)
     }
 }
 

@@ -1,0 +1,99 @@
+//! A run while it is measured, for whoever watches: records as they are settled, and what waits in the queues.
+
+use std::fmt::Debug;
+
+use trunkline_core::{Bytes, Duration, Time};
+use trunkline_experiment::{Progress, Supervisor};
+use trunkline_metrics::{FlowMeta, Record, RepetitionSummary, TraceSink, VoiceEvent};
+use trunkline_store::RepetitionWriter;
+
+/// Listens to a run. Called from several threads: simulated repetitions are measured at once.
+///
+/// What it does takes the time of the measurement: whoever has more to do than to count hands copies to a thread of its
+/// own.
+pub trait Tap: Sync + Debug {
+    /// A repetition begins. What is returned is told what happens in it, and dropped at its end; `None` if nobody looks.
+    fn repetition(&self, tapped: &TappedRepetition<'_>) -> Option<Box<dyn RepetitionTap>>;
+
+    /// A repetition was measured to its end and stored, whether or not anybody looked. `point` is its index in the stored run.
+    fn finished(&self, _point: u32, _repetition: u32, _summary: &RepetitionSummary) {}
+}
+
+/// A repetition that begins.
+#[derive(Clone, Copy, Debug)]
+pub struct TappedRepetition<'r> {
+    /// The point's index in the stored run.
+    pub point: u32,
+    /// Counted from 0.
+    pub repetition: u32,
+    /// The point's value on each axis, as in the file.
+    pub values: &'r [String],
+    /// The flows, in the file's order: records name them by their index here.
+    pub flows: &'r [FlowMeta],
+}
+
+/// Is told what happens in one repetition. All times are since the start of its sources.
+pub trait RepetitionTap: Send + Sync {
+    /// A message of the flow with this index is settled: roughly in the order of arrival, the lost ones at the end
+    /// ([`TraceSink`]). In `sim` much faster than it would happen.
+    fn record(&self, flow: usize, record: &Record);
+
+    /// At `at` so much waited in the queue of a link, for one of its
+    /// [directions](trunkline_experiment::Scenario::directions). At most every 10 ms of the backend's time (`wire`: 50 ms) and
+    /// 5,000 times in a repetition; never in `live`, whose queues nobody sees.
+    fn backlog(&self, at: Time, link: &str, direction: &str, bytes: Bytes, packets: u64);
+}
+
+/// Queues are looked at no more often.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
+/// And no more often in one repetition.
+const MOST_LOOKS: u64 = 5_000;
+
+/// Traces that pass every record on.
+pub(crate) struct TappedTraces<'t> {
+    pub(crate) traces: &'t mut RepetitionWriter,
+    pub(crate) tap: &'t dyn RepetitionTap,
+}
+
+impl TraceSink for TappedTraces<'_> {
+    fn write(&mut self, flow: usize, record: &Record) {
+        self.traces.write(flow, record);
+        self.tap.record(flow, record);
+    }
+
+    fn event(&mut self, flow: usize, event: &VoiceEvent) {
+        self.traces.event(flow, event);
+    }
+}
+
+/// A supervisor that passes on what waits.
+pub(crate) struct TappedSupervisor<'t> {
+    supervisor: &'t mut (dyn Supervisor + Send),
+    tap: &'t dyn RepetitionTap,
+    interval: Duration,
+}
+
+impl<'t> TappedSupervisor<'t> {
+    /// For a repetition of this length.
+    pub(crate) fn new(
+        supervisor: &'t mut (dyn Supervisor + Send),
+        tap: &'t dyn RepetitionTap,
+        length: Duration,
+    ) -> TappedSupervisor<'t> {
+        TappedSupervisor { supervisor, tap, interval: SHORTEST_INTERVAL.max(length / MOST_LOOKS) }
+    }
+}
+
+impl Supervisor for TappedSupervisor<'_> {
+    fn progress(&mut self, done: Duration) -> Progress {
+        self.supervisor.progress(done)
+    }
+
+    fn backlog_interval(&self) -> Option<Duration> {
+        Some(self.interval)
+    }
+
+    fn backlog(&mut self, at: Time, link: &str, direction: &str, bytes: Bytes, packets: u64) {
+        self.tap.backlog(at, link, direction, bytes, packets);
+    }
+}
