@@ -11,7 +11,9 @@ export interface Records {
   point: number;
   repetition: number;
   values: string[];
-  /** When each was received, in seconds from the start of the repetition. */
+  /** The names of the flows that `flow` and `throughput` count. */
+  flows: string[];
+  /** When each was sent, in seconds from the start of the repetition. */
   t: number[];
   /** The index of each one's flow. */
   flow: number[];
@@ -20,7 +22,7 @@ export interface Records {
   latency: (number | null)[];
   throughput: { flow: number; bps: number }[];
   queues: { link: string; direction: string; bytes: number; packets: number; t: number }[];
-  /** `counted` records were measured, of which these are `shown`. */
+  /** `counted` records were measured since the last batch, of which these are `shown`. */
   shown: number;
   counted: number;
 }

@@ -1,0 +1,62 @@
+/** What two experiment files set differently, setting by setting rather than line by line. */
+
+/** What a file says, as the server reads it for the drawing: tables, words and numbers. */
+export interface Drawn {
+  title?: string;
+  hosts: { name: string; agent?: string | null; keys: unknown }[];
+  links: { name: string; keys: unknown }[];
+  flows: { name: string; keys: unknown }[];
+  bundles: { name: string; keys: unknown }[];
+  experiment: unknown;
+  sweep: { key: string; values: unknown }[];
+  limits: { key: string; limit: unknown }[];
+}
+
+/** A setting that is not the same in both; `null` where it is not set. */
+export interface Setting {
+  key: string;
+  a: string | null;
+  b: string | null;
+}
+
+/** Settings that say nothing about the network: where hosts stand on the canvas. */
+const LAYOUT = /^hosts\.[^.]+\.position(\.|$)/;
+
+/** The settings in which two files differ, in the order of the first, those of the second only behind. */
+export function differing(a: Drawn, b: Drawn): Setting[] {
+  const [first, second] = [flattened(a), flattened(b)];
+  const keys = new Set([...first.keys(), ...second.keys()]);
+  return [...keys]
+    .filter((key) => !LAYOUT.test(key) && first.get(key) !== second.get(key))
+    .map((key) => ({ key, a: first.get(key) ?? null, b: second.get(key) ?? null }));
+}
+
+function flattened(drawn: Drawn): Map<string, string> {
+  const settings = new Map<string, string>();
+  const add = (key: string, value: unknown): void => {
+    if (value !== null && typeof value === 'object' && !Array.isArray(value)) {
+      const entries = Object.entries(value);
+      // An empty table is a setting too: the host is there.
+      if (entries.length === 0) settings.set(key, '{}');
+      for (const [name, inner] of entries) add(key === '' ? name : `${key}.${name}`, inner);
+    } else if (value !== undefined && value !== null) {
+      settings.set(key, written(value));
+    }
+  };
+  add('', drawn.experiment);
+  for (const { name, keys } of drawn.hosts) add(`hosts.${name}`, keys ?? {});
+  for (const { name, keys } of drawn.links) add(`link.${name}`, keys);
+  for (const { name, keys } of drawn.flows) add(`flow.${name}`, keys);
+  for (const { name, keys } of drawn.bundles) add(`bundle.${name}`, keys);
+  for (const { key, values } of drawn.sweep) add(`sweep ${key}`, values);
+  for (const { key, limit } of drawn.limits) add(`limit ${key}`, limit);
+  return settings;
+}
+
+function written(value: unknown): string {
+  if (Array.isArray(value)) return value.map(written).join(', ');
+  if (value !== null && typeof value === 'object') {
+    return `{ ${Object.entries(value).map(([key, inner]) => `${key} = ${written(inner)}`).join(', ')} }`;
+  }
+  return String(value);
+}
