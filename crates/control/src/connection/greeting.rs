@@ -1,0 +1,118 @@
+//! What is said first: versions, and what the connection is for.
+
+use serde::Deserialize;
+use trunkline_core::Duration;
+
+use super::Connection;
+use crate::error::{ControlError, Refusal};
+use crate::message::{FromAgent, Hello, Purpose, VERSION, Welcome};
+use crate::wire::{Frame, Message, WireError, tag};
+
+/// The version of Trunkline.
+const PROGRAM: &str = env!("CARGO_PKG_VERSION");
+
+const STEP: &str = "it was greeted";
+
+/// What every version can read of every other's greeting.
+#[derive(Deserialize)]
+struct AnyVersion {
+    version: u32,
+    program: String,
+}
+
+impl Connection {
+    /// Says what this connection is for, and hears whether the agent agrees.
+    ///
+    /// # Errors
+    /// If it does not, if it speaks another version, or does not answer in time.
+    pub fn introduce(&mut self, purpose: Purpose, patience: Duration) -> Result<Welcome, ControlError> {
+        self.send(&Hello { version: VERSION, program: PROGRAM.to_owned(), purpose })?;
+        let frame = self.reader.frame_within(patience, STEP)?.ok_or_else(|| self.gone())?;
+        match frame.tag {
+            tag::WELCOME => {
+                self.compare(&frame)?;
+                self.reader.understand(frame)
+            }
+            _ => match self.reader.understand(frame)? {
+                FromAgent::Refused { refusal, .. } => {
+                    Err(ControlError::Refused { who: self.reader.shared.who.clone(), refusal })
+                }
+                _ => Err(self
+                    .reader
+                    .not_understood(&WireError::Tag { found: tag::MESSAGE, expected: "a welcome" })),
+            },
+        }
+    }
+
+    /// Hears what a connection is for that somebody has opened. If they speak another version they are told ours, so that
+    /// both know what to update.
+    ///
+    /// # Errors
+    /// If they speak another version or something else, or say nothing in time.
+    pub fn hear(&mut self, patience: Duration) -> Result<Hello, ControlError> {
+        let frame = self.reader.frame_within(patience, STEP)?.ok_or_else(|| self.gone())?;
+        if frame.tag != tag::HELLO {
+            let wrong = WireError::Tag { found: frame.tag, expected: "a greeting" };
+            return Err(self.reader.not_understood(&wrong));
+        }
+        if let Err(error) = self.compare(&frame) {
+            if matches!(error, ControlError::Version { .. }) {
+                // Whether or not it still reads this.
+                let _ = self.welcome("");
+            }
+            return Err(error);
+        }
+        self.reader.understand(frame)
+    }
+
+    /// Agrees to what was heard, by the name of this agent.
+    ///
+    /// # Errors
+    /// If the connection is cut.
+    pub fn welcome(&self, name: &str) -> Result<(), ControlError> {
+        let name = name.to_owned();
+        self.send(&Welcome { version: VERSION, program: PROGRAM.to_owned(), name })
+    }
+
+    /// Does not agree to what was heard, and says farewell.
+    ///
+    /// # Errors
+    /// If the connection is cut.
+    pub fn refuse(self, refusal: Refusal) -> Result<(), ControlError> {
+        self.send(&FromAgent::Refused { part: None, refusal })?;
+        self.writer.finish()
+    }
+
+    /// The same as ours?
+    fn compare(&self, frame: &Frame) -> Result<(), ControlError> {
+        let who = self.reader.shared.who.clone();
+        let theirs: AnyVersion = serde_json::from_slice(&frame.body).map_err(|error| {
+            self.reader.not_understood(&WireError::Malformed { what: "greeting", reason: error.to_string() })
+        })?;
+        if theirs.version == VERSION {
+            return Ok(());
+        }
+        Err(ControlError::Version {
+            who,
+            ours: VERSION,
+            our_program: PROGRAM.to_owned(),
+            theirs: theirs.version,
+            // What a stranger says is not printed whole.
+            their_program: theirs.program.chars().filter(|c| !c.is_control()).take(40).collect(),
+        })
+    }
+
+    fn gone(&self) -> ControlError {
+        let who = self.reader.shared.who.clone();
+        ControlError::CutOff { who, reason: "the other end has ended it without an answer".to_owned() }
+    }
+
+    /// The next message, which must come within so long.
+    pub(crate) fn expect<M: Message>(
+        &mut self,
+        patience: Duration,
+        step: &'static str,
+    ) -> Result<M, ControlError> {
+        self.reader.receive_within(patience, step)?.ok_or_else(|| self.gone())
+    }
+}

@@ -1,0 +1,111 @@
+//! The reading end of a connection.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use trunkline_core::Duration;
+
+use super::pipe::PipeReader;
+use super::shared::{Closer, Got, Shared};
+use crate::error::ControlError;
+use crate::wire::{Deframer, Frame, MAX_FRAME, Message, WireError, tag};
+
+/// The reading end of a connection. Somebody has to read all the time: it is here that the other end is known to live.
+#[derive(Debug)]
+pub struct FrameReader {
+    pub(super) shared: Arc<Shared>,
+    deframer: Deframer,
+}
+
+impl FrameReader {
+    pub(super) fn new(shared: Arc<Shared>, limit: usize) -> FrameReader {
+        FrameReader { shared, deframer: Deframer::new(limit) }
+    }
+
+    /// The next thing that is said, or `None` when the other end has said that this was all. Waits for as long as the
+    /// other end shows that it lives.
+    ///
+    /// # Errors
+    /// If the connection is cut or closed, or something else than such a message comes. It cannot be used any more then.
+    pub fn receive<M: Message>(&mut self) -> Result<Option<M>, ControlError> {
+        let frame = self.frame(None)?;
+        frame.map(|frame| self.understand(frame)).transpose()
+    }
+
+    /// The next thing that is said within so long.
+    ///
+    /// # Errors
+    /// [`ControlError::TimedOut`] if nothing is, after which the connection can be used on; otherwise as
+    /// [`receive`](FrameReader::receive).
+    pub fn receive_within<M: Message>(
+        &mut self,
+        patience: Duration,
+        step: &'static str,
+    ) -> Result<Option<M>, ControlError> {
+        let frame = self.frame_within(patience, step)?;
+        frame.map(|frame| self.understand(frame)).transpose()
+    }
+
+    /// Accepts large frames from now on: the other end is known.
+    pub fn trust(&mut self) {
+        self.deframer.set_limit(MAX_FRAME);
+    }
+
+    /// From now on bytes: those that the other end writes into its [`PipeWriter`](super::PipeWriter).
+    pub fn into_pipe(self) -> PipeReader {
+        PipeReader::new(self)
+    }
+
+    /// Ends the connection from another thread.
+    pub fn closer(&self) -> Closer {
+        Closer(Arc::clone(&self.shared))
+    }
+
+    pub(super) fn frame_within(
+        &mut self,
+        patience: Duration,
+        step: &'static str,
+    ) -> Result<Option<Frame>, ControlError> {
+        match self.frame(Instant::now().checked_add(patience.to_std())) {
+            Err(ControlError::TimedOut { who, .. }) => Err(ControlError::TimedOut { who, patience, step }),
+            other => other,
+        }
+    }
+
+    /// The next frame that is more than a sign of life.
+    pub(super) fn frame(&mut self, deadline: Option<Instant>) -> Result<Option<Frame>, ControlError> {
+        loop {
+            let read = match self.shared.read(self.deframer.space(), deadline)? {
+                Got::Bytes(read) => read,
+                Got::Nothing => {
+                    return Err(ControlError::TimedOut {
+                        who: self.shared.who.clone(),
+                        patience: Duration::ZERO,
+                        step: "it was waited for",
+                    });
+                }
+                Got::End if self.deframer.is_between_frames() => return Ok(None),
+                Got::End => {
+                    let who = self.shared.who.clone();
+                    let reason = "it ended in the middle of a message".to_owned();
+                    return Err(self.shared.fail(ControlError::CutOff { who, reason }));
+                }
+            };
+            match self.deframer.advance(read) {
+                Ok(Some(frame)) if frame.tag == tag::PING => {}
+                Ok(Some(frame)) => return Ok(Some(frame)),
+                Ok(None) => {}
+                Err(error) => return Err(self.not_understood(&error)),
+            }
+        }
+    }
+
+    pub(super) fn understand<M: Message>(&self, frame: Frame) -> Result<M, ControlError> {
+        M::from_frame(frame).map_err(|error| self.not_understood(&error))
+    }
+
+    pub(super) fn not_understood(&self, error: &WireError) -> ControlError {
+        let who = self.shared.who.clone();
+        self.shared.fail(ControlError::Protocol { who, reason: format!("it sends {error}") })
+    }
+}

@@ -1,0 +1,300 @@
+//! What can go wrong between a controller and an agent.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use trunkline_core::Duration;
+
+use crate::fingerprint::Fingerprint;
+use crate::pairing::ParseCodeError;
+
+/// What can go wrong between a controller and an agent.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// No address can be made of this: the user's to change.
+    #[error("`{address}` is no address of an agent: {reason}; write `host:port` or `host`")]
+    Address {
+        /// What was given.
+        address: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The address cannot be listened at: the user's to change.
+    #[error("the agent cannot listen at {address}: {error}")]
+    Listen {
+        /// Where.
+        address: String,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// Nothing can be sent there.
+    #[error("{address} cannot be reached: {error}")]
+    Unreachable {
+        /// Where.
+        address: String,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The host is there, and nothing listens.
+    #[error("nothing listens at {address}; is `trunkline agent` running there, with this port?")]
+    NothingListens {
+        /// Where.
+        address: String,
+    },
+    /// Somebody does not answer.
+    #[error("{who} has not answered for {patience} while {step}")]
+    TimedOut {
+        /// Who.
+        who: String,
+        /// How long we waited.
+        patience: Duration,
+        /// What was going on.
+        step: &'static str,
+    },
+    /// Somebody has not even shown that they live.
+    #[error(
+        "nothing has been heard of {who} for {patience}: the network between is cut, or the host is down"
+    )]
+    Silent {
+        /// Who.
+        who: String,
+        /// How long.
+        patience: Duration,
+    },
+    /// The connection ended in the middle.
+    #[error("the connection with {who} broke off: {reason}")]
+    CutOff {
+        /// With whom.
+        who: String,
+        /// What happened.
+        reason: String,
+    },
+    /// This end has closed the connection.
+    #[error("the connection with {who} is closed")]
+    Closed {
+        /// With whom.
+        who: String,
+    },
+    /// The other end holds another key than expected.
+    #[error(
+        "{address} answers with another key than the one enrolled ({found} instead of {expected}); somebody may be in between, or the agent was set up anew: if so, `trunkline agent forget NAME` and enrol it again"
+    )]
+    WrongKey {
+        /// Where.
+        address: String,
+        /// The key that is known.
+        expected: Fingerprint,
+        /// The key that answered.
+        found: Fingerprint,
+    },
+    /// The agent is not the one that made the pairing code.
+    #[error(
+        "the agent at {address} has not made this code: its key is {found}; check the address, and that the code comes from `trunkline agent pair` on that host"
+    )]
+    OtherAgent {
+        /// Where.
+        address: String,
+        /// The key that answered.
+        found: Fingerprint,
+    },
+    /// The other end speaks something else, or an older TLS.
+    #[error("{who} does not speak the language of agents (TLS 1.3 with a certificate): {reason}")]
+    NotSpoken {
+        /// Who.
+        who: String,
+        /// What TLS found.
+        reason: String,
+    },
+    /// The other end speaks another version.
+    #[error(
+        "{who} runs Trunkline {their_program} (protocol {theirs}), this is {our_program} (protocol {ours}); update {}", if theirs < ours { "the other end" } else { "this one" }
+    )]
+    Version {
+        /// Who.
+        who: String,
+        /// The protocol of this end.
+        ours: u32,
+        /// Trunkline's version at this end.
+        our_program: String,
+        /// The protocol of the other end.
+        theirs: u32,
+        /// Trunkline's version at the other end.
+        their_program: String,
+    },
+    /// What came is not our protocol.
+    #[error("{who} does not keep to the protocol: {reason}")]
+    Protocol {
+        /// Who.
+        who: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The other end does not do what it was asked for.
+    #[error("{who} refuses: {}", refusal.why)]
+    Refused {
+        /// Who.
+        who: String,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// A pairing code with a typing error: the user's to change.
+    #[error("this is no pairing code: {0}")]
+    Code(#[from] ParseCodeError),
+    /// A peer cannot have this name: the user's to change.
+    #[error(
+        "`{name}` cannot be a name: names have 1 to 64 letters, digits, `.`, `_` or `-`, and begin with a letter or digit"
+    )]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// The name belongs to another key.
+    #[error(
+        "the name `{name}` already belongs to the key {known}, and this is {found}; choose another name, or forget the other first"
+    )]
+    DuplicateName {
+        /// The name.
+        name: String,
+        /// The key that has it.
+        known: Fingerprint,
+        /// The key that wants it.
+        found: Fingerprint,
+    },
+    /// Nobody of this name is known: the user's to change.
+    #[error("nobody named `{name}` is known in {}", folder.display())]
+    Unknown {
+        /// The name.
+        name: String,
+        /// Where it was looked for.
+        folder: PathBuf,
+    },
+    /// A file is not what it should be.
+    #[error("{} is damaged: {reason}; {advice}", path.display())]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// A file or folder cannot be used.
+    #[error("{} cannot be {what}: {error}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What was being done: `read`, `written`.
+        what: &'static str,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The cryptography refuses, which no input is known to cause.
+    #[error("a key or certificate cannot be made: {0}")]
+    Cryptography(String),
+    /// The system does not let us.
+    #[error("{what}: {error}")]
+    System {
+        /// What was being done.
+        what: &'static str,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+impl ControlError {
+    /// Whether the user's input is wrong, rather than the environment.
+    pub fn is_bad_input(&self) -> bool {
+        match self {
+            ControlError::Address { .. }
+            | ControlError::Code(_)
+            | ControlError::Name { .. }
+            | ControlError::DuplicateName { .. }
+            | ControlError::Unknown { .. }
+            | ControlError::OtherAgent { .. } => true,
+            ControlError::Refused { refusal, .. } => refusal.kind.is_bad_input(),
+            ControlError::Listen { error, .. } => {
+                matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable)
+            }
+            _ => false,
+        }
+    }
+
+    pub(crate) fn file(path: &Path, what: &'static str) -> impl FnOnce(io::Error) -> ControlError {
+        move |error| ControlError::File { path: path.to_owned(), what, error }
+    }
+}
+
+/// Why an agent does not do what it was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// For programs.
+    pub kind: RefusalKind,
+    /// For people: one sentence that can stand alone.
+    pub why: String,
+}
+
+impl Refusal {
+    /// A refusal of a kind, in one sentence.
+    pub fn new(kind: RefusalKind, why: impl Into<String>) -> Refusal {
+        Refusal { kind, why: why.into() }
+    }
+}
+
+/// Why an agent does not do what it was asked for, for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RefusalKind {
+    /// The controller's key is not among those that are enrolled.
+    NotEnrolled,
+    /// There is no pairing code at the moment.
+    NoCode,
+    /// The proof does not fit the pairing code.
+    WrongCode,
+    /// The pairing code was valid once.
+    ExpiredCode,
+    /// The pairing code has enrolled a controller already.
+    CodeUsed,
+    /// Wrong codes have closed the pairing.
+    TooManyTries,
+    /// The controller's name belongs to another key, or cannot be a name.
+    Name,
+    /// The token is not, or no longer, one that was given out for this.
+    Token,
+    /// The owner does not let this controller do that.
+    Permission,
+    /// The owner does not let anybody do that, or somebody else has it now.
+    Limit,
+    /// There is no such part, or it is not in a state for that.
+    Part,
+    /// The experiment is wrong, or cannot be measured here.
+    Input,
+    /// There is no space for what would be recorded.
+    DiskFull,
+    /// The clock of a host has stepped.
+    Clock,
+    /// The far end cannot be reached, or refuses.
+    FarEnd,
+    /// Anything else about the host.
+    Environment,
+    /// What a later version says.
+    #[serde(other)]
+    Other,
+}
+
+impl RefusalKind {
+    /// Whether the user's input is wrong, rather than the environment.
+    pub fn is_bad_input(self) -> bool {
+        matches!(
+            self,
+            RefusalKind::NoCode
+                | RefusalKind::WrongCode
+                | RefusalKind::ExpiredCode
+                | RefusalKind::CodeUsed
+                | RefusalKind::Name
+                | RefusalKind::Permission
+                | RefusalKind::Limit
+                | RefusalKind::Input
+        )
+    }
+}

@@ -1,0 +1,44 @@
+//! Who agents and controllers are, how they come to trust each other, and what they say.
+//!
+//! An [`Identity`] is a key that a host makes once; others know it by its [`Fingerprint`]. A [`PairingCode`], shown by an
+//! agent and typed at a controller once, makes the two known to each other ([`enrol`], [`Pairing`]); from then on each
+//! finds the other among its [`Peers`]. A [`Connection`] is TLS 1.3 with a certificate at both ends: [`connect`] talks
+//! with one key and no other, a [`Listener`] hears who comes and leaves the judgement to its caller.
+//!
+//! ```text
+//! controller                                agent
+//!  | TLS 1.3, both with their keys        |
+//!  | Hello(version, purpose)            ->|   is this key among my controllers?
+//!  |<- Welcome(version, name) or Refused  |
+//!  | ToAgent                            ->|
+//!  |<- FromAgent, Chunk                   |   at any time, in both directions
+//!  |<- Ping                             ->|   when there is nothing else to say
+//! ```
+//!
+//! What is said is in [`message`]; how it is cut into frames in [`wire`]. The threat model is in docs/security.md.
+
+mod base32;
+mod connection;
+mod error;
+pub mod facts;
+mod files;
+mod fingerprint;
+mod identity;
+pub mod message;
+mod pairing;
+mod peers;
+mod tls;
+pub mod wire;
+
+pub use connection::{
+    Closer, Connection, FrameReader, FrameWriter, Incoming, Listener, PipeReader, PipeWriter, Pulse, connect,
+};
+pub use error::{ControlError, Refusal, RefusalKind};
+pub use fingerprint::{Fingerprint, ParseFingerprintError};
+pub use identity::Identity;
+pub use message::{FromAgent, PartId, ToAgent};
+pub use pairing::{Pairing, PairingCode, ParseCodeError, enrol};
+pub use peers::{Peer, Peers, check_name};
+
+/// The port of an agent, unless told otherwise.
+pub const DEFAULT_PORT: u16 = 4781;

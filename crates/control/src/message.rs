@@ -1,0 +1,319 @@
+//! What a controller and an agent say to each other. Every message is one JSON object in a frame ([`crate::wire`]), except
+//! for what there is much of: [`Chunk`].
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+use trunkline_core::{Duration, Rate};
+
+use crate::error::Refusal;
+use crate::facts::{Facts, PartInfo, Status};
+use crate::fingerprint::Fingerprint;
+
+/// The version of the protocol that this program speaks. Both ends must speak the same.
+pub const VERSION: u32 = 1;
+
+/// The first thing that is said on a connection, by the end that connected. Its frame and its first two fields stay as they
+/// are in all versions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// The protocol's version: [`VERSION`].
+    pub version: u32,
+    /// The version of Trunkline.
+    pub program: String,
+    /// What the connection is for.
+    pub purpose: Purpose,
+}
+
+/// What a connection is for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Purpose {
+    /// To command the agent: its key must be among the agent's controllers.
+    Control,
+    /// To become known to the agent; [`ToAgent::Pair`] follows.
+    Pair,
+    /// To be the pipe of a live session, from another agent that has this one-time token ([`FromAgent::Offered`]). Nothing
+    /// but raw bytes follows the welcome.
+    Join {
+        /// The token.
+        token: String,
+    },
+}
+
+/// The answer to a [`Hello`] that is accepted, or whose version is another. Its frame and its first two fields stay as they
+/// are in all versions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// The protocol's version: [`VERSION`].
+    pub version: u32,
+    /// The version of Trunkline.
+    pub program: String,
+    /// The agent's name.
+    pub name: String,
+}
+
+/// What an agent executes of one repetition.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct PartId {
+    /// The run's key: 32 hexadecimal digits.
+    pub run: String,
+    /// The point, from 0.
+    pub point: u32,
+    /// The repetition, from 0.
+    pub repetition: u32,
+    /// The pair of hosts, from 0.
+    pub pair: u16,
+    /// How often it was begun before.
+    pub attempt: u32,
+}
+
+/// What a controller says. What is answered is said at each; any of them may be answered by [`FromAgent::Refused`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToAgent {
+    /// Proves that this end knows the agent's pairing code; answered by [`FromAgent::Paired`].
+    Pair {
+        /// What only who knows the code can compute, for this connection only.
+        proof: Vec<u8>,
+        /// The name of the controller.
+        name: String,
+    },
+    /// What does your clock say? Answered at once by [`FromAgent::Time`].
+    Ask {
+        /// When this was sent, in nanoseconds of the asking end's monotonic clock.
+        sent: u64,
+    },
+    /// What kind of host are you? Answered by [`FromAgent::Facts`].
+    Facts,
+    /// What are you doing? Answered by [`FromAgent::Status`].
+    Status,
+    /// You will be the far end of a part; answered by [`FromAgent::Offered`].
+    Offer(Offer),
+    /// You will be the near end of a part: connect to the far end and open sockets. Answered by [`FromAgent::Prepared`].
+    Prepare(Box<Prepare>),
+    /// Start what was prepared; answered by [`FromAgent::Started`].
+    Start {
+        /// Which.
+        part: PartId,
+        /// When the part's time is zero, in nanoseconds of this agent's monotonic clock.
+        at: u64,
+    },
+    /// Let the sources of a part end: the flow that the measurement ends with is over elsewhere.
+    EndSending {
+        /// Which.
+        part: PartId,
+    },
+    /// End a part; what was measured until then is kept. Answered by [`FromAgent::Finished`] on the connections that are
+    /// attached.
+    Stop {
+        /// Which.
+        part: PartId,
+    },
+    /// Stream the chunks of a part to this connection, the kept ones first.
+    Attach {
+        /// Which.
+        part: PartId,
+        /// The first chunk that is wanted, from 0.
+        from: u64,
+    },
+    /// Chunks up to this one are safe here: the agent may delete them.
+    Ack {
+        /// Of which part.
+        part: PartId,
+        /// The last chunk that is safe.
+        through: u64,
+    },
+    /// Which parts do you keep? Answered by [`FromAgent::Parts`].
+    Parts,
+    /// Nobody wants this part any more; answered by [`FromAgent::Discarded`].
+    Discard {
+        /// Which.
+        part: PartId,
+    },
+}
+
+/// That an agent will be the far end of a part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Offer {
+    /// The part.
+    pub part: PartId,
+    /// The name of the near end's host in the experiment.
+    pub near: String,
+    /// The near end's key: nobody else may join.
+    pub near_fingerprint: Fingerprint,
+    /// How many conversations the part has.
+    pub conversations: u64,
+    /// How long it takes at most.
+    pub duration: Duration,
+    /// What the far end will send back at most; `None` for as fast as the network takes.
+    pub rate: Option<Rate>,
+}
+
+/// That an agent will be the near end of a part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Prepare {
+    /// The part. Its point is to be found in the experiment.
+    pub part: PartId,
+    /// The experiment file.
+    pub experiment: String,
+    /// The other files that it names (sound, traces), by the paths in it.
+    #[serde(with = "contents")]
+    pub files: BTreeMap<String, Vec<u8>>,
+    /// The chosen value's index on each axis of the sweep.
+    pub choice: Vec<usize>,
+    /// The seed of the run.
+    pub seed: u64,
+    /// Which flows of the point run in this part, by their index.
+    pub flows: Vec<usize>,
+    /// The far end.
+    pub far: FarEndpoint,
+    /// For traces of what happened: W3C `traceparent`, if the controller has one.
+    pub traceparent: Option<String>,
+}
+
+/// Where a near end finds its far end, and how it shows that it may.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FarEndpoint {
+    /// Its control port: `host:port`.
+    pub address: String,
+    /// Its key.
+    pub fingerprint: Fingerprint,
+    /// The token of [`FromAgent::Offered`].
+    pub token: String,
+}
+
+/// What an agent says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FromAgent {
+    /// The controller is known from now on.
+    Paired {
+        /// What only who knows the code can compute, for this connection only.
+        proof: Vec<u8>,
+    },
+    /// What the clock says: nanoseconds of monotonic clocks.
+    Time {
+        /// When the question was sent, by the asking end's clock.
+        sent: u64,
+        /// When it came, by the agent's clock.
+        received: u64,
+        /// When this was sent, by the agent's clock.
+        replied: u64,
+        /// How often the agent's clock has been seen to step since the agent started.
+        steps: u64,
+    },
+    /// What kind of host this is.
+    Facts(Box<Facts>),
+    /// What the agent is doing.
+    Status(Box<Status>),
+    /// The agent will be the far end of the part.
+    Offered {
+        /// Which.
+        part: PartId,
+        /// Opens the pipe, once, for half a minute.
+        token: String,
+        /// The port of the agent's control connections.
+        port: u16,
+    },
+    /// The part's sockets are open.
+    Prepared {
+        /// Which.
+        part: PartId,
+        /// The address that the far end was reached at.
+        far: IpAddr,
+    },
+    /// The part will start or has started.
+    Started {
+        /// Which.
+        part: PartId,
+    },
+    /// How far a part has come.
+    Progress {
+        /// Which.
+        part: PartId,
+        /// Time since its start.
+        done: Duration,
+    },
+    /// All sources of the flow that the measurement ends with are over.
+    SourcesOver {
+        /// Of which part.
+        part: PartId,
+    },
+    /// A part has ended; all of its chunks have been sent or follow.
+    Finished(Box<Finished>),
+    /// A part has failed. What was measured until then is kept.
+    Failed {
+        /// Which.
+        part: PartId,
+        /// Why.
+        refusal: Refusal,
+        /// What the driver hands back of what was measured until then, as JSON.
+        outcome: Option<String>,
+        /// How many chunks there are.
+        chunks: u64,
+    },
+    /// The parts that the agent keeps.
+    Parts(Vec<PartInfo>),
+    /// The part is no longer kept.
+    Discarded {
+        /// Which.
+        part: PartId,
+    },
+    /// Packed observations. In a frame of its own kind, not in JSON.
+    #[serde(skip)]
+    Chunk(Chunk),
+    /// What was asked for is not done.
+    Refused {
+        /// The part it is about, if any.
+        part: Option<PartId>,
+        /// Why.
+        refusal: Refusal,
+    },
+}
+
+/// How a part has ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finished {
+    /// Which.
+    pub part: PartId,
+    /// What the driver hands back beside its observations, as JSON.
+    pub outcome: String,
+    /// For each flow of the part, how far one-way times may be wrong because of the two clocks.
+    pub clock_errors: Vec<Option<Duration>>,
+    /// How many chunks there are.
+    pub chunks: u64,
+}
+
+/// Packed observations of a part. Chunks are numbered from 0 and kept until they are acknowledged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// Of which part.
+    pub part: PartId,
+    /// Its number.
+    pub number: u64,
+    /// The observations, as the drivers pack them.
+    pub data: Vec<u8>,
+}
+
+/// Files in JSON: base64.
+mod contents {
+    use std::collections::BTreeMap;
+
+    use data_encoding::BASE64;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    type Files = BTreeMap<String, Vec<u8>>;
+
+    pub(super) fn serialize<S: Serializer>(files: &Files, to: S) -> Result<S::Ok, S::Error> {
+        let files: BTreeMap<_, _> = files.iter().map(|(name, data)| (name, BASE64.encode(data))).collect();
+        files.serialize(to)
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Files, D::Error> {
+        let files = BTreeMap::<String, String>::deserialize(from)?;
+        let decoded = files.into_iter().map(|(name, data)| Ok((name, BASE64.decode(data.as_bytes())?)));
+        decoded.collect::<Result<_, data_encoding::DecodeError>>().map_err(D::Error::custom)
+    }
+}

@@ -1,0 +1,10 @@
+//! How an agent and a controller become known to each other, once.
+
+mod code;
+mod enrol;
+mod pending;
+mod proof;
+
+pub use code::{PairingCode, ParseCodeError};
+pub use enrol::enrol;
+pub use pending::Pairing;

@@ -1,0 +1,254 @@
+//! The agent's side of pairing: a code that is valid for a while, once, for a few tries.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use trunkline_core::Duration;
+
+use super::code::PairingCode;
+use super::proof::{self, Side};
+use crate::connection::Connection;
+use crate::error::{ControlError, Refusal, RefusalKind};
+use crate::files;
+use crate::fingerprint::Fingerprint;
+use crate::message::{FromAgent, ToAgent};
+use crate::peers::{Peer, Peers, check_name};
+
+/// The agent's side of pairing. The code lies in the file `pairing` (0600) of the agent's folder, so that one process makes
+/// it and another, the daemon, answers to it.
+#[derive(Clone, Debug)]
+pub struct Pairing {
+    folder: PathBuf,
+}
+
+const FILE: &str = "pairing";
+const LOCK: &str = "pairing.lock";
+const ADVICE: &str = "delete it and make a new code with `trunkline agent pair`";
+
+impl Pairing {
+    /// How long a code is valid.
+    pub const VALID: SignedDuration = SignedDuration::from_mins(10);
+
+    /// How many wrong tries make it void.
+    pub const TRIES: u32 = 5;
+
+    /// The pairing of an agent that keeps its state in this folder, which is made if there is none.
+    ///
+    /// # Errors
+    /// If the folder cannot be made.
+    pub fn open(folder: &Path) -> Result<Pairing, ControlError> {
+        files::make_folder(folder)?;
+        Ok(Pairing { folder: folder.to_owned() })
+    }
+
+    /// Makes a code for the agent with this key, valid for ten minutes from `now`; the one before is void. With a name,
+    /// only a controller that calls itself so can use it.
+    ///
+    /// # Errors
+    /// If nobody can have that name, or the code cannot be written down.
+    pub fn begin(
+        &self,
+        agent: &Fingerprint,
+        name: Option<&str>,
+        now: Timestamp,
+    ) -> Result<PairingCode, ControlError> {
+        name.map_or(Ok(()), check_name)?;
+        let code = PairingCode::make(agent)?;
+        let _lock = self.lock()?;
+        self.write(&Pending {
+            key: code.key().to_vec(),
+            made: now,
+            tries_left: Pairing::TRIES,
+            state: State::Open,
+            name: name.map(str::to_owned),
+        })?;
+        Ok(code)
+    }
+
+    /// Makes the code void, if there is one.
+    ///
+    /// # Errors
+    /// If its file cannot be removed.
+    pub fn cancel(&self) -> Result<(), ControlError> {
+        let _lock = self.lock()?;
+        let path = self.folder.join(FILE);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(ControlError::file(&path, "removed")(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Hears the proof of somebody who wants to pair ([`Purpose::Pair`](crate::message::Purpose::Pair), already welcomed),
+    /// and keeps them among `peers` if it is right. They are told the outcome, and what of it is new is on disk before.
+    ///
+    /// # Errors
+    /// [`ControlError::Refused`] with what they were told if it is not right; otherwise as a connection fails.
+    pub fn admit(
+        &self,
+        mut connection: Connection,
+        peers: &Peers,
+        now: Timestamp,
+        patience: Duration,
+    ) -> Result<Peer, ControlError> {
+        let said = connection.expect(patience, "it should prove that it knows the code")?;
+        let ToAgent::Pair { proof, name } = said else {
+            let who = connection.who().to_owned();
+            return Err(ControlError::Protocol { who, reason: "it does not pair".to_owned() });
+        };
+        let material = proof::material(&connection)?;
+        let peer = Peer {
+            name: name.chars().take(80).collect(),
+            fingerprint: connection.peer_fingerprint(),
+            address: None,
+            enrolled: now,
+        };
+        match self.decide(&material, &proof, &peer, peers) {
+            Ok(proof) => {
+                connection.send(&FromAgent::Paired { proof })?;
+                Ok(peer)
+            }
+            Err(refusal) => {
+                let who = connection.who().to_owned();
+                // That the other end has left already changes nothing here.
+                let _ = connection.refuse(refusal.clone());
+                Err(ControlError::Refused { who, refusal })
+            }
+        }
+    }
+
+    /// The agent's own proof, or why not.
+    fn decide(
+        &self,
+        material: &[u8; 32],
+        proof: &[u8],
+        peer: &Peer,
+        peers: &Peers,
+    ) -> Result<Vec<u8>, Refusal> {
+        let environment = |error: ControlError| {
+            let why = format!("the agent cannot pair now: {error}");
+            Refusal::new(RefusalKind::Environment, why)
+        };
+        let _lock = self.lock().map_err(environment)?;
+        let Some(mut pending) = self.read().map_err(environment)? else {
+            return Err(no_code());
+        };
+        let key = pending.key.clone();
+        let verdict =
+            pending.judge(proof::is_right(&key, Side::Controller, material, &peer.name, proof), peer);
+        let verdict = verdict.and_then(|()| {
+            peers.could_add(peer).map_err(|error| match error {
+                ControlError::Name { .. } | ControlError::DuplicateName { .. } => {
+                    Refusal::new(RefusalKind::Name, error.to_string())
+                }
+                error => environment(error),
+            })?;
+            pending.state = State::Used;
+            Ok(())
+        });
+        self.write(&pending).map_err(environment)?;
+        verdict?;
+        peers.add(peer).map_err(environment)?;
+        Ok(proof::make(&key, Side::Agent, material, &peer.name))
+    }
+
+    /// Only one process or thread at a time changes the code.
+    fn lock(&self) -> Result<File, ControlError> {
+        let path = self.folder.join(LOCK);
+        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+        file.and_then(|file| file.lock().map(|()| file)).map_err(ControlError::file(&path, "locked"))
+    }
+
+    fn read(&self) -> Result<Option<Pending>, ControlError> {
+        let path = self.folder.join(FILE);
+        let Some(text) = files::read(&path)? else { return Ok(None) };
+        files::require_private(&path)?;
+        toml::from_str(&text).map(Some).map_err(|error| ControlError::Damaged {
+            path,
+            reason: error.message().to_owned(),
+            advice: ADVICE,
+        })
+    }
+
+    fn write(&self, pending: &Pending) -> Result<(), ControlError> {
+        let text = toml::to_string(pending).map_err(|error| ControlError::Cryptography(error.to_string()))?;
+        files::write(&self.folder.join(FILE), &text)
+    }
+}
+
+/// A code as the agent keeps it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Pending {
+    /// What is proved; the code itself is not kept.
+    key: Vec<u8>,
+    made: Timestamp,
+    tries_left: u32,
+    state: State,
+    /// Who may use it, if not anybody.
+    name: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum State {
+    Open,
+    Used,
+    /// By wrong tries.
+    Closed,
+}
+
+impl Pending {
+    /// Whether this peer, whose proof is right or not, may be enrolled. Counts wrong tries.
+    fn judge(&mut self, is_right: bool, peer: &Peer) -> Result<(), Refusal> {
+        let refuse = |kind, why: &str| Err(Refusal::new(kind, why));
+        if self.state == State::Closed {
+            return refuse(
+                RefusalKind::TooManyTries,
+                "the code is void after too many wrong tries; make a new one with `trunkline agent pair`",
+            );
+        }
+        let is_valid = self.made <= peer.enrolled && peer.enrolled < self.made + Pairing::VALID;
+        match (self.state, is_right) {
+            (State::Used, true) => refuse(
+                RefusalKind::CodeUsed,
+                "the code has enrolled a controller already; make a new one with `trunkline agent pair`",
+            ),
+            (State::Used, false) => Err(no_code()),
+            _ if !is_valid => refuse(
+                RefusalKind::ExpiredCode,
+                "the code is no longer valid, for it is more than 10 min old (or the clock of the agent was set); make a new one with `trunkline agent pair`",
+            ),
+            (_, false) => {
+                self.tries_left = self.tries_left.saturating_sub(1);
+                if self.tries_left == 0 {
+                    self.state = State::Closed;
+                }
+                Err(Refusal::new(
+                    RefusalKind::WrongCode,
+                    match self.tries_left {
+                        0 => "this is not its code, and it was the last try; make a new one with `trunkline agent pair`".to_owned(),
+                        left => format!("this is not the code that `trunkline agent pair` has shown last; tries left: {left}"),
+                    },
+                ))
+            }
+            (_, true) => match &self.name {
+                Some(name) if *name != peer.name => Err(Refusal::new(
+                    RefusalKind::Name,
+                    format!("the code is for a controller named `{name}`, not `{}`", peer.name),
+                )),
+                _ => Ok(()),
+            },
+        }
+    }
+}
+
+fn no_code() -> Refusal {
+    Refusal::new(
+        RefusalKind::NoCode,
+        "there is no code to pair with; make one with `trunkline agent pair` on that host",
+    )
+}

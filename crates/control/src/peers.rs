@@ -1,0 +1,178 @@
+//! Who is known: agents to a controller, controllers to an agent.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::error::ControlError;
+use crate::files;
+use crate::fingerprint::Fingerprint;
+
+/// Somebody who is known by their key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Peer {
+    /// Their name, also that of their file.
+    pub name: String,
+    /// Their key.
+    pub fingerprint: Fingerprint,
+    /// Where they were when they were enrolled, if they listen: `host:port`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// When they became known.
+    pub enrolled: Timestamp,
+}
+
+/// Known peers: a folder with a TOML file for each. Every question looks at the files, so that what another process adds
+/// or removes counts at once.
+#[derive(Clone, Debug)]
+pub struct Peers {
+    folder: PathBuf,
+}
+
+const ENDING: &str = "toml";
+
+const ADVICE: &str = "delete it and enrol again";
+
+impl Peers {
+    /// The peers of a folder, which is made if there is none.
+    ///
+    /// # Errors
+    /// If the folder cannot be made.
+    pub fn open(folder: &Path) -> Result<Peers, ControlError> {
+        files::make_folder(folder)?;
+        Ok(Peers { folder: folder.to_owned() })
+    }
+
+    /// All of them, by name.
+    ///
+    /// # Errors
+    /// If the folder cannot be read, or one of its files is damaged.
+    pub fn list(&self) -> Result<Vec<Peer>, ControlError> {
+        self.paths()?.iter().filter_map(|path| Peers::read(path).transpose()).collect()
+    }
+
+    /// The peer with this key. A damaged file hides nobody else.
+    ///
+    /// # Errors
+    /// If the folder cannot be read, or nobody is found and a file is damaged.
+    pub fn find(&self, fingerprint: &Fingerprint) -> Result<Option<Peer>, ControlError> {
+        let mut damaged = None;
+        for path in self.paths()? {
+            match Peers::read(&path) {
+                Ok(Some(peer)) if peer.fingerprint == *fingerprint => return Ok(Some(peer)),
+                Ok(_) => {}
+                Err(error) => damaged = Some(error),
+            }
+        }
+        damaged.map_or(Ok(None), Err)
+    }
+
+    /// The peer of this name.
+    ///
+    /// # Errors
+    /// If nobody can have this name, or the file is damaged.
+    pub fn named(&self, name: &str) -> Result<Option<Peer>, ControlError> {
+        Peers::read(&self.path(name)?)
+    }
+
+    /// Whether a peer of this name and key could be kept.
+    ///
+    /// # Errors
+    /// If nobody can have this name, or it belongs to another key.
+    pub(crate) fn could_add(&self, peer: &Peer) -> Result<(), ControlError> {
+        match self.named(&peer.name)? {
+            Some(known) if known.fingerprint != peer.fingerprint => Err(ControlError::DuplicateName {
+                name: peer.name.clone(),
+                known: known.fingerprint,
+                found: peer.fingerprint,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Keeps a peer. A key has one name: the one that it had before is given up.
+    ///
+    /// # Errors
+    /// If nobody can have this name, if it belongs to another key, or if the file cannot be written.
+    pub fn add(&self, peer: &Peer) -> Result<(), ControlError> {
+        let path = self.path(&peer.name)?;
+        let text = toml::to_string(peer).map_err(|error| ControlError::Protocol {
+            who: peer.name.clone(),
+            reason: format!("it cannot be written down: {error}"),
+        })?;
+        if !files::write_new(&path, &text)? {
+            self.could_add(peer)?;
+            files::write(&path, &text)?;
+        }
+        for other in self.paths()?.into_iter().filter(|other| *other != path) {
+            if let Ok(Some(old)) = Peers::read(&other)
+                && old.fingerprint == peer.fingerprint
+            {
+                fs::remove_file(&other).map_err(ControlError::file(&other, "removed"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets a peer, also one whose file is damaged.
+    ///
+    /// # Errors
+    /// If nobody of this name is known, or the file cannot be removed.
+    pub fn remove(&self, name: &str) -> Result<(), ControlError> {
+        let path = self.path(name)?;
+        match fs::remove_file(&path) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(ControlError::Unknown { name: name.to_owned(), folder: self.folder.clone() })
+            }
+            Err(error) => Err(ControlError::file(&path, "removed")(error)),
+        }
+    }
+
+    fn path(&self, name: &str) -> Result<PathBuf, ControlError> {
+        check_name(name)?;
+        Ok(self.folder.join(format!("{name}.{ENDING}")))
+    }
+
+    /// The files of peers, by name.
+    fn paths(&self) -> Result<Vec<PathBuf>, ControlError> {
+        let failed = ControlError::file(&self.folder, "read");
+        let entries = fs::read_dir(&self.folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+        let mut paths: Vec<_> = entries.map_err(failed)?.into_iter().map(|entry| entry.path()).collect();
+        // Hidden ones are being written.
+        paths.retain(|path| {
+            let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+            path.extension().is_some_and(|ending| ending == ENDING) && check_name(name).is_ok()
+        });
+        paths.sort();
+        Ok(paths)
+    }
+
+    fn read(path: &Path) -> Result<Option<Peer>, ControlError> {
+        let Some(text) = files::read(path)? else { return Ok(None) };
+        let damaged = |reason| ControlError::Damaged { path: path.to_owned(), reason, advice: ADVICE };
+        let peer: Peer = toml::from_str(&text).map_err(|error| damaged(error.message().to_owned()))?;
+        if path.file_stem().is_none_or(|stem| *stem != *peer.name) {
+            return Err(damaged(format!("it says that its name is `{}`", peer.name)));
+        }
+        Ok(Some(peer))
+    }
+}
+
+/// Whether somebody can have this name. Names are those of files, too.
+///
+/// # Errors
+/// If not.
+pub fn check_name(name: &str) -> Result<(), ControlError> {
+    let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    let holds = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
+    if begins && holds && name.len() <= 64 {
+        Ok(())
+    } else {
+        Err(ControlError::Name { name: name.chars().take(80).collect() })
+    }
+}

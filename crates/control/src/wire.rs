@@ -1,0 +1,338 @@
+//! How what is said becomes bytes. Pure: bytes in, frames out.
+//!
+//! Every frame is a length of four bytes (big-endian, of what follows), a tag of one byte and a body. What is said once is
+//! JSON; observations and the bytes of a pipe are as they are.
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::message::{Chunk, FromAgent, Hello, PartId, ToAgent, Welcome};
+
+/// The largest frame of somebody who is known, without its length.
+pub const MAX_FRAME: usize = 64 << 20;
+
+/// The largest frame of somebody who is not known yet.
+pub const STRANGER_FRAME: usize = 4 << 10;
+
+/// Length and tag.
+pub const HEAD: usize = 5;
+
+/// What a frame holds.
+pub mod tag {
+    /// [`Hello`](crate::message::Hello).
+    pub const HELLO: u8 = b'H';
+    /// [`Welcome`](crate::message::Welcome).
+    pub const WELCOME: u8 = b'W';
+    /// [`ToAgent`](crate::message::ToAgent) or [`FromAgent`](crate::message::FromAgent), by who says it.
+    pub const MESSAGE: u8 = b'M';
+    /// [`Chunk`](crate::message::Chunk).
+    pub const CHUNK: u8 = b'C';
+    /// Bytes of a pipe.
+    pub const RAW: u8 = b'R';
+    /// "I am still here": no body.
+    pub const PING: u8 = b'P';
+}
+
+/// What was said at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// What the body is.
+    pub tag: u8,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// Bytes that are not our protocol.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WireError {
+    /// A frame without a tag.
+    #[error("a frame of no bytes")]
+    Empty,
+    /// A frame larger than its sender may send.
+    #[error("a frame of {length} bytes, where {limit} are allowed")]
+    TooLarge {
+        /// Its length.
+        length: u64,
+        /// What is allowed.
+        limit: usize,
+    },
+    /// A frame that does not belong here.
+    #[error("a frame with the tag {found:#04x} where {expected} is due")]
+    Tag {
+        /// Its tag.
+        found: u8,
+        /// What is due.
+        expected: &'static str,
+    },
+    /// A body that says nothing.
+    #[error("a malformed {what}: {reason}")]
+    Malformed {
+        /// What it should be.
+        what: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// Something that fits into a frame.
+pub trait Message: Sized {
+    /// The frame that says it.
+    ///
+    /// # Errors
+    /// If it is larger than any frame may be.
+    fn to_frame(&self) -> Result<Frame, WireError>;
+
+    /// What a frame says.
+    ///
+    /// # Errors
+    /// If it says something else.
+    fn from_frame(frame: Frame) -> Result<Self, WireError>;
+}
+
+impl Message for Hello {
+    fn to_frame(&self) -> Result<Frame, WireError> {
+        to_json(tag::HELLO, "greeting", self)
+    }
+    fn from_frame(frame: Frame) -> Result<Hello, WireError> {
+        from_json(&frame, tag::HELLO, "a greeting")
+    }
+}
+
+impl Message for Welcome {
+    fn to_frame(&self) -> Result<Frame, WireError> {
+        to_json(tag::WELCOME, "welcome", self)
+    }
+    fn from_frame(frame: Frame) -> Result<Welcome, WireError> {
+        from_json(&frame, tag::WELCOME, "a welcome")
+    }
+}
+
+impl Message for ToAgent {
+    fn to_frame(&self) -> Result<Frame, WireError> {
+        to_json(tag::MESSAGE, "message", self)
+    }
+    fn from_frame(frame: Frame) -> Result<ToAgent, WireError> {
+        from_json(&frame, tag::MESSAGE, "a message")
+    }
+}
+
+impl Message for FromAgent {
+    fn to_frame(&self) -> Result<Frame, WireError> {
+        match self {
+            FromAgent::Chunk(chunk) => chunk.to_frame(),
+            said => to_json(tag::MESSAGE, "message", said),
+        }
+    }
+    fn from_frame(frame: Frame) -> Result<FromAgent, WireError> {
+        match frame.tag {
+            tag::CHUNK => Chunk::from_frame(frame).map(FromAgent::Chunk),
+            _ => from_json(&frame, tag::MESSAGE, "a message"),
+        }
+    }
+}
+
+/// ```text
+/// u8 length of the run's key | key | u32 point | u32 repetition | u16 pair | u32 attempt | u64 number | observations
+/// ```
+/// All big-endian.
+impl Message for Chunk {
+    fn to_frame(&self) -> Result<Frame, WireError> {
+        let PartId { run, point, repetition, pair, attempt } = &self.part;
+        let length = u8::try_from(run.len())
+            .map_err(|_| malformed("chunk", "the run's key has more than 255 characters"))?;
+        let mut body = Vec::with_capacity(1 + run.len() + CHUNK_NUMBERS + self.data.len());
+        body.push(length);
+        body.extend_from_slice(run.as_bytes());
+        body.extend_from_slice(&point.to_be_bytes());
+        body.extend_from_slice(&repetition.to_be_bytes());
+        body.extend_from_slice(&pair.to_be_bytes());
+        body.extend_from_slice(&attempt.to_be_bytes());
+        body.extend_from_slice(&self.number.to_be_bytes());
+        body.extend_from_slice(&self.data);
+        sized(Frame { tag: tag::CHUNK, body })
+    }
+
+    fn from_frame(mut frame: Frame) -> Result<Chunk, WireError> {
+        require(&frame, tag::CHUNK, "a chunk")?;
+        let mut rest = frame.body.as_slice();
+        let [length] = take(&mut rest)?;
+        let key = rest.split_off(..usize::from(length)).ok_or_else(short)?;
+        let run = str::from_utf8(key).map_err(|_| malformed("chunk", "the run's key is no text"))?.to_owned();
+        let part = PartId {
+            run,
+            point: u32::from_be_bytes(take(&mut rest)?),
+            repetition: u32::from_be_bytes(take(&mut rest)?),
+            pair: u16::from_be_bytes(take(&mut rest)?),
+            attempt: u32::from_be_bytes(take(&mut rest)?),
+        };
+        let number = u64::from_be_bytes(take(&mut rest)?);
+        let observations = frame.body.len() - rest.len();
+        // What is left is most of it: it is moved, not copied twice.
+        frame.body.drain(..observations);
+        Ok(Chunk { part, number, data: frame.body })
+    }
+}
+
+/// The numbers in front of the observations.
+const CHUNK_NUMBERS: usize = 4 + 4 + 2 + 4 + 8;
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], WireError> {
+    let (first, others) = rest.split_first_chunk().ok_or_else(short)?;
+    *rest = others;
+    Ok(*first)
+}
+
+fn short() -> WireError {
+    malformed("chunk", "it ends early")
+}
+
+fn malformed(what: &'static str, reason: impl Into<String>) -> WireError {
+    WireError::Malformed { what, reason: reason.into() }
+}
+
+fn require(frame: &Frame, tag: u8, expected: &'static str) -> Result<(), WireError> {
+    if frame.tag == tag { Ok(()) } else { Err(WireError::Tag { found: frame.tag, expected }) }
+}
+
+fn to_json(tag: u8, what: &'static str, said: &impl Serialize) -> Result<Frame, WireError> {
+    let body = serde_json::to_vec(said).map_err(|error| malformed(what, error.to_string()))?;
+    sized(Frame { tag, body })
+}
+
+fn from_json<T: DeserializeOwned>(frame: &Frame, tag: u8, what: &'static str) -> Result<T, WireError> {
+    require(frame, tag, what)?;
+    serde_json::from_slice(&frame.body)
+        .map_err(|error| malformed(what.trim_start_matches("a "), error.to_string()))
+}
+
+fn sized(frame: Frame) -> Result<Frame, WireError> {
+    let length = frame.body.len() + 1;
+    if length > MAX_FRAME {
+        return Err(WireError::TooLarge { length: length as u64, limit: MAX_FRAME });
+    }
+    Ok(frame)
+}
+
+/// Length and tag of a frame with a body of so many bytes.
+///
+/// # Errors
+/// If it is larger than any frame may be.
+pub fn head(tag: u8, body: usize) -> Result<[u8; HEAD], WireError> {
+    let too_large = WireError::TooLarge { length: body as u64 + 1, limit: MAX_FRAME };
+    if body >= MAX_FRAME {
+        return Err(too_large);
+    }
+    let [a, b, c, d] = u32::try_from(body + 1).map_err(|_| too_large)?.to_be_bytes();
+    Ok([a, b, c, d, tag])
+}
+
+/// Cuts a stream of bytes into frames. It asks for bytes in pieces, so that a length that is wrong costs no memory.
+#[derive(Debug)]
+pub struct Deframer {
+    limit: usize,
+    head: [u8; HEAD],
+    body: Vec<u8>,
+    /// How much of head and body has come.
+    filled: usize,
+}
+
+impl Deframer {
+    /// How much memory it takes ahead of what comes.
+    const STEP: usize = 16 << 10;
+
+    /// A reader that refuses frames of more bytes than this.
+    pub fn new(limit: usize) -> Deframer {
+        Deframer { limit: limit.min(MAX_FRAME), head: [0; HEAD], body: Vec::new(), filled: 0 }
+    }
+
+    /// From now on frames of so many bytes are accepted.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit.min(MAX_FRAME);
+    }
+
+    /// Whether the stream may end here.
+    pub fn is_between_frames(&self) -> bool {
+        self.filled == 0
+    }
+
+    /// Where the next bytes belong: never empty.
+    pub fn space(&mut self) -> &mut [u8] {
+        if self.filled < HEAD {
+            return &mut self.head[self.filled..];
+        }
+        let had = self.filled - HEAD;
+        let step = self.left().min(Deframer::STEP);
+        self.body.resize(had + step, 0);
+        &mut self.body[had..]
+    }
+
+    /// So many bytes were written into the space; gives the frame that they complete.
+    ///
+    /// # Errors
+    /// If no frame can begin like this. The stream cannot be read on.
+    pub fn advance(&mut self, written: usize) -> Result<Option<Frame>, WireError> {
+        self.filled += written;
+        if self.filled < HEAD {
+            return Ok(None);
+        }
+        match self.length() {
+            0 => return Err(WireError::Empty),
+            length if length > self.limit => {
+                return Err(WireError::TooLarge { length: length as u64, limit: self.limit });
+            }
+            _ => {}
+        }
+        if self.left() > 0 {
+            return Ok(None);
+        }
+        self.filled = 0;
+        Ok(Some(Frame { tag: self.head[HEAD - 1], body: std::mem::take(&mut self.body) }))
+    }
+
+    /// What the head says of tag and body.
+    fn length(&self) -> usize {
+        let [a, b, c, d, _] = self.head;
+        u32::from_be_bytes([a, b, c, d]) as usize
+    }
+
+    /// What of the body is still to come.
+    fn left(&self) -> usize {
+        (self.length() + HEAD - 1).saturating_sub(self.filled)
+    }
+}
+
+/// For fuzzing: any bytes are frames or refused, and what a frame says can be said again.
+#[doc(hidden)]
+pub fn fuzz_wire(data: &[u8]) {
+    let limit = MAX_FRAME.min(data.len().saturating_mul(2));
+    let (mut deframer, mut rest) = (Deframer::new(limit), data);
+    while !rest.is_empty() {
+        let space = deframer.space();
+        let length = space.len().min(rest.len());
+        assert!(0 < length && space.len() <= Deframer::STEP);
+        let (now, later) = rest.split_at(length);
+        space[..length].copy_from_slice(now);
+        rest = later;
+        match deframer.advance(length) {
+            Ok(Some(frame)) => {
+                assert!(frame.body.len() < limit);
+                again::<Hello>(&frame);
+                again::<Welcome>(&frame);
+                again::<ToAgent>(&frame);
+                again::<FromAgent>(&frame);
+                again::<Chunk>(&frame);
+            }
+            Ok(None) => {}
+            Err(error) => {
+                assert!(!error.to_string().contains('\n'), "{error}");
+                return;
+            }
+        }
+    }
+}
+
+fn again<M: Message + PartialEq + core::fmt::Debug>(frame: &Frame) {
+    if let Ok(said) = M::from_frame(frame.clone()) {
+        let frame = said.to_frame().expect("it came in a frame");
+        assert_eq!(M::from_frame(frame).as_ref(), Ok(&said));
+    }
+}
