@@ -4,6 +4,7 @@ pub mod foreign;
 pub mod listen;
 pub mod probe;
 pub mod runs;
+pub mod serve;
 pub mod session;
 pub mod wire;
 
@@ -128,6 +129,12 @@ pub enum Command {
     ///
     /// Works as root, and without privileges where the system lets users make namespaces. Linux only.
     Wire(wire::Wire),
+
+    /// Serve the page: draw, run, watch and compare experiments in a browser
+    ///
+    /// The page and its API, on this machine only unless --listen says otherwise. Ctrl-C ends it: what is measured then is
+    /// kept, and can be resumed.
+    Serve(serve::Serve),
 
     /// Print a shell's completion script
     Completions {

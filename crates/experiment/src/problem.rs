@@ -58,6 +58,18 @@ impl Problems {
         Problems(placed.collect())
     }
 
+    /// What is wrong with another text that is read like an experiment file, an agent's configuration for one: the bytes
+    /// that each remark is about, and what is wrong there. `None` if there are no remarks.
+    pub fn of(
+        file: &str,
+        text: &str,
+        remarks: impl IntoIterator<Item = (Range<usize>, String)>,
+    ) -> Option<Problems> {
+        let remarks: Vec<Remark> = remarks.into_iter().map(|(at, message)| Remark::new(at, message)).collect();
+        let no_other = |_: &str| Arc::from("");
+        (!remarks.is_empty()).then(|| Problems::place(remarks, file, text, no_other))
+    }
+
     /// Each of them.
     pub fn iter(&self) -> core::slice::Iter<'_, Problem> {
         self.0.iter()
@@ -94,6 +106,11 @@ impl Problem {
             excerpt: text[line_start..line_end].trim_end().replace('\t', " "),
             width: meant.chars().count().max(1),
         }
+    }
+
+    /// How many characters of its line are meant, at least 1.
+    pub fn width(&self) -> usize {
+        self.width
     }
 
     /// `file:line:column: message`, without the excerpt.
@@ -159,7 +176,7 @@ pub(crate) fn slips(written: &str) -> usize {
 }
 
 /// `; did you mean ...?` with the candidate that is nearest to what was written, or all of them if none is near.
-pub(crate) fn suggestion<'c>(written: &str, candidates: impl IntoIterator<Item = &'c str>) -> String {
+pub fn suggestion<'c>(written: &str, candidates: impl IntoIterator<Item = &'c str>) -> String {
     let candidates: Vec<&str> = candidates.into_iter().collect();
     let nearest = candidates
         .iter()

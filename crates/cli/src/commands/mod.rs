@@ -11,6 +11,7 @@ mod report;
 mod run;
 mod runs;
 mod send;
+mod serve;
 #[cfg(target_os = "linux")]
 mod wire;
 #[cfg(target_os = "linux")]
@@ -45,6 +46,7 @@ pub fn main(cli: Cli) -> ExitCode {
         Command::Wire(arguments) => wire::wire(&cli.global, arguments),
         #[cfg(not(target_os = "linux"))]
         Command::Wire(_) => Err(Failure::environment("a wire needs the network namespaces of Linux")),
+        Command::Serve(arguments) => serve::serve(&cli.global, arguments),
         Command::Completions { shell } => {
             completions(*shell);
             Ok(output::DONE)

@@ -1,0 +1,85 @@
+//! Runs beside each other, and what their figures mean.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::RunInfo;
+
+/// Two runs beside each other.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Comparison {
+    /// The first.
+    pub run: RunInfo,
+    /// The second.
+    pub with: RunInfo,
+    /// Whether both ran the same experiment file.
+    pub same_experiment: bool,
+    /// A row per point, flow and figure that both have.
+    pub rows: Vec<ComparisonRow>,
+    /// Points that only one of them has.
+    pub unmatched: Vec<String>,
+    /// What the figures mean.
+    pub definitions: Vec<Definition>,
+}
+
+/// A figure in both runs, in base units.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ComparisonRow {
+    /// The point: `bulk.count = 2`; empty where nothing is swept.
+    pub point: String,
+    /// The point's index in the first run, for its traces.
+    pub a_point: u32,
+    /// The point's index in the second run.
+    pub b_point: u32,
+    /// The flow.
+    pub flow: String,
+    /// The figure's name in files and addresses.
+    pub metric: String,
+    /// The figure's name for people.
+    pub label: String,
+    /// Its unit.
+    pub unit: String,
+    /// In the first run.
+    pub a: CompareEstimate,
+    /// In the second.
+    pub b: CompareEstimate,
+    /// The mean of the second without that of the first.
+    pub difference: f64,
+    /// The same as a share of the first; null if that is zero.
+    #[schema(required = true)]
+    pub relative: Option<f64>,
+    /// Half the width of the difference's 95 % confidence interval (Welch's t-interval); null unless both were repeated.
+    #[schema(required = true)]
+    pub confidence: Option<f64>,
+    /// Whether it is more than chance; null if a run without repetitions cannot tell.
+    #[schema(required = true)]
+    pub significant: Option<bool>,
+    /// Whether it is one of the most telling figures.
+    pub telling: bool,
+}
+
+/// A figure in one of two runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct CompareEstimate {
+    /// The mean over repetitions.
+    pub mean: f64,
+    /// Half the width of its 95 % confidence interval; null for a single repetition.
+    #[schema(required = true)]
+    pub ci: Option<f64>,
+    /// Over how many repetitions.
+    pub repetitions: usize,
+}
+
+/// What a figure means.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Definition {
+    /// The figure's name in files and addresses; missing for words that explain others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<String>,
+    /// For people.
+    pub title: String,
+    /// What it means.
+    pub text: String,
+    /// Standard or paper; empty if the text says it all.
+    pub source: String,
+}

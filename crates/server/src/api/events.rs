@@ -1,0 +1,89 @@
+//! What watchers of a job are told while it is at work: server-sent events. Beside these there is `job`, a [`Job`].
+//!
+//! [`Job`]: super::Job
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::JobState;
+
+/// Event `records`: what was measured since the last one, for live charts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Records {
+    /// Counts these events from 0: a gap tells that this client was too slow for some of them.
+    pub seq: u64,
+    /// The point, from 0.
+    pub point: u32,
+    /// The repetition, from 0.
+    pub repetition: u32,
+    /// The point's swept values as written.
+    pub values: Vec<String>,
+    /// The flows that `flow` and `throughput` count.
+    pub flows: Vec<String>,
+    /// When each message was sent, in seconds from the repetition's start.
+    pub t: Vec<f64>,
+    /// Its flow: an index into `flows`.
+    pub flow: Vec<u32>,
+    /// Its channel within the flow, from 0.
+    pub channel: Vec<u32>,
+    /// Its latency in seconds; null if it was lost.
+    pub latency: Vec<Option<f64>>,
+    /// What each flow has received since the last event.
+    pub throughput: Vec<FlowThroughput>,
+    /// How long queues are now.
+    pub queues: Vec<QueueLength>,
+    /// How many messages are shown here.
+    pub shown: u64,
+    /// How many there were: more than `shown` if they were too many to show.
+    pub counted: u64,
+}
+
+/// What a flow has received.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct FlowThroughput {
+    /// An index into `flows`.
+    pub flow: u32,
+    /// Payload in bits per second of the experiment's time.
+    pub bps: f64,
+}
+
+/// How long a queue is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct QueueLength {
+    /// In front of which link.
+    pub link: String,
+    /// From which host to which: `berlin → ottawa`.
+    pub direction: String,
+    /// Bytes in it.
+    pub bytes: u64,
+    /// Packets in it.
+    pub packets: u64,
+    /// When, in seconds from the repetition's start.
+    pub t: f64,
+}
+
+/// Event `repetition`: a repetition was measured to its end and stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RepetitionDone {
+    /// The point, from 0.
+    pub point: u32,
+    /// The repetition, from 0.
+    pub repetition: u32,
+    /// Its figures by flow, and then by name: see `/definitions`.
+    #[schema(value_type = std::collections::BTreeMap<String, std::collections::BTreeMap<String, f64>>)]
+    pub figures: serde_json::Value,
+}
+
+/// Event `warning`: something that the user should know and that does not end the job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Warning {
+    /// A sentence.
+    pub message: String,
+}
+
+/// Event `end`: the job has ended, and this is the last event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct End {
+    /// How.
+    pub state: JobState,
+}

@@ -1,0 +1,54 @@
+//! What the API says: every type that goes over it. The document of the API, and the page's own types, are made from these.
+//!
+//! Values of the experiment file are strings with units, as in the file. Figures are numbers in base units: seconds, bits
+//! per second, bytes, shares from 0 to 1.
+
+mod advice;
+mod agents;
+mod check;
+mod compare;
+mod drawing;
+mod error;
+mod events;
+mod jobs;
+mod papers;
+mod plan;
+mod report;
+mod runs;
+mod schema;
+mod server;
+
+pub use advice::{
+    Advice, AdviceBlocks, AdviceFailed, AdviceResult, AdviceRow, AdviceStages, Judgement, NewProbe,
+    Protection, Recommendation, Use,
+};
+pub use agents::{Agent, NewAgent};
+pub use check::{BackendReasons, Checked, ExperimentSummary, Problem, Text};
+pub use compare::{CompareEstimate, Comparison, ComparisonRow, Definition};
+pub use drawing::{
+    Drawing, DrawingAxis, DrawingBundle, DrawingFlow, DrawingHost, DrawingLimit, DrawingLink, Drawn, Edit,
+    Edited, Edits, Example, Section, Tree,
+};
+pub use error::{ApiError, ErrorBody, ErrorInfo, ErrorKind};
+pub use events::{End, FlowThroughput, QueueLength, Records, RepetitionDone, Warning};
+pub use jobs::{Job, JobKind, JobProgress, JobResult, JobStarted, JobState};
+pub use papers::{
+    NewStudy, Paper, PaperCell, PaperColumn, PaperFigure, PaperGoal, PaperRow, PaperTable, PaperTableName,
+    Study, StudyResult,
+};
+pub use plan::{
+    NewPlan, Plan, PlanAnswer, PlanLimit, PlanLimitVerdict, PlanResult, PlanTrial, PlanValue, PlanVerdict,
+};
+pub use report::{
+    Estimate, FigureDefinition, LimitOutcome, LimitPoint, Report, ReportBundle, ReportFlow, ReportLimit,
+    ReportLink, ReportMedium, ReportPoint, ReportRun, ReportSide, ReportSink, RunLimit,
+};
+pub use runs::{
+    Axis, Backend, Cdf, FigureName, Imported, Limit, NewRun, Run, RunInfo, RunList, RunPoint, RunRepetition,
+    RunStarted, Status, TraceName,
+};
+pub use schema::{Alternative, Choice, FormKey, FormMedium, FormSchema, FormSection, FormShape, Stations};
+pub use server::{Login, ServerBackend, ServerInfo};
+
+/// What the experiment file that a client sends is called in problems.
+pub const MAIN_FILE: &str = "experiment.toml";

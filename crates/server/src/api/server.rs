@@ -1,0 +1,40 @@
+//! What the server is.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::Backend;
+
+/// The server.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ServerInfo {
+    /// The version of Trunkline.
+    pub version: String,
+    /// The machine: kernel, processor, number of cores, host name.
+    pub machine: String,
+    /// Where it can run experiments.
+    pub backends: Vec<Backend>,
+    /// Every backend, with why it is missing.
+    pub availability: Vec<ServerBackend>,
+    /// Whether clients have to log in.
+    pub authenticated: bool,
+    /// Where runs are stored.
+    pub store: String,
+}
+
+/// A backend on this server.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ServerBackend {
+    /// Which.
+    pub backend: Backend,
+    /// Why it cannot be used here; null if it can.
+    pub unavailable: Option<String>,
+}
+
+/// Who logs in.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Login {
+    /// The code of a link that `trunkline serve token` printed.
+    pub code: String,
+}
