@@ -1,0 +1,226 @@
+//! The configuration of an agent: what the owner of its host allows, whom, and where it listens.
+
+mod read;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use trunkline_core::{Bytes, Duration, Rate};
+use trunkline_experiment::Problems;
+
+use crate::AgentError;
+
+/// The TCP port of an agent, unless its owner or an experiment says otherwise.
+pub const DEFAULT_PORT: u16 = 4781;
+
+/// Where the configuration is looked for if no file is named.
+pub const DEFAULT_FILE: &str = "/etc/trunkline/agent.toml";
+
+/// What the owner of a host has written, with the defaults for what is not written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// How the agent is called in messages and lists; the host's own name if that is not said.
+    pub name: String,
+    /// Where controllers and other agents reach it.
+    pub listen: SocketAddr,
+    /// Where its metrics are answered, if anywhere.
+    pub metrics: Option<SocketAddr>,
+    /// The collector that its traces go to (OTLP over HTTP), if any.
+    pub traces: Option<String>,
+    /// What holds for the host as a whole.
+    pub limits: Limits,
+    /// What controllers that have a table of their own may do, by their names.
+    pub controllers: BTreeMap<String, Permission>,
+    /// What every other controller may do.
+    pub others: Permission,
+}
+
+/// What the agent never exceeds, whoever asks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Sent by this host, over all parts together; `None` for whatever the host can.
+    pub rate: Option<Rate>,
+    /// Conversations at once, over all parts together.
+    pub flows: u32,
+    /// The daemon's memory (`RLIMIT_DATA`); `None` for whatever the system gives.
+    pub memory: Option<Bytes>,
+    /// What is kept on disk for controllers.
+    pub disk: Bytes,
+    /// The longest part: sending and waiting for stragglers.
+    pub duration: Duration,
+    /// How long what nobody has acknowledged is kept whatever happens; after that it goes when disk is short.
+    pub keep: Duration,
+}
+
+/// What one controller may have this host do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Permission {
+    /// Sent by this host over all parts of the controller; `None` for whatever the host's limit leaves.
+    pub rate: Option<Rate>,
+    /// Conversations at once over all parts of the controller; `None` for whatever the host's limit leaves.
+    pub flows: Option<u32>,
+    /// The addresses that this host sends to, and for which it is a far end.
+    pub to: Vec<Network>,
+}
+
+/// A range of addresses: `10.0.0.0/8`, or a single one: `192.0.2.7`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Network {
+    address: IpAddr,
+    prefix: u8,
+}
+
+impl Config {
+    /// The configuration of a host whose owner has written nothing.
+    pub fn with_name(name: &str) -> Config {
+        Config {
+            name: name.to_owned(),
+            listen: SocketAddr::new(IpAddr::from([0, 0, 0, 0]), DEFAULT_PORT),
+            metrics: None,
+            traces: None,
+            limits: Limits::default(),
+            controllers: BTreeMap::new(),
+            others: Permission::default(),
+        }
+    }
+
+    /// Reads a configuration; `file` is how messages call it, `host` the name of this host.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the text, each with its place.
+    pub fn parse(file: &str, text: &str, host: &str) -> Result<Config, Problems> {
+        read::config(file, text, host)
+    }
+
+    /// Reads the configuration from a file: `named` by the user, or else [`DEFAULT_FILE`] if there is one.
+    ///
+    /// # Errors
+    /// If the named file cannot be read, or something is wrong with its text.
+    pub fn load(named: Option<&Path>) -> Result<Config, AgentError> {
+        let host = host_name();
+        let path = named.unwrap_or(Path::new(DEFAULT_FILE));
+        match std::fs::read_to_string(path) {
+            Ok(text) => Ok(Config::parse(&path.display().to_string(), &text, &host)?),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && named.is_none() => {
+                Ok(Config::with_name(&host))
+            }
+            Err(error) => Err(AgentError::Config { path: path.to_owned(), error }),
+        }
+    }
+
+    /// What the controller with this name may do.
+    pub fn permission(&self, controller: &str) -> &Permission {
+        self.controllers.get(controller).unwrap_or(&self.others)
+    }
+}
+
+/// What this host calls itself.
+pub fn host_name() -> String {
+    let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
+    name.filter(|name| !name.is_empty()).unwrap_or_else(|| "agent".to_owned())
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            rate: None,
+            flows: 4096,
+            memory: None,
+            disk: Bytes(10 << 30),
+            duration: Duration::from_secs(24 * 3600),
+            keep: Duration::from_secs(14 * 24 * 3600),
+        }
+    }
+}
+
+/// Everything that the host's limits leave.
+impl Default for Permission {
+    fn default() -> Permission {
+        Permission { rate: None, flows: None, to: vec![Network::ALL_V4, Network::ALL_V6] }
+    }
+}
+
+impl Network {
+    /// Every address of IPv4.
+    pub const ALL_V4: Network = Network { address: IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), prefix: 0 };
+    /// Every address of IPv6.
+    pub const ALL_V6: Network = Network { address: IpAddr::V6(std::net::Ipv6Addr::UNSPECIFIED), prefix: 0 };
+
+    /// Whether the address belongs to it. An IPv4 address that stands in an IPv6 one is what it stands for.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        match (self.address, address.to_canonical()) {
+            (IpAddr::V4(network), IpAddr::V4(address)) => {
+                (network.to_bits() ^ address.to_bits()).leading_zeros() >= u32::from(self.prefix)
+            }
+            (IpAddr::V6(network), IpAddr::V6(address)) => {
+                (network.to_bits() ^ address.to_bits()).leading_zeros() >= u32::from(self.prefix)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl FromStr for Network {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Network, String> {
+        let expected = "expected an address such as `192.0.2.7` or a range of them such as `10.0.0.0/8`";
+        let (address, prefix) = match text.split_once('/') {
+            Some((address, prefix)) => (address, Some(prefix)),
+            None => (text, None),
+        };
+        let address: IpAddr = address.parse().map_err(|_| format!("`{text}` is no address; {expected}"))?;
+        let longest = if address.is_ipv4() { 32 } else { 128 };
+        let prefix = match prefix.map(str::parse::<u8>) {
+            None => longest,
+            Some(Ok(prefix)) if prefix <= longest => prefix,
+            Some(_) => {
+                return Err(format!("`{text}`: the length behind the `/` must be from 0 to {longest}"));
+            }
+        };
+        let network = Network { address, prefix };
+        let start = match address {
+            IpAddr::V4(v4) => IpAddr::from(
+                (v4.to_bits() & u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0)).to_be_bytes(),
+            ),
+            IpAddr::V6(v6) => {
+                let mask = u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0);
+                IpAddr::from((v6.to_bits() & mask).to_be_bytes())
+            }
+        };
+        // Most likely one of the two was mistyped, and which one nobody can know.
+        if start != address {
+            return Err(format!("`{text}` has bits behind its prefix; did you mean `{start}/{prefix}`?"));
+        }
+        Ok(network)
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let longest = if self.address.is_ipv4() { 32 } else { 128 };
+        if self.prefix == longest {
+            return write!(f, "{}", self.address);
+        }
+        write!(f, "{}/{}", self.address, self.prefix)
+    }
+}
+
+impl TryFrom<String> for Network {
+    type Error = String;
+    fn try_from(text: String) -> Result<Network, String> {
+        text.parse()
+    }
+}
+
+impl From<Network> for String {
+    fn from(network: Network) -> String {
+        network.to_string()
+    }
+}

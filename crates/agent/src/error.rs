@@ -1,0 +1,73 @@
+//! What can go wrong with an agent as a whole.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use trunkline_experiment::Problems;
+
+/// Why an agent does not start, or cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// Something is wrong with the text of its configuration.
+    #[error("{0}")]
+    Problems(#[from] Problems),
+    /// Its configuration cannot be read.
+    #[error("the configuration {} cannot be read: {error}", path.display())]
+    Config {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// It cannot listen.
+    #[error("the agent cannot listen at {address}: {error}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// Its folder cannot be used.
+    #[error("{}: {error}", path.display())]
+    Folder {
+        /// Which file or folder.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// Another agent uses its folder.
+    #[error(
+        "another agent runs with the folder {}; stop it, or give this one a folder of its own with `--state`",
+        path.display()
+    )]
+    Busy {
+        /// Which folder.
+        path: PathBuf,
+    },
+    /// Whatever else the system refuses.
+    #[error("{what}: {error}")]
+    System {
+        /// What was being done.
+        what: String,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+impl AgentError {
+    /// Whether the user's input is wrong, rather than the environment.
+    pub fn is_bad_input(&self) -> bool {
+        matches!(self, AgentError::Problems(_) | AgentError::Config { .. })
+    }
+
+    pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> AgentError {
+        let what = what.into();
+        move |error| AgentError::System { what, error }
+    }
+
+    pub(crate) fn folder(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> AgentError {
+        let path = path.into();
+        move |error| AgentError::Folder { path, error }
+    }
+}
