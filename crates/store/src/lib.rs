@@ -37,4 +37,6 @@ pub use model::{Backend, RunInfo, Status, StoredPoint, StoredRepetition, StoredR
 pub use run_writer::{ClosedRepetition, NewRun, RepetitionWriter, Revision, RunWriter};
 pub use selector::RunSelector;
 pub use store::{Imported, Store, server_name};
-pub use trace::{Arrival, read_latencies, read_trace};
+pub use trace::{
+    Arrival, Cdf, CdfPoint, LatencySeries, latency_cdf, latency_series, read_latencies, read_trace,
+};

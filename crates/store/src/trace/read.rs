@@ -8,6 +8,7 @@ use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::KeyValue;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::statistics::Statistics;
 use trunkline_core::Time;
 use trunkline_metrics::{Fate, Record};
 
@@ -56,6 +57,68 @@ pub fn read_latencies(path: &Path, take: &mut dyn FnMut(Arrival)) -> std::result
     (0..reader.num_row_groups())
         .try_for_each(|group| arrivals(reader.get_row_group(group)?.as_ref(), take))
         .map_err(|error| StoreError::damaged(path, error))
+}
+
+/// What a message came to in time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Course {
+    pub(super) due: Time,
+    pub(super) sent: Option<Time>,
+    pub(super) received: Option<Time>,
+    pub(super) fate: Fate,
+}
+
+/// Hands the course of every message of the row groups that `wanted` wants to `take`; reads no more columns than that needs.
+pub(super) fn read_courses(
+    path: &Path,
+    wanted: impl Fn(&Span) -> bool,
+    mut take: impl FnMut(Course),
+) -> std::result::Result<(), StoreError> {
+    let reader = open(path)?;
+    let groups = (0..reader.num_row_groups()).filter(|&group| wanted(&span(&reader, group)));
+    groups
+        .map(|group| courses(reader.get_row_group(group)?.as_ref(), &mut take))
+        .collect::<Result<()>>()
+        .map_err(|error| StoreError::damaged(path, error))
+}
+
+/// From when to when the messages of a row group were due or sent, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) first: Time,
+    pub(super) last: Time,
+}
+
+/// Of each row group that has rows.
+pub(super) fn spans(path: &Path) -> std::result::Result<Vec<Span>, StoreError> {
+    let reader = open(path)?;
+    let groups = 0..reader.num_row_groups();
+    let filled = groups.filter(|&group| reader.metadata().row_group(group).num_rows() > 0);
+    Ok(filled.map(|group| span(&reader, group)).collect())
+}
+
+/// As its statistics say; all of time if they say nothing.
+fn span(reader: &SerializedFileReader<File>, group: usize) -> Span {
+    let group = reader.metadata().row_group(group);
+    let bounds = |column: usize| match group.columns().get(column)?.statistics()? {
+        // Times beyond what statistics can order are none of a measurement.
+        Statistics::Int64(bounds) => match (*bounds.min_opt()?, *bounds.max_opt()?) {
+            (min, max) if min >= 0 => Some((min as u64, max as u64)),
+            _ => None,
+        },
+        _ => None,
+    };
+    let sent = match group.columns().get(SENT).and_then(|column| column.statistics()) {
+        // Nothing was sent at all.
+        Some(sent) if sent.null_count_opt() == Some(group.num_rows() as u64) => bounds(DUE),
+        _ => bounds(SENT),
+    };
+    match bounds(DUE).zip(sent) {
+        Some((due, sent)) => {
+            Span { first: Time::from_nanos(due.0.min(sent.0)), last: Time::from_nanos(due.1.max(sent.1)) }
+        }
+        None => Span { first: Time::ZERO, last: Time::MAX },
+    }
 }
 
 fn open(path: &Path) -> std::result::Result<SerializedFileReader<File>, StoreError> {
@@ -111,6 +174,14 @@ fn records(group: &dyn RowGroupReader, take: &mut dyn FnMut(&Record)) -> Result<
 }
 
 fn arrivals(group: &dyn RowGroupReader, take: &mut dyn FnMut(Arrival)) -> Result<()> {
+    courses(group, &mut |Course { due, sent, received, fate }| {
+        if let (Some(sent), Some(received)) = (sent, received) {
+            take(Arrival { due, sent, received, fate });
+        }
+    })
+}
+
+fn courses(group: &dyn RowGroupReader, take: &mut impl FnMut(Course)) -> Result<()> {
     let (mut due, mut sent) = (Times::new(group, DUE)?, Times::new(group, SENT)?);
     let (mut received, mut fate) = (Times::new(group, RECEIVED)?, Fates::new(group)?);
     batches(group, |count| {
@@ -120,10 +191,7 @@ fn arrivals(group: &dyn RowGroupReader, take: &mut dyn FnMut(Arrival)) -> Result
         fate.read(count)?;
         for row in 0..count {
             let due = due.next(row)?.ok_or_else(|| short(DUE))?;
-            let (sent, received) = (sent.next(row)?, received.next(row)?);
-            if let (Some(sent), Some(received)) = (sent, received) {
-                take(Arrival { due, sent, received, fate: fate.of(row)? });
-            }
+            take(Course { due, sent: sent.next(row)?, received: received.next(row)?, fate: fate.of(row)? });
         }
         Ok(())
     })

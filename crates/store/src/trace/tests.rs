@@ -10,7 +10,7 @@ use super::file::{TraceFile, TraceKeys, Workshop, is_unfinished, repair};
 use super::row::{FATES, encode};
 use super::{Arrival, read_latencies, read_trace};
 
-fn keys() -> TraceKeys {
+pub(super) fn keys() -> TraceKeys {
     TraceKeys { run: 1, point: 2, repetition: 3, flow: "voice".to_owned() }
 }
 
@@ -24,7 +24,7 @@ fn bytes(records: &[Record]) -> Vec<u8> {
     records.iter().flat_map(encode).collect()
 }
 
-fn record() -> impl Strategy<Value = Record> {
+pub(super) fn record() -> impl Strategy<Value = Record> {
     let time = || prop_oneof![any::<u64>(), 0..100_000_u64, Just(u64::MAX)].prop_map(Time::from_nanos);
     let maybe = || proptest::option::of(time());
     let fate = (0..FATES.len()).prop_map(|fate| FATES[fate].0);
