@@ -230,7 +230,7 @@ pub struct BundleMeta {
 }
 
 /// What a driver hands back beside its observations.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DriverOutcome {
     /// How long the measurement lasted, without drain time: virtual time in `sim`.
     pub duration: Duration,
@@ -249,7 +249,8 @@ pub struct DriverOutcome {
 }
 
 /// What a driver knows of a flow beside its messages.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct FlowOutcome {
     /// Counters of the transport by name, summed over the members.
     pub transport_counters: BTreeMap<String, u64>,

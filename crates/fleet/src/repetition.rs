@@ -1,0 +1,267 @@
+//! A repetition through agents: from its pairs of hosts to what was recorded.
+
+use trunkline_control::facts::PartState;
+use trunkline_control::{FromAgent, PartId, ToAgent};
+use trunkline_core::Duration;
+use trunkline_experiment::{Experiment, Point, Progress, Scenario, Supervisor};
+use trunkline_io::clock;
+use trunkline_metrics::{DriverOutcome, Recorder};
+
+use crate::error::FleetError;
+use crate::fleet::{Heard, Host, Inner, PartKey};
+use crate::hosts::{Material, Pair, pairs};
+use crate::part::{Part, Taken, together};
+use crate::prepare::{self, RETRY};
+
+/// What is to be measured.
+pub(crate) struct Task<'t> {
+    pub(crate) at: &'t PartKey,
+    pub(crate) experiment: &'t Experiment,
+    pub(crate) point: &'t Point,
+    pub(crate) material: &'t Material,
+    pub(crate) hosts: &'t [Host],
+}
+
+/// No longer is waited before the supervisor is asked.
+const STEP: Duration = Duration::from_millis(50);
+/// So long after its end a part is waited for: an agent that was cut off may come back.
+const RETURN: Duration = Duration::from_secs(30);
+
+impl Task<'_> {
+    /// The host with this index in the scenario.
+    pub(crate) fn host(&self, scenario: &Scenario, index: usize) -> &Host {
+        let name = &scenario.hosts[index].name;
+        // All hosts with flows are there: the fleet was made for this experiment.
+        self.hosts.iter().find(|host| host.name == *name).unwrap_or(&self.hosts[0])
+    }
+
+    /// The index of its agent.
+    pub(crate) fn agent(&self, scenario: &Scenario, index: usize) -> usize {
+        self.host(scenario, index).agent
+    }
+}
+
+/// Measures, or collects what was measured before.
+pub(crate) fn run(
+    inner: &mut Inner,
+    task: &Task<'_>,
+    recorder: &mut dyn Recorder,
+    supervisor: &mut dyn Supervisor,
+) -> Result<DriverOutcome, FleetError> {
+    let scenario = &task.point.scenario;
+    let pairs = pairs(scenario);
+    let collected = kept(inner, task, &pairs);
+    let is_kept = collected.is_some();
+    let parts = match collected {
+        Some(parts) => parts,
+        None => {
+            let known = inner.kept.get(task.at).into_iter().flatten();
+            let attempt = known.map(|(_, info)| info.part.attempt + 1).max().unwrap_or(0);
+            inner.forget(task.at);
+            prepare::prepare(inner, task, &pairs, attempt)?
+        }
+    };
+    // Whatever comes of them: once that is stored, they need not be kept.
+    inner.latest = parts.iter().map(|part| (part.near, part.id.clone())).collect();
+    let began = match is_kept {
+        true => {
+            for part in &parts {
+                inner.agents[part.near].say(&ToAgent::Attach { part: part.id.clone(), from: 0 });
+            }
+            inner.note(format!(
+                "point {}, repetition {}: measured before, taken from the agents",
+                task.at.point + 1,
+                task.at.repetition + 1
+            ));
+            None
+        }
+        false => Some(prepare::start(inner, &parts)?),
+    };
+    let length = scenario.duration + scenario.drain;
+    let expected = began.unwrap_or_else(clock::raw_now) + length.as_nanos();
+    let mut collection = Collection {
+        inner,
+        parts,
+        began,
+        length,
+        expected,
+        give_up: expected + RETURN.as_nanos(),
+        stopping: false,
+        ending: false,
+        retried: 0,
+    };
+    collection.collect(recorder, supervisor);
+    let Collection { parts, stopping, .. } = collection;
+    let outcome = together(scenario.flows.len(), &parts);
+    let failed = parts.iter().find(|part| part.failure().is_some());
+    match failed.filter(|_| !stopping).and_then(|part| Some((part, part.failure()?))) {
+        None => Ok(outcome),
+        Some((part, why)) => {
+            let why = format!("agent `{}`: {}", inner.agents[part.near].name, why.trim_end_matches('.'));
+            let goes_on = inner.are_there(&prepare::agents(task, scenario, &pairs));
+            Err(FleetError::Part { why, outcome: Box::new(outcome), goes_on })
+        }
+    }
+}
+
+/// The parts of the repetition, if agents have measured or are measuring all of them.
+fn kept(inner: &mut Inner, task: &Task<'_>, pairs: &[Pair]) -> Option<Vec<Part>> {
+    let scenario = &task.point.scenario;
+    let known = inner.kept.get(task.at)?;
+    let attempt = known.iter().map(|(_, info)| info.part.attempt).max()?;
+    let part = |(index, pair): (usize, &Pair)| {
+        let near = task.agent(scenario, pair.near);
+        let is_it = |(agent, info): &&(usize, trunkline_control::facts::PartInfo)| {
+            let PartId { pair, attempt: which, .. } = info.part;
+            let is_whole =
+                matches!(info.state, PartState::Finished | PartState::Running) && info.kept_from == 0;
+            (*agent, usize::from(pair), which) == (near, index, attempt) && is_whole
+        };
+        known.iter().find(is_it).map(|(_, info)| Part::new(info.part.clone(), near, pair.flows.clone()))
+    };
+    let parts = pairs.iter().enumerate().map(part).collect::<Option<Vec<Part>>>()?;
+    // Older attempts are of no use.
+    let rest = inner.kept.remove(task.at)?.into_iter().filter(|(_, info)| info.part.attempt != attempt);
+    inner.stored.extend(rest.map(|(agent, info)| (agent, info.part)));
+    inner.discard();
+    Some(parts)
+}
+
+/// Parts on their way to the recorder.
+struct Collection<'c> {
+    inner: &'c mut Inner,
+    parts: Vec<Part>,
+    /// When they began by our clock; `None` if nobody knows.
+    began: Option<u64>,
+    length: Duration,
+    /// When they should end.
+    expected: u64,
+    /// When nothing more is waited for.
+    give_up: u64,
+    /// All were told to end, by the user or because one has failed.
+    stopping: bool,
+    /// All were told that the sources are over with which the sending ends.
+    ending: bool,
+    /// When agents that are gone were tried last.
+    retried: u64,
+}
+
+impl Collection<'_> {
+    fn collect(&mut self, recorder: &mut dyn Recorder, supervisor: &mut dyn Supervisor) {
+        let mut asked_to_stop = false;
+        let mut told = 0;
+        while !self.parts.iter().all(Part::is_complete) {
+            match self.inner.next(STEP) {
+                Some((_, Heard::Said(said))) => self.take(said, recorder),
+                Some((agent, Heard::Back)) => self.attach_again(agent),
+                Some((_, Heard::Gone)) | None => {}
+            }
+            let now = clock::raw_now();
+            if now.saturating_sub(told) >= STEP.as_nanos() {
+                told = now;
+                let done = self
+                    .began
+                    .map_or(Duration::ZERO, |began| Duration::from_nanos(now.saturating_sub(began)));
+                if supervisor.progress(done.min(self.length)) == Progress::Stop && !asked_to_stop {
+                    asked_to_stop = true;
+                    self.stop();
+                    self.give_up = self.give_up.min(now + self.inner.patience.as_nanos());
+                }
+            }
+            if self.parts.iter().any(|part| part.failure().is_some()) && !self.stopping {
+                // The repetition is partial whatever the others do.
+                self.stop();
+                self.give_up = self.give_up.min(now + RETURN.as_nanos());
+            }
+            if now.saturating_sub(self.retried) >= RETRY.as_nanos() {
+                self.retried = now;
+                self.inner.reach_out();
+            }
+            if now > self.give_up {
+                self.give_up_rest();
+            }
+        }
+        // A failure is to be told; that the user has stopped it he knows.
+        self.stopping = asked_to_stop;
+    }
+
+    fn take(&mut self, said: FromAgent, recorder: &mut dyn Recorder) {
+        match said {
+            FromAgent::Chunk(chunk) => {
+                let Some(part) = self.part(&chunk.part) else { return };
+                match part.take(&chunk, recorder) {
+                    Ok(Taken::Done) => {}
+                    Ok(Taken::AskFrom(from)) => {
+                        let near = part.near;
+                        self.inner.agents[near].say(&ToAgent::Attach { part: chunk.part, from });
+                    }
+                    Err(damaged) => part.give_up(format!("it sends what cannot be read: {damaged}")),
+                }
+            }
+            FromAgent::Finished(finished) => {
+                if let Some(part) = self.part(&finished.part) {
+                    part.finish(&finished);
+                }
+            }
+            FromAgent::Failed { part, refusal, outcome, chunks } => {
+                if let Some(part) = self.part(&part) {
+                    part.fail(refusal.why, outcome.as_deref(), chunks);
+                }
+            }
+            FromAgent::Refused { part: Some(id), refusal } => {
+                // It does not know the part (any more), or cannot go on with it.
+                if let Some(part) = self.part(&id).filter(|part| !part.has_ended()) {
+                    part.give_up(refusal.why);
+                }
+            }
+            FromAgent::SourcesOver { part } => {
+                if self.part(&part).is_some() {
+                    self.ending = true;
+                    let others = self.parts.iter().filter(|other| other.id != part);
+                    others.for_each(|other| self.say_end_sending(other));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn part(&mut self, id: &PartId) -> Option<&mut Part> {
+        self.parts.iter_mut().find(|part| part.id == *id)
+    }
+
+    fn say_end_sending(&self, part: &Part) {
+        self.inner.agents[part.near].say(&ToAgent::EndSending { part: part.id.clone() });
+    }
+
+    /// There is a connection again: the agent goes on where it was.
+    fn attach_again(&mut self, agent: usize) {
+        let incomplete = self.parts.iter().filter(|part| part.near == agent && !part.is_complete());
+        for part in incomplete {
+            self.inner.agents[agent].say(&ToAgent::Attach { part: part.id.clone(), from: part.next });
+            if self.ending {
+                self.say_end_sending(part);
+            }
+            if self.stopping {
+                self.inner.agents[agent].say(&ToAgent::Stop { part: part.id.clone() });
+            }
+        }
+    }
+
+    fn stop(&mut self) {
+        self.stopping = true;
+        for part in self.parts.iter().filter(|part| !part.has_ended()) {
+            self.inner.agents[part.near].say(&ToAgent::Stop { part: part.id.clone() });
+        }
+    }
+
+    fn give_up_rest(&mut self) {
+        let late = Duration::from_nanos(self.give_up.saturating_sub(self.expected));
+        for part in self.parts.iter_mut().filter(|part| !part.is_complete()) {
+            let agent = &self.inner.agents[part.near];
+            part.give_up(match &agent.gone {
+                Some(reason) => format!("it was lost ({reason}) and did not come back"),
+                None => format!("it has not finished {late} after its end"),
+            });
+        }
+    }
+}
