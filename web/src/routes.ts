@@ -16,6 +16,17 @@ export interface Page {
 /** By pattern; the first that matches wins. */
 export const pages: Record<string, Page> = {
   '/edit': { title: 'Draw', section: 'edit', load: () => import('./editor/Editor.svelte') },
+  '/runs': { title: 'Runs', section: 'runs', load: () => import('./results/Runs.svelte') },
+  '/runs/:id': { title: 'Run', section: 'runs', load: () => import('./results/RunPage.svelte') },
+  '/jobs/:id': { title: 'At work', section: 'runs', load: () => import('./run/JobPage.svelte') },
+  '/compare/:a/:b': { title: 'Comparison', section: 'runs', load: () => import('./results/ComparePage.svelte') },
+  '/definitions': { title: 'What figures mean', section: 'runs', load: () => import('./results/Definitions.svelte') },
+  '/definitions/:metric': { title: 'What figures mean', section: 'runs', load: () => import('./results/Definitions.svelte') },
+  '/papers': { title: 'Published studies', section: 'papers', load: () => import('./papers/Gallery.svelte') },
+  '/papers/:name': { title: 'Published study', section: 'papers', load: () => import('./papers/StudyPage.svelte') },
+  '/advise': { title: 'Advice', section: 'advise', load: () => import('./advise/AdvisePage.svelte') },
+  '/plan': { title: 'Plan', section: 'plan', load: () => import('./advise/PlanPage.svelte') },
+  '/agents': { title: 'Agents', section: 'agents', load: () => import('./agents/AgentsPage.svelte') },
 };
 
 /** The entries of the header. */

@@ -1,18 +1,14 @@
-/** Distributions over each other: one set of x values for curves that each have their own. */
+/** Distributions of latency. */
 
-/** A distribution: the share `p` of all messages has at most `value`; both ascend. */
+import type { ChartSeries } from '../ui/chart';
+
+/** The share `p` of all messages received has at most `value`; both ascend. */
 export interface Cdf {
   p: number[];
   value: number[];
 }
 
-/** Curves over common x values; a curve is `null` before its smallest value. */
-export interface Overlay {
-  x: number[];
-  y: (number | null)[][];
-}
-
-/** The share of messages with at most `x`: a distribution is a staircase, or 0 below its first value. */
+/** The share of messages with at most `x`: a distribution is a staircase, 0 below its first value. */
 export function shareAt(cdf: Cdf, x: number): number {
   let low = 0;
   let high = cdf.value.length;
@@ -24,24 +20,14 @@ export function shareAt(cdf: Cdf, x: number): number {
   return low === 0 ? 0 : (cdf.p[low - 1] as number);
 }
 
-/** Brings distributions onto the union of their values. */
-export function overlay(cdfs: Cdf[]): Overlay {
-  const x = [...new Set(cdfs.flatMap((cdf) => cdf.value))].sort((a, b) => a - b);
-  const y = cdfs.map((cdf) => {
-    const first = cdf.value[0];
-    if (first === undefined) return x.map(() => null);
-    let at = 0;
-    return x.map((value) => {
-      if (value < first) return null;
-      while (at + 1 < cdf.value.length && (cdf.value[at + 1] as number) <= value) at += 1;
-      return cdf.p[at] as number;
-    });
-  });
-  return { x, y };
+/** The smallest value that at least the share `p` does not exceed; `undefined` without any. */
+export function valueAt(cdf: Cdf, p: number): number | undefined {
+  const at = cdf.p.findIndex((share) => share >= p - 1e-12);
+  return cdf.value[at];
 }
 
-/** The same curves as what is above: the share of messages that take longer, for tails on a logarithmic axis. */
-export function above(curves: Overlay): Overlay {
-  const rest = (p: number | null) => (p === null || p >= 1 ? null : 1 - p);
-  return { x: curves.x, y: curves.y.map((curve) => curve.map(rest)) };
+/** A curve of a chart: shares, or with `tail` the share that takes longer, without what a logarithm cannot show. */
+export function curve(label: string, cdf: Cdf, tail: boolean, more: Partial<ChartSeries> = {}): ChartSeries {
+  const y = tail ? cdf.p.map((p) => (p >= 1 ? null : 1 - p)) : cdf.p;
+  return { label, kind: 'step', x: cdf.value, y, ...more };
 }

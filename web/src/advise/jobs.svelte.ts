@@ -1,0 +1,59 @@
+/** A job that a form began: followed to its end, then its result. */
+
+import { explain, get, part } from '../api/client';
+import type { Job } from '../api/types';
+import { isOver, watch } from '../run/job';
+import { announce } from '../ui/live.svelte';
+
+export class FormJob<Result> {
+  job = $state.raw<Job | undefined>();
+  result = $state.raw<Result | undefined>();
+  failure = $state('');
+  warnings = $state<string[]>([]);
+  private stopWatching: (() => void) | undefined;
+
+  /** Whether it is at work. */
+  get isBusy(): boolean {
+    return this.job !== undefined && !isOver(this.job);
+  }
+
+  /** Follows a job from where it is. */
+  follow(id: string): void {
+    this.leave();
+    this.job = undefined;
+    this.result = undefined;
+    this.failure = '';
+    this.warnings = [];
+    get<Job>(`/jobs/${part(id)}`).then(
+      (job) => {
+        this.job = job;
+        if (isOver(job)) this.finish(id);
+        else {
+          this.stopWatching = watch(id, (job) => (this.job = job), {
+            warning: ({ message }) => this.warnings.push(message),
+            end: () => this.finish(id),
+          });
+        }
+      },
+      (error) => (this.failure = explain(error)),
+    );
+  }
+
+  /** Stops following; the job goes on. */
+  leave(): void {
+    this.stopWatching?.();
+    this.stopWatching = undefined;
+  }
+
+  private async finish(id: string): Promise<void> {
+    try {
+      this.job = await get<Job>(`/jobs/${part(id)}`);
+      // What failed says why on its own; what was stopped may have a result all the same.
+      if (this.job.state === 'failed') return;
+      this.result = await get<Result>(`/jobs/${part(id)}/result`);
+      announce('The answer is here.');
+    } catch (error) {
+      this.failure = explain(error);
+    }
+  }
+}

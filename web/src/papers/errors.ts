@@ -1,0 +1,33 @@
+/** How far ours is from what was published. */
+
+import type { PaperCell, PaperTable } from './types';
+
+/** How near a cell comes: in words, since a colour alone says nothing to many. */
+export type Nearness = 'equal' | 'near' | 'apart' | 'far';
+
+/** Up to 1 % equal, up to 10 % near, up to 30 % apart. */
+export function nearness(error: number): Nearness {
+  const size = Math.abs(error);
+  if (size <= 0.01) return 'equal';
+  if (size <= 0.1) return 'near';
+  return size <= 0.3 ? 'apart' : 'far';
+}
+
+/** What can be compared in a table, and how far it is: doubtful prints are left out. */
+export interface Fit {
+  compared: number;
+  median: number | null;
+  /** The largest in size, with its sign. */
+  worst: number | null;
+  within10: number;
+}
+
+export function fit(table: PaperTable): Fit {
+  const counts = (cell: PaperCell) => cell.error !== null && !cell.doubtful;
+  const errors = table.rows.flatMap((row) => row.cells.filter(counts).map((cell) => cell.error as number));
+  const sizes = errors.map(Math.abs).sort((a, b) => a - b);
+  const middle = sizes.length >> 1;
+  const median = sizes.length === 0 ? null : sizes.length % 2 === 1 ? (sizes[middle] as number) : ((sizes[middle - 1] as number) + (sizes[middle] as number)) / 2;
+  const worst = errors.reduce<number | null>((worst, error) => (worst === null || Math.abs(error) > Math.abs(worst) ? error : worst), null);
+  return { compared: errors.length, median, worst, within10: sizes.filter((size) => size <= 0.1).length };
+}

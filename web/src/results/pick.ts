@@ -1,0 +1,33 @@
+/** Which trace is looked at: those that a run has, by point, repetition and flow. */
+
+import { part } from '../api/client';
+import { pointName } from './figures';
+import type { Run, RunPoint, RunRepetition } from './types';
+
+export interface Pick {
+  point: number;
+  repetition: number;
+  flow: string;
+}
+
+/** Points that have a trace, with a name. */
+export function pointsWithTraces(run: Run): { point: RunPoint; name: string }[] {
+  return run.points
+    .filter((point) => point.repetitions.some((one) => one.traces.length > 0))
+    .map((point) => ({ point, name: pointName(run.axes, point.values) || 'all settings as in the file' }));
+}
+
+/** The trace nearest to what was picked last: another point keeps its repetition and its flow where it has them. */
+export function settle(run: Run, wanted: Partial<Pick>): Pick | undefined {
+  const points = pointsWithTraces(run);
+  const point = (points.find(({ point }) => point.index === wanted.point) ?? points[0])?.point;
+  const traced = (one: RunRepetition) => one.traces.length > 0;
+  const repetition = point?.repetitions.find((one) => one.index === wanted.repetition && traced(one)) ?? point?.repetitions.find(traced);
+  const flow = repetition?.traces.find((one) => one.flow === wanted.flow) ?? repetition?.traces[0];
+  return point && repetition && flow ? { point: point.index, repetition: repetition.index, flow: flow.flow } : undefined;
+}
+
+/** The address of a trace, without what is asked of it. */
+export function traceOf(run: number, { point, repetition, flow }: Pick): string {
+  return `/runs/${run}/points/${point}/repetitions/${repetition}/flows/${part(flow)}`;
+}

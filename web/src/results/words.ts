@@ -1,0 +1,58 @@
+/** What states are called, and how they look. */
+
+import type { Backend, Job } from '../api/types';
+import type { Outcome, RunInfo, Status } from './types';
+
+type Kind = 'good' | 'warn' | 'bad' | 'plain' | 'live';
+interface Word {
+  text: string;
+  kind: Kind;
+}
+
+export function statusWord(status: Status): Word {
+  const words: Record<Status, Word> = {
+    running: { text: 'running', kind: 'live' },
+    complete: { text: 'complete', kind: 'plain' },
+    partial: { text: 'partial', kind: 'warn' },
+  };
+  return words[status];
+}
+
+export function jobWord(state: Job['state']): Word {
+  const words: Record<Job['state'], Word> = {
+    waiting: { text: 'waiting', kind: 'plain' },
+    running: { text: 'running', kind: 'live' },
+    stopping: { text: 'stopping', kind: 'warn' },
+    done: { text: 'done', kind: 'good' },
+    failed: { text: 'failed', kind: 'bad' },
+    stopped: { text: 'stopped', kind: 'warn' },
+  };
+  return words[state];
+}
+
+export function outcomeWord(outcome: Outcome | null, uncertain = false): Word {
+  if (outcome === 'holds') return uncertain ? { text: 'holds, not certain', kind: 'warn' } : { text: 'holds', kind: 'good' };
+  if (outcome === 'broken') return uncertain ? { text: 'broken, not certain', kind: 'warn' } : { text: 'broken', kind: 'bad' };
+  return { text: outcome === 'not-applicable' ? 'does not apply' : 'not measured', kind: 'plain' };
+}
+
+const BACKENDS: Record<Backend, string> = { sim: 'simulated', wire: 'on the wire', live: 'live' };
+
+export function backendWord(backend: Backend): string {
+  return BACKENDS[backend];
+}
+
+/** `voice beside bulk, run 12, simulated`. */
+export function runName(info: RunInfo): string {
+  return `${info.name}, run ${info.id}, ${backendWord(info.backend)}`;
+}
+
+/** A key without the part that says nothing: `bulk.count` for `flow.bulk.count`. */
+export function shortKey(key: string): string {
+  return key.split(',').map((one) => one.trim().replace(/^(flow|link|bundle)\./, '')).join(', ');
+}
+
+/** A name for a file: letters, digits and dashes. */
+export function fileName(name: string): string {
+  return name.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-|-$/g, '') || 'experiment';
+}

@@ -1,0 +1,44 @@
+/** How far every repetition of every point is. */
+
+import type { RunPoint } from '../results/types';
+
+export type Cell = 'waiting' | 'measuring' | 'partial' | 'done';
+
+export interface GridRow {
+  index: number;
+  /** The point's swept values; empty where nothing is swept. */
+  label: string;
+  cells: Cell[];
+}
+
+export class Grid {
+  readonly rows: GridRow[];
+
+  constructor(points: readonly RunPoint[], repetitions: number) {
+    this.rows = points.map((point) => {
+      const cells = new Array<Cell>(repetitions).fill('waiting');
+      for (const { index, partial } of point.repetitions) cells[index] = partial ? 'partial' : 'done';
+      return { index: point.index, label: point.values.join(' · '), cells };
+    });
+  }
+
+  /** A repetition is in another state now. Returns whether that is news; one that is done stays so. */
+  mark(point: number, repetition: number, cell: Cell): boolean {
+    const row = this.rows.find((row) => row.index === point);
+    if (!row || repetition < 0 || repetition >= 10_000) return false;
+    while (row.cells.length <= repetition) row.cells.push('waiting');
+    const before = row.cells[repetition];
+    if (before === cell || before === 'done') return false;
+    row.cells[repetition] = cell;
+    return true;
+  }
+}
+
+/** `4 of 5 done, 1 being measured`. */
+export function told(row: GridRow): string {
+  const count = (cell: Cell) => row.cells.filter((each) => each === cell).length;
+  const parts = [`${count('done')} of ${row.cells.length} done`];
+  if (count('measuring') > 0) parts.push(`${count('measuring')} being measured`);
+  if (count('partial') > 0) parts.push(`${count('partial')} interrupted`);
+  return parts.join(', ');
+}
