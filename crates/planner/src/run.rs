@@ -85,6 +85,7 @@ pub fn run(
         Some(stored) => GrowingRun::resume(store, stored.info.id)?,
         None => GrowingRun::begin(store, &means.request(&plan.first, &plan.file))?,
     };
+    observer.begun(&run.info()?);
     while !stop.load(Ordering::Relaxed) {
         let wanted = work.wanted();
         if wanted.is_empty() {

@@ -19,6 +19,7 @@ mod limited;
 mod media;
 mod metric;
 mod png;
+mod single;
 mod terminal;
 #[cfg(test)]
 mod tests;
@@ -36,6 +37,7 @@ pub use crate::csv::csv;
 pub use crate::html::{figure_section, html, page};
 pub use crate::json::json;
 pub use crate::png::png;
+pub use crate::single::{figure_names, figure_svg, flow_figures};
 pub use crate::terminal::{Style, terminal, terminal_comparison};
 
 /// The figure of a limit over repetitions as a person reads it: `51.5 ± 0.3 ms`, `0.4 %`.

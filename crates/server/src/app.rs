@@ -7,6 +7,7 @@ use trunkline_experiment::{Experiment, Files, FilesError};
 use trunkline_store::Store;
 
 use crate::api::{ApiError, MAIN_FILE};
+use crate::jobs::Jobs;
 
 /// What all handlers share.
 #[derive(Debug)]
@@ -15,6 +16,8 @@ pub struct App {
     pub store: Store,
     /// Where the files are that experiments name.
     pub files: PathBuf,
+    /// What is executed.
+    pub(crate) jobs: Jobs,
 }
 
 /// What handlers are given.

@@ -14,6 +14,7 @@ mod compare;
 mod drawing;
 mod extract;
 mod forms;
+mod jobs;
 mod papers;
 mod routes;
 

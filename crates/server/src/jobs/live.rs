@@ -1,0 +1,285 @@
+//! What live charts show of a job: batches of records, ten a second, of one repetition at a time. Nothing is gathered while
+//! nobody watches, and whoever measures does no more than to put a record into a list.
+
+use std::mem;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value};
+use trunkline_core::{Bytes, Time};
+use trunkline_metrics::{Fate, FlowMeta, Record, RepetitionSummary};
+use trunkline_runner::{RepetitionTap, Tap, TappedRepetition};
+
+use super::Job;
+use crate::api::{FlowThroughput, QueueLength, Records, RepetitionDone};
+
+/// Between two batches.
+const EVERY: Duration = Duration::from_millis(100);
+/// A batch shows so many records at most.
+const MOST_SHOWN: usize = 2000;
+/// And so many queues.
+const MOST_QUEUES: usize = 500;
+
+/// Listens to the runs of a job.
+#[derive(Debug)]
+pub(crate) struct Live {
+    job: Arc<Job>,
+    /// Simulated repetitions run at once, and a chart can show one: whoever comes while none is shown.
+    shown: Arc<Mutex<Option<Arc<Shown>>>>,
+    told: Arc<Told>,
+}
+
+/// What the job's watchers have been told until now.
+#[derive(Debug)]
+struct Told {
+    batches: AtomicU64,
+    last: Mutex<Instant>,
+    /// Whether each record counts: what is measured in real time comes no faster than charts can follow. Of simulations of
+    /// some milliseconds each, no more is told than can be seen.
+    in_full: bool,
+}
+
+/// The repetition that is shown.
+#[derive(Debug)]
+struct Shown {
+    job: Arc<Job>,
+    told: Arc<Told>,
+    point: u32,
+    repetition: u32,
+    values: Vec<String>,
+    flows: Vec<FlowMeta>,
+    batch: Mutex<Batch>,
+}
+
+/// What was measured since the last batch.
+#[derive(Debug, Default)]
+struct Batch {
+    /// Every `stride`th record.
+    kept: Vec<(u32, Record)>,
+    stride: u64,
+    counted: u64,
+    /// The slowest of all, which no thinning may hide.
+    slowest: Option<(u32, Record)>,
+    /// Payload that each flow has received.
+    received: Vec<u64>,
+    queues: Vec<QueueLength>,
+    /// The latest moment that was told of; and the one before the batch.
+    now: Time,
+    from: Time,
+}
+
+impl Live {
+    /// `in_real_time`: whether what it measures is.
+    pub(crate) fn new(job: &Arc<Job>, in_real_time: bool) -> Live {
+        let told = Told { batches: AtomicU64::new(0), last: Mutex::new(Instant::now()), in_full: in_real_time };
+        Live { job: Arc::clone(job), shown: Arc::default(), told: Arc::new(told) }
+    }
+
+    /// Does `work`, which measures, and meanwhile tells the job's watchers what is measured.
+    pub(crate) fn during<R>(&self, work: impl FnOnce(&Live) -> R) -> R {
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let teller = std::thread::Builder::new().name("live charts".to_owned()).spawn_scoped(scope, || {
+                while !over.load(Ordering::Relaxed) {
+                    self.tell();
+                    std::thread::park_timeout(EVERY);
+                }
+                self.tell();
+            });
+            let _over = SetWhenDropped(&over, teller.as_ref().ok().map(|teller| teller.thread().clone()));
+            work(self)
+        })
+    }
+
+    /// Tells what has been gathered.
+    fn tell(&self) {
+        let shown = slot(&self.shown).clone();
+        if let Some(shown) = shown {
+            shown.tell();
+        }
+    }
+}
+
+/// Ends the teller, also if the work panics.
+struct SetWhenDropped<'s>(&'s AtomicBool, Option<std::thread::Thread>);
+
+impl Drop for SetWhenDropped<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+        if let Some(thread) = &self.1 {
+            thread.unpark();
+        }
+    }
+}
+
+impl Tap for Live {
+    fn repetition(&self, tapped: &TappedRepetition<'_>) -> Option<Box<dyn RepetitionTap>> {
+        let mut slot = slot(&self.shown);
+        if slot.is_some() {
+            return None;
+        }
+        let shown = Arc::new(Shown {
+            job: Arc::clone(&self.job),
+            told: Arc::clone(&self.told),
+            point: tapped.point,
+            repetition: tapped.repetition,
+            values: tapped.values.to_vec(),
+            flows: tapped.flows.to_vec(),
+            batch: Mutex::new(Batch::new(Time::ZERO, tapped.flows.len())),
+        });
+        *slot = Some(Arc::clone(&shown));
+        Some(Box::new(Listener { shown, slot: Arc::clone(&self.shown) }))
+    }
+
+    fn finished(&self, point: u32, repetition: u32, summary: &RepetitionSummary) {
+        let figures: Map<String, Value> = summary
+            .flows
+            .iter()
+            .map(|flow| {
+                let figures = trunkline_report::flow_figures(flow).map(|(id, value)| (id.to_owned(), value.into()));
+                (flow.flow.clone(), Value::Object(figures.collect()))
+            })
+            .collect();
+        self.job.feed().tell("repetition", &RepetitionDone { point, repetition, figures: Value::Object(figures) });
+    }
+}
+
+/// Is told what happens in the repetition that is shown.
+struct Listener {
+    shown: Arc<Shown>,
+    slot: Arc<Mutex<Option<Arc<Shown>>>>,
+}
+
+impl RepetitionTap for Listener {
+    fn record(&self, flow: usize, record: &Record) {
+        if self.shown.job.feed().is_watched() {
+            self.shown.batch().add(flow as u32, record);
+        }
+    }
+
+    fn backlog(&self, at: Time, link: &str, direction: &str, bytes: Bytes, packets: u64) {
+        if !self.shown.job.feed().is_watched() {
+            return;
+        }
+        let mut batch = self.shown.batch();
+        batch.now = batch.now.max(at);
+        if batch.queues.len() < MOST_QUEUES {
+            let (link, direction) = (link.to_owned(), direction.to_owned());
+            batch.queues.push(QueueLength { link, direction, bytes: bytes.count(), packets, t: at.as_secs_f64() });
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if self.shown.told.in_full || self.shown.told.is_time() {
+            self.shown.tell();
+        }
+        *slot(&self.slot) = None;
+    }
+}
+
+fn slot(shown: &Mutex<Option<Arc<Shown>>>) -> MutexGuard<'_, Option<Arc<Shown>>> {
+    shown.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Told {
+    /// Whether the last batch is long enough ago.
+    fn is_time(&self) -> bool {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).elapsed() >= EVERY
+    }
+}
+
+impl Shown {
+    fn batch(&self) -> MutexGuard<'_, Batch> {
+        self.batch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells what has been gathered, if anything has.
+    fn tell(&self) {
+        if let Some(batch) = self.take() {
+            let seq = self.told.batches.fetch_add(1, Ordering::Relaxed);
+            self.job.feed().tell_records(&self.records(batch, seq));
+            *self.told.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        }
+    }
+
+    fn take(&self) -> Option<Batch> {
+        let mut batch = self.batch();
+        if batch.counted == 0 && batch.queues.is_empty() {
+            return None;
+        }
+        let next = Batch::new(batch.now, self.flows.len());
+        Some(mem::replace(&mut batch, next))
+    }
+
+    fn records(&self, mut batch: Batch, seq: u64) -> Records {
+        if let Some(slowest) = batch.slowest.filter(|slowest| !batch.kept.contains(slowest)) {
+            batch.kept.push(slowest);
+        }
+        let mut records = Records {
+            seq,
+            point: self.point,
+            repetition: self.repetition,
+            values: self.values.clone(),
+            flows: self.flows.iter().map(|flow| flow.name.clone()).collect(),
+            shown: batch.kept.len() as u64,
+            counted: batch.counted,
+            queues: batch.queues,
+            ..Records::default()
+        };
+        for (flow, record) in &batch.kept {
+            let sent = record.sent.unwrap_or(record.due);
+            let channels = self.flows.get(*flow as usize).map_or(1, |meta| u32::from(meta.channels));
+            records.t.push(sent.as_secs_f64());
+            records.flow.push(*flow);
+            records.channel.push(record.member * channels + u32::from(record.channel));
+            records.latency.push(latency(record));
+        }
+        let seconds = batch.now.since(batch.from).as_secs_f64();
+        if seconds > 0.0 {
+            let received = batch.received.iter().zip(0..);
+            records.throughput =
+                received.map(|(bytes, flow)| FlowThroughput { flow, bps: *bytes as f64 * 8.0 / seconds }).collect();
+        }
+        records
+    }
+}
+
+/// In seconds; `None` if it did not arrive.
+fn latency(record: &Record) -> Option<f64> {
+    let sent = record.sent.unwrap_or(record.due);
+    record.received.map(|received| received.since(sent).as_secs_f64())
+}
+
+impl Batch {
+    fn new(from: Time, flows: usize) -> Batch {
+        Batch { stride: 1, from, now: from, received: vec![0; flows], ..Batch::default() }
+    }
+
+    fn add(&mut self, flow: u32, record: &Record) {
+        if let Some(received) = record.received {
+            self.now = self.now.max(received);
+            if let Some(bytes) = self.received.get_mut(flow as usize).filter(|_| record.fate != Fate::Duplicate) {
+                *bytes += u64::from(record.payload);
+            }
+            if self.slowest.is_none_or(|(_, slowest)| latency(&slowest) < latency(record)) {
+                self.slowest = Some((flow, *record));
+            }
+        }
+        if self.counted.is_multiple_of(self.stride) {
+            self.kept.push((flow, *record));
+            if self.kept.len() > MOST_SHOWN {
+                // Every second one of them, and of those that come.
+                let mut place = 0;
+                self.kept.retain(|_| {
+                    place += 1;
+                    place % 2 == 1
+                });
+                self.stride *= 2;
+            }
+        }
+        self.counted += 1;
+    }
+}
