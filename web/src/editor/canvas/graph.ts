@@ -1,0 +1,162 @@
+/** What stands where in a drawing: hosts and shared media as nodes, links and flows as edges. */
+import type { Edge, Node } from '@xyflow/svelte';
+import type { DrawnBundle, DrawnFlow, DrawnHost, DrawnLink, Drawing } from '../../api/types';
+import { seriesVariable } from '../../ui/theme';
+import { spread } from './geometry';
+import { problemsOf, same, type Item, type PlacedProblem } from '../items';
+
+/** How far from the straight line the first flow between two hosts runs, and each further one beside it. */
+const FIRST_ARC = 54;
+const NEXT_ARC = 40;
+const BESIDE = 34;
+
+export interface HostData extends Record<string, unknown> {
+  host: DrawnHost;
+  item: Item;
+  problems: number;
+}
+
+export interface MediumData extends Record<string, unknown> {
+  link: DrawnLink;
+  item: Item;
+  problems: number;
+}
+
+export interface LinkData extends Record<string, unknown> {
+  link: DrawnLink;
+  item: Item;
+  bend: number;
+  /** Only the line of a station to its medium, which says the rest. */
+  branch: boolean;
+  problems: number;
+}
+
+export interface FlowData extends Record<string, unknown> {
+  flow: DrawnFlow;
+  item: Item;
+  bend: number;
+  /** A CSS variable's name. */
+  colour: string;
+  /** The bundles that it is in. */
+  bundles: string[];
+  /** Only the first of the arcs to several sinks has the label. */
+  labelled: boolean;
+  problems: number;
+}
+
+export type CanvasNode = Node<HostData, 'host'> | Node<MediumData, 'medium'>;
+export type CanvasEdge = Edge<LinkData, 'link'> | Edge<FlowData, 'flow'>;
+
+export const hostNode = (name: string) => `host:${name}`;
+export const mediumNode = (name: string) => `medium:${name}`;
+
+/** Nodes and edges of a drawing. */
+export function graph(drawing: Drawing, selected: Item | undefined, problems: readonly PlacedProblem[]): { nodes: CanvasNode[]; edges: CanvasEdge[] } {
+  const hosts = new Map(drawing.hosts.map((host) => [host.name, host]));
+  const nodes: CanvasNode[] = drawing.hosts.map((host) => hostAt(host, selected, problems));
+  const edges: CanvasEdge[] = [];
+  const between = new Map<string, number>();
+  /** How many things are between two hosts already, whichever way. */
+  const next = (a: string, b: string) => {
+    const key = [a, b].toSorted().join('\0');
+    const count = between.get(key) ?? 0;
+    between.set(key, count + 1);
+    return count;
+  };
+
+  for (const link of drawing.links) {
+    const item: Item = { section: 'link', name: link.name };
+    const known = link.between.filter((name) => hosts.has(name));
+    const count = problemsOf(problems, item).length;
+    if (link.between.length === 2) {
+      const [a, b] = known;
+      if (a === undefined || b === undefined || a === b) continue;
+      // Bends are seen from the way of the edge: the same side for both ways.
+      const side = a < b ? 1 : -1;
+      edges.push(linkEdge(`link:${link.name}`, hostNode(a), hostNode(b), { link, item, bend: side * spread(next(a, b), BESIDE), branch: false, problems: count }, selected));
+    } else {
+      nodes.push(mediumAt(link, known.flatMap((name) => hosts.get(name) ?? []), selected, count));
+      known.forEach((name, index) => {
+        edges.push(linkEdge(`link:${link.name}:${index}`, hostNode(name), mediumNode(link.name), { link, item, bend: 0, branch: true, problems: count }, selected));
+      });
+    }
+  }
+
+  const arcs = new Map<string, number>();
+  drawing.flows.forEach((flow, index) => {
+    const item: Item = { section: 'flow', name: flow.name };
+    const bundles = drawing.bundles.filter((bundle: DrawnBundle) => bundle.flows.includes(flow.name)).map((bundle) => bundle.name);
+    flow.to.forEach((to, sink) => {
+      if (!hosts.has(flow.from) || !hosts.has(to) || flow.from === to) return;
+      const key = `${flow.from}\0${to}`;
+      const place = arcs.get(key) ?? 0;
+      arcs.set(key, place + 1);
+      edges.push({
+        id: `flow:${flow.name}:${sink}`,
+        type: 'flow',
+        source: hostNode(flow.from),
+        target: hostNode(to),
+        selected: same(selected, item),
+        ariaLabel: `Flow ${flow.name} from ${flow.from} to ${to}, ${flow.label}`,
+        data: {
+          flow,
+          item,
+          // Always to the left of the way there: what goes the other way has the other side.
+          bend: -(FIRST_ARC + place * NEXT_ARC),
+          colour: seriesVariable(index),
+          bundles,
+          labelled: sink === 0,
+          problems: problemsOf(problems, item).length,
+        },
+      });
+    });
+  });
+  return { nodes, edges };
+}
+
+function hostAt(host: DrawnHost, selected: Item | undefined, problems: readonly PlacedProblem[]): CanvasNode {
+  const item: Item = { section: 'hosts', name: host.name };
+  return {
+    id: hostNode(host.name),
+    type: 'host',
+    position: { x: host.x, y: host.y },
+    origin: [0.5, 0.5],
+    selected: same(selected, item),
+    ariaLabel: `Host ${host.name}${host.agent ? `, agent ${host.agent}` : ''}`,
+    data: { host, item, problems: problemsOf(problems, item).length },
+  };
+}
+
+function mediumAt(link: DrawnLink, hosts: readonly DrawnHost[], selected: Item | undefined, problems: number): CanvasNode {
+  const item: Item = { section: 'link', name: link.name };
+  const mean = (of: (host: DrawnHost) => number) => (hosts.length === 0 ? 0 : hosts.reduce((sum, host) => sum + of(host), 0) / hosts.length);
+  // A little off the middle: there the hosts of a row would hide it.
+  return {
+    id: mediumNode(link.name),
+    type: 'medium',
+    position: { x: mean((host) => host.x), y: mean((host) => host.y) + (hosts.length < 3 || flat(hosts) ? 110 : 0) },
+    origin: [0.5, 0.5],
+    draggable: false,
+    selected: same(selected, item),
+    ariaLabel: `${link.medium} ${link.name} of ${link.between.join(', ')}; ${link.label}`,
+    data: { link, item, problems },
+  };
+}
+
+function flat(hosts: readonly DrawnHost[]): boolean {
+  const ys = hosts.map((host) => host.y);
+  return Math.max(...ys) - Math.min(...ys) < 60;
+}
+
+function linkEdge(id: string, source: string, target: string, data: LinkData, selected: Item | undefined): CanvasEdge {
+  return {
+    id,
+    type: 'link',
+    source,
+    target,
+    selected: same(selected, data.item),
+    focusable: !data.branch,
+    ariaLabel: `Link ${data.link.name} between ${data.link.between.join(' and ')}; ${data.link.label}`,
+    data,
+  };
+}

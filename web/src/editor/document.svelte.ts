@@ -1,0 +1,172 @@
+/**
+ * The experiment file that is being edited: one text, seen as text and as drawing. Changes made in the drawing go through
+ * the server, which keeps comments and layout; what is typed is checked a moment later. The history is one for both.
+ */
+import { aborted, api, explain } from '../api/client';
+import type { Backend, Drawing, Edit, FormSchema, Summary } from '../api/types';
+import { announce, notify } from '../ui/live.svelte';
+import { History } from './history';
+import { placeProblems, type PlacedProblem } from './items';
+import { places, type Place } from './locate';
+
+/** How long after the last key a text is checked, in milliseconds. */
+const PAUSE_MS = 250;
+/** How often an edit is tried again on a text that has changed meanwhile. */
+const TRIES = 3;
+
+export class ExperimentDocument {
+  text = $state('');
+  /** What the file is called when it is saved. */
+  name = $state('experiment.toml');
+  drawing = $state.raw<Drawing | undefined>();
+  /** Whether the drawing shows an earlier text, because this one is not TOML. */
+  stale = $state(false);
+  problems = $state.raw<PlacedProblem[]>([]);
+  places = $state.raw<Place[]>([]);
+  summary = $state.raw<Summary | undefined>();
+  backends = $state.raw<Partial<Record<Backend, string | null>> | undefined>();
+  schema = $state.raw<FormSchema | undefined>();
+  /** Whether what is shown of the text is of this text: not while it is being checked. */
+  current = $state(false);
+  undoable = $state<string | undefined>();
+  redoable = $state<string | undefined>();
+  /** Whether the text differs from what was last opened or saved. */
+  changed = $state(false);
+  /** Why the server says nothing. */
+  offline = $state<string | undefined>();
+
+  private history = new History('');
+  private saved = '';
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private checking: AbortController | undefined;
+  private edits: Promise<unknown> = Promise.resolve();
+
+  /** Fetches what forms are made of. */
+  async begin(): Promise<void> {
+    try {
+      this.schema = await api.schema();
+      this.offline = undefined;
+    } catch (error) {
+      this.offline = explain(error);
+    }
+  }
+
+  /** Opens a text; what was there before can be had back with undo. */
+  open(text: string, name: string): void {
+    this.name = name;
+    this.change(text, 'opening');
+    this.saved = text;
+    this.changed = false;
+    void this.check();
+  }
+
+  /** Takes a text from the last visit: the first there is, so nothing can be undone. */
+  restore(text: string, name: string): void {
+    this.name = name;
+    this.history = new History(text);
+    this.saved = text;
+    this.change(text, '');
+    void this.check();
+  }
+
+  /** The text was typed. */
+  type(text: string): void {
+    if (text === this.text) return;
+    this.change(text, 'typing');
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => void this.check(), PAUSE_MS);
+  }
+
+  /** The text is kept elsewhere now. */
+  markSaved(): void {
+    this.saved = this.text;
+    this.changed = false;
+  }
+
+  undo(): void {
+    const what = this.undoable;
+    this.step(this.history.undo(), `Undone: ${what}`);
+  }
+
+  redo(): void {
+    const what = this.redoable;
+    this.step(this.history.redo(), `Done again: ${what}`);
+  }
+
+  /**
+   * Carries edits of the drawing into the text, after those before. Returns whether they were; why not is said in a toast.
+   * `what` names the step for undo.
+   */
+  edit(edits: Edit[], what: string): Promise<boolean> {
+    const done = this.edits.then(() => this.editNow(edits, what));
+    this.edits = done.catch(() => undefined);
+    return done;
+  }
+
+  private async editNow(edits: Edit[], what: string): Promise<boolean> {
+    try {
+      for (let tries = 0; tries < TRIES; tries++) {
+        const before = this.text;
+        const answer = await api.edit(before, edits);
+        // Somebody typed meanwhile: their text counts, and the edit is made on it.
+        if (this.text !== before) continue;
+        this.change(answer.text, what);
+        if (answer.drawing) {
+          this.drawing = answer.drawing;
+          this.stale = false;
+        }
+        this.places = places(answer.text);
+        this.problems = placeProblems(answer.problems, answer.text, this.places);
+        announce(what);
+        void this.check();
+        return true;
+      }
+      notify('The text changed too fast for this; try again.', 'warn');
+    } catch (error) {
+      notify(explain(error), 'bad');
+    }
+    return false;
+  }
+
+  /** Asks the server what the text means and what is wrong with it. */
+  async check(): Promise<void> {
+    clearTimeout(this.timer);
+    this.checking?.abort();
+    const checking = (this.checking = new AbortController());
+    const text = this.text;
+    try {
+      const [checked, drawn] = await Promise.all([api.check(text, checking.signal), api.drawing(text, checking.signal)]);
+      if (text !== this.text) return;
+      this.offline = undefined;
+      this.places = places(text);
+      this.problems = placeProblems(checked.problems, text, this.places);
+      this.summary = checked.summary ?? undefined;
+      this.backends = checked.backends ?? undefined;
+      this.stale = !drawn.drawing;
+      if (drawn.drawing) this.drawing = drawn.drawing;
+      this.current = true;
+    } catch (error) {
+      if (!aborted(error) && text === this.text) this.offline = explain(error);
+    }
+  }
+
+  private step(text: string | undefined, said: string): void {
+    if (text === undefined) return;
+    this.adopt(text);
+    announce(said);
+    void this.check();
+  }
+
+  private change(text: string, what: string): void {
+    this.history.push(text, what, Date.now());
+    this.adopt(text);
+  }
+
+  private adopt(text: string): void {
+    if (text !== this.text) this.current = false;
+    this.text = text;
+    this.changed = text !== this.saved;
+    this.undoable = this.history.undoable;
+    this.redoable = this.history.redoable;
+  }
+}

@@ -1,0 +1,63 @@
+/** Texts that can be had back: undo and redo over everything that changes the file, wherever it is changed. */
+
+/** So much typing becomes one step: what follows within this many milliseconds, by the same hand. */
+const TOGETHER_MS = 1200;
+/** Steps that are kept. */
+const KEPT = 500;
+
+interface Step {
+  text: string;
+  /** What was done to get here. */
+  what: string;
+}
+
+export class History {
+  private steps: Step[];
+  private at = 0;
+  private typedAt = -Infinity;
+
+  constructor(text: string) {
+    this.steps = [{ text, what: '' }];
+  }
+
+  /** A change has been made. Typing is gathered into steps; everything else is a step of its own. */
+  push(text: string, what: string, now: number): void {
+    const current = this.steps[this.at] as Step;
+    if (text === current.text) return;
+    const typing = what === 'typing';
+    if (typing && current.what === 'typing' && now - this.typedAt < TOGETHER_MS && this.at === this.steps.length - 1) {
+      current.text = text;
+    } else {
+      this.steps.length = this.at + 1;
+      this.steps.push({ text, what });
+      if (this.steps.length > KEPT) this.steps.shift();
+      this.at = this.steps.length - 1;
+    }
+    this.typedAt = typing ? now : -Infinity;
+  }
+
+  /** What the next undo takes back, or nothing. */
+  get undoable(): string | undefined {
+    return this.at > 0 ? this.steps[this.at]?.what : undefined;
+  }
+
+  /** What the next redo does again, or nothing. */
+  get redoable(): string | undefined {
+    return this.steps[this.at + 1]?.what;
+  }
+
+  /** The text before the last step, if there is one. */
+  undo(): string | undefined {
+    if (this.at === 0) return undefined;
+    this.at -= 1;
+    this.typedAt = -Infinity;
+    return this.steps[this.at]?.text;
+  }
+
+  redo(): string | undefined {
+    if (this.at + 1 >= this.steps.length) return undefined;
+    this.at += 1;
+    this.typedAt = -Infinity;
+    return this.steps[this.at]?.text;
+  }
+}

@@ -1,0 +1,131 @@
+/** What can be selected in a drawing, and what is known of it. */
+import type { Drawing, FormKey, FormSchema, FormSection, Json, Problem, SectionName, Tree } from '../api/types';
+import { pathAt, type Place } from './locate';
+
+/** A host, link, flow or bundle; nothing selected is the experiment. */
+export interface Item {
+  section: SectionName;
+  name: string;
+}
+
+export const NOUNS: Record<SectionName, string> = { hosts: 'host', link: 'link', flow: 'flow', bundle: 'bundle' };
+
+export function same(a: Item | undefined, b: Item | undefined): boolean {
+  return a === b || (a !== undefined && b !== undefined && a.section === b.section && a.name === b.name);
+}
+
+/** Everything that a drawing shows, in the order of the file. */
+export function items(drawing: Drawing | undefined): Item[] {
+  if (!drawing) return [];
+  return [
+    ...drawing.hosts.map((host): Item => ({ section: 'hosts', name: host.name })),
+    ...drawing.links.map((link): Item => ({ section: 'link', name: link.name })),
+    ...drawing.flows.map((flow): Item => ({ section: 'flow', name: flow.name })),
+    ...drawing.bundles.map((bundle): Item => ({ section: 'bundle', name: bundle.name })),
+  ];
+}
+
+/** The keys that an item has, as they are written. */
+export function keysOf(drawing: Drawing | undefined, item: Item): Tree | undefined {
+  if (!drawing) return undefined;
+  const lists: Record<SectionName, readonly { name: string; keys: Tree }[]> = {
+    hosts: drawing.hosts,
+    link: drawing.links,
+    flow: drawing.flows,
+    bundle: drawing.bundles,
+  };
+  return lists[item.section].find((each) => each.name === item.name)?.keys;
+}
+
+/** The item that a path leads into. */
+export function itemOf(path: readonly string[], drawing: Drawing | undefined): Item | undefined {
+  const parts = path[0] === 'sweep' || path[0] === 'limits' ? (path[1] ?? '').split('.') : path;
+  const [section, name] = parts;
+  if (name === undefined || !(section === 'hosts' || section === 'link' || section === 'flow' || section === 'bundle')) return undefined;
+  const item: Item = { section, name };
+  return keysOf(drawing, item) ? item : undefined;
+}
+
+/** A problem with the path at which it stands. */
+export interface PlacedProblem extends Problem {
+  path: string[];
+}
+
+export function placeProblems(problems: readonly Problem[], text: string, known: Place[]): PlacedProblem[] {
+  return problems.map((problem) => ({ ...problem, path: problem.file ? [] : pathAt(text, problem.line, problem.column, known) }));
+}
+
+/** The messages that belong to a field: those at its path, and at what is written within it unless a field of its own shows that. */
+export function messageAt(problems: readonly PlacedProblem[], path: readonly string[], within: boolean): string | undefined {
+  const messages = problems
+    .filter((problem) => (within || problem.path.length === path.length) && path.every((part, index) => problem.path[index] === part))
+    .map((problem) => problem.message);
+  return messages.length === 0 ? undefined : [...new Set(messages)].join(' ');
+}
+
+export function problemsOf(problems: readonly PlacedProblem[], item: Item): PlacedProblem[] {
+  return problems.filter((problem) => problem.path[0] === item.section && problem.path[1] === item.name);
+}
+
+export function section(schema: FormSchema | undefined, name: FormSection['name']): FormSection | undefined {
+  return schema?.sections.find((each) => each.name === name);
+}
+
+/** The keys that an item may have: for a link those of its medium too. */
+export function formKeys(schema: FormSchema | undefined, item: Item, keys: Tree): FormKey[] {
+  const form = section(schema, item.section);
+  if (!form) return [];
+  if (item.section !== 'link') return form.keys;
+  return [...form.keys, ...directionKeys(schema, keys)];
+}
+
+/** The keys that a link has for its medium, which a direction or a station may have too. */
+export function directionKeys(schema: FormSchema | undefined, keys: Tree): FormKey[] {
+  const form = section(schema, 'link');
+  const fallback = form?.keys.find((key) => key.name === 'medium')?.default ?? 'serial';
+  const medium = typeof keys['medium'] === 'string' ? keys['medium'] : fallback;
+  return form?.media?.find((each) => each.name === medium)?.keys ?? [];
+}
+
+/** What most people look for first. The rest stands behind "more". */
+const COMMON: Record<SectionName | 'experiment', readonly string[]> = {
+  hosts: ['agent', 'profile'],
+  link: ['between', 'medium', 'rate', 'delay', 'queue', 'loss', 'jitter'],
+  flow: ['from', 'to', 'transport', 'source', 'count', 'channels', 'reflect', 'playout'],
+  bundle: ['flows'],
+  experiment: ['name', 'duration', 'repetitions', 'seed', 'drain'],
+};
+
+/** Keys that the drawing itself shows. */
+const DRAWN = new Set(['position']);
+
+/** Splits keys into what is shown at once (required, common, written) and the rest. */
+export function arranged(keys: readonly FormKey[], of: SectionName | 'experiment', written: Tree): { first: FormKey[]; more: FormKey[] } {
+  const order = COMMON[of];
+  const rank = (key: FormKey) => (order.includes(key.name) ? order.indexOf(key.name) : order.length);
+  const shown = keys.filter((key) => !DRAWN.has(key.name));
+  const atOnce = (key: FormKey) => key.required || rank(key) < order.length || key.name in written;
+  return { first: shown.filter(atOnce).toSorted((a, b) => rank(a) - rank(b)), more: shown.filter((key) => !atOnce(key)) };
+}
+
+/** A value as a field shows it. */
+export function shown(value: Json | undefined): string {
+  if (value === undefined || value === null) return '';
+  if (typeof value === 'string') return value;
+  if (typeof value === 'object') return JSON.stringify(value);
+  return String(value);
+}
+
+/** What is typed into a field, as the file has it: numbers where the key takes them. */
+export function typed(text: string, key: FormKey): Json {
+  const trimmed = text.trim();
+  const numeric = key.shape === 'integer' || key.shape === 'number' || key.shape === 'ratio';
+  if (numeric && /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(trimmed)) return Number(trimmed);
+  return trimmed;
+}
+
+/** The swept values of a key, if it is swept, by itself or together with others. */
+export function sweptValues(drawing: Drawing | undefined, path: readonly string[]): Json[] | undefined {
+  const key = path.join('.');
+  return drawing?.sweep.find((axis) => axis.key.split(',').some((part) => part.trim() === key))?.values;
+}

@@ -1,0 +1,97 @@
+/** Lists of swept values as one line of text, and the keys that can be swept. */
+import type { Drawing, FormKey, FormSchema, Json, Tree } from '../api/types';
+import { formKeys, items, keysOf, section } from './items';
+
+/** `1, 2, 4` or `8 KiB, 16 KiB`; what is no plain value (a table) as JSON. Texts with a comma are quoted. */
+export function listed(values: readonly Json[]): string {
+  return values
+    .map((value) => {
+      if (typeof value !== 'string') return JSON.stringify(value);
+      return /[,"]|^\s|\s$|^[[{]|^$/.test(value) || plain(value) !== value ? JSON.stringify(value) : value;
+    })
+    .join(', ');
+}
+
+/** The reverse of `listed`. Empty places between commas are left out. */
+export function unlisted(text: string): Json[] {
+  const values: Json[] = [];
+  let rest = text.trim();
+  while (rest !== '') {
+    const length = lengthOfFirst(rest);
+    const first = rest.slice(0, length).trim();
+    if (first !== '') values.push(value(first));
+    rest = rest.slice(length).replace(/^\s*,?\s*/, '');
+  }
+  return values;
+}
+
+function value(text: string): Json {
+  if (/^["[{]/.test(text)) {
+    try {
+      return JSON.parse(text) as Json;
+    } catch {
+      return text;
+    }
+  }
+  return plain(text);
+}
+
+function plain(text: string): Json {
+  if (text === 'true' || text === 'false') return text === 'true';
+  return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : text;
+}
+
+/** How far the first value reaches: to a comma that is in no quotation marks and no brackets. */
+function lengthOfFirst(text: string): number {
+  let depth = 0;
+  let quoted = false;
+  for (let at = 0; at < text.length; at++) {
+    const character = text[at];
+    if (quoted) {
+      if (character === '\\') at++;
+      else if (character === '"') quoted = false;
+    } else if (character === '"') quoted = true;
+    else if (character === '[' || character === '{') depth++;
+    else if (character === ']' || character === '}') depth--;
+    else if (character === ',' && depth <= 0) return at === 0 ? 1 : at;
+  }
+  return text.length;
+}
+
+/** Every key that a sweep could vary, as far as the forms know: `flow.voice.count`. */
+export function sweepable(schema: FormSchema | undefined, drawing: Drawing | undefined): string[] {
+  const keys: string[] = (section(schema, 'experiment')?.keys ?? [])
+    .filter((key) => !['name', 'repetitions', 'seed'].includes(key.name))
+    .map((key) => key.name);
+  for (const item of items(drawing)) {
+    if (item.section === 'bundle') continue;
+    const written = keysOf(drawing, item) ?? {};
+    for (const key of formKeys(schema, item, written)) collect([item.section, item.name, key.name], key, written[key.name], keys);
+  }
+  return [...new Set(keys)];
+}
+
+function collect(path: string[], key: FormKey, written: Json | undefined, into: string[]): void {
+  if (key.shape === 'direction' || key.shape === 'stations' || key.shape === 'hosts' || key.name === 'position') return;
+  into.push(path.join('.'));
+  for (const inner of chosen(key, written)?.keys ?? []) {
+    collect([...path, inner.name], inner, isTree(written) ? written[inner.name] : undefined, into);
+  }
+}
+
+/** The alternative that a value has chosen, by its word or its `kind`. */
+export function chosen(key: FormKey, written: Json | undefined) {
+  const kind = isTree(written) ? written['kind'] : (written ?? key.default);
+  return key.alternatives?.find((each) => each.name === kind);
+}
+
+export function isTree(value: Json | undefined): value is Tree {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The figures that a limit can be set on, for this drawing: `flow.voice.loss`. */
+export function limitable(schema: FormSchema | undefined, drawing: Drawing | undefined): string[] {
+  const figures = section(schema, 'limits')?.keys.map((key) => key.name) ?? [];
+  const flowFigures = figures.filter((name) => !name.startsWith('bundle.')).map((name) => name.replace(/^flow\.NAME\./, ''));
+  return [...new Set((drawing?.flows ?? []).flatMap((flow) => flowFigures.map((figure) => `flow.${flow.name}.${figure}`)))];
+}

@@ -1,0 +1,45 @@
+/** What the editor's parts share beside the file: what is selected, what is explained, and where the cursor is to go. */
+import { getContext, setContext } from 'svelte';
+import type { FormKey } from '../api/types';
+import type { ExperimentDocument } from './document.svelte';
+import type { Item } from './items';
+
+const KEY = Symbol('editor');
+
+/** What a drawing can get more of. */
+export type Addable = 'hosts' | 'link' | 'flow' | 'bundle';
+
+/** What the dialog for adding is asked to add. */
+export interface Adding {
+  kind: Addable;
+  from?: string;
+  to?: string;
+  /** Whether link or flow is still to be chosen: two hosts were connected by hand. */
+  either?: boolean;
+}
+
+export class EditorView {
+  selected = $state.raw<Item | undefined>();
+  /** The key whose meaning is shown below the panel. */
+  info = $state.raw<FormKey | undefined>();
+  adding = $state.raw<Adding | undefined>();
+  /** Where the text view is to put the cursor; a new object for every wish. */
+  cursor = $state.raw<{ line: number; column: number } | undefined>();
+  /** The path of a field that is to get the focus. */
+  wanted = $state.raw<string | undefined>();
+
+  constructor(readonly doc: ExperimentDocument) {}
+
+  select(item: Item | undefined): void {
+    this.selected = item;
+    this.info = undefined;
+  }
+}
+
+export function provideView(view: EditorView): EditorView {
+  return setContext(KEY, view);
+}
+
+export function useView(): EditorView {
+  return getContext<EditorView>(KEY);
+}
