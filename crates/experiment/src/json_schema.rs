@@ -6,7 +6,7 @@ use trunkline_core::schema::{Default as Preset, Kind, Parameter};
 use crate::limits::{BUNDLE_METRICS, CLASS_METRICS, FLOW_METRICS, Metric};
 use crate::quantity::default_value;
 use crate::schema::distribution::{DISTRIBUTIONS, Part};
-use crate::schema::{Alternative, Key, OneOf, SECTIONS, SINK, Schema, Shape};
+use crate::schema::{Alternative, FARTHEST, Key, OneOf, SECTIONS, SINK, Schema, Shape};
 
 const NAME: &str = "^[A-Za-z0-9_-]+$";
 const DURATION: &str = "(ns|us|µs|μs|ms|s|min|h)";
@@ -150,6 +150,10 @@ fn property(key: &Key) -> Value {
         Shape::Links => json!({ "type": "array", "items": { "type": "string" } }),
         Shape::Medium(media) => json!({ "enum": media.iter().map(|medium| medium.name).collect::<Vec<_>>() }),
         Shape::Direction | Shape::Stations => json!({ "type": "object" }),
+        Shape::Position => {
+            let number = json!({ "type": "number", "minimum": -FARTHEST, "maximum": FARTHEST });
+            json!({ "type": "array", "items": number, "minItems": 2, "maxItems": 2 })
+        }
         Shape::OneOf(_) => defined(key.name),
     };
     describe(&mut value, key.doc);

@@ -8,8 +8,10 @@
 
 mod build;
 mod change;
+pub mod edit;
 mod experiment;
 mod files;
+pub mod form;
 mod fuzz;
 mod json_schema;
 mod limits;
@@ -28,6 +30,7 @@ mod tree;
 
 pub use change::LinkChange;
 pub use files::{Files, FilesError};
+pub use form::form_schema;
 #[doc(hidden)]
 pub use fuzz::fuzz_parse;
 pub use json_schema::json_schema;
@@ -38,7 +41,7 @@ pub use model::{
     Supervisor, TcpEngine, TcpOptions, Transport, UdpLiteOptions, UdpOptions, UrpOptions, XtpOptions,
     XtpService,
 };
-pub use problem::{Problem, Problems};
+pub use problem::{Problem, Problems, suggestion};
 pub use reference::reference;
 pub use schema::transport::TRANSPORTS;
 pub use searchable::Searchable;

@@ -90,6 +90,8 @@ pub struct Host {
     pub profile: Option<String>,
     /// The host whose processor it works with: itself, or another that it shares a machine with.
     pub processor: usize,
+    /// Where its agent listens, `host:port`, if it has one. Only `live` asks.
+    pub agent: Option<String>,
 }
 
 /// A link between two hosts, or a medium with more stations.

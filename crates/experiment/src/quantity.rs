@@ -264,7 +264,7 @@ pub(crate) fn describe(kind: &Kind) -> String {
 }
 
 /// A size without rounding.
-fn exact(size: Bytes) -> String {
+pub(crate) fn exact(size: Bytes) -> String {
     let short = size.to_string();
     if short.parse() == Ok(size) { short } else { format!("{} B", size.count()) }
 }

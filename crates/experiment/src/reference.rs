@@ -226,6 +226,7 @@ fn keys(page: &mut String, keys: &[Key]) {
             Shape::Flows => ("a list of names of flows".to_owned(), key.doc.to_owned()),
             Shape::Hosts => ("names of hosts".to_owned(), key.doc.to_owned()),
             Shape::Links => ("a list of names of links".to_owned(), key.doc.to_owned()),
+            Shape::Position => ("two numbers".to_owned(), key.doc.to_owned()),
             Shape::Medium(media) => (enumerate(media.iter().map(|medium| medium.name)), key.doc.to_owned()),
             Shape::Direction | Shape::Stations => ("a table".to_owned(), key.doc.to_owned()),
         };

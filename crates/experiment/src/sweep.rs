@@ -234,6 +234,7 @@ fn list(path: String, key: &Key, node: Option<&Node>, swept: &[&str], found: &mu
         | Shape::Flows
         | Shape::Links
         | Shape::Medium(_) => found.push(Sweepable { key: path, kind: None, now: None }),
+        Shape::Position => {}
         Shape::Plain(kind) => list_plain(path, *kind, node, key.default, found),
         Shape::OneOf(one_of) => {
             let kind_key = format!("{path}.kind");

@@ -1,14 +1,15 @@
 //! Reads hosts and the profiles that they name.
 
 use core::ops::Range;
+use std::net::{IpAddr, SocketAddr};
 
 use trunkline_core::schema::Values;
 use trunkline_network::host::PARAMETERS;
 
 use super::Reader;
 use crate::model::Host;
-use crate::schema::{PROCESSOR, PROFILE_DOC};
-use crate::tree::{Entry, Table};
+use crate::schema::{AGENT, FARTHEST, POSITION, PROCESSOR, PROFILE_DOC};
+use crate::tree::{Entry, Item, Node, Table};
 
 impl Reader<'_> {
     /// The hosts, each at least with its name.
@@ -16,7 +17,8 @@ impl Reader<'_> {
         let mut hosts = Vec::new();
         for entry in self.named_tables(root, "hosts") {
             let (values, profile) = self.costs(entry).unwrap_or_default();
-            hosts.push(Host { name: entry.key.to_string(), values, profile, processor: hosts.len() });
+            let agent = self.agent(entry);
+            hosts.push(Host { name: entry.key.to_string(), values, profile, processor: hosts.len(), agent });
         }
         let names: Vec<String> = hosts.iter().map(|host| host.name.clone()).collect();
         for (index, entry) in self.named_tables(root, "hosts").iter().enumerate() {
@@ -48,6 +50,7 @@ impl Reader<'_> {
         let known: Vec<&str> = keys.iter().map(|key| key.name).collect();
         self.refuse_unknown(table, &known, &place);
         let own = self.plain_values(table, &entry.node.span, &format!("in {place}"), keys);
+        self.check_position(table);
         // A wrong key beside it does not keep the profile from being read: all mistakes are told at once.
         let named = table.node("profile").and_then(|node| Some((node.text()?, &node.span)));
         let profile = named.map(|(path, at)| self.profile(path, at));
@@ -59,6 +62,40 @@ impl Reader<'_> {
         };
         let values = Values::new(PARAMETERS.iter().map(|parameter| value(parameter.name)).collect());
         Some((values, own.text_if_given("profile")))
+    }
+
+    /// Where the host's agent is, with its port; `None` also after remarks.
+    fn agent(&mut self, entry: &Entry) -> Option<String> {
+        let node = entry.node.table()?.node(AGENT)?;
+        // What is no text was told before.
+        let written = node.text()?;
+        let address = agent_address(written);
+        if address.is_none() {
+            let message = format!(
+                "`{AGENT}` must be an address such as `10.0.0.7:4781`, `[fd00::7]:4781` or `studio.example`, not `{written}`"
+            );
+            self.remark(&node.span, message);
+        }
+        address
+    }
+
+    /// Remarks on a place in the drawing that is none.
+    fn check_position(&mut self, table: &Table) {
+        let Some(node) = table.node(POSITION) else { return };
+        let coordinate = |node: &Node| match node.item {
+            Item::Integer(number) => Some(number as f64),
+            Item::Number(number) => Some(number),
+            _ => None,
+        };
+        let is_inside = |node: &Node| coordinate(node).is_some_and(|number| number.abs() <= FARTHEST);
+        let is_place =
+            matches!(&node.item, Item::Array(place) if place.len() == 2 && place.iter().all(is_inside));
+        if !is_place {
+            let message = format!(
+                "`{POSITION}` must be two numbers such as `[120, 80]`, none beyond {FARTHEST}: to the right and downwards"
+            );
+            self.remark(&node.span, message);
+        }
     }
 
     /// The values of a profile; `None` after remarks, which are about that file.
@@ -92,5 +129,64 @@ impl Reader<'_> {
             self.remark(&doc.span, format!("`{PROFILE_DOC}` must be a text, not {}", doc.describe()));
         }
         self.parameters(table, &(0..0), "in the profile", PARAMETERS)
+    }
+}
+
+/// The port of an agent, unless told otherwise.
+const AGENT_PORT: u16 = 4781;
+
+/// An agent's address with its port, whichever way it is written; `None` if it is none.
+fn agent_address(written: &str) -> Option<String> {
+    if let Ok(address) = written.parse::<SocketAddr>() {
+        return (address.port() != 0).then(|| address.to_string());
+    }
+    let bare = written.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(written);
+    if let Ok(address) = bare.parse::<IpAddr>() {
+        return Some(SocketAddr::new(address, AGENT_PORT).to_string());
+    }
+    let (name, port) = match written.split_once(':') {
+        Some((name, port)) => (name, port.parse().ok().filter(|port| *port != 0)?),
+        None => (written, AGENT_PORT),
+    };
+    let is_label = |label: &str| {
+        let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        !label.is_empty() && label.chars().all(fits) && !label.starts_with('-')
+    };
+    // An address with a digit too few is no name either.
+    let is_number = name.split('.').all(|label| label.chars().all(|c| c.is_ascii_digit()));
+    (name.split('.').all(is_label) && !is_number).then(|| format!("{name}:{port}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_has_an_address_and_a_port() {
+        for (written, meant) in [
+            ("10.0.0.7", "10.0.0.7:4781"),
+            ("10.0.0.7:99", "10.0.0.7:99"),
+            ("fd00::7", "[fd00::7]:4781"),
+            ("[fd00::7]", "[fd00::7]:4781"),
+            ("[fd00::7]:99", "[fd00::7]:99"),
+            ("studio", "studio:4781"),
+            ("studio-2.example:99", "studio-2.example:99"),
+        ] {
+            assert_eq!(agent_address(written).as_deref(), Some(meant), "{written}");
+        }
+        for wrong in [
+            "",
+            "10.0.0",
+            "10.0.0.256",
+            "10.0.0.7:0",
+            "studio:",
+            "studio:70000",
+            "a b",
+            "-a",
+            "a..b",
+            "http://a",
+        ] {
+            assert_eq!(agent_address(wrong), None, "{wrong}");
+        }
     }
 }

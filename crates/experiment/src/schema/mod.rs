@@ -61,6 +61,8 @@ pub(crate) enum Shape {
     Direction,
     /// A table of tables, by host: keys of a station.
     Stations,
+    /// Two numbers: where it stands in the drawing. Nothing but the drawing asks for it, so it cannot be swept.
+    Position,
 }
 
 /// Several kinds of a thing, each with its own keys.
@@ -83,7 +85,7 @@ pub(crate) const SECTIONS: &[(&str, &str)] = &[
     (
         "hosts",
         "The hosts by name, each a table: `ottawa = {}`, or `[hosts.ottawa]` with keys. They say what a host costs in \
-         `sim`; without any it costs nothing. In `wire` and `live` hosts are real, and the keys are ignored.",
+         `sim`; without any it costs nothing. In `wire` and `live` hosts are real: only `agent` counts there, in `live`.",
     ),
     (
         "link",
@@ -173,6 +175,15 @@ const FRAMINGS: &[Choice] = &[
 
 /// The key of a host that shares another's processor.
 pub(crate) const PROCESSOR: &str = "processor";
+
+/// The key of the agent on a host.
+pub(crate) const AGENT: &str = "agent";
+
+/// The key of a host's place in the drawing.
+pub(crate) const POSITION: &str = "position";
+
+/// How far from its origin anything stands in the drawing.
+pub(crate) const FARTHEST: f64 = 1e6;
 
 /// A text in a profile of hosts that nothing reads.
 pub(crate) const PROFILE_DOC: &str = "doc";
@@ -310,6 +321,21 @@ impl Schema {
             Preset::Absent,
             "The host whose processor this one shares, as a second program on the same machine does: all costs are then \
              those of that host. Without this key it has a processor of its own.",
+        ));
+        host.push(Key::new(
+            AGENT,
+            Shape::Plain(Kind::Text),
+            Preset::Absent,
+            "Where the host's agent listens, for `live`: `host:port`, or a host alone for port 4781. The agent (see \
+             `trunkline agent`) then measures the flows from and to this host, and all hosts with flows need one. Without \
+             this key `live` measures within this machine.",
+        ));
+        host.push(Key::new(
+            POSITION,
+            Shape::Position,
+            Preset::Absent,
+            "Where the host stands in the drawing of the page, `[x, y]` in pixels, to the right and downwards. Without \
+             this key a place is found from the links.",
         ));
         host.extend(host::PARAMETERS.iter().map(Key::from));
         Schema {

@@ -1,0 +1,297 @@
+//! What is to be drawn of an experiment file.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{Section, placed, places};
+use crate::problem::Problems;
+use crate::schema::{POSITION, Schema, Shape};
+use crate::sweep::flattened;
+use crate::tree::{self, Item, Node, Table};
+
+/// A TOML table as it is written, in JSON: texts, numbers, flags, lists, tables.
+pub type Tree = Map<String, Value>;
+
+/// An experiment file as it is drawn. Names that lead nowhere are kept: what they lack is told by the check.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Drawing {
+    /// The experiment's name; empty without one.
+    pub title: String,
+    /// In the order of the file, as everything below.
+    pub hosts: Vec<HostDrawn>,
+    /// Links and media.
+    pub links: Vec<LinkDrawn>,
+    /// Flows.
+    pub flows: Vec<FlowDrawn>,
+    /// Bundles.
+    pub bundles: Vec<BundleDrawn>,
+    /// The keys before the first table.
+    pub experiment: Tree,
+    /// Swept keys.
+    pub sweep: Vec<SweptDrawn>,
+    /// Limits.
+    pub limits: Vec<LimitDrawn>,
+}
+
+/// A host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HostDrawn {
+    /// Its name.
+    pub name: String,
+    /// To the right, in pixels of a drawing that is not scaled.
+    pub x: f64,
+    /// Downwards.
+    pub y: f64,
+    /// Whether the file says that it stands there; else the place was found from the links.
+    pub placed: bool,
+    /// The agent that is this host in `live`.
+    pub agent: Option<String>,
+    /// Its table.
+    pub keys: Tree,
+}
+
+/// A link between two hosts, or a medium of several.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkDrawn {
+    /// Its name.
+    pub name: String,
+    /// Its hosts.
+    pub between: Vec<String>,
+    /// What carries the packets.
+    pub medium: String,
+    /// What is said beside it: `2 Mbit/s · 5 ms`.
+    pub label: String,
+    /// Its table.
+    pub keys: Tree,
+}
+
+/// A flow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowDrawn {
+    /// Its name.
+    pub name: String,
+    /// The host of its sources; empty without one.
+    pub from: String,
+    /// The hosts of its sinks.
+    pub to: Vec<String>,
+    /// Its transport's name; empty without one.
+    pub transport: String,
+    /// Its source's name; empty without one.
+    pub source: String,
+    /// How many members it has.
+    pub count: u64,
+    /// What is said beside it: `8 × voice · udp`.
+    pub label: String,
+    /// Its table.
+    pub keys: Tree,
+}
+
+/// A bundle.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BundleDrawn {
+    /// Its name.
+    pub name: String,
+    /// Its flows.
+    pub flows: Vec<String>,
+    /// Its table.
+    pub keys: Tree,
+}
+
+/// A swept key, or several that vary together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SweptDrawn {
+    /// `flow.voice.count`.
+    pub key: String,
+    /// Its values; one that is no list by itself.
+    pub values: Vec<Value>,
+}
+
+/// A limit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LimitDrawn {
+    /// `flow.voice.latency.p99`.
+    pub key: String,
+    /// `< 150 ms`.
+    pub limit: String,
+}
+
+/// Reads what is to be drawn. A text that is TOML has a drawing, whether it is a valid experiment or not. The same text has
+/// the same places.
+///
+/// # Errors
+/// If it is not TOML.
+pub fn drawing(text: &str) -> Result<Drawing, Problems> {
+    let root = tree::parse(text).map_err(|remarks| placed(remarks, text))?;
+    let nothing = Table::default();
+    let root = root.table().unwrap_or(&nothing);
+    let reading = Reading { text, schema: Schema::new() };
+    let links: Vec<LinkDrawn> = reading.tables(root, Section::Link, LinkDrawn::read);
+    let flows = reading.tables(root, Section::Flow, FlowDrawn::read);
+    let mut hosts = reading.tables(root, Section::Hosts, HostDrawn::read);
+    places::find(&mut hosts, &links, &flows);
+    Ok(Drawing {
+        title: root.node("name").and_then(Node::text).unwrap_or_default().to_owned(),
+        hosts,
+        links,
+        flows,
+        bundles: reading.tables(root, Section::Bundle, BundleDrawn::read),
+        experiment: reading.experiment(root),
+        sweep: reading.sweep(root),
+        limits: reading.limits(root),
+    })
+}
+
+struct Reading<'t> {
+    text: &'t str,
+    schema: Schema,
+}
+
+impl Reading<'_> {
+    /// Each table of a section, the first of a name.
+    fn tables<T>(
+        &self,
+        root: &Table,
+        section: Section,
+        read: fn(&Self, String, &Table, Tree) -> T,
+    ) -> Vec<T> {
+        let entries = root.node(section.key()).and_then(Node::table).map_or(&[][..], |table| &table.0);
+        let tables = entries.iter().filter_map(|entry| Some((&entry.key, entry.node.table()?)));
+        tables.map(|(name, table)| read(self, name.to_string(), table, tree_of(self.text, table))).collect()
+    }
+
+    fn experiment(&self, root: &Table) -> Tree {
+        let sections = crate::schema::SECTIONS;
+        let own = root.0.iter().filter(|entry| !sections.iter().any(|(name, _)| *name == &*entry.key));
+        own.map(|entry| (entry.key.to_string(), json_of(self.text, &entry.node))).collect()
+    }
+
+    fn sweep(&self, root: &Table) -> Vec<SweptDrawn> {
+        let entries = flattened(root, "sweep", &mut Vec::new());
+        let swept = entries.into_iter().map(|(key, _, node)| SweptDrawn {
+            key,
+            values: match json_of(self.text, node) {
+                Value::Array(values) => values,
+                value => vec![value],
+            },
+        });
+        swept.collect()
+    }
+
+    fn limits(&self, root: &Table) -> Vec<LimitDrawn> {
+        let entries = flattened(root, "limits", &mut Vec::new());
+        let limit = |node: &Node| match json_of(self.text, node) {
+            Value::String(text) => text,
+            other => other.to_string(),
+        };
+        entries.into_iter().map(|(key, _, node)| LimitDrawn { key, limit: limit(node) }).collect()
+    }
+
+    /// The word of a key of several kinds, as it is or would be if it were written.
+    fn word(&self, keys: &Tree, key: &str) -> String {
+        let written = match keys.get(key) {
+            Some(Value::Object(table)) => table.get("kind").and_then(Value::as_str),
+            Some(value) => value.as_str(),
+            None => None,
+        };
+        written.unwrap_or_default().to_owned()
+    }
+}
+
+impl HostDrawn {
+    fn read(_: &Reading<'_>, name: String, _: &Table, keys: Tree) -> HostDrawn {
+        let place = match keys.get(POSITION).and_then(Value::as_array).map(Vec::as_slice) {
+            Some([x, y]) => x.as_f64().zip(y.as_f64()).filter(|(x, y)| x.is_finite() && y.is_finite()),
+            _ => None,
+        };
+        let (x, y) = place.unwrap_or_default();
+        let agent = keys.get("agent").and_then(Value::as_str).map(str::to_owned);
+        HostDrawn { name, x, y, placed: place.is_some(), agent, keys }
+    }
+}
+
+impl LinkDrawn {
+    fn read(reading: &Reading<'_>, name: String, table: &Table, keys: Tree) -> LinkDrawn {
+        // What a profile says is drawn as if it stood here.
+        let filled = crate::link_profile::filled_in(table);
+        let said = |key: &str| filled.node(key).and_then(Node::text);
+        let media = reading.schema.link.iter().find_map(|key| match (&key.shape, key.default) {
+            (Shape::Medium(_), trunkline_core::schema::Default::Text(word)) => Some(word),
+            _ => None,
+        });
+        let medium = said("medium").or(media).unwrap_or_default().to_owned();
+        let profile = keys.get("profile").and_then(Value::as_str);
+        let parts = [profile, said("rate"), said("delay")];
+        let mut label = parts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
+        if label.is_empty() {
+            label.clone_from(&medium);
+        }
+        LinkDrawn { name, between: texts(keys.get("between")), medium, label, keys }
+    }
+}
+
+impl FlowDrawn {
+    fn read(reading: &Reading<'_>, name: String, _: &Table, keys: Tree) -> FlowDrawn {
+        let (transport, source) = (reading.word(&keys, "transport"), reading.word(&keys, "source"));
+        let count = keys.get("count").and_then(Value::as_u64).unwrap_or(1);
+        let many = if count == 1 { String::new() } else { format!("{count} × ") };
+        let known: Vec<&str> =
+            [source.as_str(), transport.as_str()].into_iter().filter(|word| !word.is_empty()).collect();
+        FlowDrawn {
+            from: keys.get("from").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            to: sinks(keys.get("to")),
+            label: many + &known.join(" · "),
+            transport,
+            source,
+            count,
+            name,
+            keys,
+        }
+    }
+}
+
+impl BundleDrawn {
+    fn read(_: &Reading<'_>, name: String, _: &Table, keys: Tree) -> BundleDrawn {
+        BundleDrawn { name, flows: texts(keys.get("flows")), keys }
+    }
+}
+
+fn texts(list: Option<&Value>) -> Vec<String> {
+    let list = list.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    list.iter().filter_map(|value| value.as_str().map(str::to_owned)).collect()
+}
+
+/// `"b"`, `["b", { host = "c" }]`
+fn sinks(to: Option<&Value>) -> Vec<String> {
+    let host = |sink: &Value| match sink {
+        Value::Object(table) => table.get("host").and_then(Value::as_str).map(str::to_owned),
+        _ => sink.as_str().map(str::to_owned),
+    };
+    match to {
+        Some(Value::Array(list)) => list.iter().filter_map(host).collect(),
+        Some(one) => host(one).into_iter().collect(),
+        None => Vec::new(),
+    }
+}
+
+/// A table of a text in JSON.
+pub(super) fn tree_of(text: &str, table: &Table) -> Tree {
+    table.0.iter().map(|entry| (entry.key.to_string(), json_of(text, &entry.node))).collect()
+}
+
+/// A value of a text in JSON. What JSON has no word for stays as it is written.
+pub(super) fn json_of(text: &str, node: &Node) -> Value {
+    let written = || Value::from(text.get(node.span.clone()).unwrap_or_default());
+    match &node.item {
+        Item::Text(text) => Value::from(&**text),
+        Item::Integer(value) => match (i64::try_from(*value), u64::try_from(*value)) {
+            (Ok(value), _) => Value::from(value),
+            (_, Ok(value)) => Value::from(value),
+            _ => written(),
+        },
+        Item::Number(value) => serde_json::Number::from_f64(*value).map_or_else(written, Value::Number),
+        Item::Flag(flag) => Value::from(*flag),
+        Item::Array(values) => values.iter().map(|value| json_of(text, value)).collect(),
+        Item::Table(table) => Value::Object(tree_of(text, table)),
+        Item::Other(_) => written(),
+    }
+}

@@ -1,0 +1,231 @@
+//! Text and drawing are two views of one experiment file: [`drawing()`] reads what is to be drawn from the text, and
+//! [`apply`] carries edits made in the drawing into the text, where everything that they do not concern stays as it is, to
+//! the byte: comments, order, empty lines.
+//!
+//! An edit becomes [splices](splice) of the text at places that the [document](document) knows. So nothing else can change.
+
+mod add;
+mod document;
+mod drawing;
+mod list;
+mod names;
+mod places;
+mod remove;
+mod rename;
+mod set;
+mod shape;
+mod splice;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::problem::Problems;
+use crate::schema::Schema;
+use crate::tree;
+pub use drawing::{
+    BundleDrawn, Drawing, FlowDrawn, HostDrawn, LimitDrawn, LinkDrawn, SweptDrawn, Tree, drawing,
+};
+
+/// One change to an experiment file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Edit {
+    /// Gives a key a value; makes the tables on the way there. A table as a value replaces what stood in it.
+    Set {
+        /// The way to the key: `["flow", "voice", "source", "samples"]`; of a swept key or a limit
+        /// `["sweep", "flow.voice.count"]`.
+        path: Vec<String>,
+        /// The value, as JSON writes TOML's.
+        value: Value,
+    },
+    /// Takes a key or a table away; of a host, link, flow or bundle also what names it and means nothing without it.
+    Remove {
+        /// The way there.
+        path: Vec<String>,
+    },
+    /// Gives a host, link, flow or bundle another name, wherever the file names it.
+    Rename {
+        /// What it is.
+        section: Section,
+        /// Its name.
+        from: String,
+        /// Its new name.
+        to: String,
+    },
+    /// Adds a host, link, flow or bundle. What it must have and is not given gets a usual value.
+    Add {
+        /// What to add.
+        section: Section,
+        /// Its name; a free one is chosen without.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        name: Option<String>,
+        /// Its keys.
+        #[serde(default)]
+        values: Tree,
+    },
+    /// Says where a host stands in the drawing.
+    Place {
+        /// Its name.
+        host: String,
+        /// To the right, in pixels of a drawing that is not scaled.
+        x: f64,
+        /// Downwards.
+        y: f64,
+    },
+}
+
+/// What an experiment file has several of, by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Section {
+    /// `[hosts]`
+    Hosts,
+    /// `[link.NAME]`
+    Link,
+    /// `[flow.NAME]`
+    Flow,
+    /// `[bundle.NAME]`
+    Bundle,
+}
+
+impl Section {
+    /// Every one, in the order in which files have them.
+    pub const ALL: [Section; 4] = [Section::Hosts, Section::Link, Section::Flow, Section::Bundle];
+
+    /// The key of its table.
+    pub fn key(self) -> &'static str {
+        match self {
+            Section::Hosts => "hosts",
+            Section::Link => "link",
+            Section::Flow => "flow",
+            Section::Bundle => "bundle",
+        }
+    }
+
+    /// What one of them is called.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Section::Hosts => "host",
+            Section::Link => "link",
+            Section::Flow => "flow",
+            Section::Bundle => "bundle",
+        }
+    }
+
+    fn of_key(key: &str) -> Option<Section> {
+        Section::ALL.into_iter().find(|section| section.key() == key)
+    }
+}
+
+/// Why an edit cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EditError {
+    /// The text is not TOML, so that nobody knows what stands where.
+    #[error("the text is not TOML; mend that first:\n{0}")]
+    NotToml(Problems),
+    /// What is to be changed is not there.
+    #[error("there is no `{0}` in the file")]
+    Missing(String),
+    /// What is to be changed is there, in a shape that the edit does not fit.
+    #[error("`{path}` {reason}")]
+    Unfit {
+        /// The key.
+        path: String,
+        /// What it is, and what to do.
+        reason: String,
+    },
+    /// A name is in use.
+    #[error("there is a {noun} `{name}` already; choose another name")]
+    Taken {
+        /// Of what.
+        noun: &'static str,
+        /// Which.
+        name: String,
+    },
+    /// A name that no host, link, flow or bundle can have.
+    #[error("the name `{0}` must consist of letters a to z, digits, `-` and `_`")]
+    Name(String),
+    /// A value that TOML cannot say.
+    #[error("{0}")]
+    Value(String),
+}
+
+impl EditError {
+    fn unfit(path: &[String], reason: impl Into<String>) -> EditError {
+        EditError::Unfit { path: path.join("."), reason: reason.into() }
+    }
+}
+
+/// The text after the edits, one after the other.
+///
+/// The text need not be a valid experiment, before or after. What an edit does not concern keeps its bytes. On the line of
+/// a value that is replaced the comment stays; that of a key that is removed goes, and so do comments right above and
+/// within a table that is removed.
+///
+/// # Errors
+/// If the text is not TOML, or an edit does not fit it. Then no edit counts.
+///
+/// ```
+/// use trunkline_experiment::edit::{Edit, apply};
+///
+/// let text = "[flow.voice]\ncount = 2   # calls\n";
+/// let path = ["flow", "voice", "count"].map(String::from).to_vec();
+/// let edited = apply(text, &[Edit::Set { path, value: 8.into() }])?;
+/// assert_eq!(edited, "[flow.voice]\ncount = 8   # calls\n");
+/// # Ok::<(), trunkline_experiment::edit::EditError>(())
+/// ```
+pub fn apply(text: &str, edits: &[Edit]) -> Result<String, EditError> {
+    let editor = Editor { schema: Schema::new() };
+    readable(text)?;
+    edits.iter().try_fold(text.to_owned(), |text, edit| {
+        let edited = editor.edited(text, edit)?;
+        // What was read back may be spliced again; what cannot be read must not leave here.
+        readable(&edited)?;
+        Ok(edited)
+    })
+}
+
+/// Carries edits out.
+struct Editor {
+    schema: Schema,
+}
+
+impl Editor {
+    fn edited(&self, text: String, edit: &Edit) -> Result<String, EditError> {
+        match edit {
+            Edit::Set { path, value } => self.set(text, path, value),
+            Edit::Remove { path } => self.remove(text, path),
+            Edit::Rename { section, from, to } => self.rename(text, *section, from, to),
+            Edit::Add { section, name, values } => self.add(text, *section, name.as_deref(), values),
+            Edit::Place { host, x, y } => self.place(text, host, *x, *y),
+        }
+    }
+
+    fn place(&self, text: String, host: &str, x: f64, y: f64) -> Result<String, EditError> {
+        let path = ["hosts", host].map(String::from);
+        if !names::of(&text, Section::Hosts).iter().any(|name| name == host) {
+            return Err(EditError::Missing(path.join(".")));
+        }
+        if !x.is_finite() || !y.is_finite() {
+            return Err(EditError::Value(format!("`{host}` cannot stand at {x}, {y}: expected two numbers")));
+        }
+        // Pixels; no file needs their fractions. What is too large for a place is told by the check.
+        let whole = |number: f64| Value::from(number.round() as i64);
+        let path: Vec<String> = path.into_iter().chain([crate::schema::POSITION.to_owned()]).collect();
+        self.set(text, &path, &Value::Array(vec![whole(x), whole(y)]))
+    }
+}
+
+fn readable(text: &str) -> Result<(), EditError> {
+    tree::parse(text).map(drop).map_err(|remarks| EditError::NotToml(placed(remarks, text)))
+}
+
+/// Remarks on a text that is no file yet.
+fn placed(remarks: Vec<crate::problem::Remark>, text: &str) -> Problems {
+    Problems::place(remarks, "experiment.toml", text, |_| "".into())
+}
