@@ -146,7 +146,7 @@ mod tests {
         Identity::open(home.path()).unwrap();
         let path = home.path().join(FILE);
         let whole = fs::read_to_string(&path).unwrap();
-        for text in [String::new(), whole[..60].to_owned(), whole.replace("MC4", "MC5"), "\0".repeat(100)] {
+        for text in [String::new(), whole[..60].to_owned(), whole.replacen('M', "N", 1), "\0".repeat(100)] {
             fs::write(&path, text).unwrap();
             let error = Identity::open(home.path()).unwrap_err().to_string();
             assert!(error.contains("key.pem is damaged: ") && error.contains("enrol again"), "{error}");

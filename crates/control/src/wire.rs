@@ -336,3 +336,6 @@ fn again<M: Message + PartialEq + core::fmt::Debug>(frame: &Frame) {
         assert_eq!(M::from_frame(frame).as_ref(), Ok(&said));
     }
 }
+
+#[cfg(test)]
+mod tests;

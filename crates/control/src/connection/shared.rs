@@ -59,6 +59,8 @@ pub(super) struct Shared {
     /// Nanoseconds since the beginning.
     heard: AtomicU64,
     said: AtomicU64,
+    /// This end says nothing more.
+    finished: AtomicBool,
     cut: AtomicBool,
 }
 
@@ -99,6 +101,7 @@ impl Shared {
             began: Instant::now(),
             heard: AtomicU64::new(0),
             said: AtomicU64::new(0),
+            finished: AtomicBool::new(false),
             cut: AtomicBool::new(false),
         }
     }
@@ -151,6 +154,9 @@ impl Shared {
             reason: error.to_string(),
         })?;
         let mut outgoing = lock(&self.outgoing);
+        if self.finished.load(Ordering::Acquire) {
+            return Err(ControlError::Closed { who: self.who.clone() });
+        }
         let mut said = 0;
         while said < head.len() + body.len() {
             said += self.encrypt(&mut outgoing, &head, body, said)?;
@@ -159,22 +165,27 @@ impl Shared {
         Ok(())
     }
 
-    /// Says that this end says nothing more.
+    /// Says that this end says nothing more; without patience, as far as the system takes it at once.
     pub(super) fn finish(&self, patiently: bool) -> Result<(), ControlError> {
-        let Some(mut outgoing) = self.outgoing(patiently) else { return Ok(()) };
-        {
+        self.say_farewell(&mut lock(&self.outgoing), patiently).map(|_| ())
+    }
+
+    /// Whether it has been said.
+    fn say_farewell(&self, outgoing: &mut Outgoing, patiently: bool) -> Result<bool, ControlError> {
+        if !self.finished.swap(true, Ordering::AcqRel) {
             let mut tls = lock(&self.tls);
             tls.send_close_notify();
-            self.drain(&mut tls, &mut outgoing)?;
+            self.drain(&mut tls, outgoing)?;
         }
-        if self.flush(&mut outgoing, patiently)? {
+        let is_said = self.flush(outgoing, patiently)?;
+        if is_said {
             // Fails only where there is no connection any more.
             let _ = self.socket.shutdown(Shutdown::Write);
         }
-        Ok(())
+        Ok(is_said)
     }
 
-    /// Shows that this end lives, if it has said nothing for a while; returns when it will be time again.
+    /// Shows that this end lives, if it has said nothing for a while; returns when it will be time again, if ever.
     pub(super) fn beat(&self) -> Option<Duration> {
         if self.cut.load(Ordering::Acquire) {
             return None;
@@ -184,12 +195,17 @@ impl Shared {
             return Some(self.pulse.every - quiet);
         }
         // Whoever holds it is saying something.
-        if let Some(mut outgoing) = self.outgoing(false) {
-            // What waits for the other end's window is sign enough when it opens.
-            if outgoing.bytes.is_empty() {
+        if let Some(mut outgoing) = self.outgoing_if_free() {
+            if self.finished.load(Ordering::Acquire) {
+                // The farewell may have waited for the other end's window.
+                if self.say_farewell(&mut outgoing, false).ok()? {
+                    return None;
+                }
+            } else if outgoing.bytes.is_empty() {
                 let ping = wire::head(tag::PING, 0).ok()?;
                 self.encrypt(&mut outgoing, &ping, &[], 0).ok()?;
             }
+            // What waits for the other end's window is sign enough when it opens.
             self.flush(&mut outgoing, false).ok()?;
         }
         self.said.store(self.now().as_nanos(), Ordering::Relaxed);
@@ -303,7 +319,7 @@ impl Shared {
 
     /// Hands over what TLS itself has to say, unless somebody who is writing will.
     fn flush_if_free(&self) {
-        if let Some(mut outgoing) = self.outgoing(false) {
+        if let Some(mut outgoing) = self.outgoing_if_free() {
             let drained = {
                 let mut tls = lock(&self.tls);
                 self.drain(&mut tls, &mut outgoing)
@@ -313,10 +329,7 @@ impl Shared {
         }
     }
 
-    fn outgoing(&self, patiently: bool) -> Option<MutexGuard<'_, Outgoing>> {
-        if patiently {
-            return Some(lock(&self.outgoing));
-        }
+    fn outgoing_if_free(&self) -> Option<MutexGuard<'_, Outgoing>> {
         match self.outgoing.try_lock() {
             Ok(outgoing) => Some(outgoing),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),

@@ -8,3 +8,6 @@ mod proof;
 pub use code::{PairingCode, ParseCodeError};
 pub use enrol::enrol;
 pub use pending::Pairing;
+
+#[cfg(test)]
+mod tests;

@@ -59,7 +59,7 @@ impl Pairing {
         let code = PairingCode::make(agent)?;
         let _lock = self.lock()?;
         self.write(&Pending {
-            key: code.key().to_vec(),
+            key: code.key(),
             made: now,
             tries_left: Pairing::TRIES,
             state: State::Open,
@@ -137,7 +137,7 @@ impl Pairing {
         let Some(mut pending) = self.read().map_err(environment)? else {
             return Err(no_code());
         };
-        let key = pending.key.clone();
+        let key = pending.key;
         let verdict =
             pending.judge(proof::is_right(&key, Side::Controller, material, &peer.name, proof), peer);
         let verdict = verdict.and_then(|()| {
@@ -163,7 +163,7 @@ impl Pairing {
         file.and_then(|file| file.lock().map(|()| file)).map_err(ControlError::file(&path, "locked"))
     }
 
-    fn read(&self) -> Result<Option<Pending>, ControlError> {
+    pub(super) fn read(&self) -> Result<Option<Pending>, ControlError> {
         let path = self.folder.join(FILE);
         let Some(text) = files::read(&path)? else { return Ok(None) };
         files::require_private(&path)?;
@@ -182,11 +182,12 @@ impl Pairing {
 
 /// A code as the agent keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Pending {
+pub(super) struct Pending {
     /// What is proved; the code itself is not kept.
-    key: Vec<u8>,
+    #[serde(with = "base32_key")]
+    key: [u8; 32],
     made: Timestamp,
-    tries_left: u32,
+    pub(super) tries_left: u32,
     state: State,
     /// Who may use it, if not anybody.
     name: Option<String>,
@@ -251,4 +252,22 @@ fn no_code() -> Refusal {
         RefusalKind::NoCode,
         "there is no code to pair with; make one with `trunkline agent pair` on that host",
     )
+}
+
+/// A key in a text file.
+mod base32_key {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    use crate::base32;
+
+    pub(super) fn serialize<S: Serializer>(key: &[u8; 32], to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&base32::write(&base32::symbols(key)))
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<[u8; 32], D::Error> {
+        let text = String::deserialize(from)?;
+        let symbols =
+            base32::read(&text).map_err(|c| D::Error::custom(format!("`{c}` cannot be in a key")))?;
+        base32::bytes(&symbols).try_into().map_err(|_| D::Error::custom("a key of another length"))
+    }
 }

@@ -1,0 +1,186 @@
+use proptest::prelude::*;
+use trunkline_core::{Duration, Rate};
+
+use super::*;
+use crate::error::{Refusal, RefusalKind};
+use crate::message::{FarEndpoint, Offer, Prepare, Purpose};
+use crate::{Fingerprint, Identity};
+
+/// Gives these bytes to a deframer in pieces of so many bytes at most.
+fn deframe(deframer: &mut Deframer, mut bytes: &[u8], piece: usize) -> Result<Vec<Frame>, WireError> {
+    let mut frames = Vec::new();
+    while !bytes.is_empty() {
+        let space = deframer.space();
+        let length = space.len().min(bytes.len()).min(piece);
+        let (now, later) = bytes.split_at(length);
+        space[..length].copy_from_slice(now);
+        bytes = later;
+        frames.extend(deframer.advance(length)?);
+    }
+    Ok(frames)
+}
+
+fn bytes_of(frame: &Frame) -> Vec<u8> {
+    [&head(frame.tag, frame.body.len()).unwrap()[..], &frame.body].concat()
+}
+
+fn any_part() -> impl Strategy<Value = PartId> {
+    let numbers = (any::<u32>(), any::<u32>(), any::<u16>(), any::<u32>());
+    ("[0-9a-f]{32}", numbers).prop_map(|(run, (point, repetition, pair, attempt))| PartId {
+        run,
+        point,
+        repetition,
+        pair,
+        attempt,
+    })
+}
+
+fn any_frame() -> impl Strategy<Value = Frame> {
+    (any::<u8>(), prop::collection::vec(any::<u8>(), 0..60_000)).prop_map(|(tag, body)| Frame { tag, body })
+}
+
+fn fingerprint() -> Fingerprint {
+    Identity::generate().unwrap().fingerprint()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn frames_come_out_as_they_went_in(
+        frames in prop::collection::vec(any_frame(), 0..5),
+        piece in 1..20_000usize,
+    ) {
+        let stream: Vec<u8> = frames.iter().flat_map(bytes_of).collect();
+        let mut deframer = Deframer::new(MAX_FRAME);
+        prop_assert_eq!(deframe(&mut deframer, &stream, piece), Ok(frames));
+        prop_assert!(deframer.is_between_frames());
+    }
+
+    #[test]
+    fn a_frame_that_lacks_a_byte_is_none(frame in any_frame()) {
+        let stream = bytes_of(&frame);
+        let mut deframer = Deframer::new(MAX_FRAME);
+        prop_assert_eq!(deframe(&mut deframer, &stream[..stream.len() - 1], 10_000), Ok(Vec::new()));
+        prop_assert!(!deframer.is_between_frames());
+    }
+
+    #[test]
+    fn no_bytes_panic(bytes: Vec<u8>) {
+        fuzz_wire(&bytes);
+    }
+
+    #[test]
+    fn no_body_panics(tag in prop::sample::select(vec![b'H', b'W', b'M', b'C', b'R', b'P', 0]), body: Vec<u8>) {
+        fuzz_wire(&bytes_of(&Frame { tag, body }));
+    }
+
+    #[test]
+    fn chunks_come_out_as_they_went_in(part in any_part(), number: u64, data: Vec<u8>) {
+        let chunk = Chunk { part, number, data };
+        let frame = chunk.to_frame().unwrap();
+        prop_assert_eq!(frame.tag, tag::CHUNK);
+        prop_assert_eq!(Chunk::from_frame(frame.clone()), Ok(chunk.clone()));
+        prop_assert_eq!(FromAgent::from_frame(frame), Ok(FromAgent::Chunk(chunk)));
+    }
+
+    #[test]
+    fn a_chunk_whose_head_is_cut_is_refused(part in any_part(), number: u64, length in 0usize..55) {
+        let mut frame = Chunk { part, number, data: Vec::new() }.to_frame().unwrap();
+        frame.body.truncate(length);
+        prop_assert!(Chunk::from_frame(frame).is_err() || length == 55);
+    }
+
+    #[test]
+    fn instructions_come_out_as_they_went_in(
+        part in any_part(),
+        experiment: String,
+        files in prop::collection::btree_map(any::<String>(), any::<Vec<u8>>(), 0..4),
+        choice: Vec<usize>,
+        seed: u64,
+        nanos: u64,
+        rate in proptest::option::of(any::<u64>()),
+    ) {
+        let far = FarEndpoint { address: "h:1".into(), fingerprint: fingerprint(), token: "t".into() };
+        let flows = choice.clone();
+        let prepare = Prepare { part: part.clone(), experiment, files, choice, seed, flows, far, traceparent: None };
+        let offer = Offer {
+            part: part.clone(),
+            near: "berlin".into(),
+            near_fingerprint: fingerprint(),
+            conversations: nanos,
+            duration: Duration::from_nanos(nanos),
+            rate: rate.map(Rate::from_bits_per_second),
+        };
+        for said in [
+            ToAgent::Prepare(Box::new(prepare)),
+            ToAgent::Offer(offer),
+            ToAgent::Start { part: part.clone(), at: nanos },
+            ToAgent::Ask { sent: nanos },
+            ToAgent::Ack { part, through: seed },
+            ToAgent::Facts,
+        ] {
+            prop_assert_eq!(ToAgent::from_frame(said.to_frame().unwrap()), Ok(said));
+        }
+    }
+}
+
+#[test]
+fn a_large_length_takes_no_memory() {
+    let mut deframer = Deframer::new(MAX_FRAME);
+    deframe(&mut deframer, &[0x04, 0, 0, 0, b'M'], 5).unwrap();
+    assert_eq!(deframer.space().len(), Deframer::STEP);
+    assert!(deframer.body.capacity() <= 2 * Deframer::STEP);
+}
+
+#[test]
+fn who_is_not_known_sends_small_frames_only() {
+    let mut deframer = Deframer::new(STRANGER_FRAME);
+    let small = Frame { tag: b'M', body: vec![0; STRANGER_FRAME - 1] };
+    assert_eq!(deframe(&mut deframer, &bytes_of(&small), 9_999), Ok(vec![small]));
+    let large = bytes_of(&Frame { tag: b'M', body: vec![0; STRANGER_FRAME] });
+    let refused = WireError::TooLarge { length: STRANGER_FRAME as u64 + 1, limit: STRANGER_FRAME };
+    // Its head is enough.
+    assert_eq!(deframe(&mut deframer, &large[..HEAD], 9_999), Err(refused));
+}
+
+#[test]
+fn lengths_that_cannot_be_are_refused() {
+    let whole = |bytes: &[u8]| deframe(&mut Deframer::new(MAX_FRAME), bytes, 5);
+    assert_eq!(whole(&[0, 0, 0, 0, b'M']), Err(WireError::Empty));
+    let limit = MAX_FRAME;
+    let length = u64::from(u32::MAX);
+    assert_eq!(whole(&[255; 5]), Err(WireError::TooLarge { length, limit }));
+    assert_eq!(head(b'M', MAX_FRAME), Err(WireError::TooLarge { length: limit as u64 + 1, limit }));
+}
+
+#[test]
+fn a_message_of_the_wrong_kind_is_refused() {
+    let refused = FromAgent::Refused { part: None, refusal: Refusal::new(RefusalKind::Limit, "no") };
+    let frame = refused.to_frame().unwrap();
+    assert_eq!(FromAgent::from_frame(frame.clone()), Ok(refused));
+    assert!(ToAgent::from_frame(frame.clone()).is_err());
+    let error = Hello::from_frame(frame).unwrap_err();
+    assert_eq!(error.to_string(), "a frame with the tag 0x4d where a greeting is due");
+}
+
+#[test]
+fn greetings_keep_their_form() {
+    // Older and newer versions read exactly this.
+    let hello = Hello { version: 1, program: "0.1.0".into(), purpose: Purpose::Join { token: "t".into() } };
+    let frame = hello.to_frame().unwrap();
+    let text = r#"{"version":1,"program":"0.1.0","purpose":{"join":{"token":"t"}}}"#;
+    assert_eq!((frame.tag, str::from_utf8(&frame.body).unwrap()), (b'H', text));
+    let welcome = Welcome { version: 1, program: "0.1.0".into(), name: "ottawa".into() };
+    let frame = welcome.to_frame().unwrap();
+    let text = r#"{"version":1,"program":"0.1.0","name":"ottawa"}"#;
+    assert_eq!((frame.tag, str::from_utf8(&frame.body).unwrap()), (b'W', text));
+}
+
+#[test]
+fn what_a_later_version_adds_is_skipped() {
+    let body = br#"{"refused":{"part":null,"refusal":{"kind":"moon-phase","why":"it is new"},"more":1}}"#;
+    let frame = Frame { tag: tag::MESSAGE, body: body.to_vec() };
+    let refusal = Refusal::new(RefusalKind::Other, "it is new");
+    assert_eq!(FromAgent::from_frame(frame), Ok(FromAgent::Refused { part: None, refusal }));
+}
