@@ -90,6 +90,7 @@ pub(crate) fn all(
             live,
             wire,
             tap: None,
+            fleet: None,
             hear: &hear,
         }
     };

@@ -181,7 +181,7 @@ impl<'m> Means<'m> {
         'm: 'r,
     {
         let Means { backend, jobs, live, wire, tap } = *self;
-        Request { experiment, file, backend, jobs, live, wire, hear: Hear::nothing(), tap }
+        Request { experiment, file, backend, jobs, live, wire, hear: Hear::nothing(), tap, fleet: None }
     }
 }
 

@@ -2,21 +2,22 @@
 
 use trunkline_core::Seed;
 use trunkline_experiment::{Scenario, Supervisor};
+use trunkline_fleet::PartKey;
 use trunkline_live::LiveError;
 use trunkline_metrics::{DriverOutcome, FlowMeta, Meter, RepetitionSummary, TraceSink};
 use trunkline_store::RunWriter;
 
 use crate::audio::AudioRecorder;
-use crate::drive::{Driven, drive};
+use crate::drive::{Driven, drive_at};
 use crate::exact;
 use crate::growing::values;
 use crate::hearing::{Ears, Heard};
 use crate::schedule::{Request, RunnerError, Task};
 use crate::tap::{TappedRepetition, TappedSupervisor, TappedTraces};
 
-/// Measures and stores; the summary is partial if it was stopped. Also says what was heard.
+/// Measures and stores in the run with this key; the summary is partial if it was stopped. Also says what was heard.
 pub(crate) fn measure(
-    writer: &RunWriter,
+    (writer, run): (&RunWriter, &str),
     scenario: &Scenario,
     task: Task,
     seed: Seed,
@@ -48,7 +49,8 @@ pub(crate) fn measure(
 
     let meter = Meter::new(&metas, trace).with_bundles(&scenario.bundles);
     let mut recorder = (meter, (audio, ears));
-    let driven = drive(request, point, seed, &mut recorder, supervisor);
+    let at = PartKey { run: run.to_owned(), point: task.stored, repetition: task.repetition };
+    let driven = drive_at(request, point, seed, &at, &mut recorder, supervisor);
     let (meter, (audio, ears)) = recorder;
     // Both are closed also when the driver failed: what was recorded stays.
     let audio = audio.finish().map_err(RunnerError::Audio);
@@ -64,6 +66,9 @@ pub(crate) fn measure(
         heard.iter().map(|heard| heard.path.clone()).filter(|path| path.starts_with(&audio_directory)),
     );
     closed.finish(&summary, &audio)?;
+    if let Some(fleet) = request.fleet {
+        fleet.stored();
+    }
     match failed {
         Some(error) => Err(error),
         None => Ok((summary, heard)),

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use trunkline_core::{Duration, Seed};
 use trunkline_experiment::{Experiment, Progress, Supervisor};
+use trunkline_fleet::{Fleet, FleetError, PartKey};
 use trunkline_live::LiveOptions;
 use trunkline_metrics::RepetitionSummary;
 use trunkline_store::{Backend, NewRun, RunInfo, RunWriter, Status, Store, StoreError};
@@ -36,6 +37,8 @@ pub struct Request<'r> {
     pub hear: &'r Hear,
     /// Who listens to what is measured, while it is.
     pub tap: Option<&'r dyn Tap>,
+    /// The agents on the hosts, if `live` is to measure between them and not within this machine.
+    pub fleet: Option<&'r Fleet>,
 }
 
 /// What lies ahead, told before the first repetition.
@@ -53,6 +56,8 @@ pub struct Plan {
 
 /// Is told how far a run is; from several threads.
 pub trait Observer: Sync {
+    /// The run is in the store now, to which all goes that is measured.
+    fn begun(&self, _run: &RunInfo) {}
     /// Before the first repetition.
     fn planned(&self, plan: &Plan);
     /// So much more of the plan's length has passed.
@@ -94,6 +99,23 @@ pub enum RunnerError {
     /// Sockets, the far end, the network.
     #[error(transparent)]
     Live(#[from] trunkline_live::LiveError),
+    /// Agents.
+    #[error(transparent)]
+    Fleet(#[from] FleetError),
+    /// The experiment names agents where nobody talks with them: bad input.
+    #[error(
+        "the experiment's hosts have agents, which are used by `trunkline run` only; leave `agent` out of `[hosts]` to measure \
+         within this machine"
+    )]
+    AgentsUnused,
+    /// What is to be heard is not kept by the agents: bad input.
+    #[error(
+        "flow `{flow}` cannot be heard: between real hosts its payload comes here only with `audio = true` in the flow"
+    )]
+    HearThroughAgents {
+        /// The flow.
+        flow: String,
+    },
     /// Namespaces, interfaces, relays.
     #[error(transparent)]
     Wire(#[from] trunkline_wire::WireError),
@@ -109,7 +131,11 @@ impl RunnerError {
     /// Whether the user can mend it by another file or other options (exit code 2), rather than the environment.
     pub fn is_bad_input(&self) -> bool {
         match self {
-            RunnerError::NoFlows | RunnerError::Simulation(_) => true,
+            RunnerError::NoFlows
+            | RunnerError::Simulation(_)
+            | RunnerError::AgentsUnused
+            | RunnerError::HearThroughAgents { .. } => true,
+            RunnerError::Fleet(error) => error.is_bad_input(),
             RunnerError::Hear(error) => error.is_bad_input(),
             RunnerError::Live(error) => error.is_bad_input(),
             RunnerError::Wire(error) => error.is_bad_input(),
@@ -128,10 +154,34 @@ pub fn precheck(request: &Request<'_>) -> Result<(), RunnerError> {
         match request.backend {
             Backend::Sim => trunkline_simulator::check(&point.scenario)?,
             Backend::Wire => wire::check(&point.scenario, request.live)?,
-            Backend::Live => trunkline_live::check(&point.scenario, request.live)?,
+            Backend::Live => match request.fleet {
+                Some(fleet) => fleet.check(&point.scenario)?,
+                None => trunkline_live::check(&point.scenario, request.live)?,
+            },
         }
     }
+    if request.backend == Backend::Live {
+        check_agents(request)?;
+    }
     Ok(request.hear.check(request.experiment)?)
+}
+
+/// Finds what cannot be measured because the experiment names agents, or because it is measured through them.
+fn check_agents(request: &Request<'_>) -> Result<(), RunnerError> {
+    if request.fleet.is_none() {
+        return match trunkline_fleet::agents_of(request.experiment)?.is_empty() {
+            true => Ok(()),
+            false => Err(RunnerError::AgentsUnused),
+        };
+    }
+    for point in &request.experiment.points {
+        let heard = request.hear.listening_to(point);
+        let flows = point.scenario.flows.iter().zip(&heard.scenario.flows);
+        if let Some((flow, _)) = flows.into_iter().find(|(own, heard)| own.meta != heard.meta) {
+            return Err(RunnerError::HearThroughAgents { flow: flow.meta.name.clone() });
+        }
+    }
+    Ok(())
 }
 
 /// Runs an experiment from its first point and stores it. `stop` is looked at many times a second: once it is set, the
@@ -156,6 +206,9 @@ pub fn resume(
     stop: &AtomicBool,
 ) -> Result<Outcome, RunnerError> {
     let writer = store.resume(id)?;
+    if let Some(fleet) = request.fleet {
+        forget_stored(&writer, fleet)?;
+    }
     let choices: BTreeMap<u32, Vec<usize>> =
         store.run(id)?.points.into_iter().map(|point| (point.index, point.choice)).collect();
     let place = |stored: u32| {
@@ -163,6 +216,15 @@ pub fn resume(
         request.experiment.points.iter().position(|point| point.choice == *choice)
     };
     finish_measuring(writer, request, place, observer, stop)
+}
+
+/// Lets agents forget what they keep of repetitions that the store has; what it lacks is taken from them.
+fn forget_stored(writer: &RunWriter, fleet: &Fleet) -> Result<(), RunnerError> {
+    let missing = writer.missing()?;
+    let kept = fleet.kept(&writer.info()?.key)?;
+    let is_stored = |at: &PartKey| !missing.contains(&(at.point, at.repetition));
+    kept.iter().filter(|kept| is_stored(&kept.at)).for_each(|kept| fleet.forget(&kept.at));
+    Ok(())
 }
 
 /// What the store is told of a run of these points.
@@ -203,6 +265,7 @@ fn finish_measuring(
     observer: &dyn Observer,
     stop: &AtomicBool,
 ) -> Result<Outcome, RunnerError> {
+    observer.begun(&writer.info()?);
     let missing = writer.missing()?.into_iter();
     let tasks: Vec<Task> = missing
         .filter_map(|(stored, repetition)| Some(Task { point: place(stored)?, stored, repetition }))
@@ -249,9 +312,10 @@ pub(crate) fn measure<R: Send>(
         Backend::Sim => request.jobs,
         Backend::Wire | Backend::Live => 1,
     };
+    let key = writer.info()?.key;
     let lacking = Mutex::new(lacking);
     in_parallel(tasks, jobs, stop, |task| {
-        let summary = one(writer, request, *task, observer, stop)?;
+        let summary = one((writer, &key), request, *task, observer, stop)?;
         if summary.is_some() {
             observer.repetition_done();
             let mut lacking = lacking.lock().unwrap_or_else(PoisonError::into_inner);
@@ -282,7 +346,7 @@ fn open_files(request: &Request<'_>) -> u64 {
 
 /// Measures and stores one repetition; `None` if it was stopped before its end.
 fn one(
-    writer: &RunWriter,
+    (writer, run): (&RunWriter, &str),
     request: Request<'_>,
     task: Task,
     observer: &dyn Observer,
@@ -292,7 +356,11 @@ fn one(
     let mut supervisor = StopOrGoOn { observer, stop, told: Duration::ZERO };
     let seed = Seed::new(experiment.seed, task.repetition);
     let scenario = &experiment.points[task.point].scenario;
-    let (summary, heard) = repetition::measure(writer, scenario, task, seed, request, &mut supervisor)?;
+    let measured = repetition::measure((writer, run), scenario, task, seed, request, &mut supervisor);
+    if let Some(fleet) = request.fleet {
+        fleet.notes().iter().for_each(|note| observer.warning(note));
+    }
+    let (summary, heard) = measured?;
     heard.iter().for_each(|heard| observer.heard(heard));
     if summary.partial {
         return Ok(None);

@@ -37,6 +37,7 @@ fn stored(text: &str) -> (tempfile::TempDir, StoredRun) {
         wire: None,
         hear: Hear::nothing(),
         tap: None,
+        fleet: None,
     };
     let outcome = trunkline_runner::run(&store, request, &Silent, &AtomicBool::new(false)).expect("it runs");
     assert_eq!(outcome.run.status, Status::Complete);
@@ -127,6 +128,7 @@ fn a_run_that_grows_is_at_any_moment_an_ordinary_one() {
         wire: None,
         hear: Hear::nothing(),
         tap: None,
+        fleet: None,
     };
     let stop = AtomicBool::new(false);
 

@@ -80,7 +80,7 @@ fn request<'r>(
     arguments: &args::Run,
     (live, wire, hear): (&'r LiveOptions, Option<&'r WireMeans>, &'r Hear),
 ) -> Request<'r> {
-    Request { experiment, file, backend, jobs: jobs(arguments.jobs), live, wire, hear, tap: None }
+    Request { experiment, file, backend, jobs: jobs(arguments.jobs), live, wire, hear, tap: None, fleet: None }
 }
 
 /// What is to be heard.
