@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Records } from '../src/api/events';
+import { Grid, told } from '../src/run/grid';
 import { LiveRun, recent } from '../src/run/live';
 
 function batch(seq: number, more: Partial<Records> = {}): Records {
@@ -74,5 +75,33 @@ describe('a live run', () => {
     expect(now.count).toBe(3);
     expect(now.lost).toBe(1);
     expect(now.median).toBeCloseTo(0.03);
+  });
+});
+
+describe('the grid of repetitions', () => {
+  const points = [
+    { index: 0, choice: [0], values: ['1'], repetitions: [{ index: 0, partial: false, summarised: true, traces: [], audio: [] }] },
+    { index: 1, choice: [1], values: ['4'], repetitions: [{ index: 1, partial: true, summarised: true, traces: [], audio: [] }] },
+  ];
+
+  test('what was measured before is there', () => {
+    const { rows } = new Grid(points, 2);
+    expect(rows.map(({ label, cells }) => [label, ...cells])).toEqual([['1', 'done', 'waiting'], ['4', 'waiting', 'partial']]);
+    expect(told(rows[1]!)).toBe('0 of 2 done, 1 interrupted');
+  });
+
+  test('what is done stays done, and what is not news is told so', () => {
+    const grid = new Grid(points, 2);
+    expect(grid.mark(0, 1, 'measuring')).toBe(true);
+    expect(grid.mark(0, 1, 'measuring')).toBe(false);
+    expect(grid.mark(0, 1, 'done')).toBe(true);
+    expect(grid.mark(0, 1, 'measuring')).toBe(false);
+    expect(grid.mark(9, 0, 'done')).toBe(false);
+  });
+
+  test('a search measures more often than was planned', () => {
+    const grid = new Grid(points, 2);
+    grid.mark(0, 4, 'done');
+    expect(grid.rows[0]?.cells).toEqual(['done', 'waiting', 'waiting', 'waiting', 'done']);
   });
 });

@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { above, overlay, shareAt } from '../src/results/cdf';
+import { curve, shareAt, valueAt } from '../src/results/cdf';
+import { pointName, swept } from '../src/results/figures';
+import { settle, traceOf } from '../src/results/pick';
+import type { Report, Run } from '../src/results/types';
 import { decodeLatency } from '../src/results/latency';
 import { differing, type Drawn } from '../src/results/settings';
 
@@ -43,27 +46,69 @@ describe('the latency block', () => {
 });
 
 describe('distributions', () => {
-  const a = { p: [0.25, 0.5, 1], value: [1, 2, 4] };
-  const b = { p: [0.5, 1], value: [2, 3] };
-
-  test('curves are brought onto common values and stay staircases', () => {
-    const { x, y } = overlay([a, b]);
-    expect(x).toEqual([1, 2, 3, 4]);
-    expect(y[0]).toEqual([0.25, 0.5, 0.5, 1]);
-    expect(y[1]).toEqual([null, 0.5, 1, 1]);
-    for (const [at, value] of x.entries()) expect(y[0]?.[at]).toBe(shareAt(a, value));
-  });
-
-  test('one without values is not drawn', () => {
-    expect(overlay([a, { p: [], value: [] }]).y[1]).toEqual([null, null, null]);
-  });
+  const cdf = { p: [0.25, 0.5, 1], value: [1, 2, 4] };
 
   test('tails leave out what a logarithm cannot show', () => {
-    expect(above(overlay([a])).y[0]).toEqual([0.75, 0.5, null]);
+    expect(curve('a', cdf, true).y).toEqual([0.75, 0.5, null]);
+    expect(curve('a', cdf, false).y).toEqual(cdf.p);
   });
 
-  test('the share at a value', () => {
-    expect([0, 1, 1.5, 4, 9].map((x) => shareAt(a, x))).toEqual([0, 0.25, 0.25, 1, 1]);
+  test('the share at a value, and the value of a share', () => {
+    expect([0, 1, 1.5, 4, 9].map((x) => shareAt(cdf, x))).toEqual([0, 0.25, 0.25, 1, 1]);
+    expect([0.25, 0.3, 0.5, 1].map((p) => valueAt(cdf, p))).toEqual([1, 2, 2, 4]);
+    expect(valueAt({ p: [], value: [] }, 0.5)).toBeUndefined();
+  });
+});
+
+describe('figures over what was swept', () => {
+  const axes = [
+    { key: 'flow.voice.count', values: ['1', '4'], numbers: [1, 4], unit: '' },
+    { key: 'link.trunk.queue', values: ['fifo', 'codel'], numbers: null, unit: '' },
+  ];
+  const side = (run: number, mean: number) => ({
+    run, backend: 'sim' as const, repetitions: 3, cut_short: false, bundles: [], links: [], media: [],
+    flows: [{ flow: 'voice', transport: 'udp', members: 1, channels: 1, measured: 'one-way', codec: null, percentiles_exact: true, sinks: [], figures: { loss: { mean, ci95: mean / 10 } } }],
+  });
+  const choices = new Map([[0, [1, 0]], [1, [0, 0]], [2, [0, 1]]]);
+  const report: Report = {
+    runs: [], limits: [], figures: {}, bundle_figures: {},
+    points: [0, 1, 2].map((index) => ({ index, values: {}, runs: [side(7, index + 1)] })),
+  };
+
+  test('a line for every combination of the others, in the order of the axis', () => {
+    const lines = swept(report, axes, choices, 0, 'voice', 'loss', [{ id: 7, name: 'simulated' }]);
+    expect(lines).toEqual([
+      { label: 'trunk.queue fifo', x: [1, 4], mean: [2, 1], half: [0.2, 0.1] },
+      { label: 'trunk.queue codel', x: [1], mean: [3], half: [0.3] },
+    ]);
+  });
+
+  test('words stand one after the other; what was not measured is left out', () => {
+    const lines = swept(report, axes, choices, 1, 'voice', 'loss', [{ id: 7, name: 'sim' }, { id: 8, name: 'live' }]);
+    expect(lines.map(({ label, x }) => [label, x])).toEqual([['voice.count 4, sim', [0]], ['voice.count 1, sim', [0, 1]]]);
+    expect(pointName(axes, ['4', 'fifo'])).toBe('voice.count = 4, trunk.queue = fifo');
+  });
+});
+
+describe('traces of a run', () => {
+  const repetition = (index: number, flows: string[]) => ({ index, partial: false, summarised: true, audio: [], traces: flows.map((flow) => ({ flow })) });
+  const run = {
+    axes: [],
+    points: [
+      { index: 0, choice: [], values: [], repetitions: [] },
+      { index: 1, choice: [], values: [], repetitions: [repetition(0, []), repetition(1, ['bulk', 'a/b'])] },
+      { index: 2, choice: [], values: [], repetitions: [repetition(0, ['a/b'])] },
+    ],
+  } as unknown as Run;
+
+  test('what was picked is kept where there is such a trace', () => {
+    expect(settle(run, {})).toEqual({ point: 1, repetition: 1, flow: 'bulk' });
+    expect(settle(run, { point: 2, repetition: 1, flow: 'a/b' })).toEqual({ point: 2, repetition: 0, flow: 'a/b' });
+    expect(settle({ ...run, points: [] }, {})).toBeUndefined();
+  });
+
+  test('names are escaped in addresses', () => {
+    expect(traceOf(3, { point: 2, repetition: 0, flow: 'a/b' })).toBe('/runs/3/points/2/repetitions/0/flows/a%2Fb');
   });
 });
 

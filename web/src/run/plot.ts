@@ -1,5 +1,5 @@
 /**
- * A scatter on two canvases: points below, axes above. New points are added to the pixels that are there; all are drawn
+ * A scatter on two canvases: axes below, points above. New points are added to the pixels that are there; all are drawn
  * again only when the view changes, which takes a few milliseconds for a million of them.
  */
 
