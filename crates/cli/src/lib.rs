@@ -3,6 +3,7 @@
 
 pub mod args;
 pub mod commands;
+mod controller;
 pub mod moments;
 pub mod output;
 mod progress;

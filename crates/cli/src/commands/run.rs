@@ -5,13 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use trunkline_audio::conceal::Method;
+use trunkline_core::Duration;
 use trunkline_experiment::Experiment;
+use trunkline_fleet::{Fleet, FleetError};
 use trunkline_live::{FarEnd, LiveOptions, Spin};
 use trunkline_runner::{Hear, Outcome, Request, RunnerError, WireMeans};
 use trunkline_store::{Backend, Status, Store};
 
 use super::{open_store, own_program, write_report};
 use crate::args::{self, Global, On};
+use crate::controller;
 use crate::output::{self, Failure};
 use crate::progress::Display;
 
@@ -36,7 +39,9 @@ fn begin(global: &Global, arguments: &args::Run, file: &Path, (live, hear): (&Li
     let backend = backend(arguments.on);
     let wire = wire_means(backend)?;
     let file = std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf());
-    let request = request(&experiment, &file, backend, arguments, (live, wire.as_ref(), hear));
+    let fleet = fleet(&experiment, backend)?;
+    let means = Means { live, wire: wire.as_ref(), fleet: fleet.as_ref(), hear };
+    let request = request(&experiment, &file, backend, arguments, means);
     trunkline_runner::precheck(&request).map_err(|error| failure(&error))?;
     let store = open_store(global)?;
     let outcome = watched(|display, stop| trunkline_runner::run(&store, request, display, stop))?;
@@ -58,8 +63,10 @@ fn resume(
     let file: &PathBuf = &stored.info.file;
     let experiment = trunkline_runner::parse_stored(&stored.text, file).map_err(Failure::input)?;
     let wire = wire_means(stored.info.backend)?;
-    let request = request(&experiment, file, stored.info.backend, arguments, (live, wire.as_ref(), hear));
     hear.check(&experiment).map_err(Failure::input)?;
+    let fleet = fleet(&experiment, stored.info.backend)?;
+    let means = Means { live, wire: wire.as_ref(), fleet: fleet.as_ref(), hear };
+    let request = request(&experiment, file, stored.info.backend, arguments, means);
     let outcome = watched(|display, stop| trunkline_runner::resume(&store, id, request, display, stop))?;
     Ok((store, outcome))
 }
@@ -73,14 +80,44 @@ fn watched<R>(run: impl FnOnce(&Display, &AtomicBool) -> R) -> Result<R, Failure
     Ok(outcome)
 }
 
+/// With what it is measured, and what is heard of it.
+struct Means<'m> {
+    live: &'m LiveOptions,
+    wire: Option<&'m WireMeans>,
+    fleet: Option<&'m Fleet>,
+    hear: &'m Hear,
+}
+
 fn request<'r>(
     experiment: &'r Experiment,
     file: &'r Path,
     backend: Backend,
     arguments: &args::Run,
-    (live, wire, hear): (&'r LiveOptions, Option<&'r WireMeans>, &'r Hear),
+    Means { live, wire, fleet, hear }: Means<'r>,
 ) -> Request<'r> {
-    Request { experiment, file, backend, jobs: jobs(arguments.jobs), live, wire, hear, tap: None, fleet: None }
+    Request { experiment, file, backend, jobs: jobs(arguments.jobs), live, wire, hear, tap: None, fleet }
+}
+
+/// The agents of the experiment's hosts, if they have any and are to measure; says which they are.
+fn fleet(experiment: &Experiment, backend: Backend) -> Result<Option<Fleet>, Failure> {
+    if backend != Backend::Live {
+        return Ok(None);
+    }
+    let agents = trunkline_fleet::agents_of(experiment).map_err(fleet_failure)?;
+    if agents.is_empty() {
+        return Ok(None);
+    }
+    let (identity, known) = controller::open()?;
+    let fleet = Fleet::connect(&agents, identity, &known, PATIENCE).map_err(fleet_failure)?;
+    output::note(&fleet);
+    Ok(Some(fleet))
+}
+
+/// How long an agent may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn fleet_failure(error: FleetError) -> Failure {
+    if error.is_bad_input() { Failure::input(error) } else { Failure::environment(error) }
 }
 
 /// What is to be heard.
