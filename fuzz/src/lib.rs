@@ -14,6 +14,8 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
 pub const TARGETS: &[Target] = &[
+    #[cfg(target_os = "linux")]
+    ("agent", agent),
     ("audio_packets", audio_packets),
     #[cfg(target_os = "linux")]
     ("control", control),
@@ -36,6 +38,13 @@ pub const TARGETS: &[Target] = &[
     ("wav", wav),
     ("xtp", xtp),
 ];
+
+/// What agents and controllers say to each other, and pairing codes as people type them: no bytes panic or take memory ahead
+/// of what comes, and what is read can be said again.
+#[cfg(target_os = "linux")]
+pub fn agent(data: &[u8]) {
+    trunkline_control::fuzz_agent(data);
+}
 
 /// Packets of audio: no packets in any order, whole or in pieces, make their reader or the player behind it panic, or
 /// play anything but bounded samples; every block that is handed over has the length that was agreed on.

@@ -40,5 +40,24 @@ pub use message::{FromAgent, PartId, ToAgent};
 pub use pairing::{Pairing, PairingCode, ParseCodeError, enrol};
 pub use peers::{Peer, Peers, check_name};
 
+/// What must hold for any bytes that somebody sends or types; for fuzzing. The first byte says what they are.
+#[doc(hidden)]
+pub fn fuzz_agent(data: &[u8]) {
+    let Some((kind, rest)) = data.split_first() else { return };
+    match kind % 2 {
+        0 => wire::fuzz_wire(rest),
+        _ => {
+            let text = String::from_utf8_lossy(rest);
+            if let Ok(code) = text.parse::<PairingCode>() {
+                assert_eq!(code.to_string().parse(), Ok(code));
+            }
+            if let Ok(fingerprint) = text.parse::<Fingerprint>() {
+                assert_eq!(fingerprint.to_string().parse(), Ok(fingerprint));
+            }
+            let _ = check_name(&text);
+        }
+    }
+}
+
 /// The port of an agent, unless told otherwise.
 pub const DEFAULT_PORT: u16 = 4781;

@@ -301,8 +301,7 @@ impl Deframer {
 }
 
 /// For fuzzing: any bytes are frames or refused, and what a frame says can be said again.
-#[doc(hidden)]
-pub fn fuzz_wire(data: &[u8]) {
+pub(crate) fn fuzz_wire(data: &[u8]) {
     let limit = MAX_FRAME.min(data.len().saturating_mul(2));
     let (mut deframer, mut rest) = (Deframer::new(limit), data);
     while !rest.is_empty() {

@@ -1,4 +1,5 @@
 //! Connections over the loopback interface.
+#![allow(clippy::unwrap_used, reason = "helpers of tests, too")]
 
 mod common;
 

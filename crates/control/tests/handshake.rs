@@ -1,4 +1,5 @@
 //! Who is let in, and who is talked with.
+#![allow(clippy::unwrap_used, reason = "helpers of tests, too")]
 
 mod common;
 
