@@ -15,6 +15,8 @@ export interface Page {
 
 /** By pattern; the first that matches wins. */
 export const pages: Record<string, Page> = {
+  '/login': { title: 'Log in', section: '', load: () => import('./Login.svelte') },
+  '/login/:code': { title: 'Log in', section: '', load: () => import('./Login.svelte') },
   '/edit': { title: 'Draw', section: 'edit', load: () => import('./editor/Editor.svelte') },
   '/runs': { title: 'Runs', section: 'runs', load: () => import('./results/Runs.svelte') },
   '/runs/:id': { title: 'Run', section: 'runs', load: () => import('./results/RunPage.svelte') },

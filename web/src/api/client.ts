@@ -112,6 +112,8 @@ async function answered(method: string, path: string, body?: unknown, signal?: A
     throw new ApiError('The server does not answer. Is `trunkline serve` still running?', 'unreachable');
   }
   if (response.ok) return response;
+  // Whoever is not logged in is shown how to.
+  if (response.status === 401 && !location.hash.startsWith('#/login')) location.hash = '#/login';
   throw await failure(response, method, path);
 }
 

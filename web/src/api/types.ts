@@ -20,6 +20,8 @@ export interface ServerInfo {
   version: string;
   machine: string;
   backends: Backend[];
+  /** Every backend, with why it is missing here. */
+  availability?: { backend: Backend; unavailable?: string | null }[];
   authenticated: boolean;
   store: string;
 }
@@ -58,7 +60,7 @@ export interface Alternative {
 export interface Medium {
   name: string;
   doc: string;
-  stations: { min: number; max: number };
+  stations: { min: number; max?: number | null };
   keys: FormKey[];
 }
 
@@ -78,6 +80,8 @@ export interface Summary {
   points: number;
   repetitions: number;
   duration_s: number;
+  /** Whether repetitions may end earlier. */
+  ends_early?: boolean;
   hosts: number;
   links: number;
   flows: number;
@@ -113,7 +117,7 @@ export interface DrawnFlow {
   to: string[];
   transport: string;
   source: string;
-  count: number;
+  count: number | string;
   label: string;
   keys: Tree;
 }

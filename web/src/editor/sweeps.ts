@@ -15,12 +15,12 @@ export function listed(values: readonly Json[]): string {
 /** The reverse of `listed`. Empty places between commas are left out. */
 export function unlisted(text: string): Json[] {
   const values: Json[] = [];
-  let rest = text.trim();
+  let rest = text.trim().replace(/^[\s,]+/, '');
   while (rest !== '') {
     const length = lengthOfFirst(rest);
     const first = rest.slice(0, length).trim();
     if (first !== '') values.push(value(first));
-    rest = rest.slice(length).replace(/^\s*,?\s*/, '');
+    rest = rest.slice(length).replace(/^[\s,]+/, '');
   }
   return values;
 }
@@ -53,7 +53,7 @@ function lengthOfFirst(text: string): number {
     } else if (character === '"') quoted = true;
     else if (character === '[' || character === '{') depth++;
     else if (character === ']' || character === '}') depth--;
-    else if (character === ',' && depth <= 0) return at === 0 ? 1 : at;
+    else if (character === ',' && depth <= 0) return at;
   }
   return text.length;
 }

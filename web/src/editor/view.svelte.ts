@@ -22,6 +22,8 @@ export class EditorView {
   selected = $state.raw<Item | undefined>();
   /** The key whose meaning is shown below the panel. */
   info = $state.raw<FormKey | undefined>();
+  /** The word that this key has now, if it is one of several. */
+  word = $state.raw<(() => { name: string; doc: string } | undefined) | undefined>();
   adding = $state.raw<Adding | undefined>();
   /** Where the text view is to put the cursor; a new object for every wish. */
   cursor = $state.raw<{ line: number; column: number } | undefined>();
@@ -33,6 +35,7 @@ export class EditorView {
   select(item: Item | undefined): void {
     this.selected = item;
     this.info = undefined;
+    this.word = undefined;
   }
 }
 

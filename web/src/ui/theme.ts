@@ -1,4 +1,6 @@
 /** Light, dark, or as the system says: chosen once, kept in this browser, applied to the root element. */
+export { seriesVariable } from './series';
+
 export type ThemeChoice = 'system' | 'light' | 'dark';
 
 const KEY = 'trunkline.theme';
@@ -39,11 +41,6 @@ export function onTheme(watcher: () => void): () => void {
 /** The value of a CSS variable now, such as `--accent`. */
 export function themeColour(variable: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(variable).trim();
-}
-
-/** The colour of the series with this index, as a CSS variable's name; they repeat after eight. */
-export function seriesVariable(index: number): string {
-  return `--series-${(index % 8) + 1}`;
 }
 
 function read(): ThemeChoice {

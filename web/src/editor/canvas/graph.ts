@@ -1,7 +1,7 @@
 /** What stands where in a drawing: hosts and shared media as nodes, links and flows as edges. */
 import type { Edge, Node } from '@xyflow/svelte';
 import type { DrawnBundle, DrawnFlow, DrawnHost, DrawnLink, Drawing } from '../../api/types';
-import { seriesVariable } from '../../ui/theme';
+import { seriesVariable } from '../../ui/series';
 import { spread } from './geometry';
 import { problemsOf, same, type Item, type PlacedProblem } from '../items';
 

@@ -1,0 +1,294 @@
+import { describe, expect, test } from 'vitest';
+import type { Drawing, FormKey } from '../src/api/types';
+import { border, curve, spread } from '../src/editor/canvas/geometry';
+import { graph } from '../src/editor/canvas/graph';
+import { rangeOf } from '../src/editor/form/units';
+import { History } from '../src/editor/history';
+import { arranged, itemOf, messageAt, placeProblems, sweptValues, typed } from '../src/editor/items';
+import { lineOf, offsetOf, pathAt, places } from '../src/editor/locate';
+import { listed, sweepable, unlisted } from '../src/editor/sweeps';
+import { difference } from '../src/editor/text/difference';
+
+describe('the history', () => {
+  test('goes back and forth', () => {
+    const history = new History('a');
+    expect(history.undo()).toBeUndefined();
+    history.push('b', 'adding a host', 0);
+    history.push('c', 'moving it', 10);
+    expect(history.undoable).toBe('moving it');
+    expect(history.undo()).toBe('b');
+    expect(history.redoable).toBe('moving it');
+    expect(history.undo()).toBe('a');
+    expect(history.undo()).toBeUndefined();
+    expect(history.redo()).toBe('b');
+    history.push('d', 'something else', 20);
+    expect(history.redo()).toBeUndefined();
+    expect(history.undo()).toBe('b');
+  });
+
+  test('gathers what is typed at a stretch, and nothing else', () => {
+    const history = new History('');
+    history.push('n', 'typing', 0);
+    history.push('na', 'typing', 300);
+    history.push('nam', 'typing', 900);
+    history.push('name', 'typing', 5000);
+    expect(history.undo()).toBe('nam');
+    expect(history.undo()).toBe('');
+    history.push('x', 'typing', 5001);
+    history.push('xy', 'moving b', 5002);
+    history.push('xyz', 'typing', 5003);
+    expect(history.undo()).toBe('xy');
+    expect(history.undo()).toBe('x');
+  });
+
+  test('the same text is no step', () => {
+    const history = new History('a');
+    history.push('a', 'nothing', 0);
+    expect(history.undoable).toBeUndefined();
+  });
+
+  test('typing after an undo does not change what the redo was', () => {
+    const history = new History('');
+    history.push('a', 'typing', 0);
+    history.push('b', 'a step', 1);
+    history.undo();
+    history.push('ab', 'typing', 2);
+    expect(history.undo()).toBe('a');
+  });
+});
+
+const FILE = `# A comment with [brackets] and = signs
+name = "voice # not a comment"
+duration = "30 s"
+
+[hosts]
+berlin = {}
+ottawa = { agent = "ottawa:4781", position = [
+  10, # ten
+  20,
+] }
+
+[link.trunk]
+between = ["berlin", "ottawa"]
+queue = { kind = "fifo", limit = "64 KiB" }
+
+[link.trunk.backward]
+rate = "1 Mbit/s"
+
+[sweep]
+"flow.voice.count" = [1, 2]
+flow.voice.channels = [1]
+
+[flow.voice]
+source.kind = "voice"
+text = """
+[not.a.table]
+"""
+to = 'ottawa'`;
+
+describe('places in the text', () => {
+  const at = (needle: string) => {
+    const offset = FILE.indexOf(needle);
+    const before = FILE.slice(0, offset);
+    return pathAt(FILE, before.split('\n').length, offset - before.lastIndexOf('\n'));
+  };
+
+  test.each([
+    ['30 s', ['duration']],
+    ['[link.trunk]', ['link', 'trunk']],
+    ['64 KiB', ['link', 'trunk', 'queue', 'limit']],
+    ['{ kind = "fifo"', ['link', 'trunk', 'queue']],
+    ['"1 Mbit/s"', ['link', 'trunk', 'backward', 'rate']],
+    ['ottawa:4781', ['hosts', 'ottawa', 'agent']],
+    ['20,', ['hosts', 'ottawa', 'position']],
+    ['[1, 2]', ['sweep', 'flow.voice.count']],
+    ['channels', ['sweep', 'flow.voice.channels']],
+    ['not.a.table', ['flow', 'voice', 'text']],
+    ["'ottawa'", ['flow', 'voice', 'to']],
+    ['source.kind', ['flow', 'voice', 'source', 'kind']],
+  ])('%s', (needle, path) => {
+    expect(at(needle)).toEqual(path);
+  });
+
+  test('and back', () => {
+    const line = (needle: string) => FILE.slice(0, FILE.indexOf(needle)).split('\n').length;
+    expect(lineOf(FILE, ['link', 'trunk'])).toBe(line('[link.trunk]'));
+    expect(lineOf(FILE, ['flow', 'voice', 'to'])).toBe(line("to = 'ottawa'"));
+    expect(lineOf(FILE, ['hosts', 'berlin', 'agent'])).toBe(line('berlin = {}'));
+    expect(lineOf(FILE, ['nothing'])).toBeUndefined();
+  });
+
+  test('columns count characters', () => {
+    expect(offsetOf('a\n𝄞b', 2, 2)).toBe(4);
+    expect(offsetOf('a\nb', 9, 1)).toBe(3);
+    expect(offsetOf('ab\ncd', 1, 9)).toBe(2);
+  });
+
+  test('broken texts are taken as they are', () => {
+    const pieces = ['[', ']', '{', '}', '=', '"', "'", ',', '.', '#', '\n', 'a', ' ', '"""', '[[x]]', '\\'];
+    let state = 7;
+    const draw = () => (state = (state * 1103515245 + 12345) % 2147483648);
+    for (let round = 0; round < 400; round++) {
+      const text = Array.from({ length: draw() % 40 }, () => pieces[draw() % pieces.length]).join('');
+      for (const place of places(text)) {
+        expect(place.from).toBeGreaterThanOrEqual(0);
+        expect(place.to).toBeLessThanOrEqual(text.length);
+      }
+    }
+    for (let cut = 0; cut < FILE.length; cut++) places(FILE.slice(0, cut));
+  });
+});
+
+const DRAWING: Drawing = {
+  title: 't',
+  hosts: ['a', 'b', 'c'].map((name, index) => ({ name, x: index * 320, y: 60, placed: false, keys: {} })),
+  links: [
+    { name: 'one', between: ['a', 'b'], medium: 'serial', label: '2 Mbit/s', keys: { between: ['a', 'b'], rate: '2 Mbit/s' } },
+    { name: 'two', between: ['b', 'a'], medium: 'serial', label: '', keys: {} },
+    { name: 'ring', between: ['a', 'b', 'c'], medium: 'fddi', label: '', keys: { medium: 'fddi' } },
+    { name: 'broken', between: ['a', 'nobody'], medium: 'serial', label: '', keys: {} },
+  ],
+  flows: [
+    { name: 'there', from: 'a', to: ['b'], transport: 'udp', source: 'voice', count: 8, label: '', keys: { source: { kind: 'voice', samples: 80 } } },
+    { name: 'too', from: 'a', to: ['b'], transport: 'tcp', source: 'bulk', count: 1, label: '', keys: {} },
+    { name: 'many', from: 'a', to: ['b', 'c', 'nobody'], transport: 'udp', source: 'voice', count: 1, label: '', keys: {} },
+  ],
+  bundles: [{ name: 'all', flows: ['there', 'too'], keys: {} }],
+  experiment: {},
+  sweep: [{ key: 'flow.there.count, flow.too.count', values: [1, 2, 4] }],
+  limits: [],
+};
+
+describe('the drawing', () => {
+  const { nodes, edges } = graph(DRAWING, { section: 'flow', name: 'many' }, []);
+
+  test('has hosts and shared media as nodes', () => {
+    expect(nodes.map((node) => node.id)).toEqual(['host:a', 'host:b', 'host:c', 'medium:ring']);
+  });
+
+  test('leaves out what leads nowhere', () => {
+    expect(edges.some((edge) => edge.id.startsWith('link:broken'))).toBe(false);
+    expect(edges.filter((edge) => edge.id.startsWith('flow:many')).map((edge) => edge.target)).toEqual(['host:b', 'host:c']);
+  });
+
+  test('keeps things between the same hosts apart', () => {
+    const bends = edges.filter((edge) => edge.source.startsWith('host:') && edge.target === 'host:b').map((edge) => edge.data?.bend);
+    expect(new Set(bends).size).toBe(bends.length);
+  });
+
+  test('marks what is selected, and says bundles', () => {
+    expect(edges.filter((edge) => edge.selected).map((edge) => edge.id)).toEqual(['flow:many:0', 'flow:many:1']);
+    expect(edges.find((edge) => edge.id === 'flow:there:0')?.data).toMatchObject({ bundles: ['all'] });
+  });
+
+  test('lines go from border to border', () => {
+    const a = { x: 0, y: 0, width: 100, height: 40 };
+    const b = { x: 300, y: 0, width: 100, height: 40 };
+    const straight = curve(a, b, 0);
+    expect(straight.end).toEqual({ x: 250, y: 0 });
+    expect(straight.angle).toBe(0);
+    expect(straight.middle).toEqual({ x: 150, y: 0 });
+    expect(curve(a, b, 40).middle.y).toBeGreaterThan(0);
+    expect(border(a, { x: 0, y: 0 })).toEqual({ x: 0, y: 0 });
+    expect(curve(a, a, 10).path).not.toMatch(/NaN/);
+    expect([0, 1, 2, 3].map((index) => spread(index, 10))).toEqual([0, 10, -10, 20]);
+  });
+});
+
+const key = (more: Partial<FormKey>): FormKey => ({ name: 'k', doc: '', required: false, shape: 'text', ...more });
+
+describe('forms', () => {
+  test('numbers are numbers where the key takes them', () => {
+    expect(typed(' 8 ', key({ shape: 'integer' }))).toBe(8);
+    expect(typed('0.01', key({ shape: 'ratio' }))).toBe(0.01);
+    expect(typed('1 %', key({ shape: 'ratio' }))).toBe('1 %');
+    expect(typed('10', key({ shape: 'duration' }))).toBe('10');
+    expect(typed('eight', key({ shape: 'integer' }))).toBe('eight');
+  });
+
+  test('what is required, common or written comes first', () => {
+    const keys = ['z', 'count', 'from', 'position', 'must'].map((name) => key({ name, required: name === 'must' }));
+    const { first, more } = arranged(keys, 'flow', { position: [1, 2] });
+    expect(first.map((each) => each.name)).toEqual(['from', 'count', 'must']);
+    expect(more.map((each) => each.name)).toEqual(['z']);
+    expect(arranged(keys, 'flow', { z: 1 }).more).toEqual([]);
+  });
+
+  test('a range in words', () => {
+    expect(rangeOf(key({ min: '1 ms', max: '1 h', default: '1 s' }))).toBe('1 ms to 1 h · default 1 s');
+    expect(rangeOf(key({ required: true, units: ['B', 'KiB'] }))).toBe('in B, KiB · required');
+  });
+
+  test('problems find their fields', () => {
+    const offset = FILE.indexOf('64 KiB');
+    const before = FILE.slice(0, offset);
+    const line = before.split('\n').length;
+    const column = offset - before.lastIndexOf('\n');
+    const [placed] = placeProblems([{ message: 'too small', line, column, end_line: line, end_column: column + 6 }], FILE, places(FILE));
+    expect(placed?.path).toEqual(['link', 'trunk', 'queue', 'limit']);
+    const all = placed ? [placed] : [];
+    expect(messageAt(all, ['link', 'trunk', 'queue', 'limit'], true)).toBe('too small');
+    expect(messageAt(all, ['link', 'trunk', 'queue'], false)).toBeUndefined();
+    expect(messageAt(all, ['link', 'trunk', 'queue'], true)).toBe('too small');
+    expect(messageAt(all, ['link', 'trunk', 'rate'], true)).toBeUndefined();
+  });
+
+  test('keys of a sweep or a limit lead to their flow', () => {
+    expect(itemOf(['sweep', 'flow.there.count'], DRAWING)).toEqual({ section: 'flow', name: 'there' });
+    expect(itemOf(['flow', 'nobody'], DRAWING)).toBeUndefined();
+    expect(itemOf(['duration'], DRAWING)).toBeUndefined();
+    expect(sweptValues(DRAWING, ['flow', 'too', 'count'])).toEqual([1, 2, 4]);
+    expect(sweptValues(DRAWING, ['flow', 'many', 'count'])).toBeUndefined();
+  });
+});
+
+describe('swept values', () => {
+  test.each([
+    [[1, 2, 4], '1, 2, 4'],
+    [['8 KiB', '16 KiB'], '8 KiB, 16 KiB'],
+    [['udp', { kind: 'tcp', window: '32 KiB' }], 'udp, {"kind":"tcp","window":"32 KiB"}'],
+    [[true, false, 'true'], 'true, false, "true"'],
+    [['a, b', 'say "x"', '', '12', 0.5], '"a, b", "say \\"x\\"", "", "12", 0.5'],
+  ])('%j', (values, text) => {
+    expect(listed(values)).toBe(text);
+    expect(unlisted(text)).toEqual(values);
+  });
+
+  test('what is typed carelessly is understood', () => {
+    expect(unlisted(' 1,2 ,, 4,')).toEqual([1, 2, 4]);
+    expect(unlisted('{"kind": ')).toEqual(['{"kind":']);
+    expect(unlisted('')).toEqual([]);
+  });
+
+  test('keys that can be swept', () => {
+    const schema = {
+      sections: [
+        { name: 'experiment' as const, doc: '', keys: [key({ name: 'duration' }), key({ name: 'seed' })] },
+        {
+          name: 'flow' as const,
+          doc: '',
+          keys: [key({ name: 'source', shape: 'one-of', alternatives: [{ name: 'voice', doc: '', keys: [key({ name: 'samples' })] }] }), key({ name: 'count' })],
+        },
+      ],
+    };
+    const found = sweepable(schema, DRAWING);
+    expect(found).toContain('duration');
+    expect(found).not.toContain('seed');
+    expect(found).toContain('flow.there.source.samples');
+    expect(found).toContain('flow.too.count');
+    expect(found).not.toContain('flow.too.source.samples');
+  });
+});
+
+describe('two texts', () => {
+  test.each([
+    ['same', 'same', undefined],
+    ['abc', 'abXc', { from: 2, to: 2, insert: 'X' }],
+    ['aaa', 'aa', { from: 2, to: 3, insert: '' }],
+    ['', 'new', { from: 0, to: 0, insert: 'new' }],
+    ['one two', 'one 2 two', { from: 4, to: 4, insert: '2 ' }],
+  ])('%j to %j', (before, after, change) => {
+    expect(difference(before, after)).toEqual(change);
+    if (change) expect(before.slice(0, change.from) + change.insert + before.slice(change.to)).toBe(after);
+  });
+});
