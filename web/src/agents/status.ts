@@ -1,6 +1,6 @@
 /** What an agent says of itself, for people: whatever it says, without knowing every key. */
 
-import { quantity, span } from '../ui/format';
+import { moment, quantity, span } from '../ui/format';
 
 /** A line: what, and how much. */
 export interface Fact {
@@ -26,7 +26,7 @@ function fact(key: string, value: unknown): Fact[] {
   }
   if (typeof value === 'boolean') return [{ name, value: value ? 'yes' : 'no' }];
   if (typeof value === 'number') return [{ name, value: amount(key, value) }];
-  if (typeof value === 'string' && value !== '') return [{ name, value }];
+  if (typeof value === 'string' && value !== '') return [{ name, value: /^\d{4}-\d\d-\d\dT/.test(value) ? moment(value) : value }];
   return [];
 }
 

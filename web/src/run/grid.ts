@@ -8,7 +8,7 @@ export interface GridRow {
   index: number;
   /** The point's swept values; empty where nothing is swept. */
   label: string;
-  cells: Cell[];
+  cells: readonly Cell[];
 }
 
 export class Grid {
@@ -24,12 +24,15 @@ export class Grid {
 
   /** A repetition is in another state now. Returns whether that is news; one that is done stays so. */
   mark(point: number, repetition: number, cell: Cell): boolean {
-    const row = this.rows.find((row) => row.index === point);
-    if (!row || repetition < 0 || repetition >= 10_000) return false;
-    while (row.cells.length <= repetition) row.cells.push('waiting');
-    const before = row.cells[repetition];
-    if (before === cell || before === 'done') return false;
-    row.cells[repetition] = cell;
+    const at = this.rows.findIndex((row) => row.index === point);
+    const row = this.rows[at];
+    const before = row?.cells[repetition];
+    if (!row || repetition < 0 || repetition >= 10_000 || before === cell || before === 'done') return false;
+    const cells = [...row.cells];
+    while (cells.length <= repetition) cells.push('waiting');
+    cells[repetition] = cell;
+    // A new row: who shows it sees by that that it has changed.
+    this.rows[at] = { ...row, cells };
     return true;
   }
 }
