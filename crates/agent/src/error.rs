@@ -20,8 +20,14 @@ pub enum AgentError {
         /// What the system said.
         error: io::Error,
     },
-    /// It cannot listen.
-    #[error("the agent cannot listen at {address}: {error}")]
+    /// Its key, the controllers that it knows, or its port.
+    #[error("{0}")]
+    Control(#[from] trunkline_control::ControlError),
+    /// What it keeps for controllers.
+    #[error("{0}")]
+    Spool(#[from] crate::spool::SpoolError),
+    /// It cannot answer for its metrics.
+    #[error("the agent cannot answer for its metrics at {address}: {error}")]
     Listen {
         /// Where.
         address: SocketAddr,
@@ -58,7 +64,14 @@ pub enum AgentError {
 impl AgentError {
     /// Whether the user's input is wrong, rather than the environment.
     pub fn is_bad_input(&self) -> bool {
-        matches!(self, AgentError::Problems(_) | AgentError::Config { .. })
+        match self {
+            AgentError::Problems(_) | AgentError::Config { .. } => true,
+            AgentError::Control(error) => error.is_bad_input(),
+            AgentError::Listen { error, .. } => {
+                matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable)
+            }
+            _ => false,
+        }
     }
 
     pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> AgentError {

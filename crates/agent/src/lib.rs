@@ -1,12 +1,30 @@
 //! The daemon of a host: executes the parts of experiments assigned to it, streams their records back while they run, and
 //! keeps them on disk until the controller has acknowledged them.
+//!
+//! An [`Agent`] is both ends of parts. As the near end of one it connects to the far end's agent with the token that its
+//! controller was given there, sends what the flows of the part want, and records; as the far end it sinks or reflects what
+//! comes from the address that has joined with that token, and from no other. What is recorded goes to disk first
+//! ([`spool`]) and from there to whoever is attached, so a controller that is cut off misses nothing, and a part goes on
+//! without it.
+//!
+//! What the owner of the host allows stands in its [`Config`]: how much is sent, held and kept, for whom and to whom. Every
+//! part is judged before it begins ([`permission`]), by what its sources will send ([`demand`]); what it really sends is
+//! watched ([`meter`]).
 
+mod clocks;
 pub mod config;
+mod counters;
+mod daemon;
 pub mod demand;
 mod error;
+mod http;
 pub mod meter;
+mod notices;
 pub mod permission;
+mod prometheus;
 pub mod spool;
 
 pub use config::Config;
+pub use daemon::{ADDRESS_FILE, Agent, Settings, Stop};
 pub use error::AgentError;
+pub use notices::Log;

@@ -1,0 +1,413 @@
+//! The near end of a part: from what a controller asks to how it ended.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration as StdDuration, Instant};
+
+use jiff::Timestamp;
+use trunkline_control::message::{Prepare, Purpose};
+use trunkline_control::{Connection, ControlError, FrameWriter, FromAgent, PartId, Refusal, RefusalKind};
+use trunkline_core::{Duration, Seed};
+use trunkline_experiment::{Experiment, Files, FilesError, Scenario};
+use trunkline_live::part::{Gate, NearPart, only, run_near};
+use trunkline_live::{Channel, FarEnd, LiveError, LiveOptions};
+use trunkline_metrics::DriverOutcome;
+
+use super::Daemon;
+use super::parts::{End as Side, Part, Place};
+use super::recorder::{Pen, Recording, Watch};
+use super::session::Controller;
+use crate::counters::Outcome;
+use crate::spool::{End, Ending, Meta, PartSpool, SpoolError};
+use crate::{demand, permission};
+
+/// How long the far end has to answer, and every other step of the set-up.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A part that is not started is dropped so long after its controller has left.
+const ORPHANED: StdDuration = StdDuration::from_secs(60);
+
+/// Executes a part in a thread of its own. The controller is answered when its sockets are open, or when that is not to be.
+pub(super) fn prepare(
+    daemon: &Arc<Daemon>,
+    controller: &Controller,
+    request: Prepare,
+    answer: FrameWriter,
+) -> Result<(), Refusal> {
+    let (of_part, controller) = (Arc::clone(daemon), controller.clone());
+    let work = move || {
+        let part = request.part.clone();
+        if let Err(refusal) = admit(&of_part, &controller, request, &answer).map(Job::run) {
+            of_part.counters.part(Outcome::Refused);
+            of_part.notices.log(&format!("refused {}: {}", controller.name, refusal.why));
+            // Who has left need not know.
+            let _ = answer.send(&FromAgent::Refused { part: Some(part), refusal });
+        }
+    };
+    daemon.spawn_deep("part", work).map_err(|error| Refusal::new(RefusalKind::Environment, error.to_string()))
+}
+
+/// What becomes of a part that may be executed.
+fn admit(
+    daemon: &Arc<Daemon>,
+    controller: &Controller,
+    request: Prepare,
+    answer: &FrameWriter,
+) -> Result<Job, Refusal> {
+    let (planned, place) = plan(daemon, controller, &request)?;
+    let meta = Meta {
+        part: request.part.clone(),
+        controller: controller.fingerprint,
+        controller_name: controller.name.clone(),
+        experiment: planned.experiment.clone(),
+        began: Timestamp::now(),
+    };
+    let spool = create(daemon, meta)?;
+    Ok(Job { daemon: Arc::clone(daemon), place, spool, answer: answer.clone(), planned, request })
+}
+
+/// What is to be measured, and with whom.
+struct Planned {
+    experiment: String,
+    scenario: Scenario,
+    seed: Seed,
+    /// Where the far end may be, in the order in which it is tried.
+    far: Vec<SocketAddr>,
+}
+
+/// Finds what is asked for, and judges it.
+fn plan(
+    daemon: &Arc<Daemon>,
+    controller: &Controller,
+    request: &Prepare,
+) -> Result<(Planned, Place), Refusal> {
+    let input = |why: String| Refusal::new(RefusalKind::Input, why);
+    let files = Sent(&request.files);
+    let experiment = Experiment::parse(&request.experiment, "the experiment", &files)
+        .map_err(|problems| input(format!("the experiment is not valid here: {problems}")))?;
+    let point = experiment.points.iter().find(|point| point.choice == request.choice);
+    let point = point.ok_or_else(|| input("the experiment has no such point".to_owned()))?;
+    if let Some(flow) = request.flows.iter().find(|flow| **flow >= point.scenario.flows.len()) {
+        return Err(input(format!("the experiment has no flow with the index {flow}")));
+    }
+    let seed = Seed::new(request.seed, request.part.repetition);
+    let demand = demand::of_near_end(&point.scenario, &request.flows, seed).map_err(input)?;
+    let scenario = only(&point.scenario, &request.flows);
+
+    let address = &request.far.address;
+    let resolved = address.to_socket_addrs().map_err(|error| {
+        Refusal::new(
+            RefusalKind::FarEnd,
+            format!("{address} is not known on {}: {error}", daemon.config.name),
+        )
+    })?;
+    // Nothing goes to an address that the owner does not want, not even the question whether somebody is there.
+    let (mut far, mut forbidden) = (Vec::new(), None);
+    for candidate in resolved {
+        match permission::may_reach(&daemon.config, &controller.name, candidate.ip()) {
+            Ok(()) => far.push(candidate),
+            Err(refusal) => forbidden = Some(refusal),
+        }
+    }
+    if let ([], Some(refusal)) = (&far[..], forbidden) {
+        return Err(refusal);
+    }
+    let who = (controller.fingerprint, controller.name.as_str());
+    let place = daemon.parts.admit(&daemon.config, (request.part.clone(), Side::Near), who, &demand)?;
+    Ok((Planned { experiment: experiment.name, scenario, seed, far }, place))
+}
+
+fn create(daemon: &Daemon, meta: Meta) -> Result<Arc<PartSpool>, Refusal> {
+    loop {
+        match daemon.spool.create(meta.clone()) {
+            Ok(spool) => return Ok(spool),
+            Err(error) => {
+                let kind = match error {
+                    SpoolError::Full(_) => RefusalKind::DiskFull,
+                    SpoolError::Exists => RefusalKind::Part,
+                    SpoolError::Run(_) => RefusalKind::Input,
+                    _ => RefusalKind::Environment,
+                };
+                if let (RefusalKind::DiskFull, Some(old)) = (kind, daemon.make_room()) {
+                    daemon.notices.tell(old);
+                    continue;
+                }
+                let host = &daemon.config.name;
+                return Err(Refusal::new(
+                    kind,
+                    format!("{host} cannot keep what would be measured: {error}"),
+                ));
+            }
+        }
+    }
+}
+
+/// A part on its way.
+struct Job {
+    daemon: Arc<Daemon>,
+    place: Place,
+    spool: Arc<PartSpool>,
+    answer: FrameWriter,
+    planned: Planned,
+    request: Prepare,
+}
+
+impl Job {
+    fn run(self) {
+        let Job { daemon, place, spool, answer, planned, request } = self;
+        let part = Arc::clone(place.part());
+        let _settled = Settled { daemon: &daemon, spool: &spool };
+        let gate = PartGate::new(&daemon, &part, &answer);
+        let recording = Recording::new(&daemon, &part, &spool);
+        let measured = connect(&daemon, &planned, &request).and_then(|connection| {
+            part.lives_on(connection.closer());
+            let _ = gate.far.set(connection.peer_address().ip().to_canonical());
+            let options = options(connection);
+            let near =
+                NearPart { scenario: &planned.scenario, seed: planned.seed, options: &options, gate: &gate };
+            run_near(near, &mut Pen(&recording), &mut Watch(&recording)).map_err(Failed::Live)
+        });
+        let stopped_by = recording.finish();
+        let host = &daemon.config.name;
+        let ending = match (measured, stopped_by) {
+            (Err(failed), _) if !gate.is_ready() => {
+                let refusal = failed.refusal(&daemon, part.is_stopped());
+                daemon.counters.part(Outcome::Refused);
+                daemon.notices.log(&format!("part {} cannot begin: {}", named(&part.id), refusal.why));
+                drop(place);
+                let _ = daemon.spool.discard(&part.id);
+                let _ = answer.send(&FromAgent::Refused { part: Some(part.id.clone()), refusal });
+                return;
+            }
+            (Err(_), None) if !gate.has_begun() && !daemon.is_connected(&part.controller) => {
+                daemon
+                    .notices
+                    .log(&format!("part {} was never started; nobody waits for it", named(&part.id)));
+                let _ = daemon.spool.discard(&part.id);
+                return;
+            }
+            (Ok(outcome), None) if !daemon.is_stopping() => finished(&outcome),
+            (Ok(outcome), refusal) => {
+                let refusal = refusal.unwrap_or_else(|| {
+                    let why = format!("the agent on {host} was stopped while it measured; what was recorded until then is kept");
+                    Refusal::new(RefusalKind::Environment, why)
+                });
+                Ending::Failed { refusal, outcome: json(&outcome) }
+            }
+            (Err(failed), refusal) => {
+                let outcome = failed.outcome().and_then(json);
+                let refusal = refusal.unwrap_or_else(|| failed.refusal(&daemon, part.is_stopped()));
+                Ending::Failed { refusal, outcome }
+            }
+        };
+        match &ending {
+            Ending::Finished { .. } => daemon.counters.part(Outcome::Finished),
+            Ending::Failed { refusal, .. } => {
+                daemon.counters.part(Outcome::Failed);
+                daemon.notices.tell(format!(
+                    "part {} of {} failed: {}",
+                    named(&part.id),
+                    part.controller_name,
+                    refusal.why
+                ));
+            }
+        }
+        // What it held is free before anybody hears that it is over.
+        drop(place);
+        end(&daemon, &spool, ending);
+    }
+}
+
+/// How a part is called in logs.
+pub(super) fn named(part: &PartId) -> String {
+    let run = part.run.get(..8).unwrap_or_default();
+    format!("{run}/{}/{}/{}", part.point, part.repetition, part.pair)
+}
+
+fn end(daemon: &Daemon, spool: &PartSpool, how: Ending) {
+    if let Err(error) = spool.finish(End { at: Timestamp::now(), how }) {
+        daemon.notices.tell(format!("how a part ended cannot be kept: {error}"));
+    }
+}
+
+/// Whoever waits for the end of a part hears of it even if its thread breaks down.
+struct Settled<'j> {
+    daemon: &'j Daemon,
+    spool: &'j PartSpool,
+}
+
+impl Drop for Settled<'_> {
+    fn drop(&mut self) {
+        if self.spool.end().is_none() {
+            let why = format!("the agent on {} has broken down over this part", self.daemon.config.name);
+            let refusal = Refusal::new(RefusalKind::Environment, why);
+            end(self.daemon, self.spool, Ending::Failed { refusal, outcome: None });
+        }
+    }
+}
+
+/// Connects with the far end, and shows that it may.
+fn connect(daemon: &Daemon, planned: &Planned, request: &Prepare) -> Result<Connection, Failed> {
+    let mut last = None;
+    for far in &planned.far {
+        let connected = trunkline_control::connect(
+            &far.to_string(),
+            &daemon.identity,
+            &request.far.fingerprint,
+            PATIENCE,
+        );
+        match connected {
+            Ok(mut connection) => {
+                let purpose = Purpose::Join { token: request.far.token.clone() };
+                connection.introduce(purpose, PATIENCE).map_err(Failed::Far)?;
+                return Ok(connection);
+            }
+            Err(error) => last = Some(error),
+        }
+    }
+    let nowhere = || ControlError::Address {
+        address: request.far.address.clone(),
+        reason: "it has no address".to_owned(),
+    };
+    Err(Failed::Far(last.unwrap_or_else(nowhere)))
+}
+
+fn options(connection: Connection) -> LiveOptions {
+    let (far, near) = (connection.peer_address().ip(), connection.local_address().ip());
+    let (from, to) = connection.split();
+    let mut options = LiveOptions::new(FarEnd::Channel(Channel::new(from.into_pipe(), to.into_pipe())));
+    options.address = far.to_canonical();
+    options.near_address = Some(near.to_canonical());
+    options
+}
+
+/// Why a part did not begin, or did not end as it should.
+enum Failed {
+    Far(ControlError),
+    Live(LiveError),
+}
+
+impl Failed {
+    fn outcome(&self) -> Option<&DriverOutcome> {
+        match self {
+            Failed::Far(_) => None,
+            Failed::Live(error) => error.outcome(),
+        }
+    }
+
+    fn refusal(&self, daemon: &Daemon, was_stopped: bool) -> Refusal {
+        let host = &daemon.config.name;
+        match self {
+            Failed::Far(ControlError::Refused { refusal, .. }) => refusal.clone(),
+            Failed::Far(error) => {
+                Refusal::new(RefusalKind::FarEnd, format!("{host} cannot reach the far end: {error}"))
+            }
+            Failed::Live(LiveError::Abandoned) if daemon.is_stopping() => {
+                Refusal::new(RefusalKind::Environment, format!("the agent on {host} is being stopped"))
+            }
+            Failed::Live(LiveError::Abandoned) => {
+                let why = match was_stopped {
+                    true => "it was stopped before it began",
+                    false => "nobody has started it, and its controller has left",
+                };
+                Refusal::new(RefusalKind::Part, why)
+            }
+            Failed::Live(error) => {
+                let kind = match error {
+                    LiveError::ClockJumped { .. } => RefusalKind::Clock,
+                    error if error.is_bad_input() => RefusalKind::Input,
+                    LiveError::FarEndLost { .. }
+                    | LiveError::NoAnswer { .. }
+                    | LiveError::NotConnected { .. } => RefusalKind::FarEnd,
+                    _ => RefusalKind::Environment,
+                };
+                Refusal::new(kind, format!("{host}: {error}"))
+            }
+        }
+    }
+}
+
+fn finished(outcome: &DriverOutcome) -> Ending {
+    let clock_errors = outcome.flows.iter().map(|flow| flow.clock_error).collect();
+    Ending::Finished { outcome: json(outcome).unwrap_or_default(), clock_errors }
+}
+
+fn json(outcome: &DriverOutcome) -> Option<String> {
+    serde_json::to_string(outcome).ok()
+}
+
+/// Holds the part until its controller starts it.
+struct PartGate<'j> {
+    daemon: &'j Daemon,
+    part: &'j Part,
+    answer: &'j FrameWriter,
+    /// Where the far end was found.
+    far: OnceLock<IpAddr>,
+    is_ready: AtomicBool,
+    has_begun: AtomicBool,
+}
+
+impl<'j> PartGate<'j> {
+    fn new(daemon: &'j Daemon, part: &'j Part, answer: &'j FrameWriter) -> PartGate<'j> {
+        let (is_ready, has_begun) = (AtomicBool::new(false), AtomicBool::new(false));
+        PartGate { daemon, part, answer, far: OnceLock::new(), is_ready, has_begun }
+    }
+
+    /// Whether the controller was told that the part can begin.
+    fn is_ready(&self) -> bool {
+        self.is_ready.load(Ordering::Relaxed)
+    }
+
+    fn has_begun(&self) -> bool {
+        self.has_begun.load(Ordering::Relaxed)
+    }
+}
+
+impl Gate for PartGate<'_> {
+    fn ready(&self) {
+        if let Some(&far) = self.far.get()
+            && self.part.prepared()
+        {
+            self.is_ready.store(true, Ordering::Relaxed);
+            // If the controller has gone, the part is dropped after a while.
+            let _ = self.answer.send(&FromAgent::Prepared { part: self.part.id.clone(), far });
+        }
+    }
+
+    fn begin(&self) -> Option<u64> {
+        let mut last_seen = Instant::now();
+        loop {
+            if let Some(at) = self.part.wait_for_start(StdDuration::from_millis(500)) {
+                self.has_begun.store(true, Ordering::Relaxed);
+                return Some(at);
+            }
+            if self.part.is_stopped() || self.daemon.is_stopping() {
+                return None;
+            }
+            if self.daemon.is_connected(&self.part.controller) {
+                last_seen = Instant::now();
+            } else if last_seen.elapsed() > ORPHANED {
+                return None;
+            }
+        }
+    }
+
+    fn sources_over(&self) {
+        self.part.sources_over();
+    }
+
+    fn end_sending(&self) -> bool {
+        self.part.is_sending_over()
+    }
+}
+
+/// The files that came with the experiment.
+struct Sent<'r>(&'r BTreeMap<String, Vec<u8>>);
+
+impl Files for Sent<'_> {
+    fn read(&self, path: &str) -> Result<Vec<u8>, FilesError> {
+        self.0.get(path).cloned().ok_or_else(|| FilesError::new("was not sent by the controller"))
+    }
+}

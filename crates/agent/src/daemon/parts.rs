@@ -1,0 +1,246 @@
+//! The parts that are being executed: what they hold, how far they are, and how they are told what to do.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration as StdDuration, Instant};
+
+use trunkline_control::facts::Busy;
+use trunkline_control::{Closer, Fingerprint, PartId, Refusal, RefusalKind};
+use trunkline_core::Duration;
+
+use crate::config::Config;
+use crate::permission::{self, Demand, Grant, Held};
+
+/// Which end of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum End {
+    Near,
+    Far,
+}
+
+/// How far a part is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Its sockets are being opened.
+    Connecting,
+    /// It waits to be started.
+    Prepared,
+    /// It was told when to start, in nanoseconds of this host's monotonic clock.
+    Started(u64),
+    /// It will not start, or not go on.
+    Stopped,
+}
+
+/// A part that is being executed.
+pub(crate) struct Part {
+    pub(crate) id: PartId,
+    pub(crate) end: End,
+    pub(crate) controller: Fingerprint,
+    pub(crate) controller_name: String,
+    pub(crate) grant: Grant,
+    /// When it was admitted.
+    pub(crate) since: Instant,
+    /// How long it takes at most, once it has started.
+    pub(crate) duration: Duration,
+    stage: Mutex<Stage>,
+    changed: Condvar,
+    end_sending: AtomicBool,
+    sources_over: AtomicBool,
+    /// Nanoseconds since its start.
+    done: AtomicU64,
+    /// Ends the connection that it lives on, which no flag can.
+    closer: Mutex<Option<Closer>>,
+}
+
+/// All parts that are being executed.
+#[derive(Debug, Default)]
+pub(crate) struct Parts(Mutex<BTreeMap<(PartId, End), Arc<Part>>>);
+
+/// A part that is among those being executed until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    part: Arc<Part>,
+    parts: Arc<Parts>,
+}
+
+impl Parts {
+    /// Takes a part in, if its controller may have what it asks for.
+    pub(crate) fn admit(
+        self: &Arc<Parts>,
+        config: &Config,
+        (id, end): (PartId, End),
+        (controller, name): (Fingerprint, &str),
+        demand: &Demand,
+    ) -> Result<Place, Refusal> {
+        let mut parts = self.lock();
+        if parts.contains_key(&(id.clone(), end)) {
+            return Err(Refusal::new(
+                RefusalKind::Part,
+                format!("this part is being executed on {} already", config.name),
+            ));
+        }
+        let all: Held = parts.values().map(|part| &part.grant).collect();
+        let own = parts.values().filter(|part| part.controller == controller);
+        let own: Held = own.map(|part| &part.grant).collect();
+        let grant = permission::judge(config, name, demand, &own, &all)?;
+        let part = Arc::new(Part {
+            id: id.clone(),
+            end,
+            controller,
+            controller_name: name.to_owned(),
+            grant,
+            since: Instant::now(),
+            duration: demand.duration,
+            stage: Mutex::new(Stage::Connecting),
+            changed: Condvar::new(),
+            end_sending: AtomicBool::new(false),
+            sources_over: AtomicBool::new(false),
+            done: AtomicU64::new(0),
+            closer: Mutex::default(),
+        });
+        parts.insert((id, end), Arc::clone(&part));
+        Ok(Place { part, parts: Arc::clone(self) })
+    }
+
+    /// A part that is being executed.
+    pub(crate) fn find(&self, id: &PartId, end: End) -> Option<Arc<Part>> {
+        self.lock().get(&(id.clone(), end)).cloned()
+    }
+
+    pub(crate) fn list(&self) -> Vec<Arc<Part>> {
+        self.lock().values().cloned().collect()
+    }
+
+    /// What is in use.
+    pub(crate) fn busy(&self) -> Busy {
+        let held: Held = self.lock().values().map(|part| &part.grant).collect();
+        Busy {
+            parts: u32::try_from(held.parts).unwrap_or(u32::MAX),
+            conversations: held.conversations,
+            rate: held.rate,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<(PartId, End), Arc<Part>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    pub(crate) fn part(&self) -> &Arc<Part> {
+        &self.part
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.parts.lock().remove(&(self.part.id.clone(), self.part.end));
+    }
+}
+
+impl Part {
+    pub(crate) fn stage(&self) -> Stage {
+        *self.lock()
+    }
+
+    /// Its sockets are open. False if it was stopped before.
+    pub(crate) fn prepared(&self) -> bool {
+        let mut stage = self.lock();
+        if *stage == Stage::Connecting {
+            *stage = Stage::Prepared;
+        }
+        *stage == Stage::Prepared
+    }
+
+    /// Lets it start at a moment of this host's monotonic clock. False if it is not prepared.
+    pub(crate) fn start(&self, at: u64) -> bool {
+        let mut stage = self.lock();
+        let is_prepared = *stage == Stage::Prepared;
+        if is_prepared {
+            *stage = Stage::Started(at);
+            self.changed.notify_all();
+        }
+        is_prepared
+    }
+
+    /// Ends it; what was measured is kept.
+    pub(crate) fn stop(&self) {
+        *self.lock() = Stage::Stopped;
+        self.changed.notify_all();
+        // The near end of a part ends in order, with what the far end still has to report.
+        if self.end == End::Far {
+            self.cut();
+        }
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stage() == Stage::Stopped
+    }
+
+    /// Waits a while to be started; `None` if it was not.
+    pub(crate) fn wait_for_start(&self, patience: StdDuration) -> Option<u64> {
+        let waits = |stage: &mut Stage| matches!(stage, Stage::Connecting | Stage::Prepared);
+        let waited = self.changed.wait_timeout_while(self.lock(), patience, waits);
+        match *waited.unwrap_or_else(PoisonError::into_inner).0 {
+            Stage::Started(at) => Some(at),
+            _ => None,
+        }
+    }
+
+    /// The sources elsewhere are over with which the sending ends.
+    pub(crate) fn end_sending(&self) {
+        self.end_sending.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_sending_over(&self) -> bool {
+        self.end_sending.load(Ordering::Relaxed)
+    }
+
+    /// Its own sources are.
+    pub(crate) fn sources_over(&self) {
+        self.sources_over.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn are_sources_over(&self) -> bool {
+        self.sources_over.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn progress(&self, done: Duration) {
+        self.done.store(done.as_nanos(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn done(&self) -> Duration {
+        Duration::from_nanos(self.done.load(Ordering::Relaxed))
+    }
+
+    /// What ends it at once.
+    pub(crate) fn lives_on(&self, closer: Closer) {
+        *self.closer.lock().unwrap_or_else(PoisonError::into_inner) = Some(closer);
+        if self.end == End::Far && self.is_stopped() {
+            self.cut();
+        }
+    }
+
+    /// Ends the connection between its ends.
+    pub(crate) fn cut(&self) {
+        if let Some(closer) = &*self.closer.lock().unwrap_or_else(PoisonError::into_inner) {
+            closer.close();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Stage> {
+        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Part")
+            .field("id", &self.id)
+            .field("end", &self.end)
+            .field("stage", &self.stage())
+            .finish()
+    }
+}

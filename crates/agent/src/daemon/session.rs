@@ -1,0 +1,205 @@
+//! A controller's connection: what it asks for, and what it is told.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use trunkline_control::message::ToAgent;
+use trunkline_control::{
+    Connection, ControlError, Fingerprint, FrameWriter, FromAgent, PartId, Refusal, RefusalKind,
+};
+
+use super::parts::End as Side;
+use super::{Daemon, far, near, status, stream};
+use crate::spool::PartSpool;
+
+/// Who has connected.
+#[derive(Clone, Debug)]
+pub(crate) struct Controller {
+    pub(crate) name: String,
+    pub(crate) fingerprint: Fingerprint,
+    /// The owner of this host, with the agent's own key: may look, and nothing else.
+    pub(crate) is_owner: bool,
+}
+
+/// Does what a controller says, until it says no more.
+pub(super) fn serve(
+    daemon: &Arc<Daemon>,
+    connection: Connection,
+    controller: &Controller,
+) -> Result<(), ControlError> {
+    let (mut reader, writer) = connection.split();
+    let mut session = Session { daemon, controller, writer, attached: BTreeMap::new() };
+    while let Some(said) = reader.receive::<ToAgent>()? {
+        session.hear(said)?;
+    }
+    Ok(())
+}
+
+struct Session<'s> {
+    daemon: &'s Arc<Daemon>,
+    controller: &'s Controller,
+    writer: FrameWriter,
+    /// Ends the streams of this session.
+    attached: BTreeMap<PartId, Arc<AtomicBool>>,
+}
+
+impl Session<'_> {
+    fn hear(&mut self, said: ToAgent) -> Result<(), ControlError> {
+        let received = trunkline_io::clock::raw_now();
+        let part = about(&said).cloned();
+        match self.answer(said, received) {
+            Ok(Some(answer)) => self.writer.send(&answer),
+            Ok(None) => Ok(()),
+            Err(refusal) => self.writer.send(&FromAgent::Refused { part, refusal }),
+        }
+    }
+
+    fn answer(&mut self, said: ToAgent, received: u64) -> Result<Option<FromAgent>, Refusal> {
+        let daemon = self.daemon;
+        Ok(match said {
+            ToAgent::Ask { sent } => {
+                let steps = daemon.counters.clock_steps();
+                let replied = trunkline_io::clock::raw_now();
+                Some(FromAgent::Time { sent, received, replied, steps })
+            }
+            ToAgent::Facts => Some(FromAgent::Facts(Box::new(status::facts(daemon, &self.controller.name)))),
+            ToAgent::Status => Some(FromAgent::Status(Box::new(status::status(daemon)))),
+            ToAgent::Pair { .. } => {
+                return Err(Refusal::new(RefusalKind::Other, "this controller is enrolled already"));
+            }
+            _ if self.controller.is_owner => {
+                let why =
+                    "the agent's own key can look at its status and do nothing else; enrol a controller";
+                return Err(Refusal::new(RefusalKind::Permission, why));
+            }
+            ToAgent::Offer(_) | ToAgent::Prepare(_) if daemon.is_stopping() => {
+                let why = format!("the agent on {} is being stopped", daemon.config.name);
+                return Err(Refusal::new(RefusalKind::Environment, why));
+            }
+            ToAgent::Offer(offer) => {
+                let part = offer.part.clone();
+                let token = far::offer(daemon, self.controller, offer)?;
+                Some(FromAgent::Offered { part, token, port: daemon.port })
+            }
+            ToAgent::Prepare(prepare) => {
+                near::prepare(daemon, self.controller, *prepare, self.writer.clone())?;
+                None
+            }
+            ToAgent::Start { part, at } => {
+                let running =
+                    daemon.parts.find(&part, Side::Near).filter(|running| self.owns(&running.controller));
+                if !running.is_some_and(|running| running.start(at)) {
+                    let why = "this part is not prepared: it was started, has ended, or was never asked for";
+                    return Err(Refusal::new(RefusalKind::Part, why));
+                }
+                Some(FromAgent::Started { part })
+            }
+            ToAgent::EndSending { part } => {
+                // One that is over already needs no end.
+                if let Some(running) =
+                    daemon.parts.find(&part, Side::Near).filter(|running| self.owns(&running.controller))
+                {
+                    running.end_sending();
+                }
+                None
+            }
+            ToAgent::Stop { part } => {
+                for end in [Side::Near, Side::Far] {
+                    let running =
+                        daemon.parts.find(&part, end).filter(|running| self.owns(&running.controller));
+                    running.iter().for_each(|running| running.stop());
+                }
+                None
+            }
+            ToAgent::Attach { part, from } => {
+                let spool = self.kept(&part)?;
+                self.attach(part, spool, from)?;
+                None
+            }
+            ToAgent::Ack { part, through } => {
+                // One that was discarded needs no acknowledgement.
+                if let Ok(spool) = self.kept(&part) {
+                    let failed = |error: crate::spool::SpoolError| {
+                        Refusal::new(RefusalKind::Environment, error.to_string())
+                    };
+                    spool.acknowledge(through).map_err(failed)?;
+                }
+                None
+            }
+            ToAgent::Parts => {
+                Some(FromAgent::Parts(status::kept_parts(daemon, &self.controller.fingerprint)))
+            }
+            ToAgent::Discard { part } => {
+                if let Ok(spool) = self.kept(&part) {
+                    if let Some(running) = daemon.parts.find(&part, Side::Near) {
+                        running.stop();
+                    }
+                    daemon
+                        .spool
+                        .discard(&spool.meta().part)
+                        .map_err(|error| Refusal::new(RefusalKind::Environment, error.to_string()))?;
+                }
+                self.detach(&part);
+                Some(FromAgent::Discarded { part })
+            }
+        })
+    }
+
+    fn attach(&mut self, part: PartId, spool: Arc<PartSpool>, from: u64) -> Result<(), Refusal> {
+        self.detach(&part);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (daemon, writer, of_stream) =
+            (Arc::clone(self.daemon), self.writer.clone(), Arc::clone(&is_over));
+        let streamed = self.daemon.spawn("stream", move || {
+            // Where the connection is cut, its reader knows.
+            let _ = stream::stream(&daemon, &spool, from, &writer, &of_stream);
+        });
+        streamed.map_err(|error| Refusal::new(RefusalKind::Environment, error.to_string()))?;
+        self.attached.insert(part, is_over);
+        Ok(())
+    }
+
+    fn detach(&mut self, part: &PartId) {
+        if let Some(is_over) = self.attached.remove(part) {
+            is_over.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn owns(&self, controller: &Fingerprint) -> bool {
+        *controller == self.controller.fingerprint
+    }
+
+    /// A part of this controller that is kept. Others learn nothing of it.
+    fn kept(&self, part: &PartId) -> Result<Arc<PartSpool>, Refusal> {
+        let spool = self.daemon.spool.find(part).filter(|spool| self.owns(&spool.meta().controller));
+        spool.ok_or_else(|| {
+            let why =
+                format!("there is no such part of {} on {}", self.controller.name, self.daemon.config.name);
+            Refusal::new(RefusalKind::Part, why)
+        })
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        self.attached.values().for_each(|is_over| is_over.store(true, Ordering::Relaxed));
+    }
+}
+
+/// The part that something is about.
+fn about(said: &ToAgent) -> Option<&PartId> {
+    match said {
+        ToAgent::Offer(offer) => Some(&offer.part),
+        ToAgent::Prepare(prepare) => Some(&prepare.part),
+        ToAgent::Start { part, .. }
+        | ToAgent::EndSending { part }
+        | ToAgent::Stop { part }
+        | ToAgent::Attach { part, .. }
+        | ToAgent::Ack { part, .. }
+        | ToAgent::Discard { part } => Some(part),
+        ToAgent::Pair { .. } | ToAgent::Ask { .. } | ToAgent::Facts | ToAgent::Status | ToAgent::Parts => {
+            None
+        }
+    }
+}
