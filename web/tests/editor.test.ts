@@ -4,7 +4,7 @@ import { border, curve, spread } from '../src/editor/canvas/geometry';
 import { graph } from '../src/editor/canvas/graph';
 import { rangeOf } from '../src/editor/form/units';
 import { History } from '../src/editor/history';
-import { arranged, itemOf, messageAt, placeProblems, sweptValues, typed } from '../src/editor/items';
+import { arranged, itemOf, messageAt, placeProblems, sweptBy, typed } from '../src/editor/items';
 import { lineOf, offsetOf, pathAt, places } from '../src/editor/locate';
 import { listed, sweepable, unlisted } from '../src/editor/sweeps';
 import { difference } from '../src/editor/text/difference';
@@ -237,8 +237,8 @@ describe('forms', () => {
     expect(itemOf(['sweep', 'flow.there.count'], DRAWING)).toEqual({ section: 'flow', name: 'there' });
     expect(itemOf(['flow', 'nobody'], DRAWING)).toBeUndefined();
     expect(itemOf(['duration'], DRAWING)).toBeUndefined();
-    expect(sweptValues(DRAWING, ['flow', 'too', 'count'])).toEqual([1, 2, 4]);
-    expect(sweptValues(DRAWING, ['flow', 'many', 'count'])).toBeUndefined();
+    expect(sweptBy(DRAWING, ['flow', 'too', 'count'])?.values).toEqual([1, 2, 4]);
+    expect(sweptBy(DRAWING, ['flow', 'many', 'count'])).toBeUndefined();
   });
 });
 

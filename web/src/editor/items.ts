@@ -124,8 +124,8 @@ export function typed(text: string, key: FormKey): Json {
   return trimmed;
 }
 
-/** The swept values of a key, if it is swept, by itself or together with others. */
-export function sweptValues(drawing: Drawing | undefined, path: readonly string[]): Json[] | undefined {
+/** The axis of the sweep that varies a key, by itself or together with others. */
+export function sweptBy(drawing: Drawing | undefined, path: readonly string[]): { key: string; values: Json[] } | undefined {
   const key = path.join('.');
-  return drawing?.sweep.find((axis) => axis.key.split(',').some((part) => part.trim() === key))?.values;
+  return drawing?.sweep.find((axis) => axis.key.split(',').some((part) => part.trim() === key));
 }

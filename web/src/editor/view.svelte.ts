@@ -32,8 +32,15 @@ export class EditorView {
 
   constructor(readonly doc: ExperimentDocument) {}
 
+  /** Shows an item, or the experiment, with the cursor in one of its fields. */
+  ask(item: Item | undefined, path: string): void {
+    this.select(item);
+    this.wanted = path;
+  }
+
   select(item: Item | undefined): void {
     this.selected = item;
+    this.wanted = undefined;
     this.info = undefined;
     this.word = undefined;
   }

@@ -34,6 +34,8 @@ export interface TextEditor {
   mark(problems: { from: number; to: number; message: string }[]): void;
   /** Puts the cursor somewhere, shows that line and takes the focus. */
   go(line: number, column: number): void;
+  /** Shows a line with the cursor on it, unless somebody is writing. */
+  reveal(line: number): void;
   destroy(): void;
 }
 
@@ -99,6 +101,11 @@ export function createTextEditor(parent: ShadowRoot, text: string, events: TextE
       const anchor = Math.min(at.from + column - 1, at.to);
       view.dispatch({ selection: { anchor }, effects: EditorView.scrollIntoView(anchor, { y: 'center' }), annotations: ours.of(true) });
       view.focus();
+    },
+    reveal(line) {
+      if (view.hasFocus) return;
+      const at = view.state.doc.line(Math.min(Math.max(line, 1), view.state.doc.lines));
+      view.dispatch({ selection: { anchor: at.from }, effects: EditorView.scrollIntoView(at.from, { y: 'start', yMargin: 60 }), annotations: ours.of(true) });
     },
     destroy: () => view.destroy(),
   };
