@@ -165,7 +165,7 @@ export function answer(method, path, query, body) {
     }
     case 'POST runs': {
       const run = info(runs.length + 1, { name: /^name = "(.*)"/m.exec(body.text)?.[1] ?? 'unnamed', backend: body.backend, status: 'running', started: new Date().toISOString(), finished: null, repetitions_done: 0 });
-      const job = begin('run', run.name, 30, { run: run.id });
+      const job = begin('run', run.name, body.backend === 'sim' ? 5 : 30, { run: run.id });
       runs.push({ ...run, job: job.id });
       return { job: job.id, run: run.id };
     }

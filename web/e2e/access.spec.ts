@@ -1,0 +1,71 @@
+/** Every page in light and dark: read by axe, and without a scroll bar at the side of a phone. */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { at, expect, experiment, picture, run, test } from './use';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+interface Violation {
+  id: string;
+  impact: string | null;
+  help: string;
+  nodes: { target: unknown[]; failureSummary?: string }[];
+}
+
+let first = 0;
+let second = 0;
+
+test.beforeAll(async ({ request }) => {
+  first = await run(request, experiment('for all to read', { seconds: 2 }));
+  second = await run(request, experiment('for all to read', { seconds: 2, seed: 9 }));
+});
+
+const routes = (): Record<string, string> => ({
+  draw: '/edit', runs: '/runs', run: `/runs/${first}`, figures: `/runs/${first}?tab=figures`, latency: `/runs/${first}?tab=latency`,
+  distribution: `/runs/${first}?tab=distribution`, links: `/runs/${first}?tab=links`, file: `/runs/${first}?tab=file`, downloads: `/runs/${first}?tab=downloads`,
+  compare: `/compare/${first}/${second}`, definitions: '/definitions/latency_mean', papers: '/papers', study: '/papers/hawley1989', advise: '/advise', plan: '/plan', agents: '/agents',
+});
+
+for (const theme of ['light', 'dark'] as const) {
+  test(`no page has a serious fault of accessibility, ${theme}`, async ({ browser, page }) => {
+    void browser;
+    await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
+    const faults: string[] = [];
+    for (const [name, path] of Object.entries(routes())) {
+      await page.goto(at(path));
+      await settled(page);
+      await page.evaluate(axe);
+      const violations = await page.evaluate(async () => {
+        const run = (window as unknown as { axe: { run: (context: Document, options: object) => Promise<{ violations: unknown[] }> } }).axe;
+        return (await run.run(document, { resultTypes: ['violations'] })).violations;
+      }) as Violation[];
+      for (const { id, impact, help, nodes } of violations) {
+        if (impact === 'serious' || impact === 'critical') faults.push(`${name}: ${id}: ${help}: ${nodes.slice(0, 3).map((node) => node.target.join(' ')).join('; ')}`);
+      }
+      await picture(page, `${name}-1280-${theme}`);
+    }
+    expect(faults).toEqual([]);
+  });
+}
+
+test('no page scrolls sideways on a phone, and all fit a projector', async ({ page }) => {
+  const wide: string[] = [];
+  for (const width of [380, 1920]) {
+    await page.setViewportSize({ width, height: width === 380 ? 800 : 1080 });
+    for (const [name, path] of Object.entries(routes())) {
+      await page.goto(at(path));
+      await settled(page);
+      const sizes = await page.evaluate(() => [document.documentElement, document.querySelector('main')!].map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth));
+      if (sizes.some((over) => over > 0)) wide.push(`${name} at ${width}: ${Math.max(...sizes)} px too wide`);
+      await picture(page, `${name}-${width}-light`);
+    }
+  }
+  expect(wide).toEqual([]);
+});
+
+/** The page shows what it fetched. */
+async function settled(page: import('@playwright/test').Page): Promise<void> {
+  await expect(page.locator('main h1').first()).toBeAttached();
+  await page.waitForLoadState('networkidle');
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+}

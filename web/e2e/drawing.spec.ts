@@ -1,0 +1,132 @@
+/** From an empty drawing to a comparison: with the pointer, and with the keyboard alone. */
+import type { Page } from '@playwright/test';
+import { at, draft, expect, experiment, picture, run, test } from './use';
+
+const EMPTY = `name = "drawn"
+duration = "30 s"
+repetitions = 4
+
+[hosts]
+`;
+
+test('two hosts and a flow are drawn, run, watched and reported', async ({ page }) => {
+  await draft(page, EMPTY);
+  await page.goto(at('/edit'));
+  const palette = page.getByRole('group', { name: 'Add to the drawing' });
+  const hosts = page.locator('.svelte-flow__node');
+  await palette.getByRole('button', { name: 'Host' }).click();
+  await expect(hosts).toHaveCount(1);
+  await palette.getByRole('button', { name: 'Host' }).click();
+  await expect(hosts).toHaveCount(2);
+
+  await palette.getByRole('button', { name: 'Link' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Rate').fill('2 Mbit/s');
+  await dialog.getByLabel('Delay').fill('20 ms');
+  await dialog.getByRole('button', { name: 'Add link' }).click();
+  await expect(dialog).toBeHidden();
+
+  await palette.getByRole('button', { name: 'Flow' }).click();
+  await dialog.getByLabel('How many').fill('20');
+  await dialog.getByRole('button', { name: 'Add flow' }).click();
+  await expect(dialog).toBeHidden();
+  await expect(page.getByText('No problems')).toBeVisible();
+  await picture(page, 'drawn');
+
+  await page.getByRole('button', { name: 'Run', exact: true }).click();
+  await watched(page);
+  await page.getByRole('link', { name: 'See the results' }).click();
+  await expect(page.getByRole('heading', { name: 'drawn' })).toBeVisible();
+  await expect(page.getByRole('tab', { name: 'Summary' })).toBeVisible();
+
+  await page.getByRole('link', { name: 'Report', exact: true }).click();
+  await expect(page.getByRole('heading', { level: 1 })).toContainText('drawn');
+  await picture(page, 'report');
+});
+
+test('the keyboard alone draws two hosts and a flow and runs them', async ({ page }) => {
+  await draft(page, EMPTY);
+  await page.goto(at('/edit'));
+  await expect(page.getByRole('group', { name: 'Add to the drawing' })).toBeVisible();
+  const hosts = page.locator('.svelte-flow__node');
+  await press(page, 'Host');
+  await expect(hosts).toHaveCount(1);
+  await press(page, 'Host');
+  await expect(hosts).toHaveCount(2);
+
+  const dialog = page.getByRole('dialog');
+  for (const what of ['Link', 'Flow']) {
+    await press(page, what);
+    await expect(dialog).toBeVisible();
+    await expect.poll(() => page.evaluate(() => document.querySelector('dialog')?.contains(document.activeElement)), { message: 'the focus is in the dialog' }).toBe(true);
+    if (what === 'Link') await type(page, 'Rate', '2 Mbit/s');
+    else await type(page, 'How many', '20');
+    await page.keyboard.press('Enter');
+    await expect(dialog).toBeHidden();
+  }
+  await expect(page.getByText('No problems')).toBeVisible();
+  await press(page, 'Run');
+  await watched(page);
+});
+
+test('two runs are compared: curves, differences with confidence, settings that differ', async ({ page, request }) => {
+  const first = await run(request, experiment('voice beside bulk', { seconds: 5 }));
+  const second = await run(request, experiment('voice beside bulk', { seconds: 5, seed: 8, rate: '1200 kbit/s' }));
+  await page.goto(at('/runs'));
+  await page.getByRole('checkbox', { name: `Choose run ${first} ` }).check();
+  await page.getByRole('checkbox', { name: `Choose run ${second} ` }).check();
+  await page.getByRole('link', { name: `Compare ${first} with ${second}` }).click();
+  await expect(page.getByRole('heading', { name: `Run ${first} and run ${second}` })).toBeVisible();
+
+  const settings = page.getByRole('region', { name: 'Settings that differ' }).last();
+  await expect(settings.getByRole('row', { name: /link\.trunk\.rate/ })).toContainText('1594 kbit/s');
+  await expect(settings.getByRole('row', { name: /link\.trunk\.rate/ })).toContainText('1200 kbit/s');
+  await expect(settings.getByRole('row', { name: /seed/ })).toBeVisible();
+  await expect(settings.getByRole('row')).toHaveCount(3);
+
+  const percentiles = page.getByRole('region', { name: 'Percentiles' });
+  await expect(percentiles.getByRole('row')).toHaveCount(3);
+  const differences = page.getByRole('region', { name: 'Differences' }).last();
+  await expect(differences.getByRole('row', { name: /latency mean/ }).first()).toContainText('±');
+  await expect(differences.getByText('yes, larger').or(differences.getByText('yes, smaller')).first()).toBeVisible();
+  await picture(page, 'compared');
+});
+
+/** The live page shows records, and later that the job is done. */
+async function watched(page: Page): Promise<void> {
+  await expect(page).toHaveURL(/#\/(jobs|runs)\//);
+  await expect.poll(async () => Number(await page.locator('[data-received]').getAttribute('data-received')), { message: 'records arrive' }).toBeGreaterThan(0);
+  await picture(page, 'watched');
+  const painted = await page.locator('canvas.dots').evaluate((canvas: HTMLCanvasElement) => {
+    const { data } = canvas.getContext('2d')!.getImageData(0, 0, canvas.width, canvas.height);
+    return data.filter((_, i) => i % 4 === 3).some((alpha) => alpha > 0);
+  });
+  expect(painted, 'dots are drawn').toBe(true);
+  await expect(page.getByRole('link', { name: 'See the results' })).toBeVisible({ timeout: 45_000 });
+}
+
+/** Reaches a button with the Tab key and presses it. */
+async function press(page: Page, name: string): Promise<void> {
+  await reach(page, (element) => element.tag === 'BUTTON' && element.name === name, `the button ${name}`);
+  await page.keyboard.press('Enter');
+}
+
+/** Reaches a field with the Tab key and fills it. */
+async function type(page: Page, label: string, text: string): Promise<void> {
+  await reach(page, (element) => element.name === label, `the field ${label}`);
+  await page.keyboard.press('Control+A');
+  await page.keyboard.type(text);
+}
+
+async function reach(page: Page, wanted: (element: { tag: string; name: string }) => boolean, what: string): Promise<void> {
+  for (let i = 0; i < 80; i += 1) {
+    await page.keyboard.press('Tab');
+    const focused = await page.evaluate(() => {
+      const element = document.activeElement as HTMLElement | null;
+      const label = element instanceof HTMLInputElement || element instanceof HTMLSelectElement ? element.labels?.[0]?.textContent : undefined;
+      return { tag: element?.tagName ?? '', name: (element?.getAttribute('aria-label') ?? label ?? element?.textContent ?? '').trim() };
+    });
+    if (wanted(focused)) return;
+  }
+  throw new Error(`the Tab key does not lead to ${what}`);
+}

@@ -1,0 +1,86 @@
+/**
+ * Starts what the tests use: the page as `vite build` makes it, and `trunkline serve` on a loopback address with a store of
+ * its own, which ends and is removed with them. `TRUNKLINE_URL` names a server that is there already; `TRUNKLINE_BIN` a program
+ * that is built already.
+ */
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const web = join(dirname(fileURLToPath(import.meta.url)), '..');
+
+/** How long the server may take until it listens: the program may have to be built first. */
+const PATIENCE_MS = 240_000;
+
+export default async function start(): Promise<() => Promise<void>> {
+  if (process.env.TRUNKLINE_URL) return async () => {};
+  const folder = mkdtempSync(join(tmpdir(), 'trunkline-e2e-'));
+  const dist = join(folder, 'dist');
+  const vite = join(web, 'node_modules/vite/bin/vite.js');
+  execFileSync(process.execPath, [vite, 'build', '--outDir', dist, '--logLevel', 'warn'], { cwd: web, stdio: 'inherit' });
+  const built = process.env.TRUNKLINE_BIN;
+  const [program, first] = built ? [built, []] : ['cargo', ['run', '--quiet', '--package', 'trunkline', '--']];
+  const server = spawn(program, [...first, 'serve', '--listen', '127.0.0.1:0'], {
+    cwd: join(web, '..'),
+    env: { ...process.env, TRUNKLINE_WEB: dist, TRUNKLINE_STORE: join(folder, 'store'), XDG_CONFIG_HOME: join(folder, 'config'), NO_COLOR: '1' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // A group of its own: `cargo run` and what it runs are ended together.
+    detached: true,
+  });
+  try {
+    process.env.TRUNKLINE_URL = await listening(server);
+  } catch (error) {
+    await end(server);
+    rmSync(folder, { recursive: true, force: true });
+    throw error;
+  }
+  return async () => {
+    await end(server);
+    rmSync(folder, { recursive: true, force: true });
+  };
+}
+
+/** The address that the server says it listens on. */
+function listening(server: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let said = '';
+    const timer = setTimeout(() => reject(new Error(`the server did not say where it listens:\n${said}`)), PATIENCE_MS);
+    const read = (chunk: Buffer) => {
+      said += chunk.toString();
+      const address = /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0];
+      if (!address) return;
+      clearTimeout(timer);
+      resolve(address);
+    };
+    server.stdout?.on('data', read);
+    server.stderr?.on('data', read);
+    server.once('error', reject);
+    server.once('exit', (code) => {
+      clearTimeout(timer);
+      reject(new Error(`the server ended with ${code}:\n${said}`));
+    });
+  });
+}
+
+/** Ends the server and waits until it has ended. */
+function end(server: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    if (server.exitCode !== null || server.pid === undefined) return resolve();
+    server.removeAllListeners('exit');
+    const signal = (name: NodeJS.Signals) => {
+      try {
+        process.kill(-(server.pid as number), name);
+      } catch {
+        // It has ended meanwhile.
+      }
+    };
+    const kill = setTimeout(() => signal('SIGKILL'), 8_000);
+    server.once('exit', () => {
+      clearTimeout(kill);
+      resolve();
+    });
+    signal('SIGINT');
+  });
+}

@@ -1,0 +1,117 @@
+/**
+ * How fast the page is: measured and printed. Times depend on the machine and are not judged; sizes and counts are.
+ */
+import { gzipSync } from 'node:zlib';
+import { at, begin, expect, finished, picture, server, test } from './use';
+
+test('the first load is small', async ({ page }) => {
+  const bodies: Promise<number>[] = [];
+  page.on('response', (response) => {
+    if (!response.url().startsWith(server()) || response.url().includes('/api/')) return;
+    bodies.push(response.body().then((body) => gzipSync(body).length, () => 0));
+  });
+  const from = Date.now();
+  await page.goto(at('/edit'));
+  await expect(page.getByRole('group', { name: 'Add to the drawing' })).toBeVisible();
+  const took = Date.now() - from;
+  await page.waitForLoadState('networkidle');
+  const size = (await Promise.all(bodies)).reduce((sum, one) => sum + one, 0);
+  const paint = await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime);
+  console.log(`first load: ${(size / 1000).toFixed(0)} kB compressed in ${bodies.length} files; drawing usable after ${took} ms, first paint after ${paint?.toFixed(0)} ms`);
+  expect(size).toBeLessThan(300_000);
+});
+
+test('64 channels at 100 packets a second each are shown live, and no record is lost', async ({ page, request }) => {
+  const text = `name = "64 channels"
+duration = "10 s"
+
+[hosts]
+a = {}
+b = {}
+
+[link.line]
+between = ["a", "b"]
+rate = "100 Mbit/s"
+
+[flow.voice]
+from = "a"
+to = "b"
+transport = "udp"
+source = { kind = "voice", samples = 80 }     # 80 B every 10 ms
+count = 64
+`;
+  const { job } = await begin(request, text, 'live');
+  await page.goto(at(`/jobs/${job}`));
+  await expect.poll(async () => Number(await page.locator('[data-received]').getAttribute('data-received'))).toBeGreaterThan(0);
+  const gaps = await page.evaluate(
+    () =>
+      new Promise<number[]>((resolve) => {
+        const gaps: number[] = [];
+        const from = performance.now();
+        let last = from;
+        const step = (now: number) => {
+          gaps.push(now - last);
+          last = now;
+          if (now - from < 8_000) requestAnimationFrame(step);
+          else resolve(gaps.slice(1));
+        };
+        requestAnimationFrame(step);
+      }),
+  );
+  await picture(page, 'live-64-channels');
+  const run = await finished(request, job);
+  await expect(page.getByRole('link', { name: 'See the results' })).toBeVisible();
+  const counts = page.locator('[data-received]');
+  const [received, measured, missed] = await Promise.all(['data-received', 'data-measured', 'data-missed'].map(async (name) => Number(await counts.getAttribute(name))));
+  const figures = (await (await request.get(`${server()}/api/v1/runs/${run}`)).json()) as { figures: { points: { runs: { flows: { figures: Record<string, { mean: number }> }[] }[] }[] } };
+  const sent = figures.figures.points[0]?.runs[0]?.flows[0]?.figures['sent']?.mean ?? 0;
+  const long = gaps.filter((gap) => gap > 25).length;
+  gaps.sort((a, b) => a - b);
+  console.log(`live, 64 channels x 100/s: ${gaps.length} frames in 8 s, median ${gaps[gaps.length >> 1]?.toFixed(1)} ms, longest ${gaps.at(-1)?.toFixed(1)} ms, ${long} frames dropped; ${received} records here of ${measured} measured, ${missed} updates missed; the run has ${sent} messages`);
+  expect(missed).toBe(0);
+  expect(received).toBe(measured);
+  // Who comes a moment after the start has what was measured before, too.
+  expect(received).toBe(sent);
+  expect(sent).toBeGreaterThan(60_000);
+});
+
+test('a trace of a million messages is opened and zoomed', async ({ page, request }) => {
+  test.setTimeout(150_000);
+  const text = `name = "a million messages"
+duration = "100 s"
+seed = 1
+
+[hosts]
+a = {}
+b = {}
+
+[link.line]
+between = ["a", "b"]
+rate = "100 Mbit/s"
+delay = "5 ms"
+
+[flow.voice]
+from = "a"
+to = "b"
+transport = "udp"
+source = { kind = "voice", samples = 80 }
+count = 100
+`;
+  const run = await finished(request, (await begin(request, text)).job, 120_000);
+  await page.goto(at('/runs'));
+  await expect(page.getByRole('link', { name: 'a million messages' })).toBeVisible();
+  const from = Date.now();
+  await page.goto(at(`/runs/${run}?tab=latency`));
+  const chart = page.locator('[data-version]');
+  await expect(chart).toHaveAttribute('data-version', '1');
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+  const took = Date.now() - from;
+  const fetched = await chart.getAttribute('data-took');
+  await picture(page, 'million');
+  const zoomFrom = Date.now();
+  await page.getByRole('group', { name: /Latency of voice/ }).focus();
+  for (let i = 0; i < 5; i += 1) await page.keyboard.press('+');
+  await expect(page.getByText('Every message is a dot')).toBeVisible();
+  console.log(`a trace of 1,000,000 messages: seen after ${took} ms (${fetched} ms for its points); a part of it message by message ${Date.now() - zoomFrom} ms after the first key`);
+  await picture(page, 'million-zoomed');
+});

@@ -1,0 +1,116 @@
+/** What all tests use: a page that reports what it asks of other sites and what goes wrong in it, and short cuts of the API. */
+import { mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test as base, type APIRequestContext, type Page } from '@playwright/test';
+
+export { expect };
+
+const output = join(dirname(fileURLToPath(import.meta.url)), 'output');
+
+/** Two hosts, a line, and voices beside a bulk transfer: some seconds of simulation. */
+export function experiment(name: string, { seed = 7, rate = '1594 kbit/s', seconds = 20, repetitions = 3 } = {}): string {
+  return `name = "${name}"
+duration = "${seconds} s"
+repetitions = ${repetitions}
+seed = ${seed}
+
+[hosts]
+berlin = {}
+ottawa = {}
+
+[link.trunk]
+between = ["berlin", "ottawa"]
+rate = "${rate}"
+delay = "51.5 ms"
+queue = { kind = "round-robin", quantum = "64 B" }
+
+[flow.voice]
+from = "berlin"
+to = "ottawa"
+transport = "udp"
+source = { kind = "voice", samples = 80 }     # 80 B every 10 ms
+
+[flow.bulk]
+from = "berlin"
+to = "ottawa"
+transport = { kind = "tcp", window = "16 KiB" }
+source = { kind = "bulk", message = "8 KiB" }
+
+[sweep]
+"flow.voice.count" = [1, 6]
+
+[limits]
+"flow.voice.loss" = "< 1 %"
+"flow.voice.latency.p999" = "< 150 ms"
+`;
+}
+
+/** The address of the server, without a slash at its end. */
+export function server(): string {
+  const url = process.env.TRUNKLINE_URL;
+  if (!url) throw new Error('no server: TRUNKLINE_URL is not set');
+  return url.replace(/\/$/, '');
+}
+
+/** A page of the application. */
+export function at(path: string): string {
+  return `${server()}/#${path}`;
+}
+
+/** Saves what is seen, for people to look at. */
+export async function picture(page: Page, name: string): Promise<void> {
+  mkdirSync(output, { recursive: true });
+  await page.screenshot({ path: join(output, `${name}.png`) });
+}
+
+/** Begins a run and says which job and run it is. */
+export async function begin(request: APIRequestContext, text: string, backend = 'sim'): Promise<{ job: string }> {
+  const response = await request.post(`${server()}/api/v1/runs`, { data: { text, backend } });
+  expect(response.ok(), await response.text()).toBe(true);
+  return (await response.json()) as { job: string };
+}
+
+/** Waits for the end of a job; says which run it wrote. */
+export async function finished(request: APIRequestContext, job: string, patience = 100_000): Promise<number> {
+  const until = Date.now() + patience;
+  for (;;) {
+    const found = (await (await request.get(`${server()}/api/v1/jobs/${job}`)).json()) as { state: string; run?: number; error?: string };
+    if (found.state === 'done') return found.run ?? 0;
+    if (found.state === 'failed' || found.state === 'stopped' || Date.now() > until) throw new Error(`the job is ${found.state}: ${found.error ?? 'it took too long'}`);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+}
+
+/** Runs an experiment in the simulator; says its number. */
+export async function run(request: APIRequestContext, text: string): Promise<number> {
+  return finished(request, (await begin(request, text)).job);
+}
+
+/** Puts an experiment into the editor before the page is opened. */
+export async function draft(page: Page, text: string, name = 'drawn.toml'): Promise<void> {
+  await page.addInitScript(([text, name]) => {
+    if (!sessionStorage.getItem('drafted')) localStorage.setItem('trunkline.draft', JSON.stringify({ text, name }));
+    sessionStorage.setItem('drafted', 'yes');
+  }, [text, name]);
+}
+
+/** Every test fails if its page asks anything of another site, or if something goes wrong in it. */
+export const test = base.extend({
+  page: async ({ page }, use) => {
+    const foreign: string[] = [];
+    const wrong: string[] = [];
+    page.on('request', (request) => {
+      const url = new URL(request.url());
+      if (/^(https?|wss?):$/.test(url.protocol) && url.origin !== new URL(server()).origin) foreign.push(request.url());
+    });
+    page.on('pageerror', (error) => wrong.push(error.message));
+    page.on('console', (message) => {
+      // What the content security policy forbids is said on the console only.
+      if (message.type() === 'error' && /Content Security Policy|Refused to/.test(message.text())) wrong.push(message.text());
+    });
+    await use(page);
+    expect(foreign, 'requests to other sites').toEqual([]);
+    expect(wrong, 'errors in the page').toEqual([]);
+  },
+});
