@@ -16,14 +16,14 @@ describe('the history', () => {
     history.push('b', 'adding a host', 0);
     history.push('c', 'moving it', 10);
     expect(history.undoable).toBe('moving it');
-    expect(history.undo()).toBe('b');
+    expect(history.undo()?.text).toBe('b');
     expect(history.redoable).toBe('moving it');
-    expect(history.undo()).toBe('a');
+    expect(history.undo()?.text).toBe('a');
     expect(history.undo()).toBeUndefined();
-    expect(history.redo()).toBe('b');
+    expect(history.redo()?.text).toBe('b');
     history.push('d', 'something else', 20);
     expect(history.redo()).toBeUndefined();
-    expect(history.undo()).toBe('b');
+    expect(history.undo()?.text).toBe('b');
   });
 
   test('gathers what is typed at a stretch, and nothing else', () => {
@@ -32,13 +32,13 @@ describe('the history', () => {
     history.push('na', 'typing', 300);
     history.push('nam', 'typing', 900);
     history.push('name', 'typing', 5000);
-    expect(history.undo()).toBe('nam');
-    expect(history.undo()).toBe('');
+    expect(history.undo()?.text).toBe('nam');
+    expect(history.undo()?.text).toBe('');
     history.push('x', 'typing', 5001);
     history.push('xy', 'moving b', 5002);
     history.push('xyz', 'typing', 5003);
-    expect(history.undo()).toBe('xy');
-    expect(history.undo()).toBe('x');
+    expect(history.undo()?.text).toBe('xy');
+    expect(history.undo()?.text).toBe('x');
   });
 
   test('the same text is no step', () => {
@@ -53,7 +53,7 @@ describe('the history', () => {
     history.push('b', 'a step', 1);
     history.undo();
     history.push('ab', 'typing', 2);
-    expect(history.undo()).toBe('a');
+    expect(history.undo()?.text).toBe('a');
   });
 });
 

@@ -5,7 +5,7 @@
 import { aborted, api, explain } from '../api/client';
 import type { Backend, Drawing, Edit, FormSchema, Summary } from '../api/types';
 import { announce, notify } from '../ui/live.svelte';
-import { History } from './history';
+import { History, type Step } from './history';
 import { placeProblems, type PlacedProblem } from './items';
 import { places, type Place } from './locate';
 
@@ -63,7 +63,7 @@ export class ExperimentDocument {
   /** Takes a text from the last visit: the first there is, so nothing can be undone. */
   restore(text: string, name: string): void {
     this.name = name;
-    this.history = new History(text);
+    this.history = new History(text, name);
     this.saved = text;
     this.change(text, '');
     void this.check();
@@ -150,15 +150,16 @@ export class ExperimentDocument {
     }
   }
 
-  private step(text: string | undefined, said: string): void {
-    if (text === undefined) return;
-    this.adopt(text);
+  private step(step: Step | undefined, said: string): void {
+    if (!step) return;
+    if (step.name !== '') this.name = step.name;
+    this.adopt(step.text);
     announce(said);
     void this.check();
   }
 
   private change(text: string, what: string): void {
-    this.history.push(text, what, Date.now());
+    this.history.push(text, what, Date.now(), this.name);
     this.adopt(text);
   }
 

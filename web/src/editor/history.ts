@@ -5,8 +5,10 @@ const TOGETHER_MS = 1200;
 /** Steps that are kept. */
 const KEPT = 500;
 
-interface Step {
+export interface Step {
   text: string;
+  /** What the file was called then. */
+  name: string;
   /** What was done to get here. */
   what: string;
 }
@@ -16,20 +18,21 @@ export class History {
   private at = 0;
   private typedAt = -Infinity;
 
-  constructor(text: string) {
-    this.steps = [{ text, what: '' }];
+  constructor(text: string, name = '') {
+    this.steps = [{ text, name, what: '' }];
   }
 
   /** A change has been made. Typing is gathered into steps; everything else is a step of its own. */
-  push(text: string, what: string, now: number): void {
+  push(text: string, what: string, now: number, name = ''): void {
     const current = this.steps[this.at] as Step;
     if (text === current.text) return;
     const typing = what === 'typing';
     if (typing && current.what === 'typing' && now - this.typedAt < TOGETHER_MS && this.at === this.steps.length - 1) {
       current.text = text;
+      current.name = name;
     } else {
       this.steps.length = this.at + 1;
-      this.steps.push({ text, what });
+      this.steps.push({ text, name, what });
       if (this.steps.length > KEPT) this.steps.shift();
       this.at = this.steps.length - 1;
     }
@@ -46,18 +49,18 @@ export class History {
     return this.steps[this.at + 1]?.what;
   }
 
-  /** The text before the last step, if there is one. */
-  undo(): string | undefined {
+  /** What there was before the last step, if there is one. */
+  undo(): Step | undefined {
     if (this.at === 0) return undefined;
     this.at -= 1;
     this.typedAt = -Infinity;
-    return this.steps[this.at]?.text;
+    return this.steps[this.at];
   }
 
-  redo(): string | undefined {
+  redo(): Step | undefined {
     if (this.at + 1 >= this.steps.length) return undefined;
     this.at += 1;
     this.typedAt = -Infinity;
-    return this.steps[this.at]?.text;
+    return this.steps[this.at];
   }
 }
