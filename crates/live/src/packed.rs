@@ -334,7 +334,7 @@ mod tests {
                     chunks.push((packer.observations(), packer.take()));
                 }
                 let (at, flow) = (Time::from_nanos(*at), FlowId(*flow));
-                let mut both = (&mut packer, &mut expected);
+                let both = (&mut packer, &mut expected);
                 both.0.record(at, flow, *what);
                 both.1.record(at, flow, *what);
                 if let Some(payload) = payload {

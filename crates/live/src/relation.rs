@@ -13,6 +13,9 @@
 //! what the former allow together or in what the latter do. Where a step was seen, it lies there too. Besides, nothing
 //! arrives before it was sent, nor after it was reported.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 
 use trunkline_core::{Duration, Time};
@@ -161,6 +164,13 @@ impl Relation {
         self.held.is_empty()
     }
 
+    /// Whether the latest exchange was about as fast as any: what is bounded from it on is bounded well.
+    pub(crate) fn is_calm(&self) -> bool {
+        let width = |known: &Known| known.upper - known.lower;
+        let fastest = self.known.iter().map(width).min().unwrap_or(0);
+        self.known.last().is_none_or(|known| width(known) <= 2 * fastest + CALM)
+    }
+
     /// Brings the moments over at which messages were reflected that have come back to us.
     pub(crate) fn correct_reflected(&self, batch: &mut Batch) {
         for event in &mut batch.events {
@@ -247,6 +257,9 @@ impl Relation {
 
 /// The far end's time zero is earlier than ours by this, and by what is unsure.
 const EARLIER: u64 = 1_000_000_000;
+
+/// An exchange that takes no longer than the fastest twice, and this, is a fast one.
+const CALM: i64 = 200_000;
 
 impl Applied {
     fn with(self, other: Applied) -> Applied {

@@ -254,12 +254,10 @@ impl Session {
             }
             self.look_after_far_end(&mut end);
         }
-        // The last reports wait for an exchange of their own.
+        // The last reports wait for an exchange of their own, and for one that meets no queue of ours any more.
         let until = clock::raw_now() + SETTLING.as_nanos();
-        while !end.is_cut_short()
-            && self.relation.as_ref().is_some_and(|relation| !relation.is_settled())
-            && clock::raw_now() < until
-        {
+        let is_done = |relation: &Relation| relation.is_settled() && relation.is_calm();
+        while !end.is_cut_short() && !self.relation.as_ref().is_none_or(is_done) && clock::raw_now() < until {
             if let Ok(input) = self.incoming.recv_timeout(SHORT.to_std()) {
                 self.take(&mut end, input, terms, collector);
             }
