@@ -29,6 +29,7 @@ function key(name, value, preset, doc, owner) {
   if (UNITS[made.shape]) made.units = UNITS[made.shape];
   if (made.shape === 'choice') made.choices = words(value).map((word) => ({ name: word, doc: new RegExp('`' + word + '`: ([^;]+)').exec(doc)?.[1] ?? '' }));
   if (made.shape === 'durations' || made.shape === 'sizes') made.alternatives = distributions(made.shape === 'durations' ? 'duration' : 'bytes');
+  made.share = /^a share, /.test(value);
   if (made.shape === 'one-of') {
     made.alternatives = words(value).map((word) => {
       const { doc, rows } = part(`#### \`${name} = { kind = "${word}" }\``);
@@ -95,12 +96,13 @@ export const schema = {
     section('flow', '## `[flow.NAME]`'),
     section('bundle', '## `[bundle.NAME]`'),
     { name: 'sweep', doc: part('## `[sweep]`').doc, keys: [] },
-    section('limits', '## `[limits]`'),
+    { ...section('limits', '## `[limits]`'), keys: [], figures: section('limits', '## `[limits]`').keys.map(({ name, doc }) => ({ of: /\.(min|max|deviation)$/.test(name) && !/^(margin|latency|start)/.test(name) ? 'bundle' : 'flow', name, doc, shape: 'text' })) },
   ],
 };
 const hosts = schema.sections.find((each) => each.name === 'hosts');
-if (!hosts.keys.some((each) => each.name === 'agent')) hosts.keys.unshift({ name: 'agent', doc: 'In `live`, the agent that is this host: `host:port`.', required: false, shape: 'text' });
+if (!hosts.keys.some((each) => each.name === 'agent'))
+  hosts.keys.unshift({ name: 'agent', doc: 'In `live`, the agent that is this host: `host:port`.', required: false, shape: 'text' });
 const flow = schema.sections.find((each) => each.name === 'flow');
 // The keys of one sink stand in the same part of the page.
 const sink = flow.keys.splice(flow.keys.findIndex((each) => each.name === 'join'), 3);
-flow.keys.find((each) => each.name === 'to').alternatives = [{ name: 'sink', doc: '', keys: sink }];
+flow.keys.find((each) => each.name === 'to').keys = sink;

@@ -6,7 +6,7 @@ import { rangeOf } from '../src/editor/form/units';
 import { History } from '../src/editor/history';
 import { arranged, itemOf, messageAt, placeProblems, sweptBy, typed } from '../src/editor/items';
 import { lineOf, offsetOf, pathAt, places } from '../src/editor/locate';
-import { listed, sweepable, unlisted } from '../src/editor/sweeps';
+import { chosen, limitable, listed, sweepable, unlisted } from '../src/editor/sweeps';
 import { difference } from '../src/editor/text/difference';
 
 describe('the history', () => {
@@ -207,7 +207,7 @@ describe('forms', () => {
   });
 
   test('what is required, common or written comes first', () => {
-    const keys = ['z', 'count', 'from', 'position', 'must'].map((name) => key({ name, required: name === 'must' }));
+    const keys = ['z', 'count', 'from', 'position', 'must'].map((name) => key({ name, required: name === 'must', shape: name === 'position' ? 'position' : 'text' }));
     const { first, more } = arranged(keys, 'flow', { position: [1, 2] });
     expect(first.map((each) => each.name)).toEqual(['from', 'count', 'must']);
     expect(more.map((each) => each.name)).toEqual(['z']);
@@ -277,6 +277,38 @@ describe('swept values', () => {
     expect(found).toContain('flow.there.source.samples');
     expect(found).toContain('flow.too.count');
     expect(found).not.toContain('flow.too.source.samples');
+  });
+});
+
+describe('limits', () => {
+  test('are on figures of flows, of sinks where there are several, and of bundles', () => {
+    const figure = (of: 'flow' | 'sink' | 'bundle' | 'transport', name: string) => ({ of, name, doc: '', shape: 'ratio' as const });
+    const schema = {
+      sections: [
+        { name: 'limits' as const, doc: '', keys: [], figures: [figure('flow', 'loss'), figure('sink', 'late'), figure('bundle', 'fairness'), figure('transport', 'throughput.min')] },
+      ],
+    };
+    const found = limitable(schema, DRAWING);
+    expect(found).toContain('flow.there.loss');
+    expect(found).not.toContain('flow.there.sink.b.late');
+    expect(found).toContain('flow.many.sink.c.late');
+    expect(found).toContain('bundle.all.fairness');
+    expect(found).toContain('bundle.all.tcp.throughput.min');
+    expect(found).not.toContain('bundle.all.sctp.throughput.min');
+  });
+});
+
+describe('one of several', () => {
+  const oneOf = key({ shape: 'one-of', default: 'fifo', alternatives: [{ name: 'fifo', doc: '', keys: [] }, { name: 'drr', aliases: ['fair'], doc: '', keys: [] }] });
+  test.each([
+    [undefined, 'fifo'],
+    ['drr', 'drr'],
+    ['fair', 'drr'],
+    [{ kind: 'drr' }, 'drr'],
+    ['1 %', undefined],
+    [{}, undefined],
+  ])('%j', (value, name) => {
+    expect(chosen(oneOf, value)?.name).toBe(name);
   });
 });
 

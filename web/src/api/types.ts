@@ -36,7 +36,7 @@ export interface Choice {
 
 export type Shape =
   | 'text' | 'duration' | 'rate' | 'bytes' | 'limit' | 'ratio' | 'integer' | 'number' | 'flag' | 'choice' | 'host' | 'hosts'
-  | 'flow' | 'flows' | 'sinks' | 'links' | 'one-of' | 'file' | 'direction' | 'stations' | 'durations' | 'sizes';
+  | 'flow' | 'flows' | 'sinks' | 'links' | 'one-of' | 'file' | 'direction' | 'stations' | 'durations' | 'sizes' | 'position';
 
 export interface FormKey {
   name: string;
@@ -49,10 +49,16 @@ export interface FormKey {
   max?: string | number | null;
   choices?: Choice[];
   alternatives?: Alternative[];
+  /** Of sinks: the keys of a table in the place of a name. */
+  keys?: FormKey[];
+  /** Whether a share such as `1 %` may stand for the first alternative. */
+  share?: boolean;
 }
 
 export interface Alternative {
   name: string;
+  /** Other words for it. */
+  aliases?: string[];
   doc: string;
   keys: FormKey[];
 }
@@ -62,6 +68,17 @@ export interface Medium {
   doc: string;
   stations: { min: number; max?: number | null };
   keys: FormKey[];
+  /** Which of the keys are of the medium as a whole, and so not of a direction or station. */
+  shared?: string[];
+}
+
+/** A figure that a limit can name. */
+export interface FormFigure {
+  of: 'flow' | 'sink' | 'bundle' | 'transport';
+  name: string;
+  doc: string;
+  shape: Shape;
+  units?: string[];
 }
 
 export interface FormSection {
@@ -69,6 +86,8 @@ export interface FormSection {
   doc: string;
   keys: FormKey[];
   media?: Medium[];
+  /** Of limits: what they can be set on. */
+  figures?: FormFigure[];
 }
 
 export interface FormSchema {

@@ -1,5 +1,5 @@
 /** What can be selected in a drawing, and what is known of it. */
-import type { Drawing, FormKey, FormSchema, FormSection, Json, Problem, SectionName, Tree } from '../api/types';
+import type { Drawing, FormKey, FormSchema, FormSection, Json, Medium, Problem, SectionName, Tree } from '../api/types';
 import { pathAt, type Place } from './locate';
 
 /** A host, link, flow or bundle; nothing selected is the experiment. */
@@ -76,15 +76,20 @@ export function formKeys(schema: FormSchema | undefined, item: Item, keys: Tree)
   const form = section(schema, item.section);
   if (!form) return [];
   if (item.section !== 'link') return form.keys;
-  return [...form.keys, ...directionKeys(schema, keys)];
+  return [...form.keys, ...(medium(schema, keys)?.keys ?? [])];
 }
 
-/** The keys that a link has for its medium, which a direction or a station may have too. */
+/** The keys of a link that a direction or a station of it may have too. */
 export function directionKeys(schema: FormSchema | undefined, keys: Tree): FormKey[] {
+  const found = medium(schema, keys);
+  return found?.keys.filter((key) => !found.shared?.includes(key.name)) ?? [];
+}
+
+function medium(schema: FormSchema | undefined, keys: Tree): Medium | undefined {
   const form = section(schema, 'link');
   const fallback = form?.keys.find((key) => key.name === 'medium')?.default ?? 'serial';
-  const medium = typeof keys['medium'] === 'string' ? keys['medium'] : fallback;
-  return form?.media?.find((each) => each.name === medium)?.keys ?? [];
+  const name = typeof keys['medium'] === 'string' ? keys['medium'] : fallback;
+  return form?.media?.find((each) => each.name === name);
 }
 
 /** What most people look for first. The rest stands behind "more". */
@@ -96,14 +101,12 @@ const COMMON: Record<SectionName | 'experiment', readonly string[]> = {
   experiment: ['name', 'duration', 'repetitions', 'seed', 'drain'],
 };
 
-/** Keys that the drawing itself shows. */
-const DRAWN = new Set(['position']);
-
 /** Splits keys into what is shown at once (required, common, written) and the rest. */
 export function arranged(keys: readonly FormKey[], of: SectionName | 'experiment', written: Tree): { first: FormKey[]; more: FormKey[] } {
   const order = COMMON[of];
   const rank = (key: FormKey) => (order.includes(key.name) ? order.indexOf(key.name) : order.length);
-  const shown = keys.filter((key) => !DRAWN.has(key.name));
+  // Places are shown by the drawing itself.
+  const shown = keys.filter((key) => key.shape !== 'position');
   const atOnce = (key: FormKey) => key.required || rank(key) < order.length || key.name in written;
   return { first: shown.filter(atOnce).toSorted((a, b) => rank(a) - rank(b)), more: shown.filter((key) => !atOnce(key)) };
 }

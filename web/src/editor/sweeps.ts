@@ -72,7 +72,7 @@ export function sweepable(schema: FormSchema | undefined, drawing: Drawing | und
 }
 
 function collect(path: string[], key: FormKey, written: Json | undefined, into: string[]): void {
-  if (key.shape === 'direction' || key.shape === 'stations' || key.shape === 'hosts' || key.name === 'position') return;
+  if (key.shape === 'direction' || key.shape === 'stations' || key.shape === 'hosts' || key.shape === 'position') return;
   into.push(path.join('.'));
   for (const inner of chosen(key, written)?.keys ?? []) {
     collect([...path, inner.name], inner, isTree(written) ? written[inner.name] : undefined, into);
@@ -82,16 +82,27 @@ function collect(path: string[], key: FormKey, written: Json | undefined, into: 
 /** The alternative that a value has chosen, by its word or its `kind`. */
 export function chosen(key: FormKey, written: Json | undefined) {
   const kind = isTree(written) ? written['kind'] : (written ?? key.default);
-  return key.alternatives?.find((each) => each.name === kind);
+  return key.alternatives?.find((each) => each.name === kind || (typeof kind === 'string' && each.aliases?.includes(kind)));
 }
 
 export function isTree(value: Json | undefined): value is Tree {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The figures that a limit can be set on, for this drawing: `flow.voice.loss`. */
+/** The figures that a limit can be set on, for this drawing: `flow.voice.loss`, `bundle.trunk.udp.throughput.min`. */
 export function limitable(schema: FormSchema | undefined, drawing: Drawing | undefined): string[] {
-  const figures = section(schema, 'limits')?.keys.map((key) => key.name) ?? [];
-  const flowFigures = figures.filter((name) => !name.startsWith('bundle.')).map((name) => name.replace(/^flow\.NAME\./, ''));
-  return [...new Set((drawing?.flows ?? []).flatMap((flow) => flowFigures.map((figure) => `flow.${flow.name}.${figure}`)))];
+  const figures = section(schema, 'limits')?.figures ?? [];
+  const names = (of: string) => figures.filter((figure) => figure.of === of).map((figure) => figure.name);
+  const flows = (drawing?.flows ?? []).flatMap((flow) => [
+    ...names('flow').map((name) => `flow.${flow.name}.${name}`),
+    ...(flow.to.length > 1 ? flow.to.flatMap((sink) => names('sink').map((name) => `flow.${flow.name}.sink.${sink}.${name}`)) : []),
+  ]);
+  const bundles = (drawing?.bundles ?? []).flatMap((bundle) => {
+    const transports = new Set(drawing?.flows.filter((flow) => bundle.flows.includes(flow.name)).map((flow) => flow.transport));
+    return [
+      ...names('bundle').map((name) => `bundle.${bundle.name}.${name}`),
+      ...[...transports].flatMap((transport) => names('transport').map((name) => `bundle.${bundle.name}.${transport}.${name}`)),
+    ];
+  });
+  return [...new Set([...flows, ...bundles])];
 }

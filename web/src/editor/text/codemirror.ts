@@ -63,7 +63,7 @@ export function createTextEditor(parent: ShadowRoot, text: string, events: TextE
         indentUnit.of('    '),
         lintGutter(),
         EditorView.lineWrapping,
-        EditorView.contentAttributes.of({ 'aria-label': 'The experiment file, TOML', spellcheck: 'false' }),
+        EditorView.contentAttributes.of({ 'aria-label': 'The experiment file, TOML', spellcheck: 'false', tabindex: '0' }),
         // One history for text and drawing. Tab leaves the field, as everywhere on the page.
         keymap.of([
           { key: 'Mod-z', run: history(events.undo), preventDefault: true },
