@@ -276,7 +276,8 @@ fn finish_measuring(
     let measured = measure(&writer, request, &request.experiment.name, &tasks, |_| (), observer, stop);
     let stopped = stop.load(Ordering::Relaxed);
     let complete = measured.is_ok() && writer.missing()?.is_empty();
-    let run = writer.finish(if complete { Status::Complete } else { Status::Partial })?;
+    let status = if complete { Status::Complete } else { Status::Partial };
+    let run = writer.finish_telling(status, &|message| observer.warning(message))?;
     measured.map(|_| Outcome { run, stopped: stopped && !complete })
 }
 

@@ -12,6 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::StoreError;
+use crate::files;
 use crate::model::StoredRun;
 
 /// The first entry.
@@ -40,10 +41,7 @@ pub(crate) fn write(run: &StoredRun, to: impl Write) -> Result<(), StoreError> {
     header.set_size(description.len() as u64);
     header.set_mode(0o644);
     archive.append_data(&mut header, RUN, description.as_slice()).map_err(failed)?;
-    let mut files = Vec::new();
-    list(directory, &mut files).map_err(failed)?;
-    files.sort();
-    for path in files {
+    for path in files::list(directory).map_err(failed)? {
         let name = path.strip_prefix(directory).unwrap_or(&path);
         let failed = |source| StoreError::io("exported", &path)(source);
         let mut file = File::open(&path).map_err(failed)?;
@@ -144,20 +142,6 @@ fn with_paths(mut run: StoredRun, changed: impl Fn(&Path) -> PathBuf) -> StoredR
         repetition.audio.iter_mut().for_each(|path| *path = changed(path));
     }
     run
-}
-
-/// The files in a folder and below, without the lock and what is being written.
-fn list(directory: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        let kind = entry.file_type()?;
-        if kind.is_dir() {
-            list(&entry.path(), files)?;
-        } else if kind.is_file() && entry.file_name() != "running.lock" {
-            files.push(entry.path());
-        }
-    }
-    Ok(())
 }
 
 fn no_archive(why: impl ToString) -> StoreError {

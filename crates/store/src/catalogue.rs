@@ -10,6 +10,7 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use crate::StoreError;
+use crate::files::SharedFile;
 use crate::model::{RunInfo, Status, StoredRun};
 use crate::recovery::RunLock;
 use crate::run_writer::{NewRun, Revision};
@@ -31,8 +32,12 @@ pub(crate) trait Catalogue: Debug + Send {
     /// so. The lock goes when its process does.
     fn lock(&self, id: u64, directory: &Path) -> Result<Option<RunLock>, StoreError>;
 
+    /// The same for as long as this connection lasts, restarts of a server included: for who measures.
+    fn hold(&mut self, id: u64, directory: &Path) -> Result<Option<RunLock>, StoreError>;
+
     /// Enters a run that is measured from `started` on. `ready` is given its number and its folder's name, and makes what others
-    /// expect of a run that they see: if it fails there is no run.
+    /// expect of a run that they see: if it fails there is no run. Where the lock is not in the folder, this connection
+    /// has it before others see the run.
     fn begin(
         &mut self,
         run: &NewRun,
@@ -93,6 +98,21 @@ pub(crate) trait Catalogue: Debug + Send {
 
     /// Puts in place what has become known of a run since it was begun.
     fn revise(&mut self, id: u64, revision: &Revision<'_>) -> Result<(), StoreError>;
+
+    /// Takes note that a file of a run is in the bucket. A store in a folder has none.
+    fn enter_file(&mut self, _run: u64, _file: &SharedFile) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Takes note that these files of a run, and all in the folder `below`, are not there as they will be.
+    fn forget_files(&mut self, _run: u64, _paths: &[String], _below: &str) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// The files of a run that are in the bucket.
+    fn files(&mut self, _run: u64) -> Result<Vec<SharedFile>, StoreError> {
+        Ok(Vec::new())
+    }
 
     /// Puts a tag on a run, or takes it off.
     fn tag(&mut self, id: u64, tag: &str, on: bool) -> Result<(), StoreError>;

@@ -45,6 +45,29 @@ pub enum StoreError {
         /// What is wrong.
         why: String,
     },
+    /// The bucket of the runs' files, or the server that has it, refused.
+    #[error("the runs' files at `{place}` cannot be {what}: {why}")]
+    Files {
+        /// The bucket and the prefix.
+        place: String,
+        /// What was tried: "uploaded", "fetched".
+        what: &'static str,
+        /// What was said.
+        why: String,
+    },
+    /// A file of a run is on the host that measured it, and nowhere else.
+    #[error(
+        "`{path}` of run {id} is not on this host: it was measured on another ({machine}), which has not shared its files; \
+         `trunkline runs export {id}` there, or a store with `?files=s3://BUCKET/PREFIX` on all hosts"
+    )]
+    Elsewhere {
+        /// The run.
+        id: u64,
+        /// The file, in the run's folder.
+        path: PathBuf,
+        /// The machine that measured it.
+        machine: String,
+    },
     /// There is no such run.
     #[error("there is no run `{asked}` in `{store}`{}", hint(.close))]
     NoSuchRun {

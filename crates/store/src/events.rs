@@ -73,6 +73,7 @@ pub(crate) fn remove(trace: &Path) -> io::Result<()> {
     }
 }
 
-fn beside(trace: &Path) -> PathBuf {
+/// The file of the events beside a trace.
+pub(crate) fn beside(trace: &Path) -> PathBuf {
     trace.with_extension("events.csv")
 }

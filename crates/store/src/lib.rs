@@ -23,6 +23,7 @@ mod archive;
 mod catalogue;
 mod error;
 mod events;
+mod files;
 mod filter;
 pub mod model;
 mod recovery;

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use crate::StoreError;
 use crate::catalogue::Catalogue;
+use crate::files;
 use crate::trace;
 
 /// Held by the process that measures a run, and released when it ends, however it ends: there is no process number to go
@@ -20,6 +21,8 @@ pub(crate) enum RunLock {
     File(File),
     /// One of a session, which the server releases.
     Session(Mutex<Box<dyn Debug + Send>>),
+    /// One of the connection by which the run is written.
+    Connection,
     /// There is no folder: nobody measures here.
     NoFolder,
 }
@@ -50,7 +53,7 @@ pub(crate) fn recover(catalogue: &mut dyn Catalogue, runs: &Path) -> Result<(), 
         // It may have ended in order between the two looks.
         if catalogue.unrepaired()?.iter().any(|(left, _)| *left == id) {
             // Traces that are nowhere need no repair, those of another host are that host's to repair.
-            let repaired = match directory.join("experiment.toml").is_file() {
+            let repaired = match files::is_own(&directory) {
                 true => repair_traces(catalogue, id, &directory)?,
                 false => !catalogue.is_shared(),
             };

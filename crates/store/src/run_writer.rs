@@ -13,6 +13,7 @@ use trunkline_metrics::{Record, RepetitionSummary, TraceSink, VoiceEvent};
 use crate::StoreError;
 use crate::catalogue::{Catalogue, RepetitionKey};
 use crate::events::{self, EventFiles};
+use crate::files::Uploads;
 use crate::model::{Backend, RunInfo, Status, StoredPoint, StoredRun};
 use crate::recovery::{self, RunLock, remove_folder};
 use crate::selector::slug;
@@ -100,6 +101,8 @@ struct Shared {
     directory: PathBuf,
     catalogue: Mutex<Box<dyn Catalogue>>,
     open: OpenTraces,
+    /// Brings the files to where other hosts have them.
+    uploads: Mutex<Option<Uploads>>,
     _lock: RunLock,
 }
 
@@ -109,11 +112,13 @@ impl RunWriter {
         id: u64,
         lock: RunLock,
         catalogue: Box<dyn Catalogue>,
+        uploads: Option<Uploads>,
     ) -> Result<RunWriter, StoreError> {
         let mut shared = Shared {
             directory: PathBuf::new(),
             catalogue: Mutex::new(catalogue),
             open: OpenTraces::default(),
+            uploads: Mutex::new(uploads),
             _lock: lock,
             store,
             id,
@@ -129,8 +134,10 @@ impl RunWriter {
 
     /// Puts in place what has become known since the run was begun. Points keep their index and what was measured there.
     pub fn revise(&self, revision: &Revision<'_>) -> Result<(), StoreError> {
-        let file = self.shared.directory.join("experiment.toml");
+        const FILE: &str = "experiment.toml";
+        let file = self.shared.directory.join(FILE);
         self.shared.catalogue().revise(self.shared.id, revision)?;
+        self.shared.catalogue().forget_files(self.shared.id, &[FILE.to_owned()], "audio/-")?;
         fs::write(&file, revision.text).map_err(StoreError::io("written", &file))
     }
 
@@ -157,6 +164,9 @@ impl RunWriter {
         let Some(old) = shared.catalogue().begin_repetition(key, &entries)? else {
             return Err(StoreError::NotMissing { run: shared.id, point, repetition });
         };
+        if self.shared.uploads().is_some() {
+            self.forget(&stem, &old.iter().chain(&paths).collect::<Vec<_>>())?;
+        }
         for path in old.iter().chain(&paths) {
             let path = shared.directory.join(path);
             trace::remove(&path).map_err(StoreError::io("removed", &path))?;
@@ -178,6 +188,13 @@ impl RunWriter {
         let events = EventFiles::beside(traces.iter().map(|(_, path)| path.as_path()));
         let closed = ClosedRepetition { shared: Arc::clone(shared), point, repetition, traces };
         Ok(RepetitionWriter { writer, events, audio, closed })
+    }
+
+    /// Takes note that what the bucket has of a repetition is not what will be measured.
+    fn forget(&self, stem: &str, traces: &[&String]) -> Result<(), StoreError> {
+        let events = traces.iter().map(|path| inside(&events::beside(Path::new(path))));
+        let files: Vec<String> = events.chain(traces.iter().map(|path| (*path).clone())).collect();
+        self.shared.catalogue().forget_files(self.shared.id, &files, &format!("audio/{stem}"))
     }
 
     /// Enters what was measured of this run elsewhere, whose files lie in its folder, and ends it as it ended there.
@@ -215,13 +232,29 @@ impl RunWriter {
         catalogue.ended(id, status, false, run.info.finished.unwrap_or(run.info.started))?;
         drop(catalogue);
         self.finished = true;
+        // What the bucket does not take now is brought when the store is opened next.
+        let _ = self.shared.bring_the_rest();
         Ok(id)
     }
 
-    /// Ends the run and returns it as it is stored. [`Status::Complete`] is for a run of which nothing is missing.
-    pub fn finish(mut self, status: Status) -> Result<RunInfo, StoreError> {
+    /// Ends the run and returns it as it is stored. [`Status::Complete`] is for a run of which nothing is missing. As
+    /// [`finish_telling`](RunWriter::finish_telling) with nobody to be told.
+    pub fn finish(self, status: Status) -> Result<RunInfo, StoreError> {
+        self.finish_telling(status, &|_| {})
+    }
+
+    /// Ends the run and returns it as it is stored. Where hosts share files, waits until they have those of this run;
+    /// `warn` is told why they have not, if the bucket takes nothing for half a minute: then they are brought there when
+    /// the store is next opened on this host.
+    pub fn finish_telling(mut self, status: Status, warn: &dyn Fn(&str)) -> Result<RunInfo, StoreError> {
         self.finished = true;
         self.shared.end(status)?;
+        if let Err(why) = self.shared.bring_the_rest() {
+            let id = self.shared.id;
+            warn(&format!(
+                "{why}. Run {id} is whole on this host; its files are brought there when this store is opened here again"
+            ));
+        }
         self.shared.info()
     }
 }
@@ -242,12 +275,22 @@ impl Shared {
         self.catalogue().info(self.id)?.ok_or_else(gone)
     }
 
+    /// Waits until the bucket has the run's folder.
+    fn bring_the_rest(&self) -> Result<(), String> {
+        let uploads = self.uploads().take();
+        uploads.map_or(Ok(()), Uploads::finish)
+    }
+
     fn end(&self, status: Status) -> Result<(), StoreError> {
         let mut catalogue = self.catalogue();
         // A trace that is still being written is not touched: its writer holds the lock, and closes it.
         let idle = self.open.load(Ordering::Relaxed) == 0;
         let whole = idle && recovery::repair_traces(&mut **catalogue, self.id, &self.directory)?;
         catalogue.ended(self.id, status, !whole, Timestamp::now())
+    }
+
+    fn uploads(&self) -> MutexGuard<'_, Option<Uploads>> {
+        self.uploads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn catalogue(&self) -> MutexGuard<'_, Box<dyn Catalogue>> {
@@ -330,8 +373,21 @@ impl ClosedRepetition {
         let audio = audio.iter().map(|path| path.strip_prefix(directory).unwrap_or(path));
         let audio: Vec<String> = audio.map(|path| path.to_string_lossy().into_owned()).collect();
         let key = RepetitionKey { run: self.shared.id, point: self.point, repetition: self.repetition };
-        self.shared.catalogue().finish_repetition(key, summary.partial, &json, &audio)
+        self.shared.catalogue().finish_repetition(key, summary.partial, &json, &audio)?;
+        if let Some(uploads) = &*self.shared.uploads() {
+            let traces = self.traces.iter().map(|(_, path)| path.clone());
+            let events = self.traces.iter().map(|(_, path)| events::beside(path));
+            let there = traces.chain(events.filter(|path| path.exists()));
+            let there = there.map(|path| inside(path.strip_prefix(directory).unwrap_or(&path)));
+            uploads.add(there.chain(audio));
+        }
+        Ok(())
     }
+}
+
+/// A path in the run's folder as the catalogue has it.
+fn inside(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }
 
 /// The traces' paths in the run's folder, all different.

@@ -4,7 +4,7 @@ use std::fs;
 use std::hash::{BuildHasher as _, Hasher, RandomState};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use siphasher::sip128::{Hasher128, SipHasher24};
@@ -12,6 +12,7 @@ use siphasher::sip128::{Hasher128, SipHasher24};
 use crate::StoreError;
 use crate::archive;
 use crate::catalogue::{self, Catalogue};
+use crate::files::{self, Bucket, Leftovers, Uploads};
 use crate::model::{Backend, RunInfo, Status, StoredRun};
 use crate::recovery::{self, RunLock, remove_folder};
 use crate::run_writer::{NewRun, RunWriter};
@@ -31,6 +32,12 @@ pub enum Imported {
 pub struct Store {
     directory: PathBuf,
     catalogue: Mutex<Box<dyn Catalogue>>,
+    /// Whether other hosts use it too.
+    is_shared: bool,
+    /// Where they have the files.
+    bucket: Option<Arc<Bucket>>,
+    /// What an earlier process did not get there.
+    leftovers: Option<Leftovers>,
 }
 
 impl Store {
@@ -39,24 +46,42 @@ impl Store {
     pub fn open(directory: &Path) -> Result<Store, StoreError> {
         let runs = directory.join("runs");
         fs::create_dir_all(&runs).map_err(StoreError::io("created", &runs))?;
-        Store::of(catalogue::in_folder(directory, &runs)?, directory)
+        Store::of(catalogue::in_folder(directory, &runs)?, None, directory)
     }
 
     /// Opens the store of a team, whose rows a PostgreSQL server keeps: `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`. It
     /// makes the tables, in a schema of their own, if there are none. The files of what is measured here lie in `directory`;
-    /// those of other hosts' runs lie there.
+    /// those of other hosts' runs lie there. With `?files=s3://BUCKET/PREFIX` in the address they are copied into that bucket
+    /// too, and [`fetch`](Store::fetch) gets those of others; how the bucket is reached the environment says, as with all
+    /// tools of S3.
     ///
     /// # Errors
-    /// [`StoreError::Address`] if that is no such address; what the server refuses.
+    /// [`StoreError::Address`] if that is no such address; what the server refuses. The bucket is first asked when a run is
+    /// begun.
     pub fn connect(url: &str, directory: &Path) -> Result<Store, StoreError> {
+        let (database, files) = files::split(url)?;
         let runs = directory.join("runs");
         fs::create_dir_all(&runs).map_err(StoreError::io("created", &runs))?;
-        Store::of(catalogue::on_server(url, &runs)?, directory)
+        let bucket = files.map(Bucket::open).transpose()?.map(Arc::new);
+        Store::of(catalogue::on_server(&database, &runs)?, bucket, directory)
     }
 
-    fn of(mut catalogue: Box<dyn Catalogue>, directory: &Path) -> Result<Store, StoreError> {
-        recovery::recover(&mut *catalogue, &directory.join("runs"))?;
-        Ok(Store { directory: directory.to_path_buf(), catalogue: Mutex::new(catalogue) })
+    fn of(
+        mut catalogue: Box<dyn Catalogue>,
+        bucket: Option<Arc<Bucket>>,
+        directory: &Path,
+    ) -> Result<Store, StoreError> {
+        let runs = directory.join("runs");
+        recovery::recover(&mut *catalogue, &runs)?;
+        let leftovers =
+            bucket.as_ref().map(|bucket| Leftovers::start(bucket.clone(), &mut *catalogue, &runs));
+        Ok(Store {
+            directory: directory.to_path_buf(),
+            is_shared: catalogue.is_shared(),
+            catalogue: Mutex::new(catalogue),
+            leftovers: leftovers.transpose()?,
+            bucket,
+        })
     }
 
     /// Where the files of its runs are on this host.
@@ -80,30 +105,52 @@ impl Store {
             remove_folder(&directory)?;
             let traces = directory.join("traces");
             fs::create_dir_all(&traces).map_err(StoreError::io("created", &traces))?;
-            taken = Some(self.lock(id, &directory)?);
+            if !self.is_shared {
+                taken = Some(self.lock(id, &directory)?);
+            }
             let file = directory.join("experiment.toml");
-            fs::write(&file, &run.text).map_err(StoreError::io("written", &file))
+            fs::write(&file, &run.text).map_err(StoreError::io("written", &file))?;
+            // Whoever may not write there is told before anything is measured.
+            self.bucket.as_ref().map_or(Ok(()), |bucket| files::check(bucket, folder, key))
         };
         let id = own.begin(run, key, started, &mut ready)?;
-        let lock = taken.ok_or(StoreError::InUse { id })?;
-        RunWriter::new(self.directory.clone(), id, lock, own)
+        let lock = match taken {
+            Some(lock) => lock,
+            None => own.hold(id, &self.directory)?.ok_or(StoreError::InUse { id })?,
+        };
+        let uploads = self.uploads(id)?;
+        RunWriter::new(self.directory.clone(), id, lock, own, uploads)
+    }
+
+    /// The thread that brings the files of a run to the bucket, if there is one.
+    fn uploads(&self, id: u64) -> Result<Option<Uploads>, StoreError> {
+        let Some(bucket) = &self.bucket else { return Ok(None) };
+        let run = self.info(id)?;
+        let own = self.catalogue().another()?;
+        Uploads::start(bucket.clone(), own, run).map(Some)
     }
 
     /// Goes on with a partial run: [`RunWriter::missing`] says what it lacks.
     pub fn resume(&self, id: u64) -> Result<RunWriter, StoreError> {
         let info = self.info(id)?;
         fs::create_dir_all(&info.directory).map_err(StoreError::io("created", &info.directory))?;
-        let lock = self.lock(id, &info.directory)?;
+        let mut own = self.catalogue().another()?;
+        let lock = own.hold(id, &info.directory)?.ok_or(StoreError::InUse { id })?;
         // Asked again under the lock.
         if self.info(id)?.status == Status::Complete {
             return Err(StoreError::Complete { id });
         }
         let traces = info.directory.join("traces");
         fs::create_dir_all(&traces).map_err(StoreError::io("created", &traces))?;
-        let mut own = self.catalogue().another()?;
+        let file = info.directory.join("experiment.toml");
+        if !file.exists() {
+            // It was begun on another host.
+            fs::write(&file, self.run(id)?.text).map_err(StoreError::io("written", &file))?;
+        }
         recovery::repair_traces(&mut *own, id, &info.directory)?;
         own.started(id)?;
-        RunWriter::new(self.directory.clone(), id, lock, own)
+        let uploads = self.uploads(id)?;
+        RunWriter::new(self.directory.clone(), id, lock, own, uploads)
     }
 
     /// Every run, the oldest first.
@@ -153,8 +200,52 @@ impl Store {
     pub fn remove(&self, id: u64) -> Result<(), StoreError> {
         let info = self.info(id)?;
         let _lock = self.lock(id, &info.directory)?;
+        if let Some(bucket) = &self.bucket {
+            // Before the rows that name them.
+            let files = self.catalogue().files(id)?;
+            files::remove(bucket, &info, &files)?;
+        }
         self.catalogue().remove(id)?;
         remove_folder(&info.directory)
+    }
+
+    /// Makes sure that a file of a run is on this host, at the path that the run names: gets it from the bucket if it was
+    /// measured elsewhere.
+    ///
+    /// # Errors
+    /// [`StoreError::Elsewhere`] if only another host has it; [`StoreError::Files`] if the bucket cannot be reached.
+    pub fn fetch(&self, run: &RunInfo, path: &Path) -> Result<(), StoreError> {
+        if path.exists() {
+            return Ok(());
+        }
+        let inside = path.strip_prefix(&run.directory).unwrap_or(path);
+        let there = match &self.bucket {
+            Some(bucket) => {
+                let files = self.catalogue().files(run.id)?;
+                files.into_iter().find(|file| Path::new(&file.path) == inside).map(|file| (bucket, file))
+            }
+            None => None,
+        };
+        match there {
+            Some((bucket, file)) => files::fetch(bucket, run, &file),
+            None => {
+                let (path, machine) = (inside.to_path_buf(), run.machine.clone());
+                Err(StoreError::Elsewhere { id: run.id, path, machine })
+            }
+        }
+    }
+
+    /// Makes sure that every file of a run that is in the bucket is on this host too.
+    fn fetch_all(&self, run: &RunInfo) -> Result<(), StoreError> {
+        let Some(bucket) = &self.bucket else { return Ok(()) };
+        let files = self.catalogue().files(run.id)?;
+        let missing = files.iter().filter(|file| !run.directory.join(&file.path).exists());
+        missing.map(|file| files::fetch(bucket, run, file)).collect()
+    }
+
+    /// Whether everything that earlier processes had left to be brought to the bucket is there, or cannot be brought now.
+    pub fn is_idle(&self) -> bool {
+        self.leftovers.as_ref().is_none_or(Leftovers::is_over)
     }
 
     /// Marks a run with a tag, or takes the tag off.
@@ -169,6 +260,7 @@ impl Store {
         if run.info.status == Status::Running {
             return Err(StoreError::InUse { id });
         }
+        self.fetch_all(&run.info)?;
         archive::write(&run, to)
     }
 

@@ -8,6 +8,8 @@ pub mod conformance;
 #[cfg(unix)]
 pub mod jack;
 pub mod pair;
+#[cfg(target_os = "linux")]
+pub mod postgres;
 pub mod programs;
 pub mod promises;
 pub mod split;

@@ -1,21 +1,28 @@
 //! The catalogue in PostgreSQL, for a team: many hosts measure into one, and everybody reads.
 //!
-//! That a run is being measured is known by an advisory lock of a session of its own, which the server releases when its
-//! process or its host is gone.
+//! That a run is being measured is known by an advisory lock of the session that writes it, which the server releases when
+//! its process or its host is gone. So nothing is written without the lock, and a server that comes back is asked for it
+//! again.
 
+mod address;
+mod connection;
 mod rows;
 mod schema;
+mod tls;
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use jiff::Timestamp;
+use postgres::Transaction;
 use postgres::types::ToSql;
-use postgres::{Client, NoTls, Transaction};
 
+use self::address::Address;
+use self::connection::{Connection, take};
 use super::{Catalogue, RepetitionKey};
 use crate::StoreError;
+use crate::files::SharedFile;
 use crate::model::{RunInfo, Status, StoredRun, backend_name, status_name};
 use crate::recovery::RunLock;
 use crate::run_writer::{NewRun, Revision};
@@ -23,19 +30,17 @@ use crate::selector::folder_name;
 use crate::store::experiment_hash;
 use crate::trace::TraceKeys;
 
-/// The first half of the key of a run's lock; the second is the run's number.
-const LOCKS: i32 = 0x7472_756E;
+pub(crate) use self::address::shown;
 
-/// A connection to the server.
+/// The rows that a server keeps.
 pub(super) struct Postgres {
-    address: Address,
+    connection: Connection,
     /// Where the folders of runs lie on this host.
     runs: PathBuf,
-    client: Client,
 }
 
 /// A session that holds a lock.
-struct Session(#[allow(dead_code, reason = "held, not used")] Client);
+struct Session(#[allow(dead_code, reason = "held, not used")] Connection);
 
 impl Debug for Session {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -43,69 +48,24 @@ impl Debug for Session {
     }
 }
 
-/// Where the server is.
-#[derive(Clone)]
-struct Address {
-    config: postgres::Config,
-    /// Without a password.
-    shown: String,
-}
-
 impl Debug for Postgres {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Postgres").field("address", &self.address.shown).finish_non_exhaustive()
-    }
-}
-
-impl Address {
-    fn connect(&self) -> Result<Client, StoreError> {
-        self.config.connect(NoTls).map_err(|error| self.failed(error))
-    }
-
-    fn failed(&self, error: postgres::Error) -> StoreError {
-        // What the server says is behind the library's `db error`.
-        let source = match error.as_db_error() {
-            Some(said) => said.message().to_owned().into(),
-            None => match std::error::Error::source(&error) {
-                Some(cause) => format!("{error}: {cause}").into(),
-                None => error.into(),
-            },
-        };
-        StoreError::Database { place: self.shown.clone(), source }
+        f.debug_struct("Postgres").field("address", &self.connection.shown()).finish_non_exhaustive()
     }
 }
 
 impl Postgres {
     /// Connects, and brings the schema up to date.
     pub(super) fn open(url: &str, runs: &Path) -> Result<Postgres, StoreError> {
-        let shown = shown(url);
-        let config = url.parse::<postgres::Config>().map_err(|error| StoreError::Address {
-            address: shown.clone(),
-            why: std::error::Error::source(&error).map_or(error.to_string(), ToString::to_string),
-        })?;
-        Postgres::connect(Address { config, shown }, runs)
-    }
-
-    fn connect(address: Address, runs: &Path) -> Result<Postgres, StoreError> {
-        let mut client = address.connect()?;
-        match schema::migrate(&mut client).map_err(|error| address.failed(error))? {
-            Ok(()) => Ok(Postgres { address, runs: runs.to_path_buf(), client }),
-            Err((found, known)) => Err(StoreError::Newer { place: address.shown, found, known }),
-        }
+        Ok(Postgres { connection: Connection::open(Address::parse(url)?)?, runs: runs.to_path_buf() })
     }
 
     /// Does something as a whole or not at all.
     fn whole<T>(
         &mut self,
-        work: impl FnOnce(&mut Transaction<'_>) -> Result<T, postgres::Error>,
+        work: impl FnMut(&mut Transaction<'_>) -> Result<T, postgres::Error>,
     ) -> Result<T, StoreError> {
-        let work = || {
-            let mut transaction = self.client.transaction()?;
-            let done = work(&mut transaction)?;
-            transaction.commit()?;
-            Ok(done)
-        };
-        work().map_err(|error| self.address.failed(error))
+        self.connection.whole(work)
     }
 
     fn execute(&mut self, statement: &str, values: &[&(dyn ToSql + Sync)]) -> Result<(), StoreError> {
@@ -115,7 +75,7 @@ impl Postgres {
 
 impl Catalogue for Postgres {
     fn another(&self) -> Result<Box<dyn Catalogue>, StoreError> {
-        Ok(Box::new(Postgres::connect(self.address.clone(), &self.runs)?))
+        Ok(Box::new(Postgres { connection: self.connection.another()?, runs: self.runs.clone() }))
     }
 
     fn is_shared(&self) -> bool {
@@ -123,12 +83,13 @@ impl Catalogue for Postgres {
     }
 
     fn lock(&self, id: u64, _: &Path) -> Result<Option<RunLock>, StoreError> {
-        let mut session = self.address.connect()?;
-        // Numbers beyond 31 bits would need two billion runs.
-        let taken = session
-            .query_one("SELECT pg_try_advisory_lock($1, $2)", &[&LOCKS, &(id as i32)])
-            .map_err(|error| self.address.failed(error))?;
-        Ok(taken.get::<_, bool>(0).then(|| RunLock::Session(Mutex::new(Box::new(Session(session))))))
+        let mut session = self.connection.another()?;
+        let taken = session.hold(id)?;
+        Ok(taken.then(|| RunLock::Session(Mutex::new(Box::new(Session(session))))))
+    }
+
+    fn hold(&mut self, id: u64, _: &Path) -> Result<Option<RunLock>, StoreError> {
+        Ok(self.connection.hold(id)?.then_some(RunLock::Connection))
     }
 
     fn begin(
@@ -140,11 +101,12 @@ impl Catalogue for Postgres {
     ) -> Result<u64, StoreError> {
         let axes = serde_json::to_string(&run.axes)?;
         let limits = serde_json::to_string(&run.limits)?;
-        let address = self.address.clone();
-        let failed = |error| address.failed(error);
-        let mut transaction = self.client.transaction().map_err(failed)?;
-        let entered = transaction
-            .query_one(
+        let id = self.connection.attempt(|transaction| {
+            // An attempt of which the server could not say that it had succeeded.
+            if let Some(row) = transaction.query_opt("SELECT id FROM run WHERE key = $1", &[&key])? {
+                return Ok(row.get::<_, i64>(0) as u64);
+            }
+            let entered = transaction.query_one(
                 "INSERT INTO run (name, backend, status, repair, started, version, machine, seed, repetitions,
                     repetition_length_ns, folder, file, experiment_hash, text, axes, limits, key)
                  VALUES ($1, $2, 'running', true, $3, $4, $5, $6, $7, $8, '', $9, $10, $11, $12, $13, $14)
@@ -165,15 +127,17 @@ impl Catalogue for Postgres {
                     &limits,
                     &key,
                 ],
-            )
-            .map_err(failed)?;
-        let id = entered.get::<_, i64>(0);
-        let folder = folder_name(id as u64, &run.name, run.backend);
-        transaction.execute("UPDATE run SET folder = $2 WHERE id = $1", &[&id, &folder]).map_err(failed)?;
-        enter_points(&mut transaction, id, &run.points).map_err(failed)?;
-        ready(id as u64, &folder)?;
-        transaction.commit().map_err(failed)?;
-        Ok(id as u64)
+            )?;
+            let id = entered.get::<_, i64>(0);
+            let folder = folder_name(id as u64, &run.name, run.backend);
+            transaction.execute("UPDATE run SET folder = $2 WHERE id = $1", &[&id, &folder])?;
+            enter_points(transaction, id, &run.points)?;
+            // Before others see it.
+            take(transaction, id as u64)?;
+            ready(id as u64, &folder)?;
+            Ok(id as u64)
+        })?;
+        Ok(id)
     }
 
     fn with_key(&mut self, key: &str) -> Result<Option<u64>, StoreError> {
@@ -185,17 +149,17 @@ impl Catalogue for Postgres {
 
     fn infos(&mut self) -> Result<Vec<RunInfo>, StoreError> {
         let rows = self.whole(rows::infos)?;
-        rows.iter().map(|row| rows::info_of(row, &self.runs, &self.address.shown)).collect()
+        rows.iter().map(|row| rows::info_of(row, &self.runs, self.connection.shown())).collect()
     }
 
     fn info(&mut self, id: u64) -> Result<Option<RunInfo>, StoreError> {
         let row = self.whole(|transaction| rows::info(transaction, id))?;
-        row.map(|row| rows::info_of(&row, &self.runs, &self.address.shown)).transpose()
+        row.map(|row| rows::info_of(&row, &self.runs, self.connection.shown())).transpose()
     }
 
     fn run(&mut self, id: u64) -> Result<Option<StoredRun>, StoreError> {
         let read = self.whole(|transaction| rows::run(transaction, id))?;
-        read.map(|read| read.stored(&self.runs, &self.address.shown)).transpose()
+        read.map(|read| read.stored(&self.runs, self.connection.shown())).transpose()
     }
 
     fn remove(&mut self, id: u64) -> Result<(), StoreError> {
@@ -211,7 +175,9 @@ impl Catalogue for Postgres {
         self.execute(
             "UPDATE run SET status = $2, repair = $3, finished = $4 WHERE id = $1",
             &[&(id as i64), &status_name(status), &repair, &at.to_string()],
-        )
+        )?;
+        self.connection.release_with_session();
+        Ok(())
     }
 
     fn died(&mut self, id: u64, repair: bool, at: Timestamp) -> Result<(), StoreError> {
@@ -314,19 +280,27 @@ impl Catalogue for Postgres {
         audio: &[String],
     ) -> Result<(), StoreError> {
         let (run, point, repetition) = numbers(key);
-        self.whole(|transaction| {
-            transaction.execute(
-                "UPDATE repetition SET partial = $4, summary = $5 WHERE run = $1 AND point = $2 AND repetition = $3",
+        let entered = self.whole(|transaction| {
+            // Not over what another process has measured to its end; but again over what this one has.
+            let entered = transaction.execute(
+                "UPDATE repetition SET partial = $4, summary = $5
+                 WHERE run = $1 AND point = $2 AND repetition = $3 AND (partial OR summary = $5)",
                 &[&run, &point, &repetition, &partial, &summary],
             )?;
+            if entered == 0 {
+                return Ok(false);
+            }
             for (place, path) in (0i64..).zip(audio) {
                 transaction.execute(
-                    "INSERT INTO artefact (run, point, repetition, kind, place, path) VALUES ($1, $2, $3, 'audio', $4, $5)",
+                    "INSERT INTO artefact (run, point, repetition, kind, place, path) VALUES ($1, $2, $3, 'audio', $4, $5)
+                     ON CONFLICT DO NOTHING",
                     &[&run, &point, &repetition, &place, path],
                 )?;
             }
-            Ok(())
-        })
+            Ok(true)
+        })?;
+        let RepetitionKey { run, point, repetition } = key;
+        entered.then_some(()).ok_or(StoreError::NotMissing { run, point, repetition })
     }
 
     fn revise(&mut self, id: u64, revision: &Revision<'_>) -> Result<(), StoreError> {
@@ -345,6 +319,37 @@ impl Catalogue for Postgres {
                 ],
             )?;
             enter_points(transaction, id as i64, revision.points)
+        })
+    }
+
+    fn enter_file(&mut self, run: u64, file: &SharedFile) -> Result<(), StoreError> {
+        // Nothing of a run that somebody has removed meanwhile.
+        self.execute(
+            "INSERT INTO file (run, path, bytes, sha256) SELECT id, $2, $3, $4 FROM run WHERE id = $1
+             ON CONFLICT (run, path) DO UPDATE SET bytes = excluded.bytes, sha256 = excluded.sha256",
+            &[&(run as i64), &file.path, &(file.bytes as i64), &file.sha256],
+        )
+    }
+
+    fn forget_files(&mut self, run: u64, paths: &[String], below: &str) -> Result<(), StoreError> {
+        self.execute(
+            "DELETE FROM file WHERE run = $1 AND (path = ANY($2) OR starts_with(path, $3))",
+            &[&(run as i64), &paths, &format!("{below}/")],
+        )
+    }
+
+    fn files(&mut self, run: u64) -> Result<Vec<SharedFile>, StoreError> {
+        self.whole(|transaction| {
+            let rows = transaction.query(
+                "SELECT path, bytes, sha256 FROM file WHERE run = $1 ORDER BY path COLLATE \"C\"",
+                &[&(run as i64)],
+            )?;
+            let file = |row: &postgres::Row| SharedFile {
+                path: row.get(0),
+                bytes: row.get::<_, i64>(1) as u64,
+                sha256: row.get(2),
+            };
+            Ok(rows.iter().map(file).collect())
         })
     }
 
@@ -374,27 +379,4 @@ fn enter_points(
         &[&id, &places, &choices],
     )?;
     Ok(())
-}
-
-/// An address without its password.
-pub(crate) fn shown(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return "postgresql".to_owned() };
-    let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
-    let place = place.split_once('?').map_or(place, |(place, _)| place);
-    format!("{scheme}://{place}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::shown;
-
-    #[test]
-    fn passwords_are_not_shown() {
-        assert_eq!(
-            shown("postgresql://eve:se@cret@db.example:5433/runs"),
-            "postgresql://db.example:5433/runs"
-        );
-        assert_eq!(shown("postgresql:///runs?host=/tmp&password=x"), "postgresql:///runs");
-        assert_eq!(shown("password=x host=y"), "postgresql");
-    }
 }

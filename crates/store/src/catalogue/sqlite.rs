@@ -67,6 +67,10 @@ impl Catalogue for Sqlite {
         RunLock::of_folder(directory)
     }
 
+    fn hold(&mut self, id: u64, directory: &Path) -> Result<Option<RunLock>, StoreError> {
+        self.lock(id, directory)
+    }
+
     fn begin(
         &mut self,
         run: &NewRun,

@@ -4,7 +4,8 @@ use postgres::{Client, Error};
 
 /// One script per version of the schema, each from the version before; never changed once released. What a column holds is
 /// said at SQLite's.
-const MIGRATIONS: [&str; 1] = ["
+const MIGRATIONS: [&str; 2] = [
+    "
     CREATE TABLE run (
         id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
         name TEXT NOT NULL,
@@ -58,7 +59,18 @@ const MIGRATIONS: [&str; 1] = ["
         tag TEXT NOT NULL,
         PRIMARY KEY (run, tag)
     );
-"];
+    ",
+    // The files of runs that are in a bucket, by their paths in the run's folder.
+    "
+    CREATE TABLE file (
+        run BIGINT NOT NULL REFERENCES run ON DELETE CASCADE,
+        path TEXT NOT NULL,
+        bytes BIGINT NOT NULL,
+        sha256 TEXT NOT NULL,
+        PRIMARY KEY (run, path)
+    );
+    ",
+];
 
 /// Two programs that find an old schema at the same time do not both bring it up to date.
 const LOCK: i64 = 0x7472_756E_6B6C_696E;
