@@ -257,6 +257,27 @@ fn a_pipe_carries_bytes_and_ends() {
 }
 
 #[test]
+fn a_pipe_needs_no_trust_for_what_its_other_end_sends_at_once() {
+    let (near, far) = (identity(), identity());
+    let listener = listener(&far, Pulse::default());
+    let address = listener.local_address().to_string();
+    thread::scope(|scope| {
+        // Pieces that fit badly make the largest frames.
+        let piece = (64 << 10) - 1;
+        scope.spawn(move || {
+            let client = trunkline_control::connect(&address, &near, &far.fingerprint(), PATIENCE).unwrap();
+            let mut to = client.split().1.into_pipe();
+            (0..8).for_each(|_| to.write_all(&vec![5; piece]).unwrap());
+            to.flush().unwrap();
+        });
+        let (reader, _writer) = accept(&listener).unwrap().split();
+        let mut heard = Vec::new();
+        reader.into_pipe().read_to_end(&mut heard).unwrap();
+        assert!(heard == vec![5; 8 * piece]);
+    });
+}
+
+#[test]
 fn both_greet_and_agree() {
     let (mut client, mut server) = pair(Pulse::default());
     thread::scope(|scope| {

@@ -24,11 +24,12 @@ pub struct PipeWriter {
     held: Vec<u8>,
 }
 
-/// So many bytes are sent without a flush.
+/// So many bytes are sent without a flush; with what was held before, a frame has fewer than twice as many.
 const MANY: usize = 64 << 10;
 
 impl PipeReader {
-    pub(super) fn new(frames: FrameReader) -> PipeReader {
+    pub(super) fn new(mut frames: FrameReader) -> PipeReader {
+        frames.set_limit(2 * MANY);
         PipeReader { frames, held: Vec::new(), taken: 0 }
     }
 

@@ -51,6 +51,10 @@ impl FrameReader {
         self.deframer.set_limit(MAX_FRAME);
     }
 
+    pub(super) fn set_limit(&mut self, limit: usize) {
+        self.deframer.set_limit(limit);
+    }
+
     /// From now on bytes: those that the other end writes into its [`PipeWriter`](super::PipeWriter).
     pub fn into_pipe(self) -> PipeReader {
         PipeReader::new(self)
