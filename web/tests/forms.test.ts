@@ -1,0 +1,132 @@
+import { describe, expect, test } from 'vitest';
+import { searchable } from '../src/advise/keys';
+import { bound, limitQuantity } from '../src/advise/plan';
+import { blocksText, hostAndPort, protectionText, stagesOf, transportText } from '../src/advise/words';
+import { facts } from '../src/agents/status';
+import type { Drawing } from '../src/api/types';
+import { fit, nearness } from '../src/papers/errors';
+import type { PaperTable } from '../src/papers/types';
+import { fileName, outcomeWord, shortKey } from '../src/results/words';
+import { detail, isOver, pageOf } from '../src/run/job';
+
+describe('where to measure', () => {
+  test.each([
+    ['studio.example.org', { host: 'studio.example.org' }],
+    [' studio:4780 ', { host: 'studio', port: 4780 }],
+    ['[::1]:4780', { host: '::1', port: 4780 }],
+    ['[fe80::1]', { host: 'fe80::1' }],
+    ['fe80::1', { host: 'fe80::1' }],
+  ])('%s', (text, found) => {
+    expect(hostAndPort(text)).toEqual(found);
+  });
+
+  test.each(['', 'a b', 'studio:0', 'studio:70000', '[::1', 'http://studio:1/'])('not %s', (text) => {
+    expect(hostAndPort(text)).toBeUndefined();
+  });
+});
+
+describe('advice in words', () => {
+  test('blocks, protection, transports', () => {
+    expect(blocksText({ sample_rate: 48_000, frames: 128, channels: 2, sample_bytes: 2 })).toBe('128 frames, 2 channels, 48 kHz');
+    expect(blocksText({ sample_rate: 8_000, frames: 160, channels: 1, sample_bytes: 1 })).toContain('of G.711');
+    expect(protectionText({ kind: 'repeat', repeats: 1 })).toBe('every block again with the next');
+    expect(protectionText({ kind: 'reed-solomon', data: 8, parity: 2 })).toBe('2 Reed-Solomon blocks for every 8');
+    expect(transportText('udp')).toBe('udp');
+    expect(transportText({ kind: 'tcp', window: '8 KiB' })).toBe('tcp');
+  });
+
+  test('stages stand in the order in which sound meets them', () => {
+    const way = { stages: { playback: 5, capture: 1, network: 3, block: 2, playout: 4 } } as Parameters<typeof stagesOf>[0];
+    expect(stagesOf(way).map((stage) => stage.seconds)).toEqual([1, 2, 3, 4, 5]);
+  });
+});
+
+describe('plans', () => {
+  test.each([
+    ['< 150 ms', 0.15],
+    ['<= 1 %', 0.01],
+    ['> 64 kbit/s', 64_000],
+    ['>= 3.6', 3.6],
+    ['< 2 bananas', undefined],
+    ['150 ms', undefined],
+  ])('the bound of %s', (condition, value) => {
+    if (value === undefined) expect(bound(condition)).toBeUndefined();
+    else expect(bound(condition)).toBeCloseTo(value);
+  });
+
+  test('what limits are in', () => {
+    expect(limitQuantity('flow.voice.loss').unit).toBe('ratio');
+    expect(limitQuantity('flow.voice.latency.p999').unit).toBe('s');
+    expect(limitQuantity('flow.voice.jitter.interarrival').unit).toBe('s');
+    expect(limitQuantity('flow.bulk.throughput').unit).toBe('bit/s');
+    expect(limitQuantity('flow.voice.mos').quantity).toBe('number');
+    expect(limitQuantity('flow.voice.underflows').quantity).toBe('count');
+  });
+
+  test('keys that can be searched are amounts: what is swept first, words and places never', () => {
+    const drawing: Drawing = {
+      title: '', bundles: [], limits: [], experiment: { seed: 7 },
+      hosts: [{ name: 'a', x: 0, y: 0, placed: true, keys: { position: [1, 2] } }],
+      links: [{ name: 'trunk', between: ['a', 'b'], medium: 'serial', label: '', keys: { between: ['a', 'b'], rate: '2 Mbit/s', queue: { kind: 'fifo', packets: 10 } } }],
+      flows: [{ name: 'voice', from: 'a', to: ['b'], transport: 'udp', source: 'voice', count: '1', label: '', keys: { from: 'a', source: { kind: 'voice', samples: 80 } } }] as unknown as Drawing['flows'],
+      sweep: [{ key: 'link.trunk.queue.packets', values: [1, 2] }],
+    };
+    expect(searchable(drawing)).toEqual(['link.trunk.queue.packets', 'flow.voice.count', 'link.trunk.rate', 'flow.voice.source.samples']);
+  });
+});
+
+describe('studies', () => {
+  const cell = (error: number | null, doubtful = false) => ({ published: '1', doubtful, ours: 1, error });
+  const table = (errors: ReturnType<typeof cell>[]): PaperTable => ({ name: '', title: '', keys: [], columns: [], rows: [{ keys: {}, cells: errors }], ours: true });
+
+  test('how near a table comes leaves out what is in doubt or cannot be compared', () => {
+    expect(fit(table([cell(0.02), cell(-0.4), cell(5, true), cell(null), cell(0.06)]))).toEqual({ compared: 3, median: 0.06, worst: -0.4, within10: 2 });
+    expect(fit(table([cell(0.1), cell(-0.2)])).median).toBeCloseTo(0.15);
+    expect(fit(table([]))).toEqual({ compared: 0, median: null, worst: null, within10: 0 });
+  });
+
+  test('nearness in words', () => {
+    expect([0, -0.01, 0.1, -0.3, 0.31].map(nearness)).toEqual(['equal', 'equal', 'near', 'apart', 'far']);
+  });
+});
+
+describe('agents', () => {
+  test('whatever an agent says becomes lines', () => {
+    const lines = facts({ version: '0.1.0', spool_bytes: 4_200_000, cpu: 0.04, controllers: ['studio'], parts: [{}, {}], limits: { rate: '100 Mbit/s' }, paired: true, nothing: null, up_s: 90 });
+    const value = (name: string) => lines.find((line) => line.name === name)?.value.replace(/\u202f/g, ' ');
+    expect(value('version')).toBe('0.1.0');
+    expect(value('spool bytes')).toBe('4.20 MB');
+    expect(value('controllers')).toBe('studio');
+    expect(value('parts')).toBe('2');
+    expect(value('limits rate')).toBe('100 Mbit/s');
+    expect(value('paired')).toBe('yes');
+    expect(value('up')).toBe('1 min 30 s');
+    expect(lines.some((line) => line.name === 'nothing')).toBe(false);
+    expect(facts(undefined)).toEqual([]);
+  });
+});
+
+describe('jobs and names', () => {
+  const job = (more: object) => ({ id: 'a/b', kind: 'run', title: '', state: 'running', progress: { points: 4, points_done: 1, repetitions: 20, repetitions_done: 3, fraction: 0.15 }, ...more }) as Parameters<typeof detail>[0];
+
+  test('how far a job is', () => {
+    expect(detail(job({}))).toBe('3 of 20 repetitions, 4 points');
+    expect(detail(job({ progress: { points: 0, points_done: 0, repetitions: 0, repetitions_done: 0, fraction: 0.4 } }))).toBe('40 %');
+    expect(isOver(job({ state: 'stopping' }))).toBe(false);
+    expect(isOver(job({ state: 'stopped' }))).toBe(true);
+  });
+
+  test('every kind of job has a page', () => {
+    expect(pageOf(job({}))).toBe('/jobs/a%2Fb');
+    expect(pageOf(job({ kind: 'plan' }))).toBe('/plan?job=a%2Fb');
+    expect(pageOf(job({ kind: 'probe' }))).toBe('/advise?job=a%2Fb');
+  });
+
+  test('names', () => {
+    expect(shortKey('flow.voice.count, flow.bulk.count')).toBe('voice.count, bulk.count');
+    expect(fileName('Voice beside bulk!')).toBe('voice-beside-bulk');
+    expect(fileName('???')).toBe('experiment');
+    expect(outcomeWord('holds', true).kind).toBe('warn');
+    expect(outcomeWord(null).text).toBe('not measured');
+  });
+});
