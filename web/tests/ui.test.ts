@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { match } from '../src/router.svelte';
-import { described, extent, lowerBound, padded } from '../src/ui/chart';
+import { described, extent, lowerBound, padded, paintLine, paintPoints, type ChartSeries, type Plot } from '../src/ui/chart';
 import { figure, quantity, scaled, span } from '../src/ui/format';
 import { sorted } from '../src/ui/table';
 
@@ -88,5 +88,70 @@ describe('charts', () => {
   test('a series is described', () => {
     expect(described({ label: 'a', kind: 'line', x: [0, 1, 2], y: [5, NaN, 1] })).toMatchObject({ min: 1, max: 5, count: 3 });
     expect(described({ label: 'a', kind: 'line', x: [], y: [] })).toBeUndefined();
+  });
+});
+
+/** A canvas of 100 by 50 pixels that writes down what is painted; x and y from 0 to 1. */
+function canvas(range = { min: 0, max: 1 }) {
+  const points: [number, number][] = [];
+  const lines: [string, number, number][] = [];
+  const context = {
+    fillRect: (x: number, y: number, width: number, height: number) => points.push([x + width / 2, y + height / 2]),
+    beginPath: () => undefined,
+    moveTo: (x: number, y: number) => lines.push(['move', x, y]),
+    lineTo: (x: number, y: number) => lines.push(['line', x, y]),
+    stroke: () => undefined,
+  } as unknown as CanvasRenderingContext2D;
+  const plot: Plot = {
+    context, left: 0, top: 0, width: 100, height: 50, range, ratio: 1,
+    x: (value) => ((value - range.min) / (range.max - range.min)) * 100,
+    y: (value) => 50 - value * 50,
+  };
+  return { plot, points, lines };
+}
+
+const made = (kind: ChartSeries['kind'], count: number, y: (index: number) => number | null): ChartSeries => ({
+  label: '', kind, x: Float64Array.from({ length: count }, (_, index) => index / Math.max(1, count - 1)), y: Array.from({ length: count }, (_, index) => y(index)),
+});
+
+describe('painting', () => {
+  test('a million points are no more than the pixels there are, and none is missing', () => {
+    const { plot, points } = canvas();
+    paintPoints(plot, made('scatter', 1_000_000, (index) => (index * 7919) % 1000 / 1000));
+    expect(points.length).toBeLessThanOrEqual(101 * 51);
+    expect(new Set(points.map(String)).size).toBe(points.length);
+    expect(points.length).toBeGreaterThan(100 * 49);
+  });
+
+  test('points outside of what is shown are not painted', () => {
+    const { plot, points } = canvas({ min: 0.5, max: 0.6 });
+    paintPoints(plot, made('scatter', 101, () => 0.5));
+    expect(points.length).toBe(11);
+    const high = canvas();
+    paintPoints(high.plot, made('scatter', 10, () => 1.5));
+    expect(high.points).toEqual([]);
+  });
+
+  test('a line of a million values keeps each extreme and is painted by columns', () => {
+    const { plot, lines } = canvas();
+    paintLine(plot, made('line', 1_000_000, (index) => (index === 123_456 ? 1 : index === 654_321 ? 0 : 0.5)));
+    expect(lines.length).toBeLessThanOrEqual(101 * 5);
+    expect(Math.min(...lines.map(([, , y]) => y))).toBe(0);
+    expect(Math.max(...lines.map(([, , y]) => y))).toBe(50);
+  });
+
+  test('what is missing interrupts a line', () => {
+    const { plot, lines } = canvas();
+    paintLine(plot, made('line', 5, (index) => (index === 2 ? null : 0.5)));
+    const drawn = lines.filter(([what]) => what === 'line').map(([, x]) => x);
+    expect(drawn).toEqual([25, 100]);
+  });
+
+  test('a step holds its value until the next', () => {
+    const { plot, lines } = canvas();
+    paintLine(plot, made('step', 3, (index) => index / 2));
+    expect(lines).toContainEqual(['line', 50, 50]);
+    expect(lines).toContainEqual(['line', 50, 25]);
+    expect(lines).toContainEqual(['line', 100, 25]);
   });
 });
