@@ -51,6 +51,14 @@ pub enum AgentError {
         /// Which folder.
         path: PathBuf,
     },
+    /// It cannot become this user.
+    #[error("the agent cannot become the user `{name}`: {reason}")]
+    User {
+        /// The user's name.
+        name: String,
+        /// Why not, and what to do.
+        reason: String,
+    },
     /// Whatever else the system refuses.
     #[error("{what}: {error}")]
     System {
@@ -65,7 +73,7 @@ impl AgentError {
     /// Whether the user's input is wrong, rather than the environment.
     pub fn is_bad_input(&self) -> bool {
         match self {
-            AgentError::Problems(_) | AgentError::Config { .. } => true,
+            AgentError::Problems(_) | AgentError::Config { .. } | AgentError::User { .. } => true,
             AgentError::Control(error) => error.is_bad_input(),
             AgentError::Listen { error, .. } => {
                 matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable)

@@ -21,8 +21,10 @@ mod http;
 pub mod meter;
 mod notices;
 pub mod permission;
+pub mod privileges;
 mod prometheus;
 pub mod spool;
+mod traces;
 
 pub use config::Config;
 pub use daemon::{ADDRESS_FILE, Agent, Settings, Stop};

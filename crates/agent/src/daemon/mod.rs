@@ -30,6 +30,7 @@ use crate::counters::{Connection as Became, Counters};
 use crate::error::AgentError;
 use crate::notices::{Log, Notices};
 use crate::spool::{End, Ending, Spool};
+use crate::traces::{Parent, Span, Traces};
 use session::Controller;
 
 /// How long somebody who connects has for the handshake, and then for the greeting.
@@ -181,6 +182,7 @@ pub(crate) struct Daemon {
     strangers: AtomicU64,
     pub(crate) notices: Notices,
     pub(crate) counters: Counters,
+    pub(crate) traces: Traces,
     host: status::Host,
     since: Timestamp,
     stop: Stop,
@@ -209,10 +211,12 @@ impl Daemon {
         let limits = &config.limits;
         let (spool, unreadable) = Spool::open(&state.join("spool"), limits.disk, limits.keep)?;
         unreadable.into_iter().for_each(|text| notices.tell(text));
+        let traces = config.traces.as_deref().map(|collector| Traces::to(collector, &config.name));
         Ok(Daemon {
             peers: Peers::open(&state.join("controllers"))?,
             pairing: Pairing::open(&state)?,
             port: address.port(),
+            traces: traces.transpose()?.unwrap_or_default(),
             host: status::Host::look(),
             spool,
             config,
@@ -302,6 +306,8 @@ impl Daemon {
     /// Finds out who it is and what they want, and does that.
     fn greet(self: Arc<Daemon>, incoming: Incoming) {
         let peer = incoming.peer_address();
+        let mut span =
+            self.traces.span("connection", &Parent::default(), &[("network.peer.address", peer.to_string())]);
         let greeted = incoming.handshake(GREETING).and_then(|mut connection| {
             let hello = connection.hear(GREETING)?;
             Ok((connection, hello.purpose))
@@ -311,17 +317,20 @@ impl Daemon {
             Ok(greeted) => greeted,
             Err(error) => {
                 self.counters.connection(Became::Failed);
+                span.failed(&error.to_string());
                 return self.notices.log(&error.to_string());
             }
         };
         match purpose {
-            Purpose::Control => self.control(connection),
-            Purpose::Pair => self.pair(connection),
+            Purpose::Control => self.control(connection, &mut span),
+            Purpose::Pair => self.pair(connection, &mut span),
             Purpose::Join { token } => {
+                span.know("trunkline.purpose", "join");
                 let number = self.opened(&connection, None);
                 match far::join(&self, connection, &token) {
                     Ok(()) => self.counters.connection(Became::Joined),
                     Err(refusal) => {
+                        span.failed(&refusal.why);
                         self.counters.connection(Became::Refused);
                         self.notices.log(&format!("{peer} as a near end: {}", refusal.why));
                     }
@@ -331,12 +340,14 @@ impl Daemon {
         }
     }
 
-    fn control(self: &Arc<Daemon>, mut connection: Connection) {
+    fn control(self: &Arc<Daemon>, mut connection: Connection, span: &mut Span) {
+        span.know("trunkline.purpose", "control");
         let (peer, fingerprint) = (connection.peer_address(), connection.peer_fingerprint());
         let controller = match self.known(&fingerprint) {
             Ok(controller) => controller,
             Err(refusal) => {
                 self.counters.connection(Became::Refused);
+                span.failed(&refusal.why);
                 self.notices.log(&format!("refused {peer}: {}", refusal.why));
                 // Who has left need not know.
                 let _ = connection.refuse(refusal);
@@ -348,17 +359,22 @@ impl Daemon {
         }
         self.counters.connection(Became::Control);
         connection.trust();
+        span.know("trunkline.controller", controller.name.as_str());
         let number = self.opened(&connection, Some(controller.name.clone()));
         self.notices.log(&format!("{} has connected from {peer}", controller.name));
         let how = session::serve(self, connection, &controller);
         self.sessions().remove(&number);
         match how {
             Ok(()) => self.notices.log(&format!("{} has left", controller.name)),
-            Err(error) => self.notices.log(&format!("{}: {error}", controller.name)),
+            Err(error) => {
+                span.failed(&error.to_string());
+                self.notices.log(&format!("{}: {error}", controller.name));
+            }
         }
     }
 
-    fn pair(&self, connection: Connection) {
+    fn pair(&self, connection: Connection, span: &mut Span) {
+        span.know("trunkline.purpose", "pair");
         let peer = connection.peer_address();
         if connection.welcome(&self.config.name).is_err() {
             return self.counters.connection(Became::Failed);
@@ -372,6 +388,7 @@ impl Daemon {
                 ));
             }
             Err(error) => {
+                span.failed(&error.to_string());
                 self.counters.connection(Became::Refused);
                 self.notices.tell(format!("{peer} has tried to enrol: {error}"));
             }
@@ -509,6 +526,7 @@ impl Daemon {
             self.notices.tell(format!("what is kept is not safe: {error}"));
         }
         self.sessions().values().for_each(|open| open.closer.close());
+        self.traces.flush();
         self.notices.log(&format!("{} has stopped", self.config.name));
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration as StdDuration, Instant};
 
 use jiff::Timestamp;
@@ -21,6 +21,7 @@ use super::recorder::{Pen, Recording, Watch};
 use super::session::Controller;
 use crate::counters::Outcome;
 use crate::spool::{End, Ending, Meta, PartSpool, SpoolError};
+use crate::traces::{Parent, Span};
 use crate::{demand, permission};
 
 /// How long the far end has to answer, and every other step of the set-up.
@@ -159,7 +160,9 @@ impl Job {
         let Job { daemon, place, spool, answer, planned, request } = self;
         let part = Arc::clone(place.part());
         let _settled = Settled { daemon: &daemon, spool: &spool };
-        let gate = PartGate::new(&daemon, &part, &answer);
+        let mut span = daemon.traces.span("part", &Parent::of(request.traceparent.as_deref()), &about(&part));
+        part.traced(span.as_parent());
+        let gate = PartGate::new(&daemon, &part, &answer, span.as_parent());
         let recording = Recording::new(&daemon, &part, &spool);
         let measured = connect(&daemon, &planned, &request).and_then(|connection| {
             part.lives_on(connection.closer());
@@ -169,11 +172,13 @@ impl Job {
                 NearPart { scenario: &planned.scenario, seed: planned.seed, options: &options, gate: &gate };
             run_near(near, &mut Pen(&recording), &mut Watch(&recording)).map_err(Failed::Live)
         });
+        gate.next_step("settle");
         let stopped_by = recording.finish();
         let host = &daemon.config.name;
         let ending = match (measured, stopped_by) {
             (Err(failed), _) if !gate.is_ready() => {
                 let refusal = failed.refusal(&daemon, part.is_stopped());
+                span.failed(&refusal.why);
                 daemon.counters.part(Outcome::Refused);
                 daemon.notices.log(&format!("part {} cannot begin: {}", named(&part.id), refusal.why));
                 drop(place);
@@ -205,6 +210,7 @@ impl Job {
         match &ending {
             Ending::Finished { .. } => daemon.counters.part(Outcome::Finished),
             Ending::Failed { refusal, .. } => {
+                span.failed(&refusal.why);
                 daemon.counters.part(Outcome::Failed);
                 daemon.notices.tell(format!(
                     "part {} of {} failed: {}",
@@ -218,6 +224,18 @@ impl Job {
         drop(place);
         end(&daemon, &spool, ending);
     }
+}
+
+/// What its span says of a part.
+fn about(part: &Part) -> [(&'static str, String); 5] {
+    let PartId { run, point, repetition, pair, .. } = &part.id;
+    [
+        ("trunkline.run", run.clone()),
+        ("trunkline.point", point.to_string()),
+        ("trunkline.repetition", repetition.to_string()),
+        ("trunkline.pair", pair.to_string()),
+        ("trunkline.controller", part.controller_name.clone()),
+    ]
 }
 
 /// How a part is called in logs.
@@ -347,12 +365,22 @@ struct PartGate<'j> {
     far: OnceLock<IpAddr>,
     is_ready: AtomicBool,
     has_begun: AtomicBool,
+    /// The span of the part, and that of its present step.
+    trace: Parent,
+    step: Mutex<Span>,
 }
 
 impl<'j> PartGate<'j> {
-    fn new(daemon: &'j Daemon, part: &'j Part, answer: &'j FrameWriter) -> PartGate<'j> {
+    fn new(daemon: &'j Daemon, part: &'j Part, answer: &'j FrameWriter, trace: Parent) -> PartGate<'j> {
         let (is_ready, has_begun) = (AtomicBool::new(false), AtomicBool::new(false));
-        PartGate { daemon, part, answer, far: OnceLock::new(), is_ready, has_begun }
+        let step = Mutex::new(daemon.traces.span("prepare", &trace, &[]));
+        PartGate { daemon, part, answer, far: OnceLock::new(), is_ready, has_begun, trace, step }
+    }
+
+    /// The step before is over.
+    fn next_step(&self, name: &'static str) {
+        *self.step.lock().unwrap_or_else(PoisonError::into_inner) =
+            self.daemon.traces.span(name, &self.trace, &[]);
     }
 
     /// Whether the controller was told that the part can begin.
@@ -371,6 +399,7 @@ impl Gate for PartGate<'_> {
             && self.part.prepared()
         {
             self.is_ready.store(true, Ordering::Relaxed);
+            self.next_step("wait");
             // If the controller has gone, the part is dropped after a while.
             let _ = self.answer.send(&FromAgent::Prepared { part: self.part.id.clone(), far });
         }
@@ -381,6 +410,7 @@ impl Gate for PartGate<'_> {
         loop {
             if let Some(at) = self.part.wait_for_start(StdDuration::from_millis(500)) {
                 self.has_begun.store(true, Ordering::Relaxed);
+                self.next_step("run");
                 return Some(at);
             }
             if self.part.is_stopped() || self.daemon.is_stopping() {

@@ -12,6 +12,7 @@ use trunkline_core::Duration;
 
 use crate::config::Config;
 use crate::permission::{self, Demand, Grant, Held};
+use crate::traces::Parent;
 
 /// Which end of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,6 +45,8 @@ pub(crate) struct Part {
     pub(crate) since: Instant,
     /// How long it takes at most, once it has started.
     pub(crate) duration: Duration,
+    /// What streams of it are parts of.
+    trace: Mutex<Parent>,
     stage: Mutex<Stage>,
     changed: Condvar,
     end_sending: AtomicBool,
@@ -93,6 +96,7 @@ impl Parts {
             grant,
             since: Instant::now(),
             duration: demand.duration,
+            trace: Mutex::default(),
             stage: Mutex::new(Stage::Connecting),
             changed: Condvar::new(),
             end_sending: AtomicBool::new(false),
@@ -221,6 +225,15 @@ impl Part {
         if self.end == End::Far && self.is_stopped() {
             self.cut();
         }
+    }
+
+    /// The span of this part.
+    pub(crate) fn trace(&self) -> Parent {
+        self.trace.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn traced(&self, parent: Parent) {
+        *self.trace.lock().unwrap_or_else(PoisonError::into_inner) = parent;
     }
 
     /// Ends the connection between its ends.

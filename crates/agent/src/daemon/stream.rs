@@ -30,6 +30,8 @@ pub(super) fn stream(
         let why = format!("chunks before {} were acknowledged and are gone", spool.kept_from());
         return refuse(RefusalKind::Part, why);
     }
+    let parent = daemon.parts.find(part, Side::Near).map(|running| running.trace()).unwrap_or_default();
+    let _span = daemon.traces.span("collect", &parent, &[("trunkline.from", from.to_string())]);
     let (mut next, mut told, mut told_over) = (from, None, false);
     while !is_over.load(Ordering::Relaxed) {
         let extent = spool.wait_beyond(next, LOOK);
