@@ -36,46 +36,55 @@ export type Dirty = [number, number];
 
 /** Draws the points with the numbers from `from` to behind `to`; of points that are no longer kept nothing is drawn. */
 export function paint(raster: Raster, view: View, points: Points, from: number, to: number, ink: Ink): Dirty {
-  const { words, width, height } = raster;
-  const { colours, size } = ink;
-  const series = points[ink.by];
   const first = Math.max(from, points.oldest);
-  const scaleX = width / (view.x1 - view.x0);
-  const low = view.log ? Math.log(view.y0) : view.y0;
-  const scaleY = height / ((view.log ? Math.log(view.y1) : view.y1) - low);
+  const dirty: Dirty = [raster.width, 0];
+  // Where the ring closes there are two parts, each in a row.
+  for (let start = first; start < to; ) {
+    const place = points.place(start);
+    const count = Math.min(to - start, points.capacity - place);
+    paintRow(raster, view, points, place, place + count, ink, dirty);
+    start += count;
+  }
+  return dirty[0] < dirty[1] ? dirty : [0, 0];
+}
+
+function paintRow({ words, width, height }: Raster, view: View, points: Points, start: number, end: number, ink: Ink, dirty: Dirty): void {
+  const { colours, size } = ink;
+  const { t, value } = points;
+  const series = points[ink.by];
+  const { x0, log } = view;
+  const scaleX = width / (view.x1 - x0);
+  const low = log ? Math.log(view.y0) : view.y0;
+  const scaleY = height / ((log ? Math.log(view.y1) : view.y1) - low);
   const half = size >> 1;
   const tick = Math.min(height, size * 4);
-  let dirtyFrom = width;
-  let dirtyTo = 0;
-  for (let number = first; number < to; number += 1) {
-    const place = points.place(number);
-    const x = Math.round(((points.t[place] as number) - view.x0) * scaleX) - half;
+  let [dirtyFrom, dirtyTo] = dirty;
+  for (let at = start; at < end; at += 1) {
+    const x = Math.floor(((t[at] as number) - x0) * scaleX + 0.5) - half;
     if (x <= -size || x >= width) continue;
+    const level = value[at] as number;
+    let top = height - tick;
+    let bottom = height;
+    let colour = ink.lost;
+    // Not a number, and so not equal to itself, is a lost message.
+    if (level === level) {
+      top = height - 1 - Math.floor(((log ? Math.log(level) : level) - low) * scaleY + 0.5) - half;
+      bottom = top + size;
+      if (bottom <= 0 || top >= height) continue;
+      if (top < 0) top = 0;
+      if (bottom > height) bottom = height;
+      colour = colours[(series[at] as number) % colours.length] as number;
+    }
     const left = x < 0 ? 0 : x;
     const right = x + size > width ? width : x + size;
-    const value = points.value[place] as number;
-    let top: number;
-    let bottom: number;
-    let colour: number;
-    if (Number.isNaN(value)) {
-      top = height - tick;
-      bottom = height;
-      colour = ink.lost;
-    } else {
-      const y = height - 1 - Math.round(((view.log ? Math.log(value) : value) - low) * scaleY) - half;
-      if (y <= -size || y >= height) continue;
-      top = y < 0 ? 0 : y;
-      bottom = y + size > height ? height : y + size;
-      colour = colours[(series[place] as number) % colours.length] as number;
-    }
-    for (let row = top; row < bottom; row += 1) {
-      const at = row * width;
-      for (let column = left; column < right; column += 1) words[at + column] = colour;
-    }
     if (left < dirtyFrom) dirtyFrom = left;
     if (right > dirtyTo) dirtyTo = right;
+    for (let row = top * width; row < bottom * width; row += width) {
+      for (let column = left; column < right; column += 1) words[row + column] = colour;
+    }
   }
-  return dirtyFrom < dirtyTo ? [dirtyFrom, dirtyTo] : [0, 0];
+  dirty[0] = dirtyFrom;
+  dirty[1] = dirtyTo;
 }
 
 /** The side of a dot, in device pixels, that keeps so many points apart. */
