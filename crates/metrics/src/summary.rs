@@ -91,6 +91,10 @@ pub struct FlowSummary {
     /// Jain's fairness index of the members' user throughputs, from 1/n to 1; `None` for one member, or if nothing was
     /// received.
     pub fairness: Option<f64>,
+    /// Arrivals were brought from the sink's clock to the source's: no one-way time is further from the truth than this
+    /// (`live` between hosts).
+    #[serde(default)]
+    pub clock_error: Option<Duration>,
     /// Start of the send call minus due time (`live` and `wire`).
     pub schedule_error: Option<DelaySummary>,
     /// Duration of the send call (`live` and `wire`).
@@ -436,6 +440,7 @@ mod tests {
             }),
             quality: Some(QualitySummary::default()),
             affected: Some(Ratio::ZERO),
+            clock_error: Some(Duration::ZERO),
             schedule_error: delay,
             send_call: delay,
             ..FlowSummary::default()

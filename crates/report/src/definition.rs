@@ -1,5 +1,41 @@
 //! The glossary: what the names in a report mean, with their sources.
 
+use crate::metric::METRICS;
+
+/// What a figure of a flow, or a word of a report, means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Meaning {
+    /// The figure's name in files and JSON; `None` of a word that explains others.
+    pub figure: Option<&'static str>,
+    /// What it is called in text.
+    pub name: &'static str,
+    /// What it means.
+    pub text: &'static str,
+    /// Standard or paper; empty if the text says it all.
+    pub source: &'static str,
+}
+
+/// What every figure of a flow means, then every other word of the glossary.
+pub fn meanings() -> impl Iterator<Item = Meaning> {
+    let figures = METRICS.iter().map(|metric| {
+        let definition = metric.definition();
+        Meaning {
+            figure: Some(metric.id),
+            name: metric.name,
+            text: definition.text,
+            source: definition.source,
+        }
+    });
+    let is_of_figures = |id: &str| METRICS.iter().any(|metric| metric.definition().id == id);
+    let others = DEFINITIONS.iter().filter(move |definition| !is_of_figures(definition.id));
+    figures.chain(others.map(|other| Meaning {
+        figure: None,
+        name: other.name,
+        text: other.text,
+        source: other.source,
+    }))
+}
+
 /// What a name in the report means.
 pub(crate) struct Definition {
     pub(crate) id: &'static str,
@@ -103,6 +139,9 @@ definitions! {
         also those that missed their deadline or found no room.", "ITU-T G.107 (06/2015), clause 7.5";
     "burst-r", "burst ratio", "Mean length of the runs of messages not heard, over that of random loss of the same \
         probability: 1 / (1 - Ppl).", "ITU-T G.107 (06/2015), clause 7.5";
+    "clock-error", "bound of the clocks", "Between hosts, the arrival of a message is read from the sink's clock and brought to \
+        the source's. No one-way time is further from the truth than this, whatever the ways there and back are; differences \
+        between messages (jitter) are as exact as the clocks run evenly.", "RFC 5905, maximum error";
     "schedule-error", "schedule error", "How long after its due time a message was handed to the kernel: the \
         instrument's own error.", "";
     "send-call", "send call", "How long the call took that handed a message to the kernel.", "";

@@ -301,6 +301,7 @@ metrics! {
     "loss_burst_longest", "longest loss burst", Count, "loss-burst",
         |f| if_received(f, if_due(f, f.loss_bursts.keys().next_back().copied().unwrap_or(0).into()));
     "stray", "stray bytes", Bytes, "stray", |f| Some(f.stray.count() as f64);
+    "clock_error", "bound of the clocks", Time, "clock-error", |f| f.clock_error.map(Duration::as_secs_f64);
     "schedule_error_p50", "schedule error, p50", Time, "schedule-error",
         |f| f.schedule_error.map(|d| d.p50.as_secs_f64());
     "schedule_error_p99", "schedule error, p99", Time, "schedule-error",

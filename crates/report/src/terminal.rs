@@ -62,6 +62,10 @@ pub fn terminal(run: &StoredRun, style: Style) -> String {
             out.wrapped(&text, QUIET);
         }
     }
+    if let Some(bound) = side.clock_error() {
+        let text = format!("One-way times were read from two clocks: they are within ± {bound} of the truth.");
+        out.wrapped(&text, QUIET);
+    }
     if run.info.status != Status::Complete {
         let text = format!("The run is partial; `trunkline run --resume {}` finishes it.", run.info.id);
         out.wrapped(&text, paint(Outcome::NotMeasured));
@@ -177,6 +181,7 @@ const FIGURES: &[(&str, &str)] = &[
     ("p50", "latency_p50"),
     ("p99", "latency_p99"),
     ("p99.9", "latency_p999"),
+    ("± clocks", "clock_error"),
     ("jitter", "jitter_mean_absolute_deviation"),
     ("margin", "margin_min"),
     ("silence", "silence"),
@@ -184,7 +189,7 @@ const FIGURES: &[(&str, &str)] = &[
 ];
 
 /// Figures without which most runs do.
-const ONLY_IF_ANY: &[&str] = &["late", "transfer_rate_mean", "margin_min", "silence", "mos"];
+const ONLY_IF_ANY: &[&str] = &["late", "transfer_rate_mean", "margin_min", "silence", "mos", "clock_error"];
 
 fn flows(out: &mut Printer, view: &View, side: &Side) {
     let latencies: Vec<&Metric> =

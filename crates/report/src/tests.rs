@@ -168,6 +168,29 @@ fn live_runs_say_that_links_were_not_applied_and_show_stalls() {
 }
 
 #[test]
+fn one_way_figures_between_hosts_carry_the_bound_of_the_clocks() {
+    let mut live = fixtures::swept(Backend::Live);
+    assert!(!terminal(&live, Style::Plain).contains("clocks"));
+    assert!(!html(&live, None).contains("bound of the clocks</a>"));
+    for point in &mut live.points {
+        for flow in point.repetitions.iter_mut().filter_map(|r| r.summary.as_mut()).flat_map(|s| &mut s.flows) {
+            flow.clock_error = Some(trunkline_core::Duration::from_micros(87));
+        }
+    }
+    let text = terminal(&live, Style::Plain);
+    assert!(text.contains("± 87 us of the truth") && text.contains("± clocks"), "{text}");
+    let page = html(&live, None);
+    assert!(page.contains("within ± 87 us of the truth") && page.contains("href=\"#def-clock-error\""));
+    let figures = json(&live, None).to_string();
+    assert!(figures.contains("\"clock_error\""), "{figures}");
+    let folder = tempfile::tempdir().unwrap();
+    let files = csv(&live, folder.path()).unwrap();
+    let repetitions = std::fs::read_to_string(&files[0]).unwrap();
+    let heading = repetitions.lines().next().unwrap();
+    assert!(heading.contains("clock_error") && repetitions.contains("0.000087"), "{heading}");
+}
+
+#[test]
 fn runs_on_the_wire_stand_beside_the_simulator_with_the_links_applied() {
     let (sim, mut wire) = (fixtures::swept(Backend::Sim), fixtures::swept(Backend::Live));
     wire.info.backend = Backend::Wire;

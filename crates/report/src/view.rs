@@ -1,5 +1,6 @@
 //! A run, and perhaps its counterpart, as the report sees them: sides, points, flows and figures over repetitions.
 
+use trunkline_core::Duration;
 use trunkline_experiment::{Axis, Limit};
 use trunkline_metrics::{Estimate, FlowSummary, LinkSummary, Measured, RepetitionSummary, StallSummary};
 use trunkline_store::{Backend, RunInfo, Status, StoredPoint, StoredRun};
@@ -208,6 +209,13 @@ impl<'a> Side<'a> {
     /// Whether less was measured than the file asks for.
     pub(crate) fn is_unfinished(&self) -> bool {
         self.info().status != Status::Complete
+    }
+
+    /// How far one-way times may be from the truth at most because they were read from two clocks, if any were.
+    pub(crate) fn clock_error(&self) -> Option<Duration> {
+        let summaries = self.run.points.iter().flat_map(|point| &point.repetitions);
+        let flows = summaries.filter_map(|repetition| repetition.summary.as_ref()).flat_map(|summary| &summary.flows);
+        flows.filter_map(|flow| flow.clock_error).max()
     }
 
     /// Whether it was measured in real time, with the stalls of a machine in it.

@@ -288,6 +288,7 @@ impl FlowMeter {
             loss: share(counts.lost + counts.refused, due),
             late: share(counts.late, due),
             affected: self.affected(),
+            clock_error: outcome.clock_error.filter(|_| self.meta.measured == Measured::OneWay),
             latency: self.latency.summary(),
             latency_from_due: self.latency_from_due.summary(),
             jitter: self.jitter(channels.jitter),

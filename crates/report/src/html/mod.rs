@@ -160,6 +160,13 @@ fn notes(view: &View) -> Markup {
                         @else { "this machine's own " a href="#stalls" { "stalls" } "." }
                     }
                 }
+                @if let Some(bound) = view.sides.iter().filter_map(Side::clock_error).max() {
+                    li {
+                        "Between hosts, arrivals were brought from the clock of the sink to that of the source: one-way times are "
+                        "within ± " (bound) " of the truth, and each flow's within its own "
+                        a href="#def-clock-error" { "bound of the clocks" } ". Round trips need none."
+                    }
+                }
                 @if view.sides.iter().any(|s| !s.is_measured()) {
                     li {
                         strong { "sim: " }

@@ -22,6 +22,7 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
             ("p50", "latency_p50"),
             ("p99", "latency_p99"),
             ("p99.9", "latency_p999"),
+            ("±\nclocks", "clock_error"),
         ],
     ),
     (
