@@ -181,6 +181,11 @@ describe('the drawing', () => {
     expect(edges.find((edge) => edge.id === 'flow:there:0')?.data).toMatchObject({ bundles: ['all'] });
   });
 
+  test('a bundle marks its flows', () => {
+    const { edges } = graph(DRAWING, { section: 'bundle', name: 'all' }, []);
+    expect(edges.filter((edge) => edge.selected).map((edge) => edge.id)).toEqual(['flow:there:0', 'flow:too:0']);
+  });
+
   test('lines go from border to border', () => {
     const a = { x: 0, y: 0, width: 100, height: 40 };
     const b = { x: 300, y: 0, width: 100, height: 40 };

@@ -1,6 +1,6 @@
 /** What stands where in a drawing: hosts and shared media as nodes, links and flows as edges. */
 import type { Edge, Node } from '@xyflow/svelte';
-import type { DrawnBundle, DrawnFlow, DrawnHost, DrawnLink, Drawing } from '../../api/types';
+import type { DrawnFlow, DrawnHost, DrawnLink, Drawing } from '../../api/types';
 import { seriesVariable } from '../../ui/series';
 import { spread } from './geometry';
 import { problemsOf, same, type Item, type PlacedProblem } from '../items';
@@ -85,7 +85,9 @@ export function graph(drawing: Drawing, selected: Item | undefined, problems: re
   const arcs = new Map<string, number>();
   drawing.flows.forEach((flow, index) => {
     const item: Item = { section: 'flow', name: flow.name };
-    const bundles = drawing.bundles.filter((bundle: DrawnBundle) => bundle.flows.includes(flow.name)).map((bundle) => bundle.name);
+    const bundles = drawing.bundles.filter((bundle) => bundle.flows.includes(flow.name)).map((bundle) => bundle.name);
+    // A bundle has no line of its own: its flows stand out together.
+    const marked = same(selected, item) || (selected?.section === 'bundle' && bundles.includes(selected.name));
     flow.to.forEach((to, sink) => {
       if (!hosts.has(flow.from) || !hosts.has(to) || flow.from === to) return;
       const key = `${flow.from}\0${to}`;
@@ -96,7 +98,7 @@ export function graph(drawing: Drawing, selected: Item | undefined, problems: re
         type: 'flow',
         source: hostNode(flow.from),
         target: hostNode(to),
-        selected: same(selected, item),
+        selected: marked,
         ariaLabel: `Flow ${flow.name} from ${flow.from} to ${to}, ${flow.label}`,
         data: {
           flow,
