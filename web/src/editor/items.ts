@@ -85,7 +85,8 @@ export function directionKeys(schema: FormSchema | undefined, keys: Tree): FormK
   return found?.keys.filter((key) => !found.shared?.includes(key.name)) ?? [];
 }
 
-function medium(schema: FormSchema | undefined, keys: Tree): Medium | undefined {
+/** The medium of a link with these keys. */
+export function medium(schema: FormSchema | undefined, keys: Tree): Medium | undefined {
   const form = section(schema, 'link');
   const fallback = form?.keys.find((key) => key.name === 'medium')?.default ?? 'serial';
   const name = typeof keys['medium'] === 'string' ? keys['medium'] : fallback;
