@@ -1,0 +1,125 @@
+/** Runs while they are measured and afterwards: watched by several, stopped and resumed, tagged, found and deleted; plans. */
+import { at, begin, draft, expect, experiment, finished, picture, run, server, test } from './use';
+
+/** Eight channels in real time on this machine. */
+const LIVE = `name = "watched by two"
+duration = "6 s"
+
+[hosts]
+a = {}
+b = {}
+
+[link.line]
+between = ["a", "b"]
+rate = "100 Mbit/s"
+
+[flow.voice]
+from = "a"
+to = "b"
+transport = "udp"
+source = { kind = "voice", samples = 80 }
+count = 8
+`;
+
+test('two browsers watch a run; one that was cut off misses nothing', async ({ page, browser, request }) => {
+  const { job } = await begin(request, LIVE, 'live');
+  const other = await browser.newContext();
+  const second = await other.newPage();
+  await Promise.all([page, second].map((each) => each.goto(at(`/jobs/${job}`))));
+  const received = (each: typeof page) => each.locator('[data-received]').getAttribute('data-received').then(Number);
+  await Promise.all([page, second].map((each) => expect.poll(() => received(each)).toBeGreaterThan(0)));
+  await other.setOffline(true);
+  await page.waitForTimeout(1_000);
+  await other.setOffline(false);
+  const id = await finished(request, job);
+  const figures = (await (await request.get(`${server()}/api/v1/runs/${id}`)).json()) as { figures: { points: { runs: { flows: { figures: Record<string, { mean: number }> }[] }[] }[] } };
+  const sent = figures.figures.points[0]?.runs[0]?.flows[0]?.figures['sent']?.mean;
+  for (const each of [page, second]) {
+    await expect(each.getByRole('link', { name: 'See the results' })).toBeVisible();
+    await expect.poll(() => received(each)).toBe(sent);
+    expect(await each.locator('[data-received]').getAttribute('data-missed')).toBe('0');
+  }
+  await other.close();
+});
+
+test('a run is stopped, and resumed to its end', async ({ page, request }) => {
+  const { job } = await begin(request, experiment('stopped and resumed', { seconds: 60, repetitions: 8 }));
+  await page.goto(at(`/jobs/${job}`));
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await page.getByRole('link', { name: 'See the results' }).click();
+  await expect(page.getByText(/partial, \d+ of \d+ repetitions/)).toBeVisible();
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await expect(page.getByRole('region', { name: 'Progress' })).toBeVisible();
+  await expect(page.getByText('complete', { exact: true })).toBeVisible({ timeout: 50_000 });
+});
+
+test('a run is tagged, found by its tag, and deleted after a question', async ({ page, request }) => {
+  const id = await run(request, experiment('to be tagged and deleted', { seconds: 1 }));
+  await page.goto(at(`/runs/${id}`));
+  await page.getByLabel('New tag').fill('before the concert');
+  await page.getByRole('button', { name: 'Add tag' }).click();
+  await expect(page.getByRole('button', { name: 'Take the tag before the concert away' })).toBeVisible();
+
+  await page.goto(at('/runs'));
+  await page.getByLabel('Tag', { exact: true }).fill('before the concert');
+  await page.getByLabel('Tag', { exact: true }).press('Enter');
+  await expect(page.getByText('1 of 1 run')).toBeVisible();
+  await page.getByRole('link', { name: 'to be tagged and deleted' }).click();
+  await page.getByRole('button', { name: 'Take the tag before the concert away' }).click();
+  await expect(page.getByRole('button', { name: 'Take the tag before the concert away' })).toHaveCount(0);
+  await page.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await expect(page).toHaveURL(/#\/runs$/);
+  await expect(page.getByRole('link', { name: 'to be tagged and deleted' })).toHaveCount(0);
+});
+
+test('a run leaves as an archive and comes back', async ({ page, request }) => {
+  const id = await run(request, experiment('there and back', { seconds: 1 }));
+  await page.goto(at(`/runs/${id}?tab=downloads`));
+  const download = page.waitForEvent('download');
+  await page.getByRole('link', { name: 'The whole run' }).click();
+  const path = await (await download).path();
+  await request.delete(`${server()}/api/v1/runs/${id}`);
+  await page.goto(at('/runs'));
+  await page.getByLabel('Archive of a run').setInputFiles(path);
+  await expect(page.getByRole('link', { name: 'there and back' })).toBeVisible();
+});
+
+test('every name of a figure leads to what it means', async ({ page, request }) => {
+  const id = await run(request, experiment('defined', { seconds: 1 }));
+  await page.goto(at(`/runs/${id}?tab=figures`));
+  const table = page.getByRole('region', { name: 'Every figure at one point' });
+  const links = await table.getByRole('rowheader').or(table.getByRole('cell')).getByRole('link').evaluateAll((all) => all.map((one) => one.getAttribute('href') ?? ''));
+  expect(links.length).toBeGreaterThan(30);
+  const known = (await (await request.get(`${server()}/api/v1/definitions`)).json()) as { metric?: string }[];
+  const metrics = new Set(known.map((one) => one.metric));
+  expect(links.filter((link) => !metrics.has(decodeURIComponent(link.replace('#/definitions/', ''))))).toEqual([]);
+  await table.getByRole('link', { name: 'interarrival jitter (RFC 3550)' }).click();
+  await expect(page.getByText('RFC 3550 section 6.4.1').first()).toBeVisible();
+});
+
+test('a plan ends in an experiment', async ({ page }) => {
+  await draft(page, experiment('planned', { seconds: 3 }).replace(/\[sweep\][\s\S]*?(?=\[limits\])/, ''));
+  await page.goto(at('/plan'));
+  await expect(page.getByText('flow.voice.loss < 1 %')).toBeVisible();
+  await page.getByLabel('of the key').fill('flow.voice.count');
+  await page.getByRole('button', { name: 'Search' }).click();
+  await expect(page.getByText(/is the largest value shown to keep the limits/)).toBeVisible({ timeout: 50_000 });
+  await picture(page, 'planned');
+  await page.getByRole('button', { name: 'Open as experiment' }).click();
+  await expect(page).toHaveURL(/#\/edit/);
+  await expect(page.getByText('No problems')).toBeVisible();
+});
+
+test('published studies stand beside ours', async ({ page }) => {
+  await page.goto(at('/papers'));
+  await expect(page.getByRole('listitem')).toHaveCount(4);
+  await page.getByRole('link', { name: /Datakit/ }).click();
+  await expect(page.getByRole('heading', { level: 1 })).toContainText('Datakit');
+  await expect(page.getByRole('button', { name: 'Simulate all tables' })).toBeEnabled();
+  const tables = page.locator('details');
+  await expect(tables.first()).toBeVisible();
+  await tables.first().locator('summary').click();
+  await expect(tables.first().getByRole('columnheader').first()).toBeVisible();
+  await picture(page, 'study');
+});
