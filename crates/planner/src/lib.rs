@@ -5,6 +5,7 @@
 //! the [`judge`](Terms) whether it keeps the limits; the runner measures, and the store keeps all that was measured as one
 //! run. The answer is shown on the [`terminal`](terminal()), as [JSON](json()) and as a [page](html()) with its figures.
 
+mod answered;
 mod figures;
 mod html;
 mod json;
@@ -16,6 +17,7 @@ mod sheet;
 mod terminal;
 mod text;
 
+pub use answered::answered;
 pub use figures::svg;
 pub use html::html;
 pub use json::json;
