@@ -173,9 +173,8 @@ pub struct FormStations {
 /// A figure that a limit can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct FormFigure {
-    /// Of what: `flow` (`flow.NAME.FIGURE`), `sink` (`flow.NAME.sink.HOST.FIGURE`), `bundle` (`bundle.NAME.FIGURE`) or
-    /// `transport` (`bundle.NAME.TRANSPORT.FIGURE`).
-    pub of: &'static str,
+    /// Of what.
+    pub of: FigureOf,
     /// As written.
     pub name: &'static str,
     /// What it is.
@@ -185,6 +184,20 @@ pub struct FormFigure {
     /// The units of that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub units: Option<&'static [&'static str]>,
+}
+
+/// What has a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FigureOf {
+    /// `flow.NAME.FIGURE`
+    Flow,
+    /// `flow.NAME.sink.HOST.FIGURE`
+    Sink,
+    /// `bundle.NAME.FIGURE`
+    Bundle,
+    /// `bundle.NAME.TRANSPORT.FIGURE`
+    Transport,
 }
 
 const DURATIONS: &[&str] = &["ns", "us", "ms", "s", "min", "h"];
@@ -233,7 +246,7 @@ fn media(schema: &Schema) -> Vec<FormMedium> {
 }
 
 fn figures() -> Vec<FormFigure> {
-    fn of<M>(of: &'static str, metric: &Metric<M>) -> FormFigure {
+    fn of<M>(of: FigureOf, metric: &Metric<M>) -> FormFigure {
         let (shape, units) = match metric.unit {
             Unit::Share => (FormShape::Ratio, Some(SHARES)),
             Unit::Duration | Unit::Margin => (FormShape::Duration, Some(DURATIONS)),
@@ -242,13 +255,14 @@ fn figures() -> Vec<FormFigure> {
         };
         FormFigure { of, name: metric.name, doc: metric.doc, shape, units }
     }
-    let of_flows = FLOW_METRICS.iter().map(|metric| of("flow", metric));
-    let of_sinks = FLOW_METRICS.iter().filter(|metric| metric.is_of_sinks()).map(|metric| of("sink", metric));
-    let of_bundles = BUNDLE_METRICS.iter().map(|metric| of("bundle", metric));
+    let of_flows = FLOW_METRICS.iter().map(|metric| of(FigureOf::Flow, metric));
+    let of_sinks =
+        FLOW_METRICS.iter().filter(|metric| metric.is_of_sinks()).map(|metric| of(FigureOf::Sink, metric));
+    let of_bundles = BUNDLE_METRICS.iter().map(|metric| of(FigureOf::Bundle, metric));
     of_flows
         .chain(of_sinks)
         .chain(of_bundles)
-        .chain(CLASS_METRICS.iter().map(|metric| of("transport", metric)))
+        .chain(CLASS_METRICS.iter().map(|metric| of(FigureOf::Transport, metric)))
         .collect()
 }
 

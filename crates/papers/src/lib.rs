@@ -30,7 +30,7 @@ pub use goals::{Judged, Outcome, judge};
 pub use html::html;
 pub use json::{json, listed};
 pub use results::{Cell, Doubt, Printed, Results, Row, TableResults};
-pub use run::{How, Observer, PaperError, run};
+pub use run::{How, Observer, PaperError, published, run};
 pub use studies::{STUDIES, find};
 pub use study::{
     Axis, Cells, Embedded, Experiment, Figure, Goal, Metric, Note, Reading, Rows, Series, Study, Table,

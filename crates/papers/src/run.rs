@@ -127,6 +127,14 @@ pub fn run(
     Ok(Results { stopped, ..prepared.results(&tasks, &outcomes) })
 }
 
+/// A study with all its rows as they were published; of ours only what follows from formulas.
+///
+/// # Errors
+/// If the study itself is wrong, which is a defect of ours.
+pub fn published(study: &'static Study) -> Result<Results, PaperError> {
+    Ok(prepare(study, &[])?.results(&[], &[]))
+}
+
 /// All that is known before anything is simulated.
 pub(crate) struct Prepared {
     pub(crate) study: &'static Study,
@@ -415,7 +423,7 @@ pub(crate) mod testing {
 
     /// A study with all its rows and no simulated figures but those of formulas.
     pub(crate) fn unsimulated(study: &'static Study) -> Results {
-        prepare(study, &[]).unwrap().results(&[], &[])
+        published(study).unwrap()
     }
 
     /// The rows that no point of an experiment stands behind.

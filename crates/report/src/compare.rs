@@ -5,8 +5,19 @@ use serde::Serialize;
 use trunkline_metrics::{Estimate, student_t};
 use trunkline_store::{RunInfo, StoredPoint, StoredRun};
 
-use crate::metric::{METRICS, Metric};
+use crate::metric::{METRICS, Metric, metric};
 use crate::view::{View, point_name, value_on};
+
+/// The figures that a person is shown unless all are asked for.
+const TELLING: &[&str] = &[
+    "throughput_user",
+    "loss_and_late",
+    "affected",
+    "latency_mean",
+    "latency_p999",
+    "jitter_mean_absolute_deviation",
+    "mos",
+];
 
 /// What two runs have in common.
 #[derive(Clone, Debug, Serialize)]
@@ -28,6 +39,9 @@ pub struct Comparison {
 pub struct Difference {
     /// The point: `bulk.count = 2`; empty where nothing is swept.
     pub point: String,
+    /// Its index in the run, and in the one that it is compared with.
+    #[serde(skip)]
+    pub points: (u32, u32),
     /// The flow.
     pub flow: String,
     /// The figure's name in files and JSON.
@@ -52,6 +66,16 @@ impl Difference {
     pub fn is_significant(&self) -> Option<bool> {
         self.confidence95.map(|half| self.difference.abs() > half)
     }
+
+    /// What the figure is called in text.
+    pub fn name(&self) -> &'static str {
+        metric(self.figure).name
+    }
+
+    /// Whether it is one of the few figures that tell most.
+    pub fn is_telling(&self) -> bool {
+        TELLING.contains(&self.figure)
+    }
 }
 
 /// Compares a run with another. Points are the same if all swept keys have the same values there.
@@ -71,7 +95,8 @@ pub fn compare(run: &StoredRun, with: &StoredRun) -> Comparison {
             };
             rows.extend(METRICS.iter().filter_map(|metric| {
                 let (one, two) = pair(metric)?;
-                Some(difference(point_name(point, &run.axes), flow, metric, one, two))
+                let named = (point_name(point, &run.axes), (point.index, other.index));
+                Some(difference(named, flow, metric, one, two))
             }));
         }
     }
@@ -96,10 +121,17 @@ fn values<'r>(run: &'r StoredRun, point: &StoredPoint) -> Vec<(&'r str, &'r str)
     values
 }
 
-fn difference(point: String, flow: &str, metric: &Metric, run: Estimate, with: Estimate) -> Difference {
+fn difference(
+    (point, points): (String, (u32, u32)),
+    flow: &str,
+    metric: &Metric,
+    run: Estimate,
+    with: Estimate,
+) -> Difference {
     let difference = with.mean - run.mean;
     Difference {
         point,
+        points,
         flow: flow.to_owned(),
         figure: metric.id,
         unit: metric.quantity.base_unit(),

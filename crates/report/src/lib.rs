@@ -34,6 +34,7 @@ use trunkline_metrics::Estimate;
 
 pub use crate::compare::{Comparison, Difference, compare};
 pub use crate::csv::csv;
+pub use crate::definition::{Meaning, meanings};
 pub use crate::html::{figure_section, html, page};
 pub use crate::json::json;
 pub use crate::png::png;

@@ -7,17 +7,6 @@ use crate::compare::{Comparison, Difference};
 use crate::metric::metric;
 use crate::view::backend_name;
 
-/// The figures that a person is shown unless all are asked for.
-const TELLING: &[&str] = &[
-    "throughput_user",
-    "loss_and_late",
-    "affected",
-    "latency_mean",
-    "latency_p999",
-    "jitter_mean_absolute_deviation",
-    "mos",
-];
-
 /// More points that only one of the runs has are counted, not named.
 const UNMATCHED: usize = 6;
 
@@ -32,7 +21,7 @@ pub fn terminal_comparison(comparison: &Comparison, all: bool, style: Style) -> 
             QUIET,
         );
     }
-    let is_shown = |row: &&Difference| all || TELLING.contains(&row.figure);
+    let is_shown = |row: &&Difference| all || row.is_telling();
     let rows: Vec<&Difference> = comparison.rows.iter().filter(is_shown).collect();
     for rows in rows.chunk_by(|a, b| (&a.point, &a.flow) == (&b.point, &b.flow)) {
         out.text.push('\n');
