@@ -25,6 +25,10 @@ pub struct FormSection {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub media: Vec<FormMedium>,
+    /// Limits only: the figures that one can name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub figures: Vec<FormFigure>,
 }
 
 /// A key.
@@ -57,6 +61,12 @@ pub struct FormKey {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(no_recursion)]
     pub alternatives: Option<Vec<Alternative>>,
+    /// The keys of a table in its place: of a sink beside its `host`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(no_recursion)]
+    pub keys: Option<Vec<FormKey>>,
+    /// Whether a share such as `1 %` may stand for the first alternative.
+    pub share: bool,
 }
 
 /// What a value looks like.
@@ -103,10 +113,12 @@ pub enum FormShape {
     Direction,
     /// Per station of a medium.
     Stations,
-    /// Several durations.
+    /// A duration, or a distribution of durations: `alternatives` has those.
     Durations,
-    /// Several sizes.
+    /// A size, or a distribution of sizes: `alternatives` has those.
     Sizes,
+    /// Two numbers: a place in the drawing.
+    Position,
 }
 
 /// A word that can be written.
@@ -123,6 +135,10 @@ pub struct Choice {
 pub struct Alternative {
     /// Its `kind`.
     pub name: String,
+    /// Other words for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub aliases: Vec<String>,
     /// What it is.
     pub doc: String,
     /// Its keys beside `kind`.
@@ -139,8 +155,40 @@ pub struct FormMedium {
     pub doc: String,
     /// How many hosts it connects.
     pub stations: Stations,
-    /// Its own keys.
+    /// Its own keys: those of the medium as a whole, then those of a direction or station.
     pub keys: Vec<FormKey>,
+    /// Which of them are of the medium as a whole, and so cannot stand in a direction or station.
+    pub shared: Vec<String>,
+}
+
+/// A figure that a limit can name.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct FormFigure {
+    /// Of what.
+    pub of: FigureOf,
+    /// As written behind the name of what has it.
+    pub name: String,
+    /// What it is.
+    pub doc: String,
+    /// What it is compared with.
+    pub shape: FormShape,
+    /// The units of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub units: Option<Vec<String>>,
+}
+
+/// What has a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FigureOf {
+    /// `flow.NAME.FIGURE`
+    Flow,
+    /// `flow.NAME.sink.HOST.FIGURE`
+    Sink,
+    /// `bundle.NAME.FIGURE`
+    Bundle,
+    /// `bundle.NAME.TRANSPORT.FIGURE`
+    Transport,
 }
 
 /// How many hosts a medium connects.

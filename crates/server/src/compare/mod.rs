@@ -3,12 +3,13 @@
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
+use trunkline_metrics::Estimate;
+use trunkline_report::{Difference, Meaning, meanings};
 use utoipa::IntoParams;
 
-use crate::api::{ApiError, Comparison, Definition};
+use crate::api::{ApiError, CompareEstimate, Comparison, ComparisonRow, Definition};
 use crate::app::Shared;
 use crate::extract::Query;
-use crate::routes::unfinished;
 
 /// Which runs are compared.
 #[derive(Clone, Copy, Debug, Deserialize, IntoParams)]
@@ -24,14 +25,77 @@ pub(crate) struct Pair {
 /// Compares two runs, figure by figure.
 #[utoipa::path(get, path = "/compare", tag = "runs", params(Pair), responses((status = 200, body = Comparison)))]
 pub(crate) async fn compare(
-    State(_app): Shared,
-    Query(_pair): Query<Pair>,
+    State(app): Shared,
+    Query(pair): Query<Pair>,
 ) -> Result<Json<Comparison>, ApiError> {
-    unfinished()
+    app.blocking(move |app| {
+        let [run, with] = [pair.run, pair.with].map(|id| app.store.run(id));
+        Ok(Json(trunkline_report::compare(&run?, &with?).into()))
+    })
+    .await
 }
 
 /// What the figures mean.
 #[utoipa::path(get, path = "/definitions", tag = "runs", responses((status = 200, body = Vec<Definition>)))]
 pub(crate) async fn definitions() -> Result<Json<Vec<Definition>>, ApiError> {
-    unfinished()
+    Ok(Json(meanings().map(Definition::from).collect()))
+}
+
+impl From<trunkline_report::Comparison> for Comparison {
+    fn from(comparison: trunkline_report::Comparison) -> Comparison {
+        let trunkline_report::Comparison { run, with, same_experiment, rows, unmatched } = comparison;
+        let is_shown = |meaning: &Meaning| {
+            meaning.figure.is_none_or(|figure| rows.iter().any(|row| row.figure == figure))
+        };
+        Comparison {
+            run: (&run).into(),
+            with: (&with).into(),
+            same_experiment,
+            definitions: meanings().filter(is_shown).map(Definition::from).collect(),
+            rows: rows.into_iter().map(ComparisonRow::from).collect(),
+            unmatched,
+        }
+    }
+}
+
+impl From<Difference> for ComparisonRow {
+    fn from(row: Difference) -> ComparisonRow {
+        ComparisonRow {
+            a_point: row.points.0,
+            b_point: row.points.1,
+            metric: row.figure.to_owned(),
+            label: row.name().to_owned(),
+            unit: row.unit.to_owned(),
+            a: (&row.run).into(),
+            b: (&row.with).into(),
+            difference: row.difference,
+            relative: row.relative,
+            confidence: row.confidence95,
+            significant: row.is_significant(),
+            telling: row.is_telling(),
+            point: row.point,
+            flow: row.flow,
+        }
+    }
+}
+
+impl From<&Estimate> for CompareEstimate {
+    fn from(estimate: &Estimate) -> CompareEstimate {
+        CompareEstimate {
+            mean: estimate.mean,
+            ci: estimate.confidence95,
+            repetitions: estimate.repetitions as usize,
+        }
+    }
+}
+
+impl From<Meaning> for Definition {
+    fn from(meaning: Meaning) -> Definition {
+        Definition {
+            metric: meaning.figure.map(str::to_owned),
+            title: meaning.name.to_owned(),
+            text: meaning.text.to_owned(),
+            source: meaning.source.to_owned(),
+        }
+    }
 }

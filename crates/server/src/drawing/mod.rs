@@ -1,33 +1,63 @@
 //! Experiment files: checked, drawn and changed.
 
+mod check;
+mod convert;
+mod examples;
+
 use axum::Json;
 use axum::extract::State;
+use trunkline_experiment::edit::{self, EditError};
 
 use crate::api::{ApiError, Checked, Drawn, Edited, Edits, Example, Text};
 use crate::app::Shared;
 use crate::extract::Body;
-use crate::routes::unfinished;
 
 /// Whether an experiment file can be run, and what it would do.
 #[utoipa::path(post, path = "/check", tag = "experiments", request_body = Text, responses((status = 200, body = Checked)))]
-pub(crate) async fn check(State(_app): Shared, Body(_text): Body<Text>) -> Result<Json<Checked>, ApiError> {
-    unfinished()
+pub(crate) async fn check(
+    State(app): Shared,
+    Body(Text { text }): Body<Text>,
+) -> Result<Json<Checked>, ApiError> {
+    app.blocking(move |app| Ok(Json(check::checked(&text, &app.files())))).await
 }
 
 /// How an experiment file looks.
 #[utoipa::path(post, path = "/drawing", tag = "experiments", request_body = Text, responses((status = 200, body = Drawn)))]
-pub(crate) async fn drawing(State(_app): Shared, Body(_text): Body<Text>) -> Result<Json<Drawn>, ApiError> {
-    unfinished()
+pub(crate) async fn drawing(
+    State(app): Shared,
+    Body(Text { text }): Body<Text>,
+) -> Result<Json<Drawn>, ApiError> {
+    app.blocking(move |app| {
+        let drawing = edit::drawing(&text).ok().map(Into::into);
+        Ok(Json(Drawn { drawing, problems: check::problems(&text, &app.files()) }))
+    })
+    .await
 }
 
 /// Changes an experiment file; its comments and its layout are kept.
 #[utoipa::path(post, path = "/edit", tag = "experiments", request_body = Edits, responses((status = 200, body = Edited)))]
-pub(crate) async fn edit(State(_app): Shared, Body(_edits): Body<Edits>) -> Result<Json<Edited>, ApiError> {
-    unfinished()
+pub(crate) async fn edit(
+    State(app): Shared,
+    Body(Edits { text, edits }): Body<Edits>,
+) -> Result<Json<Edited>, ApiError> {
+    app.blocking(move |app| {
+        let edits = edits.into_iter().map(edit::Edit::try_from).collect::<Result<Vec<_>, _>>()?;
+        let text = edit::apply(&text, &edits).map_err(|error| match &error {
+            EditError::NotToml(problems) => ApiError::problems(problems),
+            _ => ApiError::input(error),
+        })?;
+        let drawing = edit::drawing(&text).ok().map(Into::into);
+        let problems = check::problems(&text, &app.files());
+        Ok(Json(Edited { text, problems, drawing }))
+    })
+    .await
 }
 
 /// Experiment files to begin with.
 #[utoipa::path(get, path = "/examples", tag = "experiments", responses((status = 200, body = Vec<Example>)))]
-pub(crate) async fn examples() -> Result<Json<Vec<Example>>, ApiError> {
-    unfinished()
+pub(crate) async fn examples(State(app): Shared) -> Result<Json<Vec<Example>>, ApiError> {
+    app.blocking(move |app| Ok(Json(examples::readable(&app.files())))).await
 }
+
+#[cfg(test)]
+mod tests;

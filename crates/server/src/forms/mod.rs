@@ -1,34 +1,45 @@
 //! Forms: what can be written into an experiment file, plans, and probes.
 
+mod advise;
+mod convert;
+mod search;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 
-use crate::api::{ApiError, FormSchema, JobStarted, NewPlan, NewProbe};
+use crate::api::{ApiError, FormSchema, JobKind, JobStarted, NewPlan, NewProbe};
 use crate::app::Shared;
 use crate::extract::Body;
-use crate::routes::unfinished;
+use crate::jobs::{Needs, NewJob};
 
 /// All that can be written into an experiment file.
 #[utoipa::path(get, path = "/schema", tag = "experiments", responses((status = 200, body = FormSchema)))]
 pub(crate) async fn schema() -> Result<Json<FormSchema>, ApiError> {
-    unfinished()
+    Ok(Json(trunkline_experiment::form_schema().into()))
 }
 
 /// Searches the largest or the smallest value of a key that keeps the limits of an experiment file.
 #[utoipa::path(post, path = "/plan", tag = "jobs", request_body = NewPlan, responses((status = 201, body = JobStarted)))]
 pub(crate) async fn plan(
-    State(_app): Shared,
-    Body(_new): Body<NewPlan>,
+    State(app): Shared,
+    Body(new): Body<NewPlan>,
 ) -> Result<(StatusCode, Json<JobStarted>), ApiError> {
-    unfinished()
+    // Everything is judged before there is a job: bad input starts nothing.
+    let planned = app.blocking(move |app| search::Planned::new(app, new)).await?;
+    let new = NewJob { kind: JobKind::Plan, title: planned.title(), needs: planned.needs() };
+    let job = app.start(new, move |app, job| planned.search(app, job))?;
+    Ok((StatusCode::CREATED, Json(JobStarted { job: job.id().to_owned() })))
 }
 
 /// Measures what the network does to audio on the way to a reflector, and says how to send it.
 #[utoipa::path(post, path = "/probe", tag = "jobs", request_body = NewProbe, responses((status = 201, body = JobStarted)))]
 pub(crate) async fn probe(
-    State(_app): Shared,
-    Body(_new): Body<NewProbe>,
+    State(app): Shared,
+    Body(new): Body<NewProbe>,
 ) -> Result<(StatusCode, Json<JobStarted>), ApiError> {
-    unfinished()
+    let asked = advise::Asked::new(new)?;
+    let new = NewJob { kind: JobKind::Probe, title: asked.title(), needs: Needs::Machine };
+    let job = app.start(new, move |_, job| asked.measure(job))?;
+    Ok((StatusCode::CREATED, Json(JobStarted { job: job.id().to_owned() })))
 }

@@ -1,19 +1,24 @@
 //! Published studies.
 
+mod kept;
+mod repeat;
+mod shown;
+
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use trunkline_papers::STUDIES;
 
-use crate::api::{ApiError, JobStarted, NewStudy, Paper, Study};
-use crate::app::Shared;
+use crate::api::{ApiError, JobKind, JobStarted, NewStudy, Paper, Study};
+use crate::app::{App, Shared};
 use crate::extract::{Body, Path};
-use crate::routes::unfinished;
+use crate::jobs::{Job, Needs, NewJob};
 
 /// Lists the studies that can be repeated.
 #[utoipa::path(get, path = "/papers", tag = "studies", responses((status = 200, body = Vec<Paper>)))]
 pub(crate) async fn list() -> Result<Json<Vec<Paper>>, ApiError> {
-    unfinished()
+    Ok(Json(STUDIES.iter().map(|study| shown::paper(study)).collect()))
 }
 
 /// A study with its tables: as published, and as we find them if that is kept.
@@ -21,8 +26,21 @@ pub(crate) async fn list() -> Result<Json<Vec<Paper>>, ApiError> {
     get, path = "/papers/{name}", tag = "studies", params(("name" = String, Path, description = "The study")),
     responses((status = 200, body = Study))
 )]
-pub(crate) async fn study(State(_app): Shared, Path(_name): Path<String>) -> Result<Json<Study>, ApiError> {
-    unfinished()
+pub(crate) async fn study(State(app): Shared, Path(name): Path<String>) -> Result<Json<Study>, ApiError> {
+    let study = find(&name)?;
+    app.blocking(move |app| {
+        let kept = kept::read(app, study)?;
+        let published = trunkline_papers::published(study).map_err(repeat::failure)?;
+        let (tables, goals) = kept::beside(shown::tables(&published), kept);
+        Ok(Json(Study {
+            paper: shown::paper(study),
+            tables,
+            goals,
+            files: study.files.iter().map(|file| file.path.to_owned()).collect(),
+            job: at_work(app, study).map(|job| job.id().to_owned()),
+        }))
+    })
+    .await
 }
 
 /// Repeats a study in the simulator.
@@ -31,11 +49,21 @@ pub(crate) async fn study(State(_app): Shared, Path(_name): Path<String>) -> Res
     request_body = NewStudy, responses((status = 201, body = JobStarted))
 )]
 pub(crate) async fn repeat(
-    State(_app): Shared,
-    Path(_name): Path<String>,
-    Body(_new): Body<NewStudy>,
+    State(app): Shared,
+    Path(name): Path<String>,
+    Body(new): Body<NewStudy>,
 ) -> Result<(StatusCode, Json<JobStarted>), ApiError> {
-    unfinished()
+    let study = find(&name)?;
+    let wanted = repeat::Wanted::new(study, new)?;
+    if let Some(job) = at_work(&app, study) {
+        return Err(ApiError::conflict(format_args!(
+            "`{name}` is being repeated by job {}: wait for its end, or stop it",
+            job.id()
+        )));
+    }
+    let new = NewJob { kind: JobKind::Paper, title: title(study), needs: Needs::Cores };
+    let job = app.start(new, move |app, job| wanted.repeat(app, job))?;
+    Ok((StatusCode::CREATED, Json(JobStarted { job: job.id().to_owned() })))
 }
 
 /// A figure of a study, if what we found is kept: `NAME.svg` or `NAME.png`.
@@ -48,10 +76,24 @@ pub(crate) async fn repeat(
     responses((status = 200, content((String = "image/svg+xml"), (String = "image/png"))))
 )]
 pub(crate) async fn figure(
-    State(_app): Shared,
-    Path((_name, _file)): Path<(String, String)>,
+    State(app): Shared,
+    Path((name, file)): Path<(String, String)>,
 ) -> Result<Response, ApiError> {
-    unfinished()
+    let study = find(&name)?;
+    let (figure, kind) = match file.rsplit_once('.') {
+        Some((figure, "svg")) => (figure, "image/svg+xml"),
+        Some((figure, "png")) => (figure, "image/png"),
+        _ => return Err(ApiError::not_found("a figure's name ends in `.svg` or `.png`")),
+    };
+    // A name that the study has is a name of a file of its folder.
+    if !shown::figures(study).any(|known| known.name == figure) {
+        return Err(ApiError::not_found(format_args!(
+            "`{name}` has no figure `{}`; `GET /papers/{name}` names them",
+            figure.escape_debug()
+        )));
+    }
+    let bytes = app.blocking(move |app| kept::figure(app, study, &file)).await?;
+    Ok(([(header::CONTENT_TYPE, kind)], bytes).into_response())
 }
 
 /// A file of a study: an experiment file, or what one names.
@@ -63,6 +105,36 @@ pub(crate) async fn figure(
     ),
     responses((status = 200, body = String, content_type = "text/plain"))
 )]
-pub(crate) async fn file(Path((_name, _path)): Path<(String, String)>) -> Result<Response, ApiError> {
-    unfinished()
+pub(crate) async fn file(Path((name, path)): Path<(String, String)>) -> Result<Response, ApiError> {
+    let text = find(&name)?.file(&path).ok_or_else(|| {
+        ApiError::not_found(format_args!(
+            "`{name}` has no file `{}`; `GET /papers/{name}` names them",
+            path.escape_debug()
+        ))
+    })?;
+    Ok(([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response())
 }
+
+fn find(name: &str) -> Result<&'static trunkline_papers::Study, ApiError> {
+    trunkline_papers::find(name).ok_or_else(|| {
+        let known: Vec<String> = STUDIES.iter().map(|study| format!("`{}`", study.name)).collect();
+        let name = name.escape_debug();
+        ApiError::not_found(format_args!("there is no study `{name}`; known are {}", known.join(", ")))
+    })
+}
+
+/// The job that repeats a study now, or will.
+fn at_work(app: &App, study: &trunkline_papers::Study) -> Option<std::sync::Arc<Job>> {
+    let is_of = |job: &std::sync::Arc<Job>| {
+        let shown = job.shown();
+        shown.kind == JobKind::Paper && shown.title == title(study) && !shown.state.is_over()
+    };
+    app.jobs.all().into_iter().find(is_of)
+}
+
+fn title(study: &trunkline_papers::Study) -> String {
+    format!("{} ({})", study.title, study.year)
+}
+
+#[cfg(test)]
+mod tests;

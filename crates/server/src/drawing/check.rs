@@ -1,0 +1,68 @@
+//! What is wrong with an experiment file, what it would do, and where it can run: what `trunkline check` says.
+
+use trunkline_core::Duration;
+use trunkline_experiment::{Experiment, Files, Scenario};
+
+use crate::api::{BackendReasons, Checked, ExperimentSummary, MAIN_FILE, Problem};
+
+/// So many points are asked whether they can run on each backend; what others lack is told when they are run.
+const MOST_ASKED: usize = 256;
+
+/// What is wrong with a file.
+pub(super) fn problems(text: &str, files: &dyn Files) -> Vec<Problem> {
+    read(text, files).err().unwrap_or_default()
+}
+
+/// What is wrong with a file, or what it would do.
+pub(super) fn checked(text: &str, files: &dyn Files) -> Checked {
+    match read(text, files) {
+        Ok(experiment) => Checked {
+            problems: Vec::new(),
+            summary: Some(summary(&experiment)),
+            backends: Some(reasons(&experiment)),
+        },
+        Err(problems) => Checked { problems, summary: None, backends: None },
+    }
+}
+
+fn read(text: &str, files: &dyn Files) -> Result<Experiment, Vec<Problem>> {
+    Experiment::parse(text, MAIN_FILE, files).map_err(|problems| problems.iter().map(Problem::from).collect())
+}
+
+fn summary(experiment: &Experiment) -> ExperimentSummary {
+    let scenarios = || experiment.points.iter().map(|point| &*point.scenario);
+    let once = scenarios().fold(Duration::ZERO, |sum, scenario| sum + scenario.duration + scenario.drain);
+    let first = scenarios().next();
+    let count = |of: fn(&Scenario) -> usize| first.map_or(0, of);
+    ExperimentSummary {
+        name: experiment.name.clone(),
+        points: experiment.points.len(),
+        repetitions: experiment.repetitions,
+        duration_s: (once * u64::from(experiment.repetitions)).as_secs_f64(),
+        ends_early: scenarios().any(|scenario| scenario.until.is_some()),
+        hosts: count(|scenario| scenario.hosts.len()),
+        links: count(|scenario| scenario.links.len()),
+        flows: count(|scenario| scenario.flows.len()),
+    }
+}
+
+/// Why it cannot run on a backend, as far as the file alone says.
+fn reasons(experiment: &Experiment) -> BackendReasons {
+    let refused = |refuse: &dyn Fn(&Scenario) -> Result<(), String>| {
+        experiment.points.iter().take(MOST_ASKED).find_map(|point| {
+            if point.scenario.flows.is_empty() {
+                return Some("the file has no flows; add one as `[flow.NAME]`".to_owned());
+            }
+            refuse(&point.scenario).err()
+        })
+    };
+    BackendReasons {
+        sim: refused(&|scenario| trunkline_simulator::check(scenario).map_err(|error| error.to_string())),
+        wire: refused(&|scenario| {
+            trunkline_runner::refuse_unwired(scenario).map_err(|error| error.to_string())
+        }),
+        live: refused(&|scenario| {
+            trunkline_live::refuse_simulated(scenario).map_err(|error| error.to_string())
+        }),
+    }
+}

@@ -1,0 +1,105 @@
+//! Studies and their results as the API shows them.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+use trunkline_papers::{Doubt, Outcome, Results, Row, TableResults, Value, judge};
+
+use crate::api::{
+    Paper, PaperCell, PaperColumn, PaperFigure, PaperGoal, PaperRow, PaperTable, PaperTableName,
+};
+
+pub(super) fn paper(study: &trunkline_papers::Study) -> Paper {
+    let table = |table: &trunkline_papers::Table| PaperTableName {
+        name: table.name.to_owned(),
+        title: table.title.to_owned(),
+    };
+    Paper {
+        name: study.name.to_owned(),
+        title: study.title.to_owned(),
+        authors: study.authors.to_owned(),
+        year: study.year,
+        reproduced: study.reproduced.to_owned(),
+        tables: study.tables.iter().map(table).collect(),
+        figures: figures(study).collect(),
+    }
+}
+
+/// The figures of a study, by the names of their files.
+pub(super) fn figures(study: &trunkline_papers::Study) -> impl Iterator<Item = PaperFigure> {
+    let numbered = study.figures.iter().map(|figure| PaperFigure {
+        name: format!("figure-{:02}", figure.number),
+        title: format!("Figure {}: {}", figure.number, figure.title),
+    });
+    let scatters = study
+        .scatters
+        .iter()
+        .map(|scatter| PaperFigure { name: scatter.name.to_owned(), title: scatter.title.to_owned() });
+    numbered.chain(scatters)
+}
+
+/// The tables of which there are results.
+pub(super) fn tables(results: &Results) -> Vec<PaperTable> {
+    results.tables.iter().map(|table| self::table(results, table)).collect()
+}
+
+/// What was to be reached, as far as it can be judged by these results.
+pub(super) fn goals(results: &Results) -> Vec<PaperGoal> {
+    let goal = |judged: trunkline_papers::Judged| PaperGoal {
+        title: judged.goal,
+        found: judged.found,
+        met: match judged.outcome {
+            Outcome::Met => Some(true),
+            Outcome::Missed => Some(false),
+            Outcome::NotJudged => None,
+        },
+    };
+    judge(results).into_iter().map(goal).collect()
+}
+
+fn table(results: &Results, found: &TableResults) -> PaperTable {
+    let column = |metric: &trunkline_papers::Metric| PaperColumn {
+        name: metric.column.to_owned(),
+        decimals: metric.decimals,
+    };
+    let rows: Vec<PaperRow> = found.rows.iter().map(|row| self::row(results, found, row)).collect();
+    PaperTable {
+        name: found.table.name.to_owned(),
+        title: found.table.title.to_owned(),
+        keys: found.table.keys.iter().map(|key| (*key).to_owned()).collect(),
+        columns: found.table.metrics.iter().map(column).collect(),
+        ours: rows.iter().any(has_ours),
+        rows,
+    }
+}
+
+pub(super) fn has_ours(row: &PaperRow) -> bool {
+    row.cells.iter().any(|cell| cell.ours.is_some())
+}
+
+fn row(results: &Results, found: &TableResults, row: &Row) -> PaperRow {
+    let note = results.study.notes(found.table.name).find(|note| row.keys.are(note.only));
+    let key = |(column, value): &(&str, Value)| ((*column).to_owned(), json_of(value));
+    PaperRow {
+        keys: row.keys.0.iter().map(key).collect::<BTreeMap<String, Json>>(),
+        cells: row.cells.iter().map(cell).collect(),
+        note: note.map(|note| note.text.to_owned()),
+    }
+}
+
+fn cell(cell: &trunkline_papers::Cell) -> PaperCell {
+    PaperCell {
+        published: cell.published.as_ref().map(|printed| printed.text.clone()),
+        doubtful: cell.doubt != Doubt::None,
+        ours: cell.simulated.filter(|ours| ours.is_finite()),
+        error: cell.error(),
+    }
+}
+
+fn json_of(value: &Value) -> Json {
+    match value {
+        Value::Number(number) if number.fract() == 0.0 && number.abs() < 1e15 => Json::from(*number as i64),
+        Value::Number(number) => Json::from(*number),
+        Value::Word(word) => Json::from(word.as_str()),
+    }
+}
