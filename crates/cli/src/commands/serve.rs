@@ -1,15 +1,173 @@
 //! `trunkline serve`
 
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde_json::json;
+use trunkline_runner::WireMeans;
+use trunkline_server::{Options, ServeError, Server, Token, TokenKind, Tokens, Transport, tokens_folder};
+
+use super::run::stop_on_signal;
+use super::{open_store, own_program};
 use crate::args::Global;
-use crate::args::serve::Serve;
+use crate::args::serve::{Serve, ServeCommand};
+use crate::controller;
 use crate::output::{self, Failure};
 
-pub(super) fn serve(_global: &Global, arguments: &Serve) -> Result<u8, Failure> {
+/// Where it is written how browsers reach the server that was started last, for links.
+const ADDRESS: &str = "address";
+
+pub(super) fn serve(global: &Global, arguments: &Serve) -> Result<u8, Failure> {
     if arguments.openapi {
         let document = trunkline_server::openapi().to_pretty_json();
-        let document = document.map_err(|e| Failure::environment(format_args!("the description cannot be made: {e}")))?;
+        let document = document
+            .map_err(|e| Failure::environment(format_args!("the description cannot be made: {e}")))?;
         output::print(document);
         return Ok(output::DONE);
     }
-    Err(Failure::environment("this part of the server is not written yet"))
+    match &arguments.command {
+        None => answer(global, arguments),
+        Some(ServeCommand::Token { name, address }) => token(global, name.as_deref(), address.as_deref()),
+        Some(ServeCommand::Tokens) => list(global),
+        Some(ServeCommand::Revoke { name }) => {
+            tokens()?.revoke(name).map_err(failure)?;
+            output::note(format_args!("`{name}` is not let in any more"));
+            Ok(output::DONE)
+        }
+    }
+}
+
+fn answer(global: &Global, arguments: &Serve) -> Result<u8, Failure> {
+    // First of all: where the user has no privileges the process enters a user namespace, which it cannot once it has a
+    // second thread.
+    let wire = WireMeans::gain(own_program()?, vec!["wire".into(), "init".into()]);
+    let store = open_store(global)?;
+    let secrets = secrets()?;
+    let server = Server::bind(Options {
+        listen: arguments.listen,
+        transport: transport(arguments),
+        authenticate: arguments.authenticate,
+        place: place(global, store.directory()),
+        store,
+        files: files(arguments)?,
+        folder: controller::folder()?,
+        secrets: secrets.clone(),
+        program: own_program()?,
+        wire: wire.map_err(|error| error.to_string()),
+    })
+    .map_err(failure)?;
+    let stop = stop_on_signal()?;
+    let url = server.url();
+    if server.asks_for_tokens() {
+        let written = std::fs::write(secrets.join(ADDRESS), &url);
+        written.map_err(|e| Failure::environment(format_args!("{}: {e}", secrets.join(ADDRESS).display())))?;
+        output::note(format_args!("serving on {url}; `trunkline serve token` prints a link that logs in"));
+    } else {
+        output::note(format_args!("serving on {url}, for this machine only"));
+    }
+    if global.json {
+        output::print_json(&json!({ "format": 1, "url": url }));
+    }
+    server.serve(&stop).map_err(failure)?;
+    Ok(output::DONE)
+}
+
+fn transport(arguments: &Serve) -> Transport {
+    match (&arguments.behind_proxy, &arguments.certificate, &arguments.key) {
+        (Some(url), ..) => Transport::BehindProxy(url.clone()),
+        (None, Some(certificate), Some(key)) => {
+            Transport::Tls { certificate: certificate.clone(), key: key.clone() }
+        }
+        _ if arguments.tls => Transport::OwnTls,
+        _ => Transport::Plain,
+    }
+}
+
+/// The store, as people say it: without a password.
+fn place(global: &Global, directory: &Path) -> String {
+    match global.store.as_deref().and_then(Path::to_str).and_then(trunkline_store::server_name) {
+        Some((_, name)) => format!("the server {name}"),
+        None => directory.display().to_string(),
+    }
+}
+
+fn files(arguments: &Serve) -> Result<PathBuf, Failure> {
+    let asked = arguments.files.clone().unwrap_or_else(|| PathBuf::from("."));
+    let folder = std::fs::canonicalize(&asked);
+    let folder = folder.map_err(|e| Failure::input(format_args!("--files {}: {e}", asked.display())))?;
+    match folder.is_dir() {
+        true => Ok(folder),
+        false => Err(Failure::input(format_args!("--files {} is not a folder", asked.display()))),
+    }
+}
+
+fn token(global: &Global, name: Option<&str>, address: Option<&str>) -> Result<u8, Failure> {
+    let tokens = tokens()?;
+    let now = Timestamp::now();
+    let Some(name) = name else {
+        let address = match address {
+            Some(address) => address.to_owned(),
+            None => std::fs::read_to_string(secrets()?.join(ADDRESS)).map_err(|_| {
+                Failure::input(
+                    "no server that asks for tokens has been started here yet: start it, or say how browsers reach it with \
+                     `--address https://HOST:PORT`",
+                )
+            })?,
+        };
+        let code = tokens.make_link(now).map_err(failure)?;
+        let link = format!("{}/#/login/{code}", address.trim().trim_end_matches('/'));
+        match global.json {
+            true => output::print_json(&json!({ "format": 1, "link": link })),
+            false => output::print(&link),
+        }
+        output::note("open it in a browser within ten minutes; it works once");
+        return Ok(output::DONE);
+    };
+    let token = tokens.make_program(name, now).map_err(failure)?;
+    match global.json {
+        true => output::print_json(&json!({ "format": 1, "name": name, "token": token })),
+        false => output::print(&token),
+    }
+    output::note("send it as `Authorization: Bearer TOKEN`; it is kept nowhere and cannot be shown again");
+    Ok(output::DONE)
+}
+
+fn list(global: &Global) -> Result<u8, Failure> {
+    let tokens = tokens()?.list(Timestamp::now()).map_err(failure)?;
+    if global.json {
+        output::print_json(&json!({ "format": 1, "tokens": tokens }));
+        return Ok(output::DONE);
+    }
+    if tokens.is_empty() {
+        output::note("no tokens");
+        return Ok(output::DONE);
+    }
+    let mut rows = vec![["name", "for", "since", "until"].map(str::to_owned).to_vec()];
+    rows.extend(tokens.iter().map(row));
+    output::print(output::table(&rows));
+    Ok(output::DONE)
+}
+
+fn row(token: &Token) -> Vec<String> {
+    let time = |at: Timestamp| at.strftime("%Y-%m-%d %H:%M UTC").to_string();
+    let kind = match token.kind {
+        TokenKind::Link => "a link that was not used yet",
+        TokenKind::Program => "a program",
+        TokenKind::Browser => "a browser",
+    };
+    let until = token.expires.map_or_else(|| "revoked".to_owned(), time);
+    vec![token.name.clone(), kind.to_owned(), time(token.made), until]
+}
+
+fn tokens() -> Result<Tokens, Failure> {
+    Tokens::open(&tokens_folder(&secrets()?)).map_err(failure)
+}
+
+/// Where tokens and the server's own certificate are kept.
+fn secrets() -> Result<PathBuf, Failure> {
+    Ok(controller::folder()?.join("serve"))
+}
+
+fn failure(error: ServeError) -> Failure {
+    if error.is_bad_input() { Failure::input(error) } else { Failure::environment(error) }
 }

@@ -47,7 +47,10 @@ pub use runs::{
     Axis, Backend, Cdf, FigureName, Imported, Limit, NewRun, Run, RunInfo, RunList, RunPoint, RunRepetition,
     RunStarted, Status, TraceName,
 };
-pub use schema::{Alternative, Choice, FigureOf, FormFigure, FormKey, FormMedium, FormSchema, FormSection, FormShape, Stations};
+pub use schema::{
+    Alternative, Choice, FigureOf, FormFigure, FormKey, FormMedium, FormSchema, FormSection, FormShape,
+    Stations,
+};
 pub use server::{Login, ServerBackend, ServerInfo};
 
 /// What the experiment file that a client sends is called in problems.

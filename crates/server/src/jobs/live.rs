@@ -72,7 +72,8 @@ struct Batch {
 impl Live {
     /// `in_real_time`: whether what it measures is.
     pub(crate) fn new(job: &Arc<Job>, in_real_time: bool) -> Live {
-        let told = Told { batches: AtomicU64::new(0), last: Mutex::new(Instant::now()), in_full: in_real_time };
+        let told =
+            Told { batches: AtomicU64::new(0), last: Mutex::new(Instant::now()), in_full: in_real_time };
         Live { job: Arc::clone(job), shown: Arc::default(), told: Arc::new(told) }
     }
 
@@ -80,13 +81,14 @@ impl Live {
     pub(crate) fn during<R>(&self, work: impl FnOnce(&Live) -> R) -> R {
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let teller = std::thread::Builder::new().name("live charts".to_owned()).spawn_scoped(scope, || {
-                while !over.load(Ordering::Relaxed) {
+            let teller =
+                std::thread::Builder::new().name("live charts".to_owned()).spawn_scoped(scope, || {
+                    while !over.load(Ordering::Relaxed) {
+                        self.tell();
+                        std::thread::park_timeout(EVERY);
+                    }
                     self.tell();
-                    std::thread::park_timeout(EVERY);
-                }
-                self.tell();
-            });
+                });
             let _over = SetWhenDropped(&over, teller.as_ref().ok().map(|teller| teller.thread().clone()));
             work(self)
         })
@@ -137,11 +139,14 @@ impl Tap for Live {
             .flows
             .iter()
             .map(|flow| {
-                let figures = trunkline_report::flow_figures(flow).map(|(id, value)| (id.to_owned(), value.into()));
+                let figures =
+                    trunkline_report::flow_figures(flow).map(|(id, value)| (id.to_owned(), value.into()));
                 (flow.flow.clone(), Value::Object(figures.collect()))
             })
             .collect();
-        self.job.feed().tell("repetition", &RepetitionDone { point, repetition, figures: Value::Object(figures) });
+        self.job
+            .feed()
+            .tell("repetition", &RepetitionDone { point, repetition, figures: Value::Object(figures) });
     }
 }
 
@@ -166,7 +171,13 @@ impl RepetitionTap for Listener {
         batch.now = batch.now.max(at);
         if batch.queues.len() < MOST_QUEUES {
             let (link, direction) = (link.to_owned(), direction.to_owned());
-            batch.queues.push(QueueLength { link, direction, bytes: bytes.count(), packets, t: at.as_secs_f64() });
+            batch.queues.push(QueueLength {
+                link,
+                direction,
+                bytes: bytes.count(),
+                packets,
+                t: at.as_secs_f64(),
+            });
         }
     }
 }
@@ -240,8 +251,9 @@ impl Shown {
         let seconds = batch.now.since(batch.from).as_secs_f64();
         if seconds > 0.0 {
             let received = batch.received.iter().zip(0..);
-            records.throughput =
-                received.map(|(bytes, flow)| FlowThroughput { flow, bps: *bytes as f64 * 8.0 / seconds }).collect();
+            records.throughput = received
+                .map(|(bytes, flow)| FlowThroughput { flow, bps: *bytes as f64 * 8.0 / seconds })
+                .collect();
         }
         records
     }
@@ -261,7 +273,9 @@ impl Batch {
     fn add(&mut self, flow: u32, record: &Record) {
         if let Some(received) = record.received {
             self.now = self.now.max(received);
-            if let Some(bytes) = self.received.get_mut(flow as usize).filter(|_| record.fate != Fate::Duplicate) {
+            if let Some(bytes) =
+                self.received.get_mut(flow as usize).filter(|_| record.fate != Fate::Duplicate)
+            {
                 *bytes += u64::from(record.payload);
             }
             if self.slowest.is_none_or(|(_, slowest)| latency(&slowest) < latency(record)) {

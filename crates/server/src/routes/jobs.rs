@@ -4,15 +4,15 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 
-use super::unfinished;
 use crate::api::{ApiError, Job, JobResult};
 use crate::app::Shared;
 use crate::extract::Path;
+use crate::jobs;
 
 /// Lists what is executed, what waits, and the last that have ended; the newest first.
 #[utoipa::path(get, path = "/jobs", tag = "jobs", responses((status = 200, body = Vec<Job>)))]
-pub(crate) async fn list(State(_app): Shared) -> Result<Json<Vec<Job>>, ApiError> {
-    unfinished()
+pub(crate) async fn list(State(app): Shared) -> Json<Vec<Job>> {
+    Json(jobs::shown(&app.jobs.all()))
 }
 
 /// A job.
@@ -20,8 +20,8 @@ pub(crate) async fn list(State(_app): Shared) -> Result<Json<Vec<Job>>, ApiError
     get, path = "/jobs/{id}", tag = "jobs", params(("id" = String, Path, description = "The job")),
     responses((status = 200, body = Job))
 )]
-pub(crate) async fn job(State(_app): Shared, Path(_id): Path<String>) -> Result<Json<Job>, ApiError> {
-    unfinished()
+pub(crate) async fn job(State(app): Shared, Path(id): Path<String>) -> Result<Json<Job>, ApiError> {
+    Ok(Json(app.jobs.find(&id)?.shown()))
 }
 
 /// Stops a job: what was measured is kept. One that has ended stays as it is.
@@ -30,10 +30,10 @@ pub(crate) async fn job(State(_app): Shared, Path(_id): Path<String>) -> Result<
     responses((status = 202, body = Job))
 )]
 pub(crate) async fn stop(
-    State(_app): Shared,
-    Path(_id): Path<String>,
+    State(app): Shared,
+    Path(id): Path<String>,
 ) -> Result<(StatusCode, Json<Job>), ApiError> {
-    unfinished()
+    Ok((StatusCode::ACCEPTED, Json(app.jobs.stop(&id)?.shown())))
 }
 
 /// What a job gave: of a plan, a probe or a study. Of a run `/runs/{id}` has it.
@@ -42,8 +42,18 @@ pub(crate) async fn stop(
     responses((status = 200, body = JobResult))
 )]
 pub(crate) async fn result(
-    State(_app): Shared,
-    Path(_id): Path<String>,
+    State(app): Shared,
+    Path(id): Path<String>,
 ) -> Result<Json<serde_json::Value>, ApiError> {
-    unfinished()
+    let job = app.jobs.find(&id)?;
+    match (job.result(), job.run()) {
+        (Some(result), _) => Ok(Json(result)),
+        (None, _) if !job.state().is_over() => {
+            Err(ApiError::conflict(format_args!("job `{id}` is not over yet: it has no result")))
+        }
+        (None, Some(run)) => {
+            Err(ApiError::not_found(format_args!("what job `{id}` found is in run {run}: /runs/{run}")))
+        }
+        (None, None) => Err(ApiError::not_found(format_args!("job `{id}` has ended without a result"))),
+    }
 }

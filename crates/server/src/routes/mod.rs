@@ -3,6 +3,7 @@
 mod agents;
 mod events;
 mod jobs;
+pub(crate) mod results;
 mod runs;
 mod server;
 mod traces;
@@ -33,7 +34,7 @@ pub(crate) const BASE: &str = "/api/v1";
     ),
     servers((url = "/api/v1")),
     components(schemas(
-        api::ErrorBody, api::Records, api::RepetitionDone, api::Warning, api::End, api::JobResult,
+        api::ErrorBody, api::Alternative, api::Records, api::RepetitionDone, api::Warning, api::End, api::JobResult,
     )),
     tags(
         (name = "experiments", description = "Experiment files: checked, drawn, changed"),
@@ -64,13 +65,13 @@ pub(crate) fn router() -> (Router<Arc<App>>, OpenApi) {
         .routes(routes!(runs::tag, runs::untag))
         .routes(routes!(runs::resume))
         .routes(routes!(runs::stop))
-        .routes(routes!(runs::report))
-        .routes(routes!(runs::export))
-        .routes(routes!(runs::csv))
-        .routes(routes!(runs::json))
-        .routes(routes!(runs::figures))
-        .routes(routes!(runs::figure))
-        .routes(routes!(runs::audio))
+        .routes(routes!(results::report))
+        .routes(routes!(results::export))
+        .routes(routes!(results::csv))
+        .routes(routes!(results::json))
+        .routes(routes!(results::figures))
+        .routes(routes!(results::figure))
+        .routes(routes!(results::audio))
         .routes(routes!(traces::parquet))
         .routes(routes!(traces::latency))
         .routes(routes!(traces::cdf))
@@ -122,13 +123,4 @@ fn describe_errors(document: &mut OpenApi) {
             operation.responses.responses.insert("default".to_owned(), response.into());
         }
     }
-}
-
-/// What a handler answers that is not written yet.
-pub(crate) fn unfinished<T>() -> Result<T, ApiError> {
-    Err(ApiError::new(
-        axum::http::StatusCode::NOT_IMPLEMENTED,
-        ErrorKind::Environment,
-        "this part of the API is not written yet",
-    ))
 }

@@ -1,19 +1,33 @@
-//! Stored runs: listed, begun, resumed, shown, marked, taken elsewhere and removed.
+//! Stored runs: listed, begun, resumed, stopped, marked, taken in and removed.
+
+use std::path::Path as FilePath;
+use std::time::Duration;
 
 use axum::Json;
-use axum::body::Body as Bytes;
+use axum::body::Body as RequestBody;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::Response;
+use axum::http::header::{self, HeaderMap};
 use serde::Deserialize;
+use trunkline_store::{Imported as Taken, RunFilter};
 use utoipa::IntoParams;
 
-use super::unfinished;
 use crate::api::{
-    ApiError, Backend, FigureName, Imported, JobStarted, NewRun, Report, Run, RunList, RunStarted, Status,
+    self, ApiError, Backend, ErrorKind, Imported, JobStarted, NewRun, Run, RunInfo, RunList, RunStarted,
+    Status,
 };
-use crate::app::Shared;
+use crate::app::{App, Shared};
 use crate::extract::{Body, Path, Query};
+use crate::jobs::Job;
+use crate::measure;
+use crate::transfer;
+
+/// So many runs are on a page unless more are asked for.
+const PAGE: usize = 50;
+/// And at most so many.
+const LONGEST_PAGE: usize = 1000;
+/// How long an answer waits for the number of a run that has its turn at once.
+const BEGINS_WITHIN: Duration = Duration::from_millis(500);
 
 /// Which runs are listed.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
@@ -44,19 +58,50 @@ pub(crate) struct Wanted {
 /// Lists runs, the newest first.
 #[utoipa::path(get, path = "/runs", tag = "runs", params(Wanted), responses((status = 200, body = RunList)))]
 pub(crate) async fn list(
-    State(_app): Shared,
-    Query(_wanted): Query<Wanted>,
+    State(app): Shared,
+    Query(wanted): Query<Wanted>,
 ) -> Result<Json<RunList>, ApiError> {
-    unfinished()
+    let limit = wanted.limit.unwrap_or(PAGE);
+    if !(1..=LONGEST_PAGE).contains(&limit) {
+        return Err(ApiError::input(format_args!("`limit` has to be from 1 to {LONGEST_PAGE}, not {limit}")));
+    }
+    let filter = RunFilter {
+        name: wanted.name,
+        backend: wanted.backend.map(Into::into),
+        status: wanted.status.map(Into::into),
+        tags: wanted.tag.into_iter().collect(),
+        since: wanted.since,
+        before: wanted.until,
+    };
+    app.blocking(move |app| {
+        let mut runs = app.store.runs()?;
+        runs.retain(|run| filter.matches(run));
+        let total = runs.len();
+        let mut page: Vec<RunInfo> = runs
+            .iter()
+            .rev()
+            .filter(|run| wanted.before.is_none_or(|before| run.id < before))
+            .take(limit + 1)
+            .map(|run| app.shown(run))
+            .collect();
+        let is_last = page.len() <= limit;
+        page.truncate(limit);
+        let next = page.last().filter(|_| !is_last).map(|run| run.id);
+        Ok(Json(RunList { runs: page, total, next }))
+    })
+    .await
 }
 
 /// Begins a run.
 #[utoipa::path(post, path = "/runs", tag = "runs", request_body = NewRun, responses((status = 201, body = RunStarted)))]
 pub(crate) async fn begin(
-    State(_app): Shared,
-    Body(_new): Body<NewRun>,
+    State(app): Shared,
+    Body(new): Body<NewRun>,
 ) -> Result<(StatusCode, Json<RunStarted>), ApiError> {
-    unfinished()
+    let wanted = app.blocking(move |app| measure::wanted(app, new)).await?;
+    let job = measure::begin(&app, wanted)?;
+    let run = begun(&job).await;
+    Ok((StatusCode::CREATED, Json(RunStarted { job: job.id().to_owned(), run })))
 }
 
 /// Takes in a run that another store has exported.
@@ -65,8 +110,29 @@ pub(crate) async fn begin(
     request_body(content = String, content_type = "application/x-tar", description = "What `export` gives"),
     responses((status = 200, body = Imported))
 )]
-pub(crate) async fn import(State(_app): Shared, _archive: Bytes) -> Result<Json<Imported>, ApiError> {
-    unfinished()
+pub(crate) async fn import(
+    State(app): Shared,
+    headers: HeaderMap,
+    archive: RequestBody,
+) -> Result<Json<Imported>, ApiError> {
+    // What no form of another site can send.
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if !matches!(kind, "application/x-tar" | "application/octet-stream") {
+        return Err(ApiError::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            ErrorKind::Input,
+            "the body has to be an archive: send it with `Content-Type: application/x-tar`",
+        ));
+    }
+    let archive = transfer::reader(archive);
+    app.blocking(move |app| {
+        let (run, new) = match app.store.import(archive)? {
+            Taken::New(run) => (run, true),
+            Taken::Known(run) => (run, false),
+        };
+        Ok(Json(Imported { run, new }))
+    })
+    .await
 }
 
 /// A run with its results.
@@ -74,8 +140,27 @@ pub(crate) async fn import(State(_app): Shared, _archive: Bytes) -> Result<Json<
     get, path = "/runs/{id}", tag = "runs", params(("id" = u64, Path, description = "The run's number")),
     responses((status = 200, body = Run))
 )]
-pub(crate) async fn run(State(_app): Shared, Path(_id): Path<u64>) -> Result<Json<Run>, ApiError> {
-    unfinished()
+pub(crate) async fn run(State(app): Shared, Path(id): Path<u64>) -> Result<Json<Run>, ApiError> {
+    app.blocking(move |app| {
+        let run = app.store.run(id)?;
+        let counterpart = app.store.counterpart(&run)?;
+        let points = run.points.iter().map(|point| api::RunPoint {
+            index: point.index,
+            choice: point.choice.clone(),
+            values: values(&run.axes, &point.choice),
+            repetitions: point.repetitions.iter().map(|one| repetition(one, &run.info.directory)).collect(),
+        });
+        Ok(Json(Run {
+            info: app.shown(&run.info),
+            axes: run.axes.iter().map(Into::into).collect(),
+            limits: run.limits.iter().map(Into::into).collect(),
+            points: points.collect(),
+            counterpart: counterpart.as_ref().map(|other| other.info.id),
+            figures: trunkline_report::json(&run, counterpart.as_ref()),
+            text: run.text,
+        }))
+    })
+    .await
 }
 
 /// Removes a run with all its files.
@@ -83,8 +168,12 @@ pub(crate) async fn run(State(_app): Shared, Path(_id): Path<u64>) -> Result<Jso
     delete, path = "/runs/{id}", tag = "runs", params(("id" = u64, Path, description = "The run's number")),
     responses((status = 204))
 )]
-pub(crate) async fn remove(State(_app): Shared, Path(_id): Path<u64>) -> Result<StatusCode, ApiError> {
-    unfinished()
+pub(crate) async fn remove(State(app): Shared, Path(id): Path<u64>) -> Result<StatusCode, ApiError> {
+    app.blocking(move |app| {
+        app.store.remove(id)?;
+        Ok(StatusCode::NO_CONTENT)
+    })
+    .await
 }
 
 /// Marks a run.
@@ -94,10 +183,15 @@ pub(crate) async fn remove(State(_app): Shared, Path(_id): Path<u64>) -> Result<
     responses((status = 204))
 )]
 pub(crate) async fn tag(
-    State(_app): Shared,
-    Path((_id, _tag)): Path<(u64, String)>,
+    State(app): Shared,
+    Path((id, tag)): Path<(u64, String)>,
 ) -> Result<StatusCode, ApiError> {
-    unfinished()
+    let tag = measure::tag(&tag)?;
+    app.blocking(move |app| {
+        app.store.tag(id, &tag, true)?;
+        Ok(StatusCode::NO_CONTENT)
+    })
+    .await
 }
 
 /// Takes a mark off.
@@ -107,10 +201,14 @@ pub(crate) async fn tag(
     responses((status = 204))
 )]
 pub(crate) async fn untag(
-    State(_app): Shared,
-    Path((_id, _tag)): Path<(u64, String)>,
+    State(app): Shared,
+    Path((id, tag)): Path<(u64, String)>,
 ) -> Result<StatusCode, ApiError> {
-    unfinished()
+    app.blocking(move |app| {
+        app.store.tag(id, tag.trim(), false)?;
+        Ok(StatusCode::NO_CONTENT)
+    })
+    .await
 }
 
 /// Finishes a partial run: measures what it lacks.
@@ -119,10 +217,18 @@ pub(crate) async fn untag(
     responses((status = 201, body = JobStarted))
 )]
 pub(crate) async fn resume(
-    State(_app): Shared,
-    Path(_id): Path<u64>,
+    State(app): Shared,
+    Path(id): Path<u64>,
 ) -> Result<(StatusCode, Json<JobStarted>), ApiError> {
-    unfinished()
+    if let Some(job) = app.jobs.of_run(id) {
+        return Err(ApiError::conflict(format_args!(
+            "run {id} is being measured already, by job `{}`",
+            job.id()
+        )));
+    }
+    let wanted = app.blocking(move |app| measure::lacking(app, id)).await?;
+    let job = measure::begin(&app, wanted)?;
+    Ok((StatusCode::CREATED, Json(JobStarted { job: job.id().to_owned() })))
 }
 
 /// Stops a run: what was measured is kept, and it can be resumed.
@@ -130,86 +236,66 @@ pub(crate) async fn resume(
     post, path = "/runs/{id}/stop", tag = "runs", params(("id" = u64, Path, description = "The run's number")),
     responses((status = 202))
 )]
-pub(crate) async fn stop(State(_app): Shared, Path(_id): Path<u64>) -> Result<StatusCode, ApiError> {
-    unfinished()
+pub(crate) async fn stop(State(app): Shared, Path(id): Path<u64>) -> Result<StatusCode, ApiError> {
+    if let Some(job) = app.jobs.of_run(id) {
+        app.jobs.stop(job.id())?;
+        return Ok(StatusCode::ACCEPTED);
+    }
+    app.blocking(move |app| {
+        let status = app.store.run(id)?.info.status;
+        Err(ApiError::conflict(match status {
+            trunkline_store::Status::Running => {
+                format!("run {id} is measured by another process, which has to stop it")
+            }
+            _ => format!("run {id} is not being measured"),
+        }))
+    })
+    .await
 }
 
-/// The report: one self-contained HTML file.
-#[utoipa::path(
-    get, path = "/runs/{id}/report", tag = "runs", params(("id" = u64, Path, description = "The run's number")),
-    responses((status = 200, body = String, content_type = "text/html"))
-)]
-pub(crate) async fn report(State(_app): Shared, Path(_id): Path<u64>) -> Result<Response, ApiError> {
-    unfinished()
+impl App {
+    /// What clients see of a run.
+    pub(crate) fn shown(&self, info: &trunkline_store::RunInfo) -> RunInfo {
+        let mut shown = RunInfo::from(info);
+        if info.status == trunkline_store::Status::Running {
+            shown.job = self.jobs.of_run(info.id).map(|job| job.id().to_owned());
+        }
+        shown
+    }
 }
 
-/// The run with all its files as one archive, for `import` elsewhere.
-#[utoipa::path(
-    get, path = "/runs/{id}/export", tag = "runs", params(("id" = u64, Path, description = "The run's number")),
-    responses((status = 200, body = String, content_type = "application/x-tar"))
-)]
-pub(crate) async fn export(State(_app): Shared, Path(_id): Path<u64>) -> Result<Response, ApiError> {
-    unfinished()
+/// The number of the job's run, if it has its turn at once.
+async fn begun(job: &Job) -> Option<u64> {
+    let mut watching = job.watch(Some(0));
+    let begins = async {
+        loop {
+            // Asked after the wait has been prepared, so that nothing is missed.
+            watching.news();
+            if let Some(run) = job.run() {
+                return Some(run);
+            }
+            if job.state().is_over() {
+                return None;
+            }
+            watching.changed().await;
+        }
+    };
+    tokio::time::timeout(BEGINS_WITHIN, begins).await.unwrap_or_default()
 }
 
-/// All tables as CSV files, in one archive.
-#[utoipa::path(
-    get, path = "/runs/{id}/csv", tag = "runs", params(("id" = u64, Path, description = "The run's number")),
-    responses((status = 200, body = String, content_type = "application/x-tar"))
-)]
-pub(crate) async fn csv(State(_app): Shared, Path(_id): Path<u64>) -> Result<Response, ApiError> {
-    unfinished()
+/// The values of a point as written.
+fn values(axes: &[trunkline_experiment::Axis], choice: &[usize]) -> Vec<String> {
+    axes.iter().zip(choice).filter_map(|(axis, chosen)| axis.values.get(*chosen).cloned()).collect()
 }
 
-/// Every figure as JSON.
-#[utoipa::path(
-    get, path = "/runs/{id}/json", tag = "runs", params(("id" = u64, Path, description = "The run's number")),
-    responses((status = 200, body = Report))
-)]
-pub(crate) async fn json(State(_app): Shared, Path(_id): Path<u64>) -> Result<Response, ApiError> {
-    unfinished()
-}
-
-/// The figures of the report.
-#[utoipa::path(
-    get, path = "/runs/{id}/figures", tag = "runs", params(("id" = u64, Path, description = "The run's number")),
-    responses((status = 200, body = Vec<FigureName>))
-)]
-pub(crate) async fn figures(
-    State(_app): Shared,
-    Path(_id): Path<u64>,
-) -> Result<Json<Vec<FigureName>>, ApiError> {
-    unfinished()
-}
-
-/// A figure of the report: `NAME.svg` or `NAME.png`.
-#[utoipa::path(
-    get, path = "/runs/{id}/figures/{file}", tag = "runs",
-    params(
-        ("id" = u64, Path, description = "The run's number"),
-        ("file" = String, Path, description = "The figure's name with `.svg` or `.png`"),
-    ),
-    responses((status = 200, content((String = "image/svg+xml"), (String = "image/png"))))
-)]
-pub(crate) async fn figure(
-    State(_app): Shared,
-    Path((_id, _file)): Path<(u64, String)>,
-) -> Result<Response, ApiError> {
-    unfinished()
-}
-
-/// Received audio, as a run lists it.
-#[utoipa::path(
-    get, path = "/runs/{id}/files/{path}", tag = "runs",
-    params(
-        ("id" = u64, Path, description = "The run's number"),
-        ("path" = String, Path, description = "One of `audio` of its repetitions"),
-    ),
-    responses((status = 200, body = String, content_type = "audio/wav"))
-)]
-pub(crate) async fn audio(
-    State(_app): Shared,
-    Path((_id, _path)): Path<(u64, String)>,
-) -> Result<Response, ApiError> {
-    unfinished()
+fn repetition(one: &trunkline_store::StoredRepetition, folder: &FilePath) -> api::RunRepetition {
+    let inside =
+        |path: &FilePath| path.strip_prefix(folder).ok().map(|path| path.to_string_lossy().into_owned());
+    api::RunRepetition {
+        index: one.index,
+        partial: one.partial,
+        summarised: one.summary.is_some(),
+        traces: one.traces.iter().map(|(flow, _)| api::TraceName { flow: flow.clone() }).collect(),
+        audio: one.audio.iter().filter_map(|path| inside(path)).collect(),
+    }
 }

@@ -1,15 +1,28 @@
 //! Traces: every message of a flow, thinned to what a chart can show.
 
+use std::path::PathBuf;
+
 use axum::Json;
 use axum::extract::State;
-use axum::response::Response;
+use axum::http::header::{self, HeaderValue};
+use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
+use trunkline_core::Time;
+use trunkline_store::LatencySeries;
 use utoipa::IntoParams;
 
-use super::unfinished;
+use super::results::download;
 use crate::api::{ApiError, Cdf};
-use crate::app::Shared;
+use crate::app::{App, Shared};
 use crate::extract::{Path, Query};
+use crate::transfer;
+
+/// Unless more or fewer are asked for.
+const BUCKETS: usize = 2000;
+/// Unless more or fewer are asked for.
+const CDF_POINTS: usize = 1000;
+/// A chart has no more pixels.
+const MOST_POINTS: usize = 100_000;
 
 /// Which trace.
 #[derive(Clone, Debug, Deserialize, IntoParams)]
@@ -57,8 +70,14 @@ pub(crate) struct Fineness {
     get, path = "/runs/{id}/points/{point}/repetitions/{repetition}/flows/{flow}/trace.parquet", tag = "runs", params(Which),
     responses((status = 200, body = String, content_type = "application/vnd.apache.parquet"))
 )]
-pub(crate) async fn parquet(State(_app): Shared, Path(_which): Path<Which>) -> Result<Response, ApiError> {
-    unfinished()
+pub(crate) async fn parquet(State(app): Shared, Path(which): Path<Which>) -> Result<Response, ApiError> {
+    let name =
+        format!("run-{}-p{:03}-r{:02}-{}.parquet", which.id, which.point, which.repetition, which.flow);
+    let path = app.blocking(move |app| app.trace(&which)).await?;
+    let (length, body) = transfer::file(path).await?;
+    let mut response = download(&name, "application/vnd.apache.parquet", body);
+    response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
+    Ok(response)
 }
 
 /// The latency of every message, for a scatter chart, as little-endian binary data: a u32 n, a byte that is 1 if these are all
@@ -70,11 +89,25 @@ pub(crate) async fn parquet(State(_app): Shared, Path(_which): Path<Which>) -> R
     responses((status = 200, body = String, content_type = "application/octet-stream"))
 )]
 pub(crate) async fn latency(
-    State(_app): Shared,
-    Path(_which): Path<Which>,
-    Query(_part): Query<Part>,
+    State(app): Shared,
+    Path(which): Path<Which>,
+    Query(part): Query<Part>,
 ) -> Result<Response, ApiError> {
-    unfinished()
+    let buckets = part.buckets.or(part.width).unwrap_or(BUCKETS);
+    if !(1..=MOST_POINTS).contains(&buckets) {
+        return Err(ApiError::input(format_args!(
+            "`buckets` has to be from 1 to {MOST_POINTS}, not {buckets}"
+        )));
+    }
+    let range = range(part.from, part.to)?;
+    let bytes = app
+        .blocking(move |app| {
+            let path = app.trace(&which)?;
+            Ok(packed(&trunkline_store::latency_series(&path, range, buckets)?))
+        })
+        .await?;
+    Ok(([(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"))], bytes)
+        .into_response())
 }
 
 /// The distribution of the latency of all received messages.
@@ -83,9 +116,113 @@ pub(crate) async fn latency(
     responses((status = 200, body = Cdf))
 )]
 pub(crate) async fn cdf(
-    State(_app): Shared,
-    Path(_which): Path<Which>,
-    Query(_fineness): Query<Fineness>,
+    State(app): Shared,
+    Path(which): Path<Which>,
+    Query(fineness): Query<Fineness>,
 ) -> Result<Json<Cdf>, ApiError> {
-    unfinished()
+    let points = fineness.points.unwrap_or(CDF_POINTS);
+    if !(2..=MOST_POINTS).contains(&points) {
+        return Err(ApiError::input(format_args!(
+            "`points` has to be from 2 to {MOST_POINTS}, not {points}"
+        )));
+    }
+    app.blocking(move |app| {
+        let cdf = trunkline_store::latency_cdf(&app.trace(&which)?, points)?;
+        Ok(Json(Cdf {
+            quantity: "latency".to_owned(),
+            unit: "s".to_owned(),
+            p: cdf.points.iter().map(|point| point.share).collect(),
+            value: cdf.points.iter().map(|point| point.latency.as_secs_f64()).collect(),
+        }))
+    })
+    .await
+}
+
+impl App {
+    /// Where a trace is.
+    fn trace(&self, which: &Which) -> Result<PathBuf, ApiError> {
+        let run = self.store.run(which.id)?;
+        let point = run.points.iter().find(|point| point.index == which.point);
+        let repetition = point.and_then(|p| p.repetitions.iter().find(|one| one.index == which.repetition));
+        let trace = repetition.and_then(|one| one.traces.iter().find(|(flow, _)| *flow == which.flow));
+        let Some((_, path)) = trace else {
+            return Err(ApiError::not_found(format_args!(
+                "run {} has no trace of flow `{}` in repetition {} of point {}",
+                which.id,
+                which.flow.escape_debug(),
+                which.repetition,
+                which.point
+            )));
+        };
+        match path.exists() {
+            true => Ok(path.clone()),
+            false => Err(ApiError::not_found(
+                "the trace is not here: it lies on the host that measured the run, or is not written yet",
+            )),
+        }
+    }
+}
+
+/// From when to when.
+fn range(from: Option<f64>, to: Option<f64>) -> Result<Option<(Time, Time)>, ApiError> {
+    if from.is_none() && to.is_none() {
+        return Ok(None);
+    }
+    let time = |seconds: f64| match seconds.is_finite() {
+        true => Ok(Time::from_nanos((seconds.max(0.0) * 1e9) as u64)),
+        false => Err(ApiError::input("`from` and `to` have to be numbers of seconds")),
+    };
+    let (from, to) = (time(from.unwrap_or(0.0))?, to.map_or(Ok(Time::MAX), time)?);
+    match from < to {
+        true => Ok(Some((from, to))),
+        false => Err(ApiError::input("`from` has to be less than `to`")),
+    }
+}
+
+/// As `/latency` describes it.
+fn packed(series: &LatencySeries) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(9 + 12 * series.points.len() + 8 * series.lost.len());
+    bytes.extend((series.points.len() as u32).to_le_bytes());
+    bytes.push(u8::from(series.is_exact));
+    for (at, _) in &series.points {
+        bytes.extend(at.as_secs_f64().to_le_bytes());
+    }
+    for (_, latency) in &series.points {
+        bytes.extend((latency.as_secs_f64() as f32).to_le_bytes());
+    }
+    bytes.extend((series.lost.len() as u32).to_le_bytes());
+    for at in &series.lost {
+        bytes.extend(at.as_secs_f64().to_le_bytes());
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use trunkline_core::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_series_is_packed_as_described() {
+        let points = vec![(Time::from_nanos(500_000_000), Duration::from_millis(3))];
+        let lost = vec![Time::from_nanos(1_000_000_000), Time::from_nanos(2_000_000_000)];
+        let series = LatencySeries { is_exact: true, counted: 1, points, lost, lost_counted: 2 };
+        let mut expected = vec![1, 0, 0, 0, 1];
+        expected.extend(0.5_f64.to_le_bytes());
+        expected.extend(0.003_f32.to_le_bytes());
+        expected.extend([2, 0, 0, 0]);
+        expected.extend(1.0_f64.to_le_bytes());
+        expected.extend(2.0_f64.to_le_bytes());
+        assert_eq!(packed(&series), expected);
+    }
+
+    #[test]
+    fn ranges_are_times_in_order() {
+        assert_eq!(range(None, None).unwrap(), None);
+        assert_eq!(range(Some(1.5), None).unwrap(), Some((Time::from_nanos(1_500_000_000), Time::MAX)));
+        assert_eq!(range(Some(-3.0), Some(1.0)).unwrap().unwrap().0, Time::ZERO);
+        assert!(range(Some(2.0), Some(1.0)).is_err());
+        assert!(range(Some(f64::NAN), None).is_err());
+    }
 }

@@ -1,0 +1,139 @@
+//! The page's files: built into the program.
+
+use axum::body::Body;
+use axum::http::header::{self, HeaderMap, HeaderValue};
+use axum::http::{Method, StatusCode, Uri};
+use axum::response::{IntoResponse as _, Response};
+
+use crate::api::ApiError;
+
+/// A file of the page.
+struct Embedded {
+    /// Its path in `web/dist`.
+    name: &'static str,
+    bytes: &'static [u8],
+    /// Compressed, if that is shorter.
+    brotli: Option<&'static [u8]>,
+    etag: &'static str,
+}
+
+static FILES: &[Embedded] = include!(concat!(env!("OUT_DIR"), "/assets.rs"));
+
+/// What stands in the place of a page that was not built.
+const PLACEHOLDER: &str = include_str!("placeholder.html");
+
+/// Answers with a file of the page.
+pub(crate) async fn asset(method: Method, uri: Uri, headers: HeaderMap) -> Response {
+    let name = match uri.path().trim_start_matches('/') {
+        "" => "index.html",
+        name => name,
+    };
+    if method != Method::GET && method != Method::HEAD {
+        return ApiError::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            crate::api::ErrorKind::Input,
+            "this address does not take this method",
+        )
+        .into_response();
+    }
+    if let Some(response) = from_disk(name) {
+        return response;
+    }
+    match FILES.iter().find(|file| file.name == name) {
+        Some(file) => file.answer(&headers),
+        None if name == "index.html" => typed("text/html; charset=utf-8", PLACEHOLDER.as_bytes().into()),
+        None => {
+            ApiError::not_found(format_args!("there is no `{}`", uri.path().escape_debug())).into_response()
+        }
+    }
+}
+
+impl Embedded {
+    fn answer(&self, headers: &HeaderMap) -> Response {
+        // Names of built files change with what is in them.
+        let caching = match self.name.starts_with("assets/") {
+            true => "public, max-age=31536000, immutable",
+            false => "no-cache",
+        };
+        let known = headers.get(header::IF_NONE_MATCH).and_then(|tags| tags.to_str().ok());
+        let is_known = known
+            .is_some_and(|tags| tags.split(',').any(|tag| tag.trim().trim_start_matches("W/") == self.etag));
+        let mut response = match (is_known, self.brotli.filter(|_| takes_brotli(headers))) {
+            (true, _) => StatusCode::NOT_MODIFIED.into_response(),
+            (false, Some(brotli)) => {
+                let mut response = typed(kind(self.name), brotli.into());
+                response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("br"));
+                response
+            }
+            (false, None) => typed(kind(self.name), self.bytes.into()),
+        };
+        let headers = response.headers_mut();
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
+        headers.insert(header::ETAG, HeaderValue::from_static(self.etag));
+        headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+        response
+    }
+}
+
+/// A file of a build on disk: for who works on the page. `TRUNKLINE_WEB` names its folder.
+#[cfg(debug_assertions)]
+fn from_disk(name: &str) -> Option<Response> {
+    let folder = std::path::PathBuf::from(std::env::var_os("TRUNKLINE_WEB")?);
+    let is_inside =
+        std::path::Path::new(name).components().all(|part| matches!(part, std::path::Component::Normal(_)));
+    let bytes = is_inside.then(|| std::fs::read(folder.join(name)).ok()).flatten()?;
+    Some(typed(kind(name), bytes.into()))
+}
+
+#[cfg(not(debug_assertions))]
+fn from_disk(_name: &str) -> Option<Response> {
+    None
+}
+
+fn typed(kind: &'static str, body: Body) -> Response {
+    ([(header::CONTENT_TYPE, HeaderValue::from_static(kind))], body).into_response()
+}
+
+fn takes_brotli(headers: &HeaderMap) -> bool {
+    let accepted =
+        headers.get_all(header::ACCEPT_ENCODING).into_iter().filter_map(|value| value.to_str().ok());
+    accepted.flat_map(|value| value.split(',')).any(|coding| {
+        let mut parts = coding.split(';').map(str::trim);
+        parts.next() == Some("br") && parts.all(|part| part.replace(' ', "") != "q=0")
+    })
+}
+
+fn kind(name: &str) -> &'static str {
+    match name.rsplit_once('.').map_or("", |(_, ending)| ending) {
+        "html" => "text/html; charset=utf-8",
+        "js" | "mjs" => "text/javascript; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "json" | "map" => "application/json",
+        "webmanifest" => "application/manifest+json",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "ico" => "image/x-icon",
+        "woff2" => "font/woff2",
+        "txt" => "text/plain; charset=utf-8",
+        "wasm" => "application/wasm",
+        _ => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compressed_files_go_to_who_takes_them() {
+        let with = |value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT_ENCODING, value.parse().unwrap());
+            takes_brotli(&headers)
+        };
+        assert!(with("gzip, deflate, br, zstd"));
+        assert!(with("br;q=0.5"));
+        assert!(!with("gzip, br;q=0"));
+        assert!(!with("brotli"));
+    }
+}

@@ -1,0 +1,102 @@
+//! Published studies: shown as published, repeated, and what was found is kept.
+
+mod common;
+
+use common::TestServer;
+use serde_json::{Value, json};
+use trunkline_server::api;
+
+fn study(server: &TestServer, name: &str) -> api::Study {
+    serde_json::from_value(server.get(&format!("/api/v1/papers/{name}")).json()).unwrap()
+}
+
+fn table<'s>(study: &'s api::Study, name: &str) -> &'s api::PaperTable {
+    study.tables.iter().find(|table| table.name == name).unwrap()
+}
+
+#[test]
+fn studies_are_shown_with_their_files_before_anything_is_repeated() {
+    let server = TestServer::start();
+    let papers: Vec<api::Paper> = serde_json::from_value(server.get("/api/v1/papers").json()).unwrap();
+    assert_eq!(papers.len(), 4);
+    for paper in papers {
+        let shown = study(&server, &paper.name);
+        assert_eq!(shown.tables.len(), paper.tables.len());
+        assert!(shown.goals.is_empty() && shown.job.is_none());
+        let file = shown.files[0].replace('/', "%2F");
+        let reply = server.get(&format!("/api/v1/papers/{}/files/{file}", paper.name));
+        assert_eq!(reply.status, 200);
+        assert!(!reply.body.is_empty() && reply.header("content-type").unwrap().starts_with("text/plain"));
+        if let Some(figure) = paper.figures.first() {
+            let path = format!("/api/v1/papers/{}/figures/{}.svg", paper.name, figure.name);
+            assert_eq!(server.get(&path).status, 404);
+        }
+    }
+    for missing in [
+        "nobody",
+        "hawley1989/files/none.toml",
+        "hawley1989/figures/..%2Fresults.svg",
+        "hawley1989/figures/x.gif",
+    ] {
+        assert_eq!(server.get(&format!("/api/v1/papers/{missing}")).status, 404, "{missing}");
+    }
+}
+
+#[test]
+fn what_is_found_is_kept_table_by_table_and_shown_by_the_next_server() {
+    let place = tempfile::tempdir().unwrap();
+    let mut server = TestServer::start_in(place.path(), |_| ());
+    let begun =
+        server.post("/api/v1/papers/weaver1992", &json!({ "tables": ["today_lan"], "repetitions": 1 }));
+    assert_eq!(begun.status, 201, "{}", begun.text());
+    let job = server.wait(&begun.json());
+    assert_eq!((&job["state"], &job["kind"]), (&json!("done"), &json!("paper")), "{job}");
+    assert!(job["progress"]["repetitions_done"].as_u64() > Some(0), "{job}");
+    let path = format!("/api/v1/jobs/{}/result", begun.json()["job"].as_str().unwrap());
+    let found: api::StudyResult = serde_json::from_value(server.get(&path).json()).unwrap();
+    assert_eq!((found.tables.len(), found.stopped), (1, false));
+    assert!(found.tables[0].ours);
+    server.end().unwrap();
+
+    let server = TestServer::start_in(place.path(), |_| ());
+    let shown = study(&server, "weaver1992");
+    let ours = |study: &api::Study| {
+        let rows = table(study, "today_lan").rows.clone();
+        rows.into_iter().flat_map(|row| row.cells).map(|cell| cell.ours).collect::<Vec<_>>()
+    };
+    assert!(ours(&shown).iter().any(Option::is_some));
+    // Another table leaves it as it is.
+    let begun = server.post("/api/v1/papers/weaver1992", &json!({ "tables": ["table04"] })).json();
+    assert_eq!(server.wait(&begun)["state"], "done");
+    let both = study(&server, "weaver1992");
+    assert_eq!(ours(&both), ours(&shown));
+    assert!(table(&both, "table04").ours);
+    assert!(!table(&both, "table06").ours);
+
+    let figure = &both.paper.figures[0].name;
+    std::fs::write(place.path().join("store/papers/weaver1992").join(format!("{figure}.svg")), "<svg/>")
+        .unwrap();
+    let reply = server.get(&format!("/api/v1/papers/weaver1992/figures/{figure}.svg"));
+    assert_eq!((reply.status, reply.header("content-type")), (200, Some("image/svg+xml")));
+}
+
+#[test]
+fn a_study_stops_when_it_is_told_and_keeps_what_it_has() {
+    let server = TestServer::start();
+    let begun = server.post("/api/v1/papers/hawley1989", &json!({ "repetitions": 1000 })).json();
+    let path = format!("/api/v1/jobs/{}", begun["job"].as_str().unwrap());
+    let running = server.wait_until(&path, |job| job["progress"]["left_s"].is_number());
+    assert_eq!(running["state"], "running");
+    assert_eq!(study(&server, "hawley1989").job.as_deref(), begun["job"].as_str());
+    // One at a time.
+    assert_eq!(server.post("/api/v1/papers/hawley1989", &json!({})).status, 409);
+    server.post(&format!("{path}/stop"), &json!({}));
+    let job = server.wait(&begun);
+    assert_eq!(job["state"], "stopped", "{job}");
+    let result: Value = server.get(&format!("{path}/result")).json();
+    assert_eq!(result["stopped"], true);
+    assert!(study(&server, "hawley1989").job.is_none());
+    let unknown = server.post("/api/v1/papers/hawley1989", &json!({ "tables": ["table99"] }));
+    assert_eq!(unknown.status, 400);
+    assert!(unknown.text().contains("its tables are"), "{}", unknown.text());
+}

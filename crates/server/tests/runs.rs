@@ -1,0 +1,269 @@
+//! Runs through the API: begun, watched, stopped, resumed, shown, marked, taken elsewhere and removed.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::{SHORT, TestServer, long};
+use serde_json::{Value, json};
+use trunkline_server::api;
+
+#[test]
+fn a_run_is_begun_and_its_results_are_shown() {
+    let server = TestServer::start();
+    let body = json!({ "text": SHORT, "file_name": "short.toml", "backend": "sim", "tags": ["a tag"] });
+    let begun = server.post("/api/v1/runs", &body);
+    assert_eq!(begun.status, 201, "{}", begun.text());
+    let job = server.wait(&begun.json());
+    assert_eq!(job["state"], "done");
+    assert_eq!(job["kind"], "run");
+    assert_eq!(job["progress"]["repetitions_done"], 4);
+    assert_eq!(job["progress"]["points_done"], 2);
+    assert_eq!(job["progress"]["fraction"], 1.0);
+    let id = job["run"].as_u64().unwrap();
+
+    let reply = server.get(&format!("/api/v1/runs/{id}"));
+    // As the document describes it, in every part.
+    let run: api::Run = serde_json::from_value(reply.json()).unwrap();
+    let report: api::Report = serde_json::from_value(run.figures).unwrap();
+    assert_eq!((run.info.status, run.info.tags), (api::Status::Complete, vec!["a tag".to_owned()]));
+    assert!(run.info.file.ends_with("files/short.toml"), "{}", run.info.file);
+    assert_eq!(run.text, SHORT);
+    assert_eq!(run.points[1].values, ["2"]);
+    assert_eq!(run.points[1].repetitions[1].traces[0].flow, "voice");
+    assert_eq!(report.points[0].runs[0].flows[0].figures["latency_mean"].repetitions, 2);
+    assert_eq!(report.limits[0].runs[0].outcome, api::LimitOutcome::Holds);
+}
+
+#[test]
+fn what_is_wrong_with_a_file_is_told_with_its_place() {
+    let server = TestServer::start();
+    let text = SHORT.replace("rate = \"1 Mbit/s\"", "rate = \"fast\"");
+    let reply = server.post("/api/v1/runs", &json!({ "text": text, "backend": "sim" }));
+    assert_eq!(reply.status, 400);
+    let error = reply.json()["error"].clone();
+    assert_eq!(error["kind"], "input");
+    assert_eq!(error["problems"][0]["line"], 13, "{error}");
+    assert_eq!(error["problems"][0]["column"], 8);
+    assert_eq!(error["problems"][0]["end_column"], 14);
+    assert_eq!(error["problems"][0].get("file"), None);
+    assert!(server.get("/api/v1/runs").json()["runs"].as_array().unwrap().is_empty());
+
+    for body in [
+        json!({ "text": SHORT, "backend": "wire" }),
+        json!({ "text": SHORT, "backend": "sim", "file_name": "../up.toml" }),
+        json!({ "text": SHORT, "backend": "sim", "tags": [" "] }),
+        json!({ "text": SHORT, "backend": "sim", "hear": ["flow.voice.1=/tmp/elsewhere.wav"] }),
+        json!({ "text": SHORT, "backend": "moon" }),
+        json!({ "text": SHORT }),
+        json!({ "text": SHORT, "backend": "sim", "more": 1 }),
+    ] {
+        let reply = server.post("/api/v1/runs", &body);
+        assert_eq!(reply.status, 400, "{body}: {}", reply.text());
+        assert_eq!(reply.json()["error"]["kind"], "input");
+    }
+    let not_json = server.ask("POST", "/api/v1/runs", &[("content-type", "text/plain")], Some(b"{}"));
+    assert_eq!(not_json.status, 415);
+}
+
+#[test]
+fn a_run_is_stopped_and_resumed() {
+    let server = TestServer::start();
+    let begun = server.run(&long());
+    let id = begun["run"].as_u64().expect("it has its turn at once");
+    let path = format!("/api/v1/jobs/{}", begun["job"].as_str().unwrap());
+    server.wait_until(&path, |job| job["progress"]["repetitions_done"].as_u64() > Some(2));
+    let run = server.get(&format!("/api/v1/runs/{id}")).json();
+    assert_eq!(run["info"]["status"], "running");
+    assert_eq!(run["info"]["job"], begun["job"]);
+    assert_eq!(server.post(&format!("/api/v1/runs/{id}/resume"), &json!({})).status, 409);
+    assert_eq!(server.post(&format!("/api/v1/runs/{id}/stop"), &json!({})).status, 202);
+    let job = server.wait(&begun);
+    assert_eq!(job["state"], "stopped");
+
+    let before = server.get(&format!("/api/v1/runs/{id}")).json()["info"].clone();
+    assert_eq!(before["status"], "partial");
+    assert_eq!(server.post(&format!("/api/v1/runs/{id}/stop"), &json!({})).status, 409);
+    let resumed = server.post(&format!("/api/v1/runs/{id}/resume"), &json!({}));
+    assert_eq!(resumed.status, 201, "{}", resumed.text());
+    let resumed = resumed.json();
+    let path = format!("/api/v1/jobs/{}", resumed["job"].as_str().unwrap());
+    server.wait_until(&path, |job| job["progress"]["repetitions_done"].as_u64() > Some(2));
+    assert_eq!(server.get(&path).json()["run"], id);
+    server.post(&format!("{path}/stop"), &json!({}));
+    server.wait(&resumed);
+    let after = server.get(&format!("/api/v1/runs/{id}")).json()["info"].clone();
+    assert!(after["repetitions_done"].as_u64() > before["repetitions_done"].as_u64(), "{before} {after}");
+    assert_eq!(after["key"], before["key"]);
+}
+
+#[test]
+fn a_server_that_ends_keeps_what_its_jobs_have_measured() {
+    let place = tempfile::tempdir().unwrap();
+    let mut server = TestServer::start_in(place.path(), |_| ());
+    let begun = server.run(&long());
+    let id = begun["run"].as_u64().unwrap();
+    let path = format!("/api/v1/jobs/{}", begun["job"].as_str().unwrap());
+    server.wait_until(&path, |job| job["progress"]["repetitions_done"].as_u64() > Some(2));
+    let watching = server.watch(&format!("/api/v1/events?job={}", begun["job"].as_str().unwrap()), None);
+    let since = Instant::now();
+    server.end().unwrap();
+    assert!(since.elapsed() < Duration::from_secs(30));
+    drop(watching);
+
+    let again = TestServer::start_in(place.path(), |_| ());
+    let run = again.get(&format!("/api/v1/runs/{id}")).json()["info"].clone();
+    assert_eq!(run["status"], "partial");
+    assert!(run["repetitions_done"].as_u64() > Some(2));
+    assert_eq!(again.get(&path).status, 404, "jobs end with their server");
+    assert_eq!(again.post(&format!("/api/v1/runs/{id}/resume"), &json!({})).status, 201);
+}
+
+#[test]
+fn simulations_share_the_cores_and_others_wait() {
+    let server = TestServer::start();
+    let jobs: Vec<Value> = (0..6).map(|_| server.run(&long())).collect();
+    let states = |server: &TestServer| -> Vec<String> {
+        let all = server.get("/api/v1/jobs").json();
+        all.as_array().unwrap().iter().rev().map(|job| job["state"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(states(&server), ["running", "running", "running", "running", "waiting", "waiting"]);
+    let stop =
+        |job: &Value| server.post(&format!("/api/v1/jobs/{}/stop", job["job"].as_str().unwrap()), &json!({}));
+    // One that waits is gone at once.
+    assert_eq!(stop(&jobs[5]).json()["state"], "stopped");
+    stop(&jobs[0]);
+    server.wait(&jobs[0]);
+    let path = format!("/api/v1/jobs/{}", jobs[4]["job"].as_str().unwrap());
+    server.wait_until(&path, |job| job["state"] == "running");
+    for job in &jobs[1..5] {
+        stop(job);
+    }
+    for job in &jobs[1..5] {
+        assert_eq!(server.wait(job)["state"], "stopped");
+    }
+}
+
+#[test]
+fn runs_are_listed_page_by_page_and_by_what_they_are() {
+    let server = TestServer::start();
+    let ids = [server.measured(), server.measured(), server.measured()];
+    let list = |query: &str| server.get(&format!("/api/v1/runs{query}")).json();
+    let numbers = |list: &Value| -> Vec<u64> {
+        list["runs"].as_array().unwrap().iter().map(|run| run["id"].as_u64().unwrap()).collect()
+    };
+    let first = list("?limit=2");
+    assert_eq!(
+        (numbers(&first), &first["total"], &first["next"]),
+        (vec![ids[2], ids[1]], &json!(3), &json!(ids[1]))
+    );
+    let second = list(&format!("?limit=2&before={}", ids[1]));
+    assert_eq!((numbers(&second), &second["next"]), (vec![ids[0]], &Value::Null));
+
+    let tag = format!("/api/v1/runs/{}/tags/for%20the%20paper", ids[1]);
+    assert_eq!(server.ask("PUT", &tag, &[], None).status, 204);
+    assert_eq!(numbers(&list("?tag=for%20the%20paper")), [ids[1]]);
+    assert_eq!(server.ask("DELETE", &tag, &[], None).status, 204);
+    assert!(numbers(&list("?tag=for%20the%20paper")).is_empty());
+
+    assert_eq!(numbers(&list("?name=SHO&backend=sim&status=complete")).len(), 3);
+    assert!(numbers(&list("?backend=live")).is_empty());
+    assert!(numbers(&list("?until=2020-01-01T00:00:00Z")).is_empty());
+    assert_eq!(numbers(&list("?since=2020-01-01T00:00:00Z")).len(), 3);
+    for wrong in ["?limit=0", "?limit=1001", "?backend=moon", "?since=yesterday", "?colour=red"] {
+        assert_eq!(server.get(&format!("/api/v1/runs{wrong}")).status, 400, "{wrong}");
+    }
+}
+
+#[test]
+fn a_run_is_taken_elsewhere_and_removed() {
+    let (here, there) = (TestServer::start(), TestServer::start());
+    let id = here.measured();
+    let exported = here.get(&format!("/api/v1/runs/{id}/export"));
+    assert_eq!(exported.status, 200);
+    assert_eq!(exported.header("content-disposition"), Some("attachment; filename=\"1-short-sim.tar\""));
+    let tar = [("content-type", "application/x-tar")];
+    let imported = there.ask("POST", "/api/v1/runs/import", &tar, Some(&exported.body));
+    assert_eq!(imported.json(), json!({ "run": 1, "new": true }));
+    let again = there.ask("POST", "/api/v1/runs/import", &tar, Some(&exported.body));
+    assert_eq!(again.json(), json!({ "run": 1, "new": false }));
+    let strip = |server: &TestServer| {
+        let mut run = server.get("/api/v1/runs/1/json").json();
+        run["runs"][0].as_object_mut().unwrap().remove("directory");
+        run
+    };
+    assert_eq!(strip(&there), strip(&here));
+
+    let broken = there.ask("POST", "/api/v1/runs/import", &tar, Some(b"no archive"));
+    assert_eq!((broken.status, broken.json()["error"]["kind"].as_str().unwrap()), (400, "input"));
+    assert_eq!(there.ask("POST", "/api/v1/runs/import", &[], Some(&exported.body)).status, 415);
+
+    assert_eq!(here.ask("DELETE", &format!("/api/v1/runs/{id}"), &[], None).status, 204);
+    let gone = here.get(&format!("/api/v1/runs/{id}"));
+    assert_eq!((gone.status, gone.json()["error"]["kind"].as_str().unwrap()), (404, "not-found"));
+    assert_eq!(here.ask("DELETE", &format!("/api/v1/runs/{id}"), &[], None).status, 404);
+}
+
+#[test]
+fn results_come_as_report_tables_figures_and_traces() {
+    let server = TestServer::start();
+    let id = server.measured();
+    let report = server.get(&format!("/api/v1/runs/{id}/report"));
+    assert!(report.text().starts_with("<!DOCTYPE html>") || report.text().starts_with("<!doctype html>"));
+    // What stands in a run that somebody else has made gets at nothing here.
+    assert!(report.header("content-security-policy").unwrap().contains("sandbox"));
+
+    let csv = server.get(&format!("/api/v1/runs/{id}/csv?table=repetitions"));
+    assert_eq!(csv.header("content-type"), Some("text/csv; charset=utf-8"));
+    assert_eq!(csv.text().lines().count(), 5, "{}", csv.text());
+    let archive = server.get(&format!("/api/v1/runs/{id}/csv"));
+    let mut entries = tar::Archive::new(archive.body.as_slice());
+    assert!(entries.entries().unwrap().any(|entry| entry.unwrap().path().unwrap().ends_with("sweep.csv")));
+    assert_eq!(server.get(&format!("/api/v1/runs/{id}/csv?table=none")).status, 404);
+
+    let figures = server.get(&format!("/api/v1/runs/{id}/figures")).json();
+    let name = figures[0]["name"].as_str().unwrap();
+    let svg = server.get(&format!("/api/v1/runs/{id}/figures/{name}.svg"));
+    assert_eq!(svg.header("content-type"), Some("image/svg+xml"));
+    assert!(svg.text().contains("<svg"));
+    let png = server.get(&format!("/api/v1/runs/{id}/figures/{name}.png"));
+    assert!(png.body.starts_with(b"\x89PNG"));
+    for wrong in ["none.svg", "none", &format!("{name}.bmp")] {
+        assert_eq!(server.get(&format!("/api/v1/runs/{id}/figures/{wrong}")).status, 404, "{wrong}");
+    }
+
+    let flow = format!("/api/v1/runs/{id}/points/1/repetitions/0/flows/voice");
+    let parquet = server.get(&format!("{flow}/trace.parquet"));
+    assert!(parquet.body.starts_with(b"PAR1") && parquet.body.ends_with(b"PAR1"));
+    let latency = server.get(&format!("{flow}/latency")).body;
+    let (points, lost) = unpacked(&latency);
+    let sent = 2 * 200;
+    assert_eq!(points.len() + lost, sent, "two members send a packet every 10 ms for 2 s");
+    assert!(points.iter().all(|(t, latency)| (0.0..2.0).contains(t) && (0.02..0.1).contains(latency)));
+    let (part, _) = unpacked(&server.get(&format!("{flow}/latency?from=0.5&to=1")).body);
+    assert!(part.iter().all(|(t, _)| (0.5..1.0).contains(t)) && (80..=100).contains(&part.len()));
+    let cdf: api::Cdf = serde_json::from_value(server.get(&format!("{flow}/cdf?points=11")).json()).unwrap();
+    assert_eq!((cdf.p.len(), cdf.p[10]), (11, 1.0));
+    assert!(cdf.value.is_sorted());
+    for wrong in
+        ["latency?from=2&to=1", "latency?buckets=0", "latency?from=NaN", "cdf?points=1", "cdf?points=x"]
+    {
+        assert_eq!(server.get(&format!("{flow}/{wrong}")).status, 400, "{wrong}");
+    }
+    let none = format!("/api/v1/runs/{id}/points/9/repetitions/0/flows/voice/latency");
+    assert_eq!(server.get(&none).status, 404);
+    assert_eq!(server.get(&format!("/api/v1/runs/{id}/files/..%2F..%2Ftrunkline.db")).status, 404);
+}
+
+/// The points of a latency answer, and how many messages were lost.
+fn unpacked(bytes: &[u8]) -> (Vec<(f64, f32)>, usize) {
+    let count = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+    let n = count(0);
+    assert_eq!(bytes[4], 1, "so few are all of them");
+    let at = |i: usize| f64::from_le_bytes(bytes[5 + 8 * i..13 + 8 * i].try_into().unwrap());
+    let values = 5 + 8 * n;
+    let value = |i: usize| f32::from_le_bytes(bytes[values + 4 * i..values + 4 + 4 * i].try_into().unwrap());
+    let lost = count(values + 4 * n);
+    assert_eq!(bytes.len(), values + 4 * n + 4 + 8 * lost);
+    ((0..n).map(|i| (at(i), value(i))).collect(), lost)
+}
