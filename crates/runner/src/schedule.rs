@@ -277,8 +277,10 @@ fn finish_measuring(
     let stopped = stop.load(Ordering::Relaxed);
     let complete = measured.is_ok() && writer.missing()?.is_empty();
     let status = if complete { Status::Complete } else { Status::Partial };
-    let run = writer.finish_telling(status, &|message| observer.warning(message))?;
-    measured.map(|_| Outcome { run, stopped: stopped && !complete })
+    let ended = writer.finish_telling(status, &|message| observer.warning(message));
+    // What went wrong first says more: a database that is gone cannot be told of the end either.
+    measured?;
+    Ok(Outcome { run: ended?, stopped: stopped && !complete })
 }
 
 /// Measures and stores these repetitions, and gives what `keep` takes from their summaries, in their order.

@@ -97,10 +97,12 @@ impl Store {
 
     fn begin_as(&self, run: &NewRun, key: &str, started: Timestamp) -> Result<RunWriter, StoreError> {
         let mut own = self.catalogue().another()?;
-        let mut taken = None;
+        let (mut taken, mut made) = (None, None);
         // The folder comes before the rows are seen: a run that others see is locked.
         let mut ready = |id: u64, folder: &str| {
             let directory = self.directory.join("runs").join(folder);
+            // An attempt may have failed for want of the database, and been given another number.
+            made.replace(directory.clone()).map_or(Ok(()), |made: PathBuf| remove_folder(&made))?;
             // An earlier process may have died right here, and its number is given again.
             remove_folder(&directory)?;
             let traces = directory.join("traces");
@@ -113,7 +115,11 @@ impl Store {
             // Whoever may not write there is told before anything is measured.
             self.bucket.as_ref().map_or(Ok(()), |bucket| files::check(bucket, folder, key))
         };
-        let id = own.begin(run, key, started, &mut ready)?;
+        let begun = own.begin(run, key, started, &mut ready);
+        if let (Err(_), Some(made)) = (&begun, made) {
+            remove_folder(&made)?;
+        }
+        let id = begun?;
         let lock = match taken {
             Some(lock) => lock,
             None => own.hold(id, &self.directory)?.ok_or(StoreError::InUse { id })?,
@@ -314,9 +320,9 @@ impl Store {
     }
 }
 
-/// Whether this is the address of a server, and then how a folder for its files may be called.
+/// Whether this is the address of a server (also one that [`Store::connect`] refuses), and then how a folder for its files may be called.
 pub fn server_name(place: &str) -> Option<(&str, String)> {
-    let is_server = ["postgresql://", "postgres://"].iter().any(|scheme| place.starts_with(scheme));
+    let is_server = ["postgresql://", "postgres://", "s3://"].iter().any(|scheme| place.starts_with(scheme));
     let shown = crate::catalogue::shown(place);
     let server = shown.split_once("://").map_or("", |(_, server)| server).to_owned();
     is_server.then(|| (place, selector::slug(&server)))

@@ -92,7 +92,8 @@ impl PostgresServer {
     /// # Panics
     /// If it does not run.
     pub fn kill(&self) {
-        let file = std::fs::read_to_string(self.folder.path().join("data/postmaster.pid")).unwrap();
+        let lock = self.folder.path().join("data/postmaster.pid");
+        let file = std::fs::read_to_string(&lock).unwrap();
         let main: u32 = file.lines().next().and_then(|line| line.parse().ok()).unwrap();
         let mut all = vec![main];
         all.extend(children(main));
@@ -102,6 +103,10 @@ impl PostgresServer {
         while all.iter().any(|process| is_alive(*process)) {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
+        // Where nobody collects the dead, the next server would take this one for alive.
+        std::fs::remove_file(lock).unwrap();
+        let port = self.port.unwrap_or(5432);
+        std::fs::remove_file(self.folder.path().join(format!(".s.PGSQL.{port}.lock"))).unwrap();
     }
 
     /// Starts it again after it was killed or stopped.

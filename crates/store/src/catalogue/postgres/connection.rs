@@ -27,7 +27,7 @@ pub(super) struct Connection {
     client: Client,
     /// The run whose lock this session holds.
     held: Option<u64>,
-    /// For how long a server that is gone is waited for; not again once that was in vain.
+    /// For how long a server that is gone is waited for; not again after that was in vain, until it is back.
     patience: Duration,
 }
 
@@ -37,6 +37,15 @@ pub(super) enum Failed {
     Server(Error),
     /// Anything else.
     Other(StoreError),
+}
+
+impl Failed {
+    fn told(self, address: &Address) -> StoreError {
+        match self {
+            Failed::Server(error) => address.failed(error),
+            Failed::Other(error) => error,
+        }
+    }
 }
 
 impl From<Error> for Failed {
@@ -54,20 +63,32 @@ impl From<StoreError> for Failed {
 impl Connection {
     /// Connects, and brings the schema up to date.
     pub(super) fn open(address: Address) -> Result<Connection, StoreError> {
-        let mut client = address.connect().map_err(|error| address.failed(error))?;
-        match schema::migrate(&mut client).map_err(|error| address.failed(error))? {
-            Ok(()) => {
-                client.batch_execute(SETTINGS).map_err(|error| address.failed(error))?;
-                let patience = address.patience();
-                Ok(Connection { address, client, held: None, patience })
+        let opened = Connection::try_open(&address);
+        opened.map_err(|failed| failed.told(&address))
+    }
+
+    /// Another one to the same server, which may be starting again just now.
+    pub(super) fn another(&self) -> Result<Connection, StoreError> {
+        let until = Instant::now() + self.patience;
+        loop {
+            match Connection::try_open(&self.address) {
+                Err(Failed::Server(error)) if is_gone(&error) && Instant::now() < until => sleep(PAUSE / 10),
+                opened => return opened.map_err(|failed| failed.told(&self.address)),
             }
-            Err((found, known)) => Err(StoreError::Newer { place: address.shown().to_owned(), found, known }),
         }
     }
 
-    /// Another one to the same server.
-    pub(super) fn another(&self) -> Result<Connection, StoreError> {
-        Connection::open(self.address.clone())
+    fn try_open(address: &Address) -> Result<Connection, Failed> {
+        let mut client = address.connect()?;
+        match schema::migrate(&mut client)? {
+            Ok(()) => {
+                client.batch_execute(SETTINGS)?;
+                Ok(Connection { client, held: None, patience: address.patience(), address: address.clone() })
+            }
+            Err((found, known)) => {
+                Err(Failed::Other(StoreError::Newer { place: address.shown().to_owned(), found, known }))
+            }
+        }
     }
 
     /// The address without its password.
@@ -132,6 +153,7 @@ impl Connection {
             match self.address.connect().and_then(|client| self.prepared(client)) {
                 Ok(Some(client)) => {
                     self.client = client;
+                    self.patience = self.address.patience();
                     return Ok(());
                 }
                 // A server that has not noticed that the old session is gone still holds its lock.
