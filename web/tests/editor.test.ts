@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Drawing, FormKey } from '../src/api/types';
-import { border, curve, spread } from '../src/editor/canvas/geometry';
+import { beside, border, curve, spread } from '../src/editor/canvas/geometry';
 import { graph } from '../src/editor/canvas/graph';
 import { rangeOf } from '../src/editor/form/units';
 import { History } from '../src/editor/history';
@@ -184,6 +184,15 @@ describe('the drawing', () => {
   test('a bundle marks its flows', () => {
     const { edges } = graph(DRAWING, { section: 'bundle', name: 'all' }, []);
     expect(edges.filter((edge) => edge.selected).map((edge) => edge.id)).toEqual(['flow:there:0', 'flow:too:0']);
+  });
+
+  test('labels are beside their lines', () => {
+    const box = (x: number, y: number) => ({ x, y, width: 100, height: 40 });
+    const at = (to: { x: number; y: number }) => beside(curve(box(0, 0), box(to.x, to.y), 0), box(0, 0), box(to.x, to.y), 120, 30);
+    expect(at({ x: 400, y: 0 })).toEqual({ x: 200, y: 18 });
+    expect(at({ x: -400, y: 0 })).toEqual({ x: -200, y: 18 });
+    expect(at({ x: 0, y: 400 })).toEqual({ x: 63, y: 200 });
+    expect(at({ x: 0, y: -400 })).toEqual({ x: 63, y: -200 });
   });
 
   test('lines go from border to border', () => {

@@ -43,6 +43,15 @@ export function curve(from: Box, to: Box, bend: number): Curve {
   };
 }
 
+/** Where a label of this size has its middle so that it is beside a line and not on it: below, or to the right of a steep one. */
+export function beside(line: Curve, from: Point, to: Point, width: number, height: number): Point {
+  const length = Math.hypot(to.x - from.x, to.y - from.y) || 1;
+  let normal = { x: -(to.y - from.y) / length, y: (to.x - from.x) / length };
+  if (normal.y < -0.1 || (Math.abs(normal.y) <= 0.1 && normal.x < 0)) normal = { x: -normal.x, y: -normal.y };
+  const distance = (Math.abs(normal.x) * width) / 2 + (Math.abs(normal.y) * height) / 2 + 3;
+  return { x: line.middle.x + normal.x * distance, y: line.middle.y + normal.y * distance };
+}
+
 /** Where the line from the middle of a box towards a point leaves the box. */
 export function border(box: Box, towards: Point): Point {
   const dx = towards.x - box.x;
