@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use trunkline_core::Duration;
 
 use crate::fingerprint::Fingerprint;
@@ -230,8 +230,13 @@ impl ControlError {
 pub struct Refusal {
     /// For programs.
     pub kind: RefusalKind,
-    /// For people: one sentence that can stand alone.
+    /// For people: one sentence that can stand alone. What comes from another host holds nothing that a terminal obeys.
+    #[serde(deserialize_with = "printable")]
     pub why: String,
+}
+
+fn printable<'d, D: Deserializer<'d>>(from: D) -> Result<String, D::Error> {
+    Ok(String::deserialize(from)?.chars().filter(|c| !c.is_control()).take(2_000).collect())
 }
 
 impl Refusal {

@@ -173,6 +173,8 @@ pub fn check_name(name: &str) -> Result<(), ControlError> {
     if begins && holds && name.len() <= 64 {
         Ok(())
     } else {
-        Err(ControlError::Name { name: name.chars().take(80).collect() })
+        // It may be another host's idea.
+        let name = name.chars().filter(|c| !c.is_control()).take(80).collect();
+        Err(ControlError::Name { name })
     }
 }

@@ -131,6 +131,29 @@ fn a_cut_cable_is_noticed_at_both_ends() {
 }
 
 #[test]
+fn a_cut_cable_is_noticed_by_who_looks_now_and_then() {
+    let cable = Cable::default();
+    let (mut client, _server) = pair_by(QUICK, |to| cable.lay(to));
+    cable.cut();
+    let error = loop {
+        match client.receive_within::<FromAgent>(QUICK.silence / 10, "it was looked at") {
+            Err(ControlError::TimedOut { .. }) => {}
+            other => break other.unwrap_err(),
+        }
+    };
+    assert!(matches!(error, ControlError::Silent { .. }), "{error}");
+}
+
+#[test]
+fn what_a_refusal_says_moves_no_terminal() {
+    let (mut client, server) = pair(Pulse::default());
+    let refusal = Refusal::new(RefusalKind::Limit, "no\u{1b}[2Jthing\n");
+    server.send(&FromAgent::Refused { part: None, refusal }).unwrap();
+    let refusal = Refusal::new(RefusalKind::Limit, "no[2Jthing");
+    assert_eq!(client.receive().unwrap(), Some(FromAgent::Refused { part: None, refusal }));
+}
+
+#[test]
 fn a_cut_cable_is_noticed_while_much_is_said() {
     let cable = Cable::default();
     let (client, mut server) = pair_by(QUICK, |to| cable.lay(to));

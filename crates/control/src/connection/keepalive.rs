@@ -29,7 +29,7 @@ pub(super) fn keep_alive(connection: &Arc<Shared>) -> Result<(), ControlError> {
             let beating = Arc::clone(beating);
             thread::Builder::new()
                 .name("control-alive".to_owned())
-                .stack_size(64 << 10)
+                .stack_size(256 << 10)
                 .spawn(move || beating.run())
                 .map_err(|error| ControlError::System { what: "a thread cannot be started", error })?;
             *started = true;

@@ -115,3 +115,6 @@ impl Connection {
         &self.reader.shared.who
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -81,13 +81,7 @@ impl FrameReader {
         loop {
             let read = match self.shared.read(self.deframer.space(), deadline)? {
                 Got::Bytes(read) => read,
-                Got::Nothing => {
-                    return Err(ControlError::TimedOut {
-                        who: self.shared.who.clone(),
-                        patience: Duration::ZERO,
-                        step: "it was waited for",
-                    });
-                }
+                Got::Nothing => return Err(self.timed_out()),
                 Got::End if self.deframer.is_between_frames() => return Ok(None),
                 Got::End => {
                     let who = self.shared.who.clone();
@@ -96,12 +90,23 @@ impl FrameReader {
                 }
             };
             match self.deframer.advance(read) {
-                Ok(Some(frame)) if frame.tag == tag::PING => {}
+                // However often somebody says that they live, it is no answer.
+                Ok(Some(frame)) if frame.tag == tag::PING => {
+                    if deadline.is_some_and(|at| at <= Instant::now()) {
+                        return Err(self.timed_out());
+                    }
+                }
                 Ok(Some(frame)) => return Ok(Some(frame)),
                 Ok(None) => {}
                 Err(error) => return Err(self.not_understood(&error)),
             }
         }
+    }
+
+    /// Its patience and step are those of whoever waits.
+    fn timed_out(&self) -> ControlError {
+        let who = self.shared.who.clone();
+        ControlError::TimedOut { who, patience: Duration::ZERO, step: "it was waited for" }
     }
 
     pub(super) fn understand<M: Message>(&self, frame: Frame) -> Result<M, ControlError> {

@@ -71,6 +71,9 @@ struct Outgoing {
     sent: usize,
 }
 
+/// So many encrypted bytes are handed to the system at once, if there is so much to say.
+const BATCH: usize = 64 << 10;
+
 /// What came of reading.
 pub(super) enum Got {
     Bytes(usize),
@@ -115,7 +118,6 @@ impl Shared {
 
     /// Reads what was said; waits for it until `deadline`, and for signs of life only so long.
     pub(super) fn read(&self, into: &mut [u8], deadline: Option<Instant>) -> Result<Got, ControlError> {
-        let began = self.now();
         loop {
             if self.cut.load(Ordering::Acquire) {
                 return Err(ControlError::Closed { who: self.who.clone() });
@@ -131,7 +133,8 @@ impl Shared {
             if got.is_some() {
                 continue;
             }
-            let silent_at = self.heard().max(began) + self.pulse.silence;
+            // All that has come was read just now, however long nobody looked: what is missing was not sent.
+            let silent_at = self.heard() + self.pulse.silence;
             let now = self.now();
             if now >= silent_at {
                 return Err(
@@ -157,11 +160,15 @@ impl Shared {
         if self.finished.load(Ordering::Acquire) {
             return Err(ControlError::Closed { who: self.who.clone() });
         }
-        let mut said = 0;
-        while said < head.len() + body.len() {
+        let (mut said, all) = (0, head.len() + body.len());
+        while said < all {
             said += self.encrypt(&mut outgoing, &head, body, said)?;
-            self.flush(&mut outgoing, true)?;
+            if outgoing.bytes.len() >= BATCH || said == all {
+                self.flush(&mut outgoing, true)?;
+            }
         }
+        // A burst leaves no memory behind.
+        outgoing.bytes.shrink_to(4 << 10);
         Ok(())
     }
 
@@ -310,16 +317,16 @@ impl Shared {
                 Err(error) => return Err(self.broken(&error)),
             }
         }
-        // A burst leaves no memory behind.
         outgoing.bytes.clear();
-        outgoing.bytes.shrink_to(4 << 10);
         outgoing.sent = 0;
         Ok(true)
     }
 
-    /// Hands over what TLS itself has to say, unless somebody who is writing will.
+    /// Hands over what TLS itself has to say, unless somebody who is writing will, or the farewell is said.
     fn flush_if_free(&self) {
-        if let Some(mut outgoing) = self.outgoing_if_free() {
+        if let Some(mut outgoing) = self.outgoing_if_free()
+            && !self.finished.load(Ordering::Acquire)
+        {
             let drained = {
                 let mut tls = lock(&self.tls);
                 self.drain(&mut tls, &mut outgoing)
@@ -335,6 +342,13 @@ impl Shared {
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         }
+    }
+
+    /// Has TLS change its keys, as it does by itself after very much was said.
+    #[cfg(test)]
+    pub(super) fn change_keys(&self) {
+        lock(&self.tls).refresh_traffic_keys().expect("the handshake is over");
+        self.flush_if_free();
     }
 
     fn heard(&self) -> Duration {
