@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use trunkline_control::RefusalKind;
 use trunkline_control::facts::Facts;
 use trunkline_core::{Bytes, Duration, Rate};
 use trunkline_endpoints::{Blueprint, Carrier};
@@ -85,7 +86,8 @@ impl Asked {
 
     fn fits(&self, agent: &Agent, length: Duration) -> Result<(), FleetError> {
         let Some(Facts { limits, permissions, .. }) = &agent.facts else { return Ok(()) };
-        let refuse = |why: String| FleetError::Refused { agent: agent.name.clone(), why, is_bad_input: true };
+        let refuse =
+            |why: String| FleetError::Refused { agent: agent.name.clone(), why, kind: RefusalKind::Limit };
         if let Some(most) = limits.duration.filter(|most| length > *most) {
             return Err(refuse(format!(
                 "a repetition takes {length} with its drain time, and its owner allows {most}"
@@ -126,7 +128,7 @@ fn may_reach(agent: &Agent, other: &Host) -> Result<(), FleetError> {
                 other.name,
                 permitted.join(", ")
             ),
-            is_bad_input: true,
+            kind: RefusalKind::Permission,
         }),
     }
 }

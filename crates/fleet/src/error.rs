@@ -1,6 +1,6 @@
 //! Why something could not be measured through agents.
 
-use trunkline_control::ControlError;
+use trunkline_control::{ControlError, RefusalKind};
 use trunkline_core::Duration;
 use trunkline_live::LiveError;
 use trunkline_metrics::DriverOutcome;
@@ -57,8 +57,8 @@ pub enum FleetError {
         agent: String,
         /// Why.
         why: String,
-        /// Whether the user can mend it by another file.
-        is_bad_input: bool,
+        /// The same for programs.
+        kind: RefusalKind,
     },
     /// An agent's host cannot do what a flow needs: the user's to change.
     #[error("flow `{flow}`: {reason}")]
@@ -115,7 +115,7 @@ impl FleetError {
         match self {
             FleetError::Missing { .. } | FleetError::NotEnrolled { .. } | FleetError::Flow { .. } => true,
             FleetError::Control { error, .. } => error.is_bad_input(),
-            FleetError::Refused { is_bad_input, .. } => *is_bad_input,
+            FleetError::Refused { kind, .. } => kind.is_bad_input(),
             FleetError::Live(error) => error.is_bad_input(),
             FleetError::DuplicateName { .. }
             | FleetError::NoAnswer { .. }

@@ -169,7 +169,11 @@ impl Fleet {
         let mut inner = self.inner();
         let material = inner.material(experiment, files);
         let task = repetition::Task { at, experiment, point, material: &material, hosts: &self.hosts };
-        repetition::run(&mut inner, &task, recorder, supervisor)
+        let measured = repetition::run(&mut inner, &task, recorder, supervisor);
+        if let Err(error @ FleetError::Part { goes_on: true, .. }) = &measured {
+            inner.note(error.to_string());
+        }
+        measured
     }
 
     /// The repetition that was measured last is stored: agents need not keep it any longer.
@@ -340,7 +344,7 @@ impl Inner {
         FleetError::Refused {
             agent: self.agents[agent].name.clone(),
             why: refusal.why.clone(),
-            is_bad_input: refusal.kind.is_bad_input(),
+            kind: refusal.kind,
         }
     }
 

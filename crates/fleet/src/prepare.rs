@@ -20,7 +20,7 @@ const EXCHANGES: usize = 10;
 /// Between one question and the next.
 const BETWEEN: Duration = Duration::from_millis(2);
 /// The start is so far ahead, and four round trips to the furthest agent: it has to be told, and to tell its far end.
-const AHEAD: Duration = Duration::from_millis(500);
+const AHEAD: Duration = Duration::from_millis(300);
 
 /// Prepares the parts of a repetition. If one cannot be, none is.
 pub(crate) fn prepare(
@@ -101,7 +101,10 @@ pub(crate) fn start(inner: &mut Inner, parts: &[Part]) -> Result<u64, FleetError
         inner.agents[part.near].say(&ToAgent::Attach { part: part.id.clone(), from: 0 });
     }
     let nears: BTreeSet<usize> = parts.iter().map(|part| part.near).collect();
-    relate_clocks(inner, &nears)?;
+    if let Err(error) = relate_clocks(inner, &nears) {
+        abandon(inner, parts);
+        return Err(error);
+    }
     let furthest = nears.iter().map(|near| inner.agents[*near].round_trip()).max().unwrap_or_default();
     let at = clock::raw_now() + (AHEAD + furthest * 4).as_nanos();
     for part in parts {

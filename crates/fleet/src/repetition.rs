@@ -1,7 +1,7 @@
 //! A repetition through agents: from its pairs of hosts to what was recorded.
 
 use trunkline_control::facts::PartState;
-use trunkline_control::{FromAgent, PartId, ToAgent};
+use trunkline_control::{FromAgent, PartId, RefusalKind, ToAgent};
 use trunkline_core::Duration;
 use trunkline_experiment::{Experiment, Point, Progress, Scenario, Supervisor};
 use trunkline_io::clock;
@@ -22,6 +22,8 @@ pub(crate) struct Task<'t> {
     pub(crate) hosts: &'t [Host],
 }
 
+/// How often a repetition is begun, at most.
+const TRIES: u32 = 8;
 /// No longer is waited before the supervisor is asked.
 const STEP: Duration = Duration::from_millis(50);
 /// So long after its end a part is waited for: an agent that was cut off may come back.
@@ -50,21 +52,8 @@ pub(crate) fn run(
 ) -> Result<DriverOutcome, FleetError> {
     let scenario = &task.point.scenario;
     let pairs = pairs(scenario);
-    let collected = kept(inner, task, &pairs);
-    let is_kept = collected.is_some();
-    let parts = match collected {
-        Some(parts) => parts,
-        None => {
-            let known = inner.kept.get(task.at).into_iter().flatten();
-            let attempt = known.map(|(_, info)| info.part.attempt + 1).max().unwrap_or(0);
-            inner.forget(task.at);
-            prepare::prepare(inner, task, &pairs, attempt)?
-        }
-    };
-    // Whatever comes of them: once that is stored, they need not be kept.
-    inner.latest = parts.iter().map(|part| (part.near, part.id.clone())).collect();
-    let began = match is_kept {
-        true => {
+    let (parts, began) = match kept(inner, task, &pairs) {
+        Some(parts) => {
             for part in &parts {
                 inner.agents[part.near].say(&ToAgent::Attach { part: part.id.clone(), from: 0 });
             }
@@ -73,10 +62,15 @@ pub(crate) fn run(
                 task.at.point + 1,
                 task.at.repetition + 1
             ));
-            None
+            (parts, None)
         }
-        false => Some(prepare::start(inner, &parts)?),
+        None => {
+            let (parts, began) = begin(inner, task, &pairs)?;
+            (parts, Some(began))
+        }
     };
+    // Whatever comes of them: once that is stored, they need not be kept.
+    inner.latest = parts.iter().map(|part| (part.near, part.id.clone())).collect();
     let length = scenario.duration + scenario.drain;
     let expected = began.unwrap_or_else(clock::raw_now) + length.as_nanos();
     let mut collection = Collection {
@@ -100,6 +94,30 @@ pub(crate) fn run(
             let why = format!("agent `{}`: {}", inner.agents[part.near].name, why.trim_end_matches('.'));
             let goes_on = inner.are_there(&prepare::agents(task, scenario, &pairs));
             Err(FleetError::Part { why, outcome: Box::new(outcome), goes_on })
+        }
+    }
+}
+
+/// Prepares the parts and lets them begin; says when that is by our clock. If an agent is lost meanwhile, it is tried again
+/// once the agent is back.
+fn begin(inner: &mut Inner, task: &Task<'_>, pairs: &[Pair]) -> Result<(Vec<Part>, u64), FleetError> {
+    let known = inner.kept.get(task.at).into_iter().flatten();
+    let first = known.map(|(_, info)| info.part.attempt + 1).max().unwrap_or(0);
+    inner.forget(task.at);
+    let mut attempt = first;
+    loop {
+        let begun = prepare::prepare(inner, task, pairs, attempt).and_then(|parts| {
+            let began = prepare::start(inner, &parts)?;
+            Ok((parts, began))
+        });
+        attempt += 1;
+        // An agent may still be busy with an attempt that nobody here knows of, but not with every one.
+        let is_of_the_moment = matches!(
+            begun,
+            Err(FleetError::Lost { .. } | FleetError::Refused { kind: RefusalKind::Part, .. })
+        );
+        if attempt == first + TRIES || !is_of_the_moment {
+            return begun;
         }
     }
 }
