@@ -17,7 +17,7 @@ pub struct Serve {
     ///
     /// Whoever reaches a loopback address needs no token. Any other address needs TLS, or a proxy that has it, and everybody
     /// has to log in.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4780")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4782")]
     pub listen: SocketAddr,
 
     /// Serve HTTPS with this certificate: a PEM file, with those that signed it behind it [default: one that signs itself,
