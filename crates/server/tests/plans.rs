@@ -49,7 +49,9 @@ fn a_plan_ends_in_the_file_with_its_answer() {
 fn a_plan_that_is_stopped_keeps_what_it_has() {
     let server = TestServer::start();
     let body = json!({ "text": long(), "maximise": "flow.voice.count", "backend": "sim" });
-    let begun = server.post("/api/v1/plan", &body).json();
+    let begun = server.post("/api/v1/plan", &body);
+    assert_eq!(begun.status, 201, "{}", begun.text());
+    let begun = begun.json();
     let path = format!("/api/v1/jobs/{}", begun["job"].as_str().unwrap());
     let job = server.wait_until(&path, |job| job["progress"]["repetitions_done"].as_u64() > Some(0));
     assert!(job["progress"]["left_s"].as_f64() > Some(0.0), "{job}");

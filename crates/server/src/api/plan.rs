@@ -43,7 +43,7 @@ pub struct PlanResult {
     pub experiment: Option<String>,
 }
 
-/// What was found: as `trunkline plan --json` prints it.
+/// What was found: as `trunkline plan --json` prints it, but for the run, of which this is the number.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Plan {
     /// The version of this layout.

@@ -82,6 +82,8 @@ impl Planned {
             |means: &Means<'_>| trunkline_planner::run(&app.store, plan, None, means, &Told(job), job.stop());
         let found = self.with_means(app, run).map_err(failure)?;
         let mut result = json(plan, &found);
+        // What else is to be known of the run, `/runs/{id}` says in the words of the API.
+        result["run"] = found.run.id.into();
         let experiment = answered(text, plan, &found).transpose().map_err(ApiError::environment)?;
         result["experiment"] = experiment.map_or(Value::Null, Value::from);
         Ok(match found.stopped {

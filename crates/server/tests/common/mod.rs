@@ -46,12 +46,12 @@ source = { kind = "voice", samples = 80 }
 "flow.voice.latency.p99" = "< 100 ms"
 "#;
 
-/// One that goes on until it is stopped: some hours of virtual time, in repetitions that are over soon.
+/// One that goes on until it is stopped: days of virtual time, in repetitions that are over soon.
 pub(crate) fn long() -> String {
     SHORT
         .replace("\"short\"", "\"long\"")
-        .replace("repetitions = 2", "repetitions = 5000")
-        .replace("2 s", "20 s")
+        .replace("repetitions = 2", "repetitions = 1000")
+        .replace("2 s", "100 s")
 }
 
 /// A server at work; ended when dropped.
