@@ -261,7 +261,7 @@ fn a_pipe_carries_bytes_and_ends() {
             for piece in sent.chunks(123_457) {
                 to.write_all(piece).unwrap();
                 to.flush().unwrap();
-                thread::sleep(QUICK.every.to_std() * 3);
+                thread::sleep(QUICK.silence.to_std() / 6);
             }
             drop(to);
         });

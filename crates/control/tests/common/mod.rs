@@ -19,7 +19,7 @@ use trunkline_core::Duration;
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// For tests in which somebody falls silent.
-pub const QUICK: Pulse = Pulse { every: Duration::from_millis(20), silence: Duration::from_millis(400) };
+pub const QUICK: Pulse = Pulse { every: Duration::from_millis(20), silence: Duration::from_secs(1) };
 
 pub fn identity() -> Identity {
     Identity::generate().unwrap()
