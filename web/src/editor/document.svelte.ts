@@ -32,6 +32,8 @@ export class ExperimentDocument {
   redoable = $state<string | undefined>();
   /** Whether the text differs from what was last opened or saved. */
   changed = $state(false);
+  /** How many files have been opened: another drawing is seen as a whole. */
+  opened = $state(0);
   /** Why the server says nothing. */
   offline = $state<string | undefined>();
 
@@ -54,6 +56,7 @@ export class ExperimentDocument {
   /** Opens a text; what was there before can be had back with undo. */
   open(text: string, name: string): void {
     this.name = name;
+    this.opened += 1;
     this.change(text, 'opening');
     this.saved = text;
     this.changed = false;
