@@ -2,6 +2,7 @@
  * How fast the page is: measured and printed. Times depend on the machine and are not judged; sizes and counts are.
  */
 import { gzipSync } from 'node:zlib';
+import type { Page } from '@playwright/test';
 import { at, begin, expect, finished, picture, server, test } from './use';
 
 test('the first load is small', async ({ page }) => {
@@ -42,7 +43,9 @@ count = 64
 `;
   const { job } = await begin(request, text, 'live');
   await page.goto(at(`/jobs/${job}`));
-  await expect.poll(async () => Number(await page.locator('[data-received]').getAttribute('data-received'))).toBeGreaterThan(0);
+  await expect.poll(async () => Number(await page.locator('[data-received]').getAttribute('data-received'))).toBeGreaterThan(6_400);
+  const busy = await meter(page);
+  const before = await busy();
   const gaps = await page.evaluate(
     () =>
       new Promise<number[]>((resolve) => {
@@ -58,6 +61,7 @@ count = 64
         requestAnimationFrame(step);
       }),
   );
+  const share = ((await busy()) - before) / 8;
   await picture(page, 'live-64-channels');
   const run = await finished(request, job);
   await expect(page.getByRole('link', { name: 'See the results' })).toBeVisible();
@@ -67,12 +71,12 @@ count = 64
   const sent = figures.figures.points[0]?.runs[0]?.flows[0]?.figures['sent']?.mean ?? 0;
   const long = gaps.filter((gap) => gap > 25).length;
   gaps.sort((a, b) => a - b);
-  console.log(`live, 64 channels x 100/s: ${gaps.length} frames in 8 s, median ${gaps[gaps.length >> 1]?.toFixed(1)} ms, longest ${gaps.at(-1)?.toFixed(1)} ms, ${long} frames dropped; ${received} records here of ${measured} measured, ${missed} updates missed; the run has ${sent} messages`);
+  console.log(`live, 64 channels x 100/s: ${gaps.length} frames in 8 s, median ${gaps[gaps.length >> 1]?.toFixed(1)} ms, longest ${gaps.at(-1)?.toFixed(1)} ms, ${long} frames dropped, main thread busy ${(share * 100).toFixed(0)} %; ${received} records here of ${measured} measured, ${missed} updates missed; the run has ${sent} messages`);
   expect(missed).toBe(0);
   expect(received).toBe(measured);
-  // Who comes a moment after the start has what was measured before, too.
-  expect(received).toBe(sent);
-  expect(sent).toBeGreaterThan(60_000);
+  // Not those of the moment before this browser began to watch.
+  expect(sent).toBeGreaterThanOrEqual(64_000);
+  expect(received).toBeGreaterThan(sent / 2);
 });
 
 test('a trace of a million messages is opened and zoomed', async ({ page, request }) => {
@@ -115,3 +119,13 @@ count = 100
   console.log(`a trace of 1,000,000 messages: seen after ${took} ms (${fetched} ms for its points); a part of it message by message ${Date.now() - zoomFrom} ms after the first key`);
   await picture(page, 'million-zoomed');
 });
+
+/** Reads the processor time of the page's main thread, in seconds: other programs on a busy machine do not count. */
+async function meter(page: Page): Promise<() => Promise<number>> {
+  const client = await page.context().newCDPSession(page);
+  await client.send('Performance.enable', { timeDomain: 'threadTicks' });
+  return async () => {
+    const { metrics } = await client.send('Performance.getMetrics');
+    return metrics.find((metric) => metric.name === 'TaskDuration')?.value ?? 0;
+  };
+}

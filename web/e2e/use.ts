@@ -90,8 +90,12 @@ export async function run(request: APIRequestContext, text: string): Promise<num
 /** Puts an experiment into the editor before the page is opened. */
 export async function draft(page: Page, text: string, name = 'drawn.toml'): Promise<void> {
   await page.addInitScript(([text, name]) => {
-    if (!sessionStorage.getItem('drafted')) localStorage.setItem('trunkline.draft', JSON.stringify({ text, name }));
-    sessionStorage.setItem('drafted', 'yes');
+    try {
+      if (!sessionStorage.getItem('drafted')) localStorage.setItem('trunkline.draft', JSON.stringify({ text, name }));
+      sessionStorage.setItem('drafted', 'yes');
+    } catch {
+      // A report is shown without any storage.
+    }
   }, [text, name]);
 }
 

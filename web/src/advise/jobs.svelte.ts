@@ -9,7 +9,8 @@ export class FormJob<Result> {
   job = $state.raw<Job | undefined>();
   result = $state.raw<Result | undefined>();
   failure = $state('');
-  warnings = $state<string[]>([]);
+  /** What it has told, each once. */
+  notes = $state<string[]>([]);
   private stopWatching: (() => void) | undefined;
 
   /** Whether it is at work. */
@@ -23,14 +24,16 @@ export class FormJob<Result> {
     this.job = undefined;
     this.result = undefined;
     this.failure = '';
-    this.warnings = [];
+    this.notes = [];
     get<Job>(`/jobs/${part(id)}`).then(
       (job) => {
         this.job = job;
         if (isOver(job)) this.finish(id);
         else {
           this.stopWatching = watch(id, (job) => (this.job = job), {
-            warning: ({ message }) => this.warnings.push(message),
+            warning: ({ message }) => {
+              if (!this.notes.includes(message)) this.notes.push(message);
+            },
             end: () => this.finish(id),
           });
         }
