@@ -1,5 +1,5 @@
 //! What a trace costs: nanoseconds of CPU per record on the driver's thread and on all, bytes on disk, and memory, with
-//! one trace and with many.
+//! one trace and with many; and how long it takes to draw.
 //!
 //! `cargo run --release -p trunkline-benches --bin traces`
 
@@ -11,7 +11,7 @@ use trunkline_benches::{Spread, memory};
 use trunkline_core::{Duration, Time};
 use trunkline_io::process::{cpu_time, raise_open_files};
 use trunkline_metrics::{Fate, Record, TraceSink};
-use trunkline_store::{Backend, NewRun, RunWriter, Store, read_latencies};
+use trunkline_store::{Backend, NewRun, RunWriter, Store, latency_cdf, latency_series, read_latencies};
 
 /// Cost of traces.
 #[derive(Parser)]
@@ -46,6 +46,11 @@ fn main() -> Result<()> {
         println!("  driver's thread    {:.0} ns of CPU", of(|cost| cost.driver));
         println!("  all threads        {:.0} ns of CPU", of(|cost| cost.all));
         println!("  reading latencies  {:.0} ns of CPU", of(|cost| cost.reading));
+        println!(
+            "  to be drawn        {:.0} ns of CPU over time, {:.0} as a distribution",
+            of(|cost| cost.series),
+            of(|cost| cost.cdf)
+        );
         println!("  on disk            {:.2} B", of(|cost| cost.bytes));
         println!("  memory             {} MB, {} MB before", memory::peak() >> 20, before >> 20);
     }
@@ -57,6 +62,8 @@ struct Cost {
     driver: f64,
     all: f64,
     reading: f64,
+    series: f64,
+    cdf: f64,
     bytes: f64,
 }
 
@@ -81,11 +88,23 @@ fn one(run: &RunWriter, round: u32, traces: usize, records: u32) -> Result<Cost>
         bytes += std::fs::metadata(path)?.len();
     }
     let reading = cpu_time() - cpu;
+    let cpu = cpu_time();
+    for (_, path) in closed.traces() {
+        latency_series(path, None, 2_000)?;
+    }
+    let series = cpu_time() - cpu;
+    let cpu = cpu_time();
+    for (_, path) in closed.traces() {
+        latency_cdf(path, 1_000)?;
+    }
+    let cdf = cpu_time() - cpu;
     let per_record = |total: u128| total as f64 / f64::from(records);
     Ok(Cost {
         driver: per_record(thread.as_nanos()),
         all: per_record(u128::from(all.as_nanos())),
         reading: per_record(u128::from(reading.as_nanos())),
+        series: per_record(u128::from(series.as_nanos())),
+        cdf: per_record(u128::from(cdf.as_nanos())),
         bytes: per_record(u128::from(bytes)),
     })
 }

@@ -97,3 +97,41 @@ fn addresses_that_lead_nowhere_are_told_without_their_password() {
     let error = Store::connect(&nowhere, files.path()).unwrap_err();
     assert!(matches!(error, StoreError::Database { .. }) && !error.to_string().contains("secret"), "{error}");
 }
+
+#[test]
+fn connections_are_encrypted_as_the_address_says() {
+    let certified = |name: &str| rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
+    let (own, other) = (certified("127.0.0.1"), certified("127.0.0.2"));
+    // It lets nobody in who does not encrypt.
+    let Some(server) = PostgresServer::start_encrypted(&own.cert.pem(), &own.signing_key.serialize_pem())
+    else {
+        return;
+    };
+    let files = tempfile::tempdir().unwrap();
+    let roots = |name: &str, certificate: &str| {
+        let path = files.path().join(name);
+        std::fs::write(&path, certificate).unwrap();
+        path.display().to_string()
+    };
+    let (own, other) = (roots("own.pem", &own.cert.pem()), roots("other.pem", &other.cert.pem()));
+    let open = |parameters: &str| Store::connect(&server.loopback_url(parameters), files.path());
+    for parameters in
+        ["", "sslmode=prefer", "sslmode=require", &format!("sslmode=verify-full&sslrootcert={own}")]
+    {
+        let run = open(parameters).unwrap().begin(new_run(Backend::Sim, "a = 1\n")).unwrap();
+        run.finish(Status::Partial).unwrap();
+    }
+    assert_eq!(open("").unwrap().runs().unwrap().len(), 4);
+    for parameters in [
+        "sslmode=disable",
+        "sslmode=verify-full",
+        &format!("sslmode=verify-full&sslrootcert={other}"),
+        &format!("sslmode=require&sslrootcert={other}"),
+    ] {
+        let error = open(parameters).unwrap_err();
+        assert!(matches!(error, StoreError::Database { .. }), "{parameters}: {error}");
+        let is_plain = parameters == "sslmode=disable";
+        let expected = if is_plain { "no encryption" } else { "certificate" };
+        assert!(error.to_string().contains(expected), "{parameters}: {error}");
+    }
+}

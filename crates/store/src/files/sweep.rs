@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,7 +45,7 @@ fn is_unfinished(path: &Path) -> bool {
     ["part", "groups", "journal", FETCHING].iter().any(|unfinished| extension == *unfinished)
 }
 
-/// Puts every file of a run's folder that is not in the bucket there; then nothing is pending.
+/// Puts every file of a run's folder that is not in the bucket there.
 pub(super) fn sweep(
     bucket: &Bucket,
     catalogue: &mut dyn Catalogue,
@@ -61,11 +62,29 @@ pub(super) fn sweep(
             bring(bucket, catalogue, run, &inside, go_on)?;
         }
     }
-    let mark = directory.join(PENDING);
-    match fs::remove_file(&mark) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::io("removed", &mark)(error)),
+    Ok(())
+}
+
+/// Marks a folder in which files are pending from now on, with a mark that nobody has seen before.
+pub(super) fn mark(run: &RunInfo, bucket: &Bucket) -> Result<(), StoreError> {
+    let path = run.directory.join(PENDING);
+    unmark(run)?;
+    fs::write(&path, format!("{}\n", bucket.shown())).map_err(StoreError::io("written", &path))
+}
+
+/// Nothing is pending there.
+pub(super) fn unmark(run: &RunInfo) -> Result<(), StoreError> {
+    let path = run.directory.join(PENDING);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::io("removed", &path)(error)),
         _ => Ok(()),
     }
+}
+
+/// Whether this is still the mark of the folder: who goes on with the run makes another.
+fn is_mark_of(mark: &File, run: &RunInfo) -> bool {
+    let now = fs::metadata(run.directory.join(PENDING)).map(|data| data.ino());
+    mark.metadata().is_ok_and(|mark| now.is_ok_and(|now| now == mark.ino()))
 }
 
 /// Puts one file of a run into the bucket and enters it.
@@ -122,7 +141,13 @@ impl Leftovers {
             for run in pending.iter().take_while(|_| go_on()) {
                 // One process at a time; what fails stays marked.
                 let Ok(mark) = File::open(run.directory.join(PENDING)) else { continue };
-                if mark.try_lock().is_ok() && sweep(&bucket, &mut *own, run, &go_on).is_err() {
+                if mark.try_lock().is_err() {
+                    continue;
+                }
+                if sweep(&bucket, &mut *own, run, &go_on).is_err() {
+                    return;
+                }
+                if is_mark_of(&mark, run) && unmark(run).is_err() {
                     return;
                 }
             }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::sweep::{bring, sweep};
-use super::{Bucket, FETCHED, PENDING};
+use super::sweep::{bring, mark, sweep, unmark};
+use super::{Bucket, FETCHED};
 use crate::StoreError;
 use crate::catalogue::Catalogue;
 use crate::model::RunInfo;
@@ -52,18 +52,17 @@ impl Uploads {
         mut catalogue: Box<dyn Catalogue>,
         run: RunInfo,
     ) -> Result<Uploads, StoreError> {
-        let mark = run.directory.join(PENDING);
-        fs::write(&mark, format!("{}\n", bucket.shown())).map_err(StoreError::io("written", &mark))?;
+        mark(&run, &bucket)?;
         let fetched = run.directory.join(FETCHED);
         if fetched.exists() {
             fs::remove_file(&fetched).map_err(StoreError::io("removed", &fetched))?;
         }
-        let shared = Arc::new(Shared::default());
+        let (shared, directory) = (Arc::new(Shared::default()), run.directory.clone());
         let own = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("uploads".to_owned())
             .spawn(move || own.work(&bucket, &mut *catalogue, &run))
-            .map_err(StoreError::io("started", &mark))?;
+            .map_err(StoreError::io("watched", &directory))?;
         Ok(Uploads { shared, thread: Some(thread) })
     }
 
@@ -114,7 +113,7 @@ impl Shared {
         while let Some(file) = self.next() {
             let brought = match &file {
                 Some(file) => bring(bucket, catalogue, run, file, &go_on),
-                None => sweep(bucket, catalogue, run, &go_on),
+                None => sweep(bucket, catalogue, run, &go_on).and_then(|()| unmark(run)),
             };
             let mut state = self.state();
             match brought {
