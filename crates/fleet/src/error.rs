@@ -86,6 +86,16 @@ pub enum FleetError {
         /// What happened.
         reason: String,
     },
+    /// An agent is gone and did not come back.
+    #[error("the agent `{agent}` is gone and did not come back for {patience}: {reason}")]
+    Away {
+        /// The agent's name.
+        agent: String,
+        /// How long we waited.
+        patience: Duration,
+        /// What happened.
+        reason: String,
+    },
     /// A part failed, or its agent was lost. What was measured is kept.
     #[error("{why}; what was measured until then is kept")]
     Part {
@@ -120,6 +130,7 @@ impl FleetError {
             FleetError::DuplicateName { .. }
             | FleetError::NoAnswer { .. }
             | FleetError::Lost { .. }
+            | FleetError::Away { .. }
             | FleetError::Part { .. }
             | FleetError::Damaged { .. } => false,
         }

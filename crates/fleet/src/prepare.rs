@@ -8,6 +8,7 @@ use trunkline_core::Duration;
 use trunkline_experiment::Scenario;
 use trunkline_io::{clock, pace};
 
+use crate::agent::Agent;
 use crate::check;
 use crate::error::FleetError;
 use crate::fleet::{Heard, Inner};
@@ -140,8 +141,13 @@ fn await_agents(inner: &mut Inner, agents: &BTreeSet<usize>) -> Result<(), Fleet
     while !inner.are_there(agents) {
         inner.reach_out();
         if clock::raw_now() >= deadline {
-            let gone = agents.iter().find(|agent| inner.agents[**agent].link.is_none());
-            return gone.map_or(Ok(()), |gone| Err(inner.gone(*gone, "preparing the repetition")));
+            let gone = agents.iter().map(|agent| &inner.agents[*agent]).find(|agent| agent.link.is_none());
+            let away = |agent: &Agent| FleetError::Away {
+                agent: agent.name.clone(),
+                patience: inner.patience,
+                reason: agent.gone.clone().unwrap_or_else(|| "its connection has ended".to_owned()),
+            };
+            return gone.map_or(Ok(()), |gone| Err(away(gone)));
         }
         inner.next(RETRY);
     }
