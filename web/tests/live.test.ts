@@ -85,13 +85,14 @@ describe('the grid of repetitions', () => {
   ];
 
   test('what was measured before is there', () => {
-    const { rows } = new Grid(points, 2);
+    const { rows } = new Grid(points, 2, false);
     expect(rows.map(({ label, cells }) => [label, ...cells])).toEqual([['1', 'done', 'waiting'], ['4', 'waiting', 'partial']]);
     expect(told(rows[1]!)).toBe('0 of 2 done, 1 interrupted');
+    expect(told(new Grid(points, 2, true).rows[1]!)).toBe('0 of 2 done, 1 being measured');
   });
 
   test('what is done stays done, and what is not news is told so', () => {
-    const grid = new Grid(points, 2);
+    const grid = new Grid(points, 2, true);
     expect(grid.mark(0, 1, 'measuring')).toBe(true);
     expect(grid.mark(0, 1, 'measuring')).toBe(false);
     expect(grid.mark(0, 1, 'done')).toBe(true);
@@ -100,7 +101,7 @@ describe('the grid of repetitions', () => {
   });
 
   test('a search measures more often than was planned', () => {
-    const grid = new Grid(points, 2);
+    const grid = new Grid(points, 2, true);
     grid.mark(0, 4, 'done');
     expect(grid.rows[0]?.cells).toEqual(['done', 'waiting', 'waiting', 'waiting', 'done']);
   });

@@ -84,7 +84,7 @@ export function estimateIn(quantity: Quantity, estimate: Estimate, unit: Unit): 
   if (estimate.ci95 == null) return digits(quantity, mean);
   const half = estimate.ci95 * unit.factor;
   // Equal repetitions differ by rounding only.
-  if (half <= Math.abs(mean) * 1e-9 || !Number.isFinite(half)) return `${digits(quantity, mean)} ± 0`;
+  if (half <= Math.abs(mean) * 1e-6 || !Number.isFinite(half)) return `${digits(quantity, mean)} ± 0`;
   // Two digits of the interval, and the mean to the same place, but no more digits than its five.
   const place = 1 - Math.floor(Math.log10(half));
   const magnitude = mean === 0 ? 0 : Math.floor(Math.log10(Math.abs(mean)));

@@ -14,10 +14,11 @@ export interface GridRow {
 export class Grid {
   readonly rows: GridRow[];
 
-  constructor(points: readonly RunPoint[], repetitions: number) {
+  /** `isRunning`: what is not at its end yet is being measured; otherwise it was interrupted. */
+  constructor(points: readonly RunPoint[], repetitions: number, isRunning: boolean) {
     this.rows = points.map((point) => {
       const cells = new Array<Cell>(repetitions).fill('waiting');
-      for (const { index, partial } of point.repetitions) cells[index] = partial ? 'partial' : 'done';
+      for (const { index, partial } of point.repetitions) cells[index] = !partial ? 'done' : isRunning ? 'measuring' : 'partial';
       return { index: point.index, label: point.values.join(' · '), cells };
     });
   }
