@@ -245,8 +245,8 @@ impl Store {
     fn fetch_all(&self, run: &RunInfo) -> Result<(), StoreError> {
         let Some(bucket) = &self.bucket else { return Ok(()) };
         let files = self.catalogue().files(run.id)?;
-        let missing = files.iter().filter(|file| !run.directory.join(&file.path).exists());
-        missing.map(|file| files::fetch(bucket, run, file)).collect()
+        let mut missing = files.iter().filter(|file| !run.directory.join(&file.path).exists());
+        missing.try_for_each(|file| files::fetch(bucket, run, file))
     }
 
     /// Whether everything that earlier processes had left to be brought to the bucket is there, or cannot be brought now.

@@ -5,6 +5,7 @@
 //! to do in `TRUNKLINE_STORE_CHILD`.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests too")]
+#![allow(clippy::print_stdout, reason = "a host says what it does")]
 #![cfg(target_os = "linux")]
 
 mod scenarios;

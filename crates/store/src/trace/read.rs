@@ -75,10 +75,9 @@ pub(super) fn read_courses(
     mut take: impl FnMut(Course),
 ) -> std::result::Result<(), StoreError> {
     let reader = open(path)?;
-    let groups = (0..reader.num_row_groups()).filter(|&group| wanted(&span(&reader, group)));
+    let mut groups = (0..reader.num_row_groups()).filter(|&group| wanted(&span(&reader, group)));
     groups
-        .map(|group| courses(reader.get_row_group(group)?.as_ref(), &mut take))
-        .collect::<Result<()>>()
+        .try_for_each(|group| courses(reader.get_row_group(group)?.as_ref(), &mut take))
         .map_err(|error| StoreError::damaged(path, error))
 }
 
