@@ -8,6 +8,9 @@ export default defineConfig({
   base: './',
   plugins: [svelte()],
   build: {
+    // The checks build into another folder, to compare.
+    outDir: process.env.TRUNKLINE_DIST ?? 'dist',
+    emptyOutDir: true,
     target: 'es2023',
     // Everything as a file: the server's content security policy allows no data: addresses.
     assetsInlineLimit: 0,

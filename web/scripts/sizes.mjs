@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib';
 
 const BUDGET = 300_000;
 const START = 'src/editor/Editor.svelte';
-const dist = process.argv[2] ?? join(dirname(fileURLToPath(import.meta.url)), '..', 'dist');
+const dist = process.env.TRUNKLINE_DIST ?? join(dirname(fileURLToPath(import.meta.url)), '..', 'dist');
 const manifest = JSON.parse(readFileSync(join(dist, '.vite/manifest.json'), 'utf8'));
 rmSync(join(dist, '.vite'), { recursive: true });
 

@@ -8,7 +8,9 @@ use trunkline_transport::features::{FEATURES, Row, TABLE};
 pub(crate) fn run(check: bool) -> Result<(), String> {
     let schema =
         serde_json::to_string_pretty(&trunkline_experiment::json_schema()).map_err(|e| e.to_string())? + "\n";
+    let api = trunkline_server::openapi().to_pretty_json().map_err(|e| e.to_string())? + "\n";
     let files = [
+        ("crates/server/openapi.json", api),
         ("docs/reference/experiment-file.md", trunkline_experiment::reference()),
         ("docs/reference/experiment-file.schema.json", schema),
         ("docs/reference/command-line.md", command_line()),

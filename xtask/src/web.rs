@@ -28,8 +28,7 @@ pub(crate) fn check(cargo: &str) -> Result<(), String> {
         return Err("web/src/api/schema.d.ts was not what the API says, and is now: commit it".to_owned());
     }
     let fresh = crate::root().join("target/web-dist");
-    let to = fresh.to_string_lossy().into_owned();
-    npm("page: build", &["run", "build", "--", "--outDir", &to, "--emptyOutDir"])?;
+    step("page: build", run(&["run", "build"]).env("TRUNKLINE_DIST", &fresh))?;
     if files(&fresh)? != files(&dist())? {
         return Err("web/dist is not what web/src says; run `cargo xtask web` and commit the result".to_owned());
     }
@@ -54,7 +53,13 @@ fn install() -> Result<(), String> {
 }
 
 fn npm(name: &str, arguments: &[&str]) -> Result<(), String> {
-    step(name, Command::new("npm").arg("--prefix").arg(web()).args(arguments))
+    step(name, &mut run(arguments))
+}
+
+fn run(arguments: &[&str]) -> Command {
+    let mut npm = Command::new("npm");
+    npm.arg("--prefix").arg(web()).args(arguments);
+    npm
 }
 
 fn web() -> PathBuf {

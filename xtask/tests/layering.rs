@@ -28,7 +28,6 @@ const SIBLINGS: &[(&str, &str, &str)] = &[
     ("session", "live", "what carries an engine through a socket"),
     ("wire", "io", "its devices, its clock and its waiting are io's"),
     ("sound", "io", "clocks, pacing and real-time scheduling are io's"),
-    ("control", "io", "its clock is io's"),
     ("fleet", "io", "its clock is io's"),
     ("fleet", "control", "what it says to agents"),
     ("fleet", "live", "what agents measure is what live measures"),
