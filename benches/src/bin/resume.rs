@@ -11,7 +11,7 @@ mod support;
 
 use std::time::Instant;
 
-use support::{AgentProcess, Ground, account, be_what_is_asked, is_complete, pause, short, stored};
+use support::{AgentProcess, Ground, account, be_what_is_asked, is_finished, pause, short, stored};
 use trunkline_core::{Seed, Stream};
 
 /// A point measures for so long, and sends so many messages in each of its flows.
@@ -63,7 +63,7 @@ fn run(victim: Victim, name: &str, kills: usize, points: usize) -> String {
             }
         }
         taken += controller.kill().iter().filter(|line| line.contains("taken from the agents")).count();
-        if killed == kills && is_complete(&stored(ground.folder())) {
+        if is_finished(ground.folder()) {
             break;
         }
     }

@@ -7,7 +7,7 @@ mod support;
 use std::path::Path;
 
 use support::{
-    Ground, Relay, Warnings, account, be_what_is_asked, experiment, is_complete, measure, pause, short,
+    Ground, Relay, Warnings, account, be_what_is_asked, experiment, is_finished, measure, pause, short,
     stored,
 };
 use trunkline_metrics::{FlowSummary, Measured};
@@ -102,9 +102,8 @@ fn three_agents_measure_what_one_machine_does() {
 const MESSAGES: u32 = 100;
 
 fn assert_whole(folder: &Path, points: usize) {
-    let run = stored(folder);
-    assert!(is_complete(&run));
-    let account = account(&run, MESSAGES);
+    assert!(is_finished(folder));
+    let account = account(&stored(folder), MESSAGES);
     assert_eq!((account.points, account.whole), (points, points), "{account:?}");
     assert_eq!((account.lost, account.doubled), (0, 0), "{account:?}");
     assert_eq!(account.records, points * 2 * MESSAGES as usize);
@@ -139,12 +138,12 @@ fn a_controller_that_is_cut_off_misses_nothing() {
     }
     let said = controller.kill();
     let mut tries = 0;
-    while !is_complete(&stored(ground.folder())) && tries < 3 {
+    while !is_finished(ground.folder()) && tries < 3 {
         // A cut while a repetition was prepared ends the run: what it lacks is measured now.
         measure(ground.folder(), &Warnings::default()).unwrap();
         tries += 1;
     }
-    assert!(is_complete(&stored(ground.folder())), "{said:?}");
+    assert!(is_finished(ground.folder()), "{said:?}");
     assert_whole(ground.folder(), 4);
 }
 
@@ -163,7 +162,7 @@ fn a_killed_controller_takes_what_the_agents_have_measured_since() {
     // Into the second point, which the agents finish by themselves.
     pause(900);
     let said = controller.kill();
-    assert!(!is_complete(&stored(ground.folder())), "{said:?}");
+    assert!(!is_finished(ground.folder()), "{said:?}");
     pause(1500);
     let warnings = Warnings::default();
     let outcome = measure(ground.folder(), &warnings).unwrap();
@@ -198,7 +197,7 @@ fn a_killed_agent_costs_one_repetition_and_the_next_goes_on() {
     }
     let said = controller.kill();
     let run = stored(ground.folder());
-    assert!(!is_complete(&run), "{said:?}");
+    assert!(!is_finished(ground.folder()), "{said:?}");
     assert!(said.iter().any(|line| line.contains("agent `a`")), "{said:?}");
     let whole = account(&run, MESSAGES).whole;
     assert_eq!(whole, 2, "the first and the last point: {said:?}");

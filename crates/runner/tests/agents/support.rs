@@ -91,6 +91,12 @@ pub(crate) fn stored(folder: &Path) -> StoredRun {
     store.run(run).unwrap()
 }
 
+/// Whether the run of a folder's store is there and complete.
+pub(crate) fn is_finished(folder: &Path) -> bool {
+    let store = Store::open(&folder.join("store")).unwrap();
+    store.runs().unwrap().first().is_some_and(|run| run.status == Status::Complete)
+}
+
 /// Prints what happens, for whoever has started this process.
 struct Told;
 
@@ -362,11 +368,6 @@ pub(crate) fn account(run: &StoredRun, messages: u32) -> Account {
         account.whole += usize::from(is_whole);
     }
     account
-}
-
-/// Whether a run is complete.
-pub(crate) fn is_complete(run: &StoredRun) -> bool {
-    run.info.status == Status::Complete
 }
 
 /// An experiment with these keys between hosts with these agents.

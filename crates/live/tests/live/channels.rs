@@ -1,0 +1,233 @@
+//! Sessions over a connection to a far end with a clock of its own, begun by somebody outside.
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread::JoinHandle;
+
+use trunkline_core::{Duration, Seed};
+use trunkline_experiment::{Progress, Scenario, Supervisor};
+use trunkline_live::part::{FarLimits, Gate, NearPart, only, run_near, serve_far};
+use trunkline_live::{Channel, FarEnd, LiveError, LiveOptions};
+use trunkline_metrics::DriverOutcome;
+
+use crate::support::{GoOn, Memory, scenario, scenario_with};
+
+const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const FLOWS: &str = "[flow.there]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\n\
+                     source = { kind = \"voice\", samples = 80 }\n\
+                     [flow.back]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nreflect = true\n\
+                     source = { kind = \"voice\", samples = 80 }\n\
+                     [flow.stream]\nfrom = \"a\"\nto = \"b\"\ntransport = \"tcp\"\n\
+                     source = { kind = \"bulk\", message = \"1 KB\", interval = \"10 ms\" }\n\
+                     [flow.rate]\nfrom = \"a\"\nto = \"b\"\n\
+                     transport = { kind = \"dccp\", encapsulation = \"udp\" }\n\
+                     source = { kind = \"voice\", samples = 80 }\nreflect = true\n";
+
+/// Lets a part begin at once, or not at all; remembers what it is told.
+#[derive(Default)]
+struct Open {
+    refuses: bool,
+    ends_sending: AtomicBool,
+    ready: AtomicU32,
+    over: AtomicU32,
+}
+
+impl Gate for Open {
+    fn ready(&self) {
+        self.ready.fetch_add(1, Ordering::Relaxed);
+    }
+    fn begin(&self) -> Option<u64> {
+        (!self.refuses).then(|| trunkline_io::clock::raw_now() + 50_000_000)
+    }
+    fn sources_over(&self) {
+        self.over.fetch_add(1, Ordering::Relaxed);
+    }
+    fn end_sending(&self) -> bool {
+        self.ends_sending.load(Ordering::Relaxed)
+    }
+}
+
+/// A connection to a far end that serves one session here.
+fn far_end(members: u32) -> (TcpStream, JoinHandle<Result<(), LiveError>>) {
+    let listener = TcpListener::bind((LOCALHOST, 0)).unwrap();
+    let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (far, peer) = listener.accept().unwrap();
+    for end in [&near, &far] {
+        end.set_nodelay(true).unwrap();
+    }
+    let allowed = FarLimits { peer: peer.ip(), address: LOCALHOST, members };
+    let serve = move || serve_far(far.try_clone().unwrap(), Closing(far), allowed);
+    (near, std::thread::spawn(serve))
+}
+
+/// Ends the other side's reading when it is dropped.
+struct Closing(TcpStream);
+
+impl Write for Closing {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write(bytes)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        let _ = self.0.shutdown(Shutdown::Both);
+    }
+}
+
+fn run(
+    scenario: &Scenario,
+    channel: Channel,
+    gate: &Open,
+    supervisor: &mut dyn Supervisor,
+) -> (Memory, Result<DriverOutcome, LiveError>) {
+    let mut memory = Memory::default();
+    let options = LiveOptions::new(FarEnd::Channel(channel));
+    let part = NearPart { scenario, seed: Seed::new(7, 0), options: &options, gate };
+    let result = run_near(part, &mut memory, supervisor);
+    (memory, result)
+}
+
+fn channel(near: TcpStream) -> Channel {
+    Channel::new(near.try_clone().unwrap(), Closing(near))
+}
+
+#[test]
+fn all_arrives_and_one_way_times_have_a_bound() {
+    let scenario = scenario("500 ms", FLOWS);
+    let (near, far) = far_end(8);
+    let gate = Open::default();
+    let (memory, outcome) = run(&scenario, channel(near), &gate, &mut GoOn);
+    let outcome = outcome.unwrap();
+    assert!(!outcome.partial);
+    assert_eq!(memory.all_arrived(), 200);
+    let bounds: Vec<bool> = outcome.flows.iter().map(|flow| flow.clock_error.is_some()).collect();
+    assert_eq!(bounds, [true, false, true, false]);
+    assert_eq!((gate.ready.into_inner(), gate.over.into_inner()), (1, 0));
+    far.join().unwrap().unwrap();
+}
+
+#[test]
+fn the_end_of_the_sources_is_told_outward_and_comes_inward() {
+    let flows = "[flow.volume]\nfrom = \"a\"\nto = \"b\"\ntransport = \"tcp\"\n\
+                 source = { kind = \"bulk\", message = \"1 KB\", bytes = \"20 KB\" }\n\
+                 [flow.beside]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\n\
+                 source = { kind = \"voice\", samples = 80 }\n";
+    let scenario = scenario_with("until = \"volume\"\n", "60 s", flows);
+    let (near, far) = far_end(8);
+    let gate = Open::default();
+    let (_, outcome) = run(&only(&scenario, &[0]), channel(near), &gate, &mut GoOn);
+    assert!(outcome.unwrap().duration < Duration::from_secs(60));
+    assert_eq!(gate.over.into_inner(), 1);
+    far.join().unwrap().unwrap();
+
+    let (near, far) = far_end(8);
+    let gate = Open { ends_sending: AtomicBool::new(true), ..Open::default() };
+    let part = only(&scenario, &[1]);
+    assert_eq!(part.until, None);
+    let (_, outcome) = run(&part, channel(near), &gate, &mut GoOn);
+    let outcome = outcome.unwrap();
+    assert!(!outcome.partial && outcome.duration < Duration::from_secs(60));
+    far.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_part_that_may_not_begin_does_not() {
+    let (near, far) = far_end(8);
+    let gate = Open { refuses: true, ..Open::default() };
+    let (memory, outcome) = run(&scenario("500 ms", FLOWS), channel(near), &gate, &mut GoOn);
+    assert!(matches!(outcome, Err(LiveError::Abandoned)), "{outcome:?}");
+    assert!(memory.messages.is_empty());
+    far.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_far_end_serves_no_more_than_it_allows() {
+    let (near, far) = far_end(3);
+    let (_, outcome) = run(&scenario("500 ms", FLOWS), channel(near), &Open::default(), &mut GoOn);
+    let error = outcome.unwrap_err().to_string();
+    assert!(error.contains("4 conversations at once are more than the 3"), "{error}");
+    assert!(far.join().unwrap().is_err());
+}
+
+/// Cuts a connection once so much has passed.
+struct Cut(TcpStream, Duration);
+
+impl Supervisor for Cut {
+    fn progress(&mut self, done: Duration) -> Progress {
+        if done >= self.1 {
+            let _ = self.0.shutdown(Shutdown::Both);
+        }
+        Progress::Continue
+    }
+}
+
+#[test]
+fn a_connection_that_is_cut_keeps_what_was_measured() {
+    let (near, far) = far_end(8);
+    let mut cut = Cut(near.try_clone().unwrap(), Duration::from_millis(400));
+    let (memory, outcome) = run(&scenario("60 s", FLOWS), channel(near), &Open::default(), &mut cut);
+    let error = outcome.unwrap_err();
+    let outcome = error.outcome().unwrap_or_else(|| panic!("{error}"));
+    assert!(outcome.partial && outcome.flows[0].clock_error.is_some(), "{outcome:?}");
+    let received = memory.of_flow(0).iter().filter(|seen| seen.received == 1).count();
+    assert!(received > 10, "{received}");
+    // It may find that nobody listens to its last report.
+    let _ = far.join().unwrap();
+}
+
+/// Sets the far end's clock, as it shows in what is read, by this many nanoseconds once so many exchanges have passed.
+struct Stepping {
+    from: TcpStream,
+    held: Vec<u8>,
+    exchanges: u32,
+    step: u64,
+}
+
+impl Read for Stepping {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        if self.held.is_empty() {
+            let mut frame = vec![0; 4];
+            if let Err(error) = self.from.read_exact(&mut frame) {
+                return if error.kind() == std::io::ErrorKind::UnexpectedEof { Ok(0) } else { Err(error) };
+            }
+            let length = u32::from_be_bytes([frame[0], frame[1], frame[2], frame[3]]) as usize;
+            frame.resize(4 + length, 0);
+            self.from.read_exact(&mut frame[4..])?;
+            if frame[4] == b't' {
+                self.exchanges += 1;
+                if self.exchanges > 40 {
+                    for place in [13, 21] {
+                        let time = u64::from_be_bytes(frame[place..place + 8].try_into().unwrap());
+                        frame[place..place + 8].copy_from_slice(&(time + self.step).to_be_bytes());
+                    }
+                }
+            }
+            self.held = frame;
+        }
+        let length = into.len().min(self.held.len());
+        into[..length].copy_from_slice(&self.held[..length]);
+        self.held.drain(..length);
+        Ok(length)
+    }
+}
+
+#[test]
+fn a_clock_that_jumps_ends_the_part_and_says_by_how_much() {
+    let (near, far) = far_end(8);
+    let step = 3_600_000_000_000;
+    let stepping = Stepping { from: near.try_clone().unwrap(), held: Vec::new(), exchanges: 0, step };
+    let channel = Channel::new(stepping, Closing(near));
+    let (memory, outcome) = run(&scenario("60 s", FLOWS), channel, &Open::default(), &mut GoOn);
+    let error = outcome.unwrap_err();
+    let LiveError::ClockJumped { by, outcome } = &error else { panic!("{error}") };
+    assert!(by.as_nanos().abs_diff(step) < 60_000_000_000, "{by}");
+    assert!(outcome.partial && outcome.duration < Duration::from_secs(60));
+    assert!(outcome.flows[0].clock_error.is_some());
+    assert!(memory.of_flow(0).iter().any(|seen| seen.received == 1));
+    let _ = far.join().unwrap();
+}
