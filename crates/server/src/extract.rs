@@ -1,10 +1,10 @@
 //! What comes with a request, refused as the API refuses.
 
-use axum::Json;
-use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
+use axum::body::Bytes;
+use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Request};
-use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
 use serde::de::DeserializeOwned;
 
 use crate::api::{ApiError, ErrorKind};
@@ -22,24 +22,29 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Body<T>, ApiError> {
-        match Json::<T>::from_request(request, state).await {
-            Ok(Json(value)) => Ok(Body(value)),
-            Err(JsonRejection::MissingJsonContentType(_)) => Err(ApiError::new(
+        let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        // What a form of another site can send is something else.
+        if kind.and_then(|kind| kind.split(';').next()).is_none_or(|kind| kind.trim() != "application/json") {
+            return Err(ApiError::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 ErrorKind::Input,
                 "the body has to be JSON: send it with `Content-Type: application/json`",
-            )),
-            Err(JsonRejection::BytesRejection(error)) if error.status() == StatusCode::PAYLOAD_TOO_LARGE => {
-                Err(ApiError::new(
-                    StatusCode::PAYLOAD_TOO_LARGE,
-                    ErrorKind::Input,
-                    "the body is too long: an experiment file has at most 4 MiB",
-                ))
-            }
-            Err(error) => {
-                Err(ApiError::input(format_args!("the body is not what was expected: {}", error.body_text())))
-            }
+            ));
         }
+        let bytes = Bytes::from_request(request, state).await.map_err(|error| match error.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => ApiError::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                ErrorKind::Input,
+                "the body is too long: 8 MiB at most",
+            ),
+            _ => ApiError::input(format_args!("the body cannot be read: {}", error.body_text())),
+        })?;
+        let wrong = |why: &str| ApiError::input(format_args!("the body is not what was expected: {why}"));
+        // A list would be taken for the fields in their order.
+        if bytes.trim_ascii_start().first() != Some(&b'{') {
+            return Err(wrong("it has to be a JSON object"));
+        }
+        serde_json::from_slice(&bytes).map(Body).map_err(|error| wrong(&error.to_string()))
     }
 }
 

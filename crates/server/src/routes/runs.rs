@@ -65,6 +65,9 @@ pub(crate) async fn list(
     if !(1..=LONGEST_PAGE).contains(&limit) {
         return Err(ApiError::input(format_args!("`limit` has to be from 1 to {LONGEST_PAGE}, not {limit}")));
     }
+    if let Some(before) = wanted.before.filter(|before| i64::try_from(*before).is_err()) {
+        return Err(ApiError::input(format_args!("`before` is the number of a run, not {before}")));
+    }
     let filter = RunFilter {
         name: wanted.name,
         backend: wanted.backend.map(Into::into),
