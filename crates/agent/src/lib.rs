@@ -11,6 +11,7 @@
 //! part is judged before it begins ([`permission`]), by what its sources will send ([`demand`]); what it really sends is
 //! watched ([`meter`]).
 
+mod agent;
 mod clocks;
 pub mod config;
 mod counters;
@@ -26,7 +27,15 @@ mod prometheus;
 pub mod spool;
 mod traces;
 
+pub use agent::{ADDRESS_FILE, Agent, Settings, Stop};
 pub use config::Config;
-pub use daemon::{ADDRESS_FILE, Agent, Settings, Stop};
 pub use error::AgentError;
 pub use notices::Log;
+
+/// Lets this process have as many descriptors open as a large part needs, as far as the system lets it; says how many.
+///
+/// # Errors
+/// If the system does not tell its limit.
+pub fn raise_open_files() -> std::io::Result<u64> {
+    trunkline_io::process::raise_open_files(1 << 16)
+}

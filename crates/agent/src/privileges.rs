@@ -50,19 +50,39 @@ pub fn become_user(name: &str, state: &Path) -> Result<(), AgentError> {
             "only root can become another user; start the agent as that user, without `--user`".to_owned();
         return Err(AgentError::User { name: name.to_owned(), reason });
     }
-    give_to(state, &user).map_err(AgentError::folder(state))?;
+    give_to(state, user.uid.as_raw(), user.gid.as_raw()).map_err(AgentError::folder(state))?;
     drop_to(&user).map_err(AgentError::system(format!("the agent cannot become the user {name}")))
 }
 
+/// Whether this process is root's.
+pub fn is_root() -> bool {
+    Uid::effective().is_root()
+}
+
+/// Leaves what root has made in an agent's folder to the user to whom the folder belongs.
+///
+/// # Errors
+/// If the system does not let us.
+pub fn leave_to_owner(state: &Path) -> Result<(), AgentError> {
+    if !is_root() {
+        return Ok(());
+    }
+    let leave = || {
+        let about = fs::metadata(state)?;
+        give_to(state, about.uid(), about.gid())
+    };
+    leave().map_err(AgentError::folder(state))
+}
+
 /// Gives a folder and all in it to a user. Links are given, not followed.
-fn give_to(path: &Path, user: &User) -> io::Result<()> {
+fn give_to(path: &Path, user: u32, group: u32) -> io::Result<()> {
     let about = fs::symlink_metadata(path)?;
-    if (about.uid(), about.gid()) != (user.uid.as_raw(), user.gid.as_raw()) {
-        lchown(path, Some(user.uid.as_raw()), Some(user.gid.as_raw()))?;
+    if (about.uid(), about.gid()) != (user, group) {
+        lchown(path, Some(user), Some(group))?;
     }
     if about.is_dir() {
         for entry in fs::read_dir(path)? {
-            give_to(&entry?.path(), user)?;
+            give_to(&entry?.path(), user, group)?;
         }
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! What can be typed. Help, man page, shell completions and the reference page all come from these types.
 
+pub mod agent;
 pub mod foreign;
 pub mod listen;
 pub mod probe;
@@ -135,6 +136,13 @@ pub enum Command {
     /// The page and its API, on this machine only unless --listen says otherwise. Ctrl-C ends it: what is measured then is
     /// kept, and can be resumed.
     Serve(serve::Serve),
+
+    /// Be the agent of this host, which executes its parts of live experiments; or enrol at agents and look at them
+    ///
+    /// An agent sends, receives and reflects for the controllers that its owner has let enrol, within the limits of its
+    /// configuration, and keeps what it records until they have it. On the agent's host `trunkline agent pair` prints the
+    /// command that enrols a controller.
+    Agent(agent::Agent),
 
     /// Print a shell's completion script
     Completions {

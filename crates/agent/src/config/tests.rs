@@ -116,3 +116,19 @@ fn networks_hold_their_addresses() {
         assert!(wrong.parse::<Network>().is_err(), "{wrong}");
     }
 }
+
+#[test]
+fn the_packaged_configuration_is_read_as_it_is_and_with_every_key_in_it() {
+    let text = include_str!("../../../../packaging/agent.toml");
+    assert_eq!(Config::parse("agent.toml", text, "host").unwrap(), Config::with_name("host"));
+    // Keys follow their mark at once, explanations follow a space.
+    let written = |line: &str| {
+        line.strip_prefix('#').filter(|rest| !rest.is_empty() && !rest.starts_with(' ')).map(str::to_owned)
+    };
+    let all: Vec<String> =
+        text.lines().map(|line| written(line).unwrap_or_else(|| line.to_owned())).collect();
+    let config = Config::parse("agent.toml", &all.join("\n"), "host").unwrap();
+    let defaults = Limits { rate: config.limits.rate, memory: config.limits.memory, ..Limits::default() };
+    assert_eq!(config.limits, defaults, "what is written there as a default is one");
+    assert!(config.controllers.contains_key("studio") && config.others.rate.is_some());
+}

@@ -9,10 +9,8 @@ pub(crate) mod status;
 mod stream;
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, TryLockError};
-use std::net::{SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration as StdDuration, Instant};
@@ -20,15 +18,16 @@ use std::time::{Duration as StdDuration, Instant};
 use jiff::Timestamp;
 use trunkline_control::message::Purpose;
 use trunkline_control::{
-    Closer, Connection, Fingerprint, Identity, Incoming, Listener, Pairing, Peers, Refusal, RefusalKind,
+    Closer, Connection, Fingerprint, Identity, Incoming, Pairing, Peers, Refusal, RefusalKind,
 };
 use trunkline_core::Duration;
 
+use crate::agent::{Settled, Stop};
 use crate::clocks::{ClockWatch, Jump, Readings};
 use crate::config::Config;
 use crate::counters::{Connection as Became, Counters};
 use crate::error::AgentError;
-use crate::notices::{Log, Notices};
+use crate::notices::Notices;
 use crate::spool::{End, Ending, Spool};
 use crate::traces::{Parent, Span, Traces};
 use session::Controller;
@@ -36,7 +35,7 @@ use session::Controller;
 /// How long somebody who connects has for the handshake, and then for the greeting.
 const GREETING: Duration = Duration::from_secs(10);
 /// How often it is looked at whether the daemon is to stop.
-const LOOK: Duration = Duration::from_millis(250);
+pub(crate) const LOOK: Duration = Duration::from_millis(250);
 /// How long parts have to end in order when it is, and streams to tell so.
 const FAREWELL: StdDuration = StdDuration::from_secs(10);
 /// So many connections may be open at once, and so many of them by whom we do not know yet.
@@ -45,133 +44,11 @@ const STRANGERS: u64 = 64;
 /// Threads need little: what is large is on the heap. Records of one part pass through one thread.
 const STACK: usize = 512 << 10;
 
-/// Where an agent keeps its state, and whom it tells what happens.
-pub struct Settings {
-    /// What its owner allows.
-    pub config: Config,
-    /// Its folder: its key, the controllers that it knows, the pairing code, and what is kept for controllers.
-    pub state: PathBuf,
-    /// Takes the lines of its log.
-    pub log: Log,
-}
-
-/// An agent that listens, and answers once it is [served](Agent::serve).
-#[derive(Debug)]
-pub struct Agent {
-    settings: Settled,
-    listener: Listener,
-    metrics: Option<TcpListener>,
-    _lock: File,
-}
-
-#[derive(Debug)]
-struct Settled {
-    config: Config,
-    state: PathBuf,
-    notices: Notices,
-    identity: Identity,
-}
-
-/// Tells an agent to stop, from another thread or a handler of signals.
-#[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
-
-impl Stop {
-    /// Tells it: running parts end in order, and what was recorded is kept.
-    pub fn stop(&self) {
-        self.0.store(true, Ordering::Release);
-    }
-
-    fn is_told(&self) -> bool {
-        self.0.load(Ordering::Acquire)
-    }
-}
-
-/// The file in an agent's folder that says where it listens, for commands on the same host.
-pub const ADDRESS_FILE: &str = "address";
-
-impl Agent {
-    /// Opens the agent's folder and its ports. No other thread is started, so that privileges can be dropped behind it.
-    ///
-    /// # Errors
-    /// If another agent has the folder, if the folder or the key in it cannot be used, or somebody else has a port.
-    pub fn bind(settings: Settings) -> Result<Agent, AgentError> {
-        let Settings { config, state, log } = settings;
-        make_folder(&state)?;
-        let lock = lock(&state)?;
-        let identity = Identity::open(&state.join("identity"))?;
-        let listener = Listener::bind(config.listen, &identity)?;
-        let metrics = config
-            .metrics
-            .map(|address| TcpListener::bind(address).map_err(|error| AgentError::Listen { address, error }));
-        let metrics = metrics.transpose()?;
-        let settings = Settled { config, state, notices: Notices::new(log), identity };
-        Ok(Agent { settings, listener, metrics, _lock: lock })
-    }
-
-    /// Where it listens for controllers and other agents.
-    pub fn address(&self) -> SocketAddr {
-        self.listener.local_address()
-    }
-
-    /// Where it answers for its metrics, if it does.
-    pub fn metrics_address(&self) -> Option<SocketAddr> {
-        self.metrics.as_ref().and_then(|metrics| metrics.local_addr().ok())
-    }
-
-    /// By what others know it.
-    pub fn fingerprint(&self) -> Fingerprint {
-        self.settings.identity.fingerprint()
-    }
-
-    /// Answers controllers and other agents until it is told to stop. Then running parts end in order, and what was
-    /// recorded is kept.
-    ///
-    /// # Errors
-    /// If what is kept cannot be taken up, or no thread can be started.
-    pub fn serve(self, stop: &Stop) -> Result<(), AgentError> {
-        let Agent { settings, listener, metrics, _lock } = self;
-        let daemon = Arc::new(Daemon::open(settings, listener.local_address(), stop.clone())?);
-        daemon.recover();
-        let address_file = daemon.state.join(ADDRESS_FILE);
-        let address = listener.local_address().to_string();
-        fs::write(&address_file, address).map_err(AgentError::folder(&address_file))?;
-        if let Some(metrics) = metrics {
-            let of_metrics = Arc::clone(&daemon);
-            daemon.spawn("metrics", move || crate::http::serve(&metrics, &of_metrics))?;
-        }
-        let of_keeper = Arc::clone(&daemon);
-        daemon.spawn("keeper", move || of_keeper.keep_house())?;
-        let greeting = format!(
-            "{} listens at {}, key {}",
-            daemon.config.name,
-            listener.local_address(),
-            daemon.identity.fingerprint()
-        );
-        daemon.notices.log(&greeting);
-        while !stop.is_told() {
-            match listener.accept_within(LOOK) {
-                Ok(Some(incoming)) => daemon.receive(incoming),
-                Ok(None) => {}
-                Err(error) => {
-                    daemon.notices.tell(error.to_string());
-                    thread::sleep(LOOK.to_std());
-                }
-            }
-        }
-        drop(listener);
-        daemon.leave();
-        let _ = fs::remove_file(address_file);
-        Ok(())
-    }
-}
-
 /// What all threads of an agent share.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     pub(crate) config: Config,
-    state: PathBuf,
-    identity: Identity,
+    pub(crate) identity: Identity,
     port: u16,
     peers: Peers,
     pairing: Pairing,
@@ -206,7 +83,7 @@ impl Open {
 }
 
 impl Daemon {
-    fn open(settings: Settled, address: SocketAddr, stop: Stop) -> Result<Daemon, AgentError> {
+    pub(crate) fn open(settings: Settled, address: SocketAddr, stop: Stop) -> Result<Daemon, AgentError> {
         let Settled { config, state, notices, identity } = settings;
         let limits = &config.limits;
         let (spool, unreadable) = Spool::open(&state.join("spool"), limits.disk, limits.keep)?;
@@ -220,7 +97,6 @@ impl Daemon {
             host: status::Host::look(),
             spool,
             config,
-            state,
             identity,
             notices,
             stop,
@@ -235,7 +111,7 @@ impl Daemon {
     }
 
     /// Parts that an earlier process has not ended are over.
-    fn recover(&self) {
+    pub(crate) fn recover(&self) {
         for spool in self.spool.list().iter().filter(|spool| spool.end().is_none()) {
             let Recovered { chunks, text } = Recovered::of(spool);
             let why = format!(
@@ -288,7 +164,7 @@ impl Daemon {
     }
 
     /// Somebody has connected.
-    fn receive(self: &Arc<Daemon>, incoming: Incoming) {
+    pub(crate) fn receive(self: &Arc<Daemon>, incoming: Incoming) {
         let is_full = self.sessions().len() >= MOST || self.strangers.load(Ordering::Relaxed) >= STRANGERS;
         if is_full {
             self.counters.connection(Became::Refused);
@@ -426,7 +302,7 @@ impl Daemon {
     }
 
     /// Once a second: clocks, tokens, the disk, and controllers that were revoked.
-    fn keep_house(&self) {
+    pub(crate) fn keep_house(&self) {
         let mut clocks = ClockWatch::default();
         let mut cpu = (Instant::now(), trunkline_io::process::cpu_time());
         let mut is_disk_failing = false;
@@ -500,7 +376,7 @@ impl Daemon {
     }
 
     /// Ends what runs, in order.
-    fn leave(&self) {
+    pub(crate) fn leave(&self) {
         let running = self.parts.list();
         if !running.is_empty() {
             self.notices.log(&format!("{} parts end early", running.len()));
@@ -551,26 +427,5 @@ impl Recovered {
             meta.experiment
         );
         Recovered { chunks, text }
-    }
-}
-
-fn make_folder(path: &Path) -> Result<(), AgentError> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(AgentError::folder(path))
-}
-
-/// One agent to a folder.
-fn lock(state: &Path) -> Result<File, AgentError> {
-    let path = state.join("lock");
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path)
-        .map_err(AgentError::folder(&path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(AgentError::Busy { path: state.to_owned() }),
-        Err(TryLockError::Error(error)) => Err(AgentError::folder(&path)(error)),
     }
 }

@@ -64,6 +64,7 @@ pub(super) fn status(daemon: &Daemon) -> Status {
     let mut parts: Vec<PartInfo> = daemon.spool.list().iter().map(|spool| kept(daemon, spool)).collect();
     let far = daemon.parts.list().into_iter().filter(|part| part.end == Side::Far);
     parts.extend(far.map(|part| far_end(&part)));
+    let sessions = u32::try_from(daemon.sessions().len()).unwrap_or(u32::MAX);
     let peers = daemon.peers.list().unwrap_or_default();
     let controllers = peers.into_iter().map(|peer| ControllerInfo {
         connected: daemon.is_connected(&peer.fingerprint),
@@ -76,7 +77,7 @@ pub(super) fn status(daemon: &Daemon) -> Status {
         name: daemon.config.name.clone(),
         program: PROGRAM.to_owned(),
         since: daemon.since,
-        sessions: u32::try_from(daemon.sessions().len()).unwrap_or(u32::MAX),
+        sessions,
         parts,
         spool: daemon.spool.bytes(),
         disk_free: daemon.spool.disk_free(),

@@ -1,5 +1,6 @@
 //! The commands: each reads its arguments, calls the libraries and prints.
 
+mod agent;
 mod check;
 mod listen;
 mod paper;
@@ -47,6 +48,7 @@ pub fn main(cli: Cli) -> ExitCode {
         #[cfg(not(target_os = "linux"))]
         Command::Wire(_) => Err(Failure::environment("a wire needs the network namespaces of Linux")),
         Command::Serve(arguments) => serve::serve(&cli.global, arguments),
+        Command::Agent(arguments) => agent::agent(&cli.global, arguments),
         Command::Completions { shell } => {
             completions(*shell);
             Ok(output::DONE)

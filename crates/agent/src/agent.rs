@@ -1,0 +1,159 @@
+//! The agent as its owner starts it: its folder, its ports, and its end.
+
+use std::fs::{self, File, TryLockError};
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use trunkline_control::{Fingerprint, Identity, Listener};
+
+use crate::config::Config;
+use crate::daemon::{Daemon, LOOK};
+use crate::error::AgentError;
+use crate::notices::{Log, Notices};
+
+/// Where an agent keeps its state, and whom it tells what happens.
+pub struct Settings {
+    /// What its owner allows.
+    pub config: Config,
+    /// Its folder: its key, the controllers that it knows, the pairing code, and what is kept for controllers.
+    pub state: PathBuf,
+    /// Takes the lines of its log.
+    pub log: Log,
+}
+
+/// An agent that listens, and answers once it is [served](Agent::serve).
+#[derive(Debug)]
+pub struct Agent {
+    settings: Settled,
+    listener: Listener,
+    metrics: Option<TcpListener>,
+    _lock: File,
+}
+
+/// Settings with the key that is in the agent's folder.
+#[derive(Debug)]
+pub(crate) struct Settled {
+    pub(crate) config: Config,
+    pub(crate) state: PathBuf,
+    pub(crate) notices: Notices,
+    pub(crate) identity: Identity,
+}
+
+/// Tells an agent to stop, from another thread or a handler of signals.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Tells it: running parts end in order, and what was recorded is kept.
+    pub fn stop(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_told(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// The file in an agent's folder that says where it listens, for commands on the same host.
+pub const ADDRESS_FILE: &str = "address";
+
+impl Agent {
+    /// Opens the agent's folder and its ports. No other thread is started, so that privileges can be dropped behind it.
+    ///
+    /// # Errors
+    /// If another agent has the folder, if the folder or the key in it cannot be used, or somebody else has a port.
+    pub fn bind(settings: Settings) -> Result<Agent, AgentError> {
+        let Settings { config, state, log } = settings;
+        make_folder(&state)?;
+        let lock = lock(&state)?;
+        let identity = Identity::open(&state.join("identity"))?;
+        let listener = Listener::bind(config.listen, &identity)?;
+        let metrics = config
+            .metrics
+            .map(|address| TcpListener::bind(address).map_err(|error| AgentError::Listen { address, error }));
+        let metrics = metrics.transpose()?;
+        let settings = Settled { config, state, notices: Notices::new(log), identity };
+        Ok(Agent { settings, listener, metrics, _lock: lock })
+    }
+
+    /// Where it listens for controllers and other agents.
+    pub fn address(&self) -> SocketAddr {
+        self.listener.local_address()
+    }
+
+    /// Where it answers for its metrics, if it does.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref().and_then(|metrics| metrics.local_addr().ok())
+    }
+
+    /// By what others know it.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.settings.identity.fingerprint()
+    }
+
+    /// Answers controllers and other agents until it is told to stop. Then running parts end in order, and what was
+    /// recorded is kept.
+    ///
+    /// # Errors
+    /// If what is kept cannot be taken up, or no thread can be started.
+    pub fn serve(self, stop: &Stop) -> Result<(), AgentError> {
+        let Agent { settings, listener, metrics, _lock } = self;
+        let state = settings.state.clone();
+        let daemon = Arc::new(Daemon::open(settings, listener.local_address(), stop.clone())?);
+        daemon.recover();
+        let address_file = state.join(ADDRESS_FILE);
+        let address = listener.local_address().to_string();
+        fs::write(&address_file, address).map_err(AgentError::folder(&address_file))?;
+        if let Some(metrics) = metrics {
+            let of_metrics = Arc::clone(&daemon);
+            daemon.spawn("metrics", move || crate::http::serve(&metrics, &of_metrics))?;
+        }
+        let of_keeper = Arc::clone(&daemon);
+        daemon.spawn("keeper", move || of_keeper.keep_house())?;
+        let greeting = format!(
+            "{} listens at {}, key {}",
+            daemon.config.name,
+            listener.local_address(),
+            daemon.identity.fingerprint()
+        );
+        daemon.notices.log(&greeting);
+        while !stop.is_told() {
+            match listener.accept_within(LOOK) {
+                Ok(Some(incoming)) => daemon.receive(incoming),
+                Ok(None) => {}
+                Err(error) => {
+                    daemon.notices.tell(error.to_string());
+                    thread::sleep(LOOK.to_std());
+                }
+            }
+        }
+        drop(listener);
+        daemon.leave();
+        let _ = fs::remove_file(address_file);
+        Ok(())
+    }
+}
+
+fn make_folder(path: &Path) -> Result<(), AgentError> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(AgentError::folder(path))
+}
+
+/// One agent to a folder.
+fn lock(state: &Path) -> Result<File, AgentError> {
+    let path = state.join("lock");
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(AgentError::folder(&path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(AgentError::Busy { path: state.to_owned() }),
+        Err(TryLockError::Error(error)) => Err(AgentError::folder(&path)(error)),
+    }
+}

@@ -1,0 +1,415 @@
+//! `trunkline agent`: the daemon of a host, and what is done with it here and from elsewhere.
+
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde_json::json;
+use trunkline_agent::config::{DEFAULT_PORT, host_name};
+use trunkline_agent::{ADDRESS_FILE, Config, Settings, Stop, privileges};
+use trunkline_control::facts::{Facts, PartState, Permissions, Status};
+use trunkline_control::message::{FromAgent, Purpose, ToAgent};
+use trunkline_control::{
+    ControlError, Fingerprint, Identity, Pairing, PairingCode, Peer, Peers, connect, enrol,
+};
+use trunkline_core::{Bytes, Duration};
+
+use crate::args::Global;
+use crate::args::agent::{Agent, AgentAction, State};
+use crate::controller;
+use crate::output::{self, Failure};
+
+/// How long an agent may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Is the agent of this host, or does something with one.
+pub(super) fn agent(global: &Global, arguments: &Agent) -> Result<u8, Failure> {
+    match &arguments.action {
+        None => serve(arguments),
+        Some(AgentAction::Pair { name, state }) => pair(global, name.as_deref(), &folder(state)?),
+        Some(AgentAction::Enrol { address, code, name }) => {
+            enrol_here(global, address, &code.concat(), name.as_deref())
+        }
+        Some(AgentAction::Status { agent, state }) => status(global, agent.as_deref(), state),
+        Some(AgentAction::List { state }) => list(global, &folder(state)?),
+        Some(AgentAction::Revoke { name, state }) => {
+            Peers::open(&folder(state)?.join("controllers"))
+                .and_then(|peers| peers.remove(name))
+                .map_err(control)?;
+            output::note(format_args!(
+                "{name} is no longer served; what it is measuring here ends within seconds"
+            ));
+            Ok(output::DONE)
+        }
+        Some(AgentAction::Forget { name }) => {
+            let (_, agents) = controller::open()?;
+            agents.remove(name).map_err(control)?;
+            output::note(format_args!(
+                "{name} is forgotten here; it still knows this controller until somebody there says `trunkline agent revoke`"
+            ));
+            Ok(output::DONE)
+        }
+    }
+}
+
+fn serve(arguments: &Agent) -> Result<u8, Failure> {
+    let failed = |error: trunkline_agent::AgentError| {
+        if error.is_bad_input() { Failure::input(error) } else { Failure::environment(error) }
+    };
+    let mut config = Config::load(arguments.config.as_deref()).map_err(failed)?;
+    config.listen = arguments.listen.unwrap_or(config.listen);
+    let state = folder(&arguments.state)?;
+    let memory = config.limits.memory;
+    let settings = Settings { config, state: state.clone(), log: Box::new(|line| output::note(line)) };
+    let agent = trunkline_agent::Agent::bind(settings).map_err(failed)?;
+    // A part has as many sockets as conversations; what does not fit says so itself.
+    let _ = trunkline_agent::raise_open_files();
+    if let Some(user) = &arguments.user {
+        privileges::become_user(user, &state).map_err(failed)?;
+    }
+    if let Some(memory) = memory {
+        privileges::limit_memory(memory).map_err(failed)?;
+    }
+    let stop = Stop::default();
+    let of_handler = stop.clone();
+    ctrlc::set_handler(move || of_handler.stop())
+        .map_err(|error| Failure::environment(format_args!("signals cannot be handled: {error}")))?;
+    agent.serve(&stop).map_err(failed)?;
+    Ok(output::DONE)
+}
+
+fn pair(global: &Global, name: Option<&str>, state: &Path) -> Result<u8, Failure> {
+    let identity = Identity::open(&state.join("identity")).map_err(control)?;
+    let pairing = Pairing::open(state).map_err(control)?;
+    let code = pairing.begin(&identity.fingerprint(), name, Timestamp::now()).map_err(control)?;
+    privileges::leave_to_owner(state).map_err(Failure::environment)?;
+    let address = address_file(state);
+    if address.is_none() {
+        output::warn(format_args!(
+            "no agent runs with the folder {}; start it (`trunkline agent`, or `systemctl start trunkline-agent`)",
+            state.display()
+        ));
+    }
+    let at = reachable(address);
+    if global.json {
+        let code = code.to_string();
+        output::print_json(&json!({"address": at, "code": code, "key": identity.fingerprint().to_string()}));
+        return Ok(output::DONE);
+    }
+    output::print(format_args!(
+        "Within {} minutes, where experiments are run from:\n\n    trunkline agent enrol {at} {code}\n",
+        Pairing::VALID.as_mins()
+    ));
+    output::note("The code is for one controller. Another way to this host is as good as the address above.");
+    Ok(output::DONE)
+}
+
+fn enrol_here(global: &Global, address: &str, code: &str, name: Option<&str>) -> Result<u8, Failure> {
+    let code: PairingCode = code.parse().map_err(Failure::input)?;
+    let (identity, agents) = controller::open()?;
+    let name = name.map_or_else(usual_name, str::to_owned);
+    let peer = enrol(address, &code, &identity, &name, &agents, PATIENCE).map_err(control)?;
+    if global.json {
+        output::print_json(&json!(peer));
+        return Ok(output::DONE);
+    }
+    output::print(format_args!("{} is enrolled, and knows this controller as {name}", peer.name));
+    output::note(format_args!(
+        "In an experiment file: `agent = \"{}\"` in [hosts.NAME]; then `trunkline run FILE --on live`",
+        peer.address.as_deref().unwrap_or(address)
+    ));
+    Ok(output::DONE)
+}
+
+/// What a controller of this host is called if nobody says.
+fn usual_name() -> String {
+    let name: String = host_name()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '-' })
+        .collect();
+    name.trim_start_matches(|c: char| !c.is_ascii_alphanumeric()).chars().take(64).collect()
+}
+
+fn list(global: &Global, state: &Path) -> Result<u8, Failure> {
+    let (_, agents) = controller::open()?;
+    let agents = agents.list().map_err(control)?;
+    // This host need not have an agent, and its state is for its owner only.
+    let folder = state.join("controllers");
+    let controllers = match folder.is_dir() {
+        true => Peers::open(&folder).and_then(|peers| peers.list()).map_err(control)?,
+        false => Vec::new(),
+    };
+    if global.json {
+        output::print_json(&json!({"agents": agents, "controllers": controllers}));
+        return Ok(output::DONE);
+    }
+    let row = |peer: &Peer| {
+        let address = peer.address.clone().unwrap_or_default();
+        vec![peer.name.clone(), address, moment(peer.enrolled), peer.fingerprint.to_string()]
+    };
+    let head =
+        |what: &str| vec![what.to_owned(), "address".to_owned(), "enrolled".to_owned(), "key".to_owned()];
+    if agents.is_empty() && controllers.is_empty() {
+        output::note("no agent is enrolled here; `trunkline agent pair` on its host tells how");
+    }
+    let mut tables = Vec::new();
+    for (what, peers) in [("agent", &agents), ("controller", &controllers)] {
+        if !peers.is_empty() {
+            let rows: Vec<Vec<String>> = std::iter::once(head(what)).chain(peers.iter().map(row)).collect();
+            tables.push(output::table(&rows));
+        }
+    }
+    if !tables.is_empty() {
+        output::print(tables.join("\n\n"));
+    }
+    Ok(output::DONE)
+}
+
+fn status(global: &Global, agent: Option<&str>, state: &State) -> Result<u8, Failure> {
+    let (facts, status, address) = match agent {
+        Some(agent) => {
+            let (identity, agents) = controller::open()?;
+            let peer = known(&agents, agent)?;
+            let address = peer.address.clone().unwrap_or_else(|| agent.to_owned());
+            let (facts, status) = ask(&address, &identity, &peer.fingerprint)?;
+            (facts, status, address)
+        }
+        None => {
+            let folder = folder(state)?;
+            let Some(address) = address_file(&folder) else {
+                return Err(Failure::environment(format_args!(
+                    "no agent runs with the folder {}; name one that is enrolled here, or the folder with `--state`",
+                    folder.display()
+                )));
+            };
+            let identity = Identity::open(&folder.join("identity")).map_err(control)?;
+            let here = here(address).to_string();
+            let (facts, status) = ask(&here, &identity, &identity.fingerprint())?;
+            (facts, status, address.to_string())
+        }
+    };
+    if global.json {
+        output::print_json(&json!({"address": address, "facts": facts, "status": status}));
+    } else {
+        output::print(told(&facts, &status, &address));
+    }
+    Ok(output::DONE)
+}
+
+/// An agent that is enrolled here, by its name or address.
+fn known(agents: &Peers, agent: &str) -> Result<Peer, Failure> {
+    let all = agents.list().map_err(control)?;
+    let with_port = |address: &str| match address.rsplit_once(':') {
+        Some((_, port)) if port.parse::<u16>().is_ok() => address.to_owned(),
+        _ => format!("{address}:{DEFAULT_PORT}"),
+    };
+    let is_meant = |peer: &&Peer| {
+        peer.name == agent
+            || peer.address.as_deref().is_some_and(|address| with_port(address) == with_port(agent))
+    };
+    all.iter().find(is_meant).cloned().ok_or_else(|| {
+        let names: Vec<&str> = all.iter().map(|peer| peer.name.as_str()).collect();
+        let known =
+            if names.is_empty() { "none is".to_owned() } else { format!("those are {}", names.join(", ")) };
+        Failure::input(format_args!("`{agent}` is no agent that is enrolled here: {known}"))
+    })
+}
+
+fn ask(address: &str, identity: &Identity, agent: &Fingerprint) -> Result<(Facts, Status), Failure> {
+    let asked = || -> Result<(Facts, Status), ControlError> {
+        let mut connection = connect(address, identity, agent, PATIENCE)?;
+        connection.introduce(Purpose::Control, PATIENCE)?;
+        connection.trust();
+        connection.send(&ToAgent::Facts)?;
+        connection.send(&ToAgent::Status)?;
+        let (mut facts, mut status) = (None, None);
+        loop {
+            match connection.receive_within(PATIENCE, "it was asked for its status")? {
+                Some(FromAgent::Facts(said)) => facts = Some(*said),
+                Some(FromAgent::Status(said)) => status = Some(*said),
+                Some(FromAgent::Refused { refusal, .. }) => {
+                    return Err(ControlError::Refused { who: format!("the agent at {address}"), refusal });
+                }
+                _ => {
+                    let reason = "it does not answer what was asked".to_owned();
+                    return Err(ControlError::Protocol { who: format!("the agent at {address}"), reason });
+                }
+            }
+            if let (Some(facts), Some(status)) = (&facts, &status) {
+                return Ok((facts.clone(), status.clone()));
+            }
+        }
+    };
+    asked().map_err(control)
+}
+
+fn told(facts: &Facts, status: &Status, address: &str) -> String {
+    let limit = |value: Option<String>| value.unwrap_or_else(|| "no limit".to_owned());
+    let text = |value: &dyn ToString| value.to_string();
+    let mut lines = vec![
+        format!("{} at {address}, Trunkline {}, since {}", status.name, status.program, moment(status.since)),
+        format!("{}, {} cores, {}, {} of memory", facts.cpu, facts.cores, facts.kernel, size(facts.memory)),
+        format!(
+            "connections  {}, {:.1} % of a core, {} of memory",
+            status.sessions,
+            status.cpu * 100.0,
+            size(status.memory)
+        ),
+        format!(
+            "measuring    {} parts with {} conversations, {} granted",
+            facts.busy.parts, facts.busy.conversations, facts.busy.rate
+        ),
+        format!(
+            "kept         {} for controllers, {} free beside it",
+            size(status.spool),
+            size(status.disk_free)
+        ),
+        format!(
+            "allowed      rate {}, conversations {}, disk {}, parts up to {}",
+            limit(facts.limits.rate.as_ref().map(|rate| text(rate))),
+            limit(facts.limits.flows.as_ref().map(|flows| text(flows))),
+            limit(facts.limits.disk.as_ref().map(|disk| text(disk))),
+            limit(facts.limits.duration.as_ref().map(|duration| text(duration))),
+        ),
+        format!("beside UDP and TCP: {}", facts.features.iter().cloned().collect::<Vec<_>>().join(", ")),
+    ];
+    if !status.parts.is_empty() {
+        let mut rows =
+            vec![row(["run", "point", "repetition", "pair", "state", "controller", "recorded", "kept"])];
+        rows.extend(status.parts.iter().map(|part| {
+            let state = match part.state {
+                PartState::Prepared => "prepared",
+                PartState::Running => "running",
+                PartState::Finished => "finished",
+                PartState::Interrupted => "interrupted",
+            };
+            row([
+                part.part.run.get(..8).unwrap_or(&part.part.run),
+                &part.part.point.to_string(),
+                &part.part.repetition.to_string(),
+                &part.part.pair.to_string(),
+                state,
+                &part.controller,
+                &part.recorded.to_string(),
+                &size(part.bytes),
+            ])
+        }));
+        lines.extend([String::new(), output::table(&rows)]);
+    }
+    if !status.controllers.is_empty() {
+        let mut rows = vec![row(["controller", "", "enrolled", "rate", "conversations", "to"])];
+        rows.extend(status.controllers.iter().map(|controller| {
+            let Permissions { rate, flows, to } = &controller.permissions;
+            row([
+                &controller.name,
+                if controller.connected { "connected" } else { "" },
+                &moment(controller.enrolled),
+                &limit(rate.as_ref().map(|rate| text(rate))),
+                &limit(flows.as_ref().map(|flows| text(flows))),
+                &to.as_ref().map_or("anybody".to_owned(), |to| to.join(" ")),
+            ])
+        }));
+        lines.extend([String::new(), output::table(&rows)]);
+    }
+    if !status.notices.is_empty() {
+        lines.push(String::new());
+        lines.extend(status.notices.iter().map(|notice| format!("{}  {}", moment(notice.at), notice.text)));
+    }
+    lines.join("\n")
+}
+
+/// A size as people read it: three digits of the largest unit that there is one of.
+fn size(bytes: Bytes) -> String {
+    let units = [(1u64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    match units.iter().find(|(unit, _)| bytes.count() >= *unit) {
+        Some((unit, name)) => {
+            let value = bytes.count() as f64 / *unit as f64;
+            let decimals = if value < 10.0 { 1 } else { 0 };
+            format!("{value:.decimals$} {name}")
+        }
+        None => bytes.to_string(),
+    }
+}
+
+fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
+    cells.map(str::to_owned).to_vec()
+}
+
+fn moment(at: Timestamp) -> String {
+    at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+/// Where a running agent says that it listens.
+fn address_file(state: &Path) -> Option<SocketAddr> {
+    std::fs::read_to_string(state.join(ADDRESS_FILE)).ok()?.trim().parse().ok()
+}
+
+/// How an agent that listens there is reached from this host.
+fn here(listens: SocketAddr) -> SocketAddr {
+    let ip = match listens.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::from([127, 0, 0, 1]),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1]),
+        ip => ip,
+    };
+    SocketAddr::new(ip, listens.port())
+}
+
+/// How it is reached from elsewhere, as far as this host knows: the address that it has on the way to the world.
+fn reachable(listens: Option<SocketAddr>) -> String {
+    // Nothing is sent: this only asks the routing table. The address is one for documentation.
+    let outward = || {
+        let socket = UdpSocket::bind(("0.0.0.0", 0)).ok()?;
+        socket.connect(("192.0.2.1", 9)).ok()?;
+        Some(socket.local_addr().ok()?.ip().to_string())
+    };
+    let port = listens.map_or(DEFAULT_PORT, |address| address.port());
+    let (host, is_v6) = match listens.map(|address| address.ip()).filter(|ip| !ip.is_unspecified()) {
+        Some(ip) => (ip.to_string(), ip.is_ipv6()),
+        None => (outward().unwrap_or_else(host_name), false),
+    };
+    match (is_v6, port) {
+        (true, _) => format!("[{host}]:{port}"),
+        (false, DEFAULT_PORT) => host,
+        (false, _) => format!("{host}:{port}"),
+    }
+}
+
+/// Where the agent of this host keeps its state.
+fn folder(state: &State) -> Result<PathBuf, Failure> {
+    if let Some(folder) = &state.state {
+        return Ok(folder.clone());
+    }
+    if privileges::is_root() {
+        return Ok("/var/lib/trunkline".into());
+    }
+    let from = |name| std::env::var_os(name).map(PathBuf::from).filter(|path: &PathBuf| path.is_absolute());
+    let home = from("XDG_STATE_HOME").or_else(|| from("HOME").map(|home| home.join(".local/state")));
+    let none = || {
+        Failure::input(
+            "neither XDG_STATE_HOME nor HOME is set: say where the agent keeps its state with `--state DIR`",
+        )
+    };
+    home.map(|home| home.join("trunkline/agent")).ok_or_else(none)
+}
+
+fn control(error: ControlError) -> Failure {
+    if error.is_bad_input() { Failure::input(error) } else { Failure::environment(error) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_addresses_are_usable_as_they_are_printed() {
+        let at = |text: &str| Some(text.parse::<SocketAddr>().unwrap());
+        assert_eq!(reachable(at("192.0.2.7:4781")), "192.0.2.7");
+        assert_eq!(reachable(at("192.0.2.7:5000")), "192.0.2.7:5000");
+        assert_eq!(reachable(at("[2001:db8::1]:4781")), "[2001:db8::1]:4781");
+        assert!(!reachable(at("0.0.0.0:4781")).contains("0.0.0.0"));
+        assert_eq!(here("0.0.0.0:4781".parse().unwrap()).to_string(), "127.0.0.1:4781");
+        assert_eq!(here("[::]:4781".parse().unwrap()).to_string(), "[::1]:4781");
+        assert!(!usual_name().is_empty());
+        assert_eq!([0, 5000, 24_684_084 << 10].map(|bytes| size(Bytes(bytes))), ["0 B", "4.9 KiB", "24 GiB"]);
+    }
+}
