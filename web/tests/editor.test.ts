@@ -209,7 +209,7 @@ describe('the drawing', () => {
   });
 });
 
-const key = (more: Partial<FormKey>): FormKey => ({ name: 'k', doc: '', required: false, shape: 'text', ...more });
+const key = (more: Partial<FormKey>): FormKey => ({ name: 'k', doc: '', required: false, share: false, shape: 'text', ...more });
 
 describe('forms', () => {
   test('numbers are numbers where the key takes them', () => {

@@ -3,29 +3,9 @@
  * the server still has.
  */
 import { search, url } from './client';
-import type { Job } from './types';
+import type { Job, Records } from './types';
 
-/** Some records of what is measured now; at most ten such batches a second. */
-export interface Records {
-  seq: number;
-  point: number;
-  repetition: number;
-  values: string[];
-  /** The names of the flows that `flow` and `throughput` count. */
-  flows: string[];
-  /** When each was sent, in seconds from the start of the repetition. */
-  t: number[];
-  /** The index of each one's flow. */
-  flow: number[];
-  channel: number[];
-  /** In seconds; null is lost. */
-  latency: (number | null)[];
-  throughput: { flow: number; bps: number }[];
-  queues: { link: string; direction: string; bytes: number; packets: number; t: number }[];
-  /** `counted` records were measured since the last batch, of which these are `shown`. */
-  shown: number;
-  counted: number;
-}
+export type { Records };
 
 export interface Handlers {
   job?: (job: Job) => void;
