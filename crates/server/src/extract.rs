@@ -1,5 +1,7 @@
 //! What comes with a request, refused as the API refuses.
 
+use std::time::Duration;
+
 use axum::body::Bytes;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Request};
@@ -8,6 +10,9 @@ use axum::http::{StatusCode, header};
 use serde::de::DeserializeOwned;
 
 use crate::api::{ApiError, ErrorKind};
+
+/// So long a body may take to come.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A JSON body.
 pub(crate) struct Body<T>(pub(crate) T);
@@ -31,7 +36,15 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
                 "the body has to be JSON: send it with `Content-Type: application/json`",
             ));
         }
-        let bytes = Bytes::from_request(request, state).await.map_err(|error| match error.status() {
+        let bytes =
+            tokio::time::timeout(PATIENCE, Bytes::from_request(request, state)).await.map_err(|_| {
+                ApiError::new(
+                    StatusCode::REQUEST_TIMEOUT,
+                    ErrorKind::Input,
+                    format_args!("the body did not come within {} s", PATIENCE.as_secs()),
+                )
+            })?;
+        let bytes = bytes.map_err(|error| match error.status() {
             StatusCode::PAYLOAD_TOO_LARGE => ApiError::new(
                 StatusCode::PAYLOAD_TOO_LARGE,
                 ErrorKind::Input,

@@ -1,16 +1,20 @@
 //! Bodies that are too long to be held at once: between the threads that write or read them, and the network.
 
 use std::io::{self, Read, Write};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use futures_util::StreamExt as _;
 use futures_util::stream;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::api::ApiError;
 
 /// So many pieces wait for the network, or for the reader.
 const WAITING: usize = 8;
+/// So long the next piece of a body may take to come, or to be taken.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// Of so many bytes.
 const PIECE: usize = 64 << 10;
 
@@ -23,14 +27,15 @@ pub(crate) fn written<E: ToString>(
 ) -> Body {
     let (sender, receiver) = channel::<Piece>(WAITING);
     tokio::task::spawn_blocking(move || {
-        let mut writer = BodyWriter { sender, piece: Vec::with_capacity(PIECE) };
+        let runtime = Handle::current();
+        let mut writer = BodyWriter { sender, runtime, piece: Vec::with_capacity(PIECE) };
         let failed = match write(&mut writer) {
             Ok(()) => writer.flush().err(),
             Err(error) => Some(io::Error::other(error.to_string())),
         };
         if let Some(error) = failed {
             // Nobody may wait for it any more.
-            let _ = writer.sender.blocking_send(Err(error));
+            let _ = writer.send(Err(error));
         }
     });
     Body::from_stream(pieces(receiver))
@@ -41,9 +46,14 @@ pub(crate) fn reader(body: Body) -> BodyReader {
     let (sender, receiver) = channel::<Piece>(WAITING);
     tokio::spawn(async move {
         let mut pieces = body.into_data_stream();
-        while let Some(piece) = pieces.next().await {
+        loop {
+            let piece = match tokio::time::timeout(PATIENCE, pieces.next()).await {
+                Ok(None) => return,
+                Ok(Some(piece)) => piece.map_err(io::Error::other),
+                Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "nothing more has come of it")),
+            };
             let is_over = piece.is_err();
-            if sender.send(piece.map_err(io::Error::other)).await.is_err() || is_over {
+            if sender.send(piece).await.is_err() || is_over {
                 return;
             }
         }
@@ -77,7 +87,19 @@ fn pieces(receiver: Receiver<Piece>) -> impl stream::Stream<Item = Piece> {
 /// Writes into a body. Errors mean that nobody reads it any more.
 pub(crate) struct BodyWriter {
     sender: Sender<Piece>,
+    runtime: Handle,
     piece: Vec<u8>,
+}
+
+impl BodyWriter {
+    fn send(&self, piece: Piece) -> io::Result<()> {
+        let gone = |why| io::Error::new(io::ErrorKind::BrokenPipe, why);
+        match self.runtime.block_on(async { tokio::time::timeout(PATIENCE, self.sender.send(piece)).await }) {
+            Ok(sent) => sent.map_err(|_| gone("the client has gone")),
+            // Its thread is needed by others.
+            Err(_) => Err(gone("the client does not take it")),
+        }
+    }
 }
 
 impl Write for BodyWriter {
@@ -94,8 +116,7 @@ impl Write for BodyWriter {
             return Ok(());
         }
         let piece = std::mem::replace(&mut self.piece, Vec::with_capacity(PIECE));
-        let sent = self.sender.blocking_send(Ok(piece.into()));
-        sent.map_err(|_| io::Error::new(io::ErrorKind::BrokenPipe, "the client has gone"))
+        self.send(Ok(piece.into()))
     }
 }
 

@@ -41,15 +41,16 @@ fn answer(global: &Global, arguments: &Serve) -> Result<u8, Failure> {
     // First of all: where the user has no privileges the process enters a user namespace, which it cannot once it has a
     // second thread.
     let wire = WireMeans::gain(own_program()?, vec!["wire".into(), "init".into()]);
+    // What was typed is judged before anything is written.
+    let (files, secrets) = (files(arguments)?, secrets()?);
     let store = open_store(global)?;
-    let secrets = secrets()?;
     let server = Server::bind(Options {
         listen: arguments.listen,
         transport: transport(arguments),
         authenticate: arguments.authenticate,
         place: place(global, store.directory()),
         store,
-        files: files(arguments)?,
+        files,
         folder: controller::folder()?,
         secrets: secrets.clone(),
         program: own_program()?,
@@ -60,7 +61,8 @@ fn answer(global: &Global, arguments: &Serve) -> Result<u8, Failure> {
     let url = server.url();
     if server.asks_for_tokens() {
         let written = std::fs::write(secrets.join(ADDRESS), &url);
-        written.map_err(|e| Failure::environment(format_args!("{}: {e}", secrets.join(ADDRESS).display())))?;
+        written
+            .map_err(|e| Failure::environment(format_args!("{}: {e}", secrets.join(ADDRESS).display())))?;
         output::note(format_args!("serving on {url}; `trunkline serve token` prints a link that logs in"));
     } else {
         output::note(format_args!("serving on {url}, for this machine only"));

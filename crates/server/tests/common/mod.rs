@@ -1,5 +1,6 @@
 //! A real server on a port of its own, and a client that shows every byte.
 #![allow(dead_code, reason = "each test uses its part")]
+#![allow(clippy::unwrap_used, reason = "where something is missing the test has failed")]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
