@@ -78,6 +78,19 @@ pub enum Edit {
     },
 }
 
+impl Edit {
+    /// The way to what it changes.
+    fn place(&self) -> Vec<String> {
+        let named = |section: Section, name: &str| vec![section.key().to_owned(), name.to_owned()];
+        match self {
+            Edit::Set { path, .. } | Edit::Remove { path } => path.clone(),
+            Edit::Rename { section, from, .. } => named(*section, from),
+            Edit::Add { section, .. } => vec![section.key().to_owned()],
+            Edit::Place { host, .. } => named(Section::Hosts, host),
+        }
+    }
+}
+
 /// What an experiment file has several of, by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -184,9 +197,14 @@ pub fn apply(text: &str, edits: &[Edit]) -> Result<String, EditError> {
     readable(text)?;
     edits.iter().try_fold(text.to_owned(), |text, edit| {
         let edited = editor.edited(text, edit)?;
-        // What was read back may be spliced again; what cannot be read must not leave here.
-        readable(&edited)?;
-        Ok(edited)
+        // What cannot be read must not leave here, whatever shape the text had.
+        match readable(&edited) {
+            Ok(()) => Ok(edited),
+            Err(_) => Err(EditError::unfit(
+                &edit.place(),
+                "is written in a way that this edit does not fit; edit it as text",
+            )),
+        }
     })
 }
 

@@ -188,8 +188,11 @@ impl Renaming<'_> {
                 if names::text_of(self.document.slice(&value.span)).as_deref() != Some(self.from) {
                     return;
                 }
-                let splice = match plain_text(self.document, &value.span) {
-                    Some((_, inner)) => Splice::new(inner, self.to),
+                // Without escapes the name stands there as it is, between whatever quotation marks.
+                let written = self.document.slice(&value.span);
+                let place = written.find(self.from).filter(|_| !written.contains('\\'));
+                let splice = match place.map(|place| value.span.start + place) {
+                    Some(start) => Splice::new(start..start + self.from.len(), self.to),
                     None => Splice::new(value.span.clone(), write::text(self.to)),
                 };
                 self.splices.push(splice);

@@ -19,6 +19,8 @@ pub(super) enum Found<'d> {
     Within(&'d Value, usize),
     /// There is nothing on the way but tables.
     Nothing,
+    /// In a list of tables, `[[...]]`, or above one. No experiment has any.
+    Listed,
 }
 
 /// The parts of a way. Behind `sweep` and `limits` keys hold dots, with or without quotation marks.
@@ -42,14 +44,18 @@ pub(super) fn locate<'d>(document: &'d Document<'_>, path: &[String]) -> Found<'
     let mut is_table = false;
     for statement in &document.statements {
         let header = statement.header.iter().map(|key| key.name.as_str());
+        if statement.is_listed {
+            let header = segments(header);
+            if header.starts_with(path) || path.starts_with(&header) {
+                return Found::Listed;
+            }
+            continue;
+        }
         let Some(pair) = &statement.pair else {
-            is_table |= !statement.is_listed && segments(header).starts_with(path);
+            is_table |= segments(header).starts_with(path);
             continue;
         };
         let whole = segments(header.chain(pair.keys.iter().map(|key| key.name.as_str())));
-        if statement.is_listed {
-            continue;
-        }
         if path.starts_with(&whole) {
             return within(&pair.value, path, whole.len());
         }
@@ -112,6 +118,7 @@ impl Editor {
                 Ok(spliced(&text, vec![splice]))
             }
             Found::Nothing => self.insert(&document, &way, value),
+            Found::Listed => Err(EditError::unfit(path, "is in a list of tables; edit it as text")),
         }
     }
 

@@ -355,6 +355,12 @@ fn what_cannot_be_said_or_is_not_toml_is_refused() {
             .starts_with("the text is not TOML; mend that first:\nexperiment.toml:1:")
     );
     assert!(apply(FILE, &[Edit::Set { path: Vec::new(), value: json!(1) }]).is_err());
+    for at in ["flow", "flow/from"] {
+        assert!(
+            refused("[[flow]]\nfrom = \"a\"\n", at, json!("b")).contains("is in a list of tables"),
+            "{at}"
+        );
+    }
     let nowhere = apply(FILE, &[Edit::Place { host: "paris".into(), x: 0.0, y: 0.0 }]);
     assert_eq!(nowhere, Err(EditError::Missing("hosts.paris".into())));
 }
