@@ -19,7 +19,7 @@ export default async function start(): Promise<() => Promise<void>> {
   const folder = mkdtempSync(join(tmpdir(), 'trunkline-e2e-'));
   const dist = join(folder, 'dist');
   const vite = join(web, 'node_modules/vite/bin/vite.js');
-  execFileSync(process.execPath, [vite, 'build', '--outDir', dist, '--logLevel', 'warn'], { cwd: web, stdio: 'inherit' });
+  execFileSync(process.execPath, [vite, 'build', '--outDir', dist, '--emptyOutDir', '--logLevel', 'warn'], { cwd: web, stdio: 'inherit' });
   const built = process.env.TRUNKLINE_BIN;
   const [program, first] = built ? [built, []] : ['cargo', ['run', '--quiet', '--package', 'trunkline', '--']];
   const server = spawn(program, [...first, 'serve', '--listen', '127.0.0.1:0'], {
