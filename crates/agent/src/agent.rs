@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use trunkline_control::{Fingerprint, Identity, Listener};
+use trunkline_control::{Fingerprint, Identity, Listener, Peers};
 
 use crate::config::Config;
 use crate::daemon::{Daemon, LOOK};
@@ -60,6 +60,11 @@ impl Stop {
 /// The file in an agent's folder that says where it listens, for commands on the same host.
 pub const ADDRESS_FILE: &str = "address";
 
+/// The folder of the controllers that an agent knows.
+pub(crate) const CONTROLLERS: &str = "controllers";
+/// The folder of what it keeps for them.
+pub(crate) const SPOOL: &str = "spool";
+
 impl Agent {
     /// Opens the agent's folder and its ports. No other thread is started, so that privileges can be dropped behind it.
     ///
@@ -70,6 +75,9 @@ impl Agent {
         make_folder(&state)?;
         let lock = lock(&state)?;
         let identity = Identity::open(&state.join("identity"))?;
+        // All that is to belong to another user, if it is to.
+        Peers::open(&state.join(CONTROLLERS))?;
+        make_folder(&state.join(SPOOL))?;
         let listener = Listener::bind(config.listen, &identity)?;
         let metrics = config
             .metrics

@@ -22,7 +22,7 @@ use trunkline_control::{
 };
 use trunkline_core::Duration;
 
-use crate::agent::{Settled, Stop};
+use crate::agent::{CONTROLLERS, SPOOL, Settled, Stop};
 use crate::clocks::{ClockWatch, Jump, Readings};
 use crate::config::Config;
 use crate::counters::{Connection as Became, Counters};
@@ -86,11 +86,11 @@ impl Daemon {
     pub(crate) fn open(settings: Settled, address: SocketAddr, stop: Stop) -> Result<Daemon, AgentError> {
         let Settled { config, state, notices, identity } = settings;
         let limits = &config.limits;
-        let (spool, unreadable) = Spool::open(&state.join("spool"), limits.disk, limits.keep)?;
+        let (spool, unreadable) = Spool::open(&state.join(SPOOL), limits.disk, limits.keep)?;
         unreadable.into_iter().for_each(|text| notices.tell(text));
         let traces = config.traces.as_deref().map(|collector| Traces::to(collector, &config.name));
         Ok(Daemon {
-            peers: Peers::open(&state.join("controllers"))?,
+            peers: Peers::open(&state.join(CONTROLLERS))?,
             pairing: Pairing::open(&state)?,
             port: address.port(),
             traces: traces.transpose()?.unwrap_or_default(),

@@ -9,7 +9,9 @@ use trunkline_control::FromAgent;
 
 use crate::support::{Ground, VOICE, experiment, part, tally};
 
-const FAR: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
+/// Far ends of their own, whose sockets no other test has.
+const FAR: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 31);
+const OTHER_FAR: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 32);
 /// Whose address is put into datagrams that it has not sent.
 const VICTIM: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 9);
 
@@ -47,7 +49,7 @@ fn a_spoofed_source_gets_nothing() {
         return eprintln!("skipped: raw sockets need CAP_NET_RAW, which this user has not");
     };
     let ground = Ground::new();
-    let (near, far) = (ground.agent("near", "127.0.0.2", ""), ground.agent("far", "127.0.0.3", ""));
+    let (near, far) = (ground.agent("near", "127.0.0.2", ""), ground.agent("far", &FAR.to_string(), ""));
     let desk = ground.controller("studio", &[&near, &far]);
     let mut line = desk.connect(&near);
     let endpoint = desk.connect(&far).offer(&far, &part(0), &near);
@@ -97,14 +99,15 @@ fn a_spoofed_source_gets_nothing() {
 #[test]
 fn a_stranger_who_connects_to_a_far_ends_listener_gets_nothing() {
     let ground = Ground::new();
-    let (near, far) = (ground.agent("near", "127.0.0.2", ""), ground.agent("far", "127.0.0.3", ""));
+    let (near, far) =
+        (ground.agent("near", "127.0.0.2", ""), ground.agent("far", &OTHER_FAR.to_string(), ""));
     let desk = ground.controller("studio", &[&near, &far]);
     let mut line = desk.connect(&near);
     let endpoint = desk.connect(&far).offer(&far, &part(0), &near);
-    let others = ports("tcp", FAR);
+    let others = ports("tcp", OTHER_FAR);
     let flow = "transport = \"tcp\"\nreflect = true\nsource = { kind = \"voice\", samples = 80 }";
     line.prepare(&part(0), &experiment("2 s", flow), endpoint);
-    let mine: Vec<u16> = ports("tcp", FAR).into_iter().filter(|port| !others.contains(port)).collect();
+    let mine: Vec<u16> = ports("tcp", OTHER_FAR).into_iter().filter(|port| !others.contains(port)).collect();
     line.attach(&part(0), 0);
     line.start(&part(0));
     let mut tried = 0;
@@ -112,7 +115,7 @@ fn a_stranger_who_connects_to_a_far_ends_listener_gets_nothing() {
         // From an address that has joined nothing.
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         socket.bind(&SocketAddr::from((VICTIM, 0)).into()).unwrap();
-        let to = SocketAddr::from((FAR, port));
+        let to = SocketAddr::from((OTHER_FAR, port));
         if socket.connect_timeout(&to.into(), Duration::from_secs(5)).is_err() {
             continue;
         }
