@@ -2,7 +2,7 @@
  * How fast the page is: measured and printed. Times depend on the machine and are not judged; sizes and counts are.
  */
 import { gzipSync } from 'node:zlib';
-import type { Page } from '@playwright/test';
+import type { APIRequestContext, Page } from '@playwright/test';
 import { at, begin, expect, finished, picture, server, test } from './use';
 
 test('the first load is small', async ({ page }) => {
@@ -22,7 +22,13 @@ test('the first load is small', async ({ page }) => {
   expect(size).toBeLessThan(300_000);
 });
 
-test('64 channels at 100 packets a second each are shown live, and no record is lost', async ({ page, request }) => {
+test.describe('in real time', () => {
+  // A machine that stands still for a third of a second has the server show some of many records: then it is tried again.
+  test.describe.configure({ retries: 2 });
+  test('64 channels at 100 packets a second each are shown live, and no record is lost', live);
+});
+
+async function live({ page, request }: { page: Page; request: APIRequestContext }): Promise<void> {
   const text = `name = "64 channels"
 duration = "10 s"
 
@@ -77,7 +83,7 @@ count = 64
   // Not those of the moment before this browser began to watch.
   expect(sent).toBeGreaterThanOrEqual(64_000);
   expect(received).toBeGreaterThan(sent / 2);
-});
+}
 
 test('a trace of a million messages is opened and zoomed', async ({ page, request }) => {
   test.setTimeout(150_000);
