@@ -1,5 +1,7 @@
 //! Agents from the command line: two commands to enrol, and a run between two hosts.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
 mod support;
 
 use std::io::{BufRead as _, BufReader, Read as _};

@@ -1,5 +1,8 @@
 //! Agents and controllers over the loopback interface.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+#![allow(clippy::print_stderr, reason = "what is skipped is told")]
+
 mod cut_off;
 mod far_end;
 mod killed;
