@@ -289,23 +289,20 @@ fn first(document: &Document<'_>, line: &str) -> String {
 
 /// Where a new table goes, and whether that is behind something: behind its own kind, or behind what comes before it.
 fn place(document: &Document<'_>, header: &[String]) -> (usize, bool) {
-    let text = document.text;
-    let last_of = |prefix: &[String]| {
-        document
-            .statements
-            .iter()
-            .rfind(|statement| way_of(statement).starts_with(prefix))
-            .map(|s| s.lines.end)
-    };
-    let last_of_root = || document.statements.iter().rfind(|statement| statement.header.is_empty());
+    let (text, statements) = (document.text, &document.statements);
+    let last_of =
+        |prefix: &[String]| statements.iter().rposition(|statement| way_of(statement).starts_with(prefix));
+    let last_of_root = || statements.iter().rposition(|statement| statement.header.is_empty());
     let rank = ORDER.iter().position(|section| Some(*section) == header.first().map(String::as_str));
     let earlier = ORDER[..rank.unwrap_or(ORDER.len())].iter().rev();
     let own = (1..header.len()).rev().find_map(|length| last_of(&header[..length]));
     let own = own.or_else(|| earlier.into_iter().find_map(|section| last_of(&[(*section).to_owned()])));
-    if let Some(end) = own.or_else(|| last_of_root().map(|statement| statement.lines.end)) {
-        return (past_comments(text, end), true);
+    if let Some(last) = own.or_else(last_of_root) {
+        // Behind all of its table: what follows there would be in the new one.
+        let of_table = statements[last + 1..].iter().take_while(|statement| statement.pair.is_some()).count();
+        return (past_comments(text, statements[last + of_table].lines.end), true);
     }
-    match document.statements.first() {
+    match statements.first() {
         Some(statement) => (above_comments(text, statement.lines.start), false),
         None => (text.len(), true),
     }

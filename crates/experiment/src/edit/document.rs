@@ -70,19 +70,21 @@ impl<'t> Document<'t> {
         let mut parser = Parser { source, events: &events, next: 0 };
         let mut statements = Vec::new();
         let mut table: (Vec<Key>, bool) = Default::default();
+        let mut lists: Vec<Vec<Key>> = Vec::new();
         while let Some(event) = parser.peek() {
             let start = event.span().start();
             let pair = match event.kind() {
                 EventKind::StdTableOpen | EventKind::ArrayTableOpen => {
                     parser.next += 1;
-                    let is_listed = event.kind() == EventKind::ArrayTableOpen
-                        || table.1 && {
-                            // `[a.b]` behind `[[a]]` is in the last table of the list.
-                            let keys = parser.clone().keys();
-                            keys.len() > table.0.len()
-                                && keys.iter().zip(&table.0).all(|(key, of)| key.name == of.name)
-                        };
-                    table = (parser.keys(), is_listed);
+                    let keys = parser.keys();
+                    if event.kind() == EventKind::ArrayTableOpen {
+                        lists.push(keys.clone());
+                    }
+                    // `[a.b]` behind `[[a]]` is in the last table of the list.
+                    let is_of = |list: &Vec<Key>| {
+                        list.len() <= keys.len() && list.iter().zip(&keys).all(|(a, b)| a.name == b.name)
+                    };
+                    table = (keys.clone(), lists.iter().any(is_of));
                     parser.next += 1;
                     None
                 }
@@ -128,7 +130,6 @@ fn lines(text: &str, at: Range<usize>) -> Range<usize> {
 }
 
 /// Goes through the events of a text. Depth is bounded by whoever found the text to be TOML.
-#[derive(Clone)]
 struct Parser<'t, 'e> {
     source: Source<'t>,
     events: &'e [Event],

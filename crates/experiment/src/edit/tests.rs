@@ -342,6 +342,16 @@ fn every_shape_of_a_table_can_be_edited() {
 }
 
 #[test]
+fn a_new_table_does_not_come_between_keys_of_another() {
+    let text = "link.trunk.rate = \"1 Mbit/s\"\nseed = 7\n";
+    let edited = set(text, "flow/voice/from", json!("a"));
+    assert_eq!(edited, format!("{text}\n[flow.voice]\nfrom = \"a\"\n"));
+    let text = "[link]\ntrunk = { rate = \"1 Mbit/s\" }\n\n[flow.voice]\nfrom = \"a\"\n";
+    let edited = set(text, "bundle/all/flows", json!(["voice"]));
+    assert_eq!(edited, format!("{text}\n[bundle.all]\nflows = [\"voice\"]\n"));
+}
+
+#[test]
 fn what_cannot_be_said_or_is_not_toml_is_refused() {
     let refused = |text: &str, at: &str, value: Value| {
         apply(text, &[Edit::Set { path: path(at), value }]).unwrap_err().to_string()
