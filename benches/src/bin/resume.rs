@@ -5,7 +5,6 @@
 //! controller is resumed, the agent started again. In the end every point must be in the store, with every message of every
 //! flow in it once.
 
-#[allow(dead_code, clippy::unwrap_used, clippy::print_stdout, reason = "shared with tests, which use more of it")]
 #[path = "../../../crates/runner/tests/agents/support.rs"]
 mod support;
 
@@ -26,7 +25,9 @@ fn main() {
         std::env::args().nth(place).and_then(|text| text.parse().ok()).unwrap_or(preset)
     };
     let (kills, points) = (number(1, 20), number(2, 100));
-    say("| killed | times | starts of the controller | points | whole | taken from agents | records | lost | doubled | s |");
+    say(
+        "| killed | times | starts of the controller | points | whole | taken from agents | records | lost | doubled | s |",
+    );
     say("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     for (victim, name) in [(Victim::Controller, "controller"), (Victim::Agent, "agent")] {
         say(&run(victim, name, kills, points));

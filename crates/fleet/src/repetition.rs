@@ -232,12 +232,10 @@ impl Collection<'_> {
                     part.give_up(refusal.why);
                 }
             }
-            FromAgent::SourcesOver { part } => {
-                if self.part(&part).is_some() {
-                    self.ending = true;
-                    let others = self.parts.iter().filter(|other| other.id != part);
-                    others.for_each(|other| self.say_end_sending(other));
-                }
+            FromAgent::SourcesOver { part } if self.part(&part).is_some() => {
+                self.ending = true;
+                let others = self.parts.iter().filter(|other| other.id != part);
+                others.for_each(|other| self.say_end_sending(other));
             }
             _ => {}
         }

@@ -98,31 +98,30 @@ impl Relation {
     /// # Errors
     /// [`Jump`] if it contradicts those before it. It counts all the same: what is brought over from now on is brought by
     /// the new relation.
-    pub(crate) fn exchanged(&mut self, [sent, received, replied, returned]: [u64; 4]) -> Result<(), Jump> {
+    pub(crate) fn exchanged(&mut self, [asked, received, replied, returned]: [u64; 4]) -> Result<(), Jump> {
         let time = Time::from_nanos;
         let exchange = Exchange {
-            sent: time(sent),
+            sent: time(asked),
             received: time(received),
             replied: time(replied),
             returned: time(returned),
         };
         let before = self.offsets.at(exchange.returned);
-        match self.offsets.observe(exchange) {
-            Observed::Impossible => return Ok(()),
-            observed => {
-                self.asked = self.asked.max(sent);
-                let unsure = self.drift(returned - sent);
-                let lower = replied as i64 - returned as i64 - unsure;
-                let upper = received as i64 - sent as i64 + unsure;
-                self.known.push(Known { at: returned, lower, upper });
-                if observed == Observed::Bound {
-                    return Ok(());
-                }
-                let before = before.map_or(0, |offset| offset.estimate);
-                let by = lower.saturating_sub(before).max(before.saturating_sub(upper)).max(0);
-                Err(Jump { by: Duration::from_nanos(by.unsigned_abs()) })
-            }
+        let observed = self.offsets.observe(exchange);
+        if observed == Observed::Impossible {
+            return Ok(());
         }
+        self.asked = self.asked.max(asked);
+        let unsure = self.drift(returned - asked);
+        let lower = replied as i64 - returned as i64 - unsure;
+        let upper = received as i64 - asked as i64 + unsure;
+        self.known.push(Known { at: returned, lower, upper });
+        if observed == Observed::Bound {
+            return Ok(());
+        }
+        let before = before.map_or(0, |offset| offset.estimate);
+        let by = lower.saturating_sub(before).max(before.saturating_sub(upper)).max(0);
+        Err(Jump { by: Duration::from_nanos(by.unsigned_abs()) })
     }
 
     /// Whether enough is known to begin.

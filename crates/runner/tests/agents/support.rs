@@ -1,5 +1,12 @@
 //! Agents and controllers as processes of their own, which can be killed, and what a store holds in the end.
 
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "helpers of tests, shared with a bench that uses fewer of them"
+)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
