@@ -77,8 +77,17 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         let measured = |backend| -> Result<Vec<StoredPoint>, Box<dyn Error>> {
             let file = Path::new("agreement.toml");
             let (experiment, live, wire) = (&experiment, &live, Some(&wire));
-            let request =
-                Request { experiment, file, backend, jobs: 2, live, wire, tap: None, fleet: None, hear: &Hear::default() };
+            let request = Request {
+                experiment,
+                file,
+                backend,
+                jobs: 2,
+                live,
+                wire,
+                tap: None,
+                fleet: None,
+                hear: &Hear::default(),
+            };
             let run = trunkline_runner::run(&store, request, &Silent, &AtomicBool::new(false))?.run;
             Ok(store.run(run.id)?.points)
         };
