@@ -114,6 +114,24 @@ test('a plan ends in an experiment', async ({ page }) => {
   await expect(page.getByText('No problems')).toBeVisible();
 });
 
+test('a probe ends in advice and in an experiment', async ({ page }) => {
+  const reflector = process.env.TRUNKLINE_REFLECTOR;
+  test.skip(!reflector, 'a server from outside has no reflector: TRUNKLINE_REFLECTOR=HOST:PORT names one');
+  await page.goto(at('/advise'));
+  await page.getByRole('button', { name: 'Measure' }).click();
+  await expect(page.getByText(/Where .* listens/)).toBeVisible();
+  await page.getByLabel('Other end').fill(reflector ?? '');
+  await page.getByLabel('Time it may take').fill('4');
+  await page.getByLabel('For', { exact: true }).selectOption('telephony');
+  await page.getByRole('button', { name: 'Measure' }).click();
+  await expect(page.getByRole('progressbar')).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'For telephony' })).toBeVisible({ timeout: 40_000 });
+  await picture(page, 'advised');
+  await page.getByRole('button', { name: 'Open as experiment' }).click();
+  await expect(page).toHaveURL(/#\/edit/);
+  await expect(page.getByText('No problems')).toBeVisible();
+});
+
 test('published studies stand beside ours', async ({ page }) => {
   await page.goto(at('/papers'));
   await expect(page.getByRole('listitem')).toHaveCount(4);

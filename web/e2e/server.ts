@@ -1,6 +1,6 @@
 /**
- * Starts what the tests use: the page as `vite build` makes it, and `trunkline serve` on a loopback address with a store of
- * its own, which ends and is removed with them. `TRUNKLINE_URL` names a server that is there already; `TRUNKLINE_BIN` a program
+ * Starts what the tests use: the page as `vite build` makes it, `trunkline serve` on a loopback address with a store of its own,
+ * and a reflector to probe, which end and are removed with them. `TRUNKLINE_URL` names a server that is there already; `TRUNKLINE_BIN` a program
  * that is built already.
  */
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 
 const web = join(dirname(fileURLToPath(import.meta.url)), '..');
 
-/** How long the server may take until it listens: the program may have to be built first. */
+/** How long a server may take until it listens: the program may have to be built first. */
 const PATIENCE_MS = 240_000;
 
 export default async function start(): Promise<() => Promise<void>> {
@@ -22,34 +22,41 @@ export default async function start(): Promise<() => Promise<void>> {
   execFileSync(process.execPath, [vite, 'build', '--outDir', dist, '--emptyOutDir', '--logLevel', 'warn'], { cwd: web, stdio: 'inherit' });
   const built = process.env.TRUNKLINE_BIN;
   const [program, first] = built ? [built, []] : ['cargo', ['run', '--quiet', '--package', 'trunkline', '--']];
-  const server = spawn(program, [...first, 'serve', '--listen', '127.0.0.1:0'], {
-    cwd: join(web, '..'),
-    env: { ...process.env, TRUNKLINE_WEB: dist, TRUNKLINE_STORE: join(folder, 'store'), XDG_CONFIG_HOME: join(folder, 'config'), NO_COLOR: '1' },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    // A group of its own: `cargo run` and what it runs are ended together.
-    detached: true,
-  });
-  try {
-    process.env.TRUNKLINE_URL = await listening(server);
-  } catch (error) {
-    await end(server);
-    rmSync(folder, { recursive: true, force: true });
-    throw error;
-  }
-  return async () => {
-    await end(server);
+  const begin = (...args: string[]) =>
+    spawn(program, [...first, ...args, '--listen', '127.0.0.1:0'], {
+      cwd: join(web, '..'),
+      env: { ...process.env, TRUNKLINE_WEB: dist, TRUNKLINE_STORE: join(folder, 'store'), XDG_CONFIG_HOME: join(folder, 'config'), NO_COLOR: '1' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // A group of its own: `cargo run` and what it runs are ended together.
+      detached: true,
+    });
+  const begun: ChildProcess[] = [];
+  const stop = async () => {
+    await Promise.all(begun.map(end));
     rmSync(folder, { recursive: true, force: true });
   };
+  try {
+    const server = begin('serve');
+    begun.push(server);
+    process.env.TRUNKLINE_URL = `http://${await listening(server)}`;
+    const reflector = begin('reflect');
+    begun.push(reflector);
+    process.env.TRUNKLINE_REFLECTOR = await listening(reflector);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return stop;
 }
 
-/** The address that the server says it listens on. */
+/** The address that a server says it listens on. */
 function listening(server: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
     let said = '';
     const timer = setTimeout(() => reject(new Error(`the server did not say where it listens:\n${said}`)), PATIENCE_MS);
     const read = (chunk: Buffer) => {
       said += chunk.toString();
-      const address = /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0];
+      const address = /127\.0\.0\.1:[1-9]\d*/.exec(said)?.[0];
       if (!address) return;
       clearTimeout(timer);
       resolve(address);
