@@ -157,7 +157,7 @@ fn row(token: &Token) -> Vec<String> {
         TokenKind::Program => "a program",
         TokenKind::Browser => "a browser",
     };
-    let until = token.expires.map_or_else(|| "revoked".to_owned(), time);
+    let until = token.expires.map_or_else(|| "it is revoked".to_owned(), time);
     vec![token.name.clone(), kind.to_owned(), time(token.made), until]
 }
 

@@ -297,3 +297,60 @@ impl Batch {
         self.counted += 1;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use trunkline_core::Duration;
+
+    use super::*;
+
+    fn record(sequence: u32, latency: Option<Duration>) -> Record {
+        let sent = Time::from_nanos(1_000_000 * u64::from(sequence));
+        let fate = if latency.is_some() { Fate::Received } else { Fate::Lost };
+        Record {
+            member: 0,
+            channel: 0,
+            sequence,
+            due: sent,
+            sent: Some(sent),
+            received: latency.map(|latency| sent + latency),
+            reflected: None,
+            payload: 80,
+            fate,
+        }
+    }
+
+    #[test]
+    fn a_batch_has_every_record_until_they_are_too_many() {
+        let mut batch = Batch::new(Time::ZERO, 1);
+        for sequence in 0..MOST_SHOWN as u32 {
+            batch.add(0, &record(sequence, Some(Duration::from_millis(5))));
+        }
+        assert_eq!((batch.kept.len(), batch.counted), (MOST_SHOWN, MOST_SHOWN as u64));
+        assert_eq!(batch.received, [80 * MOST_SHOWN as u64]);
+        assert_eq!(batch.now, Time::from_nanos(1_000_000 * (MOST_SHOWN as u64 - 1) + 5_000_000));
+    }
+
+    #[test]
+    fn thinning_is_even_and_hides_no_peak() {
+        let mut batch = Batch::new(Time::ZERO, 1);
+        for sequence in 0..100_000 {
+            let latency = if sequence == 33_333 { 70 } else { 5 };
+            batch.add(0, &record(sequence, Some(Duration::from_millis(latency))));
+        }
+        assert_eq!(batch.counted, 100_000);
+        assert!((MOST_SHOWN / 2..=MOST_SHOWN).contains(&batch.kept.len()), "{}", batch.kept.len());
+        let sequences: Vec<u32> = batch.kept.iter().map(|(_, record)| record.sequence).collect();
+        let step = batch.stride as u32;
+        assert!(sequences.windows(2).all(|pair| pair[1] - pair[0] == step), "every {step}th");
+        assert_eq!(batch.slowest.map(|(_, record)| record.sequence), Some(33_333));
+    }
+
+    #[test]
+    fn what_is_lost_is_shown_and_was_not_received() {
+        let mut batch = Batch::new(Time::ZERO, 1);
+        batch.add(0, &record(0, None));
+        assert_eq!((batch.kept.len(), batch.received[0], batch.slowest), (1, 0, None));
+        assert_eq!(latency(&batch.kept[0].1), None);
+    }
+}
