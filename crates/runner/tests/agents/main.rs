@@ -1,6 +1,7 @@
 //! Experiments between agents that are processes of their own, on addresses of this machine: what is measured, and what
 //! is left of it when agents and controllers are killed or cut off from each other.
 #![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod support;
 
@@ -137,9 +138,9 @@ fn a_controller_that_is_cut_off_misses_nothing() {
         }
     }
     let said = controller.kill();
+    // A cut while a repetition was prepared may end the run: what it lacks is measured now.
     let mut tries = 0;
     while !is_finished(ground.folder()) && tries < 3 {
-        // A cut while a repetition was prepared ends the run: what it lacks is measured now.
         measure(ground.folder(), &Warnings::default()).unwrap();
         tries += 1;
     }
