@@ -5,20 +5,30 @@ import { gzipSync } from 'node:zlib';
 import type { APIRequestContext, Page } from '@playwright/test';
 import { at, begin, expect, finished, picture, server, test } from './use';
 
-test('the first load is small', async ({ page }) => {
-  const bodies: Promise<number>[] = [];
-  page.on('response', (response) => {
-    if (!response.url().startsWith(server()) || response.url().includes('/api/')) return;
-    bodies.push(response.body().then((body) => gzipSync(body).length, () => 0));
-  });
+test('the first load is small', async ({ page, browser }) => {
+  const palette = { name: 'Add to the drawing' };
   const from = Date.now();
   await page.goto(at('/edit'));
-  await expect(page.getByRole('group', { name: 'Add to the drawing' })).toBeVisible();
+  await page.getByRole('group', palette).waitFor();
   const took = Date.now() - from;
-  await page.waitForLoadState('networkidle');
-  const size = (await Promise.all(bodies)).reduce((sum, one) => sum + one, 0);
   const paint = await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime);
-  console.log(`first load: ${(size / 1000).toFixed(0)} kB compressed in ${bodies.length} files; drawing usable after ${took} ms, first paint after ${paint?.toFixed(0)} ms`);
+
+  // Once more from the beginning: reading what came takes time of its own.
+  const context = await browser.newContext();
+  const again = await context.newPage();
+  const bodies: Promise<number>[] = [];
+  again.on('response', (response) => {
+    if (!response.url().startsWith(server()) || response.url().includes('/api/')) return;
+    bodies.push(response.body().then((body) => gzipSync(body).length));
+  });
+  await again.goto(at('/edit'));
+  await again.getByRole('group', palette).waitFor();
+  await again.waitForLoadState('networkidle');
+  const sizes = await Promise.all(bodies);
+  const size = sizes.reduce((sum, one) => sum + one, 0);
+  await context.close();
+  console.log(`first load: ${(size / 1000).toFixed(0)} kB compressed in ${sizes.length} files; first paint after ${paint?.toFixed(0)} ms, drawing usable after ${took} ms`);
+  expect(size).toBeGreaterThan(20_000);
   expect(size).toBeLessThan(300_000);
 });
 
