@@ -1,5 +1,7 @@
 //! Watching: what is told, to how many, and to who comes back.
 
+#![allow(clippy::unwrap_used, reason = "where something is missing the test has failed")]
+
 mod common;
 
 use common::{SHORT, TestServer, Told, long};

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use trunkline_server::api;
 
 fn study(server: &TestServer, name: &str) -> api::Study {
-    serde_json::from_value(server.get(&format!("/api/v1/papers/{name}")).json()).unwrap()
+    serde_json::from_value(server.get(&format!("/api/v1/papers/{name}")).json()).expect("it can be started")
 }
 
 fn table<'s>(study: &'s api::Study, name: &str) -> &'s api::PaperTable {
-    study.tables.iter().find(|table| table.name == name).unwrap()
+    study.tables.iter().find(|table| table.name == name).expect("as the API describes it")
 }
 
 #[test]

@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use trunkline_server::api;
 
 fn stop(server: &TestServer, job: &Value) {
-    let path = format!("/api/v1/jobs/{}/stop", job["job"].as_str().unwrap());
+    let path = format!("/api/v1/jobs/{}/stop", job["job"].as_str().expect("as the API describes it"));
     assert!(server.post(&path, &json!({})).status < 300);
 }
 
 fn result(server: &TestServer, job: &Value) -> Value {
-    server.get(&format!("/api/v1/jobs/{}/result", job["job"].as_str().unwrap())).json()
+    server.get(&format!("/api/v1/jobs/{}/result", job["job"].as_str().expect("it can be started"))).json()
 }
 
 fn is_valid(server: &TestServer, text: &Value) {
@@ -97,11 +97,11 @@ impl Reflector {
     fn start() -> Reflector {
         let address = ([127, 0, 0, 1], 0).into();
         let options = trunkline_session::ServerOptions { address, ..Default::default() };
-        let server = trunkline_session::Server::bind(options, ()).unwrap();
-        let port = server.local_address().unwrap().port();
-        let stop = Arc::new(trunkline_session::Stop::new().unwrap());
+        let server = trunkline_session::Server::bind(options, ()).expect("it can be started");
+        let port = server.local_address().expect("it can be started").port();
+        let stop = Arc::new(trunkline_session::Stop::new().expect("it can be started"));
         let seen = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || server.serve(&seen).map(drop).unwrap());
+        let thread = std::thread::spawn(move || server.serve(&seen).map(drop).expect("it can be started"));
         Reflector { port, stop, thread: Some(thread) }
     }
 }

@@ -1,5 +1,7 @@
 //! Runs through the API: begun, watched, stopped, resumed, shown, marked, taken elsewhere and removed.
 
+#![allow(clippy::unwrap_used, reason = "where something is missing the test has failed")]
+
 mod common;
 
 use std::time::{Duration, Instant};
