@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use trunkline_server::api;
 
 fn study(server: &TestServer, name: &str) -> api::Study {
-    serde_json::from_value(server.get(&format!("/api/v1/papers/{name}")).json()).expect("it can be started")
+    serde_json::from_value(server.get(&format!("/api/v1/papers/{name}")).json())
+        .expect("as the API describes it")
 }
 
 fn table<'s>(study: &'s api::Study, name: &str) -> &'s api::PaperTable {

@@ -14,7 +14,9 @@ fn stop(server: &TestServer, job: &Value) {
 }
 
 fn result(server: &TestServer, job: &Value) -> Value {
-    server.get(&format!("/api/v1/jobs/{}/result", job["job"].as_str().expect("it can be started"))).json()
+    server
+        .get(&format!("/api/v1/jobs/{}/result", job["job"].as_str().expect("as the API describes it")))
+        .json()
 }
 
 fn is_valid(server: &TestServer, text: &Value) {
@@ -98,10 +100,10 @@ impl Reflector {
         let address = ([127, 0, 0, 1], 0).into();
         let options = trunkline_session::ServerOptions { address, ..Default::default() };
         let server = trunkline_session::Server::bind(options, ()).expect("it can be started");
-        let port = server.local_address().expect("it can be started").port();
+        let port = server.local_address().expect("it listens").port();
         let stop = Arc::new(trunkline_session::Stop::new().expect("it can be started"));
         let seen = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || server.serve(&seen).map(drop).expect("it can be started"));
+        let thread = std::thread::spawn(move || server.serve(&seen).map(drop).expect("it serves"));
         Reflector { port, stop, thread: Some(thread) }
     }
 }
