@@ -30,7 +30,9 @@ pub(crate) fn check(cargo: &str) -> Result<(), String> {
     let fresh = crate::root().join("target/web-dist");
     step("page: build", run(&["run", "build"]).env("TRUNKLINE_DIST", &fresh))?;
     if files(&fresh)? != files(&dist())? {
-        return Err("web/dist is not what web/src says; run `cargo xtask web` and commit the result".to_owned());
+        return Err(
+            "web/dist is not what web/src says; run `cargo xtask web` and commit the result".to_owned()
+        );
     }
     browser(cargo)
 }

@@ -78,6 +78,8 @@ fn soak(options: &Options, directory: &Path, observer: &dyn Observer) -> Result<
         live: &live,
         wire: None,
         hear: &Hear::default(),
+        tap: None,
+        fleet: None,
     };
     let store = Store::open(directory)?;
     Ok(trunkline_runner::run(&store, request, observer, &STOP)?.run)

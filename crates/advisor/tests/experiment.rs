@@ -9,15 +9,15 @@ use trunkline_experiment::{Experiment, Point};
 
 fn advice(link: &'static str, purpose: Use) -> Advice {
     let transports = [Transport::Udp, Transport::Tcp];
-    let question =
-        Question { budget: Duration::from_secs(20), uses: vec![purpose], ..question(&transports) };
+    let question = Question { budget: Duration::from_secs(20), uses: vec![purpose], ..question(&transports) };
     let probed = probe(question, &mut Simulated::over(link), &());
     advise("studio.example", &probed).expect("something was measured")
 }
 
 fn read(advice: &Advice) -> (String, Experiment) {
     let text = experiment(advice).expect("something is recommended");
-    let read = Experiment::parse(&text, "advice.toml", &()).unwrap_or_else(|problems| panic!("{problems}\n{text}"));
+    let read =
+        Experiment::parse(&text, "advice.toml", &()).unwrap_or_else(|problems| panic!("{problems}\n{text}"));
     (text, read)
 }
 

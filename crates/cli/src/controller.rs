@@ -8,7 +8,7 @@ use trunkline_control::{Identity, Peers};
 use crate::output::Failure;
 
 /// The key, which is made if there is none, and the agents that are enrolled.
-pub fn open() -> Result<(Arc<Identity>, Peers), Failure> {
+pub(crate) fn open() -> Result<(Arc<Identity>, Peers), Failure> {
     let folder = folder()?;
     let failed = |error| Failure::environment(error);
     let identity = Identity::open(&folder.join("identity")).map_err(failed)?;
@@ -17,7 +17,7 @@ pub fn open() -> Result<(Arc<Identity>, Peers), Failure> {
 }
 
 /// Where both are kept.
-pub fn folder() -> Result<PathBuf, Failure> {
+pub(crate) fn folder() -> Result<PathBuf, Failure> {
     let from = |name| std::env::var_os(name).map(PathBuf::from).filter(|path: &PathBuf| path.is_absolute());
     let config = from("XDG_CONFIG_HOME").or_else(|| from("HOME").map(|home| home.join(".config")));
     let none =

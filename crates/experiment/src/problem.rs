@@ -65,7 +65,8 @@ impl Problems {
         text: &str,
         remarks: impl IntoIterator<Item = (Range<usize>, String)>,
     ) -> Option<Problems> {
-        let remarks: Vec<Remark> = remarks.into_iter().map(|(at, message)| Remark::new(at, message)).collect();
+        let remarks: Vec<Remark> =
+            remarks.into_iter().map(|(at, message)| Remark::new(at, message)).collect();
         let no_other = |_: &str| Arc::from("");
         (!remarks.is_empty()).then(|| Problems::place(remarks, file, text, no_other))
     }

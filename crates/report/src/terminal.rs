@@ -63,7 +63,8 @@ pub fn terminal(run: &StoredRun, style: Style) -> String {
         }
     }
     if let Some(bound) = side.clock_error() {
-        let text = format!("One-way times were read from two clocks: they are within ± {bound} of the truth.");
+        let text =
+            format!("One-way times were read from two clocks: they are within ± {bound} of the truth.");
         out.wrapped(&text, QUIET);
     }
     if run.info.status != Status::Complete {

@@ -173,7 +173,8 @@ fn one_way_figures_between_hosts_carry_the_bound_of_the_clocks() {
     assert!(!terminal(&live, Style::Plain).contains("clocks"));
     assert!(!html(&live, None).contains("bound of the clocks</a>"));
     for point in &mut live.points {
-        for flow in point.repetitions.iter_mut().filter_map(|r| r.summary.as_mut()).flat_map(|s| &mut s.flows) {
+        for flow in point.repetitions.iter_mut().filter_map(|r| r.summary.as_mut()).flat_map(|s| &mut s.flows)
+        {
             flow.clock_error = Some(trunkline_core::Duration::from_micros(87));
         }
     }

@@ -214,7 +214,8 @@ impl<'a> Side<'a> {
     /// How far one-way times may be from the truth at most because they were read from two clocks, if any were.
     pub(crate) fn clock_error(&self) -> Option<Duration> {
         let summaries = self.run.points.iter().flat_map(|point| &point.repetitions);
-        let flows = summaries.filter_map(|repetition| repetition.summary.as_ref()).flat_map(|summary| &summary.flows);
+        let flows =
+            summaries.filter_map(|repetition| repetition.summary.as_ref()).flat_map(|summary| &summary.flows);
         flows.filter_map(|flow| flow.clock_error).max()
     }
 

@@ -50,6 +50,6 @@ impl Watch {
             }
         }
         let looks = now.since(self.next).as_nanos().div_ceil(self.interval.as_nanos());
-        self.next = self.next + self.interval * looks;
+        self.next += self.interval * looks;
     }
 }
