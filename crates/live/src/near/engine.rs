@@ -113,7 +113,7 @@ pub(crate) fn converse(flow: EngineFlow<'_>, common: &Common<'_>) -> Counters {
     while !common.stage.is_over() {
         let now = common.clock.now();
         for member in 0..talk.speakers.len() {
-            if talk.speakers[member].due <= now {
+            if common.has_begun() && talk.speakers[member].due <= now {
                 engines.pour(if is_shared { 0 } else { member }, &mut talk);
             }
         }
@@ -201,6 +201,9 @@ impl Application for Talk<'_> {
     }
 
     fn pour(&mut self, place: usize, line: &mut Line<'_>) {
+        if !self.common.has_begun() {
+            return;
+        }
         if !self.is_shared {
             self.pour_member(place, line);
             return;

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::mpsc::SyncSender;
 
 use trunkline_core::{Duration, Time};
-use trunkline_io::MonotonicClock;
+use trunkline_io::{MonotonicClock, clock, pace};
 use trunkline_transport::framing::Key;
 
 use crate::events::{Input, Outbox, Pool};
@@ -36,6 +36,24 @@ pub(crate) struct Common<'r> {
 }
 
 impl Common<'_> {
+    /// Whether time zero has come. Before that the clock shows zero too, and what is due then would leave early.
+    pub(crate) fn has_begun(&self) -> bool {
+        clock::raw_now() >= self.clock.epoch()
+    }
+
+    /// Waits for time zero, or until nothing is to be sent any more; spins over the last stretch.
+    pub(crate) fn wait_for_begin(&self, spin: Duration) {
+        let wake = self.clock.epoch().saturating_sub(spin.as_nanos());
+        while !self.has_begun() && self.stage.is_sending() {
+            let now = clock::raw_now();
+            if now < wake {
+                pace::sleep_until_raw(wake.min(now + LOOK.as_nanos()));
+            } else {
+                core::hint::spin_loop();
+            }
+        }
+    }
+
     /// Whether the run is over because its time is: not stopped, and not broken off. Before that a source without a
     /// pace of its own has always something due.
     pub(crate) fn is_at_its_end(&self) -> bool {

@@ -68,6 +68,7 @@ struct Speaker<'s> {
 impl Speaker<'_> {
     fn run(&mut self) -> Result<(), io::Error> {
         let mut messages = MessageBuffer::with_headroom(HEADER_LENGTH);
+        self.common.wait_for_begin(self.pacer.spin());
         while self.common.stage.is_sending() {
             self.hear_answers();
             let now = self.common.clock.now();

@@ -163,6 +163,7 @@ impl Scheduler<'_> {
             self.places[(self.members[place].member.id.0 - self.first) as usize] = place as u32;
             self.enter(place);
         }
+        self.common.wait_for_begin(self.pacer.spin());
         while self.common.stage.is_sending() {
             self.hear_answers();
             self.look_at_awaited();

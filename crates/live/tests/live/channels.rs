@@ -1,15 +1,16 @@
 //! Sessions over a connection to a far end with a clock of its own, begun by somebody outside.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
 
-use trunkline_core::{Duration, Seed};
+use trunkline_core::{Duration, FlowId, Seed, Time};
 use trunkline_experiment::{Progress, Scenario, Supervisor};
 use trunkline_live::part::{FarLimits, Gate, NearPart, only, run_near, serve_far};
 use trunkline_live::{Channel, FarEnd, LiveError, LiveOptions};
-use trunkline_metrics::DriverOutcome;
+use trunkline_metrics::{DriverOutcome, Observation, Recorder};
 
 use crate::support::{GoOn, Memory, scenario, scenario_with};
 
@@ -108,6 +109,43 @@ fn all_arrives_and_one_way_times_have_a_bound() {
     let bounds: Vec<bool> = outcome.flows.iter().map(|flow| flow.clock_error.is_some()).collect();
     assert_eq!(bounds, [true, false, true, false]);
     assert_eq!((gate.ready.into_inner(), gate.over.into_inner()), (1, 0));
+    far.join().unwrap().unwrap();
+}
+
+/// Remembers when the first message of each flow left.
+#[derive(Default)]
+struct First(BTreeMap<u32, Time>);
+
+impl Recorder for First {
+    fn record(&mut self, at: Time, flow: FlowId, what: Observation) {
+        if let Observation::Sent { .. } = what {
+            self.0.entry(flow.0).or_insert(at);
+        }
+    }
+}
+
+#[test]
+fn nothing_leaves_before_the_start() {
+    let source = "source = { kind = \"bulk\", message = \"1 KB\", interval = \"10 ms\" }";
+    let flows: String = ["\"udp\"", "\"tcp\"", "{ kind = \"dccp\", encapsulation = \"udp\" }"]
+        .iter()
+        .zip(0..)
+        .map(|(transport, n)| {
+            format!("[flow.f{n}]\nfrom = \"a\"\nto = \"b\"\ntransport = {transport}\n{source}\n")
+        })
+        .collect();
+    let scenario = scenario("200 ms", &flows);
+    let (near, far) = far_end(8);
+    let options = LiveOptions::new(FarEnd::Channel(channel(near)));
+    let gate = Open::default();
+    let part = NearPart { scenario: &scenario, seed: Seed::new(7, 0), options: &options, gate: &gate };
+    let mut first = First::default();
+    run_near(part, &mut first, &mut GoOn).unwrap();
+    assert_eq!(first.0.len(), 3);
+    // All are due at zero. A clock that has not begun shows zero, one that has does not.
+    for (flow, at) in first.0 {
+        assert!(at > Time::ZERO, "flow {flow}");
+    }
     far.join().unwrap().unwrap();
 }
 
