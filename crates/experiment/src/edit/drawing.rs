@@ -59,7 +59,7 @@ pub struct LinkDrawn {
     pub between: Vec<String>,
     /// What carries the packets.
     pub medium: String,
-    /// What is said beside it: `2 Mbit/s · 5 ms`.
+    /// What is said beside it: `2 Mbit/s · 5 ms · fifo`, as far as it is written.
     pub label: String,
     /// Its table.
     pub keys: Tree,
@@ -220,7 +220,10 @@ impl LinkDrawn {
         });
         let medium = said("medium").or(media).unwrap_or_default().to_owned();
         let profile = keys.get("profile").and_then(Value::as_str);
-        let parts = [profile, said("rate"), said("delay")];
+        // As with rate and delay, what nobody has chosen is not drawn.
+        let queue = reading.word(&keys, "queue");
+        let parts =
+            [profile, said("rate"), said("delay"), Some(queue.as_str()).filter(|queue| !queue.is_empty())];
         let mut label = parts.into_iter().flatten().collect::<Vec<_>>().join(" · ");
         if label.is_empty() {
             label.clone_from(&medium);

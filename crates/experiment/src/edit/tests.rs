@@ -376,6 +376,22 @@ fn what_cannot_be_said_or_is_not_toml_is_refused() {
 }
 
 #[test]
+fn beside_a_link_is_what_was_chosen_for_it() {
+    let label = |keys: &str| {
+        let text = format!("[link.trunk]\nbetween = [\"a\", \"b\"]\n{keys}");
+        super::drawing(&text).unwrap().links[0].label.clone()
+    };
+    let line = "rate = \"2 Mbit/s\"\ndelay = \"5 ms\"\n";
+    assert_eq!(label(line), "2 Mbit/s · 5 ms");
+    assert_eq!(label(&format!("{line}queue = \"fifo\"\n")), "2 Mbit/s · 5 ms · fifo");
+    let queue = "queue = { kind = \"round-robin\", quantum = \"64 B\" }\n";
+    assert_eq!(label(&format!("{line}{queue}")), "2 Mbit/s · 5 ms · round-robin");
+    assert_eq!(label(queue), "round-robin");
+    // What is no queue yet, while somebody writes it.
+    assert_eq!(label(&format!("{line}queue = {{}}\n")), "2 Mbit/s · 5 ms");
+}
+
+#[test]
 fn a_drawing_tells_what_is_there_and_how_it_reads() {
     let drawing = drawing(FILE).unwrap();
     assert_eq!(drawing.title, "voice");
