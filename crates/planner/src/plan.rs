@@ -2,9 +2,10 @@
 
 use core::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use trunkline_experiment::{Axis, Experiment, Searchable};
-use trunkline_runner::{Hear, LoadError, Request, RunnerError, parse_stored};
+use trunkline_experiment::{Axis, Experiment, Files, Searchable};
+use trunkline_runner::{DirectoryFiles, Hear, LoadError, Request, RunnerError};
 
 use crate::judge::Terms;
 use crate::search::{Begin, Goal, Precision, Search};
@@ -92,14 +93,38 @@ pub struct Plan {
     /// The experiment at the first value.
     pub(crate) first: Experiment,
     pub(crate) file: PathBuf,
+    files: Named,
+}
+
+/// The files that the experiment names.
+#[derive(Clone)]
+struct Named(Arc<dyn Files + Send + Sync>);
+
+impl core::fmt::Debug for Named {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Named")
+    }
 }
 
 impl Plan {
-    /// Reads the question against the experiment that was loaded from `file`.
+    /// Reads the question against the experiment that was loaded from `file`, with what it names beside it.
     ///
     /// # Errors
     /// In a sentence, whatever cannot be answered.
     pub fn new(experiment: &Experiment, file: &Path, question: &Question<'_>) -> Result<Plan, PlanError> {
+        Plan::with_files(experiment, file, Arc::new(DirectoryFiles::beside(file)), question)
+    }
+
+    /// As [`Plan::new`], with what the experiment names read from `files`.
+    ///
+    /// # Errors
+    /// As [`Plan::new`].
+    pub fn with_files(
+        experiment: &Experiment,
+        file: &Path,
+        files: Arc<dyn Files + Send + Sync>,
+        question: &Question<'_>,
+    ) -> Result<Plan, PlanError> {
         let wrong = PlanError::Question;
         if experiment.limits.is_empty() {
             return Err(wrong(
@@ -122,7 +147,7 @@ impl Plan {
         let sheet = Sheet::new(&experiment.text, question.key, question.against).map_err(wrong)?;
         let first_value = Search::new(question.goal, range.clone(), begin, precision).next_value();
         let literal = key.literal(first_value.unwrap_or(*range.start()));
-        let first = read(&sheet, &[literal], file).map_err(wrong)?;
+        let first = read(&sheet, &[literal], file, &*files).map_err(wrong)?;
         let axes = first.axes.get(1..).unwrap_or_default().to_vec();
         Ok(Plan {
             goal: question.goal,
@@ -137,6 +162,7 @@ impl Plan {
             begin,
             sheet,
             first,
+            files: Named(files),
         })
     }
 
@@ -156,7 +182,7 @@ impl Plan {
     /// The experiment with these values of the key, the smallest first.
     pub(crate) fn with(&self, values: impl Iterator<Item = u64>) -> Result<Experiment, PlanError> {
         let literals: Vec<String> = values.map(|value| self.key.literal(value)).collect();
-        read(&self.sheet, &literals, &self.file).map_err(PlanError::Question)
+        read(&self.sheet, &literals, &self.file, &*self.files.0).map_err(PlanError::Question)
     }
 }
 
@@ -186,13 +212,10 @@ impl<'m> Means<'m> {
 }
 
 /// The file with these values, or what is wrong with it then. Positions in a file that nobody has seen help nobody.
-fn read(sheet: &Sheet, literals: &[String], file: &Path) -> Result<Experiment, String> {
-    parse_stored(&sheet.with(literals), file).map_err(|error| match error {
-        LoadError::Invalid(problems) => {
-            let sentences: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
-            sentences.join("; ")
-        }
-        LoadError::Unreadable { .. } => error.to_string(),
+fn read(sheet: &Sheet, literals: &[String], file: &Path, files: &dyn Files) -> Result<Experiment, String> {
+    Experiment::parse(&sheet.with(literals), &file.display().to_string(), files).map_err(|problems| {
+        let sentences: Vec<&str> = problems.iter().map(|problem| problem.message.as_str()).collect();
+        sentences.join("; ")
     })
 }
 

@@ -1,16 +1,17 @@
 //! What all handlers share.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::{Semaphore, watch};
-use trunkline_experiment::{Experiment, Files, FilesError};
+use trunkline_experiment::{Experiment, Files};
 use trunkline_live::{FarEnd, LiveOptions};
-use trunkline_runner::{DirectoryFiles, WireMeans};
+use trunkline_runner::WireMeans;
 use trunkline_store::{Store, StoredRun};
 
 use crate::access::Access;
 use crate::api::{ApiError, Backend, MAIN_FILE};
+use crate::files::{self, ServedFiles, WithExamples};
 use crate::jobs::Jobs;
 
 /// So many may watch at once.
@@ -83,16 +84,16 @@ impl App {
     /// The experiment of a stored run. Its files are where they were when it was run, if only users of this machine can ask
     /// for them; others get at the server's own files.
     pub(crate) fn stored_experiment(&self, run: &StoredRun) -> Result<Experiment, ApiError> {
-        let parsed = match self.access.is_open() {
-            true => Experiment::parse(&run.text, MAIN_FILE, &DirectoryFiles::beside(&run.info.file)),
-            false => Experiment::parse(&run.text, MAIN_FILE, &self.files()),
+        let files: &dyn Files = match self.access.is_open() {
+            true => &files::beside(&run.info.file),
+            false => &self.files(),
         };
-        parsed.map_err(|problems| ApiError::problems(&problems))
+        Experiment::parse(&run.text, MAIN_FILE, files).map_err(|problems| ApiError::problems(&problems))
     }
 
     /// The files that experiments may name.
-    pub(crate) fn files(&self) -> ServedFiles {
-        ServedFiles { folder: self.files.clone() }
+    pub(crate) fn files(&self) -> WithExamples<ServedFiles> {
+        files::served(&self.files)
     }
 
     /// Why nothing can be run on a backend here; `None` if it can.
@@ -113,55 +114,4 @@ impl App {
 /// As many simulations at once as there are cores.
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// Files of one folder and below: a client gets at no others.
-#[derive(Clone, Debug)]
-pub(crate) struct ServedFiles {
-    folder: PathBuf,
-}
-
-impl Files for ServedFiles {
-    fn read(&self, path: &str) -> Result<Vec<u8>, FilesError> {
-        let refused = |why: String| FilesError::new(why);
-        let folder = self.folder.canonicalize();
-        let folder = folder.map_err(|e| refused(format!("the folder of files cannot be read: {e}")))?;
-        let found = folder.join(Path::new(path)).canonicalize().map_err(|e| match e.kind() {
-            std::io::ErrorKind::NotFound => refused(format!("does not exist in `{}`", folder.display())),
-            _ => refused(format!("cannot be read: {e}")),
-        })?;
-        if !found.starts_with(&folder) {
-            return Err(refused(format!(
-                "lies outside of the folder whose files the server uses, `{}`: put it there, or choose another folder with \
-                 `--files`",
-                folder.display()
-            )));
-        }
-        std::fs::read(&found).map_err(|e| refused(format!("cannot be read: {e}")))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_files_of_the_folder_are_read() {
-        let place = tempfile::tempdir().unwrap();
-        let folder = place.path().join("served");
-        std::fs::create_dir(&folder).unwrap();
-        std::fs::write(place.path().join("secret"), "no").unwrap();
-        std::fs::write(folder.join("speech.wav"), "yes").unwrap();
-        let files = ServedFiles { folder: folder.clone() };
-        assert_eq!(files.read("speech.wav").unwrap(), b"yes");
-        for outside in ["../secret", place.path().join("secret").to_str().unwrap(), "../served/../secret"] {
-            assert!(files.read(outside).unwrap_err().to_string().contains("outside"), "{outside}");
-        }
-        #[cfg(unix)]
-        {
-            std::os::unix::fs::symlink("../secret", folder.join("link")).unwrap();
-            assert!(files.read("link").is_err());
-        }
-        assert!(files.read("missing").unwrap_err().to_string().contains("does not exist"));
-    }
 }

@@ -17,6 +17,7 @@ mod compare;
 mod drawing;
 mod error;
 mod extract;
+mod files;
 mod forms;
 mod jobs;
 mod listen;

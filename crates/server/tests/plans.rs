@@ -48,6 +48,37 @@ fn a_plan_ends_in_the_file_with_its_answer() {
 }
 
 #[test]
+fn a_plan_can_be_watched_while_it_measures() {
+    let server = TestServer::start();
+    let body = json!({ "text": long(), "maximise": "flow.voice.count", "backend": "sim" });
+    let begun = server.post("/api/v1/plan", &body).json();
+    let mut events =
+        server.watch(&format!("/api/v1/events?job={}", begun["job"].as_str().expect("a job")), None);
+    let records = events.find(|event| event.name == "records").expect("records");
+    assert_eq!(records.data["flows"], json!(["voice"]));
+    assert!(records.data["counted"].as_u64() > Some(0));
+    stop(&server, &begun);
+    assert_eq!(server.wait(&begun)["state"], "stopped");
+}
+
+#[test]
+fn an_example_with_files_is_planned_where_these_are_not() {
+    let server = TestServer::start();
+    let examples = server.get("/api/v1/examples").json();
+    let examples = examples.as_array().expect("a list");
+    let example =
+        examples.iter().find(|example| example["name"] == "voice-beside-bulk").expect("it is listed");
+    let text = example["text"].as_str().expect("its text");
+    let limits = format!("{text}\n[limits]\n\"flow.bulk.throughput\" = \"> 1 bit/s\"\n");
+    let text = if text.contains("[limits]") { text } else { &limits };
+    let body = json!({ "text": text, "maximise": "link.trunk.delay", "between": ["1 ms", "9 ms"], "backend": "sim" });
+    let begun = server.post("/api/v1/plan", &body);
+    assert_eq!(begun.status, 201, "{}", begun.text());
+    stop(&server, &begun.json());
+    server.wait(&begun.json());
+}
+
+#[test]
 fn a_plan_that_is_stopped_keeps_what_it_has() {
     let server = TestServer::start();
     let body = json!({ "text": long(), "maximise": "flow.voice.count", "backend": "sim" });

@@ -69,6 +69,24 @@ fn what_is_wrong_with_a_file_is_told_with_its_place() {
 }
 
 #[test]
+fn an_example_is_run_and_resumed_where_its_files_are_not() {
+    let server = TestServer::start();
+    let examples = server.get("/api/v1/examples").json();
+    let example = |example: &&Value| example["name"] == "voice-beside-bulk";
+    let text = examples.as_array().unwrap().iter().find(example).unwrap()["text"].as_str().unwrap();
+    let begun = server.run(&text.replace("repetitions = 3", "repetitions = 1000"));
+    let path = format!("/api/v1/jobs/{}", begun["job"].as_str().unwrap());
+    server.wait_until(&path, |job| job["progress"]["repetitions_done"].as_u64() > Some(0));
+    server.post(&format!("{path}/stop"), &json!({}));
+    server.wait(&begun);
+    let resumed = server.post(&format!("/api/v1/runs/{}/resume", begun["run"]), &json!({}));
+    assert_eq!(resumed.status, 201, "{}", resumed.text());
+    let resumed = resumed.json();
+    server.post(&format!("/api/v1/jobs/{}/stop", resumed["job"].as_str().unwrap()), &json!({}));
+    assert_eq!(server.wait(&resumed)["state"], "stopped");
+}
+
+#[test]
 fn a_run_is_stopped_and_resumed() {
     let server = TestServer::start();
     let begun = server.run(&long());

@@ -13,6 +13,7 @@ macro_rules! examples {
 }
 
 examples![
+    "voice-beside-bulk",
     "bundle",
     "bursty-loss",
     "rehearsal",
@@ -22,7 +23,6 @@ examples![
     "switched-lan",
     "multicast",
     "voice-path",
-    "voice-beside-bulk",
     "cellular-trace",
     "queues-on-the-wire",
     "atm-bundle",
@@ -32,7 +32,7 @@ examples![
     "voice-distribution-today",
 ];
 
-/// Those that can be run: files that they name are there.
+/// Those that can be run: a folder may have a file of its own under the name of one that they use.
 pub(super) fn readable(files: &dyn Files) -> Vec<Example> {
     let example = |(name, text): &(&str, &str)| {
         let experiment = Experiment::parse(text, MAIN_FILE, files).ok()?;

@@ -11,11 +11,16 @@ fn edited(text: &str, edit: serde_json::Value) -> Result<String, String> {
 }
 
 #[test]
-fn every_example_without_files_can_be_run_and_has_a_title() {
-    let examples = examples::readable(&());
-    assert!(examples.len() >= 14, "{}", examples.len());
+fn every_example_can_be_run_wherever_the_server_was_started_and_has_a_title() {
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    let files = crate::files::served(elsewhere.path());
+    let examples = examples::readable(&files);
+    let names: Vec<&str> = examples.iter().map(|example| example.name.as_str()).collect();
+    let all: Vec<&str> = examples::EXAMPLES.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, all);
+    assert!(names.contains(&"voice-beside-bulk") && names.contains(&"cellular-trace"));
     for example in &examples {
-        let checked = check::checked(&example.text, &());
+        let checked = check::checked(&example.text, &files);
         assert_eq!(checked.problems, [], "{}", example.name);
         let summary = checked.summary.expect("it is valid");
         assert_eq!(summary.name, example.title);

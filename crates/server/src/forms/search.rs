@@ -1,6 +1,7 @@
 //! Plans: the largest or smallest value of a key that keeps the limits.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::Value;
 use trunkline_core::{Duration, Ratio};
@@ -10,7 +11,7 @@ use trunkline_store::RunInfo;
 
 use crate::api::{ApiError, Backend, MAIN_FILE, NewPlan};
 use crate::app::{App, cores};
-use crate::jobs::{Ended, Job, Needs};
+use crate::jobs::{Ended, Job, Live, Needs};
 
 /// How sure a verdict is that nobody asked otherwise of.
 const CONFIDENCE: f64 = 0.95;
@@ -54,9 +55,10 @@ impl Planned {
             most: None,
             confidence: confidence.map_or(CONFIDENCE, |share| share.value()),
         };
-        let plan = Plan::new(&experiment, &file(app), &question).map_err(failure)?;
+        let plan =
+            Plan::with_files(&experiment, &file(app), Arc::new(app.files()), &question).map_err(failure)?;
         let planned = Planned { text: new.text, backend: new.backend, plan };
-        planned.with_means(app, |means| planned.plan.precheck(means)).map_err(failure)?;
+        planned.with_means(app, None, |means| planned.plan.precheck(means)).map_err(failure)?;
         Ok(planned)
     }
 
@@ -76,11 +78,12 @@ impl Planned {
     }
 
     /// Carries it out; told to stop it gives what is known.
-    pub(super) fn search(self, app: &App, job: &Job) -> Result<Ended, ApiError> {
+    pub(super) fn search(self, app: &App, job: &Arc<Job>) -> Result<Ended, ApiError> {
         let Planned { text, plan, .. } = &self;
         let run =
             |means: &Means<'_>| trunkline_planner::run(&app.store, plan, None, means, &Told(job), job.stop());
-        let found = self.with_means(app, run).map_err(failure)?;
+        let live = Live::new(job, self.backend != Backend::Sim);
+        let found = live.during(|live| self.with_means(app, Some(live), run)).map_err(failure)?;
         let mut result = json(plan, &found);
         // What else is to be known of the run, `/runs/{id}` says in the words of the API.
         result["run"] = found.run.id.into();
@@ -92,14 +95,14 @@ impl Planned {
         })
     }
 
-    fn with_means<R>(&self, app: &App, act: impl FnOnce(&Means<'_>) -> R) -> R {
+    fn with_means<R>(&self, app: &App, tap: Option<&Live>, act: impl FnOnce(&Means<'_>) -> R) -> R {
         let live = app.live_options();
         act(&Means {
             backend: self.backend.into(),
             jobs: cores(),
             live: &live,
             wire: app.wire.as_ref().ok(),
-            tap: None,
+            tap: tap.map(|tap| tap as &dyn trunkline_runner::Tap),
         })
     }
 }

@@ -10,8 +10,10 @@ use tokio::sync::watch;
 
 /// So many events are kept that should not be missed.
 const MOST_TOLD: usize = 1024;
-/// So many batches of records are kept: three seconds of them.
-const MOST_RECORDS: usize = 30;
+/// So many batches of records are kept: twenty seconds of them, so that who comes later begins with a picture.
+const MOST_RECORDS: usize = 200;
+/// And no more of them than take so many bytes.
+const MOST_RECORD_BYTES: usize = 4 << 20;
 
 /// The events of a job.
 #[derive(Debug)]
@@ -27,6 +29,8 @@ struct Ring {
     next: u64,
     told: VecDeque<Arc<Event>>,
     records: VecDeque<Arc<Event>>,
+    /// What the records take.
+    record_bytes: usize,
 }
 
 /// An event.
@@ -61,12 +65,38 @@ impl Feed {
 
     /// Tells what should not be missed.
     pub(crate) fn tell(&self, name: &'static str, what: &impl Serialize) {
-        self.add(name, what, MOST_TOLD, |ring| &mut ring.told);
+        let Some((mut ring, event)) = self.next(name, what) else { return };
+        ring.told.push_back(event);
+        while ring.told.len() > MOST_TOLD {
+            ring.told.pop_front();
+        }
+        drop(ring);
+        self.stir();
     }
 
     /// Tells a batch of records.
     pub(crate) fn tell_records(&self, what: &impl Serialize) {
-        self.add("records", what, MOST_RECORDS, |ring| &mut ring.records);
+        let Some((mut ring, event)) = self.next("records", what) else { return };
+        ring.record_bytes += event.data.len();
+        ring.records.push_back(event);
+        // The newest stays, however large it is.
+        while ring.records.len() > MOST_RECORDS
+            || (ring.record_bytes > MOST_RECORD_BYTES && ring.records.len() > 1)
+        {
+            let oldest = ring.records.pop_front();
+            ring.record_bytes -= oldest.map_or(0, |oldest| oldest.data.len());
+        }
+        drop(ring);
+        self.stir();
+    }
+
+    /// Forgets records that nobody is being told of.
+    pub(crate) fn forget_records(&self) {
+        if !self.is_watched() {
+            let mut ring = self.ring();
+            ring.records.clear();
+            ring.record_bytes = 0;
+        }
     }
 
     /// The job looks different.
@@ -75,42 +105,22 @@ impl Feed {
     }
 
     /// Watches from now on; with the number of the event that a client saw last, from there, as far as that is still known.
-    /// Without it, earlier events that should not be missed come first.
+    /// Without it, from the first that is.
     pub(crate) fn watch(self: &Arc<Feed>, last: Option<u64>) -> Watching {
         self.watchers.fetch_add(1, Ordering::Relaxed);
-        let last = match last {
-            // Not of this job.
-            Some(last) if last > self.ring().next => 0,
-            Some(last) => last,
-            None => {
-                let mut ring = self.ring();
-                // Old records say nothing to somebody who comes now.
-                ring.records.clear();
-                0
-            }
-        };
+        // What another job has counted says nothing here.
+        let last = last.filter(|last| *last <= self.ring().next).unwrap_or(0);
         Watching { feed: Arc::clone(self), changed: self.changed.subscribe(), last }
     }
 
-    fn add(
-        &self,
-        name: &'static str,
-        what: &impl Serialize,
-        most: usize,
-        ring_of: impl FnOnce(&mut Ring) -> &mut VecDeque<Arc<Event>>,
-    ) {
+    /// The next event, for the ring.
+    fn next(&self, name: &'static str, what: &impl Serialize) -> Option<(MutexGuard<'_, Ring>, Arc<Event>)> {
         // What is told here is made of numbers and texts.
-        let Ok(data) = serde_json::to_string(what) else { return };
+        let data = serde_json::to_string(what).ok()?;
         let mut ring = self.ring();
         ring.next += 1;
         let event = Arc::new(Event { id: ring.next, name, data });
-        let kept = ring_of(&mut ring);
-        kept.push_back(event);
-        while kept.len() > most {
-            kept.pop_front();
-        }
-        drop(ring);
-        self.stir();
+        Some((ring, event))
     }
 
     fn ring(&self) -> MutexGuard<'_, Ring> {
@@ -181,6 +191,37 @@ mod tests {
         assert_eq!(news.len(), 1 + MOST_RECORDS);
         assert_eq!(news[0].name, "warning");
         assert_eq!(news[MOST_RECORDS].data, "999");
+    }
+
+    #[test]
+    fn whoever_comes_later_begins_with_a_picture_and_takes_nothing_from_others() {
+        let feed = Arc::new(Feed::new());
+        let mut early = feed.watch(None);
+        for batch in 0..10 {
+            feed.tell_records(&batch);
+        }
+        assert_eq!(feed.watch(None).news().len(), 10);
+        assert_eq!(early.news().len(), 10);
+        // Somebody watches: nothing is forgotten.
+        feed.forget_records();
+        assert_eq!(feed.watch(None).news().len(), 10);
+        drop(early);
+        feed.forget_records();
+        assert!(feed.watch(None).news().is_empty());
+    }
+
+    #[test]
+    fn records_take_bounded_room() {
+        let feed = Arc::new(Feed::new());
+        let large = "x".repeat(MOST_RECORD_BYTES / 4);
+        for _ in 0..10 {
+            feed.tell_records(&large);
+        }
+        let news = feed.watch(None).news();
+        assert_eq!(news.len(), 3);
+        assert_eq!(news.last().map(|event| event.id), Some(10));
+        feed.tell_records(&"x".repeat(MOST_RECORD_BYTES * 2));
+        assert_eq!(feed.watch(None).news().len(), 1);
     }
 
     #[test]

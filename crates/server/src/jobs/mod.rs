@@ -182,6 +182,10 @@ impl App {
                 )));
             }
             table.forget();
+            // Records of others that have ended are for those who look at them now.
+            for ended in table.jobs.iter().filter(|job| job.state().is_over()) {
+                ended.feed().forget_records();
+            }
             table.jobs.push_back(Arc::clone(&job));
             table.waiting.push_back((Arc::clone(&job), Box::new(work)));
         }
