@@ -8,7 +8,7 @@ use trunkline_control::facts::Facts;
 use trunkline_control::message::Purpose;
 use trunkline_control::{
     Connection, ControlError, Fingerprint, FrameReader, FrameWriter, FromAgent, Identity, Peer, Peers,
-    ToAgent, connect,
+    RefusalKind, ToAgent, connect,
 };
 use trunkline_core::{Duration, Time};
 use trunkline_io::clock;
@@ -35,8 +35,11 @@ pub(crate) enum What {
     Gone(String),
     /// There is a new one.
     Back(Box<Connection>),
-    /// There is none yet.
-    Away(String),
+    /// There is none yet; whether another attempt would come to the same.
+    Away {
+        reason: String,
+        is_final: bool,
+    },
 }
 
 /// One agent, which may stand for several hosts.
@@ -57,6 +60,8 @@ pub(crate) struct Agent {
     pub(crate) gone: Option<String>,
     /// Whether one is being made.
     pub(crate) returning: bool,
+    /// Whether it is there and does not let us in any more.
+    pub(crate) is_turned_away: bool,
     offsets: Offsets,
     /// The shortest round trip, and how many there were.
     round_trip: Duration,
@@ -76,6 +81,7 @@ impl Agent {
             connection: 0,
             gone: None,
             returning: false,
+            is_turned_away: false,
             offsets: Offsets::new(Rates::default()),
             round_trip: Duration::MAX,
             exchanges: 0,
@@ -92,6 +98,7 @@ impl Agent {
         let (reader, writer) = connection.split();
         self.connection += 1;
         (self.link, self.gone, self.returning) = (Some(writer), None, false);
+        self.is_turned_away = false;
         (self.offsets, self.exchanges) = (Offsets::new(Rates::default()), 0);
         let (connection, tell) = (self.connection, tell.clone());
         let listen = move || listen(reader, index, connection, &tell);
@@ -175,12 +182,20 @@ pub(crate) fn reach_again(
     let attempt = move || {
         let what = match reach(&address, &fingerprint, &identity, patience) {
             Ok((reached, _)) => What::Back(Box::new(reached)),
-            Err(error) => What::Away(error.to_string()),
+            Err(error) => What::Away { is_final: is_final(&error), reason: error.to_string() },
         };
         let _ = tell.send(Event { agent: index, connection, heard: clock::raw_now(), what });
     };
     // Without a thread there will be another attempt.
     let _ = std::thread::Builder::new().name("reach-agent".to_owned()).spawn(attempt);
+}
+
+/// Whether another attempt a moment later would come to the same.
+fn is_final(error: &ControlError) -> bool {
+    match error {
+        ControlError::Refused { refusal, .. } => refusal.kind == RefusalKind::NotEnrolled,
+        error => matches!(error, ControlError::WrongKey { .. }),
+    }
 }
 
 /// The agent enrolled at an address, however that is written.
@@ -224,6 +239,16 @@ pub(crate) fn resolved(address: &str) -> Vec<SocketAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_has_been_revoked_need_not_try_again() {
+        let refused = |kind| ControlError::Refused {
+            who: "the agent at 10.0.0.7:4781".to_owned(),
+            refusal: trunkline_control::Refusal::new(kind, "no"),
+        };
+        assert!(is_final(&refused(RefusalKind::NotEnrolled)));
+        assert!(!is_final(&refused(RefusalKind::Environment)), "an agent that is being stopped comes back");
+    }
 
     #[test]
     fn an_address_without_a_port_has_the_usual_one() {

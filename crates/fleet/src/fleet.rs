@@ -278,8 +278,9 @@ impl Inner {
                 agent.lose(reason);
                 Some((index, Heard::Gone))
             }
-            What::Away(reason) => {
+            What::Away { reason, is_final } => {
                 agent.returning = false;
+                agent.is_turned_away = is_final;
                 agent.gone = Some(reason);
                 None
             }

@@ -91,11 +91,20 @@ pub(crate) fn run(
     match failed.filter(|_| !stopping).and_then(|part| Some((part, part.failure()?))) {
         None => Ok(outcome),
         Some((part, why)) => {
-            let why = format!("agent `{}`: {}", inner.agents[part.near].name, why.trim_end_matches('.'));
+            let why = format!("agent `{}`: {}", inner.agents[part.near].name, bare(why));
             let goes_on = inner.are_there(&prepare::agents(task, scenario, &pairs));
             Err(FleetError::Part { why, outcome: Box::new(outcome), goes_on })
         }
     }
+}
+
+/// Why a part failed, without what the error says of every part.
+fn bare(why: &str) -> &str {
+    let mut bare = why.trim_end_matches('.');
+    for said in ["; what was measured until then is kept", "; what was recorded until then is kept"] {
+        bare = bare.strip_suffix(said).unwrap_or(bare);
+    }
+    bare
 }
 
 /// Prepares the parts and lets them begin; says when that is by our clock. If an agent is lost meanwhile, it is tried again
@@ -195,6 +204,7 @@ impl Collection<'_> {
                 self.retried = now;
                 self.inner.reach_out();
             }
+            self.give_up_turned_away();
             if now > self.give_up {
                 self.give_up_rest();
             }
@@ -270,6 +280,16 @@ impl Collection<'_> {
         }
     }
 
+    /// An agent that does not let us in any more will not do so in half a minute either.
+    fn give_up_turned_away(&mut self) {
+        for part in self.parts.iter_mut().filter(|part| !part.is_complete()) {
+            let agent = &self.inner.agents[part.near];
+            if let Some(reason) = agent.gone.as_deref().filter(|_| agent.is_turned_away) {
+                part.give_up(reason.to_owned());
+            }
+        }
+    }
+
     fn give_up_rest(&mut self) {
         let late = Duration::from_nanos(self.give_up.saturating_sub(self.expected));
         for part in self.parts.iter_mut().filter(|part| !part.is_complete()) {
@@ -278,6 +298,22 @@ impl Collection<'_> {
                 Some(reason) => format!("it was lost ({reason}) and did not come back"),
                 None => format!("it has not finished {late} after its end"),
             });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn that_it_is_kept_is_said_once() {
+        for why in [
+            "the disk is full",
+            "the disk is full.",
+            "the disk is full; what was recorded until then is kept",
+        ] {
+            assert_eq!(bare(why), "the disk is full");
         }
     }
 }
