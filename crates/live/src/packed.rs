@@ -1,6 +1,6 @@
 //! Observations as bytes: what an agent keeps on its disk and sends to whoever records.
 //!
-//! A chunk is a row of entries and can be read by itself. An entry is a tag (see [`Tag`]), the flow's id, how much time has
+//! A chunk is a row of entries and can be read by itself. An entry is a tag, the flow's id, how much time has
 //! passed since the entry before it (or since the start), and the observation's own numbers. Numbers are little-endian base-128 (seven bits to a
 //! byte, the eighth says that more follow); what may be negative is folded first (0, -1, 1, -2 ... become 0, 1, 2, 3 ...).
 //! Times within an entry are written as their distance from the entry's time. A message of a telephone call so takes some

@@ -1,7 +1,7 @@
 //! A part of a run that is spread over hosts: its two ends live in different daemons, which talk over a connection, and
 //! somebody else says when it begins.
 //!
-//! The near end is [`run_near`], the far end [`serve_far`]; what connects them is a [`Channel`] of bytes, for which a TCP
+//! The near end is [`run_near`], the far end [`serve_far`]; what connects them is a [`Channel`](crate::Channel) of bytes, for which a TCP
 //! or TLS connection between the two hosts can stand. Their clocks are different ones: they are related by
 //! exchanges over the channel, before and during the run, and what the far end observes is brought to the near end's
 //! clock with a bound that holds however unequal the ways are ([`FlowOutcome::clock_error`]). Times in the near end's

@@ -2,7 +2,7 @@
 //! [`apply`] carries edits made in the drawing into the text, where everything that they do not concern stays as it is, to
 //! the byte: comments, order, empty lines.
 //!
-//! An edit becomes [splices](splice) of the text at places that the [document](document) knows. So nothing else can change.
+//! An edit becomes splices of the text at places that the document knows. So nothing else can change.
 
 mod add;
 mod document;
