@@ -166,6 +166,11 @@ impl Plan {
         })
     }
 
+    /// The experiment at the first value: its hosts are those of every other.
+    pub fn first(&self) -> &Experiment {
+        &self.first
+    }
+
     /// Finds what would stop the first measurement, before anything is written.
     ///
     /// # Errors
@@ -199,6 +204,8 @@ pub struct Means<'m> {
     pub wire: Option<&'m trunkline_runner::WireMeans>,
     /// Who listens to what is measured, while it is.
     pub tap: Option<&'m dyn trunkline_runner::Tap>,
+    /// The agents of the experiment's hosts, where `live` is measured through them.
+    pub fleet: Option<&'m trunkline_fleet::Fleet>,
 }
 
 impl<'m> Means<'m> {
@@ -206,8 +213,8 @@ impl<'m> Means<'m> {
     where
         'm: 'r,
     {
-        let Means { backend, jobs, live, wire, tap } = *self;
-        Request { experiment, file, backend, jobs, live, wire, hear: Hear::nothing(), tap, fleet: None }
+        let Means { backend, jobs, live, wire, tap, fleet } = *self;
+        Request { experiment, file, backend, jobs, live, wire, hear: Hear::nothing(), tap, fleet }
     }
 }
 

@@ -104,7 +104,7 @@ impl Wanted {
     }
 
     fn execute(self, app: &App, job: &Arc<Job>) -> Result<Ended, ApiError> {
-        let fleet = self.fleet(app)?;
+        let fleet = fleet(app, &self.experiment, self.backend)?;
         let live = app.live_options();
         let tap = Live::new(job, self.backend != Backend::Sim);
         let observer = Tagging { job, app, tags: &self.tags };
@@ -148,23 +148,26 @@ impl Wanted {
             fleet,
         }
     }
+}
 
-    /// The agents of its hosts, if it is measured through them.
-    fn fleet(&self, app: &App) -> Result<Option<Fleet>, ApiError> {
-        let failed = |error: trunkline_fleet::FleetError| match error.is_bad_input() {
-            true => ApiError::input(error),
-            false => ApiError::environment(error),
-        };
-        if self.backend != Backend::Live {
-            return Ok(None);
-        }
-        let agents = trunkline_fleet::agents_of(&self.experiment).map_err(failed)?;
-        if agents.is_empty() {
-            return Ok(None);
-        }
-        let identity = Arc::new(app.identity()?);
-        Fleet::connect(&agents, identity, &app.peers()?, PATIENCE).map(Some).map_err(failed)
+/// Whether it is measured through agents.
+pub(crate) fn has_agents(experiment: &Experiment, backend: Backend) -> Result<bool, ApiError> {
+    let is_live = backend == Backend::Live;
+    Ok(is_live && !trunkline_fleet::agents_of(experiment).map_err(ApiError::input)?.is_empty())
+}
+
+/// The agents of an experiment's hosts, if it is measured through them.
+pub(crate) fn fleet(app: &App, experiment: &Experiment, backend: Backend) -> Result<Option<Fleet>, ApiError> {
+    if !has_agents(experiment, backend)? {
+        return Ok(None);
     }
+    let failed = |error: trunkline_fleet::FleetError| match error.is_bad_input() {
+        true => ApiError::input(error),
+        false => ApiError::environment(error),
+    };
+    let agents = trunkline_fleet::agents_of(experiment).map_err(failed)?;
+    let identity = Arc::new(app.identity()?);
+    Fleet::connect(&agents, identity, &app.peers()?, PATIENCE).map(Some).map_err(failed)
 }
 
 /// Passes on to the job what it observes, and marks the run as soon as there is one.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use trunkline_planner::{Found, Goal, Means, Nearness, Plan, PlanError, Question};
 
-use super::run::{backend, jobs, live_options, stop_on_signal, wire_means};
+use super::run::{backend, fleet, jobs, live_options, stop_on_signal, wire_means};
 use super::{open_store, write_report};
 use crate::args::{self, Global};
 use crate::output::{self, Failure};
@@ -16,7 +16,15 @@ pub(super) fn plan(global: &Global, arguments: &args::Plan) -> Result<u8, Failur
     let live = live_options(&arguments.live)?;
     let backend = backend(arguments.on);
     let wire = wire_means(backend)?;
-    let means = Means { backend, jobs: jobs(arguments.jobs), live: &live, wire: wire.as_ref(), tap: None };
+    let fleet = fleet(plan.first(), backend)?;
+    let means = Means {
+        backend,
+        jobs: jobs(arguments.jobs),
+        live: &live,
+        wire: wire.as_ref(),
+        tap: None,
+        fleet: fleet.as_ref(),
+    };
     plan.precheck(&means).map_err(|error| failure(&error))?;
     let store = open_store(global)?;
     let resume =

@@ -99,7 +99,7 @@ fn request<'r>(
 }
 
 /// The agents of the experiment's hosts, if they have any and are to measure; says which they are.
-fn fleet(experiment: &Experiment, backend: Backend) -> Result<Option<Fleet>, Failure> {
+pub(super) fn fleet(experiment: &Experiment, backend: Backend) -> Result<Option<Fleet>, Failure> {
     if backend != Backend::Live {
         return Ok(None);
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use trunkline_core::{Duration, Ratio};
+use trunkline_fleet::Fleet;
 use trunkline_planner::{Goal, Means, Nearness, Plan, PlanError, Question, answered, json};
 use trunkline_runner::Observer;
 use trunkline_store::RunInfo;
@@ -12,6 +13,7 @@ use trunkline_store::RunInfo;
 use crate::api::{ApiError, Backend, MAIN_FILE, NewPlan};
 use crate::app::{App, cores};
 use crate::jobs::{Ended, Job, Live, Needs};
+use crate::measure;
 
 /// How sure a verdict is that nobody asked otherwise of.
 const CONFIDENCE: f64 = 0.95;
@@ -58,7 +60,10 @@ impl Planned {
         let plan =
             Plan::with_files(&experiment, &file(app), Arc::new(app.files()), &question).map_err(failure)?;
         let planned = Planned { text: new.text, backend: new.backend, plan };
-        planned.with_means(app, None, |means| planned.plan.precheck(means)).map_err(failure)?;
+        // Agents are asked when its turn comes.
+        if !measure::has_agents(planned.plan.first(), planned.backend)? {
+            planned.with_means(app, None, None, |means| planned.plan.precheck(means)).map_err(failure)?;
+        }
         Ok(planned)
     }
 
@@ -73,6 +78,9 @@ impl Planned {
     pub(super) fn needs(&self) -> Needs {
         match self.backend {
             Backend::Sim => Needs::Cores,
+            Backend::Live if measure::has_agents(self.plan.first(), self.backend).unwrap_or(true) => {
+                Needs::Fleet
+            }
             Backend::Wire | Backend::Live => Needs::Machine,
         }
     }
@@ -80,10 +88,16 @@ impl Planned {
     /// Carries it out; told to stop it gives what is known.
     pub(super) fn search(self, app: &App, job: &Arc<Job>) -> Result<Ended, ApiError> {
         let Planned { text, plan, .. } = &self;
-        let run =
-            |means: &Means<'_>| trunkline_planner::run(&app.store, plan, None, means, &Told(job), job.stop());
+        let fleet = measure::fleet(app, plan.first(), self.backend)?;
+        let run = |means: &Means<'_>| {
+            if means.fleet.is_some() {
+                plan.precheck(means)?;
+            }
+            trunkline_planner::run(&app.store, plan, None, means, &Told(job), job.stop())
+        };
         let live = Live::new(job, self.backend != Backend::Sim);
-        let found = live.during(|live| self.with_means(app, Some(live), run)).map_err(failure)?;
+        let found =
+            live.during(|live| self.with_means(app, Some(live), fleet.as_ref(), run)).map_err(failure)?;
         let mut result = json(plan, &found);
         // What else is to be known of the run, `/runs/{id}` says in the words of the API.
         result["run"] = found.run.id.into();
@@ -95,7 +109,13 @@ impl Planned {
         })
     }
 
-    fn with_means<R>(&self, app: &App, tap: Option<&Live>, act: impl FnOnce(&Means<'_>) -> R) -> R {
+    fn with_means<R>(
+        &self,
+        app: &App,
+        tap: Option<&Live>,
+        fleet: Option<&Fleet>,
+        act: impl FnOnce(&Means<'_>) -> R,
+    ) -> R {
         let live = app.live_options();
         act(&Means {
             backend: self.backend.into(),
@@ -103,6 +123,7 @@ impl Planned {
             live: &live,
             wire: app.wire.as_ref().ok(),
             tap: tap.map(|tap| tap as &dyn trunkline_runner::Tap),
+            fleet,
         })
     }
 }
