@@ -1,0 +1,1 @@
+function e(e){return`--series-${e%8+1}`}export{e as t};
