@@ -97,9 +97,22 @@ fn two_commands_enrol_and_then_an_experiment_runs_between_hosts() {
          [link.l]\nbetween = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\n[flow.voice]\nfrom = \"a\"\nto = \"b\"\n\
          transport = \"udp\"\nsource = {{ kind = \"voice\", samples = 80 }}\n"
     );
-    bench.write("agents.toml", text);
+    bench.write("agents.toml", text.clone());
     let ran = run(&bench, &["run", "agents.toml", "--on", "live", "--no-report"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
+
+    // A search goes through them too.
+    let limits = "[limits]\n\"flow.voice.loss\" = \"< 50 %\"\n";
+    bench.write(
+        "plan.toml",
+        format!("{}{limits}", text.replace("duration = \"1 s\"", "duration = \"200 ms\"")),
+    );
+    let (on, search) =
+        (["plan", "plan.toml", "--on", "live", "--no-report"], ["--maximise", "flow.voice.count"]);
+    let terms = ["--from", "1", "--to", "2", "--repetitions", "2"];
+    let planned = run(&bench, &[&on[..], &search, &terms].concat());
+    assert_eq!(planned.code, Some(0), "{}", planned.err);
+    assert!(planned.out.contains("2 keeps the limits"), "{}", planned.out);
 
     run(&bench, &["agent", "revoke", "studio", "--state", &far.state]).ok();
     let refused = run(&bench, &["agent", "status", "ottawa"]);
