@@ -280,6 +280,8 @@ pub enum RefusalKind {
     Clock,
     /// The far end cannot be reached, or refuses.
     FarEnd,
+    /// The agent is being stopped: it may be back in a moment.
+    Stopping,
     /// Anything else about the host.
     Environment,
     /// What a later version says.

@@ -247,7 +247,7 @@ mod tests {
             refusal: trunkline_control::Refusal::new(kind, "no"),
         };
         assert!(is_final(&refused(RefusalKind::NotEnrolled)));
-        assert!(!is_final(&refused(RefusalKind::Environment)), "an agent that is being stopped comes back");
+        assert!(!is_final(&refused(RefusalKind::Stopping)), "an agent that is being stopped comes back");
     }
 
     #[test]

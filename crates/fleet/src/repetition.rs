@@ -113,19 +113,28 @@ fn begin(inner: &mut Inner, task: &Task<'_>, pairs: &[Pair]) -> Result<(Vec<Part
     let known = inner.kept.get(task.at).into_iter().flatten();
     let first = known.map(|(_, info)| info.part.attempt + 1).max().unwrap_or(0);
     inner.forget(task.at);
-    let mut attempt = first;
+    let (mut attempt, mut tries) = (first, TRIES);
+    let patient_until = clock::raw_now() + inner.patience.as_nanos();
     loop {
         let begun = prepare::prepare(inner, task, pairs, attempt).and_then(|parts| {
             let began = prepare::start(inner, &parts)?;
             Ok((parts, began))
         });
         attempt += 1;
+        if let Err(FleetError::Refused { kind: RefusalKind::Stopping, .. }) = &begun
+            && clock::raw_now() < patient_until
+        {
+            // Its connection ends next, and is awaited as any that is lost.
+            inner.next(RETRY);
+            continue;
+        }
+        tries -= 1;
         // An agent may still be busy with an attempt that nobody here knows of, but not with every one.
         let is_of_the_moment = matches!(
             begun,
             Err(FleetError::Lost { .. } | FleetError::Refused { kind: RefusalKind::Part, .. })
         );
-        if attempt == first + TRIES || !is_of_the_moment {
+        if tries == 0 || !is_of_the_moment {
             return begun;
         }
     }

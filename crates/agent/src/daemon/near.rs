@@ -323,7 +323,7 @@ impl Failed {
                 Refusal::new(RefusalKind::FarEnd, format!("{host} cannot reach the far end: {error}"))
             }
             Failed::Live(LiveError::Abandoned) if daemon.is_stopping() => {
-                Refusal::new(RefusalKind::Environment, format!("the agent on {host} is being stopped"))
+                Refusal::new(RefusalKind::Stopping, format!("the agent on {host} is being stopped"))
             }
             Failed::Live(LiveError::Abandoned) => {
                 let why = match was_stopped {

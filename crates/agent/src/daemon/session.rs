@@ -75,7 +75,7 @@ impl Session<'_> {
             }
             ToAgent::Offer(_) | ToAgent::Prepare(_) if daemon.is_stopping() => {
                 let why = format!("the agent on {} is being stopped", daemon.config.name);
-                return Err(Refusal::new(RefusalKind::Environment, why));
+                return Err(Refusal::new(RefusalKind::Stopping, why));
             }
             ToAgent::Offer(offer) => {
                 let part = offer.part.clone();
