@@ -30,7 +30,9 @@ pub enum ParseCodeError {
     #[error("a code has {expected} letters and digits, and this has {0}", expected = LENGTH)]
     Length(usize),
     /// The check digit does not fit.
-    #[error("there is a mistake in the code, for its last character does not fit the others: compare it again")]
+    #[error(
+        "there is a mistake in the code, for its last character does not fit the others: compare it again"
+    )]
     Check,
 }
 
