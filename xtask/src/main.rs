@@ -1,6 +1,6 @@
-//! `cargo xtask ...`: generated references, the book, the checks and the one test command.
+//! `cargo xtask ...`: the checks and the one test command. It uses no crate of this workspace, so that the first check starts at
+//! once; what is made of the whole program is `references`.
 
-mod generate;
 mod sizes;
 mod soak;
 mod test;
@@ -41,8 +41,9 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Xtask::parse().command {
         Command::Test => test::run(),
-        Command::Generate { check } => generate::run(check),
-        Command::Book => book(),
+        Command::Generate { check: true } => references(&["generate", "--check"]),
+        Command::Generate { check: false } => references(&["generate"]),
+        Command::Book => references(&["book"]),
         Command::Web => web::build(),
         Command::Soak(soak) => soak::run(&soak),
         Command::Sizes => sizes::run(),
@@ -62,8 +63,7 @@ fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_path_buf()
 }
 
-fn book() -> Result<(), String> {
-    use mdbook_driver::MDBook;
-    let book = MDBook::load(root().join("docs")).map_err(|e| format!("the book does not load: {e:#}"))?;
-    book.build().map_err(|e| format!("the book does not build: {e:#}"))
+fn references(arguments: &[&str]) -> Result<(), String> {
+    let run = ["run", "--quiet", "--package", "trunkline-references", "--locked", "--"];
+    test::step("references", std::process::Command::new(test::cargo()).args(run).args(arguments))
 }

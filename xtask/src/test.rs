@@ -2,38 +2,60 @@
 //!
 //! `docs/checks.md` says what each check is for.
 
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
 pub(crate) fn run() -> Result<(), String> {
-    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-    let steps: &[(&str, &[&str])] = &[
-        ("format", &["fmt", "--all", "--check"]),
-        ("lints", &["clippy", "--workspace", "--all-targets", "--locked", "--", "--deny", "warnings"]),
-        ("tests", &["test", "--workspace", "--locked"]),
-        (
-            "fuzz targets",
-            &["build", "--package", "trunkline-fuzz", "--features", "libfuzzer", "--bins", "--locked"],
-        ),
-    ];
-    for (name, arguments) in steps {
-        step(name, Command::new(&cargo).args(*arguments))?;
-    }
-    alsa(&cargo)?;
-    crate::web::check(&cargo)?;
+    step("format", Command::new(cargo()).args(["fmt", "--all", "--check"]))?;
     announce("file sizes");
     crate::sizes::run()?;
-    announce("generated references");
-    crate::generate::run(true)?;
+    let build = Build::of_this_machine()?;
+    step("lints", build.command("clippy").args(["--all-targets", "--", "--deny", "warnings"]))?;
+    step("build", build.command("test").arg("--no-run"))?;
+    step("tests", &mut build.command("test"))?;
+    crate::web::check(&program()?)?;
     step(
         "documentation of the code",
-        Command::new(&cargo)
+        Command::new(cargo())
             .args(["doc", "--workspace", "--no-deps", "--locked"])
             .env("RUSTDOCFLAGS", "--deny warnings"),
     )?;
-    announce("the book");
-    crate::book()?;
-    quick_start(&cargo)
+    quick_start()
+}
+
+pub(crate) fn cargo() -> String {
+    std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
+}
+
+/// The program as the tests have built it, beside this one.
+fn program() -> Result<PathBuf, String> {
+    let own = std::env::current_exe().map_err(|e| format!("the path of this program is not known: {e}"))?;
+    Ok(own.with_file_name("trunkline"))
+}
+
+/// One choice of packages and features for every step: each other choice would build most of them once more.
+struct Build {
+    /// libFuzzer's targets always: they are built, so that the next long run can start. Sound cards by ALSA where its
+    /// headers are.
+    features: &'static str,
+}
+
+impl Build {
+    fn of_this_machine() -> Result<Self, String> {
+        let found = Command::new("pkg-config").args(["--exists", "alsa"]).status();
+        if found.is_ok_and(|status| status.success()) {
+            return Ok(Self { features: "trunkline-fuzz/libfuzzer,trunkline/alsa" });
+        }
+        skip("ALSA is not tested: install the Debian packages `libasound2-dev` and `pkg-config`")?;
+        Ok(Self { features: "trunkline-fuzz/libfuzzer" })
+    }
+
+    fn command(&self, name: &str) -> Command {
+        let mut command = Command::new(cargo());
+        command.args([name, "--workspace", "--locked", "--features", self.features]);
+        command
+    }
 }
 
 /// What cannot be tested on this machine is told; where `CI` is set it is a failure.
@@ -45,20 +67,8 @@ pub(crate) fn skip(why: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Sound cards by ALSA: a cargo feature, since not every machine has the headers.
-fn alsa(cargo: &str) -> Result<(), String> {
-    let found = Command::new("pkg-config").args(["--exists", "alsa"]).status();
-    if !found.is_ok_and(|status| status.success()) {
-        return skip("ALSA is not tested: install the Debian packages `libasound2-dev` and `pkg-config`");
-    }
-    let package = ["--package", "trunkline-sound", "--features", "alsa", "--all-targets", "--locked"];
-    step("ALSA: lints", Command::new(cargo).arg("clippy").args(package).args(["--", "--deny", "warnings"]))?;
-    let tests = ["test", "--package", "trunkline-sound", "--features", "alsa", "--test", "alsa", "--locked"];
-    step("ALSA: tests", Command::new(cargo).args(tests))
-}
-
 /// The README's first command, for real, in a store of its own.
-fn quick_start(cargo: &str) -> Result<(), String> {
+fn quick_start() -> Result<(), String> {
     let readme =
         std::fs::read_to_string(crate::root().join("README.md")).map_err(|e| format!("README.md: {e}"))?;
     let line = readme
@@ -68,7 +78,7 @@ fn quick_start(cargo: &str) -> Result<(), String> {
     let store = std::env::temp_dir().join(format!("trunkline-quick-start-{}", std::process::id()));
     let done = step(
         &format!("quick start: {line}"),
-        Command::new(cargo).args(line.split_whitespace().skip(1)).env("TRUNKLINE_STORE", &store),
+        Command::new(cargo()).args(line.split_whitespace().skip(1)).env("TRUNKLINE_STORE", &store),
     );
     let report = std::fs::read_dir(store.join("runs"))
         .map(|runs| runs.flatten().any(|run| run.path().join("report.html").is_file()))

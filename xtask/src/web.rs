@@ -13,8 +13,9 @@ pub(crate) fn build() -> Result<(), String> {
     npm("page", &["run", "build"])
 }
 
-/// The page's own checks; that `web/dist` and the types of the API are what the sources say; and a browser that uses it.
-pub(crate) fn check(cargo: &str) -> Result<(), String> {
+/// The page's own checks; that `web/dist` and the types of the API are what the sources say; and a browser that uses it
+/// on a server of `program`.
+pub(crate) fn check(program: &Path) -> Result<(), String> {
     if !Command::new("npm").arg("--version").output().is_ok_and(|output| output.status.success()) {
         return crate::test::skip("the page is not tested: install Node.js 20 or newer with npm");
     }
@@ -34,16 +35,15 @@ pub(crate) fn check(cargo: &str) -> Result<(), String> {
             "web/dist is not what web/src says; run `cargo xtask web` and commit the result".to_owned()
         );
     }
-    browser(cargo)
+    browser(program)
 }
 
 /// Uses the page of this program in a browser.
-fn browser(cargo: &str) -> Result<(), String> {
+fn browser(program: &Path) -> Result<(), String> {
     if !Path::new("/usr/bin/chromium").exists() {
         return crate::test::skip("the page is not used in a browser: install the Debian package `chromium`");
     }
-    step("page: its program", Command::new(cargo).args(["build", "--package", "trunkline", "--locked"]))?;
-    npm("page: in a browser", &["run", "e2e"])
+    step("page: in a browser", run(&["run", "e2e"]).env("TRUNKLINE_BIN", program))
 }
 
 fn install() -> Result<(), String> {

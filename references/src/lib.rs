@@ -1,37 +1,44 @@
-//! References that are generated from the code, so that they cannot drift from it.
+//! References that are generated from the code, so that they cannot drift from it, and the book they are part of.
+//!
+//! A package of its own beside `xtask`: it is built of the whole program, and `xtask` is not.
 
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
 use clap::CommandFactory as _;
 use trunkline_transport::features::{FEATURES, Row, TABLE};
 
-pub(crate) fn run(check: bool) -> Result<(), String> {
+/// Every generated file, by its path in the workspace, with the text that the code of today gives it.
+pub fn files() -> Result<Vec<(&'static str, String)>, String> {
     let schema =
         serde_json::to_string_pretty(&trunkline_experiment::json_schema()).map_err(|e| e.to_string())? + "\n";
     let api = trunkline_server::openapi().to_pretty_json().map_err(|e| e.to_string())? + "\n";
-    let files = [
+    Ok(vec![
         ("crates/server/openapi.json", api),
         ("docs/reference/experiment-file.md", trunkline_experiment::reference()),
         ("docs/reference/experiment-file.schema.json", schema),
         ("docs/reference/command-line.md", command_line()),
         ("docs/reference/transports.md", transports()),
-    ];
-    let mut drifted = Vec::new();
-    for (file, text) in files {
-        let path = crate::root().join(file);
-        if std::fs::read_to_string(&path).is_ok_and(|there| there == text) {
-            continue;
-        }
-        if check {
-            drifted.push(file);
-        } else {
-            let folder = path.parent().unwrap_or(&path);
-            std::fs::create_dir_all(folder)
-                .and_then(|()| std::fs::write(&path, text))
-                .map_err(|e| format!("{file} cannot be written: {e}"))?;
-            anstream::println!("wrote {file}");
-        }
+    ])
+}
+
+/// Writes the files that differ, and names them.
+pub fn write() -> Result<Vec<&'static str>, String> {
+    let mut written = Vec::new();
+    for (file, text) in differing()? {
+        let path = workspace().join(file);
+        let folder = path.parent().unwrap_or(&path);
+        std::fs::create_dir_all(folder)
+            .and_then(|()| std::fs::write(&path, text))
+            .map_err(|e| format!("{file} cannot be written: {e}"))?;
+        written.push(file);
     }
+    Ok(written)
+}
+
+/// Writes nothing: an error names the files that are not what the code says.
+pub fn check() -> Result<(), String> {
+    let drifted: Vec<_> = differing()?.into_iter().map(|(file, _)| file).collect();
     if drifted.is_empty() {
         return Ok(());
     }
@@ -39,6 +46,27 @@ pub(crate) fn run(check: bool) -> Result<(), String> {
         "{} is not what the code says; run `cargo xtask generate` and commit the result",
         drifted.join(", ")
     ))
+}
+
+/// Builds the book in `into`, or where `docs/book.toml` says.
+pub fn book(into: Option<&Path>) -> Result<(), String> {
+    use mdbook_driver::MDBook;
+    let mut book =
+        MDBook::load(workspace().join("docs")).map_err(|e| format!("the book does not load: {e:#}"))?;
+    if let Some(folder) = into {
+        book.config.build.build_dir = folder.to_path_buf();
+    }
+    book.build().map_err(|e| format!("the book does not build: {e:#}"))
+}
+
+fn differing() -> Result<Vec<(&'static str, String)>, String> {
+    let there = |file: &str| std::fs::read_to_string(workspace().join(file)).ok();
+    Ok(files()?.into_iter().filter(|(file, text)| there(file).as_ref() != Some(text)).collect())
+}
+
+fn workspace() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_path_buf()
 }
 
 /// Every command with its help, as one page.
