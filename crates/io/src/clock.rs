@@ -1,8 +1,16 @@
-//! The monotonic clock as [`Time`].
+//! The monotonic clock as [`Time`], and the kernel's stamps on it.
+//!
+//! It is the one that nobody turns, where the system has it: time servers set a wrong clock right by letting it run fast or
+//! slow for a while, chrony by up to a tenth, and `CLOCK_MONOTONIC` runs so with it. Whatever is measured meanwhile would
+//! be wrong by as much, and nobody could relate the clocks of two hosts. `CLOCK_MONOTONIC_RAW` runs as its crystal does.
+
+mod stamps;
 
 use trunkline_core::Time;
 
-/// `CLOCK_MONOTONIC` relative to an epoch: [`Time::ZERO`] is the epoch, and moments before it read as zero.
+pub use stamps::Stamps;
+
+/// The monotonic clock ([`raw_now`]) relative to an epoch: [`Time::ZERO`] is the epoch, and moments before it read as zero.
 ///
 /// The clock is the same for all processes of a host, so two processes that agree on the raw value of the epoch agree
 /// on every time.
@@ -46,20 +54,35 @@ impl MonotonicClock {
     }
 }
 
-/// `CLOCK_MONOTONIC` in nanoseconds.
+/// Whether nobody turns the clock of [`raw_now`]: it runs as its crystal does, whatever time servers say.
+pub const IS_FREE: bool = cfg!(any(target_os = "linux", target_os = "android", target_vendor = "apple"));
+
+#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+const CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC_RAW;
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+const CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC;
+
+/// The monotonic clock in nanoseconds: `CLOCK_MONOTONIC_RAW` where there is one, otherwise `CLOCK_MONOTONIC`. What this
+/// clock shows is what this library means by a raw time.
 #[inline]
 pub fn raw_now() -> u64 {
+    read(CLOCK)
+}
+
+/// `CLOCK_MONOTONIC`, by which the system sleeps. Time servers turn it.
+#[inline]
+pub(crate) fn turned_now() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// How far the clock of the calendar (`CLOCK_REALTIME`, in which the kernel stamps packets) is ahead of the monotonic
-/// one, in nanoseconds. Read between two looks at the monotonic clock, the closest of three.
+/// How far the clock of the calendar (`CLOCK_REALTIME`) is ahead of the monotonic one now, in nanoseconds: the closest of
+/// three looks. The two do not run at one rate; for the kernel's stamps there is [`Stamps`].
 pub fn realtime_offset() -> i64 {
     let look = || {
         let before = raw_now();
         let realtime = read(libc::CLOCK_REALTIME);
-        let after = raw_now();
-        (after - before, realtime as i64 - (before + (after - before) / 2) as i64)
+        let width = raw_now() - before;
+        (width, realtime as i64 - (before + width / 2) as i64)
     };
     let (_, offset) = [look(), look(), look()].into_iter().min_by_key(|&(width, _)| width).unwrap_or((0, 0));
     offset
@@ -68,7 +91,7 @@ pub fn realtime_offset() -> i64 {
 #[inline]
 fn read(clock: libc::clockid_t) -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `now` is a valid place for the result, and both clocks exist on every Unix, so the call cannot fail.
+    // SAFETY: `now` is a valid place for the result, and these clocks exist wherever they are named, so the call cannot fail.
     unsafe { libc::clock_gettime(clock, &mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

@@ -57,25 +57,40 @@ pub fn reduce_timer_slack() {
     }
 }
 
-/// Sleeps until `CLOCK_MONOTONIC` reads `raw` nanoseconds; signals do not cut it short.
+/// Sleeps until the monotonic clock ([`clock::raw_now`]) reads `raw` nanoseconds; signals do not cut it short.
 #[cfg(target_os = "linux")]
 pub fn sleep_until_raw(raw: u64) {
-    let until = libc::timespec {
-        tv_sec: (raw / 1_000_000_000) as libc::time_t,
-        tv_nsec: (raw % 1_000_000_000) as libc::c_long,
-    };
     loop {
-        // SAFETY: `until` is a valid time; with TIMER_ABSTIME the remaining time is not written, so null is allowed.
-        let result = unsafe {
-            libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &until, core::ptr::null_mut())
-        };
-        if result != libc::EINTR {
+        // The system sleeps by a clock that time servers turn. Read first, so that who is interrupted between the two
+        // wakes early, not late.
+        let turned = clock::turned_now();
+        let left = raw.saturating_sub(clock::raw_now());
+        if left == 0 {
             return;
+        }
+        if left < CLOSE {
+            core::hint::spin_loop();
+            continue;
+        }
+        let until = turned.saturating_add(left);
+        let until = libc::timespec {
+            tv_sec: (until / 1_000_000_000) as libc::time_t,
+            tv_nsec: (until % 1_000_000_000) as libc::c_long,
+        };
+        // SAFETY: `until` is a valid time; with TIMER_ABSTIME the remaining time is not written, so null is allowed. It is
+        // woken early by signals only, and then sleeps again.
+        unsafe {
+            libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &until, core::ptr::null_mut());
         }
     }
 }
 
-/// Sleeps until `CLOCK_MONOTONIC` reads `raw` nanoseconds; signals do not cut it short.
+/// A sleep takes longer than this, in nanoseconds: the clock by which the system sleeps is ahead of ours by less at the end
+/// of a usual sleep.
+#[cfg(target_os = "linux")]
+const CLOSE: u64 = 10_000;
+
+/// Sleeps until the monotonic clock ([`clock::raw_now`]) reads `raw` nanoseconds; signals do not cut it short.
 #[cfg(not(target_os = "linux"))]
 pub fn sleep_until_raw(raw: u64) {
     loop {

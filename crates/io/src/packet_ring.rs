@@ -25,8 +25,8 @@ pub struct PacketRing {
 /// A frame in the ring.
 #[derive(Clone, Copy, Debug)]
 pub struct RingFrame<'r> {
-    /// When the kernel had it, in nanoseconds of the calendar's clock; [`realtime_offset`](crate::clock::realtime_offset)
-    /// leads to the monotonic clock.
+    /// When the kernel had it, in nanoseconds of the calendar's clock; [`Stamps`](crate::clock::Stamps) leads to the
+    /// monotonic clock.
     pub stamp: u64,
     /// The frame, from its destination address on; cut to [`PacketRing::largest`].
     pub bytes: &'r [u8],

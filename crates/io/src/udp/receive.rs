@@ -101,8 +101,8 @@ impl ReceiveBatch {
     }
 
     /// When the kernel had it, in nanoseconds of the calendar's clock, if the socket was told to stamp
-    /// ([`stamp_received`](super::stamp_received)); [`realtime_offset`](crate::clock::realtime_offset) leads to the
-    /// monotonic clock.
+    /// ([`stamp_received`](super::stamp_received)); [`Stamps`](crate::clock::Stamps) leads to the monotonic
+    /// clock.
     pub fn stamp(&self, place: usize) -> Option<u64> {
         if place < self.received { self.system.stamp(place) } else { None }
     }

@@ -4,35 +4,27 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 use trunkline_core::Time;
-use trunkline_io::clock;
+use trunkline_io::clock::{self, Stamps};
 use trunkline_io::packet_ring::PacketRing;
 
 use super::{Device, Frame, Layer, is_gone};
 
-/// How long the distance between the calendar's clock and the monotonic one is taken for granted, in nanoseconds.
-const OFFSET_HOLDS: u64 = 100_000_000;
 /// After so many looks at an empty ring the socket is asked whether that which keeps it readable is an error.
 const PATIENCE: u32 = 64;
 
 /// A packet socket. The kernel stamps a frame when it arrives, however late it is read.
 pub(super) struct RingDevice {
     ring: PacketRing,
-    /// How far the calendar's clock is ahead, and until when that holds.
-    offset: (i64, u64),
+    stamps: Stamps,
+    /// The last look left nothing in the ring.
+    emptied: bool,
     /// Looks at an empty ring, one after another.
     in_vain: u32,
 }
 
 impl RingDevice {
     pub(super) fn open(name: &str) -> io::Result<RingDevice> {
-        Ok(RingDevice { ring: PacketRing::open(name)?, offset: (0, 0), in_vain: 0 })
-    }
-
-    fn offset(&mut self, now: u64) -> i64 {
-        if now >= self.offset.1 {
-            self.offset = (clock::realtime_offset(), now + OFFSET_HOLDS);
-        }
-        self.offset.0
+        Ok(RingDevice { ring: PacketRing::open(name)?, stamps: Stamps::new(), emptied: true, in_vain: 0 })
     }
 }
 
@@ -55,19 +47,24 @@ impl Device for RingDevice {
         buffer: &mut dyn FnMut() -> Vec<u8>,
         take: &mut dyn FnMut(Frame),
     ) -> io::Result<usize> {
-        let mut now = clock::raw_now();
-        let offset = self.offset(now);
-        let received = self.ring.receive(most, |frame| {
-            let mut at = frame.stamp.saturating_add_signed(-offset);
-            // Nothing arrives in the future, whatever is done to the calendar's clock.
-            if at > now {
-                now = clock::raw_now();
-                at = at.min(now);
+        let RingDevice { ring, stamps, emptied, .. } = self;
+        let mut now = None;
+        let received = ring.receive(most, |frame| {
+            let now = now.get_or_insert_with(|| {
+                stamps.look(*emptied);
+                clock::raw_now()
+            });
+            let mut at = stamps.bring(frame.stamp).unwrap_or(*now);
+            // Nothing arrives in the future.
+            if at > *now {
+                *now = clock::raw_now();
+                at = at.min(*now);
             }
             let mut bytes = buffer();
             bytes.extend_from_slice(frame.bytes);
             take(Frame { at: Time::from_nanos(at), bytes });
         });
+        self.emptied = received < most;
         self.in_vain = if received == 0 { self.in_vain + 1 } else { 0 };
         if self.in_vain == PATIENCE {
             self.in_vain = 0;
