@@ -258,7 +258,7 @@ impl Files for EmbeddedFiles {
 }
 
 /// Reads the experiments behind these tables, each once.
-fn sources(study: &'static Study, tables: &[&'static Table]) -> Result<Vec<Source>, PaperError> {
+pub(crate) fn sources(study: &'static Study, tables: &[&'static Table]) -> Result<Vec<Source>, PaperError> {
     let wrong = |problem: String| PaperError::Study { study: study.name, problem };
     let mut sources: Vec<Source> = Vec::new();
     for table in tables {
