@@ -13,8 +13,12 @@
 //! widens by that rate. What bounds the offset at a moment are all exchanges before and after it together, so figures
 //! that are computed afterwards are the most exact ones.
 //!
+//! How far the rates may differ is a matter of which clocks these are ([`Turning`]). `CLOCK_MONOTONIC_RAW` runs as its
+//! crystal does; `CLOCK_MONOTONIC` is turned by time servers, by up to a tenth while they set a clock right, and between
+//! two exchanges nobody can see for how long.
+//!
 //! Most exchanges wait in queues, a few do not: the envelope of all bounds is as narrow as the fastest of them allow. This
-//! takes clocks that do not step, as `CLOCK_MONOTONIC` is. Where steps are possible ([`Rates::steps`]), an exchange says
+//! takes clocks that do not step, as monotonic ones are. Where steps are possible ([`Rates::steps`]), an exchange says
 //! nothing about what lies beyond its neighbours, and between two exchanges either may hold: the bound is that of both.
 //!
 //! ```
@@ -57,23 +61,64 @@ pub struct Exchange {
 /// What is known of two clocks beforehand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rates {
-    /// How much faster either may run than the other, in nanoseconds per second: 1000 are 1 ppm.
+    /// How much faster or slower the peer's may run, in nanoseconds per second of ours: 1000 are 1 ppm.
     pub most_difference: u32,
     /// Whether a clock may step.
     pub steps: Steps,
 }
 
+impl Rates {
+    /// What is known of clocks that do not step, by what is done to them.
+    pub fn between(ours: Turning, theirs: Turning) -> Rates {
+        const SECOND: u64 = 1_000_000_000;
+        // Widest while ours runs slow and theirs fast.
+        let (slowest, fastest) = (SECOND - ours.most(), SECOND + theirs.most());
+        let most = ((fastest - slowest) * SECOND).div_ceil(slowest);
+        Rates { most_difference: u32::try_from(most).unwrap_or(u32::MAX), steps: Steps::Never }
+    }
+}
+
 impl Default for Rates {
-    /// Crystals of 100 ppm and, at both ends, the 500 ppm by which Linux slews at most; no steps.
+    /// Two clocks that nobody turns: about 1200 ppm; no steps.
     fn default() -> Rates {
-        Rates { most_difference: 1_200_000, steps: Steps::Never }
+        Rates::between(Turning::Never, Turning::Never)
+    }
+}
+
+/// Whether somebody sets a clock right by letting it run fast or slow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Turning {
+    /// Nobody does, as with `CLOCK_MONOTONIC_RAW`: it runs as its crystal does.
+    Never,
+    /// Time servers do, as with `CLOCK_MONOTONIC` and `CLOCK_REALTIME`.
+    #[default]
+    Possible,
+}
+
+impl Turning {
+    /// That of a clock that is free of it or not.
+    pub const fn of(is_free: bool) -> Turning {
+        if is_free { Turning::Never } else { Turning::Possible }
+    }
+
+    /// How far the clock may run from true time, in nanoseconds per second.
+    const fn most(self) -> u64 {
+        match self {
+            // Crystals are within 100 ppm, and what a system takes for the frequency of its own is within 500 ppm: by more no
+            // time server can discipline it.
+            Turning::Never => 600_000,
+            // Besides, Linux can be told to run by 10 % and 500 ppm too fast or too slow, and by 500 ppm while it
+            // adjusts; chrony stays below.
+            Turning::Possible => 110_000_000,
+        }
     }
 }
 
 /// Whether a clock may step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steps {
-    /// As long as a host is up, as `CLOCK_MONOTONIC`. A contradiction shows that the peer has started again.
+    /// Not as long as a host is up, as with monotonic clocks. A contradiction shows that the peer has started again.
     Never,
     /// At most once between two exchanges, as `CLOCK_REALTIME` when somebody sets it.
     Possible,

@@ -111,6 +111,150 @@ proptest! {
     }
 }
 
+/// A host's clock by true time, in nanoseconds.
+struct Host {
+    /// Moments, what the clock shows then, and how fast it runs from then on beyond true time, in nanoseconds per second.
+    course: Vec<(u64, i128, i64)>,
+}
+
+/// Slews: so long after the one before, for so long, by so much.
+type Slews = Vec<(u64, u64, i64)>;
+
+impl Host {
+    /// A crystal whose error changes every half second, set right by slews, and set forward or back at some moments.
+    fn new(crystal: &[i64], slews: &Slews, steps: &[(u64, i64)], first: i128) -> Host {
+        let mut changes: Vec<(u64, i64, i64, i64)> = Vec::new();
+        let mut last = 0;
+        for (place, &error) in crystal.iter().enumerate() {
+            changes.push((place as u64 * SECOND / 2, error - last, 0, 0));
+            last = error;
+        }
+        let mut at = 0;
+        for &(after, length, by) in slews {
+            changes.push((at + after, 0, by, 0));
+            changes.push((at + after + length, 0, -by, 0));
+            at += after + length;
+        }
+        changes.extend(steps.iter().map(|&(at, by)| (at, 0, 0, by)));
+        changes.sort_unstable_by_key(|change| change.0);
+        let (mut course, mut error, mut slew) = (vec![(0, first, 0)], 0, 0);
+        for (at, more_error, more_slew, step) in changes {
+            (error, slew) = (error + more_error, slew + more_slew);
+            let shown = advanced(course[course.len() - 1], at);
+            // What is turned is what the crystal shows.
+            let rate =
+                i128::from(error) + i128::from(slew) * (1_000_000_000 + i128::from(error)) / 1_000_000_000;
+            course.push((at, shown + i128::from(step), rate as i64));
+        }
+        Host { course }
+    }
+
+    fn shows(&self, at: u64) -> Time {
+        let place = self.course.partition_point(|(from, ..)| *from <= at) - 1;
+        Time::from_nanos(u64::try_from(advanced(self.course[place], at)).unwrap())
+    }
+}
+
+fn advanced((from, shown, rate): (u64, i128, i64), at: u64) -> i128 {
+    shown + i128::from(at - from) * (1_000_000_000 + i128::from(rate)) / 1_000_000_000
+}
+
+fn slews() -> impl Strategy<Value = Slews> {
+    let by =
+        prop_oneof![-100_000_000..=100_000_000i64, Just(100_000_000), Just(-100_000_000), Just(-500_000)];
+    prop::collection::vec((0..3 * SECOND, 10_000_000..10 * SECOND, by), 0..8)
+}
+
+/// When a question left, how long it took there and back, and when the answer came.
+type Asked = (u64, u64, u64);
+
+/// One after the other.
+fn exchanges() -> impl Strategy<Value = Vec<Asked>> {
+    // Mostly idle, sometimes behind a queue.
+    let way = || prop_oneof![3 => 10_000..300_000u64, 1 => 0..100_000_000u64];
+    let gaps = prop::collection::vec((1_000_000..400_000_000u64, way(), way()), 10..60);
+    gaps.prop_map(|gaps| {
+        let mut returned = SECOND;
+        let exchange = |(after, there, back): (u64, u64, u64)| {
+            let sent = returned + after;
+            returned = sent + there + TAKES + back;
+            (sent, there, returned)
+        };
+        gaps.into_iter().map(exchange).collect()
+    })
+}
+
+/// An answer takes so long.
+const TAKES: u64 = 2_000;
+
+/// Relates two hosts by exchanges, and holds what is known of them then against the truth.
+fn relates(
+    [near, far]: [&Host; 2],
+    rates: Rates,
+    exchanges: &[Asked],
+) -> Result<Vec<Observed>, TestCaseError> {
+    let mut offsets = Offsets::new(rates);
+    let check = |offsets: &Offsets, at: u64| {
+        let truth = difference(far.shows(at), near.shows(at));
+        let offset = offsets.at(near.shows(at)).unwrap();
+        let error = (truth - i128::from(offset.estimate)).abs();
+        let bound = i128::from(offset.bound.as_nanos()) + ROUNDING;
+        prop_assert!(error <= bound, "at {at} ns: off by {error} ns, bound {bound} ns");
+        Ok(())
+    };
+    let (mut seen, mut latest) = (Vec::new(), SECOND);
+    for &(sent, there, returned) in exchanges {
+        let (received, replied) = (far.shows(sent + there), far.shows(sent + there + TAKES));
+        let (sent, returns) = (near.shows(sent), near.shows(returned));
+        seen.push(offsets.observe(Exchange { sent, received, replied, returned: returns }));
+        check(&offsets, returned)?;
+        latest = returned;
+    }
+    for at in (exchanges[0].0..latest).step_by(13_000_000) {
+        check(&offsets, at)?;
+    }
+    Ok(seen)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// As chrony slews at most, for 10 ms to 10 s and at either end or both, while crystals drift.
+    #[test]
+    fn the_bound_holds_while_clocks_are_turned(
+        crystals in prop::array::uniform2(prop::collection::vec(-600_000..=600_000i64, 60)),
+        turned in prop::array::uniform2(slews()),
+        which in 0..3usize,
+        exchanges in exchanges(),
+    ) {
+        let turning = [which != 1, which != 0];
+        let hosts: Vec<Host> = (0..2)
+            .map(|end| {
+                let slews = if turning[end] { turned[end].clone() } else { Slews::new() };
+                Host::new(&crystals[end], &slews, &[], (end as i128 * 7 + 3) * i128::from(SECOND))
+            })
+            .collect();
+        let [ours, theirs] = turning.map(|is_turned| Turning::of(!is_turned));
+        let seen = relates([&hosts[0], &hosts[1]], Rates::between(ours, theirs), &exchanges)?;
+        prop_assert!(seen.iter().all(|seen| *seen == Observed::Bound), "nobody has set a clock");
+    }
+
+    /// And the peer's is set besides, between two exchanges.
+    #[test]
+    fn the_bound_holds_while_clocks_are_turned_and_set(
+        crystals in prop::array::uniform2(prop::collection::vec(-600_000..=600_000i64, 60)),
+        turned in prop::array::uniform2(slews()),
+        step in (0..10usize, -900_000_000..900_000_000i64),
+        exchanges in exchanges(),
+    ) {
+        let steps = [(exchanges[step.0].2 + 1_000, step.1)];
+        let near = Host::new(&crystals[0], &turned[0], &[], 3 * i128::from(SECOND));
+        let far = Host::new(&crystals[1], &turned[1], &steps, 10 * i128::from(SECOND));
+        let rates = Rates { steps: Steps::Possible, ..Rates::between(Turning::Possible, Turning::Possible) };
+        relates([&near, &far], rates, &exchanges)?;
+    }
+}
+
 #[test]
 fn a_few_fast_exchanges_among_many_slow_ones_decide() {
     let peer = Peer::new(&[50_000; 120], SECOND, &[], i128::from(SECOND));
