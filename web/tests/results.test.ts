@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { curve, shareAt, valueAt } from '../src/results/cdf';
 import { pointName, swept } from '../src/results/figures';
+import { isLogarithmic, sweptAxis } from '../src/results/sweep';
 import { settle, traceOf } from '../src/results/pick';
 import type { Report, Run } from '../src/results/types';
 import { decodeLatency } from '../src/results/latency';
@@ -86,6 +87,39 @@ describe('figures over what was swept', () => {
     const lines = swept(report, axes, choices, 1, 'voice', 'loss', [{ id: 7, name: 'sim' }, { id: 8, name: 'live' }]);
     expect(lines.map(({ label, x }) => [label, x])).toEqual([['voice.count 4, sim', [0]], ['voice.count 1, sim', [0, 1]]]);
     expect(pointName(axes, ['4', 'fifo'])).toBe('voice.count = 4, trunk.queue = fifo');
+  });
+});
+
+describe('the axis of what was swept', () => {
+  const axis = (values: string[], numbers: number[] | null, unit = '') => sweptAxis({ key: 'flow.voice.count', values, numbers, unit });
+
+  test('its ticks are the values, in rising order and each once', () => {
+    const { label, log, ticks, min, max } = axis(['4 ms', '1 ms', '2.5 ms', '1 ms'], [4, 1, 2.5, 1], 'ms');
+    expect([label, log, ticks]).toEqual(['voice.count, ms', false, [{ at: 1, text: '1' }, { at: 2.5, text: '2.5' }, { at: 4, text: '4' }]]);
+    expect([min, max]).toEqual([0.88, 4.12]);
+  });
+
+  test('words have their names, tables their kind', () => {
+    const { ticks, log, min, max } = axis(['fifo', '{ kind = "round-robin", quantum = "64 B" }'], null);
+    expect(ticks?.map(({ at, text }) => [at, text])).toEqual([[0, 'fifo'], [1, 'round-robin']]);
+    expect([log, min, max]).toEqual([false, -0.3, 1.3]);
+    const alike = axis(['codel', '{ kind = "fifo", limit = "16 KiB" }', 'fifo'], null);
+    expect(alike.ticks?.map(({ text }) => text)).toEqual(['codel', 'fifo, limit 16 KiB', 'fifo']);
+  });
+
+  test('it is logarithmic where the values were chosen so', () => {
+    expect(isLogarithmic([1, 2, 4, 8, 16])).toBe(true);
+    expect(isLogarithmic([1, 10, 100])).toBe(true);
+    expect(isLogarithmic([1, 2, 3, 16])).toBe(false);
+    expect(isLogarithmic([0, 1, 100])).toBe(false);
+    expect(isLogarithmic([1, 1000])).toBe(false);
+    const { label, ticks, log, min } = axis(['64 B', '512 B', '4 KiB'], [0.0625, 0.5, 4], 'KiB');
+    expect([label, log, ticks?.map(({ text }) => text)]).toEqual(['voice.count', true, ['64 B', '512 B', '4 KiB']]);
+    expect(min).toBeGreaterThan(0.05);
+  });
+
+  test('a single value stands in the middle', () => {
+    expect(axis(['3'], [3])).toMatchObject({ min: 2.5, max: 3.5, log: false });
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { match } from '../src/router.svelte';
-import { described, extent, lowerBound, padded, paintLine, paintPoints, type ChartSeries, type Plot } from '../src/ui/chart';
+import { described, extent, fitting, lowerBound, nearest, padded, paintLine, paintPoints, type ChartSeries, type Plot } from '../src/ui/chart';
 import { figure, quantity, scaled, span } from '../src/ui/format';
 import { sorted } from '../src/ui/table';
 
@@ -112,6 +112,28 @@ function canvas(range = { min: 0, max: 1 }) {
 
 const made = (kind: ChartSeries['kind'], count: number, y: (index: number) => number | null): ChartSeries => ({
   label: '', kind, x: Float64Array.from({ length: count }, (_, index) => index / Math.max(1, count - 1)), y: Array.from({ length: count }, (_, index) => y(index)),
+});
+
+describe('ticks at given places', () => {
+  const ticks = (...texts: string[]) => texts.map((text, at) => ({ at, text }));
+  const texts = (every: number, ...given: string[]) => fitting(ticks(...given), (at) => at * every).map(({ text }) => text);
+
+  test('all that find room', () => {
+    expect(texts(40, '1', '2', '3')).toEqual(['1', '2', '3']);
+    expect(texts(10, '10', '20', '30', '40', '50')).toEqual(['10', '40']);
+  });
+
+  test('long names are cut before they are left out', () => {
+    expect(texts(100, 'round-robin', 'fifo')).toEqual(['round-robin', 'fifo']);
+    expect(texts(70, 'round-robin', 'fifo')).toEqual(['round-ro\u2026', 'fifo']);
+    expect(texts(20, 'round-robin', 'fifo', 'codel', 'red', 'pie', 'none')).toEqual(['round-robin', 'red', 'none']);
+    expect(texts(100, 'the only one of all')).toEqual(['the only one of all']);
+  });
+
+  test('the nearest one is meant', () => {
+    expect(nearest(ticks('a', 'b', 'c'), 1.4)?.text).toBe('b');
+    expect(nearest([], 1)).toBeUndefined();
+  });
 });
 
 describe('painting', () => {

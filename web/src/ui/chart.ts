@@ -23,6 +23,13 @@ export interface ChartAxis {
   /** The ends that are shown at least; without them, what the data has. */
   min?: number;
   max?: number;
+  /** Where its ticks are, rising, if not at round numbers. Those that find no room are left out. */
+  ticks?: readonly ChartTick[];
+}
+
+export interface ChartTick {
+  at: number;
+  text: string;
 }
 
 /** A horizontal or vertical line with a name: a limit, a moment. */
@@ -66,6 +73,36 @@ export function padded(range: Range | undefined, axis: ChartAxis, side: 'x' | 'y
   const room = (max - min) * 0.06;
   const low = min >= 0 && min < (max - min) * 0.5 ? 0 : min - room;
   return { min: low, max: max + room };
+}
+
+/** A character of an axis is about so wide, in CSS pixels. */
+const CHARACTER = 7;
+/** A name of so many characters still tells something. */
+const TELLING = 5;
+
+/**
+ * The ticks that are shown, from left to right, none over another; `place` says where they are in CSS pixels. Names that are
+ * too long are cut, as long as something of them stays.
+ */
+export function fitting(ticks: readonly ChartTick[], place: ToPixel): ChartTick[] {
+  const shown: ChartTick[] = [];
+  const gaps = ticks.slice(1).map((tick, i) => place(tick.at) - place((ticks[i] as ChartTick).at));
+  const most = Math.floor(Math.min(...gaps) / CHARACTER) - 1;
+  let free = -Infinity;
+  for (const { at, text } of ticks) {
+    const isCut = text.length > most && most >= TELLING;
+    const cut = isCut ? `${text.slice(0, most - 1)}\u2026` : text;
+    const [middle, half] = [place(at), (cut.length * CHARACTER) / 2];
+    if (middle - half < free) continue;
+    shown.push({ at, text: cut });
+    free = middle + half + CHARACTER;
+  }
+  return shown;
+}
+
+/** The tick that is nearest. */
+export function nearest(ticks: readonly ChartTick[], at: number): ChartTick | undefined {
+  return ticks.reduce<ChartTick | undefined>((best, tick) => (best && Math.abs(best.at - at) <= Math.abs(tick.at - at) ? best : tick), undefined);
 }
 
 /** The first index whose x is not below `x`. */
