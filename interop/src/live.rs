@@ -27,7 +27,7 @@ pub struct Heard {
 ///
 /// # Panics
 /// If it is not enough within a minute.
-pub fn converse(mut foreign: Foreign, hz: f64, is_enough: impl Fn(&Heard) -> bool) -> Heard {
+pub fn converse(mut foreign: Foreign, hz: f64, mut is_enough: impl FnMut(&Heard) -> bool) -> Heard {
     let mut heard = Heard::default();
     let (began, started) = (now(), Instant::now());
     let mut waiter = Waiter::default();

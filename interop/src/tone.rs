@@ -40,6 +40,34 @@ pub fn windows_of_tone(
     (windows.clone().filter(|window| deviation(window, hz, sample_rate) < most).count(), windows.len())
 }
 
+/// Counts windows in which nothing but a tone is heard, while more and more is heard.
+#[derive(Clone, Copy, Debug)]
+pub struct ToneWindows {
+    length: usize,
+    hz: f64,
+    sample_rate: u32,
+    most: f64,
+    /// Windows that have been looked at.
+    seen: usize,
+    tones: usize,
+}
+
+impl ToneWindows {
+    /// Windows of `length` samples, in which this tone deviates by less than `most` of its amplitude.
+    pub fn new(length: usize, hz: f64, sample_rate: u32, most: f64) -> ToneWindows {
+        ToneWindows { length, hz, sample_rate, most, seen: 0, tones: 0 }
+    }
+
+    /// Looks at what is new in all that has been heard, and says in how many windows the tone was heard so far.
+    pub fn count(&mut self, samples: &[f32]) -> usize {
+        let new = samples.get(self.seen * self.length..).unwrap_or_default();
+        let (tones, windows) = windows_of_tone(new, self.length, self.hz, self.sample_rate, self.most);
+        self.seen += windows;
+        self.tones += tones;
+        self.tones
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,5 +81,11 @@ mod tests {
         assert!(deviation(&samples, 480.0, 48_000) > 0.1);
         assert_eq!(windows_of_tone(&samples, 4_800, 480.0, 48_000, 0.1), (8, 9));
         assert_eq!(deviation(&[0.0; 4_800], 480.0, 48_000), 1.0);
+
+        let mut windows = ToneWindows::new(4_800, 480.0, 48_000, 0.1);
+        assert_eq!(
+            [5_000, 5_000, 20_000, 47_990].map(|heard| windows.count(&samples[..heard])),
+            [1, 1, 4, 8]
+        );
     }
 }

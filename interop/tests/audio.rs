@@ -12,6 +12,7 @@ use trunkline_interop::tone::{deviation, windows_of_tone};
 use trunkline_interop::{Program, is_installed};
 use trunkline_session::Settings;
 use trunkline_session::foreign::rtp;
+use trunkline_testkit::real_time::in_real_time;
 
 const GSTREAMER: &str =
     "the Debian packages `gstreamer1.0-tools`, `gstreamer1.0-plugins-base` and `gstreamer1.0-plugins-good`";
@@ -71,110 +72,126 @@ fn assert_is_tone(samples: &[f32], codec: Codec) {
 
 /// Sends until ffmpeg, which knows our description only, has a second of it.
 fn ffmpeg_hears(codec: Codec, block_frames: u32) {
-    if !is_installed("ffmpeg", FFMPEG) {
-        return;
-    }
-    let folder = tempfile::tempdir().expect("there is room for temporary files");
-    let [sdp, file] = ["ours.sdp", "heard"].map(|name| folder.path().join(name));
-    let stream = stream(codec, block_frames);
-    let media = Media::of(&stream, free_ports()).expect("RTP carries it");
-    std::fs::write(&sdp, announce(&media)).expect("our folder can be written");
-    let foreign = rtp::send(&media, &stream, HERE, &Settings::default()).expect("loopback is there");
-    converse_while(foreign, HZ, || {
-        let [sdp, file] = [&sdp, &file].map(|path| path.to_str().expect("it is plain"));
-        let arguments = format!(
-            "-hide_banner -nostdin -protocol_whitelist file,udp,rtp -i {sdp} -t 1.2 -f f32le -c:a pcm_f32le -y {file}"
-        );
-        Program::start("ffmpeg", &arguments.split(' ').collect::<Vec<_>>()).wait_until_it_ends();
+    in_real_time(|| {
+        if !is_installed("ffmpeg", FFMPEG) {
+            return;
+        }
+        let folder = tempfile::tempdir().expect("there is room for temporary files");
+        let [sdp, file] = ["ours.sdp", "heard"].map(|name| folder.path().join(name));
+        let stream = stream(codec, block_frames);
+        let media = Media::of(&stream, free_ports()).expect("RTP carries it");
+        std::fs::write(&sdp, announce(&media)).expect("our folder can be written");
+        let foreign = rtp::send(&media, &stream, HERE, &Settings::default()).expect("loopback is there");
+        converse_while(foreign, HZ, || {
+            let [sdp, file] = [&sdp, &file].map(|path| path.to_str().expect("it is plain"));
+            let arguments = format!(
+                "-hide_banner -nostdin -protocol_whitelist file,udp,rtp -i {sdp} -t 1.2 -f f32le -c:a pcm_f32le -y {file}"
+            );
+            Program::start("ffmpeg", &arguments.split(' ').collect::<Vec<_>>()).wait_until_it_ends();
+        });
+        assert_is_tone(&first_channel(&file), codec);
     });
-    assert_is_tone(&first_channel(&file), codec);
 }
 
 /// Lets ffmpeg send, and hears it by its own description.
 fn ffmpeg_speaks(codec: &str, expected: Codec) {
-    if !is_installed("ffmpeg", FFMPEG) {
-        return;
-    }
-    let folder = tempfile::tempdir().expect("there is room for temporary files");
-    let sdp = folder.path().join("theirs.sdp");
-    let arguments = format!(
-        "-hide_banner -nostdin -re -f lavfi -i sine=frequency={HZ}:sample_rate={RATE} -ac 2 -c:a {codec} -f rtp -sdp_file {} \
-         rtp://{}",
-        sdp.display(),
-        free_ports()
-    );
-    let _program = Program::start("ffmpeg", &arguments.split(' ').collect::<Vec<_>>());
-    let deadline = Instant::now() + trunkline_interop::PATIENCE;
-    let session: Session = loop {
-        match std::fs::read_to_string(&sdp).unwrap_or_default().parse() {
-            Ok(session) => break session,
-            Err(error) => assert!(Instant::now() < deadline, "no description: {error}"),
+    in_real_time(|| {
+        if !is_installed("ffmpeg", FFMPEG) {
+            return;
         }
-        std::thread::sleep(Duration::from_millis(10));
-    };
-    let media = &session.media[0];
-    let foreign = rtp::receive(media, HERE, &Settings::default()).expect("loopback is there");
-    let (stream, _) = foreign.receives.as_ref().expect("it listens");
-    assert_eq!((stream.channels, stream.sample_rate), (2, RATE));
-    assert_eq!(core::mem::discriminant(&stream.codec), core::mem::discriminant(&expected));
-    let heard = converse(foreign, 0.0, |heard| heard.samples.len() >= ENOUGH);
-    assert!(heard.blocks.is_sorted_by(|before, block| before + 1 == *block), "a gap in {:?}", heard.blocks);
-    assert_is_tone(&heard.samples, expected);
+        let folder = tempfile::tempdir().expect("there is room for temporary files");
+        let sdp = folder.path().join("theirs.sdp");
+        let arguments = format!(
+            "-hide_banner -nostdin -re -f lavfi -i sine=frequency={HZ}:sample_rate={RATE} -ac 2 -c:a {codec} -f rtp -sdp_file {} \
+             rtp://{}",
+            sdp.display(),
+            free_ports()
+        );
+        let _program = Program::start("ffmpeg", &arguments.split(' ').collect::<Vec<_>>());
+        let deadline = Instant::now() + trunkline_interop::PATIENCE;
+        let session: Session = loop {
+            match std::fs::read_to_string(&sdp).unwrap_or_default().parse() {
+                Ok(session) => break session,
+                Err(error) => assert!(Instant::now() < deadline, "no description: {error}"),
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        let media = &session.media[0];
+        let foreign = rtp::receive(media, HERE, &Settings::default()).expect("loopback is there");
+        let (stream, _) = foreign.receives.as_ref().expect("it listens");
+        assert_eq!((stream.channels, stream.sample_rate), (2, RATE));
+        assert_eq!(core::mem::discriminant(&stream.codec), core::mem::discriminant(&expected));
+        let heard = converse(foreign, 0.0, |heard| heard.samples.len() >= ENOUGH);
+        assert!(
+            heard.blocks.is_sorted_by(|before, block| before + 1 == *block),
+            "a gap in {:?}",
+            heard.blocks
+        );
+        assert_is_tone(&heard.samples, expected);
+    });
 }
 
 /// Sends until GStreamer, whose caps come from our description, has a second of it.
 fn gstreamer_hears(codec: Codec, block_frames: u32, depay: &str) {
-    if !is_installed("gst-launch-1.0", GSTREAMER) {
-        return;
-    }
-    let folder = tempfile::tempdir().expect("there is room for temporary files");
-    let file = folder.path().join("heard");
-    let stream = stream(codec, block_frames);
-    let address = free_ports();
-    let media: Session =
-        announce(&Media::of(&stream, address).expect("RTP carries it")).parse().expect("it is ours");
-    let media = &media.media[0];
-    let channels = if codec == OPUS { String::new() } else { format!(",channels={}", media.channels) };
-    let packets = ENOUGH as u32 * 6 / 5 / block_frames;
-    let pipeline = format!(
-        "udpsrc address={} port={} num-buffers={packets} \
-         caps=application/x-rtp,media=audio,clock-rate={},encoding-name={},payload={}{channels} ! {depay} ! audioconvert ! \
-         audio/x-raw,format=F32LE,rate={RATE},channels=2 ! filesink location={}",
-        media.address,
-        media.port,
-        media.clock,
-        media.encoding.name().to_uppercase(),
-        media.payload_type,
-        file.display()
-    );
-    let mut program = Program::start("gst-launch-1.0", &pipeline.split_whitespace().collect::<Vec<_>>());
-    program.wait_until_it_says("PLAYING");
-    let foreign = rtp::send(media, &stream, HERE, &Settings::default()).expect("loopback is there");
-    converse_while(foreign, HZ, || program.wait_until_it_ends());
-    assert_is_tone(&first_channel(&file), codec);
+    in_real_time(|| {
+        if !is_installed("gst-launch-1.0", GSTREAMER) {
+            return;
+        }
+        let folder = tempfile::tempdir().expect("there is room for temporary files");
+        let file = folder.path().join("heard");
+        let stream = stream(codec, block_frames);
+        let address = free_ports();
+        let media: Session =
+            announce(&Media::of(&stream, address).expect("RTP carries it")).parse().expect("it is ours");
+        let media = &media.media[0];
+        let channels = if codec == OPUS { String::new() } else { format!(",channels={}", media.channels) };
+        let packets = ENOUGH as u32 * 6 / 5 / block_frames;
+        let pipeline = format!(
+            "udpsrc address={} port={} num-buffers={packets} \
+             caps=application/x-rtp,media=audio,clock-rate={},encoding-name={},payload={}{channels} ! {depay} ! audioconvert ! \
+             audio/x-raw,format=F32LE,rate={RATE},channels=2 ! filesink location={}",
+            media.address,
+            media.port,
+            media.clock,
+            media.encoding.name().to_uppercase(),
+            media.payload_type,
+            file.display()
+        );
+        let mut program = Program::start("gst-launch-1.0", &pipeline.split_whitespace().collect::<Vec<_>>());
+        program.wait_until_it_says("PLAYING");
+        let foreign = rtp::send(media, &stream, HERE, &Settings::default()).expect("loopback is there");
+        converse_while(foreign, HZ, || program.wait_until_it_ends());
+        assert_is_tone(&first_channel(&file), codec);
+    });
 }
 
 /// Lets GStreamer send, and hears it by the description that an AES67 device would have.
 fn gstreamer_speaks(pay: &str, map: &str, expected: Codec) {
-    if !is_installed("gst-launch-1.0", GSTREAMER) {
-        return;
-    }
-    let address = free_ports();
-    let text = format!(
-        "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=GStreamer\r\nt=0 0\r\nm=audio {} RTP/AVP 96\r\nc=IN IP4 127.0.0.1\r\n{map}",
-        address.port()
-    );
-    let session: Session = text.parse().expect("it is a description");
-    let foreign = rtp::receive(&session.media[0], HERE, &Settings::default()).expect("loopback is there");
-    let pipeline = format!(
-        "audiotestsrc is-live=true freq={HZ} ! audio/x-raw,rate={RATE},channels=2 ! audioconvert ! {pay} ! \
-         udpsink host=127.0.0.1 port={}",
-        address.port()
-    );
-    let _program = Program::start("gst-launch-1.0", &pipeline.split_whitespace().collect::<Vec<_>>());
-    let heard = converse(foreign, 0.0, |heard| heard.samples.len() >= ENOUGH);
-    assert!(heard.blocks.is_sorted_by(|before, block| before + 1 == *block), "a gap in {:?}", heard.blocks);
-    assert_is_tone(&heard.samples, expected);
+    in_real_time(|| {
+        if !is_installed("gst-launch-1.0", GSTREAMER) {
+            return;
+        }
+        let address = free_ports();
+        let text = format!(
+            "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=GStreamer\r\nt=0 0\r\nm=audio {} RTP/AVP 96\r\nc=IN IP4 127.0.0.1\r\n{map}",
+            address.port()
+        );
+        let session: Session = text.parse().expect("it is a description");
+        let foreign = rtp::receive(&session.media[0], HERE, &Settings::default()).expect("loopback is there");
+        let pipeline = format!(
+            "audiotestsrc is-live=true freq={HZ} ! audio/x-raw,rate={RATE},channels=2 ! audioconvert ! {pay} ! \
+             udpsink host=127.0.0.1 port={}",
+            address.port()
+        );
+        let _program = Program::start("gst-launch-1.0", &pipeline.split_whitespace().collect::<Vec<_>>());
+        let heard = converse(foreign, 0.0, |heard| heard.samples.len() >= ENOUGH);
+        assert!(
+            heard.blocks.is_sorted_by(|before, block| before + 1 == *block),
+            "a gap in {:?}",
+            heard.blocks
+        );
+        assert_is_tone(&heard.samples, expected);
+    });
 }
 
 #[test]

@@ -8,6 +8,7 @@ use trunkline_audio::g711::encode_mu_law;
 use trunkline_audio::wav::{Pcm, read_pcm};
 use trunkline_core::{Rate, Seed, Time};
 use trunkline_interop::{Program, is_installed};
+use trunkline_testkit::real_time::in_real_time;
 use trunkline_transport::rtp::{
     Arrival, PayloadFormat, Reporting, RtcpPacket, RtpConfig, RtpPacket, RtpSession, decode_compound, is_rtcp,
 };
@@ -155,52 +156,56 @@ fn launch(pipeline: &str) -> Program {
 
 /// Sends a second of voice to GStreamer, and compares what it has written.
 fn gstreamer_receives(voice: &Voice) {
-    let folder = tempfile::tempdir().expect("there is room for temporary files");
-    let file = folder.path().join("received");
-    let (port, count) = (free_port(), voice.packets.len());
-    let mut program = launch(&format!(
-        "udpsrc address=127.0.0.1 port={port} num-buffers={count} caps={} ! {} ! filesink location={}",
-        voice.caps,
-        voice.depay,
-        file.display()
-    ));
-    program.wait_until_it_says("PLAYING");
-    let mut end = End::new(voice.format, None);
-    for (number, packet) in voice.packets.iter().enumerate() {
-        end.send(packet, loopback(port));
-        let due = end.began + voice.pace(number + 1);
-        std::thread::sleep(due.saturating_duration_since(Instant::now()));
-    }
-    program.wait_until_it_ends();
-    let received = std::fs::read(&file).expect("GStreamer wrote it");
-    assert!(received == voice.bytes(), "{} of {} bytes, or others", received.len(), voice.bytes().len());
+    in_real_time(|| {
+        let folder = tempfile::tempdir().expect("there is room for temporary files");
+        let file = folder.path().join("received");
+        let (port, count) = (free_port(), voice.packets.len());
+        let mut program = launch(&format!(
+            "udpsrc address=127.0.0.1 port={port} num-buffers={count} caps={} ! {} ! filesink location={}",
+            voice.caps,
+            voice.depay,
+            file.display()
+        ));
+        program.wait_until_it_says("PLAYING");
+        let mut end = End::new(voice.format, None);
+        for (number, packet) in voice.packets.iter().enumerate() {
+            end.send(packet, loopback(port));
+            let due = end.began + voice.pace(number + 1);
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        }
+        program.wait_until_it_ends();
+        let received = std::fs::read(&file).expect("GStreamer wrote it");
+        assert!(received == voice.bytes(), "{} of {} bytes, or others", received.len(), voice.bytes().len());
+    });
 }
 
 /// Lets GStreamer send a second of voice, and compares what has come.
 fn gstreamer_sends(voice: &Voice) {
-    let folder = tempfile::tempdir().expect("there is room for temporary files");
-    let file = folder.path().join("sent");
-    std::fs::write(&file, voice.bytes()).expect("our folder can be written");
-    let mut end = End::new(voice.format, None);
-    let mut program = launch(&format!(
-        "filesrc location={} ! rawaudioparse {} ! {} ! udpsink host=127.0.0.1 port={}",
-        file.display(),
-        voice.parse,
-        voice.pay,
-        end.port()
-    ));
-    let mut audio = Vec::new();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while audio.len() < voice.bytes().len() && Instant::now() < deadline {
-        end.receive(&mut audio, |_| {});
-    }
-    program.wait_until_it_ends();
-    assert!(audio == voice.bytes(), "{} of {} bytes, or others", audio.len(), voice.bytes().len());
-    let reception = end.session.reception().expect("data has come");
-    assert_eq!(
-        (reception.lost, reception.received, reception.expected),
-        (0, reception.received, reception.received)
-    );
+    in_real_time(|| {
+        let folder = tempfile::tempdir().expect("there is room for temporary files");
+        let file = folder.path().join("sent");
+        std::fs::write(&file, voice.bytes()).expect("our folder can be written");
+        let mut end = End::new(voice.format, None);
+        let mut program = launch(&format!(
+            "filesrc location={} ! rawaudioparse {} ! {} ! udpsink host=127.0.0.1 port={}",
+            file.display(),
+            voice.parse,
+            voice.pay,
+            end.port()
+        ));
+        let mut audio = Vec::new();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while audio.len() < voice.bytes().len() && Instant::now() < deadline {
+            end.receive(&mut audio, |_| {});
+        }
+        program.wait_until_it_ends();
+        assert!(audio == voice.bytes(), "{} of {} bytes, or others", audio.len(), voice.bytes().len());
+        let reception = end.session.reception().expect("data has come");
+        assert_eq!(
+            (reception.lost, reception.received, reception.expected),
+            (0, reception.received, reception.received)
+        );
+    });
 }
 
 #[test]
@@ -240,99 +245,112 @@ const REPORTS: Reporting = Reporting {
 /// sender reports.
 #[test]
 fn gstreamer_reports_what_it_misses_of_ours() {
-    if !is_installed("gst-launch-1.0", GSTREAMER) {
-        return;
-    }
-    let voice = pcmu(1);
-    let mut end = End::new(voice.format, Some(REPORTS));
-    let [rtp, rtcp] = [free_port(), free_port()];
-    let mut program = launch(&format!(
-        "rtpsession name=s rtcp-min-interval=300000000 udpsrc address=127.0.0.1 port={rtp} caps={} ! s.recv_rtp_sink \
-         s.recv_rtp_src ! {} ! fakesink udpsrc address=127.0.0.1 port={rtcp} ! s.recv_rtcp_sink s.send_rtcp_src ! \
-         udpsink host=127.0.0.1 port={} sync=false async=false",
-        voice.caps,
-        voice.depay,
-        end.port()
-    ));
-    program.wait_until_it_says("PLAYING");
-    let mut names = 0;
-    let began = Instant::now();
-    let (mut sent, mut before_first) = (0, 0);
-    let report = loop {
-        if Instant::now() >= began + voice.pace(sent) {
-            sent += 1;
-            if sent % 10 == 0 {
-                // Written, so that it has a number, and lost.
-                let (now, mut lost) = (end.now(), Vec::new());
-                end.session.write(now, &voice.packets[0], &mut lost);
-                if sent == 10 {
-                    let header = RtpPacket::decode(&lost).unwrap().header;
-                    before_first = header.sequence.wrapping_sub(10);
+    in_real_time(|| {
+        if !is_installed("gst-launch-1.0", GSTREAMER) {
+            return;
+        }
+        let voice = pcmu(1);
+        let mut end = End::new(voice.format, Some(REPORTS));
+        let [rtp, rtcp] = [free_port(), free_port()];
+        let mut program = launch(&format!(
+            "rtpsession name=s rtcp-min-interval=300000000 udpsrc address=127.0.0.1 port={rtp} caps={} ! s.recv_rtp_sink \
+             s.recv_rtp_src ! {} ! fakesink udpsrc address=127.0.0.1 port={rtcp} ! s.recv_rtcp_sink s.send_rtcp_src ! \
+             udpsink host=127.0.0.1 port={} sync=false async=false",
+            voice.caps,
+            voice.depay,
+            end.port()
+        ));
+        program.wait_until_it_says("PLAYING");
+        let mut names = 0;
+        let began = Instant::now();
+        let (mut sent, mut before_first) = (0, 0);
+        let report = loop {
+            if Instant::now() >= began + voice.pace(sent) {
+                sent += 1;
+                if sent % 10 == 0 {
+                    // Written, so that it has a number, and lost.
+                    let (now, mut lost) = (end.now(), Vec::new());
+                    end.session.write(now, &voice.packets[0], &mut lost);
+                    if sent == 10 {
+                        let header = RtpPacket::decode(&lost).unwrap().header;
+                        before_first = header.sequence.wrapping_sub(10);
+                    }
+                } else {
+                    end.send(&voice.packets[0], loopback(rtp));
                 }
-            } else {
-                end.send(&voice.packets[0], loopback(rtp));
             }
-        }
-        end.send_reports(loopback(rtcp));
-        end.receive(&mut Vec::new(), |part| names += u32::from(matches!(part, RtcpPacket::Description(_))));
-        let report = end.session.peer_report();
-        if let Some(report) =
-            report.filter(|r| r.round_trip.is_some() && r.block.fraction_lost > 0 && sent > 100)
-        {
-            break report;
-        }
-        assert!(began.elapsed() < Duration::from_secs(60), "no report after {sent} packets: {report:?}");
-    };
-    assert!(names > 0, "it has no name");
-    assert_eq!(report.block.ssrc, end.session.ssrc());
-    // Every tenth of what it should have by the last that it has. It counts the packet by which a source is on probation
-    // as received, though it begins to count what it expects with the next: one less.
-    let missed = i32::from((report.block.highest as u16).wrapping_sub(before_first)) / 10;
-    assert!((missed - 1..=missed).contains(&report.block.lost), "{report:?}, and {missed} missed of {sent}");
-    // A tenth is 26 of 256, but a report of few packets is a matter of one more or less.
-    assert!(report.block.fraction_lost < 100, "{report:?}");
-    let around = report.round_trip.unwrap();
-    assert!(around < trunkline_core::Duration::from_secs(1), "{around}");
+            end.send_reports(loopback(rtcp));
+            end.receive(&mut Vec::new(), |part| {
+                names += u32::from(matches!(part, RtcpPacket::Description(_)))
+            });
+            let report = end.session.peer_report();
+            if let Some(report) =
+                report.filter(|r| r.round_trip.is_some() && r.block.fraction_lost > 0 && sent > 100)
+            {
+                break report;
+            }
+            assert!(began.elapsed() < Duration::from_secs(60), "no report after {sent} packets: {report:?}");
+        };
+        assert!(names > 0, "it has no name");
+        assert_eq!(report.block.ssrc, end.session.ssrc());
+        // Every tenth of what it should have by the last that it has. It counts the packet by which a source is on probation
+        // as received, though it begins to count what it expects with the next: one less.
+        let missed = i32::from((report.block.highest as u16).wrapping_sub(before_first)) / 10;
+        assert!(
+            (missed - 1..=missed).contains(&report.block.lost),
+            "{report:?}, and {missed} missed of {sent}"
+        );
+        // A tenth is 26 of 256, but a report of few packets is a matter of one more or less.
+        assert!(report.block.fraction_lost < 100, "{report:?}");
+        let around = report.round_trip.unwrap();
+        assert!(around < trunkline_core::Duration::from_secs(1), "{around}");
+    });
 }
 
 /// GStreamer's sender reports name the same moment on its two clocks and count what we have received, and its end is a
 /// BYE.
 #[test]
 fn gstreamer_reports_what_it_sends() {
-    if !is_installed("gst-launch-1.0", GSTREAMER) {
-        return;
-    }
-    let voice = pcmu(150);
-    let folder = tempfile::tempdir().expect("there is room for temporary files");
-    let file = folder.path().join("sent");
-    std::fs::write(&file, voice.bytes()).expect("our folder can be written");
-    let mut end = End::new(voice.format, Some(REPORTS));
-    let port = end.port();
-    // RTP and RTCP to one port, as RFC 5761 has it.
-    let mut program = launch(&format!(
-        "rtpsession name=s rtcp-min-interval=300000000 filesrc location={} ! rawaudioparse {} ! {} ! s.send_rtp_sink \
-         s.send_rtp_src ! udpsink host=127.0.0.1 port={port} s.send_rtcp_src ! \
-         udpsink host=127.0.0.1 port={port} sync=false async=false",
-        file.display(),
-        voice.parse,
-        voice.pay,
-    ));
-    let mut audio = Vec::new();
-    let mut infos = Vec::new();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while end.session.reception().is_none() || end.session.is_peer_there() {
-        end.receive(&mut audio, |part| {
-            if let RtcpPacket::SenderReport { info, .. } = part {
-                infos.push(info);
-            }
-        });
-        assert!(Instant::now() < deadline, "it has not said BYE; {} bytes, reports {infos:?}", audio.len());
-    }
-    program.wait_until_it_ends();
-    assert!(audio == voice.bytes(), "{} of {} bytes, or others", audio.len(), voice.bytes().len());
-    let (first, last) = (infos.first().unwrap(), infos.last().unwrap());
-    assert!(infos.len() > 2 && last.packets <= 150 && last.packets > first.packets, "{infos:?}");
-    let by_wall = (last.ntp - first.ntp) as f64 / 4_294_967_296.0;
-    let by_media = f64::from(last.rtp.wrapping_sub(first.rtp)) / f64::from(CLOCK);
-    assert!((by_wall - by_media).abs() < 0.02, "{by_wall} s and {by_media} s");
+    in_real_time(|| {
+        if !is_installed("gst-launch-1.0", GSTREAMER) {
+            return;
+        }
+        let voice = pcmu(150);
+        let folder = tempfile::tempdir().expect("there is room for temporary files");
+        let file = folder.path().join("sent");
+        std::fs::write(&file, voice.bytes()).expect("our folder can be written");
+        let mut end = End::new(voice.format, Some(REPORTS));
+        let port = end.port();
+        // RTP and RTCP to one port, as RFC 5761 has it.
+        let mut program = launch(&format!(
+            "rtpsession name=s rtcp-min-interval=300000000 filesrc location={} ! rawaudioparse {} ! {} ! s.send_rtp_sink \
+             s.send_rtp_src ! udpsink host=127.0.0.1 port={port} s.send_rtcp_src ! \
+             udpsink host=127.0.0.1 port={port} sync=false async=false",
+            file.display(),
+            voice.parse,
+            voice.pay,
+        ));
+        let mut audio = Vec::new();
+        let mut infos = Vec::new();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while end.session.reception().is_none() || end.session.is_peer_there() {
+            end.receive(&mut audio, |part| {
+                if let RtcpPacket::SenderReport { info, .. } = part {
+                    infos.push(info);
+                }
+            });
+            assert!(
+                Instant::now() < deadline,
+                "it has not said BYE; {} bytes, reports {infos:?}",
+                audio.len()
+            );
+        }
+        program.wait_until_it_ends();
+        assert!(audio == voice.bytes(), "{} of {} bytes, or others", audio.len(), voice.bytes().len());
+        let (first, last) = (infos.first().unwrap(), infos.last().unwrap());
+        assert!(infos.len() > 2 && last.packets <= 150 && last.packets > first.packets, "{infos:?}");
+        let by_wall = (last.ntp - first.ntp) as f64 / 4_294_967_296.0;
+        let by_media = f64::from(last.rtp.wrapping_sub(first.rtp)) / f64::from(CLOCK);
+        assert!((by_wall - by_media).abs() < 0.02, "{by_wall} s and {by_media} s");
+    });
 }

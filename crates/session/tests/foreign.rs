@@ -20,6 +20,7 @@ use trunkline_session::program::{
     send_rtp,
 };
 use trunkline_sound::Place;
+use trunkline_testkit::real_time::in_real_time;
 use trunkline_testkit::tone::listen;
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -75,58 +76,62 @@ fn assert_tone(path: &Path, hertz: f64) {
 /// Packets of 1 ms to a group, heard by the description that the sender writes.
 #[test]
 fn a_group_hears_what_is_announced() {
-    let folder = tempfile::tempdir().unwrap();
-    let take = folder.path().join("take.wav");
-    let options = SendOptions {
-        codec: Codec::Pcm(Encoding::I24),
-        ..send(&format!("239.255.77.9:{}", free_port()), 440.0)
-    };
-    let rtp = RtpOptions { packet_time: Some(Duration::from_millis(1)), interface: Some(HERE), ttl: 1 };
-    let stop = Arc::new(Stop::new().unwrap());
-    let mut listening = None;
-    let announce = |session: &sdp::Session| {
-        let text = session.to_string();
-        assert!(text.contains("a=ptime:1\r\n") && text.contains("/1\r\n"), "{text}");
-        let session: sdp::Session = text.parse().unwrap();
-        let (stop, to) = (Arc::clone(&stop), Place::File(take.clone()));
-        listening = Some(thread::spawn(move || {
-            let options = ReceiveOptions { player: deep(), ..ReceiveOptions::new(to) };
-            receive_rtp(&options, &session.media[0], Some(HERE), &stop, &Notes::default())
-        }));
-        Ok(())
-    };
-    let sent = send_rtp(&options, &rtp, announce, &AtomicBool::new(false), &Notes::default()).unwrap();
-    assert_eq!((sent.stream.block_frames, sent.figures.counts.timed_out), (48, 0));
-    assert!(sent.figures.counts.sent >= 1400, "{sent:?}");
-    stop.stop();
-    listening.unwrap().join().unwrap().unwrap();
-    assert_tone(&take, 440.0);
+    in_real_time(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let take = folder.path().join("take.wav");
+        let options = SendOptions {
+            codec: Codec::Pcm(Encoding::I24),
+            ..send(&format!("239.255.77.9:{}", free_port()), 440.0)
+        };
+        let rtp = RtpOptions { packet_time: Some(Duration::from_millis(1)), interface: Some(HERE), ttl: 1 };
+        let stop = Arc::new(Stop::new().unwrap());
+        let mut listening = None;
+        let announce = |session: &sdp::Session| {
+            let text = session.to_string();
+            assert!(text.contains("a=ptime:1\r\n") && text.contains("/1\r\n"), "{text}");
+            let session: sdp::Session = text.parse().unwrap();
+            let (stop, to) = (Arc::clone(&stop), Place::File(take.clone()));
+            listening = Some(thread::spawn(move || {
+                let options = ReceiveOptions { player: deep(), ..ReceiveOptions::new(to) };
+                receive_rtp(&options, &session.media[0], Some(HERE), &stop, &Notes::default())
+            }));
+            Ok(())
+        };
+        let sent = send_rtp(&options, &rtp, announce, &AtomicBool::new(false), &Notes::default()).unwrap();
+        assert_eq!((sent.stream.block_frames, sent.figures.counts.timed_out), (48, 0));
+        assert!(sent.figures.counts.sent >= 1400, "{sent:?}");
+        stop.stop();
+        listening.unwrap().join().unwrap().unwrap();
+        assert_tone(&take, 440.0);
+    });
 }
 
 /// Each hears the other's tone, and who is called learns that the caller has left.
 #[test]
 fn two_talk_as_jacktrip_does() {
-    let folder = tempfile::tempdir().unwrap();
-    let [here, there] = ["here.wav", "there.wav"].map(|name| folder.path().join(name));
-    let port = free_port();
-    let (stop, notes) = (Arc::new(Stop::new().unwrap()), Arc::new(Notes::default()));
-    let (stopping, noted, to) = (Arc::clone(&stop), Arc::clone(&notes), Place::File(there.clone()));
-    let answering = thread::spawn(move || {
-        let options = ReceiveOptions { player: deep(), once: true, ..ReceiveOptions::new(to) };
-        let from = Place::Tone { hertz: vec![550.0] };
-        receive_jacktrip(&options, &from, (HERE, port).into(), &stopping, &*noted)
+    in_real_time(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let [here, there] = ["here.wav", "there.wav"].map(|name| folder.path().join(name));
+        let port = free_port();
+        let (stop, notes) = (Arc::new(Stop::new().unwrap()), Arc::new(Notes::default()));
+        let (stopping, noted, to) = (Arc::clone(&stop), Arc::clone(&notes), Place::File(there.clone()));
+        let answering = thread::spawn(move || {
+            let options = ReceiveOptions { player: deep(), once: true, ..ReceiveOptions::new(to) };
+            let from = Place::Tone { hertz: vec![550.0] };
+            receive_jacktrip(&options, &from, (HERE, port).into(), &stopping, &*noted)
+        });
+        let options = SendOptions {
+            to: Some(Place::File(here.clone())),
+            protection: Protection::Repeat(1),
+            ..send(&format!("127.0.0.1:{port}"), 440.0)
+        };
+        let sent = send_jacktrip(&options, None, &AtomicBool::new(false), &Notes::default()).unwrap();
+        answering.join().unwrap().unwrap();
+        assert_eq!(*notes.0.lock().unwrap(), ["JackTrip at the other end has left"]);
+        assert_eq!(sent.figures.counts.strange, 0, "{sent:?}");
+        assert_tone(&there, 440.0);
+        assert_tone(&here, 550.0);
     });
-    let options = SendOptions {
-        to: Some(Place::File(here.clone())),
-        protection: Protection::Repeat(1),
-        ..send(&format!("127.0.0.1:{port}"), 440.0)
-    };
-    let sent = send_jacktrip(&options, None, &AtomicBool::new(false), &Notes::default()).unwrap();
-    answering.join().unwrap().unwrap();
-    assert_eq!(*notes.0.lock().unwrap(), ["JackTrip at the other end has left"]);
-    assert_eq!(sent.figures.counts.strange, 0, "{sent:?}");
-    assert_tone(&there, 440.0);
-    assert_tone(&here, 550.0);
 }
 
 #[test]

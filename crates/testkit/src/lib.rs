@@ -12,6 +12,7 @@ pub mod pair;
 pub mod postgres;
 pub mod programs;
 pub mod promises;
+pub mod real_time;
 pub mod split;
 pub mod tone;
 pub mod two_process;

@@ -6,6 +6,7 @@ use trunkline_session::{Client, Request, Role, Server, ServerOptions, SessionErr
 
 use crate::support::{Running, packet, until};
 use trunkline_session::{Line as _, now};
+use trunkline_testkit::real_time::in_real_time;
 
 #[test]
 fn nonsense_is_refused_in_a_sentence_and_the_server_goes_on() {
@@ -56,19 +57,21 @@ fn a_server_of_another_protocol_is_told_from_ours() {
 
 #[test]
 fn a_server_that_says_nothing_is_told_from_one_that_hangs_up() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let client = Client { patience: trunkline_core::Duration::from_millis(20) };
-    let connect =
-        || client.connect(&address, Request::new(Role::Echo, TransportChoice::udp())).err().unwrap();
-    let error = connect();
-    assert!(matches!(error, SessionError::Silent { .. }), "{error}");
-    assert!(error.to_string().contains("accepts connections and has not answered for 20 ms"), "{error}");
-    drop(listener.accept().unwrap());
-    let hangs_up = std::thread::spawn(move || drop(listener.accept().unwrap()));
-    let error = connect();
-    assert!(matches!(error, SessionError::Ended { .. }), "{error}");
-    hangs_up.join().unwrap();
+    in_real_time(|| {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let client = Client { patience: trunkline_core::Duration::from_millis(20) };
+        let connect =
+            || client.connect(&address, Request::new(Role::Echo, TransportChoice::udp())).err().unwrap();
+        let error = connect();
+        assert!(matches!(error, SessionError::Silent { .. }), "{error}");
+        assert!(error.to_string().contains("accepts connections and has not answered for 20 ms"), "{error}");
+        drop(listener.accept().unwrap());
+        let hangs_up = std::thread::spawn(move || drop(listener.accept().unwrap()));
+        let error = connect();
+        assert!(matches!(error, SessionError::Ended { .. }), "{error}");
+        hangs_up.join().unwrap();
+    });
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, UdpSocket};
 
 use trunkline_session::{Client, Line as _, Refused, Request, Role, TransportChoice, now};
+use trunkline_testkit::real_time::in_real_time;
 
 use crate::support::{PATIENCE, Running, packet, until};
 
@@ -72,20 +73,23 @@ fn a_client_that_vanishes_frees_everything() {
 
 #[test]
 fn packets_that_do_not_arrive_are_told_with_a_guess_at_why() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let server = std::thread::spawn(move || {
-        let (mut control, _) = listener.accept().unwrap();
-        let mut lines = BufReader::new(control.try_clone().unwrap());
-        lines.read_line(&mut String::new()).unwrap();
-        let facts = r#"{"program":"","sample-rates":[],"channels":0,"transports":[]}"#;
-        let welcome = format!("{{\"say\":\"welcome\",\"key\":7,\"port\":9,\"seed\":0,\"facts\":{facts}}}\n");
-        control.write_all(welcome.as_bytes()).unwrap();
-        while lines.read_line(&mut String::new()).is_ok_and(|length| length > 0) {}
+    in_real_time(|| {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut control, _) = listener.accept().unwrap();
+            let mut lines = BufReader::new(control.try_clone().unwrap());
+            lines.read_line(&mut String::new()).unwrap();
+            let facts = r#"{"program":"","sample-rates":[],"channels":0,"transports":[]}"#;
+            let welcome =
+                format!("{{\"say\":\"welcome\",\"key\":7,\"port\":9,\"seed\":0,\"facts\":{facts}}}\n");
+            control.write_all(welcome.as_bytes()).unwrap();
+            while lines.read_line(&mut String::new()).is_ok_and(|length| length > 0) {}
+        });
+        let client = Client { patience: trunkline_core::Duration::from_millis(200) };
+        let request = Request::new(Role::Echo, TransportChoice::udp());
+        let error = client.connect(&address.to_string(), request).err().unwrap().to_string();
+        assert!(error.starts_with("packets over `udp` do not reach port 9 of 127.0.0.1"), "{error}");
+        server.join().unwrap();
     });
-    let client = Client { patience: trunkline_core::Duration::from_millis(200) };
-    let request = Request::new(Role::Echo, TransportChoice::udp());
-    let error = client.connect(&address.to_string(), request).err().unwrap().to_string();
-    assert!(error.starts_with("packets over `udp` do not reach port 9 of 127.0.0.1"), "{error}");
-    server.join().unwrap();
 }

@@ -9,6 +9,7 @@ use trunkline_session::{
     Handler, Line as _, Packets, Request, Role, ServerOptions, Session, Settings, Stop, TransportChoice,
     Waiter, now,
 };
+use trunkline_testkit::real_time::in_real_time;
 
 use crate::support::{PATIENCE, Running, packet, until};
 
@@ -46,26 +47,28 @@ fn a_sink_counts_what_it_takes() {
 
 #[test]
 fn a_source_sends_probes_at_its_rate_and_no_longer_than_asked_for() {
-    let server = Running::new();
-    for transport in ["udp", "tcp", "dccp"] {
-        // 125 packets a second for 400 ms.
-        let role = Role::Source { rate: 1_000_000, packet: 1000, lasting: Duration::from_millis(400) };
-        let mut session = server.connect(role, transport);
-        let arrived = until(&mut session, |session, _| {
-            session.far_counters().is_some_and(|far| far.sent + far.timed_out + far.refused == 50)
-        })
-        .unwrap();
-        let rest = until(&mut session, |session, _| {
-            session.counters().received >= session.far_counters().unwrap().sent.min(40)
-        })
-        .unwrap();
-        let probes: Vec<Probe> =
-            arrived.iter().chain(&rest).filter_map(|packet| Probe::read(packet)).collect();
-        assert_eq!(arrived.len() + rest.len(), probes.len());
-        assert!(arrived.iter().all(|packet| packet.len() == 1000), "{transport}");
-        assert!(probes.is_sorted_by_key(|probe| probe.sequence), "{transport}");
-        assert!(probes.iter().all(|probe| probe.sequence < 50), "{transport}");
-    }
+    in_real_time(|| {
+        let server = Running::new();
+        for transport in ["udp", "tcp", "dccp"] {
+            // 125 packets a second for 400 ms.
+            let role = Role::Source { rate: 1_000_000, packet: 1000, lasting: Duration::from_millis(400) };
+            let mut session = server.connect(role, transport);
+            let arrived = until(&mut session, |session, _| {
+                session.far_counters().is_some_and(|far| far.sent + far.timed_out + far.refused == 50)
+            })
+            .unwrap();
+            let rest = until(&mut session, |session, _| {
+                session.counters().received >= session.far_counters().unwrap().sent.min(40)
+            })
+            .unwrap();
+            let probes: Vec<Probe> =
+                arrived.iter().chain(&rest).filter_map(|packet| Probe::read(packet)).collect();
+            assert_eq!(arrived.len() + rest.len(), probes.len());
+            assert!(arrived.iter().all(|packet| packet.len() == 1000), "{transport}");
+            assert!(probes.is_sorted_by_key(|probe| probe.sequence), "{transport}");
+            assert!(probes.iter().all(|probe| probe.sequence < 50), "{transport}");
+        }
+    });
 }
 
 /// Records what it gets, and answers every packet with its length.

@@ -13,7 +13,7 @@ use trunkline_session::{
 };
 
 /// Nothing that works takes so long.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server that is stopped when it is dropped.
 pub(crate) struct Running {
