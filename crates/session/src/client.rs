@@ -48,7 +48,7 @@ impl Client {
         control.say(&ToServer::Hello(Box::new(hello))).map_err(gone)?;
         let read = |line: &[u8]| Ok(wire::read(line));
         let said = control.wait(crate::now() + self.patience, None, read).map_err(gone)?;
-        let Welcome { key, port, seed, facts } = match said {
+        let Welcome { key, port, seed, facts, clock } = match said {
             Some(Ok(ToClient::Welcome(welcome))) => *welcome,
             Some(Ok(ToClient::Refuse { why, .. })) => return Err(SessionError::Refused { address, why }),
             Some(Ok(_)) => return Err(strange("it does not begin with a welcome".to_owned())),
@@ -66,7 +66,7 @@ impl Client {
                 |reason| SessionError::Transport { transport: request.transport.to_string(), reason };
             lines::near(&terms, (local.ip(), data), self.patience).map_err(refused)?
         };
-        let session = Session::client(line, control, Terms { request, facts, key, peer: address });
+        let session = Session::client(line, control, Terms { request, facts, key, peer: address }, clock);
         self.greet(session, data)
     }
 

@@ -6,8 +6,8 @@ use std::os::fd::BorrowedFd;
 
 use serde::Serialize;
 use trunkline_core::{Duration, Time};
-use trunkline_io::Interest;
-use trunkline_metrics::clocks::{Exchange, Offset, Offsets, Rates};
+use trunkline_io::{Interest, clock};
+use trunkline_metrics::clocks::{Exchange, Offset, Offsets, Rates, Turning};
 use trunkline_transport::Features;
 
 use crate::control::Channel;
@@ -76,8 +76,9 @@ pub(crate) struct Terms {
 }
 
 impl Session {
-    pub(crate) fn client(line: Box<dyn Line>, control: Channel, terms: Terms) -> Session {
-        let offsets = Offsets::new(Rates::default());
+    /// The client's end; `theirs` is what is done to the server's clock.
+    pub(crate) fn client(line: Box<dyn Line>, control: Channel, terms: Terms, theirs: Turning) -> Session {
+        let offsets = Offsets::new(Rates::between(Turning::of(clock::IS_FREE), theirs));
         let side = Side::Client { offsets, asked: 0, next_ask: Time::ZERO, far: None, heard: false };
         Session::new(line, control, side, terms)
     }

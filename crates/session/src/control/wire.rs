@@ -15,6 +15,7 @@
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use trunkline_core::Time;
+use trunkline_metrics::clocks::Turning;
 
 use crate::line::LineCounters;
 use crate::request::{Facts, Key, Request};
@@ -84,6 +85,9 @@ pub(crate) struct Welcome {
     /// From which both ends make the endpoints of a protocol engine.
     pub(crate) seed: u64,
     pub(crate) facts: Facts,
+    /// What is done to the server's clock; who does not say may have one that is turned.
+    #[serde(default)]
+    pub(crate) clock: Turning,
 }
 
 /// The version that a first line names, whatever else it says: other versions may say anything.

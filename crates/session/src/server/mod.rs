@@ -12,6 +12,7 @@ use std::{io, thread};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use trunkline_core::Duration;
 use trunkline_io::{Interest, PollSet};
+use trunkline_metrics::clocks::Turning;
 
 use crate::choice::TransportChoice;
 use crate::client::DEFAULT_PORT;
@@ -233,7 +234,8 @@ impl<H: Handler> Server<H> {
         let ServerOptions { most_rate, longest_source, .. } = self.options;
         let transports = self.transports.clone();
         let facts = Facts { transports, most_rate, longest_source, ..self.handler.facts() };
-        let welcome = Welcome { key, port, seed, facts: facts.clone() };
+        let clock = Turning::of(trunkline_io::clock::IS_FREE);
+        let welcome = Welcome { key, port, seed, facts: facts.clone(), clock };
         control.say(&ToClient::Welcome(Box::new(welcome))).map_err(|Ended(why)| why)?;
         Ok((line, Terms { request, facts, key, peer }))
     }
