@@ -28,6 +28,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use trunkline_core::Duration;
 use trunkline_endpoints::Blueprint;
 use trunkline_io::tcp::StreamProtocol;
+use trunkline_metrics::clocks::Turning;
 use trunkline_transport::framing::MessageKind;
 
 use crate::error::{Failure, LiveError};
@@ -143,6 +144,9 @@ pub(crate) struct Ready {
     pub(crate) tcp: Vec<u16>,
     /// For each flow over protocol engines, the UDP port of every conversation.
     pub(crate) engines: Vec<Vec<u16>>,
+    /// What is done to its clock; who does not say may have one that is turned.
+    #[serde(default)]
+    pub(crate) clock: Turning,
 }
 
 /// The last thing the far end says.
@@ -343,7 +347,12 @@ mod tests {
         assert_eq!(ToFar::read(&mut from).unwrap(), None);
 
         let said = [
-            FromFar::Ready(Ready { udp: 1, tcp: vec![2, 3], engines: vec![vec![4], vec![]] }),
+            FromFar::Ready(Ready {
+                udp: 1,
+                tcp: vec![2, 3],
+                engines: vec![vec![4], vec![]],
+                clock: Turning::Never,
+            }),
             FromFar::Started,
             FromFar::Report(vec![1, 2, 3]),
             FromFar::Failed(Failure::Other("no".into())),

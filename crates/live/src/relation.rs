@@ -1,5 +1,9 @@
 //! The clock of a far end on another host, related to ours: what it observes is brought to our clock.
 //!
+//! The clocks are ones that nobody turns, where the systems have them ([`trunkline_io::clock`]): then a time server that sets
+//! a host right disturbs neither a figure nor its bound. A clock that may be turned makes the bound as wide as that takes
+//! ([`Rates::between`]).
+//!
 //! Nothing here looks at a clock or a socket: it is given exchanges and reports, with their times, and gives corrected
 //! reports and a bound. All times are raw readings of a monotonic clock in nanoseconds, unless they are [`Time`]s, which
 //! count from the start.

@@ -6,7 +6,7 @@ use std::thread::ScopedJoinHandle;
 use trunkline_core::{Duration, Time};
 use trunkline_experiment::{Progress, Scenario, Supervisor};
 use trunkline_io::{MonotonicClock, clock};
-use trunkline_metrics::clocks::Rates;
+use trunkline_metrics::clocks::{Rates, Turning};
 
 use crate::collect::Collector;
 use crate::error::LiveError;
@@ -71,7 +71,8 @@ impl Session {
         let (inbox, incoming) = sync_channel(1024);
         let link = Link::start(&options.far_end, far, inbox.clone())?;
         let has_its_clock = matches!(options.far_end, FarEnd::Channel(_));
-        let relation = has_its_clock.then(|| Relation::new(Rates::default()));
+        // Until it says more of its clock.
+        let relation = has_its_clock.then(|| Relation::new(rates(Turning::Possible)));
         Ok(Session { link, inbox, incoming, patience: options.patience, relation })
     }
 
@@ -80,7 +81,8 @@ impl Session {
         self.link.say(&ToFar::Open(terms.open.clone()));
         loop {
             if let FromFar::Ready(ready) = self.hear("opening its sockets")? {
-                if self.relation.is_some() {
+                if let Some(relation) = &mut self.relation {
+                    *relation = Relation::new(rates(ready.clock));
                     self.link.ask()?;
                 }
                 return Ok(ready);
@@ -367,6 +369,11 @@ impl Session {
             }
         }
     }
+}
+
+/// How far a far end's clock and ours may differ in their rates.
+fn rates(theirs: Turning) -> Rates {
+    Rates::between(Turning::of(clock::IS_FREE), theirs)
 }
 
 const DAMAGED: &str = "its report is damaged";

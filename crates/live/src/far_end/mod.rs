@@ -22,6 +22,7 @@ use trunkline_endpoints::Carrier;
 use trunkline_io::tcp::{TcpError, TcpSetup, listen as listen_as};
 use trunkline_io::udp::SocketOptions;
 use trunkline_io::{MonotonicClock, clock};
+use trunkline_metrics::clocks::Turning;
 use trunkline_transport::framing::Key;
 
 use crate::engine::{Counters, Engine, Engines, Intake, Loss, Route};
@@ -185,6 +186,7 @@ fn session(
         udp: port_of(udp.local_addr())?,
         tcp: listeners.iter().map(port).collect::<Result<_, _>>()?,
         engines: carriers.iter().map(ports).collect::<Result<_, _>>()?,
+        clock: Turning::of(clock::IS_FREE),
     };
     let counters = Mutex::new(vec![Counters::new(); open.engines.len()]);
 

@@ -4,7 +4,7 @@ use std::net::UdpSocket;
 use std::sync::atomic::Ordering;
 
 use trunkline_core::{Bytes, Duration, FlowId};
-use trunkline_io::clock::realtime_offset;
+use trunkline_io::clock::Stamps;
 use trunkline_io::pace;
 use trunkline_io::udp::{ReceiveBatch, Wait};
 use trunkline_metrics::Observation;
@@ -29,7 +29,7 @@ pub(super) struct How {
 /// Receives until the session is over.
 pub(super) fn run(socket: &UdpSocket, how: How, session: &Session, mut reporter: Reporter) {
     let mut batch = ReceiveBatch::new(BATCH, session.largest.min(65_507));
-    let offset = how.kernel_stamps.then(realtime_offset);
+    let mut stamps = how.kernel_stamps.then(Stamps::new);
     let wait = match how.receive {
         Receive::Blocking => Wait::Block,
         Receive::Polling => Wait::Poll,
@@ -42,7 +42,7 @@ pub(super) fn run(socket: &UdpSocket, how: How, session: &Session, mut reporter:
         let count = batch.receive(socket, wait).unwrap_or(0);
         if count > 0 {
             idle = 0;
-            take(&mut batch, count, socket, offset, session, &mut reporter, &mut answered);
+            take(&mut batch, count, socket, stamps.as_mut(), session, &mut reporter, &mut answered);
             // A full batch means that more is waiting.
             if !how.rest.is_zero() && count < BATCH {
                 pace::sleep(how.rest);
@@ -58,7 +58,7 @@ pub(super) fn run(socket: &UdpSocket, how: How, session: &Session, mut reporter:
     // What the kernel had before the end still counts.
     for _ in 0..1024 {
         let Ok(count @ 1..) = batch.receive(socket, Wait::Poll) else { return };
-        take(&mut batch, count, socket, offset, session, &mut reporter, &mut answered);
+        take(&mut batch, count, socket, stamps.as_mut(), session, &mut reporter, &mut answered);
     }
 }
 
@@ -68,13 +68,16 @@ fn take(
     batch: &mut ReceiveBatch,
     count: usize,
     socket: &UdpSocket,
-    offset: Option<i64>,
+    mut stamps: Option<&mut Stamps>,
     session: &Session,
     reporter: &mut Reporter,
     answered: &mut Vec<u8>,
 ) {
     // Before the run has a time, nothing can be of this run.
     let Some(clock) = session.clock() else { return };
+    if let Some(stamps) = &mut stamps {
+        stamps.look(count < BATCH);
+    }
     let now = clock.now();
     let mut reflected = 0u64;
     for place in 0..count {
@@ -89,10 +92,8 @@ fn take(
             reporter.push(now, FlowId(first), &stray, None);
             continue;
         };
-        let at = match (offset, offset.and_then(|_| batch.stamp(place))) {
-            (Some(offset), Some(stamp)) => clock.from_raw(stamp.saturating_add_signed(-offset)).min(now),
-            _ => now,
-        };
+        let stamped = stamps.as_ref().and_then(|stamps| stamps.bring(batch.stamp(place)?));
+        let at = stamped.map_or(now, |raw| clock.from_raw(raw).min(now));
         let Some(reply) = terms.reply(header.kind) else { continue };
         if !terms.reflect {
             let what = Observation::Received {

@@ -5,9 +5,10 @@ use std::net::UdpSocket;
 use std::os::fd::AsFd as _;
 
 use trunkline_core::{Bytes, Duration, FlowId, Time};
+use trunkline_io::clock::Stamps;
 use trunkline_io::poll::Interest;
 use trunkline_io::udp::{ReceiveBatch, Wait};
-use trunkline_io::{Poller, clock, pace};
+use trunkline_io::{Poller, pace};
 use trunkline_metrics::Observation;
 use trunkline_transport::framing::{Header, MessageKind, decode_message};
 
@@ -45,7 +46,7 @@ pub(crate) fn receive(
         answers,
         back: Vec::new(),
         batch: ReceiveBatch::new(BATCH, terms.largest as usize),
-        offset: terms.kernel_stamps.then(clock::realtime_offset),
+        stamps: terms.kernel_stamps.then(Stamps::new),
         rest: terms.rest,
         outbox: common.arrivals(SENDER),
     };
@@ -63,8 +64,8 @@ struct Receiver<'r> {
     answers: &'r Answers,
     back: Vec<Answer>,
     batch: ReceiveBatch,
-    /// How far the clock of the kernel's stamps is ahead of ours, if they are to be used.
-    offset: Option<i64>,
+    /// Brings the kernel's stamps to our clock, if they are to be used.
+    stamps: Option<Stamps>,
     /// How long to rest after each batch.
     rest: Duration,
     outbox: Outbox,
@@ -116,14 +117,13 @@ impl Receiver<'_> {
                 return 0;
             }
         };
+        if let Some(stamps) = &mut self.stamps {
+            stamps.look(count < BATCH);
+        }
         let now = self.common.clock.now();
         for place in 0..count {
-            let at = match (self.offset, self.offset.and_then(|_| self.batch.stamp(place))) {
-                (Some(offset), Some(stamp)) => {
-                    self.common.clock.from_raw(stamp.saturating_add_signed(-offset)).min(now)
-                }
-                _ => now,
-            };
+            let stamped = self.stamps.as_ref().and_then(|stamps| stamps.bring(self.batch.stamp(place)?));
+            let at = stamped.map_or(now, |raw| self.common.clock.from_raw(raw).min(now));
             self.take_one(place, at);
         }
         self.answers.give(&mut self.back);

@@ -10,14 +10,15 @@ use std::sync::OnceLock;
 use trunkline_core::{Bytes, FlowId, Seed};
 use trunkline_experiment::{Experiment, Progress, Supervisor};
 use trunkline_metrics::Recorder;
+use trunkline_metrics::clocks::Turning;
 
 use super::*;
 
 const SECOND: u64 = 1_000_000_000;
 /// How long it is measured, and when the exchanges begin before it.
 const LENGTH: u64 = 12 * SECOND;
-/// Rounding of the model of a clock, twice.
-const ROUNDING: u64 = 4;
+/// Rounding of the models of two clocks, twice.
+const ROUNDING: u64 = 8;
 
 /// Messages by their true times.
 #[derive(Clone, Debug, Default)]
@@ -109,12 +110,16 @@ fn paths() -> &'static BTreeMap<&'static str, Path> {
     })
 }
 
-/// The far end's clock against ours.
+/// The true time, how far a clock is ahead then, and from then on its rate in nanoseconds per second.
+type Course = Vec<(u64, i64, i64)>;
+
+/// The clocks of both ends.
 #[derive(Clone, Debug)]
 struct Clocks {
     ours: u64,
-    /// The true time, the offset then, and from then on the rate in nanoseconds per second.
-    course: Vec<(u64, i64, i64)>,
+    near: Course,
+    far: Course,
+    rates: Rates,
 }
 
 impl Clocks {
@@ -135,17 +140,60 @@ impl Clocks {
             }
             course.push((at, offset, draw(most)));
         }
-        Clocks { ours: 7_000 * SECOND, course }
+        Clocks { ours: 7_000 * SECOND, near: vec![(0, 0, 0)], far: course, rates: Rates::default() }
+    }
+
+    /// Either end's clock, or both, drifts with its crystal, and a time server turns it by up to a tenth for 10 ms to 10 s at a
+    /// time; the far end's is set once besides.
+    fn turned(seed: u64, step: Option<(u64, i64)>) -> Clocks {
+        let mut stream = Seed::new(seed, 0).stream("turned clocks");
+        let which = seed % 3;
+        let mut course = |is_turned: bool, first: i64, step: Option<(u64, i64)>| {
+            let mut draw = |most: u64| stream.bits() % (most + 1);
+            let mut changes = vec![(0, 0, 0)];
+            let mut at = 0;
+            while at < LENGTH + 3 * SECOND {
+                at += draw(2 * SECOND);
+                // Short ones as often as long ones.
+                let length = 10_000_000 * 10_u64.pow(draw(2) as u32) * (1 + draw(9));
+                let most = if is_turned { 100_000_000 } else { 0 };
+                let slew = if draw(1) == 0 { most } else { draw(most) } as i64 * [1, -1][draw(1) as usize];
+                changes.extend([(at, slew, 0), (at + length, -slew, 0)]);
+                at += length;
+            }
+            let mut drift = 0;
+            for half in 0..2 * (LENGTH + 3 * SECOND) / SECOND {
+                let next = draw(1_180_000) as i64 - 590_000;
+                changes.push((half * SECOND / 2, next - drift, 0));
+                drift = next;
+            }
+            changes.extend(step.map(|(at, by)| (at, 0, by)));
+            changes.sort_unstable();
+            let mut course = vec![(0, first, 0)];
+            for (at, more, step) in changes {
+                let (since, before, rate) = course[course.len() - 1];
+                course.push((at, before + ahead(rate, at - since) + step, rate + more));
+            }
+            course
+        };
+        let near = course(which != 0, 0, None);
+        let far = course(which != 1, 5_000 * SECOND as i64, step);
+        let [near_turning, far_turning] = [which != 0, which != 1].map(|turned| Turning::of(!turned));
+        Clocks { ours: 7_000 * SECOND, near, far, rates: Rates::between(near_turning, far_turning) }
     }
 
     fn near(&self, time: u64) -> u64 {
-        self.ours + time
+        self.shows(&self.near, time)
     }
 
     fn far(&self, time: u64) -> u64 {
-        let place = self.course.partition_point(|(from, ..)| *from <= time) - 1;
-        let (from, offset, rate) = self.course[place];
-        self.near(time).saturating_add_signed(offset + ahead(rate, time - from))
+        self.shows(&self.far, time)
+    }
+
+    fn shows(&self, course: &Course, time: u64) -> u64 {
+        let place = course.partition_point(|(from, ..)| *from <= time) - 1;
+        let (from, offset, rate) = course[place];
+        (self.ours + time).saturating_add_signed(offset + ahead(rate, time - from))
     }
 }
 
@@ -166,7 +214,7 @@ struct Held {
 fn play(path: &Path, clocks: &Clocks, lost_at: Option<u64>) -> Held {
     // Exchanges in the order of their return; the first second only relates the clocks.
     let begin = SECOND;
-    let mut relation = Relation::new(Rates::default());
+    let mut relation = Relation::new(clocks.rates);
     let epoch = clocks.near(begin);
     let mut exchanges = path.exchanges.iter().peekable();
     let mut jumped = false;
@@ -278,6 +326,23 @@ fn the_bound_holds_for_clocks_that_step() {
     }
     // Those that are larger than a round trip, and end early enough for another exchange.
     assert!(seen > 60, "{seen} steps were seen");
+}
+
+#[test]
+fn the_bound_holds_for_clocks_that_time_servers_turn() {
+    for (name, path) in paths() {
+        for seed in 0..9 {
+            let held = play(path, &Clocks::turned(seed, None), None);
+            assert!(!held.jumped, "{name}, seed {seed}: no clock has stepped");
+            assert!(held.arrivals > 900, "{name}, seed {seed}: {held:?}");
+            assert!(held.worst <= held.bound + ROUNDING, "{name}, seed {seed}: {held:?}");
+            let at = SECOND + Seed::new(seed, 2).stream("step").bits() % (LENGTH - SECOND);
+            let by = [80_000, -900_000, 12_000_000, -70_000_000][seed as usize % 4];
+            let held = play(path, &Clocks::turned(seed, Some((at, by))), None);
+            let holds = held.worst <= held.bound + ROUNDING;
+            assert!(holds, "{name}, seed {seed}: a step of {by} ns at {at} ns: {held:?}");
+        }
+    }
 }
 
 #[test]
