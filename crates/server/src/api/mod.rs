@@ -33,8 +33,8 @@ pub use error::{ApiError, ErrorBody, ErrorInfo, ErrorKind};
 pub use events::{End, FlowThroughput, QueueLength, Records, RepetitionDone, Warning};
 pub use jobs::{Job, JobKind, JobProgress, JobResult, JobStarted, JobState};
 pub use papers::{
-    NewStudy, Paper, PaperCell, PaperColumn, PaperFigure, PaperGoal, PaperRow, PaperTable, PaperTableName,
-    Study, StudyResult,
+    NewStudy, Paper, PaperCell, PaperColumn, PaperFigure, PaperGoal, PaperRealTime, PaperRow, PaperTable,
+    PaperTableName, Study, StudyBackend, StudyResult,
 };
 pub use plan::{
     NewPlan, Plan, PlanAnswer, PlanLimit, PlanLimitVerdict, PlanResult, PlanTrial, PlanValue, PlanVerdict,
