@@ -311,7 +311,7 @@ export interface paths {
         /** A study with its tables: as published, and as we find them if that is kept. */
         get: operations["study"];
         put?: never;
-        /** Repeats a study in the simulator. */
+        /** Repeats a study: simulated, and measured what is asked for on the wire and what always is. */
         post: operations["repeat"];
         delete?: never;
         options?: never;
@@ -863,6 +863,8 @@ export interface components {
              * @description Since when.
              */
             enrolled: string;
+            /** @description What kind of host it is on, and what its owner allows, if it answers. */
+            facts?: Record<string, never> | null;
             /** @description The fingerprint of its key. */
             fingerprint: string;
             /** @description Its name. */
@@ -1022,110 +1024,110 @@ export interface components {
             /** @description For people. */
             title: string;
         };
-        /** @description An experiment file as a drawing. */
+        /** @description An experiment file as it is drawn. Names that lead nowhere are kept: what they lack is told by the check. */
         Drawing: {
-            /** @description Flows that are counted together. */
+            /** @description Bundles. */
             bundles: components["schemas"]["DrawingBundle"][];
             /** @description The keys before the first table. */
             experiment: {
                 [key: string]: unknown;
             };
-            /** @description The flows between them. */
+            /** @description Flows. */
             flows: components["schemas"]["DrawingFlow"][];
-            /** @description The hosts. */
+            /** @description In the order of the file, as everything below. */
             hosts: components["schemas"]["DrawingHost"][];
-            /** @description What counts as good enough. */
+            /** @description Limits. */
             limits: components["schemas"]["DrawingLimit"][];
-            /** @description The links between them. */
+            /** @description Links and media. */
             links: components["schemas"]["DrawingLink"][];
-            /** @description What is swept. */
+            /** @description Swept keys. */
             sweep: components["schemas"]["DrawingAxis"][];
-            /** @description The experiment's name. */
+            /** @description The experiment's name; empty without one. */
             title: string;
         };
-        /** @description A swept key. */
+        /** @description A swept key, or several that vary together. */
         DrawingAxis: {
-            /** @description `flow.voice.count` */
+            /** @description `flow.voice.count`. */
             key: string;
-            /** @description Its values as written. */
+            /** @description Its values; one that is no list by itself. */
             values: unknown[];
         };
-        /** @description A bundle in a drawing. */
+        /** @description A bundle. */
         DrawingBundle: {
             /** @description Its flows. */
             flows: string[];
-            /** @description All that is written. */
+            /** @description Its table. */
             keys: {
                 [key: string]: unknown;
             };
             /** @description Its name. */
             name: string;
         };
-        /** @description A flow in a drawing. */
+        /** @description A flow. */
         DrawingFlow: {
             /**
              * Format: int64
-             * @description How many members.
+             * @description How many members it has.
              */
             count: number;
-            /** @description Where it starts. */
+            /** @description The host of its sources; empty without one. */
             from: string;
-            /** @description All that is written. */
+            /** @description Its table. */
             keys: {
                 [key: string]: unknown;
             };
-            /** @description What to write beside it. */
+            /** @description What is said beside it: `8 × voice · udp`. */
             label: string;
             /** @description Its name. */
             name: string;
-            /** @description What kind of source. */
+            /** @description Its source's name; empty without one. */
             source: string;
-            /** @description Where it ends. */
+            /** @description The hosts of its sinks. */
             to: string[];
-            /** @description Over which transport. */
+            /** @description Its transport's name; empty without one. */
             transport: string;
         };
-        /** @description A host in a drawing. */
+        /** @description A host. */
         DrawingHost: {
-            /** @description The agent on it. */
+            /** @description The agent that is this host in `live`. */
             agent?: string | null;
-            /** @description All that is written. */
+            /** @description Its table. */
             keys: {
                 [key: string]: unknown;
             };
             /** @description Its name. */
             name: string;
-            /** @description Whether the file says its place (`position`); otherwise it was found. */
+            /** @description Whether the file says that it stands there; else the place was found from the links. */
             placed: boolean;
             /**
              * Format: double
-             * @description Its place, to the right.
+             * @description To the right, in pixels of a drawing that is not scaled.
              */
             x: number;
             /**
              * Format: double
-             * @description Its place, downwards.
+             * @description Downwards.
              */
             y: number;
         };
         /** @description A limit. */
         DrawingLimit: {
-            /** @description `flow.voice.loss` */
+            /** @description `flow.voice.latency.p99`. */
             key: string;
-            /** @description `< 1 %` */
+            /** @description `< 150 ms`. */
             limit: string;
         };
-        /** @description A link in a drawing. */
+        /** @description A link between two hosts, or a medium of several. */
         DrawingLink: {
-            /** @description The hosts that it connects. */
+            /** @description Its hosts. */
             between: string[];
-            /** @description All that is written. */
+            /** @description Its table. */
             keys: {
                 [key: string]: unknown;
             };
-            /** @description What to write beside it: `2 Mbit/s · 5 ms`. */
+            /** @description What is said beside it: `2 Mbit/s · 5 ms · fifo`, as far as it is written. */
             label: string;
-            /** @description What it is made of: `serial`, `fddi` ... */
+            /** @description What carries the packets. */
             medium: string;
             /** @description Its name. */
             name: string;
@@ -1136,18 +1138,21 @@ export interface components {
             /** @description What is wrong with it. */
             problems: components["schemas"]["Problem"][];
         };
-        /** @description A change. */
+        /** @description One change to an experiment file. */
         Edit: {
             /** @enum {string} */
             op: "set";
-            /** @description Where: `["flow", "voice", "source", "samples"]`. */
+            /**
+             * @description The way to the key: `["flow", "voice", "source", "samples"]`; of a swept key or a limit
+             *     `["sweep", "flow.voice.count"]`.
+             */
             path: string[];
-            /** @description What. */
+            /** @description The value, as JSON writes TOML's. */
             value: unknown;
         } | {
             /** @enum {string} */
             op: "remove";
-            /** @description Which. */
+            /** @description The way there. */
             path: string[];
         } | {
             /** @description Its name. */
@@ -1159,24 +1164,24 @@ export interface components {
             /** @description Its new name. */
             to: string;
         } | {
-            /** @description Its name; one that is free if missing. */
+            /** @description Its name; a free one is chosen without. */
             name?: string | null;
             /** @enum {string} */
             op: "add";
-            /** @description What it is. */
+            /** @description What to add. */
             section: components["schemas"]["Section"];
             /** @description Its keys. */
-            values: {
+            values?: {
                 [key: string]: unknown;
             };
         } | {
-            /** @description Which. */
+            /** @description Its name. */
             host: string;
             /** @enum {string} */
             op: "place";
             /**
              * Format: double
-             * @description To the right.
+             * @description To the right, in pixels of a drawing that is not scaled.
              */
             x: number;
             /**
@@ -1318,7 +1323,7 @@ export interface components {
         FormFigure: {
             /** @description What it is. */
             doc: string;
-            /** @description As written behind the name of what has it. */
+            /** @description As written. */
             name: string;
             /** @description Of what. */
             of: components["schemas"]["FigureOf"];
@@ -1329,19 +1334,19 @@ export interface components {
         };
         /** @description A key. */
         FormKey: {
-            /** @description What the value may be a table of, by `kind`. */
+            /** @description What the value may be a table of, by `kind`; of a one-of also by the word alone. */
             alternatives?: components["schemas"]["Alternative"][] | null;
             /** @description The words to choose from. */
             choices?: components["schemas"]["Choice"][] | null;
-            /** @description What holds if it is missing, as written. */
+            /** @description What holds without it, as written; `None` if its absence has a meaning of its own. */
             default?: string | null;
             /** @description What it says. */
             doc: string;
             /** @description The keys of a table in its place: of a sink beside its `host`. */
             keys?: components["schemas"]["FormKey"][] | null;
-            /** @description The largest value, as written. */
+            /** @description The largest value, as written; `None` without a bound. */
             max?: string | null;
-            /** @description The smallest value, as written. */
+            /** @description The smallest value, as written; `None` without a bound. */
             min?: string | null;
             /** @description As written. */
             name: string;
@@ -1351,39 +1356,39 @@ export interface components {
             shape: components["schemas"]["FormShape"];
             /** @description Whether a share such as `1 %` may stand for the first alternative. */
             share: boolean;
-            /** @description The units that can be written. */
+            /** @description The units that it can be written in, the usual ones of a file. */
             units?: string[] | null;
         };
         /** @description A medium. */
         FormMedium: {
             /** @description What it is. */
             doc: string;
-            /** @description Its own keys: those of the medium as a whole, then those of a direction or station. */
+            /** @description Its keys: those of the medium as a whole, then those of a direction or station. */
             keys: components["schemas"]["FormKey"][];
             /** @description As written. */
             name: string;
-            /** @description Which of them are of the medium as a whole, and so cannot stand in a direction or station. */
+            /** @description Which of them are of the medium as a whole, and so not of a direction or station. */
             shared: string[];
             /** @description How many hosts it connects. */
             stations: components["schemas"]["Stations"];
         };
         /** @description All that can be written into an experiment file. */
         FormSchema: {
-            /** @description Section by section. */
+            /** @description The keys before the first table under the name `experiment`, then table by table. */
             sections: components["schemas"]["FormSection"][];
         };
-        /** @description A section of the file: a kind of table. */
+        /** @description A kind of table. */
         FormSection: {
-            /** @description What it is for. */
+            /** @description What it is for, in Markdown as every `doc`. */
             doc: string;
-            /** @description Limits only: the figures that one can name. */
+            /** @description Of limits: the figures that one can name. */
             figures?: components["schemas"]["FormFigure"][];
-            /** @description The keys of one of its tables. */
+            /** @description The keys of one of its tables. Of links those of any medium; `sweep` and `limits` have keys of the file's own. */
             keys: components["schemas"]["FormKey"][];
-            /** @description Links only: the media, with the keys that each has beside those of all. */
+            /** @description Of links: the media with their keys. */
             media?: components["schemas"]["FormMedium"][];
-            /** @description Which. */
-            name: components["schemas"]["Section"];
+            /** @description `hosts`, `link`, ... */
+            name: string;
         };
         /**
          * @description What a value looks like.
@@ -1639,6 +1644,12 @@ export interface components {
         /** @description A study to repeat. */
         NewStudy: {
             /**
+             * Format: int64
+             * @description How many blocks each channel of audio sends, in studies that count them; as many as in the study if missing.
+             */
+            blocks?: number | null;
+            on?: components["schemas"]["StudyBackend"] | null;
+            /**
              * Format: int32
              * @description How often each point is simulated; as the study's files say if missing.
              */
@@ -1654,6 +1665,8 @@ export interface components {
             figures: components["schemas"]["PaperFigure"][];
             /** @description For addresses: `hawley1989`. */
             name: string;
+            /** @description What of it takes real time: measured live always, on the wire if one asks for that. */
+            real_time: components["schemas"]["PaperRealTime"][];
             /** @description What of it is reproduced, in a sentence. */
             reproduced: string;
             /** @description Its tables. */
@@ -1705,6 +1718,23 @@ export interface components {
             met: boolean | null;
             /** @description In a sentence. */
             title: string;
+        };
+        /** @description Tables of a study that are measured, or can be. */
+        PaperRealTime: {
+            /**
+             * Format: int64
+             * @description How many blocks each channel of audio sends, if they are counted: with fewer it is as much shorter.
+             */
+            blocks: number | null;
+            /**
+             * Format: double
+             * @description How long it takes at most, in seconds.
+             */
+            length_s: number;
+            /** @description On what: `live` or `wire`. */
+            on: components["schemas"]["Backend"];
+            /** @description The tables that it is for. */
+            tables: string[];
         };
         /** @description A row. */
         PaperRow: {
@@ -2386,10 +2416,10 @@ export interface components {
             run?: number | null;
         };
         /**
-         * @description A section of the file.
+         * @description What an experiment file has several of, by name.
          * @enum {string}
          */
-        Section: "hosts" | "link" | "flow" | "bundle" | "experiment" | "sweep" | "limits";
+        Section: "hosts" | "link" | "flow" | "bundle";
         /** @description A backend on this server. */
         ServerBackend: {
             /** @description Which. */
@@ -2416,9 +2446,9 @@ export interface components {
         Stations: {
             /**
              * Format: int32
-             * @description At most; null if there is no bound.
+             * @description At most.
              */
-            max?: number | null;
+            max: number;
             /**
              * Format: int32
              * @description At least.
@@ -2443,6 +2473,11 @@ export interface components {
             /** @description Its tables: published, and as we find them if that is kept. */
             tables: components["schemas"]["PaperTable"][];
         };
+        /**
+         * @description Where tables of a study are had that can be measured.
+         * @enum {string}
+         */
+        StudyBackend: "sim" | "wire";
         /** @description What repeating a study found. */
         StudyResult: {
             /** @description What was to be reached. */

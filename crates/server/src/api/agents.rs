@@ -25,6 +25,10 @@ pub struct Agent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub status: Option<Value>,
+    /// What kind of host it is on, and what its owner allows, if it answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub facts: Option<Value>,
 }
 
 /// An agent to enrol at.

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::Backend;
+
 /// A published study.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Paper {
@@ -23,6 +25,22 @@ pub struct Paper {
     pub tables: Vec<PaperTableName>,
     /// Its figures.
     pub figures: Vec<PaperFigure>,
+    /// What of it takes real time: measured live always, on the wire if one asks for that.
+    pub real_time: Vec<PaperRealTime>,
+}
+
+/// Tables of a study that are measured, or can be.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct PaperRealTime {
+    /// On what: `live` or `wire`.
+    pub on: Backend,
+    /// The tables that it is for.
+    pub tables: Vec<String>,
+    /// How long it takes at most, in seconds.
+    pub length_s: f64,
+    /// How many blocks each channel of audio sends, if they are counted: with fewer it is as much shorter.
+    #[schema(required = true)]
+    pub blocks: Option<u64>,
 }
 
 /// A table of a study.
@@ -137,6 +155,23 @@ pub struct NewStudy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 10_000)]
     pub repetitions: Option<u32>,
+    /// Where the tables that the study has for it are had; simulated if missing. What is measured live always is so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<StudyBackend>,
+    /// How many blocks each channel of audio sends, in studies that count them; as many as in the study if missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 10, maximum = 1_000_000)]
+    pub blocks: Option<u64>,
+}
+
+/// Where tables of a study are had that can be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StudyBackend {
+    /// Simulated.
+    Sim,
+    /// Measured in real time, over emulated links of the server's machine.
+    Wire,
 }
 
 /// What repeating a study found.

@@ -13,12 +13,12 @@ use trunkline_papers::STUDIES;
 use crate::api::{ApiError, JobKind, JobStarted, NewStudy, Paper, Study};
 use crate::app::{App, Shared};
 use crate::extract::{Body, Path};
-use crate::jobs::{Job, Needs, NewJob};
+use crate::jobs::{Job, NewJob};
 
 /// Lists the studies that can be repeated.
 #[utoipa::path(get, path = "/papers", tag = "studies", responses((status = 200, body = Vec<Paper>)))]
 pub(crate) async fn list() -> Result<Json<Vec<Paper>>, ApiError> {
-    Ok(Json(STUDIES.iter().map(|study| shown::paper(study)).collect()))
+    STUDIES.iter().map(|study| shown::paper(study)).collect::<Result<_, _>>().map(Json)
 }
 
 /// A study with its tables: as published, and as we find them if that is kept.
@@ -33,7 +33,7 @@ pub(crate) async fn study(State(app): Shared, Path(name): Path<String>) -> Resul
         let published = trunkline_papers::published(study).map_err(repeat::failure)?;
         let (tables, goals) = kept::beside(shown::tables(&published), kept);
         Ok(Json(Study {
-            paper: shown::paper(study),
+            paper: shown::paper(study)?,
             tables,
             goals,
             files: study.files.iter().map(|file| file.path.to_owned()).collect(),
@@ -43,7 +43,7 @@ pub(crate) async fn study(State(app): Shared, Path(name): Path<String>) -> Resul
     .await
 }
 
-/// Repeats a study in the simulator.
+/// Repeats a study: simulated, and measured what is asked for on the wire and what always is.
 #[utoipa::path(
     post, path = "/papers/{name}", tag = "studies", params(("name" = String, Path, description = "The study")),
     request_body = NewStudy, responses((status = 201, body = JobStarted))
@@ -55,13 +55,14 @@ pub(crate) async fn repeat(
 ) -> Result<(StatusCode, Json<JobStarted>), ApiError> {
     let study = find(&name)?;
     let wanted = repeat::Wanted::new(study, new)?;
+    wanted.precheck(&app)?;
     if let Some(job) = at_work(&app, study) {
         return Err(ApiError::conflict(format_args!(
             "`{name}` is being repeated by job {}: wait for its end, or stop it",
             job.id()
         )));
     }
-    let new = NewJob { kind: JobKind::Paper, title: title(study), needs: Needs::Cores };
+    let new = NewJob { kind: JobKind::Paper, title: title(study), needs: wanted.needs() };
     let job = app.start(new, move |app, job| wanted.repeat(app, job))?;
     Ok((StatusCode::CREATED, Json(JobStarted { job: job.id().to_owned() })))
 }

@@ -6,15 +6,23 @@ use serde_json::Value as Json;
 use trunkline_papers::{Doubt, Outcome, Results, Row, TableResults, Value, judge};
 
 use crate::api::{
-    Paper, PaperCell, PaperColumn, PaperFigure, PaperGoal, PaperRow, PaperTable, PaperTableName,
+    ApiError, Paper, PaperCell, PaperColumn, PaperFigure, PaperGoal, PaperRealTime, PaperRow, PaperTable,
+    PaperTableName,
 };
 
-pub(super) fn paper(study: &trunkline_papers::Study) -> Paper {
+pub(super) fn paper(study: &'static trunkline_papers::Study) -> Result<Paper, ApiError> {
     let table = |table: &trunkline_papers::Table| PaperTableName {
         name: table.name.to_owned(),
         title: table.title.to_owned(),
     };
-    Paper {
+    let real_time = trunkline_papers::real_time(study).map_err(super::repeat::failure)?;
+    let real_time = real_time.into_iter().map(|one| PaperRealTime {
+        on: one.on.into(),
+        tables: one.tables.into_iter().map(str::to_owned).collect(),
+        length_s: one.length.as_secs_f64(),
+        blocks: one.blocks,
+    });
+    Ok(Paper {
         name: study.name.to_owned(),
         title: study.title.to_owned(),
         authors: study.authors.to_owned(),
@@ -22,7 +30,8 @@ pub(super) fn paper(study: &trunkline_papers::Study) -> Paper {
         reproduced: study.reproduced.to_owned(),
         tables: study.tables.iter().map(table).collect(),
         figures: figures(study).collect(),
-    }
+        real_time: real_time.collect(),
+    })
 }
 
 /// The figures of a study, by the names of their files.

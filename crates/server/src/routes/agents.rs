@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use serde::Deserialize;
+use trunkline_control::facts::{Facts, Status};
 use trunkline_control::message::Purpose;
 use trunkline_control::{
     ControlError, FromAgent, Identity, PairingCode, Peer, Peers, ToAgent, check_name, connect, enrol as pair,
@@ -106,9 +107,10 @@ impl App {
 fn status(peer: &Peer, identity: &Identity) -> Agent {
     let mut agent = shown(peer);
     match ask(peer, identity) {
-        Ok(status) => {
+        Ok((status, facts)) => {
             agent.reachable = Some(true);
-            agent.status = status;
+            (agent.status, agent.facts) =
+                (serde_json::to_value(status).ok(), serde_json::to_value(facts).ok());
         }
         Err(error) => {
             agent.reachable = Some(false);
@@ -118,22 +120,30 @@ fn status(peer: &Peer, identity: &Identity) -> Agent {
     agent
 }
 
-fn ask(peer: &Peer, identity: &Identity) -> Result<Option<serde_json::Value>, String> {
+fn ask(peer: &Peer, identity: &Identity) -> Result<(Status, Facts), String> {
     let address = peer.address.as_deref().ok_or("its address is not known")?;
     let mut connection =
         connect(address, identity, &peer.fingerprint, PATIENCE).map_err(|error| error.to_string())?;
     connection.introduce(Purpose::Control, PATIENCE).map_err(|error| error.to_string())?;
-    connection.send(&ToAgent::Status).map_err(|error| error.to_string())?;
+    for question in [ToAgent::Status, ToAgent::Facts] {
+        connection.send(&question).map_err(|error| error.to_string())?;
+    }
     connection.trust();
+    let (mut status, mut facts) = (None, None);
     loop {
         let said = connection.receive_within::<FromAgent>(PATIENCE, "telling how it is");
         match said.map_err(|error| error.to_string())? {
-            Some(FromAgent::Status(status)) => return Ok(serde_json::to_value(status).ok()),
+            Some(FromAgent::Status(told)) => status = Some(*told),
+            Some(FromAgent::Facts(told)) => facts = Some(*told),
             Some(FromAgent::Refused { refusal, .. }) => return Err(refusal.why),
             // What it says at any time.
             Some(_) => {}
             None => return Err("it has ended the connection".to_owned()),
         }
+        (status, facts) = match (status, facts) {
+            (Some(status), Some(facts)) => return Ok((status, facts)),
+            one => one,
+        };
     }
 }
 
@@ -146,6 +156,7 @@ fn shown(peer: &Peer) -> Agent {
         reachable: None,
         unreachable: None,
         status: None,
+        facts: None,
     }
 }
 
