@@ -1,10 +1,10 @@
 /**
  * Starts what the tests use: the page as `vite build` makes it, `trunkline serve` on a loopback address with a store of its own,
- * and a reflector to probe, which end and are removed with them. `TRUNKLINE_URL` names a server that is there already; `TRUNKLINE_BIN` a program
+ * a reflector to probe, and two agents at which nobody has enrolled yet, which end and are removed with them. `TRUNKLINE_URL` names a server that is there already; `TRUNKLINE_BIN` a program
  * that is built already.
  */
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -42,6 +42,17 @@ export default async function start(): Promise<() => Promise<void>> {
     const reflector = begin('reflect');
     begun.push(reflector);
     process.env.TRUNKLINE_REFLECTOR = await listening(reflector);
+    const agents = ['ottawa', 'berlin'].map((name) => {
+      const state = join(folder, name);
+      mkdirSync(state);
+      writeFileSync(join(state, 'agent.toml'), `name = "${name}"\n`);
+      const agent = begin('agent', '--config', join(state, 'agent.toml'), '--state', state);
+      begun.push(agent);
+      return { name, state, agent };
+    });
+    process.env.TRUNKLINE_AGENTS = JSON.stringify(
+      await Promise.all(agents.map(async ({ name, state, agent }) => ({ name, address: await listening(agent), pair: [program, ...first, 'agent', 'pair', '--state', state] }))),
+    );
   } catch (error) {
     await stop();
     throw error;

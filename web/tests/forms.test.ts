@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { searchable } from '../src/advise/keys';
 import { bound, limitQuantity } from '../src/advise/plan';
 import { blocksText, hostAndPort, protectionText, stagesOf, transportText } from '../src/advise/words';
-import { facts } from '../src/agents/status';
+import { measured, verb, warning } from '../src/papers/repeat';
+import { allowed, facts, notices, pasted } from '../src/agents/status';
 import type { Drawing } from '../src/api/types';
 import { fit, nearness } from '../src/papers/errors';
 import type { PaperTable } from '../src/papers/types';
@@ -90,19 +91,66 @@ describe('studies', () => {
   });
 });
 
+describe('repeating a study', () => {
+  const realTime = [
+    { on: 'live' as const, tables: ['here'], length_s: 123, blocks: 10_000 },
+    { on: 'wire' as const, tables: ['table03', 'jitter03'], length_s: 1230, blocks: 10_000 },
+  ];
+
+  test('what is measured takes its time', () => {
+    expect(measured(realTime, ['table02', 'table03'], false)).toEqual({ tables: [], seconds: 0 });
+    expect(measured(realTime, ['table03', 'jitter03'], true)).toEqual({ tables: ['table03', 'jitter03'], seconds: 1230 });
+    expect(measured(realTime, ['here', 'table03'], true, 1000)).toEqual({ tables: ['here', 'table03'], seconds: 135.3 });
+    expect(warning(measured(realTime, ['here'], false))).toMatch(/^`here` is measured in real time, for at most 2\smin 3\ss\./);
+  });
+
+  test('the button says what it does', () => {
+    expect(verb(0, 9, 0)).toBe('Simulate all tables');
+    expect(verb(0, 9, 1)).toBe('Simulate and measure all tables');
+    expect(verb(1, 9, 1)).toBe('Measure this table');
+    expect(verb(3, 9, 0)).toBe('Simulate 3 tables');
+  });
+});
+
 describe('agents', () => {
-  test('whatever an agent says becomes lines', () => {
-    const lines = facts({ version: '0.1.0', spool_bytes: 4_200_000, cpu: 0.04, controllers: ['studio'], parts: [{}, {}], limits: { rate: '100 Mbit/s' }, paired: true, nothing: null, up_s: 90 });
-    const value = (name: string) => lines.find((line) => line.name === name)?.value.replace(/\u202f/g, ' ');
-    expect(value('version')).toBe('0.1.0');
-    expect(value('spool bytes')).toBe('4.20 MB');
-    expect(value('controllers')).toBe('studio');
-    expect(value('parts')).toBe('2');
-    expect(value('limits rate')).toBe('100 Mbit/s');
-    expect(value('paired')).toBe('yes');
-    expect(value('up')).toBe('1 min 30 s');
-    expect(lines.some((line) => line.name === 'nothing')).toBe(false);
+  const value = (lines: readonly { name: string; value: string }[], name: string) => lines.find((line) => line.name === name)?.value.replace(/\u202f/g, ' ');
+
+  test('what an agent says becomes lines', () => {
+    const status = {
+      name: 'berlin', program: '0.1.0', since: '2026-11-22T16:27:18Z', sessions: 3, spool: 4_200_000, disk_free: 2e10, cpu: 0.042, memory: 29_220_864, clock_steps: 0,
+      parts: [{ state: 'running' }, { state: 'running' }, { state: 'finished' }], controllers: [{ name: 'studio', connected: true }, { name: 'desk', connected: false }], notices: [], something_new: 7, nothing: null,
+    };
+    const lines = facts(status);
+    expect(lines[0]).toEqual({ name: 'measuring', value: '2 parts running, 1 finished' });
+    expect(value(lines, 'kept for controllers')).toBe('4.20 MB');
+    expect(value(lines, 'processor')).toBe('4.2 % of a core');
+    expect(value(lines, 'controllers')).toBe('studio (connected), desk');
+    expect(value(lines, 'version')).toBe('0.1.0');
+    expect(value(lines, 'something new')).toBe('7');
+    expect(lines.some(({ name }) => ['nothing', 'name', 'clock'].includes(name))).toBe(false);
+    expect(value(facts({ ...status, clock_steps: 1, parts: [] }), 'clock')).toBe('stepped 1 time');
+    expect(value(facts({ parts: [] }), 'measuring')).toBe('nothing now');
     expect(facts(undefined)).toEqual([]);
+  });
+
+  test('what its owner allows is the smaller of both limits', () => {
+    const lines = allowed({ limits: { rate: 1e8, flows: 4096, duration: 3.6e12 }, permissions: { rate: 2e7, flows: null, to: ['10.0.0.0/8', '192.0.2.7'] } });
+    expect(lines.map(({ name }) => value(lines, name))).toEqual(['20.0 Mbit/s', '4,096', '60 min', '10.0.0.0/8, 192.0.2.7']);
+    const free = allowed({ limits: { rate: null, flows: null, duration: null }, permissions: { rate: null, flows: null, to: ['0.0.0.0/0', '::/0'] } });
+    expect(free.map(({ value }) => value)).toEqual(['no limit', 'no limit', 'no limit', 'anywhere']);
+    expect(allowed(undefined)).toEqual([]);
+  });
+
+  test('notices are told, the newest first', () => {
+    const told = ['a', 'b', 'c', 'd'].map((text, i) => ({ at: `2026-11-22T16:27:1${i}Z`, text }));
+    expect(notices({ notices: told }).map(({ text }) => text)).toEqual(['d', 'c', 'b']);
+    expect(notices({ notices: 'none' })).toEqual([]);
+  });
+
+  test('what the host printed is understood as a whole', () => {
+    const code = 'G771-JR96-537V-MT1G-H1JD-MFVB-Z72Z-FFGK1';
+    expect(pasted(`Within 10 minutes, where experiments are run from:\n\n    trunkline agent enrol 192.0.2.7:5001 ${code}\n\nThe code is for one controller.`)).toEqual({ address: '192.0.2.7:5001', code });
+    expect(pasted(code)).toBeUndefined();
   });
 });
 

@@ -100,6 +100,14 @@ describe('the grid of repetitions', () => {
     expect(grid.mark(9, 0, 'done')).toBe(false);
   });
 
+  test('what was being measured when all was stopped was interrupted', () => {
+    const grid = new Grid(points, 2, true);
+    grid.mark(0, 1, 'measuring');
+    expect(grid.end()).toBe(true);
+    expect(grid.rows.map(({ cells }) => cells)).toEqual([['done', 'partial'], ['waiting', 'partial']]);
+    expect(grid.end()).toBe(false);
+  });
+
   test('a search measures more often than was planned', () => {
     const grid = new Grid(points, 2, true);
     grid.mark(0, 4, 'done');

@@ -9,3 +9,5 @@ export type PaperTable = Schemas['PaperTable'];
 export type PaperRow = Schemas['PaperRow'];
 export type PaperCell = Schemas['PaperCell'];
 export type Study = Schemas['Study'];
+export type PaperRealTime = Schemas['PaperRealTime'];
+export type NewStudy = Schemas['NewStudy'];

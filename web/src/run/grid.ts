@@ -36,6 +36,13 @@ export class Grid {
     this.rows[at] = { ...row, cells };
     return true;
   }
+
+  /** Nothing is measured any more: what was not done was interrupted. Returns whether that is news. */
+  end(): boolean {
+    const open = this.rows.flatMap((row) => row.cells.flatMap((cell, repetition) => (cell === 'measuring' ? [[row.index, repetition] as const] : [])));
+    for (const [point, repetition] of open) this.mark(point, repetition, 'partial');
+    return open.length > 0;
+  }
 }
 
 /** `4 of 5 done, 1 being measured`. */

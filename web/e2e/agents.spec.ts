@@ -1,0 +1,95 @@
+/** Two agents on this machine: enrolled at, drawn, measured between, stopped and resumed, with the page alone. */
+import { execFileSync } from 'node:child_process';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Page } from '@playwright/test';
+import { at, draft, expect, picture, test } from './use';
+
+interface StartedAgent {
+  name: string;
+  address: string;
+  /** The command that makes a code. */
+  pair: string[];
+}
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
+
+const EMPTY = `name = "between agents"
+duration = "2 s"
+drain = "100 ms"
+repetitions = 2
+
+[hosts]
+`;
+
+test('two agents are enrolled at, drawn, measured, stopped, resumed and reported', async ({ page }) => {
+  test.skip(!process.env.TRUNKLINE_AGENTS, 'a server from outside has no agents of ours');
+  const agents = JSON.parse(process.env.TRUNKLINE_AGENTS ?? '[]') as StartedAgent[];
+  await page.goto(at('/agents'));
+  await expect(page.getByText('No agent yet')).toBeVisible();
+  for (const agent of agents) await enrol(page, agent);
+  for (const { name } of agents) {
+    const card = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name, exact: true }) });
+    await expect(card.getByText('answers')).toBeVisible();
+    await expect(card.getByText('nothing now')).toBeVisible();
+  }
+  await picture(page, 'agents-enrolled');
+
+  await draft(page, EMPTY);
+  await page.goto(at('/edit'));
+  await page.reload();
+  await draw(page, agents);
+  await page.getByLabel('Where to run').selectOption('live');
+  await page.getByRole('button', { name: 'Run', exact: true }).click();
+
+  const received = () => page.locator('[data-received]').getAttribute('data-received').then(Number);
+  await expect.poll(received, { message: 'records arrive' }).toBeGreaterThan(20);
+  await picture(page, 'agents-measuring');
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await page.getByRole('link', { name: 'See the results' }).click();
+  await expect(page.getByText(/partial, \d of 2 repetitions/)).toBeVisible();
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await expect(page.getByText('complete', { exact: true })).toBeVisible();
+
+  // 100 messages a second for two seconds.
+  await page.getByRole('tab', { name: 'Figures' }).click();
+  await expect(page.getByRole('row', { name: /^messages sent/ })).toContainText('200');
+  await expect(page.getByRole('row', { name: /^bound of the clocks/ })).toBeVisible();
+  await page.getByRole('link', { name: 'Report', exact: true }).click();
+  await expect(page.getByRole('heading', { level: 1 })).toContainText('between agents');
+});
+
+/** What the agent's host prints is pasted as it is. */
+async function enrol(page: Page, { name, address, pair: [program = '', ...rest] }: StartedAgent): Promise<void> {
+  const printed = execFileSync(program, rest, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
+  await page.getByLabel('Code').evaluate((field, text) => {
+    const clipboardData = new DataTransfer();
+    clipboardData.setData('text', text);
+    field.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
+  }, printed);
+  await expect(page.getByLabel('Address')).toHaveValue(address);
+  await page.getByRole('button', { name: 'Enrol' }).click();
+  await expect(page.getByText(`Enrolled at ${name}.`)).toBeVisible();
+}
+
+/** A host for each agent, a link between them, and a flow over it. */
+async function draw(page: Page, agents: readonly StartedAgent[]): Promise<void> {
+  const palette = page.getByRole('group', { name: 'Add to the drawing' });
+  const dialog = page.getByRole('dialog');
+  for (const [i, { address }] of agents.entries()) {
+    await palette.getByRole('button', { name: 'Host' }).click();
+    await expect(page.locator('.svelte-flow__node')).toHaveCount(i + 1);
+    const field = page.getByLabel('agent', { exact: true });
+    await expect(field).toHaveValue('');
+    await expect(page.locator(`datalist option[value="${address}"]`), 'agents that are known are offered').toHaveCount(1);
+    await field.fill(address);
+    await field.press('Enter');
+    await expect(page.locator('.svelte-flow__node').getByText(address)).toBeVisible();
+  }
+  for (const what of ['Link', 'Flow']) {
+    await palette.getByRole('button', { name: what }).click();
+    await dialog.getByRole('button', { name: `Add ${what.toLowerCase()}` }).click();
+    await expect(dialog).toBeHidden();
+  }
+  await expect(page.getByText('No problems')).toBeVisible();
+}
