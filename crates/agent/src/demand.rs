@@ -5,7 +5,7 @@ use trunkline_experiment::Scenario;
 use trunkline_traffic::{Feedback, KINDS, MessageBuffer, Source};
 
 use crate::meter::on_network;
-use crate::permission::Demand;
+use crate::permission::{Demand, Greedy};
 
 /// So much of a source is looked at.
 const LOOK: Duration = Duration::from_secs(20);
@@ -40,7 +40,12 @@ pub fn of_near_end(scenario: &Scenario, flows: &[usize], seed: Seed) -> Result<D
                 let sum = demand.rate.bits_per_second().saturating_add(rate.saturating_mul(members.into()));
                 demand.rate = Rate::from_bits_per_second(sum);
             }
-            None => demand.is_greedy = true,
+            None => {
+                let message = on_network(Bytes((KINDS[flow.source.kind].max_message)(&flow.source.values)));
+                let greedy = demand.greedy.get_or_insert_with(Greedy::default);
+                greedy.flows.push(index);
+                greedy.burst = Bytes(greedy.burst.0.saturating_add(message.0.saturating_mul(members.into())));
+            }
         }
     }
     Ok(demand)
@@ -117,7 +122,7 @@ mod tests {
     #[test]
     fn voice_asks_for_its_packets_with_their_headers() {
         let voice = demand(&flow("udp", "{ kind = \"voice\", samples = 80 }"));
-        assert_eq!((voice.conversations, voice.is_greedy), (3, false));
+        assert_eq!((voice.conversations, voice.greedy), (3, None));
         // 100 packets of 80 bytes a second, 40 bytes of our header and 40 of UDP and IP, three times.
         assert_eq!(voice.rate, Rate::from_bits_per_second(3 * 100 * (80 + 40 + 40) * 8));
         assert!(voice.duration > Duration::from_secs(30), "with the drain time");
@@ -125,9 +130,11 @@ mod tests {
 
     #[test]
     fn unlimited_bulk_is_greedy_and_a_paced_one_is_not() {
-        assert!(demand(&flow("tcp", "{ kind = \"bulk\", message = \"8 KiB\" }")).is_greedy);
+        let greedy = demand(&flow("tcp", "{ kind = \"bulk\", message = \"8 KiB\" }")).greedy.unwrap();
+        // Six packets' headers, and one of ours.
+        assert_eq!(greedy, Greedy { flows: vec![0], burst: Bytes(3 * (8192 + 40 + 6 * 40)) });
         let paced = demand(&flow("tcp", "{ kind = \"bulk\", message = \"1 KB\", interval = \"100 ms\" }"));
-        assert!(!paced.is_greedy);
+        assert_eq!(paced.greedy, None);
         assert_eq!(paced.rate, Rate::from_bits_per_second(3 * 10 * (1000 + 40 + 40) * 8));
     }
 }

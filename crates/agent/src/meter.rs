@@ -1,4 +1,5 @@
-//! What a part sends, against what it may: a token bucket over the bytes that were recorded as sent.
+//! What a part sends, against what it may: a token bucket over the bytes that were recorded as sent. Greedy flows are held
+//! back before they send; this is what ends a part that does not keep to it nevertheless.
 
 use trunkline_core::{Bytes, Duration, Rate, Time};
 
@@ -12,6 +13,8 @@ const SLACK: Bytes = Bytes(256 << 10);
 #[derive(Clone, Debug)]
 pub struct Meter {
     rate: Rate,
+    /// So much more at once is no offence.
+    burst: Bytes,
     /// What has been sent and not yet been paid for by the passing of time, in bits times nanoseconds per second.
     level: u128,
     at: Time,
@@ -27,9 +30,9 @@ pub struct Exceeded {
 const NANOS: u128 = 1_000_000_000;
 
 impl Meter {
-    /// A meter for this rate.
-    pub fn new(rate: Rate) -> Meter {
-        Meter { rate, level: 0, at: Time::ZERO }
+    /// A meter for this rate, of messages that come to so much at once.
+    pub fn new(rate: Rate, burst: Bytes) -> Meter {
+        Meter { rate, burst: SLACK + burst, level: 0, at: Time::ZERO }
     }
 
     /// So many bytes were sent then. Times that go back count as the latest.
@@ -41,7 +44,7 @@ impl Meter {
         let passed = u128::from(at.since(self.at).as_nanos());
         self.at = self.at.max(at);
         self.level = self.level.saturating_sub(passed * rate) + u128::from(bytes.count()) * 8 * NANOS;
-        let depth = rate * u128::from(DEPTH.as_nanos()) + u128::from(SLACK.count()) * 8 * NANOS;
+        let depth = rate * u128::from(DEPTH.as_nanos()) + u128::from(self.burst.count()) * 8 * NANOS;
         if self.level > depth { Err(Exceeded { allowed: self.rate }) } else { Ok(()) }
     }
 }
@@ -49,8 +52,7 @@ impl Meter {
 /// What a message takes on the network, to send it: the message with its measurement header, and the headers of network and
 /// transport for every packet of 1460 bytes that is begun.
 pub fn on_network(payload: Bytes) -> Bytes {
-    let message = payload.count() + trunkline_transport::framing::HEADER_LENGTH as u64;
-    Bytes(message + message.div_ceil(1460) * 40)
+    trunkline_live::in_packets(Bytes(payload.count() + trunkline_transport::framing::HEADER_LENGTH as u64))
 }
 
 #[cfg(test)]
@@ -67,7 +69,7 @@ mod tests {
             sends in proptest::collection::vec((0..50_000_000u64, 0..200_000u64), 1..300),
         ) {
             let rate = Rate::from_bits_per_second(mbit * 1_000_000);
-            let mut meter = Meter::new(rate);
+            let mut meter = Meter::new(rate, Bytes::ZERO);
             let (mut now, mut sum, mut due) = (Time::ZERO, Bytes::ZERO, Time::ZERO);
             for (wait, bytes) in sends {
                 now += Duration::from_nanos(wait);
@@ -88,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_greedy_sender_is_caught_within_seconds() {
-        let mut meter = Meter::new(Rate::from_bits_per_second(1_000_000));
+        let mut meter = Meter::new(Rate::from_bits_per_second(1_000_000), Bytes::ZERO);
         let sent = |ms: u64| (Time::from_nanos(ms * 1_000_000), Bytes(125_000));
         // 10 Mbit/s where 1 is allowed.
         let caught = (0..).map(|n| sent(n * 100)).position(|(at, bytes)| meter.sent(at, bytes).is_err());

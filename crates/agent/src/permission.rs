@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 use trunkline_control::{Refusal, RefusalKind};
-use trunkline_core::{Duration, Rate};
+use trunkline_core::{Bytes, Duration, Rate};
 
 use crate::config::{Config, Permission};
 
@@ -16,12 +16,21 @@ pub struct Demand {
     pub conversations: u64,
     /// What its paced flows send at most.
     pub rate: Rate,
-    /// Whether others of its flows send as fast as the network takes.
-    pub is_greedy: bool,
+    /// Those of its flows that send as fast as the network takes.
+    pub greedy: Option<Greedy>,
     /// How long it takes at most.
     pub duration: Duration,
     /// The address at its other end, if that is known yet.
     pub to: Option<IpAddr>,
+}
+
+/// Flows that send as fast as the network takes: they get what the others leave.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Greedy {
+    /// Their indices in the experiment; none for what is sent back.
+    pub flows: Vec<usize>,
+    /// What their conversations send at once, at most.
+    pub burst: Bytes,
 }
 
 /// What a part holds while it runs.
@@ -29,8 +38,10 @@ pub struct Demand {
 pub struct Grant {
     /// How many conversations.
     pub conversations: u64,
-    /// What it may send; `None` without a limit.
+    /// What it may send in any case; `None` without a limit.
     pub rate: Option<Rate>,
+    /// What it may send if nobody else does: its greedy flows share with those of other parts what is left.
+    pub most: Option<Rate>,
 }
 
 /// What parts hold together.
@@ -102,7 +113,7 @@ pub fn judge(
     let of_controller = left(permission.rate, own.rate);
     let of_host = left(limits.rate, all.rate);
     // Something is left over for those that take whatever they get.
-    let least = if demand.is_greedy { sum(demand.rate, LEAST_GREEDY) } else { demand.rate };
+    let least = if demand.greedy.is_some() { sum(demand.rate, LEAST_GREEDY) } else { demand.rate };
     if let (Some(allowed), Some(left)) = (permission.rate, of_controller)
         && least > left
     {
@@ -121,12 +132,9 @@ pub fn judge(
             sends(demand)
         ));
     }
-    let left = match (of_controller, of_host) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (one, other) => one.or(other),
-    };
-    let rate = left.map(|left| if demand.is_greedy { left } else { demand.rate });
-    Ok(Grant { conversations: wanted, rate })
+    let allowed = permission.rate.into_iter().chain(limits.rate).min();
+    let most = allowed.map(|allowed| if demand.greedy.is_some() { allowed } else { demand.rate });
+    Ok(Grant { conversations: wanted, rate: allowed.map(|_| least), most })
 }
 
 /// Judges whether this host may send to an address, or be the far end for it.
@@ -155,7 +163,7 @@ pub fn may_reach(config: &Config, controller: &str, to: IpAddr) -> Result<(), Re
     ))
 }
 
-/// With less than this a greedy flow is not worth starting.
+/// With less than this a greedy flow is not worth starting; so much of a limit is left to each part that has some.
 const LEAST_GREEDY: Rate = Rate::from_bits_per_second(10_000);
 
 fn left(limit: Option<Rate>, held: Rate) -> Option<Rate> {
@@ -177,7 +185,7 @@ fn in_use(is_any: bool, held: &str) -> String {
 }
 
 fn sends(demand: &Demand) -> String {
-    match (demand.is_greedy, demand.rate) {
+    match (demand.greedy.is_some(), demand.rate) {
         (false, rate) => rate.to_string(),
         (true, Rate::ZERO) => "as fast as the network takes".to_owned(),
         (true, rate) => format!("{rate} and beside it as fast as the network takes"),
@@ -227,10 +235,11 @@ mod tests {
     fn what_is_within_the_limits_is_granted() {
         let none = Held::default();
         let grant = judge(&config(), "studio", &demand(100, mbit(20)), &none, &none).unwrap();
-        assert_eq!(grant, Grant { conversations: 100, rate: Some(mbit(20)) });
-        let greedy = Demand { is_greedy: true, ..demand(1, mbit(1)) };
+        assert_eq!(grant, Grant { conversations: 100, rate: Some(mbit(20)), most: Some(mbit(20)) });
+        let greedy = Demand { greedy: Some(Greedy::default()), ..demand(1, mbit(1)) };
         let grant = judge(&config(), "studio", &greedy, &none, &held(0, mbit(90))).unwrap();
-        assert_eq!(grant.rate, Some(mbit(10)), "what the host has left");
+        assert_eq!(grant.rate, Some(sum(mbit(1), LEAST_GREEDY)), "others may have the rest");
+        assert_eq!(grant.most, Some(mbit(20)));
         let free = Config::with_name("ottawa");
         assert_eq!(judge(&free, "studio", &greedy, &none, &none).unwrap().rate, None);
     }
@@ -259,7 +268,7 @@ mod tests {
             "the part sends 15 Mbit/s, and the owner of ottawa allows the controller studio 20 Mbit/s, 10 Mbit/s in use by \
              other parts"
         );
-        let greedy = Demand { is_greedy: true, ..demand(1, Rate::ZERO) };
+        let greedy = Demand { greedy: Some(Greedy::default()), ..demand(1, Rate::ZERO) };
         assert_eq!(
             why("other", &greedy, none, held(3, mbit(100))),
             (
@@ -311,7 +320,7 @@ mod tests {
                 let name = if is_studio { "studio" } else { "other" };
                 let own = grants.iter().filter(|(studio, _)| *studio == is_studio).map(|(_, grant)| grant).collect();
                 let all = grants.iter().map(|(_, grant)| grant).collect();
-                let demand = Demand { is_greedy, ..demand(conversations, mbit(rate)) };
+                let demand = Demand { greedy: is_greedy.then(Greedy::default), ..demand(conversations, mbit(rate)) };
                 if let Ok(grant) = judge(&config, name, &demand, &own, &all) {
                     prop_assert!(grant.rate >= Some(demand.rate));
                     grants.push((is_studio, grant));

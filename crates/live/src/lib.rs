@@ -21,6 +21,7 @@
 //! [`group`] carries XTP's multicast streams. [`blast`] measures how many packets a second the machine can account for.
 
 pub mod blast;
+mod ceiling;
 mod channel;
 mod check;
 mod collect;
@@ -44,13 +45,14 @@ mod session;
 mod setup;
 mod start;
 
+pub use ceiling::{Ceiling, Limited, in_packets};
 pub use channel::Channel;
 pub use check::{check, kernel_stream, refuse_simulated};
 pub use error::LiveError;
 pub use options::{FarEnd, LiveOptions, Receive, Spin};
 pub use pairs::{Pair, run_pairs};
 pub use place::Place;
-pub use run::{run, run_with};
+pub use run::{HELD_HERE, HELD_THERE, run, run_with};
 
 /// The machine in one line, for the report: processor, cores, system.
 pub fn machine_description() -> String {

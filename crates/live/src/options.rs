@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use trunkline_core::Duration;
 
+use crate::ceiling::Limited;
 use crate::channel::Channel;
 
 /// How a live run is made, beside what the experiment says.
@@ -29,6 +30,8 @@ pub struct LiveOptions {
     pub kernel_stamps: bool,
     /// How long connecting and every other step of the set-up may take.
     pub patience: Duration,
+    /// What the owner of the host lets flows without a pace of their own send.
+    pub limited: Limited,
     /// Every so-manieth packet of a protocol engine is lost before it reaches its socket, at both ends; 0 for none. For
     /// tests.
     #[doc(hidden)]
@@ -87,6 +90,7 @@ impl LiveOptions {
             receive: Receive::Blocking,
             kernel_stamps: false,
             patience: Duration::from_secs(10),
+            limited: Limited::default(),
             lose_every: 0,
         }
     }

@@ -11,14 +11,17 @@
 
 use std::io::{Read, Write};
 use std::net::IpAddr;
+use std::sync::Arc;
 
-use trunkline_core::Seed;
+use trunkline_core::{Rate, Seed};
 use trunkline_experiment::{Scenario, Supervisor};
 use trunkline_metrics::{DriverOutcome, Recorder};
 
+use crate::ceiling::{Ceiling, Limited};
 use crate::error::LiveError;
 use crate::far_end;
 use crate::options::LiveOptions;
+use crate::protocol::FlowTerms;
 
 /// The near end of a part: what is sent from this host to one other.
 #[derive(Clone, Copy)]
@@ -66,7 +69,7 @@ pub fn run_near(
 }
 
 /// What the far end grants whoever has opened the session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct FarLimits {
     /// Nobody else is answered: the address from which the session's connection came, which is proved by that. What the
     /// near end says of its address does not count.
@@ -75,6 +78,20 @@ pub struct FarLimits {
     pub address: IpAddr,
     /// How many conversations at most.
     pub members: u32,
+    /// What is sent back to flows with a pace of their own; `None` for whatever they bring.
+    pub rate: Option<Rate>,
+    /// What is sent back to the others waits for all of these; without any it counts as the rest.
+    pub ceilings: Vec<Arc<Ceiling>>,
+}
+
+impl FarLimits {
+    /// Replies to the flows of a session, first those without a pace of their own.
+    pub(crate) fn replies(&self, flows: &[FlowTerms]) -> [Limited; 2] {
+        let waits = |flow: &usize| flows[*flow].is_greedy && !self.ceilings.is_empty();
+        let (greedy, others) = (0..flows.len()).partition(waits);
+        let lenient = self.rate.map(|rate| Arc::new(Ceiling::lenient(rate)));
+        [Limited::new(greedy, self.ceilings.clone()), Limited::new(others, lenient.into_iter().collect())]
+    }
 }
 
 /// Serves the far end of one part, until the near end says that it is over or `input` ends.

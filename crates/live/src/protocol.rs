@@ -35,7 +35,7 @@ use crate::error::{Failure, LiveError};
 use crate::options::Receive;
 
 /// Both ends must have the same.
-pub(crate) const VERSION: u32 = 5;
+pub(crate) const VERSION: u32 = 6;
 
 /// The largest frame that a reader accepts.
 pub(crate) const MAX_FRAME: usize = 64 << 20;
@@ -112,6 +112,8 @@ pub(crate) struct FlowTerms {
     /// Payload of the answer to a message that asks for one; without this it is treated like any other.
     pub(crate) answer: Option<u32>,
     pub(crate) keeps_payload: bool,
+    /// Whether its source has no pace of its own.
+    pub(crate) is_greedy: bool,
 }
 
 /// What goes back to the source of a message.
@@ -156,6 +158,8 @@ pub(crate) struct Bye {
     pub(crate) unreflected: u64,
     /// For each flow over protocol engines, what its engines have counted.
     pub(crate) engines: Vec<BTreeMap<String, u64>>,
+    /// For each flow, how long its replies have waited for what the far end's owner allows, in nanoseconds.
+    pub(crate) held: Vec<u64>,
 }
 
 /// What the near end says.
@@ -335,6 +339,7 @@ mod tests {
                 reflect: true,
                 answer: Some(4),
                 keeps_payload: false,
+                is_greedy: true,
             }],
         };
         let mut pipe = Vec::new();
@@ -360,6 +365,7 @@ mod tests {
             FromFar::Bye(Bye {
                 unreflected: 1,
                 engines: vec![BTreeMap::from([("retransmissions".to_owned(), 3)])],
+                held: vec![0, 7],
             }),
         ];
         let mut pipe = Vec::new();

@@ -5,13 +5,14 @@ use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
-use trunkline_core::{Seed, Time};
+use trunkline_core::{Duration, Seed, Time};
 use trunkline_experiment::{Flow, Scenario, Supervisor, Transport};
 use trunkline_io::{process, tcp};
 use trunkline_metrics::{DriverOutcome, FlowOutcome, Measured, Recorder};
 use trunkline_traffic::Source;
 use trunkline_transport::framing::Key;
 
+use crate::ceiling::Limited;
 use crate::collect::Collector;
 use crate::engine::Counters;
 use crate::error::LiveError;
@@ -101,7 +102,7 @@ pub(crate) fn session(
     supervisor: &mut dyn Supervisor,
 ) -> Result<DriverOutcome, LiveError> {
     let terms = Terms::of(scenario, options, Key(draw()));
-    let sources = setup::sources(scenario, terms.lanes, build)?;
+    let sources = setup::sources(scenario, terms.lanes, &options.limited, build)?;
     // Whatever fits; a socket that cannot be opened says so itself.
     let _ = process::raise_open_files(terms.descriptors);
 
@@ -179,6 +180,7 @@ pub(crate) fn session(
 
     let sending = end.sent_all.map_or(scenario.duration, |at| at.since(Time::ZERO));
     let mut flows = flow_outcomes(scenario, terms, &left, end.bye.as_ref());
+    note_held(&mut flows, &options.limited, end.bye.as_ref());
     let clock_error = session.clock_error();
     for (flow, outcome) in scenario.flows.iter().zip(&mut flows) {
         outcome.clock_error = clock_error.filter(|_| flow.meta.measured == Measured::OneWay);
@@ -241,6 +243,28 @@ fn flow_outcomes(scenario: &Scenario, terms: &Terms, left: &[Left], bye: Option<
     }
     flows
 }
+
+/// For how long what owners of hosts allow has held flows back, which no network did.
+fn note_held(flows: &mut [FlowOutcome], limited: &Limited, bye: Option<&Bye>) {
+    for (index, flow) in flows.iter_mut().enumerate() {
+        let there = bye
+            .and_then(|bye| bye.held.get(index))
+            .map_or(Duration::ZERO, |held| Duration::from_nanos(*held));
+        for (name, held) in [(HELD_HERE, limited.held(index)), (HELD_THERE, there)] {
+            let millis = held.as_nanos() / 1_000_000;
+            if millis > 0 {
+                flow.transport_counters.insert(name.to_owned(), millis);
+            }
+        }
+    }
+}
+
+/// Counts for how many milliseconds the conversations of a flow have waited, together, for what the owner of the sending
+/// host allows.
+pub const HELD_HERE: &str = "held-back-by-owner-ms";
+
+/// The same of answers, at the receiving host.
+pub const HELD_THERE: &str = "answers-held-back-by-owner-ms";
 
 /// A number that nobody can guess: the standard library's hash keys come from the system.
 pub(crate) fn draw() -> u32 {

@@ -11,6 +11,7 @@ use trunkline_io::udp::SocketOptions;
 use trunkline_traffic::{KINDS, Source};
 use trunkline_transport::framing::{HEADER_LENGTH, Key};
 
+use crate::ceiling::Limited;
 use crate::check;
 use crate::engine::{self, Engine, Engines, Intake, Loss, NotConnected, Route};
 use crate::error::LiveError;
@@ -112,12 +113,13 @@ impl Terms {
         let busy = per_second > BUSY && options.receive == Receive::Blocking;
         let rest = if busy { REST } else { Duration::ZERO };
         let largest = (largest + HEADER_LENGTH as u64).min(LARGEST_DATAGRAM);
-        let flow_terms = |flow: &Flow| FlowTerms {
+        let flow_terms = |(index, flow): (usize, &Flow)| FlowTerms {
             first: flow.meta.first.0,
             members: flow.meta.members,
             reflect: flow.reflect,
             answer: answer_length(flow),
             keeps_payload: flow.meta.keeps_payload,
+            is_greedy: options.limited.is_greedy(index),
         };
         Terms {
             open: Open {
@@ -135,7 +137,7 @@ impl Terms {
                 seed: u64::from(draw()) << 32 | u64::from(draw()),
                 engines,
                 lose_every: options.lose_every,
-                flows: scenario.flows.iter().map(flow_terms).collect(),
+                flows: scenario.flows.iter().enumerate().map(flow_terms).collect(),
             },
             key,
             lanes: udp_members.min(if busy { BUSY_LANES } else { MAX_LANES }),
@@ -218,6 +220,7 @@ pub(crate) struct Sources {
 pub(crate) fn sources(
     scenario: &Scenario,
     lanes: usize,
+    limited: &Limited,
     build: &dyn Fn(usize, u32) -> Result<Box<dyn Source>, String>,
 ) -> Result<Sources, LiveError> {
     let mut sources = Sources { udp: Vec::new(), tcp: Vec::new(), engines: Vec::new() };
@@ -236,6 +239,7 @@ pub(crate) fn sources(
                     channels: flow.meta.channels,
                     answered: flow.answer() != Answer::None,
                     awaited: scenario.until == Some(index),
+                    turn: limited.turn(index),
                 }),
                 _ => sources.engines.push((index, member, source)),
             }
@@ -319,8 +323,9 @@ pub(crate) fn connect(
         let send_timeout = flow.transport.send_timeout();
         let channels = flow.meta.channels;
         let awaited = scenario.until == Some(index);
+        let turn = options.limited.turn(index);
         let conversation =
-            Conversation { id, sender, stream, source, channels, send_timeout, answers, spin, awaited };
+            Conversation { id, sender, stream, source, channels, send_timeout, answers, spin, awaited, turn };
         connected.push(Connected { flow: index, conversation, listener });
     }
     Ok(connected)
@@ -383,7 +388,8 @@ pub(crate) fn engines<'s>(
         let own = sources.extract_if(.., |(flow, ..)| flow == index);
         let awaited = scenario.until == Some(*index);
         let speakers = own.map(|(_, member, source)| {
-            Speaker::new(flow.member(member), flow.meta.channels, source, awaited)
+            let turn = options.limited.turn(*index);
+            Speaker::new(flow.member(member), flow.meta.channels, source, awaited, turn)
         });
         let flow = EngineFlow {
             engines: Engines::new(engines, sockets, options.receive),

@@ -14,7 +14,7 @@ use super::Daemon;
 use super::near::named;
 use super::parts::{End as Side, Place};
 use super::session::Controller;
-use crate::permission::{self, Demand};
+use crate::permission::{self, Demand, Greedy};
 
 /// How long a token is good for.
 const VALID: StdDuration = StdDuration::from_secs(30);
@@ -74,7 +74,7 @@ pub(super) fn offer(daemon: &Arc<Daemon>, controller: &Controller, offer: Offer)
     let demand = Demand {
         conversations: offer.conversations,
         rate: offer.rate.unwrap_or_default(),
-        is_greedy: offer.rate.is_none(),
+        greedy: offer.rate.is_none().then(Greedy::default),
         duration: offer.duration,
         to: None,
     };
@@ -118,7 +118,13 @@ pub(super) fn join(daemon: &Daemon, connection: Connection, token: &str) -> Resu
         part.controller_name
     ));
     let (from, to) = connection.split();
-    let allowed = FarLimits { peer, address: local, members: offered.conversations };
+    let allowed = FarLimits {
+        peer,
+        address: local,
+        members: offered.conversations,
+        rate: part.grant.most,
+        ceilings: part.ceilings.clone(),
+    };
     let served = serve_far(from.into_pipe(), to.into_pipe(), allowed);
     served.map_err(|error| Refusal::new(RefusalKind::FarEnd, format!("the far end for {peer}: {error}")))
 }

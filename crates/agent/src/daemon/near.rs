@@ -12,7 +12,7 @@ use trunkline_control::{Connection, ControlError, FrameWriter, FromAgent, PartId
 use trunkline_core::{Duration, Seed};
 use trunkline_experiment::{Experiment, Files, FilesError, Scenario};
 use trunkline_live::part::{Gate, NearPart, only, run_near};
-use trunkline_live::{Channel, FarEnd, LiveError, LiveOptions};
+use trunkline_live::{Channel, FarEnd, Limited, LiveError, LiveOptions};
 use trunkline_metrics::DriverOutcome;
 
 use super::Daemon;
@@ -73,6 +73,8 @@ fn admit(
 struct Planned {
     experiment: String,
     scenario: Scenario,
+    /// Its greedy flows, and what holds them back.
+    limited: Limited,
     seed: Seed,
     /// Where the far end may be, in the order in which it is tried.
     far: Vec<SocketAddr>,
@@ -117,7 +119,12 @@ fn plan(
     }
     let who = (controller.fingerprint, controller.name.as_str());
     let place = daemon.parts.admit(&daemon.config, (request.part.clone(), Side::Near), who, &demand)?;
-    Ok((Planned { experiment: experiment.name, scenario, seed, far }, place))
+    // By the indices of the part's own scenario.
+    let is_greedy = |flow: &usize| demand.greedy.as_ref().is_some_and(|greedy| greedy.flows.contains(flow));
+    let greedy =
+        (0..).zip(&request.flows).filter(|(_, flow)| is_greedy(flow)).map(|(place, _)| place).collect();
+    let limited = Limited::new(greedy, place.part().ceilings.clone());
+    Ok((Planned { experiment: experiment.name, scenario, limited, seed, far }, place))
 }
 
 fn create(daemon: &Daemon, meta: Meta) -> Result<Arc<PartSpool>, Refusal> {
@@ -167,7 +174,7 @@ impl Job {
         let measured = connect(&daemon, &planned, &request).and_then(|connection| {
             part.lives_on(connection.closer());
             let _ = gate.far.set(connection.peer_address().ip().to_canonical());
-            let options = options(connection);
+            let options = options(connection, planned.limited.clone());
             let near =
                 NearPart { scenario: &planned.scenario, seed: planned.seed, options: &options, gate: &gate };
             run_near(near, &mut Pen(&recording), &mut Watch(&recording)).map_err(Failed::Live)
@@ -292,10 +299,11 @@ fn connect(daemon: &Daemon, planned: &Planned, request: &Prepare) -> Result<Conn
     Err(Failed::Far(last.unwrap_or_else(nowhere)))
 }
 
-fn options(connection: Connection) -> LiveOptions {
+fn options(connection: Connection, limited: Limited) -> LiveOptions {
     let (far, near) = (connection.peer_address().ip(), connection.local_address().ip());
     let (from, to) = connection.split();
     let mut options = LiveOptions::new(FarEnd::Channel(Channel::new(from.into_pipe(), to.into_pipe())));
+    options.limited = limited;
     options.address = far.to_canonical();
     options.near_address = Some(near.to_canonical());
     options

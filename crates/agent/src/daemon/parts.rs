@@ -8,7 +8,8 @@ use std::time::{Duration as StdDuration, Instant};
 
 use trunkline_control::facts::Busy;
 use trunkline_control::{Closer, Fingerprint, PartId, Refusal, RefusalKind};
-use trunkline_core::Duration;
+use trunkline_core::{Bytes, Duration, Rate};
+use trunkline_live::Ceiling;
 
 use crate::config::Config;
 use crate::permission::{self, Demand, Grant, Held};
@@ -41,6 +42,12 @@ pub(crate) struct Part {
     pub(crate) controller: Fingerprint,
     pub(crate) controller_name: String,
     pub(crate) grant: Grant,
+    /// What its paced flows send.
+    paced: Rate,
+    /// What its greedy flows send at once, at most.
+    pub(crate) burst: Bytes,
+    /// What its greedy flows share with those of other parts.
+    pub(crate) ceilings: Vec<Arc<Ceiling>>,
     /// When it was admitted.
     pub(crate) since: Instant,
     /// How long it takes at most, once it has started.
@@ -59,7 +66,46 @@ pub(crate) struct Part {
 
 /// All parts that are being executed.
 #[derive(Debug, Default)]
-pub(crate) struct Parts(Mutex<BTreeMap<(PartId, End), Arc<Part>>>);
+pub(crate) struct Parts(Mutex<Table>);
+
+#[derive(Debug, Default)]
+struct Table {
+    parts: BTreeMap<(PartId, End), Arc<Part>>,
+    /// What greedy flows share: those of a controller, and without one all.
+    shared: BTreeMap<Option<Fingerprint>, Shared>,
+}
+
+/// A limit of the owner: what parts with a pace leave of it is for greedy flows.
+#[derive(Debug)]
+struct Shared {
+    limit: Rate,
+    ceiling: Arc<Ceiling>,
+}
+
+impl Table {
+    /// The ceilings of a controller's greedy flows.
+    fn ceilings(&mut self, limits: [(Option<Fingerprint>, Option<Rate>); 2]) -> Vec<Arc<Ceiling>> {
+        let ceiling = |(of, limit): (Option<Fingerprint>, Option<Rate>)| {
+            let limit = limit?;
+            let new = || Shared { limit, ceiling: Arc::new(Ceiling::new(limit)) };
+            Some(Arc::clone(&self.shared.entry(of).or_insert_with(new).ceiling))
+        };
+        limits.into_iter().filter_map(ceiling).collect()
+    }
+
+    /// Gives greedy flows what the others leave, whenever those come or go.
+    fn share(&mut self) {
+        let parts = &self.parts;
+        for (of, Shared { limit, ceiling }) in &self.shared {
+            let own = parts.values().filter(|part| of.is_none_or(|of| part.controller == of));
+            let left = own.fold(limit.bits_per_second(), |left, part| {
+                left.saturating_sub(part.paced.bits_per_second())
+            });
+            ceiling.set(Rate::from_bits_per_second(left));
+        }
+        self.shared.retain(|_, shared| Arc::strong_count(&shared.ceiling) > 1);
+    }
+}
 
 /// A part that is among those being executed until this is dropped.
 #[derive(Debug)]
@@ -77,7 +123,8 @@ impl Parts {
         (controller, name): (Fingerprint, &str),
         demand: &Demand,
     ) -> Result<Place, Refusal> {
-        let mut parts = self.lock();
+        let mut table = self.lock();
+        let parts = &table.parts;
         if parts.contains_key(&(id.clone(), end)) {
             return Err(Refusal::new(
                 RefusalKind::Part,
@@ -88,12 +135,17 @@ impl Parts {
         let own = parts.values().filter(|part| part.controller == controller);
         let own: Held = own.map(|part| &part.grant).collect();
         let grant = permission::judge(config, name, demand, &own, &all)?;
+        let limits = [(Some(controller), config.permission(name).rate), (None, config.limits.rate)];
+        let ceilings = demand.greedy.as_ref().map(|_| table.ceilings(limits)).unwrap_or_default();
         let part = Arc::new(Part {
             id: id.clone(),
             end,
             controller,
             controller_name: name.to_owned(),
             grant,
+            paced: demand.rate,
+            burst: demand.greedy.as_ref().map(|greedy| greedy.burst).unwrap_or_default(),
+            ceilings,
             since: Instant::now(),
             duration: demand.duration,
             trace: Mutex::default(),
@@ -104,22 +156,23 @@ impl Parts {
             done: AtomicU64::new(0),
             closer: Mutex::default(),
         });
-        parts.insert((id, end), Arc::clone(&part));
+        table.parts.insert((id, end), Arc::clone(&part));
+        table.share();
         Ok(Place { part, parts: Arc::clone(self) })
     }
 
     /// A part that is being executed.
     pub(crate) fn find(&self, id: &PartId, end: End) -> Option<Arc<Part>> {
-        self.lock().get(&(id.clone(), end)).cloned()
+        self.lock().parts.get(&(id.clone(), end)).cloned()
     }
 
     pub(crate) fn list(&self) -> Vec<Arc<Part>> {
-        self.lock().values().cloned().collect()
+        self.lock().parts.values().cloned().collect()
     }
 
     /// What is in use.
     pub(crate) fn busy(&self) -> Busy {
-        let held: Held = self.lock().values().map(|part| &part.grant).collect();
+        let held: Held = self.lock().parts.values().map(|part| &part.grant).collect();
         Busy {
             parts: u32::try_from(held.parts).unwrap_or(u32::MAX),
             conversations: held.conversations,
@@ -127,7 +180,7 @@ impl Parts {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<(PartId, End), Arc<Part>>> {
+    fn lock(&self) -> MutexGuard<'_, Table> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -140,7 +193,9 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.parts.lock().remove(&(self.part.id.clone(), self.part.end));
+        let mut table = self.parts.lock();
+        table.parts.remove(&(self.part.id.clone(), self.part.end));
+        table.share();
     }
 }
 

@@ -49,7 +49,7 @@ impl<'p> Recording<'p> {
         let state = State {
             packer: Packer::new(),
             closed: Instant::now(),
-            meter: part.grant.rate.map(Meter::new),
+            meter: part.grant.most.map(|rate| Meter::new(rate, part.burst)),
             failure: None,
             is_lost: false,
         };
@@ -110,8 +110,8 @@ impl<'p> Recording<'p> {
         {
             let host = &self.daemon.config.name;
             let why = format!(
-                "the part sends more than the {} that the owner of {host} leaves it; give its greedy flows a pace, a smaller \
-                 window or fewer members, or ask the owner for more",
+                "the part sends more than the {} that the owner of {host} lets it, although its greedy flows were held back; \
+                 give them a pace, smaller messages or fewer members, or ask the owner for more",
                 exceeded.allowed
             );
             state.failure = Some(Refusal::new(RefusalKind::Limit, why));

@@ -75,35 +75,73 @@ fn far_ends_are_judged_too() {
     );
 }
 
+/// What a limit on the sending host, on the far one, or on both leaves of a flow that would take everything.
 #[test]
-fn a_greedy_flow_beyond_the_rate_is_ended_and_what_it_measured_is_kept() {
-    let ground = Ground::new();
-    let (near, far) = (
-        ground.agent("near", "127.0.0.2", "[controller.studio]\nrate = \"500 kbit/s\"\n"),
-        ground.agent("far", "127.0.0.3", ""),
-    );
-    let desk = ground.controller("studio", &[&near, &far]);
-    let mut line = desk.connect(&near);
-    let endpoint = desk.connect(&far).offer(&far, &part(0), &near);
-    let bulk = "transport = \"tcp\"\nsource = { kind = \"bulk\", message = \"8 KiB\" }";
-    line.prepare(&part(0), &experiment("30 s", bulk), endpoint);
-    line.attach(&part(0), 0);
-    line.start(&part(0));
-    match line.hear() {
-        FromAgent::Failed { refusal, outcome, .. } => {
-            assert_eq!(refusal.kind, RefusalKind::Limit);
-            assert!(
-                refusal.why.starts_with(
-                    "the part sends more than the 500 kbit/s that the owner of near leaves it; "
-                ),
-                "{}",
-                refusal.why
-            );
-            assert!(outcome.is_some());
-        }
-        said => panic!("{said:?}"),
+fn greedy_flows_are_slowed_to_what_the_owners_allow_and_go_on() {
+    const BULK: &str = "count = 2\ntransport = \"tcp\"\nsource = { kind = \"bulk\", message = \"8 KiB\" }";
+    let echoed = format!("{BULK}\nreflect = true");
+    let own = "[controller.studio]\nrate = \"2 Mbit/s\"\n";
+    for (near, far, flow, counter) in [
+        (own, "", BULK, trunkline_live::HELD_HERE),
+        ("[limits]\nrate = \"2 Mbit/s\"\n", "", &echoed, trunkline_live::HELD_HERE),
+        ("", own, &echoed, trunkline_live::HELD_THERE),
+    ] {
+        let ground = Ground::new();
+        let (near, far) = (ground.agent("near", "127.0.0.2", near), ground.agent("far", "127.0.0.3", far));
+        let desk = ground.controller("studio", &[&near, &far]);
+        let mut line = desk.connect(&near);
+        let endpoint = desk.connect(&far).offer(&far, &part(0), &near);
+        line.prepare(&part(0), &experiment("1 s", flow), endpoint);
+        line.attach(&part(0), 0);
+        line.start(&part(0));
+        let FromAgent::Finished(finished) = line.hear() else { panic!("not finished") };
+        let outcome: trunkline_metrics::DriverOutcome = serde_json::from_str(&finished.outcome).unwrap();
+        assert!(!outcome.partial);
+        assert!(outcome.flows[0].transport_counters[counter] > 0, "{:?}", outcome.flows[0]);
+        let tally = tally(&line.chunks);
+        let counted = if counter == trunkline_live::HELD_HERE { tally.sent } else { tally.received };
+        // A second and the half of draining are 375 KB, and 8.4 KB is a message.
+        assert!((2..60).contains(&counted), "{tally:?}");
     }
-    assert!(tally(&line.chunks).sent > 0);
+}
+
+/// Two parts that would both take everything share what there is.
+#[test]
+fn greedy_parts_share_a_limit_and_leave_paced_ones_theirs() {
+    let ground = Ground::new();
+    let near = ground.agent("near", "127.0.0.2", "[limits]\nrate = \"2 Mbit/s\"\n");
+    let far = ground.agent("far", "127.0.0.3", "");
+    let desk = ground.controller("studio", &[&near, &far]);
+    let bulk = "transport = \"tcp\"\nsource = { kind = \"bulk\", message = \"8 KiB\" }";
+    let voice = "count = 10\ntransport = \"udp\"\nsource = { kind = \"voice\", samples = 80 }";
+    let flows = [bulk, voice, bulk];
+    let mut lines: Vec<_> = (0..3).map(|_| desk.connect(&near)).collect();
+    for (point, line) in (0..).zip(&mut lines) {
+        let mut terms = offer(&part(point), &near);
+        terms.conversations = 10;
+        let mut to_far = desk.connect(&far);
+        to_far.say(ToAgent::Offer(terms));
+        let FromAgent::Offered { token, .. } = to_far.hear() else { panic!("not offered") };
+        let endpoint = trunkline_control::message::FarEndpoint {
+            address: far.address.clone(),
+            fingerprint: far.fingerprint,
+            token,
+        };
+        line.prepare(&part(point), &experiment("1 s", flows[point as usize]), endpoint);
+        line.attach(&part(point), 0);
+    }
+    (0..).zip(&mut lines).for_each(|(point, line)| line.start(&part(point)));
+    let sent: Vec<u64> = lines
+        .iter_mut()
+        .map(|line| {
+            let said = line.hear();
+            assert!(matches!(said, FromAgent::Finished(_)), "{said:?}");
+            tally(&line.chunks).sent
+        })
+        .collect();
+    assert_eq!(sent[1], 1000, "voice has its 1.28 Mbit/s");
+    // 0.72 Mbit/s for a second are 90 KB.
+    assert!(sent[0] > 0 && sent[2] > 0 && sent[0] + sent[2] < 20, "{sent:?}");
 }
 
 #[test]

@@ -212,7 +212,7 @@ fn refuse_all(members: u32) {
     assert!(connected);
     let speaker = |member| {
         let source = scenario(transport).build_source(0, 0, Seed::new(1, 0)).unwrap();
-        Speaker::new(FlowId(member), 1, source, false)
+        Speaker::new(FlowId(member), 1, source, false, None)
     };
     let flow = EngineFlow {
         engines,

@@ -10,6 +10,7 @@ use trunkline_transport::SendError;
 use trunkline_transport::framing::{HEADER_LENGTH, Header, answer, reflect_in_place};
 
 use super::{LOOK, Reporter, Session};
+use crate::ceiling::Turn;
 use crate::engine::{Application, Counters, Engines, Line};
 use crate::protocol::{FlowTerms, Reply};
 
@@ -26,11 +27,17 @@ pub(super) fn run(
     reporter: Reporter,
 ) -> Counters {
     let backlogs = conversations.iter().map(|_| VecDeque::new()).collect();
+    let turns: Vec<Option<Turn>> = conversations.iter().map(|ids| session.turn(ids.start)).collect();
+    let waits = turns.iter().any(Option::is_some);
     let mut sink =
-        Sink { session, terms, conversations, reporter, backlogs, spare: Vec::new(), unreflected: 0 };
+        Sink { session, terms, conversations, reporter, backlogs, turns, spare: Vec::new(), unreflected: 0 };
     trunkline_io::pace::reduce_timer_slack();
     while !session.is_over() {
-        engines.turn(clock::raw_now() + LOOK.as_nanos(), &mut sink);
+        let until = sink.next_turn().min(clock::raw_now() + LOOK.as_nanos());
+        engines.turn(until, &mut sink);
+        if waits {
+            (0..sink.backlogs.len()).for_each(|place| engines.pour(place, &mut sink));
+        }
         if let Some(clock) = session.clock() {
             sink.reporter.tick(clock.now());
         }
@@ -52,8 +59,20 @@ struct Sink<'s> {
     conversations: Vec<Range<u32>>,
     /// By place: replies that its engine did not take yet.
     backlogs: Vec<VecDeque<Vec<u8>>>,
+    /// By place: what the owner allows to be sent back.
+    turns: Vec<Option<Turn>>,
     spare: Vec<Vec<u8>>,
     unreflected: u64,
+}
+
+impl Sink<'_> {
+    /// When the first of those may go on that wait for it.
+    fn next_turn(&mut self) -> u64 {
+        let waiting = self.backlogs.iter().zip(&mut self.turns).filter(|(backlog, _)| !backlog.is_empty());
+        let turns = waiting.filter_map(|(_, turn)| Some(turn.as_mut()?.at(clock::raw_now())));
+        let later = turns.filter(|turn| *turn > clock::raw_now());
+        later.min().unwrap_or(u64::MAX)
+    }
 }
 
 impl Application for Sink<'_> {
@@ -102,8 +121,18 @@ impl Application for Sink<'_> {
 
     fn pour(&mut self, place: usize, line: &mut Line<'_>) {
         while let Some(back) = self.backlogs[place].pop_front() {
+            if let Some(turn) = &mut self.turns[place] {
+                let now = clock::raw_now();
+                if turn.at(now) > now {
+                    return self.backlogs[place].push_front(back);
+                }
+            }
             match line.send(&back) {
-                Ok(()) => {}
+                Ok(()) => {
+                    if let Some(turn) = &mut self.turns[place] {
+                        turn.sent(back.len());
+                    }
+                }
                 Err(SendError::Full) => return self.backlogs[place].push_front(back),
                 Err(_) => self.unreflected += 1,
             }

@@ -25,6 +25,7 @@ use trunkline_io::{MonotonicClock, clock};
 use trunkline_metrics::clocks::Turning;
 use trunkline_transport::framing::Key;
 
+use crate::ceiling::{Limited, Turn};
 use crate::engine::{Counters, Engine, Engines, Intake, Loss, Route};
 use crate::error::{Failure, LiveError};
 use crate::part::FarLimits;
@@ -99,6 +100,8 @@ pub(crate) struct Session {
     epoch: AtomicU64,
     over: AtomicBool,
     pub(crate) unreflected: AtomicU64,
+    /// What the host's owner lets be sent back.
+    replies: [Limited; 2],
 }
 
 const NOT_STARTED: u64 = u64::MAX;
@@ -123,6 +126,18 @@ impl Session {
     pub(crate) fn terms(&self, id: u32) -> Option<&FlowTerms> {
         // Files have few flows; the members of one are found by arithmetic.
         self.flows.iter().find(|flow| id.wrapping_sub(flow.first) < flow.members)
+    }
+
+    /// The place of a conversation whose replies are held back, of the flow that this id belongs to.
+    pub(crate) fn turn(&self, id: u32) -> Option<Turn> {
+        let flow = self.flows.iter().position(|flow| id.wrapping_sub(flow.first) < flow.members)?;
+        self.replies.iter().find_map(|limited| limited.turn(flow))
+    }
+
+    /// For each flow, how long its replies have waited.
+    fn held(&self) -> Vec<u64> {
+        let of_flow = |flow| self.replies.iter().map(|limited| limited.held(flow).as_nanos()).sum();
+        (0..self.flows.len()).map(of_flow).collect()
     }
 }
 
@@ -153,7 +168,9 @@ fn session(
             return Err(LiveError::Protocol("engines of a flow that there is not".to_owned()));
         }
     }
+    let mut replies = [Limited::default(), Limited::default()];
     if let Some(allowed) = allowed {
+        replies = allowed.replies(&open.flows);
         (open.address, open.peer) = (allowed.address, allowed.peer);
         let asked = open.flows.iter().fold(0, |sum: u32, flow| sum.saturating_add(flow.members));
         if asked > allowed.members {
@@ -199,6 +216,7 @@ fn session(
         epoch: AtomicU64::new(NOT_STARTED),
         over: AtomicBool::new(false),
         unreflected: AtomicU64::new(0),
+        replies,
     };
     let how = udp::How { receive: open.receive, kernel_stamps: open.kernel_stamps, rest: open.rest };
     let _ = say.send(FromFar::Ready(ready));
@@ -222,7 +240,7 @@ fn session(
     if let Ok(true) = result {
         let engines = counters.into_inner().unwrap_or_else(PoisonError::into_inner);
         let unreflected = session.unreflected.load(Ordering::Relaxed);
-        let _ = say.send(FromFar::Bye(Bye { unreflected, engines }));
+        let _ = say.send(FromFar::Bye(Bye { unreflected, engines, held: session.held() }));
         // Who wants to know the time until all is settled closes the pipe when it is.
         while let Some(ToFar::Ask(sent)) = ToFar::read(input)? {
             tell_time(sent, say);
@@ -339,15 +357,24 @@ fn port_of(address: io::Result<SocketAddr>) -> Result<u16, LiveError> {
 /// For benches: the reflector alone, on a socket of the caller's, until `over` is set.
 #[doc(hidden)]
 pub fn reflect(socket: &UdpSocket, key: Key, peer: IpAddr, receive: crate::Receive, over: &AtomicBool) {
+    let terms = FlowTerms {
+        first: 0,
+        members: 1,
+        reflect: true,
+        answer: None,
+        keeps_payload: false,
+        is_greedy: false,
+    };
     let session = Session {
         key,
         peer,
-        flows: vec![FlowTerms { first: 0, members: 1, reflect: true, answer: None, keeps_payload: false }],
+        flows: vec![terms],
         members: 1,
         largest: 65_507,
         epoch: AtomicU64::new(0),
         over: AtomicBool::new(false),
         unreflected: AtomicU64::new(0),
+        replies: [Limited::default(), Limited::default()],
     };
     let (say, _said) = sync_channel(64);
     std::thread::scope(|scope| {

@@ -7,12 +7,13 @@ use std::sync::mpsc::SyncSender;
 use std::thread::Scope;
 
 use trunkline_core::{Bytes, FlowId};
-use trunkline_io::Poller;
 use trunkline_io::poll::Interest;
+use trunkline_io::{Poller, clock, pace};
 use trunkline_metrics::Observation;
 use trunkline_transport::framing::{Deframer, answer, reflect_in_place};
 
 use super::{LOOK, Reporter, Session, spawn};
+use crate::ceiling::Turn;
 use crate::near::tcp::is_timeout;
 use crate::protocol::{FromFar, Reply};
 
@@ -54,6 +55,7 @@ fn serve(mut stream: TcpStream, session: &Session, mut reporter: Reporter) {
     let mut chunk = vec![0; 64 << 10];
     let mut answered = Vec::new();
     let mut flow = FlowId(0);
+    let mut turn = None;
     while !session.is_over() {
         let length = match stream.read(&mut chunk) {
             Ok(0) => break,
@@ -97,7 +99,8 @@ fn serve(mut stream: TcpStream, session: &Session, mut reporter: Reporter) {
                     &answered
                 }
             };
-            if write_all(&mut stream, back, session).is_err() {
+            let turn = turn.get_or_insert_with(|| session.turn(flow.0));
+            if !wait_for(turn, back.len(), session) || write_all(&mut stream, back, session).is_err() {
                 return;
             }
         }
@@ -106,6 +109,23 @@ fn serve(mut stream: TcpStream, session: &Session, mut reporter: Reporter) {
     let rest = deframer.finish();
     if let (1.., Some(clock)) = (rest, session.clock()) {
         reporter.push(clock.now(), flow, &Observation::Stray { bytes: Bytes(rest as u64) }, None);
+    }
+}
+
+/// Waits until so much may be sent back; false if the session ends before.
+fn wait_for(turn: &mut Option<Turn>, bytes: usize, session: &Session) -> bool {
+    let Some(turn) = turn else { return true };
+    let at = turn.at(clock::raw_now());
+    loop {
+        let now = clock::raw_now();
+        if now >= at {
+            turn.sent(bytes);
+            return true;
+        }
+        if session.is_over() {
+            return false;
+        }
+        pace::sleep_until_raw(at.min(now + LOOK.as_nanos()));
     }
 }
 

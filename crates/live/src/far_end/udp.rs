@@ -8,9 +8,10 @@ use trunkline_io::clock::Stamps;
 use trunkline_io::pace;
 use trunkline_io::udp::{ReceiveBatch, Wait};
 use trunkline_metrics::Observation;
-use trunkline_transport::framing::{answer, decode_message, reflect_in_place};
+use trunkline_transport::framing::{HEADER_LENGTH, answer, decode_message, reflect_in_place};
 
 use super::{Reporter, Session};
+use crate::ceiling::Turn;
 use crate::options::Receive;
 use crate::protocol::Reply;
 
@@ -36,13 +37,14 @@ pub(super) fn run(socket: &UdpSocket, how: How, session: &Session, mut reporter:
     };
     pace::reduce_timer_slack();
     let mut idle = 0u32;
-    let mut answered = Vec::new();
+    let turns = session.flows.iter().map(|flow| session.turn(flow.first)).collect();
+    let mut back = Back { answered: Vec::new(), turns };
     while !session.is_over() {
         // An error here is of an answer that nobody wanted, or of the moment.
         let count = batch.receive(socket, wait).unwrap_or(0);
         if count > 0 {
             idle = 0;
-            take(&mut batch, count, socket, stamps.as_mut(), session, &mut reporter, &mut answered);
+            take(&mut batch, count, socket, stamps.as_mut(), session, &mut reporter, &mut back);
             // A full batch means that more is waiting.
             if !how.rest.is_zero() && count < BATCH {
                 pace::sleep(how.rest);
@@ -58,7 +60,24 @@ pub(super) fn run(socket: &UdpSocket, how: How, session: &Session, mut reporter:
     // What the kernel had before the end still counts.
     for _ in 0..1024 {
         let Ok(count @ 1..) = batch.receive(socket, Wait::Poll) else { return };
-        take(&mut batch, count, socket, stamps.as_mut(), session, &mut reporter, &mut answered);
+        take(&mut batch, count, socket, stamps.as_mut(), session, &mut reporter, &mut back);
+    }
+}
+
+/// What is sent back.
+struct Back {
+    answered: Vec<u8>,
+    /// By flow: what its owner allows. One socket serves all flows, so nothing can wait here.
+    turns: Vec<Option<Turn>>,
+}
+
+impl Back {
+    /// Whether so much may be sent back to this member.
+    #[inline]
+    fn passes(&mut self, id: u32, bytes: usize, session: &Session) -> bool {
+        let flow = session.flows.iter().position(|flow| id.wrapping_sub(flow.first) < flow.members);
+        let turn = flow.and_then(|flow| self.turns.get_mut(flow)?.as_mut());
+        turn.is_none_or(|turn| turn.passes(bytes))
     }
 }
 
@@ -71,7 +90,7 @@ fn take(
     mut stamps: Option<&mut Stamps>,
     session: &Session,
     reporter: &mut Reporter,
-    answered: &mut Vec<u8>,
+    back: &mut Back,
 ) {
     // Before the run has a time, nothing can be of this run.
     let Some(clock) = session.clock() else { return };
@@ -95,6 +114,7 @@ fn take(
         let stamped = stamps.as_ref().and_then(|stamps| stamps.bring(batch.stamp(place)?));
         let at = stamped.map_or(now, |raw| clock.from_raw(raw).min(now));
         let Some(reply) = terms.reply(header.kind) else { continue };
+        let datagram_length = payload.len() + HEADER_LENGTH;
         if !terms.reflect {
             let what = Observation::Received {
                 channel: header.channel,
@@ -105,6 +125,15 @@ fn take(
             };
             reporter.push(at, header.flow, &what, terms.keeps_payload.then_some(payload));
         }
+        let length = match reply {
+            Reply::Nothing => continue,
+            Reply::Whole => datagram_length,
+            Reply::Bytes(length) => length + HEADER_LENGTH,
+        };
+        if !back.passes(header.flow.0, length, session) {
+            session.unreflected.fetch_add(1, Ordering::Relaxed);
+            continue;
+        }
         match (reply, batch.source(place)) {
             (Reply::Whole, _) => {
                 reflected |= 1 << place;
@@ -112,9 +141,9 @@ fn take(
             }
             (Reply::Bytes(length), Some(source)) => {
                 // A source waits for each, so there are few at once: they leave one by one.
-                answered.clear();
-                answer(&header, at, length, answered);
-                if socket.send_to(answered, source).is_err() {
+                back.answered.clear();
+                answer(&header, at, length, &mut back.answered);
+                if socket.send_to(&back.answered, source).is_err() {
                     session.unreflected.fetch_add(1, Ordering::Relaxed);
                 }
             }

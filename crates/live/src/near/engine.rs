@@ -4,13 +4,14 @@
 use std::collections::VecDeque;
 
 use trunkline_core::{Bytes, Duration, FlowId, Time};
-use trunkline_io::pace;
+use trunkline_io::{clock, pace};
 use trunkline_metrics::Observation;
 use trunkline_traffic::{Feedback, MessageBuffer, Source};
 use trunkline_transport::framing::{HEADER_LENGTH, Header, MessageKind};
 use trunkline_transport::{CloseReason, SendError};
 
 use super::{Answer, BROKEN, Common, LOOK};
+use crate::ceiling::Turn;
 use crate::engine::{Application, Counters, Engines, Line};
 use crate::events::Outbox;
 
@@ -48,6 +49,8 @@ pub(crate) struct Speaker {
     awaited: bool,
     /// Whether nothing more is sent.
     is_done: bool,
+    /// What holds it back beside its engine, if anything does.
+    turn: Option<Turn>,
 }
 
 /// A message that the engine did not take yet.
@@ -67,7 +70,13 @@ struct Name {
 
 impl Speaker {
     /// A member with so many channels.
-    pub(crate) fn new(id: FlowId, channels: u16, source: Box<dyn Source>, awaited: bool) -> Speaker {
+    pub(crate) fn new(
+        id: FlowId,
+        channels: u16,
+        source: Box<dyn Source>,
+        awaited: bool,
+        turn: Option<Turn>,
+    ) -> Speaker {
         Speaker {
             id,
             source,
@@ -77,6 +86,7 @@ impl Speaker {
             due: Time::ZERO,
             awaited,
             is_done: false,
+            turn,
         }
     }
 }
@@ -261,6 +271,11 @@ impl Talk<'_> {
             let now = self.common.clock.now();
             let speaker = &mut self.speakers[member];
             speaker.due = speaker.source.next_due().unwrap_or(Time::MAX);
+            if speaker.due <= now
+                && let Some(turn) = &mut speaker.turn
+            {
+                speaker.due = self.common.clock.from_raw(turn.at(clock::raw_now())).max(speaker.due);
+            }
             if speaker.due > now {
                 break;
             }
@@ -268,6 +283,9 @@ impl Talk<'_> {
             if messages.messages().is_empty() {
                 self.speakers[member].due = now + LOOK; // it is over; never asked twice at one moment
                 break;
+            }
+            if let Some(turn) = &mut self.speakers[member].turn {
+                turn.sent(messages.messages().iter().map(|message| message.range.len()).sum());
             }
             for index in 0..messages.messages().len() {
                 self.send(member, &mut messages, index, line);

@@ -8,12 +8,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use socket2::SockRef;
 use trunkline_core::{Bytes, Duration, FlowId, Time};
 use trunkline_io::poll::Interest;
-use trunkline_io::{Pacer, Poller};
+use trunkline_io::{Pacer, Poller, clock, pace};
 use trunkline_metrics::Observation;
 use trunkline_traffic::{Feedback, MessageBuffer, Source};
 use trunkline_transport::framing::{Deframer, HEADER_LENGTH, Header, MessageKind};
 
 use super::{Answer, Common, LOOK};
+use crate::ceiling::Turn;
 use crate::events::Outbox;
 
 /// One member of a TCP flow, connected.
@@ -30,6 +31,8 @@ pub(crate) struct Conversation {
     pub(crate) spin: Duration,
     /// Whether the sending ends with it.
     pub(crate) awaited: bool,
+    /// What holds it back beside the network, if anything does.
+    pub(crate) turn: Option<Turn>,
 }
 
 /// What is left of a conversation when its source has finished.
@@ -74,6 +77,10 @@ impl Speaker<'_> {
             let now = self.common.clock.now();
             match self.conversation.source.next_due() {
                 Some(due) if due <= now => {
+                    if let Some(turn) = self.turn().filter(|turn| *turn > now) {
+                        self.wait_until(turn);
+                        continue;
+                    }
                     messages.clear();
                     self.conversation.source.produce(now, &mut messages);
                     self.outbox.push_overflows(self.conversation.id, &mut messages);
@@ -93,6 +100,12 @@ impl Speaker<'_> {
             }
         }
         self.say_goodbye()
+    }
+
+    /// When its owner lets it send next, if that is not up to the network alone.
+    fn turn(&mut self) -> Option<Time> {
+        let at = self.conversation.turn.as_mut()?.at(clock::raw_now());
+        Some(self.common.clock.from_raw(at))
     }
 
     /// Whether nothing will be due; and for a source with which the sending ends, whether it has its answers too. Then
@@ -124,8 +137,8 @@ impl Speaker<'_> {
 
         let id = self.conversation.id;
         let patience = self.conversation.send_timeout.unwrap_or(Duration::MAX);
-        let (taken, result) =
-            write(&self.conversation.stream, bytes, patience, &mut self.outbox, self.common);
+        let Conversation { stream, turn, .. } = &mut self.conversation;
+        let (taken, result) = write(stream, bytes, patience, turn.as_mut(), &mut self.outbox, self.common);
         let end = self.common.clock.now();
         if taken == 0 {
             self.outbox.push(end, id, Observation::Refused { channel, sequence, due, payload }, None);
@@ -178,7 +191,7 @@ impl Speaker<'_> {
         let now = self.common.clock.now();
         let mut end = [0; HEADER_LENGTH];
         self.header(MessageKind::End, 0, 0, now, now, Bytes::ZERO).encode(&mut end);
-        write(&self.conversation.stream, &end, Duration::MAX, &mut self.outbox, self.common).1?;
+        write(&self.conversation.stream, &end, Duration::MAX, None, &mut self.outbox, self.common).1?;
         self.conversation.stream.shutdown(Shutdown::Write)
     }
 
@@ -243,20 +256,30 @@ impl Speaker<'_> {
     }
 }
 
-/// Writes as the kernel takes it: gives up if it takes nothing for `patience`, or when the run is over. Says how much
-/// was taken.
+/// Writes as the kernel takes it, and where somebody's turns are to be kept to, piece by piece: gives up if it takes nothing
+/// for `patience`, or when the run is over. Says how much was taken.
 fn write(
     stream: &TcpStream,
     bytes: &[u8],
     patience: Duration,
+    mut turn: Option<&mut Turn>,
     outbox: &mut Outbox,
     common: &Common<'_>,
 ) -> (usize, io::Result<()>) {
     let begun = common.clock.now();
     let mut taken = 0;
     while taken < bytes.len() {
-        match SockRef::from(stream).send_with_flags(&bytes[taken..], libc::MSG_DONTWAIT | NO_SIGNAL) {
-            Ok(more) => taken += more,
+        let end = if turn.is_some() { bytes.len().min(taken + PIECE) } else { bytes.len() };
+        match SockRef::from(stream).send_with_flags(&bytes[taken..end], libc::MSG_DONTWAIT | NO_SIGNAL) {
+            Ok(more) => {
+                taken += more;
+                let Some(turn) = &mut turn else { continue };
+                turn.sent(more);
+                // Before the next message it is looked at whether that is wanted still.
+                if taken < bytes.len() && !wait_for(turn, outbox, common) {
+                    return (taken, Err(io::ErrorKind::TimedOut.into()));
+                }
+            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 let now = common.clock.now();
@@ -278,6 +301,25 @@ fn write(
     }
     (taken, Ok(()))
 }
+
+/// Waits until it may send; false if the run is over before.
+fn wait_for(turn: &mut Turn, outbox: &mut Outbox, common: &Common<'_>) -> bool {
+    let at = turn.at(clock::raw_now());
+    loop {
+        let now = clock::raw_now();
+        if now >= at {
+            return true;
+        }
+        if common.stage.is_over() {
+            return false;
+        }
+        outbox.tick(common.clock.now());
+        pace::sleep_until_raw(at.min(now + LOOK.as_nanos()));
+    }
+}
+
+/// So much of a message is written at once where turns are to be kept to.
+const PIECE: usize = 16 << 10;
 
 fn how_it_broke(error: &io::Error) -> &'static str {
     match error.kind() {

@@ -9,12 +9,13 @@ use std::os::fd::AsFd as _;
 use trunkline_core::{Bytes, Duration, FlowId, Time};
 use trunkline_io::poll::Interest;
 use trunkline_io::udp::SendBatch;
-use trunkline_io::{Pacer, Poller};
+use trunkline_io::{Pacer, Poller, clock};
 use trunkline_metrics::Observation;
 use trunkline_traffic::{MessageBuffer, Source};
 use trunkline_transport::framing::{HEADER_LENGTH, Header, Key, MessageKind};
 
 use super::{Answer, Answers, Common, LOOK};
+use crate::ceiling::Turn;
 use crate::events::Outbox;
 
 /// The UDP sender's number among the senders.
@@ -38,6 +39,8 @@ pub(crate) struct Member {
     pub(crate) answered: bool,
     /// Whether the sending ends with it.
     pub(crate) awaited: bool,
+    /// What holds it back beside the answers it waits for, if anything does.
+    pub(crate) turn: Option<Turn>,
 }
 
 /// Sends until the sources are finished, or until the run is stopped or over: then what was due by its end and has not
@@ -274,7 +277,15 @@ impl Scheduler<'_> {
             let Some(Reverse((_, place))) = self.agenda.pop() else { return };
             let scheduled = &mut self.members[place as usize];
             scheduled.due = Time::MAX;
-            let Member { id, lane, source, .. } = &mut scheduled.member;
+            let Member { id, lane, source, turn, .. } = &mut scheduled.member;
+            if let Some(turn) = turn {
+                let at = self.common.clock.from_raw(turn.at(clock::raw_now()));
+                if at > horizon {
+                    scheduled.due = at;
+                    self.agenda.push(Reverse((at, place)));
+                    continue;
+                }
+            }
             let (id, lane) = (*id, *lane);
             let Lane { messages, names, .. } = &mut self.lanes[lane];
             source.produce(horizon, messages);
@@ -282,6 +293,9 @@ impl Scheduler<'_> {
             let new = &messages.messages()[names.len()..];
             if new.is_empty() {
                 continue; // nothing came although it was due: it is over, and never asked twice at one moment
+            }
+            if let Some(turn) = turn {
+                turn.sent(new.iter().map(|message| message.range.len()).sum());
             }
             for message in new {
                 let Some(counter) = scheduled.sequences.get_mut(usize::from(message.channel)) else {

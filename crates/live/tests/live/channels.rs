@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
 
-use trunkline_core::{Duration, FlowId, Seed, Time};
+use trunkline_core::{Duration, FlowId, Rate, Seed, Time};
 use trunkline_experiment::{Progress, Scenario, Supervisor};
 use trunkline_live::part::{FarLimits, Gate, NearPart, only, run_near, serve_far};
-use trunkline_live::{Channel, FarEnd, LiveError, LiveOptions};
+use trunkline_live::{Ceiling, Channel, FarEnd, HELD_THERE, Limited, LiveError, LiveOptions};
 use trunkline_metrics::{DriverOutcome, Observation, Recorder};
 
 use crate::support::{GoOn, Memory, scenario, scenario_with};
@@ -51,13 +52,22 @@ impl Gate for Open {
 
 /// A connection to a far end that serves one session here.
 fn far_end(members: u32) -> (TcpStream, JoinHandle<Result<(), LiveError>>) {
+    far_end_that_sends(members, None, Vec::new())
+}
+
+/// The same, which sends back no more than this.
+fn far_end_that_sends(
+    members: u32,
+    rate: Option<Rate>,
+    ceilings: Vec<Arc<Ceiling>>,
+) -> (TcpStream, JoinHandle<Result<(), LiveError>>) {
     let listener = TcpListener::bind((LOCALHOST, 0)).unwrap();
     let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (far, peer) = listener.accept().unwrap();
     for end in [&near, &far] {
         end.set_nodelay(true).unwrap();
     }
-    let allowed = FarLimits { peer: peer.ip(), address: LOCALHOST, members };
+    let allowed = FarLimits { peer: peer.ip(), address: LOCALHOST, members, rate, ceilings };
     let serve = move || serve_far(far.try_clone().unwrap(), Closing(far), allowed);
     (near, std::thread::spawn(serve))
 }
@@ -268,4 +278,45 @@ fn a_clock_that_jumps_ends_the_part_and_says_by_how_much() {
     assert!(outcome.flows[0].clock_error.is_some());
     assert!(memory.of_flow(0).iter().any(|seen| seen.received == 1));
     let _ = far.join().unwrap();
+}
+
+#[test]
+fn what_comes_back_keeps_to_what_the_far_ends_owner_allows() {
+    let flows = "[flow.stream]\nfrom = \"a\"\nto = \"b\"\ntransport = \"tcp\"\nreflect = true\n\
+                 source = { kind = \"bulk\", message = \"4 KB\" }\n\
+                 [flow.engine]\nfrom = \"a\"\nto = \"b\"\ntransport = \"quic\"\nreflect = true\n\
+                 source = { kind = \"bulk\", message = \"4 KB\" }\n\
+                 [flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nreflect = true\n\
+                 source = { kind = \"voice\", samples = 80 }\n";
+    let scenario = scenario("1 s", flows);
+    let ceiling = Arc::new(Ceiling::new(Rate::from_bits_per_second(4_000_000)));
+    let (near, far) = far_end_that_sends(8, Some(Rate::from_bits_per_second(4_000_000)), vec![ceiling]);
+    let mut memory = Memory::default();
+    let limited = Limited::new(vec![0, 1], Vec::new());
+    let options = LiveOptions { limited, ..LiveOptions::new(FarEnd::Channel(channel(near))) };
+    let gate = Open::default();
+    let part = NearPart { scenario: &scenario, seed: Seed::new(7, 0), options: &options, gate: &gate };
+    let outcome = run_near(part, &mut memory, &mut GoOn).unwrap();
+    far.join().unwrap().unwrap();
+    assert!(memory.of_flow(2).iter().all(|seen| seen.received == 1), "voice is within its own rate");
+    let back = |flow| memory.of_flow(flow).iter().filter(|seen| seen.received == 1).count();
+    // A second, and the drain time of two, are 1.5 MB.
+    let (stream, engine) = (back(0), back(1));
+    assert!(stream > 10 && engine > 10 && (stream + engine) * 4100 < 1_600_000, "{stream} and {engine}");
+    assert!(outcome.flows[0].transport_counters[HELD_THERE] > 0);
+}
+
+#[test]
+fn a_near_end_that_brings_more_than_was_said_gets_no_more_back() {
+    let flows = "[flow.much]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nreflect = true\n\
+                 source = { kind = \"load\", message = \"1 KB\", interval = \"1 ms\" }\n";
+    let scenario = scenario("1 s", flows);
+    let (near, far) = far_end_that_sends(8, Some(Rate::from_bits_per_second(100_000)), Vec::new());
+    let gate = Open::default();
+    let (memory, outcome) = run(&scenario, channel(near), &gate, &mut GoOn);
+    far.join().unwrap().unwrap();
+    let counters = &outcome.unwrap().flows[0].transport_counters;
+    // 256 KiB, and two seconds and the one that is measured of 100 kbit/s.
+    let back = memory.of_flow(0).iter().filter(|seen| seen.received == 1).count();
+    assert!(back < 310 && counters["not-reflected"] > 300, "{back} {counters:?}");
 }

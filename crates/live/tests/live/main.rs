@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod carriers;
+mod ceilings;
 mod channels;
 mod endings;
 mod engines;

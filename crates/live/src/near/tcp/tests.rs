@@ -44,6 +44,7 @@ fn send_to(peer: impl FnOnce(TcpStream)) -> (Option<&'static str>, usize) {
         answers: None,
         spin: Duration::ZERO,
         awaited: false,
+        turn: None,
     };
     let spoken = send(conversation, &common);
     drop(common);
