@@ -3,6 +3,7 @@
 mod support;
 
 use support::Bench;
+use trunkline_testkit::real_time::in_real_time;
 
 const SAMPLES: usize = 8_000;
 
@@ -87,12 +88,14 @@ fn simulated_audio_is_bit_exact() {
 
 #[test]
 fn live_audio_is_bit_exact_where_it_arrived() {
-    for reflect in [false, true] {
-        let bench = prepared("", reflect);
-        bench.run(&["run", "audio.toml", "--on", "live", "--no-report"]).ok();
-        let lost = exact_or_silent(&received(&bench));
-        assert!(lost <= 5, "loopback lost {lost} packets");
-    }
+    in_real_time(|| {
+        for reflect in [false, true] {
+            let bench = prepared("", reflect);
+            bench.run(&["run", "audio.toml", "--on", "live", "--no-report"]).ok();
+            let lost = exact_or_silent(&received(&bench));
+            assert!(lost <= 5, "loopback lost {lost} packets");
+        }
+    });
 }
 
 #[test]

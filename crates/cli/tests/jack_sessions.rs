@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use support::{Bench, Ran};
 use trunkline_testkit::jack::Server;
+use trunkline_testkit::real_time::in_real_time;
 use trunkline_testkit::tone::{Heard, listen};
 
 /// What `jack_simple_client` plays: 200 samples are a period.
@@ -48,49 +49,53 @@ fn heard(path: &Path) -> Heard {
 }
 
 fn from_server_to_server(period: u32) {
-    // Two servers are enough for a machine with two cores.
-    static ALONE: Mutex<()> = Mutex::new(());
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let bench = Bench::new();
-    let Some((near, far)) = Server::start(48_000, period).zip(Server::start(48_000, period)) else { return };
-    let _tone = Running::start("jack_simple_client", &["tone", near.name()]);
-    near.until_there_is("tone:output1");
+    in_real_time(|| {
+        // Two servers are enough for a machine with two cores.
+        static ALONE: Mutex<()> = Mutex::new(());
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let bench = Bench::new();
+        let Some((near, far)) = Server::start(48_000, period).zip(Server::start(48_000, period)) else {
+            return;
+        };
+        let _tone = Running::start("jack_simple_client", &["tone", near.name()]);
+        near.until_there_is("tone:output1");
 
-    let listening = ["receive", "--listen", "127.0.0.1:0", "--once", "--json"];
-    let playing = ["--to", "jack", "--jack-server", far.name(), "--playout", "400ms"];
-    let mut receiver = bench.start(&[&listening[..], &playing[..]].concat());
-    let mut told = BufReader::new(receiver.stderr.take().unwrap()).lines();
-    let first = told.next().unwrap().unwrap();
-    let address = first.strip_prefix("waiting for senders at ").unwrap_or_else(|| panic!("{first}"));
-    let sending = ["send", address, "--from", "jack:tone:*", "--jack-server", near.name()];
-    let sender = bench.start(&[&sending[..], &["--duration", "5s", "--json"]].concat());
+        let listening = ["receive", "--listen", "127.0.0.1:0", "--once", "--json"];
+        let playing = ["--to", "jack", "--jack-server", far.name(), "--playout", "400ms"];
+        let mut receiver = bench.start(&[&listening[..], &playing[..]].concat());
+        let mut told = BufReader::new(receiver.stderr.take().unwrap()).lines();
+        let first = told.next().unwrap().unwrap();
+        let address = first.strip_prefix("waiting for senders at ").unwrap_or_else(|| panic!("{first}"));
+        let sending = ["send", address, "--from", "jack:tone:*", "--jack-server", near.name()];
+        let sender = bench.start(&[&sending[..], &["--duration", "5s", "--json"]].concat());
 
-    far.until_there_is("trunkline:output_1");
-    // The tone is on its way, and in the playout buffer.
-    std::thread::sleep(Duration::from_millis(1200));
-    let recorded = bench.path("recorded.wav");
-    let recorder = Command::new("jack_rec")
-        .args(["-f", &recorded.to_string_lossy(), "-d", "2", "-b", "16", "trunkline:output_1"])
-        .env("JACK_DEFAULT_SERVER", far.name())
-        .env("JACK_NO_START_SERVER", "1")
-        .output()
-        .unwrap();
-    assert!(recorder.status.success(), "{recorder:?}");
-    let sent = Ran::from(sender.wait_with_output().unwrap()).ok();
-    told.for_each(drop);
-    let received = Ran::from(Output { stderr: Vec::new(), ..receiver.wait_with_output().unwrap() }).ok();
+        far.until_there_is("trunkline:output_1");
+        // The tone is on its way, and in the playout buffer.
+        std::thread::sleep(Duration::from_millis(1200));
+        let recorded = bench.path("recorded.wav");
+        let recorder = Command::new("jack_rec")
+            .args(["-f", &recorded.to_string_lossy(), "-d", "2", "-b", "16", "trunkline:output_1"])
+            .env("JACK_DEFAULT_SERVER", far.name())
+            .env("JACK_NO_START_SERVER", "1")
+            .output()
+            .unwrap();
+        assert!(recorder.status.success(), "{recorder:?}");
+        let sent = Ran::from(sender.wait_with_output().unwrap()).ok();
+        told.for_each(drop);
+        let received = Ran::from(Output { stderr: Vec::new(), ..receiver.wait_with_output().unwrap() }).ok();
 
-    let (sent, received) = (sent.json(), received.json());
-    assert_eq!(received["counts"]["lost"], 0, "{received:#}");
-    assert_eq!(received["counts"]["late"], 0, "{received:#}");
-    for side in [&sent, &received] {
-        assert!(side["counts"]["xruns"].is_u64(), "{side:#}");
-        assert!(side["stages"]["network"].as_f64().is_some_and(|network| network < 0.4), "{side:#}");
-    }
-    let heard = heard(&recorded);
-    assert!((heard.frequency - TONE).abs() < 0.2, "{heard:?}");
-    assert!(heard.lasting > 1.5, "{heard:?}");
-    assert!(heard.breaks.is_empty(), "{heard:?} although {received:#}");
+        let (sent, received) = (sent.json(), received.json());
+        assert_eq!(received["counts"]["lost"], 0, "{received:#}");
+        assert_eq!(received["counts"]["late"], 0, "{received:#}");
+        for side in [&sent, &received] {
+            assert!(side["counts"]["xruns"].is_u64(), "{side:#}");
+            assert!(side["stages"]["network"].as_f64().is_some_and(|network| network < 0.4), "{side:#}");
+        }
+        let heard = heard(&recorded);
+        assert!((heard.frequency - TONE).abs() < 0.2, "{heard:?}");
+        assert!(heard.lasting > 1.5, "{heard:?}");
+        assert!(heard.breaks.is_empty(), "{heard:?} although {received:#}");
+    });
 }
 
 #[test]

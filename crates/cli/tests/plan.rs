@@ -3,6 +3,7 @@
 mod support;
 
 use support::{Bench, Ran};
+use trunkline_testkit::real_time::in_real_time;
 
 /// How many voice channels fit on 1 Mbit/s? A packet of 80 samples has 80 B of speech, 40 B of measurement header, 8 B of
 /// UDP and 20 B of IPv4: 148 B every 10 ms are 118.4 kbit/s, of which 8 are 947.2 kbit/s and 9 are 1065.6 kbit/s. The
@@ -227,47 +228,58 @@ fn bad_questions_are_answered_with_a_sentence_and_nothing_is_written() {
 
 #[test]
 fn an_interrupted_plan_tells_what_it_knows_and_goes_on_where_it_was() {
-    let bench = Bench::new();
-    // A live repetition takes as long as it says, so that the signal comes in the middle of the search.
-    let text = CHANNELS.replace("duration = \"2 s\"", "duration = \"300 ms\"").replace("500 ms", "100 ms");
-    bench.write("plan.toml", text);
-    let plan = [
-        "plan",
-        "plan.toml",
-        "--maximise",
-        "flow.voice.count",
-        "--to",
-        "4",
-        "--repetitions",
-        "2",
-        "--on",
-        "live",
-    ];
-    let mut child = bench.start(&[&plan[..], &["--json"]].concat());
-    let done = |bench: &Bench| {
-        let listed = bench.run(&["runs", "--json"]).ok().json();
-        listed["runs"][0]["repetitions_done"].as_u64().unwrap_or(0)
-    };
-    while done(&bench) < 2 && child.try_wait().expect("the program can be asked").is_none() {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-    let signalled = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(signalled.expect("kill runs").success(), "the plan had ended before the signal");
-    let ran = Ran::from(child.wait_with_output().expect("the program ends"));
-    assert_eq!(ran.code, Some(130), "{ran:#?}");
-    assert!(ran.err.contains("--resume 1"), "{ran:#?}");
-    let json = ran.json();
-    assert_eq!((&json["stopped"], &json["answers"][0]["finished"]), (&true.into(), &false.into()));
-    let before = done(&bench);
+    in_real_time(|| {
+        let bench = Bench::new();
+        // A live repetition takes as long as it says, so that the signal comes in the middle of the search.
+        let text =
+            CHANNELS.replace("duration = \"2 s\"", "duration = \"300 ms\"").replace("500 ms", "100 ms");
+        bench.write("plan.toml", text);
+        let plan = [
+            "plan",
+            "plan.toml",
+            "--maximise",
+            "flow.voice.count",
+            "--to",
+            "4",
+            "--repetitions",
+            "2",
+            "--on",
+            "live",
+        ];
+        let mut child = bench.start(&[&plan[..], &["--json"]].concat());
+        let done = |bench: &Bench| {
+            let listed = bench.run(&["runs", "--json"]).ok().json();
+            listed["runs"][0]["repetitions_done"].as_u64().unwrap_or(0)
+        };
+        while done(&bench) < 2 && child.try_wait().expect("the program can be asked").is_none() {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        let signalled = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(signalled.expect("kill runs").success(), "the plan had ended before the signal");
+        let ran = Ran::from(child.wait_with_output().expect("the program ends"));
+        assert_eq!(ran.code, Some(130), "{ran:#?}");
+        assert!(ran.err.contains("--resume 1"), "{ran:#?}");
+        let json = ran.json();
+        assert_eq!((&json["stopped"], &json["answers"][0]["finished"]), (&true.into(), &false.into()));
+        let before = done(&bench);
 
-    let other =
-        bench.run(&["plan", "plan.toml", "--maximise", "link.trunk.rate", "--on", "live", "--resume", "1"]);
-    assert_eq!(other.code, Some(2), "{other:#?}");
-    assert!(other.err.contains("of another plan or file"), "{other:#?}");
-    let resumed = bench.run(&[&plan[..], &["--resume", "latest", "--json"]].concat()).ok().json();
-    assert_eq!((&resumed["run"]["id"], &resumed["run"]["status"]), (&1.into(), &"complete".into()));
-    assert!(resumed["run"]["repetitions_done"].as_u64().unwrap() > before);
-    assert_eq!(resumed["answers"][0]["finished"], true);
-    let again = bench.run(&[&plan[..], &["--resume", "1"]].concat());
-    assert_eq!(again.code, Some(2), "{again:#?}");
+        let other = bench.run(&[
+            "plan",
+            "plan.toml",
+            "--maximise",
+            "link.trunk.rate",
+            "--on",
+            "live",
+            "--resume",
+            "1",
+        ]);
+        assert_eq!(other.code, Some(2), "{other:#?}");
+        assert!(other.err.contains("of another plan or file"), "{other:#?}");
+        let resumed = bench.run(&[&plan[..], &["--resume", "latest", "--json"]].concat()).ok().json();
+        assert_eq!((&resumed["run"]["id"], &resumed["run"]["status"]), (&1.into(), &"complete".into()));
+        assert!(resumed["run"]["repetitions_done"].as_u64().unwrap() > before);
+        assert_eq!(resumed["answers"][0]["finished"], true);
+        let again = bench.run(&[&plan[..], &["--resume", "1"]].concat());
+        assert_eq!(again.code, Some(2), "{again:#?}");
+    });
 }

@@ -6,6 +6,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, ChildStderr, Command};
 
 use support::{Bench, Ran};
+use trunkline_testkit::real_time::in_real_time;
 
 /// A program that serves, its address, and what else it says.
 struct Serving {
@@ -41,46 +42,53 @@ fn interrupt(child: &Child) {
 
 #[test]
 fn a_reflector_is_measured() {
-    let bench = Bench::new();
-    let reflector = Serving::start(&bench, &["reflect"]);
-    let send = |more: &[&str]| {
-        let fixed = ["send", &reflector.address, "--from", "tone", "--channels", "1", "--blocks", "30"];
-        bench.run(&[&fixed, more].concat()).ok()
-    };
-    let json = send(&["--json", "--per-channel", "--fragment", "1024"]).json();
-    assert_eq!(json["round_trip"]["count"], 30, "{json:#}");
-    assert_eq!(json["counts"]["lost"], 0, "{json:#}");
-    assert!(json["round_trip"]["jitter"].is_f64() && json["added"]["capture"]["p99"].is_f64(), "{json:#}");
-    let table = send(&["--to", "none", "--playout", "100ms"]).out;
-    for row in [
-        "capture block",
-        "network, there and back",
-        "mouth to ear",
-        "jitter (mean absolute deviation)",
-        "xruns",
-    ] {
-        assert!(table.contains(row), "no {row}:\n{table}");
-    }
-    let ended = reflector.interrupt().ok();
-    assert!(ended.err.contains("session 1 with 127.0.0.1:"), "{ended:#?}");
-    assert!(ended.err.contains("session 2 has ended"), "{ended:#?}");
+    in_real_time(|| {
+        let bench = Bench::new();
+        let reflector = Serving::start(&bench, &["reflect"]);
+        let send = |more: &[&str]| {
+            let fixed = ["send", &reflector.address, "--from", "tone", "--channels", "1", "--blocks", "30"];
+            bench.run(&[&fixed, more].concat()).ok()
+        };
+        let json = send(&["--json", "--per-channel", "--fragment", "1024"]).json();
+        assert_eq!(json["round_trip"]["count"], 30, "{json:#}");
+        assert_eq!(json["counts"]["lost"], 0, "{json:#}");
+        assert!(
+            json["round_trip"]["jitter"].is_f64() && json["added"]["capture"]["p99"].is_f64(),
+            "{json:#}"
+        );
+        let table = send(&["--to", "none", "--playout", "100ms"]).out;
+        for row in [
+            "capture block",
+            "network, there and back",
+            "mouth to ear",
+            "jitter (mean absolute deviation)",
+            "xruns",
+        ] {
+            assert!(table.contains(row), "no {row}:\n{table}");
+        }
+        let ended = reflector.interrupt().ok();
+        assert!(ended.err.contains("session 1 with 127.0.0.1:"), "{ended:#?}");
+        assert!(ended.err.contains("session 2 has ended"), "{ended:#?}");
+    });
 }
 
 #[test]
 fn ctrl_c_prints_what_was_measured() {
-    let bench = Bench::new();
-    let mut receiver = Serving::start(&bench, &["receive", "--to", "none", "--once", "--json"]);
-    let sender = bench.start(&["send", &receiver.address, "--from", "noise", "--json"]);
-    std::thread::sleep(std::time::Duration::from_millis(700));
-    let mut began = String::new();
-    receiver.said.read_line(&mut began).expect("a session begins");
-    assert!(began.contains("2 channels at 44100 Hz as `i16` in blocks of 470 frames"), "{began}");
-    interrupt(&sender);
-    let sent = Ran::from(sender.wait_with_output().expect("it ends"));
-    assert_eq!(sent.code, Some(130), "{sent:#?}");
-    assert!(sent.json()["counts"]["sent"].as_u64().is_some_and(|count| count > 10), "{sent:#?}");
-    let received = Ran::from(receiver.child.wait_with_output().expect("it ends")).ok();
-    assert_eq!(received.json()["ended"], "the client has ended the session");
+    in_real_time(|| {
+        let bench = Bench::new();
+        let mut receiver = Serving::start(&bench, &["receive", "--to", "none", "--once", "--json"]);
+        let sender = bench.start(&["send", &receiver.address, "--from", "noise", "--json"]);
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        let mut began = String::new();
+        receiver.said.read_line(&mut began).expect("a session begins");
+        assert!(began.contains("2 channels at 44100 Hz as `i16` in blocks of 470 frames"), "{began}");
+        interrupt(&sender);
+        let sent = Ran::from(sender.wait_with_output().expect("it ends"));
+        assert_eq!(sent.code, Some(130), "{sent:#?}");
+        assert!(sent.json()["counts"]["sent"].as_u64().is_some_and(|count| count > 10), "{sent:#?}");
+        let received = Ran::from(receiver.child.wait_with_output().expect("it ends")).ok();
+        assert_eq!(received.json()["ended"], "the client has ended the session");
+    });
 }
 
 #[test]
@@ -105,6 +113,17 @@ fn what_cannot_be_is_said_in_a_sentence() {
         &["send", "127.0.0.1", "--from", "tone", "--to", "tone"],
         2,
         "nothing can be played to `tone:440`",
+    );
+    refused(
+        &["send", "127.0.0.1", "--from", "tone", "--rate", "96000", "--block", "8192"],
+        2,
+        "choose a smaller block (`--block`",
+    );
+    bench.write("cut.wav", &include_bytes!("../../../examples/speech.wav")[..60_000]);
+    refused(
+        &["send", "127.0.0.1:9", "--from", "cut.wav"],
+        1,
+        "warning: `cut.wav` is cut short: it announces",
     );
     refused(
         &["receive", "--listen", "192.0.2.1:4780", "--to", "none"],

@@ -88,7 +88,7 @@ impl Up<'_> {
 
     /// Waits until the direction from `a` has counted something.
     fn wait_for(&self, pointer: &str) {
-        let until = Instant::now() + Duration::from_secs(20);
+        let until = Instant::now() + Duration::from_secs(60);
         loop {
             let direction = self.status()["counters"]["links"][0]["directions"][0].clone();
             if direction.pointer(pointer).and_then(Value::as_u64).is_some_and(|count| count > 0) {
