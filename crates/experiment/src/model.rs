@@ -400,6 +400,9 @@ pub trait Supervisor {
     fn backlog_interval(&self) -> Option<Duration> {
         None
     }
+    /// Something has happened that whoever waits for the end should know now, and that does not end it.
+    fn warning(&mut self, _message: &str) {}
+
 
     /// At `at` so much waited in the queue of a link, for one of its [directions](Scenario::directions).
     fn backlog(&mut self, _at: Time, _link: &str, _direction: &str, _bytes: Bytes, _packets: u64) {}

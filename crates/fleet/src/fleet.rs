@@ -70,6 +70,8 @@ pub(crate) struct Inner {
     pub(crate) kept: BTreeMap<PartKey, Vec<(usize, PartInfo)>>,
     /// What is stored here, with the agent that keeps it still.
     pub(crate) stored: Vec<(usize, PartId)>,
+    /// Points and flows of which the user knows that they were held back.
+    pub(crate) told_held: BTreeSet<(u32, usize)>,
     /// Parts of the repetition measured last, to be discarded when it is stored.
     pub(crate) latest: Vec<(usize, PartId)>,
     notes: Vec<String>,
@@ -127,6 +129,7 @@ impl Fleet {
             events,
             tell,
             material: None,
+            told_held: BTreeSet::new(),
             kept: BTreeMap::new(),
             stored: Vec::new(),
             latest: Vec::new(),

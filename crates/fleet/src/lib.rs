@@ -23,9 +23,11 @@
 //! [`trunkline_live::part`]).
 
 mod agent;
+mod away;
 mod check;
 mod error;
 mod fleet;
+mod held;
 mod hosts;
 mod part;
 mod prepare;

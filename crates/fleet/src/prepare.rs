@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use trunkline_control::message::{FarEndpoint, Offer, Prepare};
 use trunkline_control::{FromAgent, PartId, ToAgent};
 use trunkline_core::Duration;
-use trunkline_experiment::Scenario;
+use trunkline_experiment::{Scenario, Supervisor};
 use trunkline_io::{clock, pace};
 
 use crate::agent::Agent;
+use crate::away::Absences;
 use crate::check;
 use crate::error::FleetError;
 use crate::fleet::{Heard, Inner};
@@ -29,10 +30,11 @@ pub(crate) fn prepare(
     task: &Task<'_>,
     pairs: &[Pair],
     attempt: u32,
+    supervisor: &mut dyn Supervisor,
 ) -> Result<Vec<Part>, FleetError> {
     let scenario = &task.point.scenario;
     let agents = |pair: &Pair| [pair.near, pair.far].map(|host| task.agent(scenario, host));
-    await_agents(inner, &pairs.iter().flat_map(agents).collect())?;
+    await_agents(inner, &pairs.iter().flat_map(agents).collect(), supervisor)?;
     let id = |pair: usize| PartId {
         run: task.at.run.clone(),
         point: task.at.point,
@@ -136,7 +138,12 @@ fn abandon(inner: &mut Inner, parts: &[Part]) {
 }
 
 /// Waits for agents that were gone.
-fn await_agents(inner: &mut Inner, agents: &BTreeSet<usize>) -> Result<(), FleetError> {
+fn await_agents(
+    inner: &mut Inner,
+    agents: &BTreeSet<usize>,
+    supervisor: &mut dyn Supervisor,
+) -> Result<(), FleetError> {
+    let mut absences = Absences::default();
     let deadline = clock::raw_now() + inner.patience.as_nanos();
     while !inner.are_there(agents) {
         inner.reach_out();
@@ -150,6 +157,11 @@ fn await_agents(inner: &mut Inner, agents: &BTreeSet<usize>) -> Result<(), Fleet
             return gone.map_or(Ok(()), |gone| Err(away(gone)));
         }
         inner.next(RETRY);
+        for &index in agents {
+            if let Some(said) = absences.look(index, &inner.agents[index], clock::raw_now(), deadline) {
+                supervisor.warning(&said);
+            }
+        }
     }
     Ok(())
 }

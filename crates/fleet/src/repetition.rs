@@ -1,5 +1,7 @@
 //! A repetition through agents: from its pairs of hosts to what was recorded.
 
+use std::collections::BTreeSet;
+
 use trunkline_control::facts::PartState;
 use trunkline_control::{FromAgent, PartId, RefusalKind, ToAgent};
 use trunkline_core::Duration;
@@ -7,8 +9,10 @@ use trunkline_experiment::{Experiment, Point, Progress, Scenario, Supervisor};
 use trunkline_io::clock;
 use trunkline_metrics::{DriverOutcome, Recorder};
 
+use crate::away::Absences;
 use crate::error::FleetError;
 use crate::fleet::{Heard, Host, Inner, PartKey};
+use crate::held;
 use crate::hosts::{Material, Pair, pairs};
 use crate::part::{Part, Taken, together};
 use crate::prepare::{self, RETRY};
@@ -65,7 +69,7 @@ pub(crate) fn run(
             (parts, None)
         }
         None => {
-            let (parts, began) = begin(inner, task, &pairs)?;
+            let (parts, began) = begin(inner, task, &pairs, supervisor)?;
             (parts, Some(began))
         }
     };
@@ -82,10 +86,18 @@ pub(crate) fn run(
         give_up: expected + RETURN.as_nanos(),
         stopping: false,
         ending: false,
+        absences: Absences::default(),
         retried: 0,
     };
     collection.collect(recorder, supervisor);
     let Collection { parts, stopping, .. } = collection;
+    for (flow, sentence) in
+        held::told(scenario, &pairs, &outcome, |host| &inner.agents[task.agent(scenario, host)])
+    {
+        if inner.told_held.insert((task.at.point, flow)) {
+            inner.note(sentence);
+        }
+    }
     let outcome = together(scenario.flows.len(), &parts);
     let failed = parts.iter().find(|part| part.failure().is_some());
     match failed.filter(|_| !stopping).and_then(|part| Some((part, part.failure()?))) {
@@ -109,14 +121,19 @@ fn bare(why: &str) -> &str {
 
 /// Prepares the parts and lets them begin; says when that is by our clock. If an agent is lost meanwhile, it is tried again
 /// once the agent is back.
-fn begin(inner: &mut Inner, task: &Task<'_>, pairs: &[Pair]) -> Result<(Vec<Part>, u64), FleetError> {
+fn begin(
+    inner: &mut Inner,
+    task: &Task<'_>,
+    pairs: &[Pair],
+    supervisor: &mut dyn Supervisor,
+) -> Result<(Vec<Part>, u64), FleetError> {
     let known = inner.kept.get(task.at).into_iter().flatten();
     let first = known.map(|(_, info)| info.part.attempt + 1).max().unwrap_or(0);
     inner.forget(task.at);
     let (mut attempt, mut tries) = (first, TRIES);
     let patient_until = clock::raw_now() + inner.patience.as_nanos();
     loop {
-        let begun = prepare::prepare(inner, task, pairs, attempt).and_then(|parts| {
+        let begun = prepare::prepare(inner, task, pairs, attempt, supervisor).and_then(|parts| {
             let began = prepare::start(inner, &parts)?;
             Ok((parts, began))
         });
@@ -179,6 +196,7 @@ struct Collection<'c> {
     /// All were told that the sources are over with which the sending ends.
     ending: bool,
     /// When agents that are gone were tried last.
+    absences: Absences,
     retried: u64,
 }
 
@@ -213,6 +231,7 @@ impl Collection<'_> {
                 self.retried = now;
                 self.inner.reach_out();
             }
+            self.tell_of_absences(now, supervisor);
             self.give_up_turned_away();
             if now > self.give_up {
                 self.give_up_rest();
@@ -288,6 +307,17 @@ impl Collection<'_> {
             self.inner.agents[part.near].say(&ToAgent::Stop { part: part.id.clone() });
         }
     }
+    /// Agents whose parts are not all here.
+    fn tell_of_absences(&mut self, now: u64, supervisor: &mut dyn Supervisor) {
+        let awaited: BTreeSet<usize> =
+            self.parts.iter().filter(|part| !part.is_complete()).map(|part| part.near).collect();
+        for index in awaited {
+            if let Some(said) = self.absences.look(index, &self.inner.agents[index], now, self.give_up) {
+                supervisor.warning(&said);
+            }
+        }
+    }
+
 
     /// An agent that does not let us in any more will not do so in half a minute either.
     fn give_up_turned_away(&mut self) {

@@ -399,3 +399,7 @@ impl Supervisor for StopOrGoOn<'_> {
         if self.stop.load(Ordering::Relaxed) { Progress::Stop } else { Progress::Continue }
     }
 }
+
+    fn warning(&mut self, message: &str) {
+        self.observer.warning(message);
+    }

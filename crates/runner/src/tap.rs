@@ -89,6 +89,10 @@ impl Supervisor for TappedSupervisor<'_> {
         self.supervisor.progress(done)
     }
 
+    fn warning(&mut self, message: &str) {
+        self.supervisor.warning(message);
+    }
+
     fn backlog_interval(&self) -> Option<Duration> {
         Some(self.interval)
     }
