@@ -235,8 +235,9 @@ pub struct Refusal {
     pub why: String,
 }
 
-fn printable<'d, D: Deserializer<'d>>(from: D) -> Result<String, D::Error> {
-    Ok(String::deserialize(from)?.chars().filter(|c| !c.is_control()).take(2_000).collect())
+/// A text of another host, as far as it can be shown.
+pub(crate) fn printable<'d, D: Deserializer<'d>>(from: D) -> Result<String, D::Error> {
+    Ok(crate::wire::printable(&String::deserialize(from)?, 2_000))
 }
 
 impl Refusal {

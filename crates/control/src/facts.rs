@@ -1,4 +1,5 @@
-//! What an agent tells of its host, its owner's limits, and what it is doing.
+//! What an agent tells of its host, its owner's limits, and what it is doing. Texts that come from another host hold nothing
+//! that a terminal obeys.
 
 use std::collections::BTreeSet;
 
@@ -6,6 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use trunkline_core::{Bytes, Duration, Rate};
 
+use crate::error::printable;
 use crate::fingerprint::Fingerprint;
 use crate::message::PartId;
 
@@ -13,14 +15,18 @@ use crate::message::PartId;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
     /// The agent's name.
+    #[serde(deserialize_with = "printable")]
     pub name: String,
     /// The version of Trunkline.
+    #[serde(deserialize_with = "printable")]
     pub program: String,
     /// The processor.
+    #[serde(deserialize_with = "printable")]
     pub cpu: String,
     /// How many of its cores the agent may use.
     pub cores: u32,
     /// The kernel and its version.
+    #[serde(deserialize_with = "printable")]
     pub kernel: String,
     /// Memory of the host.
     pub memory: Bytes,
@@ -79,8 +85,10 @@ pub struct Permissions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// The agent's name.
+    #[serde(deserialize_with = "printable")]
     pub name: String,
     /// The version of Trunkline.
+    #[serde(deserialize_with = "printable")]
     pub program: String,
     /// When it started.
     pub since: Timestamp,
@@ -110,6 +118,7 @@ pub struct Notice {
     /// When.
     pub at: Timestamp,
     /// What, in one sentence.
+    #[serde(deserialize_with = "printable")]
     pub text: String,
 }
 
@@ -117,6 +126,7 @@ pub struct Notice {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ControllerInfo {
     /// Its name.
+    #[serde(deserialize_with = "printable")]
     pub name: String,
     /// Its key.
     pub fingerprint: Fingerprint,
@@ -144,6 +154,7 @@ pub struct PartInfo {
     /// How many observations were recorded.
     pub recorded: u64,
     /// The controller that it is for.
+    #[serde(deserialize_with = "printable")]
     pub controller: String,
 }
 

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 use trunkline_core::{Duration, Rate};
 
-use crate::error::Refusal;
+use crate::error::{Refusal, printable};
 use crate::facts::{Facts, PartInfo, Status};
 use crate::fingerprint::Fingerprint;
 
@@ -49,8 +49,10 @@ pub struct Welcome {
     /// The protocol's version: [`VERSION`].
     pub version: u32,
     /// The version of Trunkline.
+    #[serde(deserialize_with = "printable")]
     pub program: String,
     /// The agent's name.
+    #[serde(deserialize_with = "printable")]
     pub name: String,
 }
 

@@ -174,7 +174,7 @@ pub fn check_name(name: &str) -> Result<(), ControlError> {
         Ok(())
     } else {
         // It may be another host's idea.
-        let name = name.chars().filter(|c| !c.is_control()).take(80).collect();
+        let name = crate::wire::printable(name, 80);
         Err(ControlError::Name { name })
     }
 }

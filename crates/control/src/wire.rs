@@ -185,8 +185,22 @@ fn short() -> WireError {
     malformed("chunk", "it ends early")
 }
 
-fn malformed(what: &'static str, reason: impl Into<String>) -> WireError {
-    WireError::Malformed { what, reason: reason.into() }
+/// What is wrong may be in the words of whoever sent it: a terminal obeys nothing of it, and no log is filled with it.
+pub(crate) fn malformed(what: &'static str, reason: impl Into<String>) -> WireError {
+    WireError::Malformed { what, reason: printable(&reason.into(), MOST_REASON) }
+}
+
+/// So many characters of what is wrong are told.
+const MOST_REASON: usize = 300;
+
+/// At most so many characters of a text, without those that a terminal would obey.
+pub(crate) fn printable(text: &str, most: usize) -> String {
+    text.chars().filter(|c| !is_control(*c)).take(most).collect()
+}
+
+/// Whether a terminal obeys it: also those that turn the direction of what follows (Unicode's bidirectional controls).
+fn is_control(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn require(frame: &Frame, tag: u8, expected: &'static str) -> Result<(), WireError> {

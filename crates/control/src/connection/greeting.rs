@@ -6,7 +6,7 @@ use trunkline_core::Duration;
 use super::Connection;
 use crate::error::{ControlError, Refusal};
 use crate::message::{FromAgent, Hello, Purpose, VERSION, Welcome};
-use crate::wire::{Frame, Message, WireError, tag};
+use crate::wire::{Frame, Message, WireError, malformed, printable, tag};
 
 /// The version of Trunkline.
 const PROGRAM: &str = env!("CARGO_PKG_VERSION");
@@ -86,9 +86,8 @@ impl Connection {
     /// The same as ours?
     fn compare(&self, frame: &Frame) -> Result<(), ControlError> {
         let who = self.reader.shared.who.clone();
-        let theirs: AnyVersion = serde_json::from_slice(&frame.body).map_err(|error| {
-            self.reader.not_understood(&WireError::Malformed { what: "greeting", reason: error.to_string() })
-        })?;
+        let theirs: AnyVersion = serde_json::from_slice(&frame.body)
+            .map_err(|error| self.reader.not_understood(&malformed("greeting", error.to_string())))?;
         if theirs.version == VERSION {
             return Ok(());
         }
@@ -98,7 +97,7 @@ impl Connection {
             our_program: PROGRAM.to_owned(),
             theirs: theirs.version,
             // What a stranger says is not printed whole.
-            their_program: theirs.program.chars().filter(|c| !c.is_control()).take(40).collect(),
+            their_program: printable(&theirs.program, 40),
         })
     }
 

@@ -90,15 +90,13 @@ impl FrameReader {
                 }
             };
             match self.deframer.advance(read) {
-                // However often somebody says that they live, it is no answer.
-                Ok(Some(frame)) if frame.tag == tag::PING => {
-                    if deadline.is_some_and(|at| at <= Instant::now()) {
-                        return Err(self.timed_out());
-                    }
-                }
-                Ok(Some(frame)) => return Ok(Some(frame)),
-                Ok(None) => {}
+                Ok(Some(frame)) if frame.tag != tag::PING => return Ok(Some(frame)),
+                Ok(_) => {}
                 Err(error) => return Err(self.not_understood(&error)),
+            }
+            // However often somebody says that they live, or a bit of an answer, it is none.
+            if deadline.is_some_and(|at| at <= Instant::now()) {
+                return Err(self.timed_out());
             }
         }
     }

@@ -130,7 +130,8 @@ impl Shared {
                 Some(Got::Nothing) | None => {}
                 Some(got) => return Ok(got),
             }
-            if got.is_some() {
+            // What has come may say nothing, again and again: that is no reason to wait for longer.
+            if got.is_some() && deadline.is_none_or(|at| Instant::now() < at) {
                 continue;
             }
             // All that has come was read just now, however long nobody looked: what is missing was not sent.

@@ -86,6 +86,21 @@ fn signs_of_life_are_no_answer() {
 }
 
 #[test]
+fn a_bit_of_an_answer_is_none() {
+    let (mut client, server) = pair();
+    thread::scope(|scope| {
+        let large = Chunk { data: vec![7; 24 << 20], ..chunk(1) };
+        scope.spawn(move || server.send(&large).unwrap());
+        let soon = Duration::from_millis(1);
+        let error = client.receive_within::<FromAgent>(soon, "it was asked").unwrap_err();
+        assert!(matches!(error, ControlError::TimedOut { .. }), "{error}");
+        // Nothing is lost by that.
+        let Ok(Some(FromAgent::Chunk(chunk))) = client.receive() else { panic!("it is whole") };
+        assert_eq!((chunk.number, chunk.data.len()), (1, 24 << 20));
+    });
+}
+
+#[test]
 fn both_ends_derive_the_same_and_others_something_else() {
     let ((client, server), (other, _server)) = (pair(), pair());
     let label = b"EXPORTER-trunkline-test";

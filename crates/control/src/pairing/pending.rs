@@ -16,6 +16,7 @@ use crate::files;
 use crate::fingerprint::Fingerprint;
 use crate::message::{FromAgent, ToAgent};
 use crate::peers::{Peer, Peers, check_name};
+use crate::wire::printable;
 
 /// The agent's side of pairing. The code lies in the file `pairing` (0600) of the agent's folder, so that one process makes
 /// it and another, the daemon, answers to it.
@@ -87,7 +88,8 @@ impl Pairing {
     /// and keeps them among `peers` if it is right. They are told the outcome, and what of it is new is on disk before.
     ///
     /// # Errors
-    /// [`ControlError::Refused`] with what they were told if it is not right; otherwise as a connection fails.
+    /// [`ControlError::Refused`] with what they were told if it is not right; what is wrong here, of which they learn only
+    /// that something is; otherwise as a connection fails.
     pub fn admit(
         &self,
         mut connection: Connection,
@@ -112,11 +114,15 @@ impl Pairing {
                 connection.send(&FromAgent::Paired { proof })?;
                 Ok(peer)
             }
-            Err(refusal) => {
+            Err(denied) => {
                 let who = connection.who().to_owned();
+                let refusal = denied.refusal();
                 // That the other end has left already changes nothing here.
                 let _ = connection.refuse(refusal.clone());
-                Err(ControlError::Refused { who, refusal })
+                Err(match denied {
+                    Denied::Refused(_) => ControlError::Refused { who, refusal },
+                    Denied::Unable(error) => error,
+                })
             }
         }
     }
@@ -128,31 +134,28 @@ impl Pairing {
         proof: &[u8],
         peer: &Peer,
         peers: &Peers,
-    ) -> Result<Vec<u8>, Refusal> {
-        let environment = |error: ControlError| {
-            let why = format!("the agent cannot pair now: {error}");
-            Refusal::new(RefusalKind::Environment, why)
-        };
-        let _lock = self.lock().map_err(environment)?;
-        let Some(mut pending) = self.read().map_err(environment)? else {
-            return Err(no_code());
-        };
-        let key = pending.key;
+    ) -> Result<Vec<u8>, Denied> {
+        let _lock = self.lock()?;
+        let Some(mut pending) = self.read()? else { return Err(no_code().into()) };
+        let (key, before) = (pending.key, pending.clone());
         let verdict =
             pending.judge(proof::is_right(&key, Side::Controller, material, &peer.name, proof), peer);
-        let verdict = verdict.and_then(|()| {
+        let verdict = verdict.map_err(Denied::from).and_then(|()| {
             peers.could_add(peer).map_err(|error| match error {
                 ControlError::Name { .. } | ControlError::DuplicateName { .. } => {
-                    Refusal::new(RefusalKind::Name, error.to_string())
+                    Refusal::new(RefusalKind::Name, error.to_string()).into()
                 }
-                error => environment(error),
+                error => Denied::Unable(error),
             })?;
             pending.state = State::Used;
             Ok(())
         });
-        self.write(&pending).map_err(environment)?;
+        // Who may ask as often as they like has nothing written to the disk by it.
+        if pending != before {
+            self.write(&pending)?;
+        }
         verdict?;
-        peers.add(peer).map_err(environment)?;
+        peers.add(peer)?;
         Ok(proof::make(&key, Side::Agent, material, &peer.name))
     }
 
@@ -177,6 +180,38 @@ impl Pairing {
     fn write(&self, pending: &Pending) -> Result<(), ControlError> {
         let text = toml::to_string(pending).map_err(|error| ControlError::Cryptography(error.to_string()))?;
         files::write(&self.folder.join(FILE), &text)
+    }
+}
+
+/// Why somebody is not enrolled.
+enum Denied {
+    Refused(Refusal),
+    /// Something is wrong on this host: what, is nothing for strangers.
+    Unable(ControlError),
+}
+
+impl Denied {
+    /// What they are told.
+    fn refusal(&self) -> Refusal {
+        match self {
+            Denied::Refused(refusal) => refusal.clone(),
+            Denied::Unable(_) => Refusal::new(
+                RefusalKind::Environment,
+                "the agent cannot pair now; `trunkline agent status` on that host says why",
+            ),
+        }
+    }
+}
+
+impl From<Refusal> for Denied {
+    fn from(refusal: Refusal) -> Denied {
+        Denied::Refused(refusal)
+    }
+}
+
+impl From<ControlError> for Denied {
+    fn from(error: ControlError) -> Denied {
+        Denied::Unable(error)
     }
 }
 
@@ -239,7 +274,10 @@ impl Pending {
             (_, true) => match &self.name {
                 Some(name) if *name != peer.name => Err(Refusal::new(
                     RefusalKind::Name,
-                    format!("the code is for a controller named `{name}`, not `{}`", peer.name),
+                    format!(
+                        "the code is for a controller named `{name}`, not `{}`",
+                        printable(&peer.name, 80)
+                    ),
                 )),
                 _ => Ok(()),
             },

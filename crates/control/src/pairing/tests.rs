@@ -326,10 +326,56 @@ fn a_damaged_file_is_told_and_a_new_code_mends_it() {
     let path: &Path = &agent.home.path().join("pairing");
     let code = agent.code();
     fs::write(path, "key = 7").unwrap();
-    let (_, enrolled) = agent.meets(&studio, &code);
-    let error = enrolled.unwrap_err().to_string();
+    let (admitted, enrolled) = agent.meets(&studio, &code);
+    let error = admitted.unwrap_err().to_string();
     assert!(error.contains("pairing is damaged: ") && error.contains("`trunkline agent pair`"), "{error}");
+    // Of the agent's files strangers learn nothing.
+    assert_eq!(kind(&enrolled), RefusalKind::Environment);
+    let error = enrolled.unwrap_err().to_string();
+    assert!(
+        error.contains("cannot pair now") && !error.contains("damaged") && !error.contains('/'),
+        "{error}"
+    );
     agent.meets(&studio, &agent.code()).1.unwrap();
+}
+
+#[test]
+fn who_has_no_code_has_nothing_written() {
+    let (agent, studio) = (Agent::new("ottawa"), Controller::new("studio"));
+    agent.code();
+    let file = agent.home.path().join("pairing");
+    // What is written is a new file; the old one is kept, so that its number is not given again.
+    let keep = |name: &str| {
+        let kept = agent.home.path().join(name);
+        fs::hard_link(&file, &kept).unwrap();
+        fs::metadata(&kept).unwrap().ino()
+    };
+    let made = keep("made");
+    (0..Pairing::TRIES).for_each(|_| drop(agent.meets(&studio, &wrong(&agent))));
+    let closed = keep("closed");
+    assert_ne!(made, closed, "wrong tries are counted");
+    for _ in 0..2 {
+        assert_eq!(kind(&agent.meets(&studio, &wrong(&agent)).1), RefusalKind::TooManyTries);
+    }
+    assert_eq!(fs::metadata(&file).unwrap().ino(), closed);
+}
+
+#[test]
+fn a_name_that_nobody_can_have_is_not_logged() {
+    let (agent, studio) = (Agent::new("ottawa"), Controller::new("studio"));
+    let code = agent.code();
+    let (admitted, answer) = agent.meets_by(|| {
+        let mut connection = studio.introduced(&agent);
+        let (material, name) = (proof::material(&connection).unwrap(), "\u{1b}[2Jstudio\u{202e}");
+        let proof = proof::make(&code.key(), Side::Controller, &material, name);
+        connection.send(&ToAgent::Pair { proof, name: name.to_owned() }).unwrap();
+        connection.receive::<FromAgent>().unwrap().unwrap()
+    });
+    assert_eq!(kind(&admitted), RefusalKind::Name);
+    let told = admitted.unwrap_err().to_string();
+    assert!(told.contains("`[2Jstudio` cannot be a name"), "{told:?}");
+    assert!(matches!(answer, FromAgent::Refused { refusal, .. } if refusal.kind == RefusalKind::Name));
+    agent.meets(&studio, &code).1.unwrap();
 }
 
 #[test]

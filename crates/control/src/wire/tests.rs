@@ -165,6 +165,20 @@ fn a_message_of_the_wrong_kind_is_refused() {
 }
 
 #[test]
+fn a_terminal_obeys_nothing_of_what_a_stranger_says() {
+    let evil = r"\u001b[2J\u0007\n\u009b31m\u202e".to_owned() + &"x".repeat(3_000);
+    let hello = format!(r#"{{"version":1,"program":"0.1.0","purpose":"{evil}"}}"#);
+    let error =
+        Hello::from_frame(Frame { tag: tag::HELLO, body: hello.into_bytes() }).unwrap_err().to_string();
+    assert!(error.contains("[2J31mxxx"), "{error:?}");
+    assert!(error.len() < 500 && !error.chars().any(|c| c.is_control() || c == '\u{202e}'), "{error:?}");
+    let welcome = format!(r#"{{"version":1,"program":"{evil}","name":"{evil}"}}"#);
+    let Welcome { program, name, .. } =
+        Welcome::from_frame(Frame { tag: tag::WELCOME, body: welcome.into_bytes() }).unwrap();
+    assert!(!(program + &name).chars().any(char::is_control));
+}
+
+#[test]
 fn greetings_keep_their_form() {
     // Older and newer versions read exactly this.
     let hello = Hello { version: 1, program: "0.1.0".into(), purpose: Purpose::Join { token: "t".into() } };
