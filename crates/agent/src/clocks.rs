@@ -32,7 +32,7 @@ pub(crate) enum Jump {
 
 /// Clocks that are read one after the other differ by less, unless the reader was interrupted between them.
 const SLEPT: i64 = 50_000_000;
-/// Time servers turn the wall clock by 0.05 % at most.
+/// Time servers turn the wall clock by a tenth at most, and it is looked at once a second.
 const SET: i64 = 200_000_000;
 
 impl ClockWatch {

@@ -29,6 +29,11 @@ impl Notices {
         let text = text.into();
         self.log(&text);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        // What is said again takes no more room.
+        if let Some(same) = kept.back_mut().filter(|last| last.text == text) {
+            same.at = Timestamp::now();
+            return;
+        }
         if kept.len() >= MOST {
             kept.pop_front();
         }
@@ -62,5 +67,11 @@ mod tests {
         (0..MOST + 3).for_each(|n| notices.tell(n.to_string()));
         let texts: Vec<String> = notices.latest().into_iter().map(|notice| notice.text).collect();
         assert_eq!((texts.len(), texts[0].as_str(), texts[MOST - 1].as_str()), (MOST, "3", "52"));
+        (0..MOST).for_each(|_| notices.tell("again"));
+        let texts: Vec<String> = notices.latest().into_iter().map(|notice| notice.text).collect();
+        assert_eq!(
+            (texts[0].as_str(), texts[MOST - 2].as_str(), texts[MOST - 1].as_str()),
+            ("4", "52", "again")
+        );
     }
 }

@@ -18,7 +18,7 @@ use std::time::{Duration as StdDuration, Instant};
 use jiff::Timestamp;
 use trunkline_control::message::Purpose;
 use trunkline_control::{
-    Closer, Connection, Fingerprint, Identity, Incoming, Pairing, Peers, Refusal, RefusalKind,
+    Closer, Connection, ControlError, Fingerprint, Identity, Incoming, Pairing, Peers, Refusal, RefusalKind,
 };
 use trunkline_core::Duration;
 
@@ -79,6 +79,33 @@ pub(crate) struct Open {
 impl Open {
     pub(crate) fn is_controller(&self) -> bool {
         self.controller.is_some()
+    }
+}
+
+/// Somebody who has connected and is not known yet: only so many have a thread at once.
+struct Stranger(Arc<Daemon>);
+
+impl Stranger {
+    fn of(daemon: &Arc<Daemon>) -> Stranger {
+        daemon.strangers.fetch_add(1, Ordering::Relaxed);
+        Stranger(Arc::clone(daemon))
+    }
+}
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        self.0.strangers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Whether the owner should know that somebody was not enrolled: a code was tried, or something is wrong here. What anybody
+/// can bring about as often as they like would push everything else out of the notices.
+fn concerns_owner(error: &ControlError) -> bool {
+    match error {
+        ControlError::Refused { refusal, .. } => {
+            matches!(refusal.kind, RefusalKind::WrongCode | RefusalKind::CodeUsed | RefusalKind::Name)
+        }
+        error => matches!(error, ControlError::Damaged { .. } | ControlError::File { .. }),
     }
 }
 
@@ -170,17 +197,14 @@ impl Daemon {
             self.counters.connection(Became::Refused);
             return;
         }
-        self.strangers.fetch_add(1, Ordering::Relaxed);
-        let daemon = Arc::clone(self);
-        let started = self.spawn("connection", move || daemon.greet(incoming));
-        if let Err(error) = started {
-            self.strangers.fetch_sub(1, Ordering::Relaxed);
+        let (daemon, stranger) = (Arc::clone(self), Stranger::of(self));
+        if let Err(error) = self.spawn("connection", move || daemon.greet(incoming, stranger)) {
             self.notices.tell(error.to_string());
         }
     }
 
     /// Finds out who it is and what they want, and does that.
-    fn greet(self: Arc<Daemon>, incoming: Incoming) {
+    fn greet(self: Arc<Daemon>, incoming: Incoming, stranger: Stranger) {
         let peer = incoming.peer_address();
         let mut span =
             self.traces.span("connection", &Parent::default(), &[("network.peer.address", peer.to_string())]);
@@ -188,7 +212,6 @@ impl Daemon {
             let hello = connection.hear(GREETING)?;
             Ok((connection, hello.purpose))
         });
-        self.strangers.fetch_sub(1, Ordering::Relaxed);
         let (connection, purpose) = match greeted {
             Ok(greeted) => greeted,
             Err(error) => {
@@ -198,9 +221,11 @@ impl Daemon {
             }
         };
         match purpose {
-            Purpose::Control => self.control(connection, &mut span),
+            Purpose::Control => self.control(connection, stranger, &mut span),
             Purpose::Pair => self.pair(connection, &mut span),
             Purpose::Join { token } => {
+                // Counted among the sessions from now on.
+                drop(stranger);
                 span.know("trunkline.purpose", "join");
                 let number = self.opened(&connection, None);
                 match far::join(&self, connection, &token) {
@@ -216,7 +241,7 @@ impl Daemon {
         }
     }
 
-    fn control(self: &Arc<Daemon>, mut connection: Connection, span: &mut Span) {
+    fn control(self: &Arc<Daemon>, mut connection: Connection, stranger: Stranger, span: &mut Span) {
         span.know("trunkline.purpose", "control");
         let (peer, fingerprint) = (connection.peer_address(), connection.peer_fingerprint());
         let controller = match self.known(&fingerprint) {
@@ -237,6 +262,7 @@ impl Daemon {
         connection.trust();
         span.know("trunkline.controller", controller.name.as_str());
         let number = self.opened(&connection, Some(controller.name.clone()));
+        drop(stranger);
         self.notices.log(&format!("{} has connected from {peer}", controller.name));
         let how = session::serve(self, connection, &controller);
         self.sessions().remove(&number);
@@ -266,7 +292,15 @@ impl Daemon {
             Err(error) => {
                 span.failed(&error.to_string());
                 self.counters.connection(Became::Refused);
-                self.notices.tell(format!("{peer} has tried to enrol: {error}"));
+                let why = match &error {
+                    ControlError::Refused { refusal, .. } => refusal.why.clone(),
+                    error => error.to_string(),
+                };
+                let text = format!("{} has tried to enrol: {why}", peer.ip().to_canonical());
+                match concerns_owner(&error) {
+                    true => self.notices.tell(text),
+                    false => self.notices.log(&text),
+                }
             }
         }
     }
@@ -287,7 +321,13 @@ impl Daemon {
                 ),
             )),
             Err(error) => {
-                Err(Refusal::new(RefusalKind::Environment, format!("{}: {error}", self.config.name)))
+                // What is wrong with our files is nothing for strangers.
+                self.notices.tell(format!("whether a controller is known cannot be found out: {error}"));
+                let why = format!(
+                    "{} cannot find out whether it knows this controller; `trunkline agent status` there says why",
+                    self.config.name
+                );
+                Err(Refusal::new(RefusalKind::Environment, why))
             }
         }
     }

@@ -9,4 +9,5 @@ mod killed;
 mod limits;
 mod parts;
 mod seen;
+mod strangers;
 mod support;

@@ -1,0 +1,69 @@
+//! Who is not known costs little, and learns little.
+
+use trunkline_control::message::Purpose;
+use trunkline_control::{Connection, FromAgent, Identity, Pairing, RefusalKind, ToAgent, connect};
+
+use crate::support::{Ground, Host, PATIENCE};
+
+/// So many at once have a thread.
+const STRANGERS: usize = 64;
+
+/// Somebody who wants to pair, and was welcomed.
+fn applicant(agent: &Host, identity: &Identity) -> Result<Connection, String> {
+    let mut connection =
+        connect(&agent.address, identity, &agent.fingerprint, PATIENCE).map_err(|error| error.to_string())?;
+    connection.introduce(Purpose::Pair, PATIENCE).map_err(|error| error.to_string())?;
+    Ok(connection)
+}
+
+/// Says a wrong proof, and hears the answer.
+fn tries(mut connection: Connection) -> RefusalKind {
+    connection.send(&ToAgent::Pair { proof: vec![0; 32], name: "studio".to_owned() }).unwrap();
+    match connection.receive_within(PATIENCE, "it was asked to pair") {
+        Ok(Some(FromAgent::Refused { refusal, .. })) => refusal.kind,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn who_wants_to_pair_and_says_nothing_more_is_counted() {
+    let ground = Ground::new();
+    let agent = ground.agent("ottawa", "127.0.0.1", "");
+    let identity = Identity::generate().unwrap();
+    let mut waiting: Vec<Connection> =
+        (0..STRANGERS).map(|_| applicant(&agent, &identity).unwrap()).collect();
+    assert!(applicant(&agent, &identity).is_err(), "there is no room for another");
+    // Who leaves makes room.
+    assert_eq!(tries(waiting.pop().unwrap()), RefusalKind::NoCode);
+    let next = (0..100).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        applicant(&agent, &identity).ok()
+    });
+    assert!(next.is_some());
+}
+
+#[test]
+fn what_anybody_can_do_often_pushes_no_notice_out() {
+    let ground = Ground::new();
+    let agent = ground.agent("ottawa", "127.0.0.1", "");
+    let desk = ground.controller("studio", &[&agent]);
+    let told = || {
+        let mut connection = connect(&agent.address, &desk.identity, &agent.fingerprint, PATIENCE).unwrap();
+        connection.introduce(Purpose::Control, PATIENCE).unwrap();
+        connection.send(&ToAgent::Status).unwrap();
+        match connection.receive_within(PATIENCE, "its status") {
+            Ok(Some(FromAgent::Status(status))) => {
+                status.notices.iter().filter(|notice| notice.text.contains("has tried to enrol")).count()
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    let identity = Identity::generate().unwrap();
+    let try_once = || tries(applicant(&agent, &identity).unwrap());
+    assert_eq!((try_once(), told()), (RefusalKind::NoCode, 0));
+    Pairing::open(&agent.state).unwrap().begin(&agent.fingerprint, None, jiff::Timestamp::now()).unwrap();
+    assert_eq!((try_once(), told()), (RefusalKind::WrongCode, 1));
+    while try_once() == RefusalKind::WrongCode {}
+    let all = told();
+    assert_eq!((try_once(), told()), (RefusalKind::TooManyTries, all));
+}
