@@ -98,9 +98,9 @@ describe('repeating a study', () => {
   ];
 
   test('what is measured takes its time', () => {
-    expect(measured(realTime, ['table02', 'table03'], false)).toEqual({ tables: [], seconds: 0 });
-    expect(measured(realTime, ['table03', 'jitter03'], true)).toEqual({ tables: ['table03', 'jitter03'], seconds: 1230 });
-    expect(measured(realTime, ['here', 'table03'], true, 1000)).toEqual({ tables: ['here', 'table03'], seconds: 135.3 });
+    expect(measured(realTime, ['table02', 'table03'], false)).toEqual({ tables: [], seconds: 0, isAbout: false });
+    expect(measured(realTime, ['table03', 'jitter03'], true)).toEqual({ tables: ['table03', 'jitter03'], seconds: 1230, isAbout: false });
+    expect(measured(realTime, ['here', 'table03'], true, 1000)).toEqual({ tables: ['here', 'table03'], seconds: 135.3, isAbout: true });
     expect(warning(measured(realTime, ['here'], false))).toMatch(/^`here` is measured in real time, for at most 2\smin 3\ss\./);
   });
 

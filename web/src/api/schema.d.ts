@@ -1755,6 +1755,7 @@ export interface components {
             keys: string[];
             /** @description For addresses. */
             name: string;
+            on?: components["schemas"]["Backend"] | null;
             /** @description Whether ours is kept. */
             ours: boolean;
             /** @description Its rows. */

@@ -3,10 +3,11 @@
 import { counted, span } from '../ui/format';
 import type { PaperRealTime } from './types';
 
-/** What is measured of some tables, and how long that takes at most. */
+/** What is measured of some tables, and how long that takes: at most, or about where it was made shorter. */
 export interface Measured {
   tables: string[];
   seconds: number;
+  isAbout: boolean;
 }
 
 /** What is measured of these tables: live always, on the wire if that is wanted. Fewer blocks take as much less. */
@@ -14,7 +15,7 @@ export function measured(realTime: readonly PaperRealTime[], tables: readonly st
   const wanted = realTime.filter((one) => (onWire || one.on !== 'wire') && one.tables.some((table) => tables.includes(table)));
   const names = new Set(wanted.flatMap((one) => one.tables));
   const seconds = wanted.reduce((sum, one) => sum + one.length_s * (blocks && one.blocks ? blocks / one.blocks : 1), 0);
-  return { tables: tables.filter((table) => names.has(table)), seconds };
+  return { tables: tables.filter((table) => names.has(table)), seconds, isAbout: blocks !== undefined };
 }
 
 /** What the button says: `Simulate all tables`, `Measure this table`, `Simulate and measure 3 tables`. */
@@ -25,7 +26,7 @@ export function verb(chosen: number, all: number, measuredTables: number): strin
 }
 
 /** What somebody should know before. */
-export function warning({ tables, seconds }: Measured): string {
+export function warning({ tables, seconds, isAbout }: Measured): string {
   const what = tables.length === 1 ? `\`${tables[0]}\` is` : `${counted(tables.length, 'table')} are`;
-  return `${what} measured in real time, for at most ${span(seconds)}. No run that measures on this machine begins meanwhile; what computes beside it would be measured too.`;
+  return `${what} measured in real time, for ${isAbout ? 'about' : 'at most'} ${span(seconds)}. No run that measures on this machine begins meanwhile; what computes beside it would be measured too.`;
 }

@@ -4,6 +4,8 @@ export interface Column<Row> {
   label: string;
   unit?: string;
   title?: string;
+  /** Its heading is read aloud only. */
+  hideLabel?: boolean;
   /** Right-aligned, as figures are. */
   numeric?: boolean;
   /** By what the column sorts; nothing sorts last, in both orders. */

@@ -92,6 +92,9 @@ pub struct PaperTable {
     pub rows: Vec<PaperRow>,
     /// Whether ours is kept.
     pub ours: bool,
+    /// How ours was had last: simulated or measured; missing if none is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<Backend>,
 }
 
 /// A column of figures.

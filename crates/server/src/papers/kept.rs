@@ -110,7 +110,7 @@ fn with_ours(old: &PaperTable, new: &PaperTable) -> PaperTable {
             }
         }
     }
-    PaperTable { ours: rows.iter().any(shown::has_ours), rows, ..new.clone() }
+    PaperTable { ours: rows.iter().any(shown::has_ours), on: new.on.or(old.on), rows, ..new.clone() }
 }
 
 /// A goal that was judged again is judged as now.
@@ -130,7 +130,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::api::PaperCell;
+    use crate::api::{Backend, PaperCell};
 
     fn table(name: &str, ours: &[Option<f64>]) -> PaperTable {
         let cell =
@@ -147,6 +147,7 @@ mod tests {
             columns: Vec::new(),
             rows: ours.iter().enumerate().map(row).collect(),
             ours: ours.iter().any(Option::is_some),
+            on: None,
         }
     }
 
@@ -165,6 +166,15 @@ mod tests {
             ("c".to_owned(), false, vec![None]),
         ];
         assert_eq!(ours(&merged(&before, &now)), expected);
+    }
+
+    #[test]
+    fn a_table_tells_how_its_figures_were_had_last() {
+        let on = |on, ours| PaperTable { on, ..table("a", &[ours]) };
+        let last = |before, now| merged(&[before], &[now])[0].on;
+        let simulated = || on(Some(Backend::Sim), Some(1.0));
+        assert_eq!(last(simulated(), on(Some(Backend::Wire), Some(2.0))), Some(Backend::Wire));
+        assert_eq!(last(simulated(), on(None, None)), Some(Backend::Sim));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
-use trunkline_papers::{Doubt, Outcome, Results, Row, TableResults, Value, judge};
+use trunkline_papers::{Doubt, Outcome, Reading, Results, Row, TableResults, Value, judge};
 
 use crate::api::{
     ApiError, Paper, PaperCell, PaperColumn, PaperFigure, PaperGoal, PaperRealTime, PaperRow, PaperTable,
@@ -78,12 +78,19 @@ fn table(results: &Results, found: &TableResults) -> PaperTable {
         keys: found.table.keys.iter().map(|key| (*key).to_owned()).collect(),
         columns: found.table.metrics.iter().map(column).collect(),
         ours: rows.iter().any(has_ours),
+        // What follows from a formula was not run anywhere.
+        on: rows.iter().any(|row| was_run(found, row)).then(|| found.on.into()),
         rows,
     }
 }
 
 pub(super) fn has_ours(row: &PaperRow) -> bool {
     row.cells.iter().any(|cell| cell.ours.is_some())
+}
+
+fn was_run(found: &TableResults, row: &PaperRow) -> bool {
+    let mut cells = row.cells.iter().zip(found.table.metrics);
+    cells.any(|(cell, metric)| cell.ours.is_some() && !matches!(metric.reading, Reading::Formula(_)))
 }
 
 fn row(results: &Results, found: &TableResults, row: &Row) -> PaperRow {
