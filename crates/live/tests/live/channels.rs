@@ -12,6 +12,7 @@ use trunkline_experiment::{Progress, Scenario, Supervisor};
 use trunkline_live::part::{FarLimits, Gate, NearPart, only, run_near, serve_far};
 use trunkline_live::{Ceiling, Channel, FarEnd, HELD_THERE, Limited, LiveError, LiveOptions};
 use trunkline_metrics::{DriverOutcome, Observation, Recorder};
+use trunkline_testkit::real_time::in_real_time;
 
 use crate::support::{GoOn, Memory, scenario, scenario_with};
 
@@ -109,17 +110,19 @@ fn channel(near: TcpStream) -> Channel {
 
 #[test]
 fn all_arrives_and_one_way_times_have_a_bound() {
-    let scenario = scenario("500 ms", FLOWS);
-    let (near, far) = far_end(8);
-    let gate = Open::default();
-    let (memory, outcome) = run(&scenario, channel(near), &gate, &mut GoOn);
-    let outcome = outcome.unwrap();
-    assert!(!outcome.partial);
-    assert_eq!(memory.all_arrived(), 200);
-    let bounds: Vec<bool> = outcome.flows.iter().map(|flow| flow.clock_error.is_some()).collect();
-    assert_eq!(bounds, [true, false, true, false]);
-    assert_eq!((gate.ready.into_inner(), gate.over.into_inner()), (1, 0));
-    far.join().unwrap().unwrap();
+    in_real_time(|| {
+        let scenario = scenario("500 ms", FLOWS);
+        let (near, far) = far_end(8);
+        let gate = Open::default();
+        let (memory, outcome) = run(&scenario, channel(near), &gate, &mut GoOn);
+        let outcome = outcome.unwrap();
+        assert!(!outcome.partial);
+        assert_eq!(memory.all_arrived(), 200);
+        let bounds: Vec<bool> = outcome.flows.iter().map(|flow| flow.clock_error.is_some()).collect();
+        assert_eq!(bounds, [true, false, true, false]);
+        assert_eq!((gate.ready.into_inner(), gate.over.into_inner()), (1, 0));
+        far.join().unwrap().unwrap();
+    });
 }
 
 /// Remembers when the first message of each flow left.
@@ -216,16 +219,18 @@ impl Supervisor for Cut {
 
 #[test]
 fn a_connection_that_is_cut_keeps_what_was_measured() {
-    let (near, far) = far_end(8);
-    let mut cut = Cut(near.try_clone().unwrap(), Duration::from_millis(400));
-    let (memory, outcome) = run(&scenario("60 s", FLOWS), channel(near), &Open::default(), &mut cut);
-    let error = outcome.unwrap_err();
-    let outcome = error.outcome().unwrap_or_else(|| panic!("{error}"));
-    assert!(outcome.partial && outcome.flows[0].clock_error.is_some(), "{outcome:?}");
-    let received = memory.of_flow(0).iter().filter(|seen| seen.received == 1).count();
-    assert!(received > 10, "{received}");
-    // It may find that nobody listens to its last report.
-    let _ = far.join().unwrap();
+    in_real_time(|| {
+        let (near, far) = far_end(8);
+        let mut cut = Cut(near.try_clone().unwrap(), Duration::from_millis(400));
+        let (memory, outcome) = run(&scenario("60 s", FLOWS), channel(near), &Open::default(), &mut cut);
+        let error = outcome.unwrap_err();
+        let outcome = error.outcome().unwrap_or_else(|| panic!("{error}"));
+        assert!(outcome.partial && outcome.flows[0].clock_error.is_some(), "{outcome:?}");
+        let received = memory.of_flow(0).iter().filter(|seen| seen.received == 1).count();
+        assert!(received > 10, "{received}");
+        // It may find that nobody listens to its last report.
+        let _ = far.join().unwrap();
+    });
 }
 
 /// Sets the far end's clock, as it shows in what is read, by this many nanoseconds once so many exchanges have passed.
@@ -308,15 +313,17 @@ fn what_comes_back_keeps_to_what_the_far_ends_owner_allows() {
 
 #[test]
 fn a_near_end_that_brings_more_than_was_said_gets_no_more_back() {
-    let flows = "[flow.much]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nreflect = true\n\
-                 source = { kind = \"load\", message = \"1 KB\", interval = \"1 ms\" }\n";
-    let scenario = scenario("1 s", flows);
-    let (near, far) = far_end_that_sends(8, Some(Rate::from_bits_per_second(100_000)), Vec::new());
-    let gate = Open::default();
-    let (memory, outcome) = run(&scenario, channel(near), &gate, &mut GoOn);
-    far.join().unwrap().unwrap();
-    let counters = &outcome.unwrap().flows[0].transport_counters;
-    // 256 KiB, and two seconds and the one that is measured of 100 kbit/s.
-    let back = memory.of_flow(0).iter().filter(|seen| seen.received == 1).count();
-    assert!(back < 310 && counters["not-reflected"] > 300, "{back} {counters:?}");
+    in_real_time(|| {
+        let flows = "[flow.much]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nreflect = true\n\
+                     source = { kind = \"load\", message = \"1 KB\", interval = \"1 ms\" }\n";
+        let scenario = scenario("1 s", flows);
+        let (near, far) = far_end_that_sends(8, Some(Rate::from_bits_per_second(100_000)), Vec::new());
+        let gate = Open::default();
+        let (memory, outcome) = run(&scenario, channel(near), &gate, &mut GoOn);
+        far.join().unwrap().unwrap();
+        let counters = &outcome.unwrap().flows[0].transport_counters;
+        // 256 KiB, and two seconds and the one that is measured of 100 kbit/s.
+        let back = memory.of_flow(0).iter().filter(|seen| seen.received == 1).count();
+        assert!(back < 310 && counters["not-reflected"] > 300, "{back} {counters:?}");
+    });
 }

@@ -3,6 +3,7 @@
 use trunkline_core::Duration;
 use trunkline_experiment::{Progress, Supervisor};
 use trunkline_live::{FarEnd, LiveOptions};
+use trunkline_testkit::real_time::in_real_time;
 
 use crate::support::{process, run, run_with, scenario};
 
@@ -27,16 +28,18 @@ impl Supervisor for StopAt {
 
 #[test]
 fn a_stop_keeps_what_was_measured() {
-    let scenario = scenario("60 s", FLOWS);
-    let options = LiveOptions::new(process());
-    let (memory, outcome) = run_with(&scenario, &options, &mut StopAt(Duration::from_millis(200)));
-    let outcome = outcome.unwrap();
-    assert!(outcome.partial);
-    assert!(outcome.duration >= Duration::from_millis(200) && outcome.duration < scenario.duration);
-    for flow in 0..4 {
-        let received = memory.of_flow(flow).iter().filter(|seen| seen.received == 1).count();
-        assert!(received > 5, "flow {flow}: {received}");
-    }
+    in_real_time(|| {
+        let scenario = scenario("60 s", FLOWS);
+        let options = LiveOptions::new(process());
+        let (memory, outcome) = run_with(&scenario, &options, &mut StopAt(Duration::from_millis(200)));
+        let outcome = outcome.unwrap();
+        assert!(outcome.partial);
+        assert!(outcome.duration >= Duration::from_millis(200) && outcome.duration < scenario.duration);
+        for flow in 0..4 {
+            let received = memory.of_flow(flow).iter().filter(|seen| seen.received == 1).count();
+            assert!(received > 5, "flow {flow}: {received}");
+        }
+    });
 }
 
 /// Ends the far end's process by force, as soon as something has happened.
@@ -61,15 +64,17 @@ impl Supervisor for KillFarEnd {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_far_end_that_dies_leaves_what_was_measured() {
-    let scenario = scenario("60 s", FLOWS);
-    let options = LiveOptions::new(process());
-    let (memory, result) = run_with(&scenario, &options, &mut KillFarEnd(Duration::from_millis(200)));
-    let error = result.unwrap_err();
-    assert!(error.to_string().contains("SIGKILL"), "{error}");
-    assert!(!error.is_bad_input());
-    let outcome = error.outcome().unwrap();
-    assert!(outcome.partial && outcome.duration >= Duration::from_millis(200));
-    assert!(memory.of_flow(0).iter().any(|seen| seen.received == 1));
+    in_real_time(|| {
+        let scenario = scenario("60 s", FLOWS);
+        let options = LiveOptions::new(process());
+        let (memory, result) = run_with(&scenario, &options, &mut KillFarEnd(Duration::from_millis(200)));
+        let error = result.unwrap_err();
+        assert!(error.to_string().contains("SIGKILL"), "{error}");
+        assert!(!error.is_bad_input());
+        let outcome = error.outcome().unwrap();
+        assert!(outcome.partial && outcome.duration >= Duration::from_millis(200));
+        assert!(memory.of_flow(0).iter().any(|seen| seen.received == 1));
+    });
 }
 
 #[test]
@@ -96,14 +101,16 @@ fn a_recorder_that_panics_ends_the_run() {
 
 #[test]
 fn runs_follow_each_other_on_one_port() {
-    let scenario = scenario("100 ms", FLOWS);
-    let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-    let port = free.local_addr().unwrap().port();
-    drop(free);
-    for _ in 0..3 {
-        let options = LiveOptions { port, ..LiveOptions::new(process()) };
-        let (_, outcome) = run_with(&scenario, &options, &mut StopAt(Duration::MAX));
-        outcome.unwrap();
-    }
-    let _ = run(&scenario, FarEnd::Thread);
+    in_real_time(|| {
+        let scenario = scenario("100 ms", FLOWS);
+        let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        for _ in 0..3 {
+            let options = LiveOptions { port, ..LiveOptions::new(process()) };
+            let (_, outcome) = run_with(&scenario, &options, &mut StopAt(Duration::MAX));
+            outcome.unwrap();
+        }
+        let _ = run(&scenario, FarEnd::Thread);
+    });
 }

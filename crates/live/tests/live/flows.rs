@@ -1,6 +1,7 @@
 //! What each kind of flow does.
 
 use trunkline_live::{FarEnd, LiveOptions, Receive, Spin};
+use trunkline_testkit::real_time::in_real_time;
 
 use crate::support::{GoOn, process, run, run_with, scenario, scenario_with};
 
@@ -9,28 +10,32 @@ const VOICE: &str = "[flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"
 
 #[test]
 fn reflected_voice_comes_back() {
-    let scenario = scenario("300 ms", &format!("{VOICE}reflect = true\ncount = 2\n"));
-    for far_end in [FarEnd::Thread, process()] {
-        let (memory, outcome) = run(&scenario, far_end);
-        let outcome = outcome.unwrap();
-        // 3 channels of 2 members, every 10 ms; each begins somewhere in its first interval.
-        assert_eq!(memory.all_arrived(), 30 * 6);
-        assert_eq!(memory.send_calls, 30 * 6);
-        assert_eq!(memory.stray, 0);
-        assert!(!outcome.partial);
-        assert_eq!(outcome.duration, scenario.duration);
-        assert!(outcome.stalls.is_some() && outcome.cpu.is_some_and(|cpu| !cpu.is_zero()));
-    }
+    in_real_time(|| {
+        let scenario = scenario("300 ms", &format!("{VOICE}reflect = true\ncount = 2\n"));
+        for far_end in [FarEnd::Thread, process()] {
+            let (memory, outcome) = run(&scenario, far_end);
+            let outcome = outcome.unwrap();
+            // 3 channels of 2 members, every 10 ms; each begins somewhere in its first interval.
+            assert_eq!(memory.all_arrived(), 30 * 6);
+            assert_eq!(memory.send_calls, 30 * 6);
+            assert_eq!(memory.stray, 0);
+            assert!(!outcome.partial);
+            assert_eq!(outcome.duration, scenario.duration);
+            assert!(outcome.stalls.is_some() && outcome.cpu.is_some_and(|cpu| !cpu.is_zero()));
+        }
+    });
 }
 
 #[test]
 fn voice_that_is_not_reflected_is_reported_by_the_sink() {
-    let scenario = scenario("300 ms", VOICE);
-    for far_end in [FarEnd::Thread, process()] {
-        let (memory, outcome) = run(&scenario, far_end);
-        assert!(!outcome.unwrap().partial);
-        assert_eq!(memory.all_arrived(), 30 * 3);
-    }
+    in_real_time(|| {
+        let scenario = scenario("300 ms", VOICE);
+        for far_end in [FarEnd::Thread, process()] {
+            let (memory, outcome) = run(&scenario, far_end);
+            assert!(!outcome.unwrap().partial);
+            assert_eq!(memory.all_arrived(), 30 * 3);
+        }
+    });
 }
 
 #[test]
@@ -39,77 +44,89 @@ fn polling_kernel_stamps_and_sleeping_make_no_difference_to_what_arrives() {
     for (receive, spin, kernel_stamps) in
         [(Receive::Polling, Spin::Always, false), (Receive::Blocking, Spin::Never, cfg!(target_os = "linux"))]
     {
-        let options = LiveOptions { receive, spin, kernel_stamps, ..LiveOptions::new(FarEnd::Thread) };
-        let (memory, outcome) = run_with(&scenario, &options, &mut GoOn);
-        outcome.unwrap();
-        assert_eq!(memory.all_arrived(), 20 * 3);
+        in_real_time(|| {
+            let options = LiveOptions { receive, spin, kernel_stamps, ..LiveOptions::new(FarEnd::Thread) };
+            let (memory, outcome) = run_with(&scenario, &options, &mut GoOn);
+            outcome.unwrap();
+            assert_eq!(memory.all_arrived(), 20 * 3);
+        });
     }
 }
 
 #[test]
 fn many_members_share_the_sockets() {
-    let scenario = scenario("200 ms", &format!("{VOICE}count = 100\nreflect = true\n"));
-    let (memory, outcome) = run(&scenario, FarEnd::Thread);
-    outcome.unwrap();
-    assert_eq!(memory.all_arrived(), 20 * 3 * 100);
+    in_real_time(|| {
+        let scenario = scenario("200 ms", &format!("{VOICE}count = 100\nreflect = true\n"));
+        let (memory, outcome) = run(&scenario, FarEnd::Thread);
+        outcome.unwrap();
+        assert_eq!(memory.all_arrived(), 20 * 3 * 100);
+    });
 }
 
 #[test]
 fn bulk_over_tcp_arrives_whole() {
-    let scenario = scenario(
-        "300 ms",
-        "[flow.bulk]\nfrom = \"a\"\nto = \"b\"\n\
-         transport = { kind = \"tcp\", window = \"64 KiB\" }\n\
-         source = { kind = \"bulk\", message = \"8 KiB\", bytes = \"400 KiB\" }\ncount = 2\n",
-    );
-    for far_end in [FarEnd::Thread, process()] {
-        let (memory, outcome) = run(&scenario, far_end);
-        let outcome = outcome.unwrap();
-        assert_eq!(memory.all_arrived(), 2 * 50);
-        assert_eq!(memory.stray, 0);
-        let counters = &outcome.flows[0].transport_counters;
-        assert_eq!(counters["connections-broken"], 0);
-        assert!(!cfg!(target_os = "linux") || counters["segments-sent"] > 10, "{counters:?}");
-    }
+    in_real_time(|| {
+        let scenario = scenario(
+            "300 ms",
+            "[flow.bulk]\nfrom = \"a\"\nto = \"b\"\n\
+             transport = { kind = \"tcp\", window = \"64 KiB\" }\n\
+             source = { kind = \"bulk\", message = \"8 KiB\", bytes = \"400 KiB\" }\ncount = 2\n",
+        );
+        for far_end in [FarEnd::Thread, process()] {
+            let (memory, outcome) = run(&scenario, far_end);
+            let outcome = outcome.unwrap();
+            assert_eq!(memory.all_arrived(), 2 * 50);
+            assert_eq!(memory.stray, 0);
+            let counters = &outcome.flows[0].transport_counters;
+            assert_eq!(counters["connections-broken"], 0);
+            assert!(!cfg!(target_os = "linux") || counters["segments-sent"] > 10, "{counters:?}");
+        }
+    });
 }
 
 #[test]
 fn unlimited_bulk_ends_with_the_run() {
-    let scenario = scenario(
-        "200 ms",
-        "[flow.bulk]\nfrom = \"a\"\nto = \"b\"\ntransport = { kind = \"tcp\", window = \"32 KiB\" }\n\
-         source = { kind = \"bulk\", message = \"8 KiB\" }\n",
-    );
-    let (memory, outcome) = run(&scenario, FarEnd::Thread);
-    assert!(!outcome.unwrap().partial);
-    assert!(memory.all_arrived() > 10);
+    in_real_time(|| {
+        let scenario = scenario(
+            "200 ms",
+            "[flow.bulk]\nfrom = \"a\"\nto = \"b\"\ntransport = { kind = \"tcp\", window = \"32 KiB\" }\n\
+             source = { kind = \"bulk\", message = \"8 KiB\" }\n",
+        );
+        let (memory, outcome) = run(&scenario, FarEnd::Thread);
+        assert!(!outcome.unwrap().partial);
+        assert!(memory.all_arrived() > 10);
+    });
 }
 
 #[test]
 fn requests_wait_for_their_answers() {
     for transport in ["udp", "tcp"] {
-        let scenario = scenario(
-            "500 ms",
-            &format!(
-                "[flow.ask]\nfrom = \"a\"\nto = \"b\"\ntransport = \"{transport}\"\nreflect = true\n\
+        in_real_time(|| {
+            let scenario = scenario(
+                "500 ms",
+                &format!(
+                    "[flow.ask]\nfrom = \"a\"\nto = \"b\"\ntransport = \"{transport}\"\nreflect = true\n\
                  source = {{ kind = \"interactive\", message = \"64 B\", messages = 40 }}\n"
-            ),
-        );
-        let (memory, outcome) = run(&scenario, process());
-        assert!(!outcome.unwrap().partial);
-        assert_eq!(memory.all_arrived(), 40, "{transport}");
+                ),
+            );
+            let (memory, outcome) = run(&scenario, process());
+            assert!(!outcome.unwrap().partial);
+            assert_eq!(memory.all_arrived(), 40, "{transport}");
+        });
     }
 }
 
 #[test]
 fn reflected_voice_over_tcp_comes_back() {
-    let scenario = scenario(
-        "200 ms",
-        &VOICE.replace("\"udp\"", "\"tcp\"").replace("channels", "reflect = true\nchannels"),
-    );
-    let (memory, outcome) = run(&scenario, FarEnd::Thread);
-    outcome.unwrap();
-    assert_eq!(memory.all_arrived(), 20 * 3);
+    in_real_time(|| {
+        let scenario = scenario(
+            "200 ms",
+            &VOICE.replace("\"udp\"", "\"tcp\"").replace("channels", "reflect = true\nchannels"),
+        );
+        let (memory, outcome) = run(&scenario, FarEnd::Thread);
+        outcome.unwrap();
+        assert_eq!(memory.all_arrived(), 20 * 3);
+    });
 }
 
 #[test]

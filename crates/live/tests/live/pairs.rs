@@ -9,6 +9,7 @@ use trunkline_core::Seed;
 use trunkline_experiment::Scenario;
 use trunkline_live::{FarEnd, LiveError, LiveOptions, Pair, Place, run_pairs};
 use trunkline_metrics::DriverOutcome;
+use trunkline_testkit::real_time::in_real_time;
 
 use crate::support::{GoOn, Memory, process, scenario, scenario_with};
 
@@ -60,17 +61,19 @@ const BACK: &str = "[flow.back]\nfrom = \"b\"\nto = \"a\"\ntransport = \"tcp\"\n
 
 #[test]
 fn flows_of_all_pairs_are_one_run() {
-    let scenario = scenario("300 ms", &format!("{THERE}{BACK}"));
-    let parts = [Part::default(), Part::default()];
-    let (memory, outcome) = run(&scenario, &parts, process());
-    let outcome = outcome.unwrap();
-    assert_eq!(memory.all_arrived(), 30 * 4);
-    assert!(!outcome.partial && outcome.stalls.is_some());
-    assert_eq!((outcome.duration, outcome.flows.len()), (scenario.duration, 3));
-    assert!(outcome.flows[1].transport_counters["segments-sent"] > 0, "{:?}", outcome.flows);
-    for part in parts {
-        assert_eq!((part.run.into_inner(), part.spawned.into_inner()), (1, 1));
-    }
+    in_real_time(|| {
+        let scenario = scenario("300 ms", &format!("{THERE}{BACK}"));
+        let parts = [Part::default(), Part::default()];
+        let (memory, outcome) = run(&scenario, &parts, process());
+        let outcome = outcome.unwrap();
+        assert_eq!(memory.all_arrived(), 30 * 4);
+        assert!(!outcome.partial && outcome.stalls.is_some());
+        assert_eq!((outcome.duration, outcome.flows.len()), (scenario.duration, 3));
+        assert!(outcome.flows[1].transport_counters["segments-sent"] > 0, "{:?}", outcome.flows);
+        for part in parts {
+            assert_eq!((part.run.into_inner(), part.spawned.into_inner()), (1, 1));
+        }
+    });
 }
 
 #[test]
