@@ -287,28 +287,30 @@ fn a_clock_that_jumps_ends_the_part_and_says_by_how_much() {
 
 #[test]
 fn what_comes_back_keeps_to_what_the_far_ends_owner_allows() {
-    let flows = "[flow.stream]\nfrom = \"a\"\nto = \"b\"\ntransport = \"tcp\"\nreflect = true\n\
-                 source = { kind = \"bulk\", message = \"4 KB\" }\n\
-                 [flow.engine]\nfrom = \"a\"\nto = \"b\"\ntransport = \"quic\"\nreflect = true\n\
-                 source = { kind = \"bulk\", message = \"4 KB\" }\n\
-                 [flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nreflect = true\n\
-                 source = { kind = \"voice\", samples = 80 }\n";
-    let scenario = scenario("1 s", flows);
-    let ceiling = Arc::new(Ceiling::new(Rate::from_bits_per_second(4_000_000)));
-    let (near, far) = far_end_that_sends(8, Some(Rate::from_bits_per_second(4_000_000)), vec![ceiling]);
-    let mut memory = Memory::default();
-    let limited = Limited::new(vec![0, 1], Vec::new());
-    let options = LiveOptions { limited, ..LiveOptions::new(FarEnd::Channel(channel(near))) };
-    let gate = Open::default();
-    let part = NearPart { scenario: &scenario, seed: Seed::new(7, 0), options: &options, gate: &gate };
-    let outcome = run_near(part, &mut memory, &mut GoOn).unwrap();
-    far.join().unwrap().unwrap();
-    assert!(memory.of_flow(2).iter().all(|seen| seen.received == 1), "voice is within its own rate");
-    let back = |flow| memory.of_flow(flow).iter().filter(|seen| seen.received == 1).count();
-    // A second, and the drain time of two, are 1.5 MB.
-    let (stream, engine) = (back(0), back(1));
-    assert!(stream > 10 && engine > 10 && (stream + engine) * 4100 < 1_600_000, "{stream} and {engine}");
-    assert!(outcome.flows[0].transport_counters[HELD_THERE] > 0);
+    in_real_time(|| {
+        let flows = "[flow.stream]\nfrom = \"a\"\nto = \"b\"\ntransport = \"tcp\"\nreflect = true\n\
+                     source = { kind = \"bulk\", message = \"4 KB\" }\n\
+                     [flow.engine]\nfrom = \"a\"\nto = \"b\"\ntransport = \"quic\"\nreflect = true\n\
+                     source = { kind = \"bulk\", message = \"4 KB\" }\n\
+                     [flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nreflect = true\n\
+                     source = { kind = \"voice\", samples = 80 }\n";
+        let scenario = scenario("1 s", flows);
+        let ceiling = Arc::new(Ceiling::new(Rate::from_bits_per_second(4_000_000)));
+        let (near, far) = far_end_that_sends(8, Some(Rate::from_bits_per_second(4_000_000)), vec![ceiling]);
+        let mut memory = Memory::default();
+        let limited = Limited::new(vec![0, 1], Vec::new());
+        let options = LiveOptions { limited, ..LiveOptions::new(FarEnd::Channel(channel(near))) };
+        let gate = Open::default();
+        let part = NearPart { scenario: &scenario, seed: Seed::new(7, 0), options: &options, gate: &gate };
+        let outcome = run_near(part, &mut memory, &mut GoOn).unwrap();
+        far.join().unwrap().unwrap();
+        assert!(memory.of_flow(2).iter().all(|seen| seen.received == 1), "voice is within its own rate");
+        let back = |flow| memory.of_flow(flow).iter().filter(|seen| seen.received == 1).count();
+        // A second, and the drain time of two, are 1.5 MB.
+        let (stream, engine) = (back(0), back(1));
+        assert!(stream > 10 && engine > 10 && (stream + engine) * 4100 < 1_600_000, "{stream} and {engine}");
+        assert!(outcome.flows[0].transport_counters[HELD_THERE] > 0);
+    });
 }
 
 #[test]
