@@ -125,7 +125,9 @@ fn both_backends_stand_side_by_side() {
 fn an_interrupted_run_keeps_what_it_has_and_is_resumed() {
     let bench = Bench::new();
     // Long enough that the signal comes in its middle: a live run takes as long as it says.
-    bench.write("long.toml", SHORT.replace("duration = \"1 s\"", "duration = \"2 s\""));
+    let speaking = SHORT.replace("samples = 80", "samples = 80, file = \"speech.wav\"");
+    bench.write("long.toml", speaking.replace("duration = \"1 s\"", "duration = \"2 s\""));
+    bench.write("speech.wav", include_bytes!("../../../examples/speech.wav"));
     let mut child = bench.start(&["run", "long.toml", "--on", "live"]);
     // The first repetition is over when its traces are: then the signal comes in a later one.
     let finished = || {
@@ -147,6 +149,8 @@ fn an_interrupted_run_keeps_what_it_has_and_is_resumed() {
     let done = listed["runs"][0]["repetitions_done"].as_u64().expect("a count");
     assert!((1..4).contains(&done), "{listed:#}");
 
+    // What it plays is kept with it.
+    std::fs::remove_file(bench.path("speech.wav")).expect("the speech was there");
     bench.run(&["run", "--resume", "latest"]).ok();
     let listed = bench.run(&["runs", "--json"]).ok().json();
     assert_eq!(listed["runs"][0]["status"], "complete");

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::files::{Files, Shelf};
+use crate::files::{Files, NamedFiles, Shelf};
 use crate::model::{Experiment, Point};
 use crate::problem::{Problems, Remark};
 use crate::read::Reading;
@@ -22,7 +22,8 @@ impl Experiment {
     pub fn parse(text: &str, file: &str, files: &dyn Files) -> Result<Experiment, Problems> {
         let shelf = Shelf::new(files);
         let named = |path: &str| shelf.profile_text(path);
-        parse(text, &shelf).map_err(|remarks| Problems::place(remarks, file, text, named))
+        let read = parse(text, &shelf).map_err(|remarks| Problems::place(remarks, file, text, named))?;
+        Ok(Experiment { files: shelf.into_named(), ..read })
     }
 }
 
@@ -43,6 +44,7 @@ fn parse(text: &str, shelf: &Shelf<'_>) -> Result<Experiment, Vec<Remark>> {
             Ok(Experiment {
                 name: first.name,
                 text: text.to_owned(),
+                files: NamedFiles::default(),
                 repetitions: first.repetitions,
                 seed: first.seed,
                 axes: swept.into_iter().map(|swept| swept.axis).collect(),

@@ -38,6 +38,35 @@ impl Files for () {
     }
 }
 
+/// What an experiment file names: the bytes that were read, by the path that is written in it.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct NamedFiles(Arc<BTreeMap<String, Vec<u8>>>);
+
+impl NamedFiles {
+    /// Every path with its bytes.
+    pub fn by_path(&self) -> &BTreeMap<String, Vec<u8>> {
+        &self.0
+    }
+}
+
+impl From<BTreeMap<String, Vec<u8>>> for NamedFiles {
+    fn from(files: BTreeMap<String, Vec<u8>>) -> NamedFiles {
+        NamedFiles(Arc::new(files))
+    }
+}
+
+impl Files for NamedFiles {
+    fn read(&self, path: &str) -> Result<Vec<u8>, FilesError> {
+        self.0.get(path).cloned().ok_or_else(|| FilesError::new("is not there"))
+    }
+}
+
+impl core::fmt::Debug for NamedFiles {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_map().entries(self.0.iter().map(|(path, bytes)| (path, bytes.len()))).finish()
+    }
+}
+
 /// Mu-law bytes per channel of an audio file.
 pub(crate) type Speech = Arc<[Vec<u8>]>;
 
@@ -54,6 +83,7 @@ pub(crate) struct Profile {
 /// What was read so far. Errors continue the sentence "`name` ...".
 pub(crate) struct Shelf<'f> {
     files: &'f dyn Files,
+    read: RefCell<BTreeMap<String, Vec<u8>>>,
     speech: RefCell<BTreeMap<String, Result<Speech, String>>>,
     /// By path, and whether it was read as durations.
     traces: RefCell<BTreeMap<(String, bool), Result<Trace, String>>>,
@@ -65,6 +95,7 @@ impl<'f> Shelf<'f> {
     pub(crate) fn new(files: &'f dyn Files) -> Shelf<'f> {
         Shelf {
             files,
+            read: RefCell::default(),
             speech: RefCell::default(),
             traces: RefCell::default(),
             delivery_traces: RefCell::default(),
@@ -72,10 +103,25 @@ impl<'f> Shelf<'f> {
         }
     }
 
+    /// Everything that was read.
+    pub(crate) fn into_named(self) -> NamedFiles {
+        self.read.into_inner().into()
+    }
+
+    /// A file's bytes, which are the same whoever asks.
+    fn bytes(&self, path: &str) -> Result<Vec<u8>, String> {
+        if let Some(bytes) = self.read.borrow().get(path) {
+            return Ok(bytes.clone());
+        }
+        let bytes = self.files.read(path).map_err(|e| e.to_string())?;
+        self.read.borrow_mut().insert(path.to_owned(), bytes.clone());
+        Ok(bytes)
+    }
+
     /// The channels of a WAV file.
     pub(crate) fn speech(&self, path: &str) -> Result<Speech, String> {
         let read = || {
-            let bytes = self.files.read(path).map_err(|e| e.to_string())?;
+            let bytes = self.bytes(path)?;
             crate::speech::channels(&bytes)
         };
         self.speech.borrow_mut().entry(path.to_owned()).or_insert_with(read).clone()
@@ -85,7 +131,7 @@ impl<'f> Shelf<'f> {
     pub(crate) fn trace(&self, path: &str, kind: &Kind) -> Result<Trace, String> {
         let key = (path.to_owned(), matches!(kind, Kind::Durations { .. }));
         let read = || {
-            let bytes = self.files.read(path).map_err(|e| e.to_string())?;
+            let bytes = self.bytes(path)?;
             trace_of(&bytes, kind).map(Arc::from)
         };
         self.traces.borrow_mut().entry(key).or_insert_with(read).clone()
@@ -94,7 +140,7 @@ impl<'f> Shelf<'f> {
     /// A packet-delivery trace.
     pub(crate) fn delivery_trace(&self, path: &str) -> Result<Arc<DeliveryTrace>, String> {
         let read = || {
-            let text = text_of(self.files.read(path).map_err(|e| e.to_string())?)?;
+            let text = text_of(self.bytes(path)?)?;
             text.parse().map(Arc::new).map_err(|e: DeliveryTraceError| e.to_string())
         };
         self.delivery_traces.borrow_mut().entry(path.to_owned()).or_insert_with(read).clone()
@@ -103,7 +149,7 @@ impl<'f> Shelf<'f> {
     /// A profile of hosts.
     pub(crate) fn profile(&self, path: &str) -> Result<Arc<Profile>, String> {
         let read = || {
-            let text = text_of(self.files.read(path).map_err(|e| e.to_string())?)?;
+            let text = text_of(self.bytes(path)?)?;
             let table = tree::parse(&text).map(|root| root.table().cloned().unwrap_or_default());
             Ok(Arc::new(Profile { text: text.into(), table }))
         };

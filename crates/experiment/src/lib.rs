@@ -29,7 +29,7 @@ mod sweep;
 mod tree;
 
 pub use change::LinkChange;
-pub use files::{Files, FilesError};
+pub use files::{Files, FilesError, NamedFiles};
 pub use form::form_schema;
 #[doc(hidden)]
 pub use fuzz::fuzz_parse;

@@ -11,6 +11,8 @@ use trunkline_metrics::{BundleMeta, FlowMeta};
 pub use trunkline_network::{Impairments, Loss};
 pub use trunkline_traffic::Answer;
 
+use crate::files::NamedFiles;
+
 pub use transport::{
     ClassicTcpOptions, DccpOptions, QuicOptions, RtpOptions, SctpEngine, SctpOptions, SctpStyle, TcpEngine,
     TcpOptions, Transport, UdpLiteOptions, UdpOptions, UrpOptions, XtpOptions, XtpService,
@@ -23,6 +25,8 @@ pub struct Experiment {
     pub name: String,
     /// The file's text, as stored with every run.
     pub text: String,
+    /// What it names, as it was read; stored with every run too.
+    pub files: NamedFiles,
     /// How often every point is measured, at least 1.
     pub repetitions: u32,
     /// The seed from which all random streams derive.
@@ -396,13 +400,13 @@ pub trait Supervisor {
     /// `done` of the scenario's duration and drain has passed. Called at least ten times a second of wall time.
     fn progress(&mut self, done: Duration) -> Progress;
 
+    /// Something has happened that whoever waits for the end should know now, and that does not end it.
+    fn warning(&mut self, _message: &str) {}
+
     /// How often it wants to be told what waits in the queues of the links, in the driver's time; `None` if never.
     fn backlog_interval(&self) -> Option<Duration> {
         None
     }
-    /// Something has happened that whoever waits for the end should know now, and that does not end it.
-    fn warning(&mut self, _message: &str) {}
-
 
     /// At `at` so much waited in the queue of a link, for one of its [directions](Scenario::directions).
     fn backlog(&mut self, _at: Time, _link: &str, _direction: &str, _bytes: Bytes, _packets: u64) {}

@@ -8,14 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trunkline_control::facts::{PartInfo, PartState};
 use trunkline_control::{FromAgent, Identity, PartId, Peers, ToAgent};
 use trunkline_core::Duration;
-use trunkline_experiment::{Experiment, Files, Point, Scenario, Supervisor};
+use trunkline_experiment::{Experiment, Point, Scenario, Supervisor};
 use trunkline_io::clock;
 use trunkline_metrics::{DriverOutcome, Recorder};
 
 use crate::agent::{Agent, Event, What, enrolled, reach, reach_again};
 use crate::check;
 use crate::error::FleetError;
-use crate::hosts::Material;
 use crate::repetition;
 
 /// Connections to the agents of an experiment, kept over all its repetitions.
@@ -64,17 +63,15 @@ pub(crate) struct Inner {
     pub(crate) patience: Duration,
     events: Receiver<Event>,
     tell: SyncSender<Event>,
-    /// What was read of the experiment last.
-    material: Option<Arc<Material>>,
     /// What agents keep of repetitions that are to be measured: with the agent, its parts.
     pub(crate) kept: BTreeMap<PartKey, Vec<(usize, PartInfo)>>,
     /// What is stored here, with the agent that keeps it still.
     pub(crate) stored: Vec<(usize, PartId)>,
-    /// Points and flows of which the user knows that they were held back.
-    pub(crate) told_held: BTreeSet<(u32, usize)>,
     /// Parts of the repetition measured last, to be discarded when it is stored.
     pub(crate) latest: Vec<(usize, PartId)>,
     notes: Vec<String>,
+    /// Points and flows of which the user knows that they were held back.
+    pub(crate) told_held: BTreeSet<(u32, usize)>,
 }
 
 /// Something that an agent said, or that happened to its connection.
@@ -128,12 +125,11 @@ impl Fleet {
             patience,
             events,
             tell,
-            material: None,
-            told_held: BTreeSet::new(),
             kept: BTreeMap::new(),
             stored: Vec::new(),
             latest: Vec::new(),
             notes: Vec::new(),
+            told_held: BTreeSet::new(),
         };
         for agent in 0..inner.agents.len() {
             let facts = inner.ask(agent, &ToAgent::Facts, "telling of its host", |said| match said {
@@ -165,13 +161,11 @@ impl Fleet {
         at: &PartKey,
         experiment: &Experiment,
         point: &Point,
-        files: &dyn Files,
         recorder: &mut dyn Recorder,
         supervisor: &mut dyn Supervisor,
     ) -> Result<DriverOutcome, FleetError> {
         let mut inner = self.inner();
-        let material = inner.material(experiment, files);
-        let task = repetition::Task { at, experiment, point, material: &material, hosts: &self.hosts };
+        let task = repetition::Task { at, experiment, point, hosts: &self.hosts };
         let measured = repetition::run(&mut inner, &task, recorder, supervisor);
         if let Err(error @ FleetError::Part { goes_on: true, .. }) = &measured {
             inner.note(error.to_string());
@@ -380,15 +374,5 @@ impl Inner {
             self.stored.push((agent, info.part));
         }
         self.discard();
-    }
-
-    fn material(&mut self, experiment: &Experiment, files: &dyn Files) -> Arc<Material> {
-        let is_known = |known: &&Arc<Material>| known.text == experiment.text;
-        if let Some(known) = self.material.as_ref().filter(is_known) {
-            return Arc::clone(known);
-        }
-        let material = Arc::new(Material::of(experiment, files));
-        self.material = Some(Arc::clone(&material));
-        material
     }
 }

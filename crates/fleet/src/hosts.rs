@@ -1,9 +1,8 @@
 //! The agents that an experiment names, and which flows run between which of them.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use trunkline_experiment::{Experiment, Files, FilesError, Scenario};
+use trunkline_experiment::{Experiment, Scenario};
 
 use crate::error::FleetError;
 
@@ -58,36 +57,6 @@ pub(crate) fn pairs(scenario: &Scenario) -> Vec<Pair> {
         }
     }
     pairs
-}
-
-/// What an agent needs to read an experiment: its text, and every file that it names.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Material {
-    pub(crate) text: String,
-    pub(crate) files: BTreeMap<String, Vec<u8>>,
-}
-
-impl Material {
-    /// Reads the experiment once more, to see what it reads.
-    pub(crate) fn of(experiment: &Experiment, files: &dyn Files) -> Material {
-        let noting = Noting { files, read: RefCell::default() };
-        // It was read before: what is wrong with it now, agents will say.
-        let _ = Experiment::parse(&experiment.text, &experiment.name, &noting);
-        Material { text: experiment.text.clone(), files: noting.read.into_inner() }
-    }
-}
-
-struct Noting<'f> {
-    files: &'f dyn Files,
-    read: RefCell<BTreeMap<String, Vec<u8>>>,
-}
-
-impl Files for Noting<'_> {
-    fn read(&self, path: &str) -> Result<Vec<u8>, FilesError> {
-        let bytes = self.files.read(path)?;
-        self.read.borrow_mut().insert(path.to_owned(), bytes.clone());
-        Ok(bytes)
-    }
 }
 
 #[cfg(test)]

@@ -71,8 +71,8 @@ pub(crate) fn prepare(
         };
         inner.agents[near].say(&ToAgent::Prepare(Box::new(Prepare {
             part: id(index),
-            experiment: task.material.text.clone(),
-            files: task.material.files.clone(),
+            experiment: task.experiment.text.clone(),
+            files: task.experiment.files.by_path().clone(),
             choice: task.point.choice.clone(),
             seed: task.experiment.seed,
             flows: pair.flows.clone(),

@@ -13,7 +13,7 @@ use crate::away::Absences;
 use crate::error::FleetError;
 use crate::fleet::{Heard, Host, Inner, PartKey};
 use crate::held;
-use crate::hosts::{Material, Pair, pairs};
+use crate::hosts::{Pair, pairs};
 use crate::part::{Part, Taken, together};
 use crate::prepare::{self, RETRY};
 
@@ -22,7 +22,6 @@ pub(crate) struct Task<'t> {
     pub(crate) at: &'t PartKey,
     pub(crate) experiment: &'t Experiment,
     pub(crate) point: &'t Point,
-    pub(crate) material: &'t Material,
     pub(crate) hosts: &'t [Host],
 }
 
@@ -86,11 +85,12 @@ pub(crate) fn run(
         give_up: expected + RETURN.as_nanos(),
         stopping: false,
         ending: false,
-        absences: Absences::default(),
         retried: 0,
+        absences: Absences::default(),
     };
     collection.collect(recorder, supervisor);
     let Collection { parts, stopping, .. } = collection;
+    let outcome = together(scenario.flows.len(), &parts);
     for (flow, sentence) in
         held::told(scenario, &pairs, &outcome, |host| &inner.agents[task.agent(scenario, host)])
     {
@@ -98,21 +98,22 @@ pub(crate) fn run(
             inner.note(sentence);
         }
     }
-    let outcome = together(scenario.flows.len(), &parts);
     let failed = parts.iter().find(|part| part.failure().is_some());
     match failed.filter(|_| !stopping).and_then(|part| Some((part, part.failure()?))) {
         None => Ok(outcome),
         Some((part, why)) => {
-            let why = format!("agent `{}`: {}", inner.agents[part.near].name, bare(why));
+            let name = &inner.agents[part.near].name;
+            let why = format!("agent `{name}`: {}", bare(why, name));
             let goes_on = inner.are_there(&prepare::agents(task, scenario, &pairs));
             Err(FleetError::Part { why, outcome: Box::new(outcome), goes_on })
         }
     }
 }
 
-/// Why a part failed, without what the error says of every part.
-fn bare(why: &str) -> &str {
-    let mut bare = why.trim_end_matches('.');
+/// Why a part failed, without what the error says of every part, and whose part it was.
+fn bare<'w>(why: &'w str, agent: &str) -> &'w str {
+    let whose = why.strip_prefix(agent).and_then(|rest| rest.strip_prefix(": "));
+    let mut bare = whose.unwrap_or(why).trim_end_matches('.');
     for said in ["; what was measured until then is kept", "; what was recorded until then is kept"] {
         bare = bare.strip_suffix(said).unwrap_or(bare);
     }
@@ -196,8 +197,8 @@ struct Collection<'c> {
     /// All were told that the sources are over with which the sending ends.
     ending: bool,
     /// When agents that are gone were tried last.
-    absences: Absences,
     retried: u64,
+    absences: Absences,
 }
 
 impl Collection<'_> {
@@ -231,8 +232,8 @@ impl Collection<'_> {
                 self.retried = now;
                 self.inner.reach_out();
             }
-            self.tell_of_absences(now, supervisor);
             self.give_up_turned_away();
+            self.tell_of_absences(now, supervisor);
             if now > self.give_up {
                 self.give_up_rest();
             }
@@ -307,6 +308,7 @@ impl Collection<'_> {
             self.inner.agents[part.near].say(&ToAgent::Stop { part: part.id.clone() });
         }
     }
+
     /// Agents whose parts are not all here.
     fn tell_of_absences(&mut self, now: u64, supervisor: &mut dyn Supervisor) {
         let awaited: BTreeSet<usize> =
@@ -317,7 +319,6 @@ impl Collection<'_> {
             }
         }
     }
-
 
     /// An agent that does not let us in any more will not do so in half a minute either.
     fn give_up_turned_away(&mut self) {
@@ -352,7 +353,8 @@ mod tests {
             "the disk is full.",
             "the disk is full; what was recorded until then is kept",
         ] {
-            assert_eq!(bare(why), "the disk is full");
+            assert_eq!(bare(why, "ottawa"), "the disk is full");
+            assert_eq!(bare(&format!("ottawa: {why}"), "ottawa"), "the disk is full");
         }
     }
 }

@@ -6,7 +6,6 @@ use trunkline_fleet::{FleetError, PartKey};
 use trunkline_metrics::{DriverOutcome, Recorder};
 use trunkline_store::Backend;
 
-use crate::files::DirectoryFiles;
 use crate::repetition::kept;
 use crate::schedule::{Request, RunnerError};
 use crate::wire;
@@ -47,18 +46,15 @@ pub(crate) fn drive_at(
         Backend::Wire => wire::run(request, point, seed, recorder, supervisor),
         Backend::Live => match request.fleet {
             None => kept(trunkline_live::run(&point.scenario, seed, request.live, recorder, supervisor)),
-            Some(fleet) => {
-                let files = DirectoryFiles::beside(request.file);
-                match fleet.run(at, request.experiment, point, &files, recorder, supervisor) {
-                    Ok(outcome) => Ok((outcome, None)),
-                    // The next repetition can be tried; the user hears of this one by the fleet's notes.
-                    Err(FleetError::Part { outcome, goes_on: true, .. }) => Ok((*outcome, None)),
-                    Err(error) => match error.outcome().cloned() {
-                        Some(outcome) => Ok((outcome, Some(error.into()))),
-                        None => Err(error.into()),
-                    },
-                }
-            }
+            Some(fleet) => match fleet.run(at, request.experiment, point, recorder, supervisor) {
+                Ok(outcome) => Ok((outcome, None)),
+                // The next repetition can be tried; the user hears of this one by the fleet's notes.
+                Err(FleetError::Part { outcome, goes_on: true, .. }) => Ok((*outcome, None)),
+                Err(error) => match error.outcome().cloned() {
+                    Some(outcome) => Ok((outcome, Some(error.into()))),
+                    None => Err(error.into()),
+                },
+            },
         },
     }
 }

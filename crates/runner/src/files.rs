@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use trunkline_experiment::{Experiment, Files, FilesError, Problems};
+use trunkline_store::{Store, StoredRun};
 
 /// Files beside an experiment file: its relative paths start in its folder.
 #[derive(Clone, Debug)]
@@ -49,13 +50,46 @@ pub fn load(path: &Path) -> Result<Experiment, LoadError> {
             e.utf8_error().valid_up_to()
         ))
     })?;
-    parse_stored(&text, path)
+    Experiment::parse(&text, &path.display().to_string(), &DirectoryFiles::beside(path))
+        .map_err(LoadError::Invalid)
 }
 
-/// Validates a text that was stored from the file at `path`; what it names is read beside that path.
-pub fn parse_stored(text: &str, path: &Path) -> Result<Experiment, LoadError> {
-    Experiment::parse(text, &path.display().to_string(), &DirectoryFiles::beside(path))
-        .map_err(LoadError::Invalid)
+/// The experiment of a stored run, which is called `file` in problems. What it names is what the run has kept; of a run that
+/// has kept nothing, `otherwise` reads it.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn stored(
+    store: &Store,
+    run: &StoredRun,
+    file: &str,
+    otherwise: &dyn Files,
+) -> Result<Experiment, Problems> {
+    let read = |path: &str| match store.named(&run.info, path) {
+        Ok(Some(kept)) => Ok(kept),
+        Ok(None) => otherwise.read(path),
+        Err(error) => Err(FilesError::new(error.to_string())),
+    };
+    Experiment::parse(&run.text, file, &Reading(read))
+}
+
+/// What an experiment names as it was read once, and anything else beside its file: a link that is changed while it runs may
+/// name more.
+pub(crate) fn named(experiment: &Experiment, file: &Path) -> impl Files + Send + Sync + use<> {
+    let (files, beside) = (experiment.files.clone(), DirectoryFiles::beside(file));
+    Reading(move |path: &str| match files.by_path().get(path) {
+        Some(known) => Ok(known.clone()),
+        None => beside.read(path),
+    })
+}
+
+/// Files that a function reads.
+struct Reading<F>(F);
+
+impl<F: Fn(&str) -> Result<Vec<u8>, FilesError>> Files for Reading<F> {
+    fn read(&self, path: &str) -> Result<Vec<u8>, FilesError> {
+        (self.0)(path)
+    }
 }
 
 /// An IO error in words: "does not exist" instead of "No such file or directory (os error 2)".

@@ -14,7 +14,7 @@ mod tap;
 mod wire;
 
 pub use drive::{Driven, drive};
-pub use files::{DirectoryFiles, LoadError, load, parse_stored};
+pub use files::{DirectoryFiles, LoadError, load, stored};
 pub use growing::GrowingRun;
 pub use hearing::{Hear, HearError, Heard, Sound};
 pub use parallel::in_parallel;

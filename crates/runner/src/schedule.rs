@@ -235,6 +235,7 @@ pub(crate) fn new_run(request: &Request<'_>, points: Vec<Vec<usize>>) -> NewRun 
         backend: request.backend,
         text: experiment.text.clone(),
         file: request.file.to_path_buf(),
+        named: experiment.files.clone(),
         axes: experiment.axes.clone(),
         limits: experiment.limits.clone(),
         seed: experiment.seed,
@@ -398,8 +399,8 @@ impl Supervisor for StopOrGoOn<'_> {
         self.told = self.told.max(done);
         if self.stop.load(Ordering::Relaxed) { Progress::Stop } else { Progress::Continue }
     }
-}
 
     fn warning(&mut self, message: &str) {
         self.observer.warning(message);
     }
+}

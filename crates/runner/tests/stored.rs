@@ -1,13 +1,14 @@
 //! From an experiment to what is stored: summaries against the traces they come from.
 
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use trunkline_core::Duration;
-use trunkline_experiment::Experiment;
+use trunkline_experiment::{Experiment, Files, FilesError};
 use trunkline_live::{FarEnd, LiveOptions};
 use trunkline_metrics::Fate;
 use trunkline_runner::{GrowingRun, Hear, Observer, Plan, Request};
-use trunkline_store::{Backend, Status, Store, StoredRun, read_trace};
+use trunkline_store::{Backend, Imported, Status, Store, StoredRun, read_trace};
 
 struct Silent;
 
@@ -21,6 +22,20 @@ impl Observer for Silent {
     }
 }
 
+fn request<'r>(experiment: &'r Experiment, file: &'r Path, live: &'r LiveOptions) -> Request<'r> {
+    Request {
+        experiment,
+        file,
+        backend: Backend::Sim,
+        jobs: 2,
+        live,
+        wire: None,
+        hear: Hear::nothing(),
+        tap: None,
+        fleet: None,
+    }
+}
+
 fn stored(text: &str) -> (tempfile::TempDir, StoredRun) {
     let experiment =
         Experiment::parse(text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
@@ -28,17 +43,7 @@ fn stored(text: &str) -> (tempfile::TempDir, StoredRun) {
     let store = Store::open(folder.path()).expect("a store can be made");
     let live = LiveOptions::new(FarEnd::Thread);
     let file = folder.path().join("test.toml");
-    let request = Request {
-        experiment: &experiment,
-        file: &file,
-        backend: Backend::Sim,
-        jobs: 2,
-        live: &live,
-        wire: None,
-        hear: Hear::nothing(),
-        tap: None,
-        fleet: None,
-    };
+    let request = request(&experiment, &file, &live);
     let outcome = trunkline_runner::run(&store, request, &Silent, &AtomicBool::new(false)).expect("it runs");
     assert_eq!(outcome.run.status, Status::Complete);
     let run = store.run(outcome.run.id).expect("the run is there");
@@ -119,17 +124,7 @@ fn a_run_that_grows_is_at_any_moment_an_ordinary_one() {
     let store = Store::open(folder.path()).expect("a store can be made");
     let live = LiveOptions::new(FarEnd::Thread);
     let file = folder.path().join("test.toml");
-    let request = |experiment| Request {
-        experiment,
-        file: &file,
-        backend: Backend::Sim,
-        jobs: 2,
-        live: &live,
-        wire: None,
-        hear: Hear::nothing(),
-        tap: None,
-        fleet: None,
-    };
+    let request = |experiment| request(experiment, &file, &live);
     let stop = AtomicBool::new(false);
 
     let mut run = GrowingRun::begin(&store, &request(&experiments[0])).expect("it begins");
@@ -159,4 +154,48 @@ fn a_run_that_grows_is_at_any_moment_an_ordinary_one() {
         let found: Vec<u32> = summaries.map(|summary| summary.flows[0].channels).collect();
         assert_eq!(found, [channels; 2]);
     }
+}
+
+/// What was on a disk once.
+struct Once(&'static str, Vec<u8>);
+
+impl Files for Once {
+    fn read(&self, path: &str) -> Result<Vec<u8>, FilesError> {
+        match path == self.0 {
+            true => Ok(self.1.clone()),
+            false => Err(FilesError::new("does not exist")),
+        }
+    }
+}
+
+#[test]
+fn what_an_experiment_names_is_kept_with_its_run_wherever_that_goes() {
+    let text = "name = \"trace\"\nduration = \"1 s\"\n[hosts]\na = {}\nb = {}\n[link.trunk]\nbetween = [\"a\", \"b\"]\n\
+                medium = \"trace\"\nfile = \"../networks/trace\"\n[flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\n\
+                source = { kind = \"voice\" }\n";
+    let once = Once("../networks/trace", b"5\n10\n".to_vec());
+    let experiment =
+        Experiment::parse(text, "test.toml", &once).unwrap_or_else(|problems| panic!("{problems}"));
+    let place = tempfile::tempdir().expect("a temporary folder can be made");
+    let (here, there) = (place.path().join("here"), place.path().join("there"));
+    let (here, there) = (Store::open(&here).expect("a store"), Store::open(&there).expect("a store"));
+    let live = LiveOptions::new(FarEnd::Thread);
+    let file = place.path().join("test.toml");
+    let stop = AtomicBool::new(true);
+    let request = request(&experiment, &file, &live);
+    let partial = trunkline_runner::run(&here, request, &Silent, &stop).expect("it begins").run;
+    assert_eq!(partial.status, Status::Partial);
+
+    let mut archive = Vec::new();
+    here.export(partial.id, &mut archive).expect("it is exported");
+    here.remove(partial.id).expect("it is removed");
+    let Imported::New(id) = there.import(archive.as_slice()).expect("it is imported") else {
+        panic!("it is new");
+    };
+    let run = there.run(id).expect("the run is there");
+    let again = trunkline_runner::stored(&there, &run, "test.toml", &()).unwrap_or_else(|p| panic!("{p}"));
+    assert_eq!(again.files, experiment.files);
+    let name = |path: &str| again.files.read(path).map(drop).map_err(|error| error.to_string());
+    assert_eq!(name("../networks/trace"), Ok(()));
+    assert!(name("trace").is_err());
 }

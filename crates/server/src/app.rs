@@ -81,14 +81,15 @@ impl App {
         Experiment::parse(text, MAIN_FILE, &self.files()).map_err(|problems| ApiError::problems(&problems))
     }
 
-    /// The experiment of a stored run. Its files are where they were when it was run, if only users of this machine can ask
-    /// for them; others get at the server's own files.
+    /// The experiment of a stored run. What it names is what the run has kept. Of a run that has kept nothing it is where it
+    /// was, if only users of this machine can ask for it; others get at the server's own files.
     pub(crate) fn stored_experiment(&self, run: &StoredRun) -> Result<Experiment, ApiError> {
         let files: &dyn Files = match self.access.is_open() {
             true => &files::beside(&run.info.file),
             false => &self.files(),
         };
-        Experiment::parse(&run.text, MAIN_FILE, files).map_err(|problems| ApiError::problems(&problems))
+        trunkline_runner::stored(&self.store, run, MAIN_FILE, files)
+            .map_err(|problems| ApiError::problems(&problems))
     }
 
     /// The files that experiments may name.

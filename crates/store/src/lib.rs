@@ -6,6 +6,7 @@
 //! trunkline.db                                  runs, points, repetitions, summaries
 //! runs/7-voice-beside-bulk-sim/
 //!     experiment.toml                           the file as it was run
+//!     named/speech-wav-1f0c...                  what it names, as it was then
 //!     running.lock                              locked by the process that measures
 //!     traces/p003-r01-voice.parquet             point 3, repetition 1 (both from 0), flow `voice`
 //!     traces/p003-r01-voice.events.csv          what went wrong at the FIFOs of its voice path, if anything did

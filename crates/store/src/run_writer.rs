@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use trunkline_core::Duration;
-use trunkline_experiment::{Axis, Limit};
+use trunkline_experiment::{Axis, Limit, NamedFiles};
 use trunkline_metrics::{Record, RepetitionSummary, TraceSink, VoiceEvent};
 
 use crate::StoreError;
@@ -30,6 +30,8 @@ pub struct NewRun {
     pub text: String,
     /// The experiment file's path.
     pub file: PathBuf,
+    /// What the experiment file names.
+    pub named: NamedFiles,
     /// What is swept.
     pub axes: Vec<Axis>,
     /// What counts as good enough.
@@ -49,7 +51,7 @@ pub struct NewRun {
 }
 
 impl NewRun {
-    /// A run that was measured elsewhere.
+    /// A run that was measured elsewhere. What its experiment names comes with its files.
     pub(crate) fn again(run: &StoredRun) -> NewRun {
         let StoredRun { info, text, axes, limits, points } = run.clone();
         let mut points: Vec<StoredPoint> = points;
@@ -59,6 +61,7 @@ impl NewRun {
             backend: info.backend,
             text,
             file: info.file,
+            named: NamedFiles::default(),
             axes,
             limits,
             seed: info.seed,

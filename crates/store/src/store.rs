@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use siphasher::sip128::{Hasher128, SipHasher24};
+use trunkline_experiment::NamedFiles;
 
 use crate::StoreError;
 use crate::archive;
@@ -112,6 +113,7 @@ impl Store {
             }
             let file = directory.join("experiment.toml");
             fs::write(&file, &run.text).map_err(StoreError::io("written", &file))?;
+            keep(&run.named, &directory)?;
             // Whoever may not write there is told before anything is measured.
             self.bucket.as_ref().map_or(Ok(()), |bucket| files::check(bucket, folder, key))
         };
@@ -185,6 +187,20 @@ impl Store {
     /// A run with its results.
     pub fn run(&self, id: u64) -> Result<StoredRun, StoreError> {
         self.catalogue().run(id)?.ok_or_else(|| self.no_such_run(id))
+    }
+
+    /// What a run's experiment names as `path`, as it was when the run was begun; `None` if this host has nothing that the
+    /// run has kept, as of runs of earlier versions.
+    ///
+    /// # Errors
+    /// If it is there and cannot be read, or is in the bucket and cannot be got.
+    pub fn named(&self, run: &RunInfo, path: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let file = place_of(path, &run.directory);
+        match self.fetch(run, &file) {
+            Ok(()) => fs::read(&file).map(Some).map_err(StoreError::io("read", &file)),
+            Err(StoreError::Elsewhere { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// The run to show beside `run`: of the same experiment on another backend, a complete one before a partial one, the
@@ -334,9 +350,32 @@ fn draw() -> u128 {
     half() << 64 | half()
 }
 
-/// SipHash-2-4-128 of the text with LF line endings: the same on every machine and in every version.
+/// Keeps what an experiment names in the folder of its run.
+fn keep(named: &NamedFiles, directory: &Path) -> Result<(), StoreError> {
+    for (path, bytes) in named.by_path() {
+        let file = place_of(path, directory);
+        let written = fs::create_dir_all(directory.join(NAMED)).and_then(|()| fs::write(&file, bytes));
+        written.map_err(StoreError::io("written", &file))?;
+    }
+    Ok(())
+}
+
+/// Where the folder of a run has what the experiment names as `path`, which may lead anywhere.
+fn place_of(path: &str, directory: &Path) -> PathBuf {
+    directory.join(NAMED).join(format!("{}-{}", selector::slug(path), hash(path)))
+}
+
+/// In the folder of a run, what its experiment names.
+const NAMED: &str = "named";
+
+/// The hash of the text with LF line endings.
 pub(crate) fn experiment_hash(text: &str) -> String {
+    hash(&text.replace("\r\n", "\n"))
+}
+
+/// SipHash-2-4-128: the same on every machine and in every version.
+fn hash(text: &str) -> String {
     let mut hasher = SipHasher24::new();
-    hasher.write(text.replace("\r\n", "\n").as_bytes());
+    hasher.write(text.as_bytes());
     format!("{:032x}", hasher.finish128().as_u128())
 }

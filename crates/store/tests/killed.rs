@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use trunkline_core::{Duration, Time};
+use trunkline_experiment::NamedFiles;
 use trunkline_metrics::{Fate, Record, RepetitionSummary, TraceSink};
 use trunkline_store::{Backend, NewRun, RunWriter, Status, Store, read_trace};
 
@@ -50,6 +51,7 @@ fn child() {
         backend: Backend::Sim,
         text: String::new(),
         file: PathBuf::new(),
+        named: NamedFiles::default(),
         axes: Vec::new(),
         limits: Vec::new(),
         seed: 1,

@@ -9,7 +9,7 @@ use trunkline_core::Duration;
 use trunkline_experiment::Experiment;
 use trunkline_fleet::{Fleet, FleetError};
 use trunkline_live::{FarEnd, LiveOptions, Spin};
-use trunkline_runner::{Hear, Outcome, Request, RunnerError, WireMeans};
+use trunkline_runner::{DirectoryFiles, Hear, Outcome, Request, RunnerError, WireMeans};
 use trunkline_store::{Backend, Status, Store};
 
 use super::{open_store, own_program, write_report};
@@ -61,7 +61,9 @@ fn resume(
         return Err(Failure::input(format_args!("run {id} is complete: there is nothing to resume")));
     }
     let file: &PathBuf = &stored.info.file;
-    let experiment = trunkline_runner::parse_stored(&stored.text, file).map_err(Failure::input)?;
+    let beside = DirectoryFiles::beside(file);
+    let experiment = trunkline_runner::stored(&store, &stored, &file.display().to_string(), &beside);
+    let experiment = experiment.map_err(Failure::input)?;
     let wire = wire_means(stored.info.backend)?;
     hear.check(&experiment).map_err(Failure::input)?;
     let fleet = fleet(&experiment, stored.info.backend)?;

@@ -15,7 +15,7 @@ use trunkline_wire::{Plan, Wire, WireError, WireOptions};
 
 use super::on_sockets;
 use crate::drive::Driven;
-use crate::files::DirectoryFiles;
+use crate::files;
 use crate::repetition::kept;
 use crate::schedule::{Request, RunnerError};
 
@@ -64,7 +64,7 @@ pub(crate) fn run(
     let scenario = Arc::new(on_sockets(&point.scenario));
     let mut wire = Wire::up(&scenario, &means.access, &options)?;
     let of_point = Experiment { points: vec![point.clone()], ..request.experiment.clone() };
-    wire.listen(of_point, Box::new(DirectoryFiles::beside(request.file)))?;
+    wire.listen(of_point, Box::new(files::named(request.experiment, request.file)))?;
     let hosts: Vec<Host<'_>> = wire.hosts().iter().map(Host).collect();
     let pairs = pairs(&scenario, wire.plan(), &hosts);
     let mut watch = Watch::new(&scenario, &wire, supervisor);

@@ -5,12 +5,14 @@
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use support::{
-    Ground, Relay, Warnings, account, be_what_is_asked, experiment, is_finished, measure, pause, short,
-    stored,
+    Ground, Relay, Warnings, account, be_what_is_asked, experiment, is_finished, measure, measure_with,
+    pause, short, stored,
 };
+use trunkline_experiment::NamedFiles;
 use trunkline_metrics::{FlowSummary, Measured};
 use trunkline_store::{Status, StoredRun};
 
@@ -204,6 +206,23 @@ fn a_killed_agent_costs_one_repetition_and_the_next_goes_on() {
     assert_eq!(whole, 2, "the first and the last point: {said:?}");
     measure(ground.folder(), &Warnings::default()).unwrap();
     assert_whole(ground.folder(), 3);
+}
+
+#[test]
+fn agents_are_sent_what_was_read_of_the_files_that_an_experiment_names() {
+    let ground = ground();
+    let [a, b] = [("a", "127.0.0.2"), ("b", "127.0.0.3")].map(|(name, ip)| ground.agent(name, ip));
+    let hosts = [("a", Some(a.address.to_string())), ("b", Some(b.address.to_string()))];
+    let voice = "[flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\n\
+                 source = { kind = \"voice\", file = \"speech.wav\" }\n";
+    ground.write(&experiment("duration = \"300 ms\"", &hosts, voice));
+    // There is no such file in the experiment's folder.
+    let speech = include_bytes!("../../../../examples/speech.wav").to_vec();
+    let files = NamedFiles::from(BTreeMap::from([("speech.wav".to_owned(), speech)]));
+    let warnings = Warnings::default();
+    let outcome = measure_with(ground.folder(), &files, &warnings).unwrap();
+    assert_eq!(outcome.run.status, Status::Complete, "{:?}", warnings.0);
+    assert!(flow(&stored(ground.folder()), "voice").counts.received > 0);
 }
 
 #[test]

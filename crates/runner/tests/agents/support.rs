@@ -19,7 +19,7 @@ use std::thread::JoinHandle;
 use trunkline_agent::{Agent, Config, Settings, Stop};
 use trunkline_control::{Identity, Peer, Peers};
 use trunkline_core::Duration;
-use trunkline_experiment::Experiment;
+use trunkline_experiment::{Experiment, Files};
 use trunkline_fleet::Fleet;
 use trunkline_live::{FarEnd, LiveOptions};
 use trunkline_metrics::Fate;
@@ -59,10 +59,19 @@ pub(crate) fn be_what_is_asked() -> bool {
 
 /// Runs or resumes the experiment of a folder, through the agents that it names.
 pub(crate) fn measure(folder: &Path, observer: &dyn Observer) -> Result<Outcome, RunnerError> {
+    measure_with(folder, &DirectoryFiles::beside(&folder.join("experiment.toml")), observer)
+}
+
+/// As [`measure`]; what the experiment names is read from `files`.
+pub(crate) fn measure_with(
+    folder: &Path,
+    files: &dyn Files,
+    observer: &dyn Observer,
+) -> Result<Outcome, RunnerError> {
     let file = folder.join("experiment.toml");
     let text = std::fs::read_to_string(&file).unwrap();
-    let experiment = Experiment::parse(&text, "experiment.toml", &DirectoryFiles::beside(&file))
-        .unwrap_or_else(|problems| panic!("{problems}"));
+    let experiment =
+        Experiment::parse(&text, "experiment.toml", files).unwrap_or_else(|problems| panic!("{problems}"));
     let store = Store::open(&folder.join("store")).unwrap();
     let live = LiveOptions::new(FarEnd::Thread);
     let agents = trunkline_fleet::agents_of(&experiment)?;

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use trunkline_core::{Duration, Time};
-use trunkline_experiment::Axis;
+use trunkline_experiment::{Axis, NamedFiles};
 use trunkline_metrics::{Fate, Record, RepetitionSummary, TraceSink};
 use trunkline_store::{Backend, NewRun, Status, Store, StoreError, read_trace};
 
@@ -18,6 +18,7 @@ pub fn new_run(backend: Backend, text: &str) -> NewRun {
         backend,
         text: text.to_owned(),
         file: PathBuf::from("voice.toml"),
+        named: NamedFiles::default(),
         axes: vec![Axis { key: "flow.voice.count".to_owned(), values, numbers, unit: String::new() }],
         limits: Vec::new(),
         seed: u64::MAX,
