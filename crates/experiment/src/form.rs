@@ -5,6 +5,7 @@ use serde::Serialize;
 use trunkline_core::schema::{Default as Preset, Kind};
 use trunkline_core::{Bytes, Duration, Rate};
 use trunkline_network::medium;
+use utoipa::ToSchema;
 
 use crate::limits::{BUNDLE_METRICS, CLASS_METRICS, FLOW_METRICS, Metric, Unit};
 use crate::quantity::exact;
@@ -12,14 +13,14 @@ use crate::schema::distribution::{DISTRIBUTIONS, Part};
 use crate::schema::{FARTHEST, Key, OneOf, SECTIONS, SINK, Schema, Shape};
 
 /// All that can be written into an experiment file.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct FormSchema {
     /// The keys before the first table under the name `experiment`, then table by table.
     pub sections: Vec<FormSection>,
 }
 
 /// A kind of table.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct FormSection {
     /// `hosts`, `link`, ...
     pub name: &'static str,
@@ -29,14 +30,16 @@ pub struct FormSection {
     pub keys: Vec<FormKey>,
     /// Of links: the media with their keys.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
     pub media: Vec<FormMedium>,
     /// Of limits: the figures that one can name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
     pub figures: Vec<FormFigure>,
 }
 
 /// A key.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct FormKey {
     /// As written.
     pub name: &'static str,
@@ -60,19 +63,21 @@ pub struct FormKey {
     pub max: Option<String>,
     /// The words to choose from.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub choices: Option<Vec<FormChoice>>,
+    pub choices: Option<Vec<Choice>>,
     /// What the value may be a table of, by `kind`; of a one-of also by the word alone.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub alternatives: Option<Vec<FormAlternative>>,
+    #[schema(no_recursion)]
+    pub alternatives: Option<Vec<Alternative>>,
     /// The keys of a table in its place: of a sink beside its `host`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(no_recursion)]
     pub keys: Option<Vec<FormKey>>,
     /// Whether a share such as `1 %` may stand for the first alternative.
     pub share: bool,
 }
 
 /// What a value looks like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FormShape {
     /// Any text.
@@ -124,8 +129,8 @@ pub enum FormShape {
 }
 
 /// A word that can be written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct FormChoice {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Choice {
     /// As written.
     pub name: &'static str,
     /// What it means.
@@ -133,28 +138,30 @@ pub struct FormChoice {
 }
 
 /// A kind of table.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct FormAlternative {
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub struct Alternative {
     /// Its `kind`.
     pub name: &'static str,
     /// Other words for it.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(required = false)]
     pub aliases: &'static [&'static str],
     /// What it is.
     pub doc: &'static str,
     /// Its keys beside `kind`.
+    #[schema(no_recursion)]
     pub keys: Vec<FormKey>,
 }
 
 /// A medium.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct FormMedium {
     /// As written.
     pub name: &'static str,
     /// What it is.
     pub doc: &'static str,
     /// How many hosts it connects.
-    pub stations: FormStations,
+    pub stations: Stations,
     /// Its keys: those of the medium as a whole, then those of a direction or station.
     pub keys: Vec<FormKey>,
     /// Which of them are of the medium as a whole, and so not of a direction or station.
@@ -162,8 +169,8 @@ pub struct FormMedium {
 }
 
 /// How many hosts a medium connects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct FormStations {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Stations {
     /// At least.
     pub min: u32,
     /// At most.
@@ -171,7 +178,7 @@ pub struct FormStations {
 }
 
 /// A figure that a limit can name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct FormFigure {
     /// Of what.
     pub of: FigureOf,
@@ -187,7 +194,7 @@ pub struct FormFigure {
 }
 
 /// What has a figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureOf {
     /// `flow.NAME.FIGURE`
@@ -238,7 +245,7 @@ fn media(schema: &Schema) -> Vec<FormMedium> {
         name: kind.name,
         doc: kind.doc,
         // A medium has at most as many stations as a packet can name.
-        stations: FormStations { min: *kind.stations.start() as u32, max: *kind.stations.end() as u32 },
+        stations: Stations { min: *kind.stations.start() as u32, max: *kind.stations.end() as u32 },
         keys: shared.iter().chain(direction).map(form_key).collect(),
         shared: shared.iter().map(|key| key.name).collect(),
     };
@@ -289,7 +296,7 @@ fn form_key(key: &Key) -> FormKey {
         Shape::Hosts => with(FormShape::Hosts),
         Shape::Links => with(FormShape::Links),
         Shape::Medium(media) => FormKey {
-            choices: Some(media.iter().map(|m| FormChoice { name: m.name, doc: m.doc }).collect()),
+            choices: Some(media.iter().map(|m| Choice { name: m.name, doc: m.doc }).collect()),
             ..with(FormShape::Choice)
         },
         Shape::Direction => with(FormShape::Direction),
@@ -302,8 +309,8 @@ fn form_key(key: &Key) -> FormKey {
     }
 }
 
-fn alternatives(one_of: &OneOf) -> Vec<FormAlternative> {
-    let alternative = |alternative: &crate::schema::Alternative| FormAlternative {
+fn alternatives(one_of: &OneOf) -> Vec<Alternative> {
+    let alternative = |alternative: &crate::schema::Alternative| Alternative {
         name: alternative.name,
         aliases: alternative.aliases,
         doc: alternative.doc,
@@ -364,20 +371,20 @@ fn plain(name: &'static str, kind: &Kind, default: Preset, doc: &'static str) ->
         Kind::File | Kind::DeliveryTrace => FormKey { shape: FormShape::File, ..key },
         Kind::Choice(choices) => FormKey {
             shape: FormShape::Choice,
-            choices: Some(choices.iter().map(|c| FormChoice { name: c.name, doc: c.doc }).collect()),
+            choices: Some(choices.iter().map(|c| Choice { name: c.name, doc: c.doc }).collect()),
             ..key
         },
     }
 }
 
 /// The distributions of what a key may have as a fixed value.
-fn drawn(fixed: &FormKey) -> Vec<FormAlternative> {
+fn drawn(fixed: &FormKey) -> Vec<Alternative> {
     let part = |(name, part, doc): &(&'static str, Part, &'static str)| match part {
         Part::Value => FormKey { name, doc, required: true, default: None, ..fixed.clone() },
         Part::Probability => plain(name, &Kind::Ratio, Preset::Required, doc),
         Part::File => plain(name, &Kind::File, Preset::Required, doc),
     };
-    let alternative = |kind: &crate::schema::distribution::DistributionKind| FormAlternative {
+    let alternative = |kind: &crate::schema::distribution::DistributionKind| Alternative {
         name: kind.name,
         aliases: &[],
         doc: kind.doc,

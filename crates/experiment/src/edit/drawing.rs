@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use super::{Section, placed, places};
 use crate::problem::Problems;
@@ -13,29 +14,30 @@ use crate::tree::{self, Item, Node, Table};
 pub type Tree = Map<String, Value>;
 
 /// An experiment file as it is drawn. Names that lead nowhere are kept: what they lack is told by the check.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Drawing {
     /// The experiment's name; empty without one.
     pub title: String,
     /// In the order of the file, as everything below.
-    pub hosts: Vec<HostDrawn>,
+    pub hosts: Vec<DrawingHost>,
     /// Links and media.
-    pub links: Vec<LinkDrawn>,
+    pub links: Vec<DrawingLink>,
     /// Flows.
-    pub flows: Vec<FlowDrawn>,
+    pub flows: Vec<DrawingFlow>,
     /// Bundles.
-    pub bundles: Vec<BundleDrawn>,
+    pub bundles: Vec<DrawingBundle>,
     /// The keys before the first table.
+    #[schema(value_type = BTreeMap<String, Value>)]
     pub experiment: Tree,
     /// Swept keys.
-    pub sweep: Vec<SweptDrawn>,
+    pub sweep: Vec<DrawingAxis>,
     /// Limits.
-    pub limits: Vec<LimitDrawn>,
+    pub limits: Vec<DrawingLimit>,
 }
 
 /// A host.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct HostDrawn {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct DrawingHost {
     /// Its name.
     pub name: String,
     /// To the right, in pixels of a drawing that is not scaled.
@@ -45,14 +47,16 @@ pub struct HostDrawn {
     /// Whether the file says that it stands there; else the place was found from the links.
     pub placed: bool,
     /// The agent that is this host in `live`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Its table.
+    #[schema(value_type = BTreeMap<String, Value>)]
     pub keys: Tree,
 }
 
 /// A link between two hosts, or a medium of several.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LinkDrawn {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct DrawingLink {
     /// Its name.
     pub name: String,
     /// Its hosts.
@@ -62,12 +66,13 @@ pub struct LinkDrawn {
     /// What is said beside it: `2 Mbit/s · 5 ms · fifo`, as far as it is written.
     pub label: String,
     /// Its table.
+    #[schema(value_type = BTreeMap<String, Value>)]
     pub keys: Tree,
 }
 
 /// A flow.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FlowDrawn {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct DrawingFlow {
     /// Its name.
     pub name: String,
     /// The host of its sources; empty without one.
@@ -83,23 +88,25 @@ pub struct FlowDrawn {
     /// What is said beside it: `8 × voice · udp`.
     pub label: String,
     /// Its table.
+    #[schema(value_type = BTreeMap<String, Value>)]
     pub keys: Tree,
 }
 
 /// A bundle.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct BundleDrawn {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct DrawingBundle {
     /// Its name.
     pub name: String,
     /// Its flows.
     pub flows: Vec<String>,
     /// Its table.
+    #[schema(value_type = BTreeMap<String, Value>)]
     pub keys: Tree,
 }
 
 /// A swept key, or several that vary together.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SweptDrawn {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct DrawingAxis {
     /// `flow.voice.count`.
     pub key: String,
     /// Its values; one that is no list by itself.
@@ -107,8 +114,8 @@ pub struct SweptDrawn {
 }
 
 /// A limit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LimitDrawn {
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct DrawingLimit {
     /// `flow.voice.latency.p99`.
     pub key: String,
     /// `< 150 ms`.
@@ -125,16 +132,16 @@ pub fn drawing(text: &str) -> Result<Drawing, Problems> {
     let nothing = Table::default();
     let root = root.table().unwrap_or(&nothing);
     let reading = Reading { text, schema: Schema::new() };
-    let links: Vec<LinkDrawn> = reading.tables(root, Section::Link, LinkDrawn::read);
-    let flows = reading.tables(root, Section::Flow, FlowDrawn::read);
-    let mut hosts = reading.tables(root, Section::Hosts, HostDrawn::read);
+    let links: Vec<DrawingLink> = reading.tables(root, Section::Link, DrawingLink::read);
+    let flows = reading.tables(root, Section::Flow, DrawingFlow::read);
+    let mut hosts = reading.tables(root, Section::Hosts, DrawingHost::read);
     places::find(&mut hosts, &links, &flows);
     Ok(Drawing {
         title: root.node("name").and_then(Node::text).unwrap_or_default().to_owned(),
         hosts,
         links,
         flows,
-        bundles: reading.tables(root, Section::Bundle, BundleDrawn::read),
+        bundles: reading.tables(root, Section::Bundle, DrawingBundle::read),
         experiment: reading.experiment(root),
         sweep: reading.sweep(root),
         limits: reading.limits(root),
@@ -165,9 +172,9 @@ impl Reading<'_> {
         own.map(|entry| (entry.key.to_string(), json_of(self.text, &entry.node))).collect()
     }
 
-    fn sweep(&self, root: &Table) -> Vec<SweptDrawn> {
+    fn sweep(&self, root: &Table) -> Vec<DrawingAxis> {
         let entries = flattened(root, "sweep", &mut Vec::new());
-        let swept = entries.into_iter().map(|(key, _, node)| SweptDrawn {
+        let swept = entries.into_iter().map(|(key, _, node)| DrawingAxis {
             key,
             values: match json_of(self.text, node) {
                 Value::Array(values) => values,
@@ -177,13 +184,13 @@ impl Reading<'_> {
         swept.collect()
     }
 
-    fn limits(&self, root: &Table) -> Vec<LimitDrawn> {
+    fn limits(&self, root: &Table) -> Vec<DrawingLimit> {
         let entries = flattened(root, "limits", &mut Vec::new());
         let limit = |node: &Node| match json_of(self.text, node) {
             Value::String(text) => text,
             other => other.to_string(),
         };
-        entries.into_iter().map(|(key, _, node)| LimitDrawn { key, limit: limit(node) }).collect()
+        entries.into_iter().map(|(key, _, node)| DrawingLimit { key, limit: limit(node) }).collect()
     }
 
     /// The word of a key of several kinds, as it is or would be if it were written.
@@ -197,20 +204,20 @@ impl Reading<'_> {
     }
 }
 
-impl HostDrawn {
-    fn read(_: &Reading<'_>, name: String, _: &Table, keys: Tree) -> HostDrawn {
+impl DrawingHost {
+    fn read(_: &Reading<'_>, name: String, _: &Table, keys: Tree) -> DrawingHost {
         let place = match keys.get(POSITION).and_then(Value::as_array).map(Vec::as_slice) {
             Some([x, y]) => x.as_f64().zip(y.as_f64()).filter(|(x, y)| x.is_finite() && y.is_finite()),
             _ => None,
         };
         let (x, y) = place.unwrap_or_default();
         let agent = keys.get("agent").and_then(Value::as_str).map(str::to_owned);
-        HostDrawn { name, x, y, placed: place.is_some(), agent, keys }
+        DrawingHost { name, x, y, placed: place.is_some(), agent, keys }
     }
 }
 
-impl LinkDrawn {
-    fn read(reading: &Reading<'_>, name: String, table: &Table, keys: Tree) -> LinkDrawn {
+impl DrawingLink {
+    fn read(reading: &Reading<'_>, name: String, table: &Table, keys: Tree) -> DrawingLink {
         // What a profile says is drawn as if it stood here.
         let filled = crate::link_profile::filled_in(table);
         let said = |key: &str| filled.node(key).and_then(Node::text);
@@ -228,18 +235,18 @@ impl LinkDrawn {
         if label.is_empty() {
             label.clone_from(&medium);
         }
-        LinkDrawn { name, between: texts(keys.get("between")), medium, label, keys }
+        DrawingLink { name, between: texts(keys.get("between")), medium, label, keys }
     }
 }
 
-impl FlowDrawn {
-    fn read(reading: &Reading<'_>, name: String, _: &Table, keys: Tree) -> FlowDrawn {
+impl DrawingFlow {
+    fn read(reading: &Reading<'_>, name: String, _: &Table, keys: Tree) -> DrawingFlow {
         let (transport, source) = (reading.word(&keys, "transport"), reading.word(&keys, "source"));
         let count = keys.get("count").and_then(Value::as_u64).unwrap_or(1);
         let many = if count == 1 { String::new() } else { format!("{count} × ") };
         let known: Vec<&str> =
             [source.as_str(), transport.as_str()].into_iter().filter(|word| !word.is_empty()).collect();
-        FlowDrawn {
+        DrawingFlow {
             from: keys.get("from").and_then(Value::as_str).unwrap_or_default().to_owned(),
             to: sinks(keys.get("to")),
             label: many + &known.join(" · "),
@@ -252,9 +259,9 @@ impl FlowDrawn {
     }
 }
 
-impl BundleDrawn {
-    fn read(_: &Reading<'_>, name: String, _: &Table, keys: Tree) -> BundleDrawn {
-        BundleDrawn { name, flows: texts(keys.get("flows")), keys }
+impl DrawingBundle {
+    fn read(_: &Reading<'_>, name: String, _: &Table, keys: Tree) -> DrawingBundle {
+        DrawingBundle { name, flows: texts(keys.get("flows")), keys }
     }
 }
 

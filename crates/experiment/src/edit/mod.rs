@@ -22,16 +22,17 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use crate::problem::Problems;
 use crate::schema::Schema;
 use crate::tree;
 pub use drawing::{
-    BundleDrawn, Drawing, FlowDrawn, HostDrawn, LimitDrawn, LinkDrawn, SweptDrawn, Tree, drawing,
+    Drawing, DrawingAxis, DrawingBundle, DrawingFlow, DrawingHost, DrawingLimit, DrawingLink, Tree, drawing,
 };
 
 /// One change to an experiment file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Edit {
     /// Gives a key a value; makes the tables on the way there. A table as a value replaces what stood in it.
@@ -65,6 +66,7 @@ pub enum Edit {
         name: Option<String>,
         /// Its keys.
         #[serde(default)]
+        #[schema(value_type = BTreeMap<String, Value>)]
         values: Tree,
     },
     /// Says where a host stands in the drawing.
@@ -92,7 +94,7 @@ impl Edit {
 }
 
 /// What an experiment file has several of, by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Section {
     /// `[hosts]`

@@ -4,7 +4,7 @@
 //! apart in the drawing as they are in the network, counted in links. They come from what is linked and the order of the
 //! file alone, so that moving one host does not move the others.
 
-use super::{FlowDrawn, HostDrawn, LinkDrawn};
+use super::{DrawingFlow, DrawingHost, DrawingLink};
 
 /// How far apart the ends of a link stand, in pixels.
 const LINK: f64 = 320.0;
@@ -20,7 +20,7 @@ const MARGIN: f64 = 60.0;
 type Place = (f64, f64);
 
 /// Finds a place for every host without one.
-pub(super) fn find(hosts: &mut [HostDrawn], links: &[LinkDrawn], flows: &[FlowDrawn]) {
+pub(super) fn find(hosts: &mut [DrawingHost], links: &[DrawingLink], flows: &[DrawingFlow]) {
     if hosts.iter().all(|host| host.placed) {
         return;
     }
@@ -52,7 +52,7 @@ fn rows(hosts: usize) -> Vec<Place> {
     (0..hosts).map(place).collect()
 }
 
-fn drawn(hosts: &[HostDrawn], links: &[LinkDrawn], flows: &[FlowDrawn]) -> Vec<Place> {
+fn drawn(hosts: &[DrawingHost], links: &[DrawingLink], flows: &[DrawingFlow]) -> Vec<Place> {
     let graph = Graph::new(hosts, links, flows);
     let distances = graph.distances();
     let mut places = vec![(0.0, 0.0); graph.nodes];
@@ -84,7 +84,7 @@ struct Graph {
 }
 
 impl Graph {
-    fn new(hosts: &[HostDrawn], links: &[LinkDrawn], flows: &[FlowDrawn]) -> Graph {
+    fn new(hosts: &[DrawingHost], links: &[DrawingLink], flows: &[DrawingFlow]) -> Graph {
         let find = |name: &String| hosts.iter().position(|host| host.name == *name);
         let mut graph = Graph { nodes: hosts.len(), joined: vec![Vec::new(); hosts.len()] };
         for link in links {

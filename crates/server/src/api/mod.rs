@@ -15,7 +15,6 @@ mod papers;
 mod plan;
 mod report;
 mod runs;
-mod schema;
 mod server;
 
 pub use advice::{
@@ -25,10 +24,7 @@ pub use advice::{
 pub use agents::{Agent, NewAgent};
 pub use check::{BackendReasons, Checked, ExperimentSummary, Problem, Text};
 pub use compare::{CompareEstimate, Comparison, ComparisonRow, Definition};
-pub use drawing::{
-    Drawing, DrawingAxis, DrawingBundle, DrawingFlow, DrawingHost, DrawingLimit, DrawingLink, Drawn, Edit,
-    Edited, Edits, Example, Section, Tree,
-};
+pub use drawing::{Drawn, Edited, Edits, Example};
 pub use error::{ApiError, ErrorBody, ErrorInfo, ErrorKind};
 pub use events::{End, FlowThroughput, QueueLength, Records, RepetitionDone, Warning};
 pub use jobs::{Job, JobKind, JobProgress, JobResult, JobStarted, JobState};
@@ -46,10 +42,6 @@ pub use report::{
 pub use runs::{
     Axis, Backend, Cdf, FigureName, Imported, Limit, NewRun, Run, RunInfo, RunList, RunPoint, RunRepetition,
     RunStarted, Status, TraceName,
-};
-pub use schema::{
-    Alternative, Choice, FigureOf, FormFigure, FormKey, FormMedium, FormSchema, FormSection, FormShape,
-    Stations,
 };
 pub use server::{Login, ServerBackend, ServerInfo};
 

@@ -1,7 +1,6 @@
 //! Experiment files: checked, drawn and changed.
 
 mod check;
-mod convert;
 mod examples;
 
 use axum::Json;
@@ -28,7 +27,7 @@ pub(crate) async fn drawing(
     Body(Text { text }): Body<Text>,
 ) -> Result<Json<Drawn>, ApiError> {
     app.blocking(move |app| {
-        let drawing = edit::drawing(&text).ok().map(Into::into);
+        let drawing = edit::drawing(&text).ok();
         Ok(Json(Drawn { drawing, problems: check::problems(&text, &app.files()) }))
     })
     .await
@@ -41,12 +40,11 @@ pub(crate) async fn edit(
     Body(Edits { text, edits }): Body<Edits>,
 ) -> Result<Json<Edited>, ApiError> {
     app.blocking(move |app| {
-        let edits = edits.into_iter().map(edit::Edit::try_from).collect::<Result<Vec<_>, _>>()?;
         let text = edit::apply(&text, &edits).map_err(|error| match &error {
             EditError::NotToml(problems) => ApiError::problems(problems),
             _ => ApiError::input(error),
         })?;
-        let drawing = edit::drawing(&text).ok().map(Into::into);
+        let drawing = edit::drawing(&text).ok();
         let problems = check::problems(&text, &app.files());
         Ok(Json(Edited { text, problems, drawing }))
     })

@@ -1,14 +1,14 @@
 //! Forms: what can be written into an experiment file, plans, and probes.
 
 mod advise;
-mod convert;
 mod search;
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use trunkline_experiment::form::FormSchema;
 
-use crate::api::{ApiError, FormSchema, JobKind, JobStarted, NewPlan, NewProbe};
+use crate::api::{ApiError, JobKind, JobStarted, NewPlan, NewProbe};
 use crate::app::Shared;
 use crate::extract::Body;
 use crate::jobs::{Needs, NewJob};
@@ -16,7 +16,7 @@ use crate::jobs::{Needs, NewJob};
 /// All that can be written into an experiment file.
 #[utoipa::path(get, path = "/schema", tag = "experiments", responses((status = 200, body = FormSchema)))]
 pub(crate) async fn schema() -> Result<Json<FormSchema>, ApiError> {
-    Ok(Json(trunkline_experiment::form_schema().into()))
+    Ok(Json(trunkline_experiment::form_schema()))
 }
 
 /// Searches the largest or the smallest value of a key that keeps the limits of an experiment file.
