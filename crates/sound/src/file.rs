@@ -30,6 +30,11 @@ pub struct Reader {
 trait Decoder: Send {
     fn layout(&self) -> Layout;
 
+    /// How many frames the file announces, and how many of them it has; `None` where its format does not tell.
+    fn frames(&self) -> Option<(u64, u64)> {
+        None
+    }
+
     /// Appends the next frames; says whether there were any. An error reads on after the file's name.
     fn read(&mut self, samples: &mut Vec<f32>) -> Result<bool, String>;
 }
@@ -62,6 +67,19 @@ impl Reader {
     /// Its frames per second.
     pub fn sample_rate(&self) -> u32 {
         self.decoder.layout().sample_rate
+    }
+
+    /// What to tell who plays a file that is cut short, in a sentence without its full stop; `None` of one that is whole.
+    pub fn cut_short(&self) -> Option<String> {
+        let (announced, present) =
+            self.decoder.frames().filter(|(announced, present)| present < announced)?;
+        let seconds = |frames: u64| frames as f64 / f64::from(self.sample_rate());
+        Some(format!(
+            "`{}` is cut short: it announces {:.3} s and has {:.3} s of them",
+            self.path.display(),
+            seconds(announced),
+            seconds(present)
+        ))
     }
 
     /// Appends the next frames to `samples`, interleaved; says whether there were any.

@@ -23,6 +23,7 @@ pub(super) fn listen(global: &Global, arguments: &Listen) -> Result<u8, Failure>
 
 fn read(path: &Path) -> Result<Recording, Failure> {
     let mut reader = Reader::open(path).map_err(Failure::input)?;
+    reader.cut_short().into_iter().for_each(output::warn);
     let mut channels = vec![Vec::new(); usize::from(reader.channels())];
     let mut frames = Vec::new();
     while reader.read(&mut frames).map_err(Failure::input)? {

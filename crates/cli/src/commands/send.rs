@@ -8,6 +8,8 @@ use trunkline_audio::pipeline::{Packing, PlayerSettings, Protection};
 use trunkline_audio::sdp;
 use trunkline_session::Settings;
 use trunkline_session::program::{self, ProgramError, RtpOptions, SendOptions};
+use trunkline_sound::Place;
+use trunkline_sound::file::Reader;
 
 use crate::args::session::{Playing, Send};
 use crate::args::{Conceal, Global};
@@ -18,6 +20,7 @@ pub(super) fn send(global: &Global, arguments: &Send) -> Result<u8, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
     on_signal(move || stopped.store(true, Ordering::Relaxed))?;
+    warn_of_cut(&arguments.from);
     let (options, sessions, foreign) = (options(arguments), Sessions::new(global.json), &arguments.foreign);
     let sent = if foreign.rtp {
         let rtp =
@@ -35,6 +38,15 @@ pub(super) fn send(global: &Global, arguments: &Send) -> Result<u8, Failure> {
     };
     let sent = sent.map_err(failure)?;
     Ok(if sent.stopped { output::INTERRUPTED } else { output::DONE })
+}
+
+/// Says so if what is sent is a file that is cut short. What else is wrong with it is told when it is played.
+fn warn_of_cut(from: &Place) {
+    if let Place::File(path) | Place::Loop(path) = from
+        && let Ok(file) = Reader::open(path)
+    {
+        file.cut_short().into_iter().for_each(output::warn);
+    }
 }
 
 fn options(arguments: &Send) -> SendOptions {

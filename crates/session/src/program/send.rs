@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 
 use trunkline_audio::format::Encoding;
-use trunkline_audio::pipeline::{Codec, Packing, PlayerSettings, Protection, Stream};
+use trunkline_audio::pipeline::{Codec, Packing, PlayerSettings, Protection, Stream, StreamError};
 use trunkline_core::{Duration, Time};
 use trunkline_io::{Wakeup, pace};
 use trunkline_sound::{Format, Place, Wanted};
@@ -126,7 +126,16 @@ impl SendOptions {
             protection: self.protection,
             packing: self.packing,
         };
-        stream.check().map_err(|error| error.to_string())?;
+        stream.check().map_err(|error| match error {
+            StreamError::BlockFrames(frames) => format!(
+                "a block of {} frames at the device's {} Hz is one of {frames} frames at {sample_rate} Hz on the network, \
+                 where {} are the most: choose a smaller block (`--block`, or that of JACK) or a lower `--rate`",
+                device.block_frames,
+                device.sample_rate,
+                Stream::LONGEST_BLOCK,
+            ),
+            error => error.to_string(),
+        })?;
         Ok(stream)
     }
 

@@ -133,6 +133,25 @@ fn a_file_begins_again() {
 }
 
 #[test]
+fn a_file_that_is_cut_short_is_played_as_far_as_it_goes_and_says_so() {
+    let directory = directory();
+    let path = directory.path().join("cut.wav");
+    write(&path, 2, 8_000, Encoding::I16, &music(2, 8_000));
+    assert_eq!(Reader::open(&path).unwrap().cut_short(), None);
+    let bytes = fs::read(&path).unwrap();
+    // In the middle of a frame.
+    fs::write(&path, &bytes[..bytes.len() - 4 * 2_000 + 1]).unwrap();
+    let said = Reader::open(&path).unwrap().cut_short().unwrap();
+    assert!(said.ends_with("cut.wav` is cut short: it announces 1.000 s and has 0.750 s of them"), "{said}");
+    assert_eq!(read_all(&path).unwrap().2.len(), 2 * 6_000);
+    // A program that could not go back to write the length.
+    let at = bytes.windows(4).position(|four| four == b"data").unwrap() + 4;
+    let unknown = [&bytes[..at], &u32::MAX.to_le_bytes(), &bytes[at + 4..]].concat();
+    fs::write(&path, unknown).unwrap();
+    assert_eq!(Reader::open(&path).unwrap().cut_short(), None);
+}
+
+#[test]
 fn what_is_wrong_with_a_file_is_said() {
     let directory = directory();
     let path = directory.path().join("wrong.wav");

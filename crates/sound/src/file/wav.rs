@@ -2,10 +2,11 @@
 //! `WAVEFORMATEXTENSIBLE`; RF64 of EBU Tech 3306 beyond 4 GiB).
 //!
 //! [`trunkline_audio::wav`] reads whole files of telephone speech and says precisely what is wrong with them; here a file is
-//! read and written piece by piece, and one that is cut short is played as far as it goes.
+//! read and written piece by piece, and one that is cut short is played as far as it goes, which
+//! [`Reader::cut_short`](super::Reader::cut_short) tells.
 
 use std::fs::File;
-use std::io::{BufReader, Read as _, Write as _};
+use std::io::{BufReader, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::FileExt as _;
 
 use trunkline_audio::format::{Encoding, Endian, Format};
@@ -28,6 +29,8 @@ pub(super) struct Wav {
     samples: Samples,
     /// Bytes that are left.
     left: u64,
+    /// Bytes of samples that it announces, and how many of them it has; of a file that has a length.
+    data: Option<(u64, u64)>,
     bytes: Vec<u8>,
 }
 
@@ -59,7 +62,8 @@ impl Wav {
                         UNKNOWN => long.unwrap_or(u64::MAX),
                         length => length.into(),
                     };
-                    return Ok(Wav { file, layout, samples, left, bytes: Vec::new() });
+                    let data = data(&mut file, left);
+                    return Ok(Wav { file, layout, samples, left, data, bytes: Vec::new() });
                 }
                 b"fmt " | b"ds64" => {
                     let mut chunk = [0; 40];
@@ -78,13 +82,32 @@ impl Wav {
     }
 }
 
+impl Wav {
+    /// Bytes of one sample of every channel.
+    fn frame(&self) -> usize {
+        usize::from(self.layout.channels) * width(self.samples)
+    }
+}
+
+/// What a file has of the data that begin here and are as long as it announces; `None` where either is not known.
+fn data(file: &mut BufReader<File>, announced: u64) -> Option<(u64, u64)> {
+    let whole = file.get_ref().metadata().ok().filter(|data| data.is_file())?.len();
+    let present = whole.saturating_sub(file.stream_position().ok()?);
+    (announced < u64::MAX).then_some((announced, present.min(announced)))
+}
+
 impl Decoder for Wav {
     fn layout(&self) -> Layout {
         self.layout
     }
 
+    fn frames(&self) -> Option<(u64, u64)> {
+        let frame = self.frame() as u64;
+        self.data.map(|(announced, present)| (announced / frame, present / frame))
+    }
+
     fn read(&mut self, samples: &mut Vec<f32>) -> Result<bool, String> {
-        let frame = usize::from(self.layout.channels) * width(self.samples);
+        let frame = self.frame();
         let wanted = ((PIECE * frame) as u64).min(self.left);
         self.bytes.clear();
         let piece = self.file.by_ref().take(wanted).read_to_end(&mut self.bytes);
