@@ -4,8 +4,8 @@ mod support;
 
 use support::{DSL, LAN, LOSSY, Simulated, WIFI, idle, question, simulate, stereo};
 use trunkline_advisor::{
-    Advice, Blocks, Findings, Judgement, PROTECTIONS, Probed, Question, Recommendation, SIZES, Stage, Step,
-    Transport, Use, advise, choose, probe,
+    Advice, Blocks, Configuration, Findings, Judgement, Load, PROTECTIONS, Probed, Question, Recommendation,
+    SIZES, Stage, Step, Transport, Use, advise, choose, probe,
 };
 use trunkline_core::{Duration, Ratio, Time};
 
@@ -153,5 +153,21 @@ fn the_numbers_are_those_of_the_samples() {
                 seconds + fastest.as_secs_f64() / 2.0 + judgement.depth.as_secs_f64() + block.as_secs_f64();
             assert!((judgement.mouth_to_ear.as_secs_f64() - total).abs() < 1e-8);
         }
+    }
+}
+
+#[test]
+fn bulk_transfers_reach_no_more_than_their_link_carries() {
+    let step = Step {
+        configuration: Configuration { load: Load::Bulk, ..idle(Transport::Udp, stereo(128)) },
+        stage: Stage::Load,
+        settling: Duration::from_secs(1),
+        lasting: Duration::from_secs(1),
+        until: Time::MAX,
+    };
+    let link = "rate = \"30 Mbit/s\"\ndelay = \"5 ms\"\n";
+    let bulk = simulate(link, &step, 1).expect("it can be simulated").bulk.expect("it is loaded");
+    for rate in [bulk.there, bulk.back] {
+        assert!((1_000_000..30_000_000).contains(&rate.bits_per_second()), "{rate}");
     }
 }

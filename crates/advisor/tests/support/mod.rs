@@ -116,12 +116,16 @@ pub fn simulated(link: &str, step: &Step, seed: u64) -> Result<(Measured, Driver
         Experiment::parse(&text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}\n{text}"));
     let scenario = &experiment.points[0].scenario;
     let mut log = Log { audio: scenario.flows[0].meta.first, due: Vec::new(), back: Vec::new() };
-    let mut arrived =
-        Arrived { flows: scenario.flows.iter().map(|flow| flow.meta.first).collect(), bytes: vec![0; 3] };
+    let lasting = step.settling + step.lasting;
+    let mut arrived = Arrived {
+        flows: scenario.flows.iter().map(|flow| flow.meta.first).collect(),
+        bytes: vec![0; 3],
+        until: Time::ZERO + lasting,
+    };
     let outcome =
         trunkline_simulator::run(scenario, Seed::new(seed, 0), &mut (&mut log, &mut arrived), &mut GoOn)
             .map_err(|error| error.to_string())?;
-    let rate = |flow: usize| Rate::of(Bytes(arrived.bytes[flow]), step.settling + step.lasting);
+    let rate = |flow: usize| Rate::of(Bytes(arrived.bytes[flow]), lasting);
     let bulk = (load == Load::Bulk).then(|| Bulk { there: rate(1), back: rate(2) });
     let whole = log.back.chunks_exact(packets as usize);
     let round_trips = whole.map(|packets| {
@@ -160,12 +164,15 @@ impl Recorder for &mut Log {
 struct Arrived {
     flows: Vec<FlowId>,
     bytes: Vec<u64>,
+    /// What comes later was sent before, and is no rate of this time.
+    until: Time,
 }
 
 impl Recorder for &mut Arrived {
-    fn record(&mut self, _: Time, flow: FlowId, what: Observation) {
+    fn record(&mut self, at: Time, flow: FlowId, what: Observation) {
         if let (Some(index), Observation::Received { payload, .. }) =
             (self.flows.iter().position(|first| *first == flow), what)
+            && at <= self.until
         {
             self.bytes[index] += payload.count();
         }
