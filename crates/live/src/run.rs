@@ -150,12 +150,13 @@ pub(crate) fn session(
             }
             for Connected { flow, conversation, listener } in connected {
                 if let Some(listener) = listener {
-                    crew.start("tcp-receive", move || {
+                    crew.start_slim("tcp-receive", move || {
                         listener.listen(common);
                         None
                     })?;
                 }
-                crew.start("tcp-send", move || Some(Left::Tcp(flow, near::tcp::send(conversation, common))))?;
+                let send = move || Some(Left::Tcp(flow, near::tcp::send(conversation, common)));
+                crew.start_slim("tcp-send", send)?;
             }
             // Who has ended already will be missed when it is over.
             for flow in conversing {
@@ -277,6 +278,10 @@ pub(crate) enum Left {
     Engines(usize, Counters),
 }
 
+/// The stack of a thread that serves one conversation: what is large is on the heap, and where memory is limited stacks count
+/// whole.
+pub(crate) const SLIM: usize = 256 << 10;
+
 /// The threads of the near end.
 pub(crate) struct Crew<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
@@ -316,7 +321,24 @@ impl<'scope, 'env> Crew<'scope, 'env> {
         name: &str,
         work: impl FnOnce() -> Option<Left> + Send + 'scope,
     ) -> Result<(), LiveError> {
-        let thread = std::thread::Builder::new().name(name.to_owned()).spawn_scoped(self.scope, work);
+        self.spawn(std::thread::Builder::new().name(name.to_owned()), work)
+    }
+
+    /// A thread of which there is one for each conversation.
+    fn start_slim(
+        &mut self,
+        name: &str,
+        work: impl FnOnce() -> Option<Left> + Send + 'scope,
+    ) -> Result<(), LiveError> {
+        self.spawn(std::thread::Builder::new().name(name.to_owned()).stack_size(SLIM), work)
+    }
+
+    fn spawn(
+        &mut self,
+        thread: std::thread::Builder,
+        work: impl FnOnce() -> Option<Left> + Send + 'scope,
+    ) -> Result<(), LiveError> {
+        let thread = thread.spawn_scoped(self.scope, work);
         self.threads.push(thread.map_err(LiveError::system("a thread cannot be started"))?);
         Ok(())
     }

@@ -340,9 +340,25 @@ impl Failed {
                 };
                 Refusal::new(RefusalKind::Part, why)
             }
+            Failed::Live(LiveError::ClockJumped { by, .. }) => {
+                let why = format!(
+                    "{host}: its clock or that of the far end jumped by {by} against the other, as when a host sleeps or a \
+                     virtual machine is moved"
+                );
+                Refusal::new(RefusalKind::Clock, why)
+            }
+            Failed::Live(LiveError::System { error, what })
+                if let Some(memory) = daemon.config.limits.memory
+                    && is_out_of_memory(error) =>
+            {
+                let why = format!(
+                    "{host}: {what}: the {memory} of memory that its owner lets the agent use are not enough for this part \
+                     beside what else it does; take fewer members, or ask the owner for more"
+                );
+                Refusal::new(RefusalKind::Limit, why)
+            }
             Failed::Live(error) => {
                 let kind = match error {
-                    LiveError::ClockJumped { .. } => RefusalKind::Clock,
                     error if error.is_bad_input() => RefusalKind::Input,
                     LiveError::FarEndLost { .. }
                     | LiveError::NoAnswer { .. }
@@ -353,6 +369,11 @@ impl Failed {
             }
         }
     }
+}
+
+/// What the system says where memory is short.
+fn is_out_of_memory(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::OutOfMemory)
 }
 
 fn finished(outcome: &DriverOutcome) -> Ending {

@@ -4,7 +4,7 @@ use std::io::{self, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::sync::mpsc::SyncSender;
-use std::thread::Scope;
+use std::thread::{Builder, Scope};
 
 use trunkline_core::{Bytes, FlowId};
 use trunkline_io::poll::Interest;
@@ -12,10 +12,11 @@ use trunkline_io::{Poller, clock, pace};
 use trunkline_metrics::Observation;
 use trunkline_transport::framing::{Deframer, answer, reflect_in_place};
 
-use super::{LOOK, Reporter, Session, spawn};
+use super::{LOOK, Reporter, Session};
 use crate::ceiling::Turn;
 use crate::near::tcp::is_timeout;
 use crate::protocol::{FromFar, Reply};
+use crate::run::SLIM;
 
 /// Accepts connections of the peer until the session is over.
 pub(super) fn accept<'scope, 'env>(
@@ -37,7 +38,8 @@ pub(super) fn accept<'scope, 'env>(
                 continue;
             }
             let reporter = Reporter::new(say.clone());
-            let _ = spawn(scope, "tcp", move || serve(stream, session, reporter));
+            let thread = Builder::new().name("far-tcp".to_owned()).stack_size(SLIM);
+            let _ = thread.spawn_scoped(scope, move || serve(stream, session, reporter));
         }
     }
 }
