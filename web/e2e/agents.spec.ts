@@ -34,6 +34,9 @@ test('two agents are enrolled at, drawn, measured, stopped, resumed and reported
     await expect(card.getByText('nothing now')).toBeVisible();
   }
   await picture(page, 'agents-enrolled');
+  await page.getByRole('button', { name: 'Draw with them' }).click();
+  await expect(page.getByText('No problems')).toBeVisible();
+  for (const { address } of agents) await expect(page.locator('.svelte-flow__node').getByText(address)).toBeVisible();
 
   await draft(page, EMPTY);
   await page.goto(at('/edit'));

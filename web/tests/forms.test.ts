@@ -3,6 +3,8 @@ import { searchable } from '../src/advise/keys';
 import { bound, limitQuantity } from '../src/advise/plan';
 import { blocksText, hostAndPort, protectionText, stagesOf, transportText } from '../src/advise/words';
 import { measured, verb, warning } from '../src/papers/repeat';
+import { parse } from 'smol-toml';
+import { between } from '../src/agents/draw';
 import { allowed, facts, notices, pasted } from '../src/agents/status';
 import type { Drawing } from '../src/api/types';
 import { fit, nearness } from '../src/papers/errors';
@@ -139,6 +141,16 @@ describe('agents', () => {
     const free = allowed({ limits: { rate: null, flows: null, duration: null }, permissions: { rate: null, flows: null, to: ['0.0.0.0/0', '::/0'] } });
     expect(free.map(({ value }) => value)).toEqual(['no limit', 'no limit', 'no limit', 'anywhere']);
     expect(allowed(undefined)).toEqual([]);
+  });
+
+  test('an experiment between them is begun', () => {
+    expect(between([{ name: 'ottawa', address: '192.0.2.7:4781' }, { name: 'lost', address: null }])).toBeUndefined();
+    const text = between([{ name: 'ottawa', address: '192.0.2.7:4781' }, { name: 'Berlin.example', address: '192.0.2.8:5000' }, { name: 'berlin-example', address: '[2001:db8::1]:4781' }]);
+    expect(parse(text ?? '')).toMatchObject({
+      hosts: { ottawa: { agent: '192.0.2.7:4781' }, 'berlin-example': { agent: '192.0.2.8:5000' }, 'berlin-example-2': { agent: '[2001:db8::1]:4781' } },
+      link: { 'berlin-example': { between: ['ottawa', 'berlin-example'] }, 'berlin-example-2': { between: ['ottawa', 'berlin-example-2'] } },
+      flow: { voice: { from: 'ottawa', to: 'berlin-example' } },
+    });
   });
 
   test('notices are told, the newest first', () => {
