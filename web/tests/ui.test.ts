@@ -36,6 +36,7 @@ describe('figures', () => {
     expect(span(200)).toBe('3\u202fmin 20\u202fs');
     expect(span(239.9)).toBe('4\u202fmin');
     expect(span(4000)).toBe('67\u202fmin');
+    expect(span(86_400)).toBe('24\u202fh');
     expect(span(9000)).toBe('2\u202fh 30\u202fmin');
   });
 });

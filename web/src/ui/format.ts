@@ -56,7 +56,8 @@ export function span(seconds: number): string {
     return rest % 60 === 0 ? `${whole}\u202fmin` : `${whole}\u202fmin ${rest}\u202fs`;
   }
   if (minutes < 120) return `${minutes}\u202fmin`;
-  return `${Math.floor(minutes / 60)}\u202fh ${minutes % 60}\u202fmin`;
+  const hours = `${Math.floor(minutes / 60)}\u202fh`;
+  return minutes % 60 === 0 ? hours : `${hours} ${minutes % 60}\u202fmin`;
 }
 
 /** When something was, in this browser's words: today only the time. */

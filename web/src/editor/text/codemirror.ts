@@ -138,6 +138,8 @@ const look = EditorView.theme({
   '.cm-tooltip': { backgroundColor: 'var(--raised)', color: 'var(--text)', border: '1px solid var(--line)', borderRadius: '4px', maxWidth: '420px' },
   '.cm-diagnostic-error': { borderLeft: '3px solid var(--bad)', fontFamily: 'var(--font)' },
   '.cm-panels': { backgroundColor: 'var(--ground)', color: 'var(--text)', borderColor: 'var(--line)' },
+  '.cm-panel.cm-search, .cm-textfield, .cm-button': { fontFamily: 'var(--font)', fontSize: 'var(--size-small)' },
+  '.cm-panel.cm-search label': { fontSize: 'var(--size-small)' },
   '.cm-textfield': { backgroundColor: 'var(--surface)', border: '1px solid var(--line-strong)', borderRadius: '3px' },
   '.cm-button': { backgroundImage: 'none', backgroundColor: 'var(--surface)', border: '1px solid var(--line-strong)', borderRadius: '3px', color: 'var(--text)' },
 });
