@@ -63,6 +63,27 @@ fn reasons(experiment: &Experiment) -> BackendReasons {
         }),
         live: refused(&|scenario| {
             trunkline_live::refuse_simulated(scenario).map_err(|error| error.to_string())
-        }),
+        })
+        .or_else(|| trunkline_fleet::agents_of(experiment).err().map(|error| error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_hosts_with_flows_have_agents_or_none_has() {
+        let live = |hosts: &str| {
+            let text = format!(
+                "name = \"x\"\nduration = \"1 s\"\n[hosts]\n{hosts}\n[link.l]\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\n\
+                 [flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsource = \"voice\"\n"
+            );
+            checked(&text, &()).backends.expect("it is valid").live
+        };
+        assert_eq!(live("a = {}\nb = {}"), None);
+        assert_eq!(live("a = { agent = \"192.0.2.1\" }\nb = { agent = \"192.0.2.2\" }"), None);
+        let why = live("a = { agent = \"192.0.2.1\" }\nb = {}").expect("one has none");
+        assert!(why.contains("host `b` has no `agent`"), "{why}");
     }
 }
