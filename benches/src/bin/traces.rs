@@ -146,6 +146,7 @@ fn new_run(repetitions: u32) -> NewRun {
         backend: Backend::Sim,
         text: String::new(),
         file: PathBuf::from("traces.toml"),
+        named: trunkline_experiment::NamedFiles::default(),
         axes: Vec::new(),
         limits: Vec::new(),
         seed: 1,
