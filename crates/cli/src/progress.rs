@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use trunkline_runner::{Heard, Observer, Plan};
+use trunkline_store::RunInfo;
 
 use crate::output;
 
@@ -31,6 +32,8 @@ struct State {
     line_at: Instant,
     /// What was written for listeners.
     heard: Vec<String>,
+    /// Where it is stored.
+    run: Option<u64>,
 }
 
 impl Display {
@@ -50,6 +53,7 @@ impl Display {
                 started: now,
                 line_at: now + LINE_EVERY,
                 heard: Vec::new(),
+                run: None,
             }),
         }
     }
@@ -63,6 +67,13 @@ impl Display {
         });
         heard.sort();
         heard
+    }
+
+    /// The run that it has become in the store, once it has.
+    pub(crate) fn run(&self) -> Option<u64> {
+        let mut run = None;
+        self.with(|state| run = state.run);
+        run
     }
 
     fn begin(&self, name: &str, repetitions: usize, length: trunkline_core::Duration) {
@@ -114,6 +125,10 @@ impl Display {
 }
 
 impl Observer for Display {
+    fn begun(&self, run: &RunInfo) {
+        self.with(|state| state.run = Some(run.id));
+    }
+
     fn planned(&self, plan: &Plan) {
         self.begin(&plan.name, plan.repetitions, plan.length);
         self.with(|state| state.points = plan.points);

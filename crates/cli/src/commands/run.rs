@@ -74,12 +74,22 @@ fn resume(
 }
 
 /// Shows how far it is meanwhile, and stops it when the user wants that.
-fn watched<R>(run: impl FnOnce(&Display, &AtomicBool) -> R) -> Result<R, Failure> {
+fn watched(
+    run: impl FnOnce(&Display, &AtomicBool) -> Result<Outcome, RunnerError>,
+) -> Result<Result<Outcome, RunnerError>, Failure> {
     let stop = stop_on_signal()?;
     let display = Display::new();
     let outcome = run(&display, &stop);
     display.finish().into_iter().for_each(output::note);
+    // What has failed is said next; without this nobody would know what was kept.
+    if let (Err(_), Some(id)) = (&outcome, display.run()) {
+        warn_of_partial("", id);
+    }
     Ok(outcome)
+}
+
+fn warn_of_partial(why: &str, id: u64) {
+    output::warn(format_args!("{why}run {id} is partial; finish it with `trunkline run --resume {id}`"));
 }
 
 /// With what it is measured, and what is heard of it.
@@ -206,17 +216,11 @@ fn show(global: &Global, arguments: &args::Run, store: &Store, outcome: &Outcome
         say(format!("\nreport: {}", report.display()));
     }
     if outcome.stopped {
-        output::warn(format_args!(
-            "stopped early: run {0} is partial; finish it with `trunkline run --resume {0}`",
-            outcome.run.id
-        ));
+        warn_of_partial("stopped early: ", outcome.run.id);
         return Ok(output::INTERRUPTED);
     }
     if outcome.run.status == Status::Partial {
-        output::warn(format_args!(
-            "run {0} is partial; finish it with `trunkline run --resume {0}`",
-            outcome.run.id
-        ));
+        warn_of_partial("", outcome.run.id);
         return Ok(output::ENVIRONMENT);
     }
     Ok(output::DONE)
