@@ -5,6 +5,7 @@ use std::hash::{BuildHasher as _, Hasher, RandomState};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use siphasher::sip128::{Hasher128, SipHasher24};
@@ -39,6 +40,8 @@ pub struct Store {
     bucket: Option<Arc<Bucket>>,
     /// What an earlier process did not get there.
     leftovers: Option<Leftovers>,
+    /// How long the end of a run waits for a bucket that takes nothing.
+    patience: Duration,
 }
 
 impl Store {
@@ -82,7 +85,13 @@ impl Store {
             catalogue: Mutex::new(catalogue),
             leftovers: leftovers.transpose()?,
             bucket,
+            patience: files::PATIENCE,
         })
+    }
+
+    /// The same store; the end of a run waits so long for a bucket that takes nothing, rather than half a minute.
+    pub fn with_patience(self, patience: Duration) -> Store {
+        Store { patience, ..self }
     }
 
     /// Where the files of its runs are on this host.
@@ -135,7 +144,7 @@ impl Store {
         let Some(bucket) = &self.bucket else { return Ok(None) };
         let run = self.info(id)?;
         let own = self.catalogue().another()?;
-        Uploads::start(bucket.clone(), own, run).map(Some)
+        Uploads::start(bucket.clone(), own, run, self.patience).map(Some)
     }
 
     /// Goes on with a partial run: [`RunWriter::missing`] says what it lacks.

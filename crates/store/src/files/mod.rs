@@ -22,7 +22,7 @@ pub(crate) use address::{FilesAddress, split};
 pub(crate) use bucket::Bucket;
 pub(crate) use fetch::fetch;
 pub(crate) use sweep::{Leftovers, list};
-pub(crate) use upload::Uploads;
+pub(crate) use upload::{PATIENCE, Uploads};
 
 use crate::StoreError;
 use crate::model::RunInfo;

@@ -12,8 +12,8 @@ use crate::StoreError;
 use crate::catalogue::Catalogue;
 use crate::model::RunInfo;
 
-/// How long the end of a run waits for a server that takes nothing.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the end of a run waits for a server that takes nothing, unless told otherwise.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a file that was not taken waits for the next attempt.
 const PAUSE: Duration = Duration::from_secs(2);
 
@@ -21,6 +21,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Uploads {
     shared: Arc<Shared>,
+    patience: Duration,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -46,11 +47,13 @@ struct State {
 }
 
 impl Uploads {
-    /// Begins with the files of this run, which is measured here from now on.
+    /// Begins with the files of this run, which is measured here from now on. Its end waits so long for a server that takes
+    /// nothing.
     pub(crate) fn start(
         bucket: Arc<Bucket>,
         mut catalogue: Box<dyn Catalogue>,
         run: RunInfo,
+        patience: Duration,
     ) -> Result<Uploads, StoreError> {
         mark(&run, &bucket)?;
         let fetched = run.directory.join(FETCHED);
@@ -63,7 +66,7 @@ impl Uploads {
             .name("uploads".to_owned())
             .spawn(move || own.work(&bucket, &mut *catalogue, &run))
             .map_err(StoreError::io("watched", &directory))?;
-        Ok(Uploads { shared, thread: Some(thread) })
+        Ok(Uploads { shared, patience, thread: Some(thread) })
     }
 
     /// Brings these files, which nobody changes any more.
@@ -72,14 +75,14 @@ impl Uploads {
         self.shared.changed.notify_all();
     }
 
-    /// Waits until all of the run's folder is there; if the server takes nothing for half a minute, says why. What is left
+    /// Waits until all of the run's folder is there; if the server takes nothing for too long, says why. What is left
     /// stays marked, for the next opening of the store.
     pub(crate) fn finish(mut self) -> Result<(), String> {
         let mut state = self.shared.state();
         state.is_closing = true;
         self.shared.changed.notify_all();
         let (mut taken, mut since) = (state.taken, Instant::now());
-        while !state.is_done && (since.elapsed() < PATIENCE || state.problem.is_none()) {
+        while !state.is_done && (since.elapsed() < self.patience || state.problem.is_none()) {
             let waited = self.shared.changed.wait_timeout(state, PAUSE);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
             if state.taken != taken {
