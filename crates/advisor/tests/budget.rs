@@ -20,7 +20,7 @@ fn within(budget: Duration, hanging: &[Transport]) -> (trunkline_advisor::Probed
 
 #[test]
 fn any_budget_is_kept_and_used() {
-    for seconds in [1, 2, 5, 10, 30] {
+    for seconds in [1, 2, 5, 15] {
         let budget = Duration::from_secs(seconds);
         let (probed, _) = within(budget, &[]);
         assert!(probed.took >= budget / 2, "{} of {budget}", probed.took);
@@ -101,8 +101,12 @@ fn advice_from_what_was_measured_until_it_was_stopped() {
 #[test]
 fn the_most_telling_comes_first_and_no_load_is_made_unasked() {
     let mut prober = Simulated::over(LAN);
-    let asked =
-        Question { load: false, uses: vec![Use::Rehearsal], ..question(&[Transport::Udp, Transport::Tcp]) };
+    let asked = Question {
+        load: false,
+        uses: vec![Use::Rehearsal],
+        budget: Duration::from_secs(30),
+        ..question(&[Transport::Udp, Transport::Tcp])
+    };
     probe(asked, &mut prober, &());
     assert!(prober.steps.iter().all(|step| step.configuration.load == Load::Idle));
     assert!(prober.steps.iter().all(|step| !step.configuration.blocks.is_telephone()));
