@@ -322,7 +322,7 @@ fn gstreamer_reports_what_it_sends() {
         let mut end = End::new(voice.format, Some(REPORTS));
         let port = end.port();
         // RTP and RTCP to one port, as RFC 5761 has it.
-        let mut program = launch(&format!(
+        let program = launch(&format!(
             "rtpsession name=s rtcp-min-interval=300000000 filesrc location={} ! rawaudioparse {} ! {} ! s.send_rtp_sink \
              s.send_rtp_src ! udpsink host=127.0.0.1 port={port} s.send_rtcp_src ! \
              udpsink host=127.0.0.1 port={port} sync=false async=false",
@@ -345,7 +345,8 @@ fn gstreamer_reports_what_it_sends() {
                 audio.len()
             );
         }
-        program.wait_until_it_ends();
+        // It has said all; whether its pipeline then ends by itself is not sure: now and then it waits for ever.
+        drop(program);
         assert!(audio == voice.bytes(), "{} of {} bytes, or others", audio.len(), voice.bytes().len());
         let (first, last) = (infos.first().unwrap(), infos.last().unwrap());
         assert!(infos.len() > 2 && last.packets <= 150 && last.packets > first.packets, "{infos:?}");
