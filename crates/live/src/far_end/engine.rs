@@ -27,7 +27,8 @@ pub(super) fn run(
     reporter: Reporter,
 ) -> Counters {
     let backlogs = conversations.iter().map(|_| VecDeque::new()).collect();
-    let turns: Vec<Option<Turn>> = conversations.iter().map(|ids| session.turn(ids.start)).collect();
+    let turn = |ids: &Range<u32>| session.turn(session.terms(ids.start)?.0);
+    let turns: Vec<Option<Turn>> = conversations.iter().map(turn).collect();
     let waits = turns.iter().any(Option::is_some);
     let mut sink =
         Sink { session, terms, conversations, reporter, backlogs, turns, spare: Vec::new(), unreflected: 0 };

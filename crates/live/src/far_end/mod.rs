@@ -121,16 +121,15 @@ impl Session {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// What to do with a message of this flow.
+    /// What to do with a message of this conversation, and the index of its flow.
     #[inline]
-    pub(crate) fn terms(&self, id: u32) -> Option<&FlowTerms> {
+    pub(crate) fn terms(&self, id: u32) -> Option<(usize, &FlowTerms)> {
         // Files have few flows; the members of one are found by arithmetic.
-        self.flows.iter().find(|flow| id.wrapping_sub(flow.first) < flow.members)
+        self.flows.iter().enumerate().find(|(_, flow)| id.wrapping_sub(flow.first) < flow.members)
     }
 
-    /// The place of a conversation whose replies are held back, of the flow that this id belongs to.
-    pub(crate) fn turn(&self, id: u32) -> Option<Turn> {
-        let flow = self.flows.iter().position(|flow| id.wrapping_sub(flow.first) < flow.members)?;
+    /// The place of a conversation of this flow whose replies are held back; `None` if nothing holds them back.
+    pub(crate) fn turn(&self, flow: usize) -> Option<Turn> {
         self.replies.iter().find_map(|limited| limited.turn(flow))
     }
 

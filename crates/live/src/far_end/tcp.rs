@@ -77,7 +77,7 @@ fn serve(mut stream: TcpStream, session: &Session, mut reporter: Reporter) {
             if framed.skipped > 0 {
                 reporter.push(now, flow, &Observation::Stray { bytes: Bytes(framed.skipped as u64) }, None);
             }
-            let Some(terms) = session.terms(flow.0) else { continue };
+            let Some((index, terms)) = session.terms(flow.0) else { continue };
             let Some(reply) = terms.reply(header.kind) else { continue };
             if !terms.reflect {
                 let what = Observation::Received {
@@ -101,7 +101,7 @@ fn serve(mut stream: TcpStream, session: &Session, mut reporter: Reporter) {
                     &answered
                 }
             };
-            let turn = turn.get_or_insert_with(|| session.turn(flow.0));
+            let turn = turn.get_or_insert_with(|| session.turn(index));
             if !wait_for(turn, back.len(), session) || write_all(&mut stream, back, session).is_err() {
                 return;
             }

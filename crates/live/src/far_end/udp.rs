@@ -37,7 +37,7 @@ pub(super) fn run(socket: &UdpSocket, how: How, session: &Session, mut reporter:
     };
     pace::reduce_timer_slack();
     let mut idle = 0u32;
-    let turns = session.flows.iter().map(|flow| session.turn(flow.first)).collect();
+    let turns = (0..session.flows.len()).map(|flow| session.turn(flow)).collect();
     let mut back = Back { answered: Vec::new(), turns };
     while !session.is_over() {
         // An error here is of an answer that nobody wanted, or of the moment.
@@ -72,12 +72,10 @@ struct Back {
 }
 
 impl Back {
-    /// Whether so much may be sent back to this member.
+    /// Whether so much may be sent back to a member of this flow.
     #[inline]
-    fn passes(&mut self, id: u32, bytes: usize, session: &Session) -> bool {
-        let flow = session.flows.iter().position(|flow| id.wrapping_sub(flow.first) < flow.members);
-        let turn = flow.and_then(|flow| self.turns.get_mut(flow)?.as_mut());
-        turn.is_none_or(|turn| turn.passes(bytes))
+    fn passes(&mut self, flow: usize, bytes: usize) -> bool {
+        self.turns[flow].as_mut().is_none_or(|turn| turn.passes(bytes))
     }
 }
 
@@ -104,7 +102,7 @@ fn take(
         let datagram = batch.datagram(place);
         let message = decode_message(datagram, session.key).ok().filter(|_| from_peer);
         let terms = message.and_then(|(header, _)| session.terms(header.flow.0));
-        let (Some((header, payload)), Some(terms)) = (message, terms) else {
+        let (Some((header, payload)), Some((flow, terms))) = (message, terms) else {
             // Not of this run: counted with the first flow, never answered.
             let first = session.flows.first().map_or(0, |flow| flow.first);
             let stray = Observation::Stray { bytes: Bytes(datagram.len() as u64) };
@@ -130,7 +128,7 @@ fn take(
             Reply::Whole => datagram_length,
             Reply::Bytes(length) => length + HEADER_LENGTH,
         };
-        if !back.passes(header.flow.0, length, session) {
+        if !back.passes(flow, length) {
             session.unreflected.fetch_add(1, Ordering::Relaxed);
             continue;
         }
