@@ -9,6 +9,9 @@ use clap::CommandFactory as _;
 use trunkline_transport::features::{FEATURES, Row, TABLE};
 
 /// Every generated file, by its path in the workspace, with the text that the code of today gives it.
+///
+/// # Errors
+/// If something of it cannot be written as JSON, which is a defect.
 pub fn files() -> Result<Vec<(&'static str, String)>, String> {
     let schema =
         serde_json::to_string_pretty(&trunkline_experiment::json_schema()).map_err(|e| e.to_string())? + "\n";
@@ -23,6 +26,9 @@ pub fn files() -> Result<Vec<(&'static str, String)>, String> {
 }
 
 /// Writes the files that differ, and names them.
+///
+/// # Errors
+/// In a sentence, if a file cannot be written.
 pub fn write() -> Result<Vec<&'static str>, String> {
     let mut written = Vec::new();
     for (file, text) in differing()? {
@@ -36,7 +42,10 @@ pub fn write() -> Result<Vec<&'static str>, String> {
     Ok(written)
 }
 
-/// Writes nothing: an error names the files that are not what the code says.
+/// Writes nothing.
+///
+/// # Errors
+/// Names the files that are not what the code says, and the command that mends them.
 pub fn check() -> Result<(), String> {
     let drifted: Vec<_> = differing()?.into_iter().map(|(file, _)| file).collect();
     if drifted.is_empty() {
@@ -49,6 +58,9 @@ pub fn check() -> Result<(), String> {
 }
 
 /// Builds the book in `into`, or where `docs/book.toml` says.
+///
+/// # Errors
+/// In a sentence, if it does not build.
 pub fn book(into: Option<&Path>) -> Result<(), String> {
     use mdbook_driver::MDBook;
     let mut book =
