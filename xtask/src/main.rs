@@ -65,5 +65,5 @@ fn root() -> PathBuf {
 
 fn references(arguments: &[&str]) -> Result<(), String> {
     let run = ["run", "--quiet", "--package", "trunkline-references", "--locked", "--"];
-    test::step("references", std::process::Command::new(test::cargo()).args(run).args(arguments))
+    test::step("references", test::cargo().args(run).args(arguments))
 }

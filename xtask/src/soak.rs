@@ -109,8 +109,7 @@ impl Program {
 
 /// Builds the programs, with the assertions of tests and the speed of a release.
 fn programs() -> Result<Vec<Program>, String> {
-    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-    let mut command = Command::new(cargo);
+    let mut command = crate::test::cargo();
     command.args([
         "test",
         "--no-run",

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Instant;
 
 pub(crate) fn run() -> Result<(), String> {
-    step("format", Command::new(cargo()).args(["fmt", "--all", "--check"]))?;
+    step("format", cargo().args(["fmt", "--all", "--check"]))?;
     announce("file sizes");
     crate::sizes::run()?;
     let build = Build::of_this_machine()?;
@@ -17,15 +17,25 @@ pub(crate) fn run() -> Result<(), String> {
     crate::web::check(&program()?)?;
     step(
         "documentation of the code",
-        Command::new(cargo())
-            .args(["doc", "--workspace", "--no-deps", "--locked"])
-            .env("RUSTDOCFLAGS", "--deny warnings"),
+        cargo().args(["doc", "--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", "--deny warnings"),
     )?;
     quick_start()
 }
 
-pub(crate) fn cargo() -> String {
-    std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned())
+/// Cargo, without the variables that `cargo run` has set for this program: build scripts that watch one of them (ring's
+/// watches `CARGO_MANIFEST_DIR`) would otherwise run again, and everything above them be built again, whenever a command
+/// of xtask follows a plain `cargo`.
+pub(crate) fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in std::env::vars_os() {
+        if name
+            .to_str()
+            .is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))
+        {
+            command.env_remove(name);
+        }
+    }
+    command
 }
 
 /// The program as the tests have built it, beside this one.
@@ -52,7 +62,7 @@ impl Build {
     }
 
     fn command(&self, name: &str) -> Command {
-        let mut command = Command::new(cargo());
+        let mut command = cargo();
         command.args([name, "--workspace", "--locked", "--features", self.features]);
         command
     }
@@ -78,7 +88,7 @@ fn quick_start() -> Result<(), String> {
     let store = std::env::temp_dir().join(format!("trunkline-quick-start-{}", std::process::id()));
     let done = step(
         &format!("quick start: {line}"),
-        Command::new(cargo()).args(line.split_whitespace().skip(1)).env("TRUNKLINE_STORE", &store),
+        cargo().args(line.split_whitespace().skip(1)).env("TRUNKLINE_STORE", &store),
     );
     let report = std::fs::read_dir(store.join("runs"))
         .map(|runs| runs.flatten().any(|run| run.path().join("report.html").is_file()))
