@@ -1707,6 +1707,8 @@ export interface components {
         PaperFigure: {
             /** @description For addresses: its number in the paper, or a name. */
             name: string;
+            /** @description Whether ours is kept: without it there is nothing to draw. */
+            ours: boolean;
             /** @description What it shows. */
             title: string;
         };

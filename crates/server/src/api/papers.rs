@@ -59,6 +59,8 @@ pub struct PaperFigure {
     pub name: String,
     /// What it shows.
     pub title: String,
+    /// Whether ours is kept: without it there is nothing to draw.
+    pub ours: bool,
 }
 
 /// A study with its tables.

@@ -71,6 +71,11 @@ pub(super) fn figure(app: &App, study: &Study, file: &str) -> Result<Vec<u8>, Ap
     })
 }
 
+/// Whether there is such a figure to show.
+pub(super) fn has_figure(app: &App, study: &Study, figure: &str) -> bool {
+    folder(app, study).join(format!("{figure}.svg")).is_file()
+}
+
 const RESULTS: &str = "results.json";
 
 fn folder(app: &App, study: &Study) -> PathBuf {

@@ -17,8 +17,9 @@ use crate::jobs::{Job, NewJob};
 
 /// Lists the studies that can be repeated.
 #[utoipa::path(get, path = "/papers", tag = "studies", responses((status = 200, body = Vec<Paper>)))]
-pub(crate) async fn list() -> Result<Json<Vec<Paper>>, ApiError> {
-    STUDIES.iter().map(|study| shown::paper(study)).collect::<Result<_, _>>().map(Json)
+pub(crate) async fn list(State(app): Shared) -> Result<Json<Vec<Paper>>, ApiError> {
+    let papers = |app: &App| STUDIES.iter().map(|study| paper(app, study)).collect::<Result<_, _>>();
+    app.blocking(papers).await.map(Json)
 }
 
 /// A study with its tables: as published, and as we find them if that is kept.
@@ -33,7 +34,7 @@ pub(crate) async fn study(State(app): Shared, Path(name): Path<String>) -> Resul
         let published = trunkline_papers::published(study).map_err(repeat::failure)?;
         let (tables, goals) = kept::beside(shown::tables(&published), kept);
         Ok(Json(Study {
-            paper: shown::paper(study)?,
+            paper: paper(app, study)?,
             tables,
             goals,
             files: study.files.iter().map(|file| file.path.to_owned()).collect(),
@@ -87,7 +88,7 @@ pub(crate) async fn figure(
         _ => return Err(ApiError::not_found("a figure's name ends in `.svg` or `.png`")),
     };
     // A name that the study has is a name of a file of its folder.
-    if !shown::figures(study).any(|known| known.name == figure) {
+    if !shown::figures(study).any(|(known, _)| known == figure) {
         return Err(ApiError::not_found(format_args!(
             "`{name}` has no figure `{}`; `GET /papers/{name}` names them",
             figure.escape_debug()
@@ -114,6 +115,10 @@ pub(crate) async fn file(Path((name, path)): Path<(String, String)>) -> Result<R
         ))
     })?;
     Ok(([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response())
+}
+
+fn paper(app: &App, study: &'static trunkline_papers::Study) -> Result<Paper, ApiError> {
+    shown::paper(study, |figure| kept::has_figure(app, study, figure))
 }
 
 fn find(name: &str) -> Result<&'static trunkline_papers::Study, ApiError> {

@@ -10,7 +10,11 @@ use crate::api::{
     PaperTableName,
 };
 
-pub(super) fn paper(study: &'static trunkline_papers::Study) -> Result<Paper, ApiError> {
+/// A study; `ours` says of which of its figures ours is kept.
+pub(super) fn paper(
+    study: &'static trunkline_papers::Study,
+    ours: impl Fn(&str) -> bool,
+) -> Result<Paper, ApiError> {
     let table = |table: &trunkline_papers::Table| PaperTableName {
         name: table.name.to_owned(),
         title: table.title.to_owned(),
@@ -29,22 +33,17 @@ pub(super) fn paper(study: &'static trunkline_papers::Study) -> Result<Paper, Ap
         year: study.year,
         reproduced: study.reproduced.to_owned(),
         tables: study.tables.iter().map(table).collect(),
-        figures: figures(study).collect(),
+        figures: figures(study).map(|(name, title)| PaperFigure { ours: ours(&name), name, title }).collect(),
         real_time: real_time.collect(),
     })
 }
 
-/// The figures of a study, by the names of their files.
-pub(super) fn figures(study: &trunkline_papers::Study) -> impl Iterator<Item = PaperFigure> {
-    let numbered = study.figures.iter().map(|figure| PaperFigure {
-        name: format!("figure-{:02}", figure.number),
-        title: format!("Figure {}: {}", figure.number, figure.title),
+/// The names of a study's figures, which are those of their files, and their titles.
+pub(super) fn figures(study: &trunkline_papers::Study) -> impl Iterator<Item = (String, String)> {
+    let numbered = study.figures.iter().map(|figure| {
+        (format!("figure-{:02}", figure.number), format!("Figure {}: {}", figure.number, figure.title))
     });
-    let scatters = study
-        .scatters
-        .iter()
-        .map(|scatter| PaperFigure { name: scatter.name.to_owned(), title: scatter.title.to_owned() });
-    numbered.chain(scatters)
+    numbered.chain(study.scatters.iter().map(|scatter| (scatter.name.to_owned(), scatter.title.to_owned())))
 }
 
 /// The tables of which there are results.

@@ -5,7 +5,7 @@ use crate::jobs::Needs;
 #[test]
 fn every_study_is_shown_as_it_was_published() {
     for study in STUDIES {
-        let shown = shown::paper(study).expect("the study is right");
+        let shown = shown::paper(study, |_| false).expect("the study is right");
         assert_eq!(shown.tables.len(), study.tables.len());
         assert_eq!(shown.figures.len(), study.figures.len() + study.scatters.len());
         let published = trunkline_papers::published(study).expect("the study is right");
