@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use trunkline_control::{Fingerprint, Identity, Listener, Peers};
+use trunkline_control::{ControlError, Fingerprint, Identity, Listener, Peers};
 
 use crate::config::Config;
 use crate::daemon::{Daemon, LOOK};
@@ -65,26 +65,54 @@ pub(crate) const CONTROLLERS: &str = "controllers";
 /// The folder of what it keeps for them.
 pub(crate) const SPOOL: &str = "spool";
 
-impl Agent {
-    /// Opens the agent's folder and its ports. No other thread is started, so that privileges can be dropped behind it.
+/// The sockets of an agent, bound before privileges are given up.
+#[derive(Debug)]
+pub struct Ports {
+    control: TcpListener,
+    metrics: Option<TcpListener>,
+}
+
+impl Ports {
+    /// Binds the sockets that a configuration names.
     ///
     /// # Errors
-    /// If another agent has the folder, if the folder or the key in it cannot be used, or somebody else has a port.
+    /// If an address is none of this host's, or somebody else has a port.
+    pub fn bind(config: &Config) -> Result<Ports, AgentError> {
+        let address = config.listen;
+        let control = TcpListener::bind(address)
+            .map_err(|error| ControlError::Listen { address: address.to_string(), error })?;
+        let metrics = config
+            .metrics
+            .map(|address| TcpListener::bind(address).map_err(|error| AgentError::Listen { address, error }));
+        Ok(Ports { control, metrics: metrics.transpose()? })
+    }
+}
+
+impl Agent {
+    /// Opens the agent's ports and its folder, as [`Ports::bind`] and [`Agent::open`].
+    ///
+    /// # Errors
+    /// As theirs.
     pub fn bind(settings: Settings) -> Result<Agent, AgentError> {
+        let ports = Ports::bind(&settings.config)?;
+        Agent::open(settings, ports)
+    }
+
+    /// Opens the agent's folder. The process must have given up by then what it does not need: another user may be able
+    /// to change what is in the folder.
+    ///
+    /// # Errors
+    /// If another agent has the folder, or if the folder or the key in it cannot be used.
+    pub fn open(settings: Settings, ports: Ports) -> Result<Agent, AgentError> {
         let Settings { config, state, log } = settings;
         make_folder(&state)?;
         let lock = lock(&state)?;
         let identity = Identity::open(&state.join("identity"))?;
-        // All that is to belong to another user, if it is to.
         Peers::open(&state.join(CONTROLLERS))?;
         make_folder(&state.join(SPOOL))?;
-        let listener = Listener::bind(config.listen, &identity)?;
-        let metrics = config
-            .metrics
-            .map(|address| TcpListener::bind(address).map_err(|error| AgentError::Listen { address, error }));
-        let metrics = metrics.transpose()?;
+        let listener = Listener::on(ports.control, &identity)?;
         let settings = Settled { config, state, notices: Notices::new(log), identity };
-        Ok(Agent { settings, listener, metrics, _lock: lock })
+        Ok(Agent { settings, listener, metrics: ports.metrics, _lock: lock })
     }
 
     /// Where it listens for controllers and other agents.

@@ -27,7 +27,7 @@ mod prometheus;
 pub mod spool;
 mod traces;
 
-pub use agent::{ADDRESS_FILE, Agent, Settings, Stop};
+pub use agent::{ADDRESS_FILE, Agent, Ports, Settings, Stop};
 pub use config::Config;
 pub use error::AgentError;
 pub use notices::Log;

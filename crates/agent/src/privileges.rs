@@ -1,14 +1,13 @@
 //! What the daemon may not do any more once it has begun.
 
 use std::ffi::CString;
-use std::fs;
 use std::io;
-use std::os::unix::fs::{MetadataExt as _, lchown};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use nix::unistd::{Uid, User};
+use nix::unistd::{Gid, Uid, User};
 use trunkline_core::Bytes;
+use trunkline_io::beneath::{Owner, Place};
 
 use crate::error::AgentError;
 
@@ -25,15 +24,16 @@ pub fn limit_memory(most: Bytes) -> Result<(), AgentError> {
     set().map_err(|error| AgentError::system("the limit on memory cannot be set")(error.into()))
 }
 
-/// Turns this process, which root has started, into one of an ordinary user: the agent's folder is given to that user, and
-/// of root's rights only those are kept that measuring needs, to open raw sockets (`CAP_NET_RAW`) and to send on time
-/// (`CAP_SYS_NICE`). No program that it starts can gain any (`no_new_privs`).
+/// Turns this process, which root has started, into one of an ordinary user. Of root's rights only those are kept that
+/// measuring needs: raw sockets (`CAP_NET_RAW`) and sending on time (`CAP_SYS_NICE`). No program that it starts can gain any
+/// (`no_new_privs`). The agent's folder is made for that user if there is none; nothing in it is touched before the
+/// process is that user's.
 ///
 /// Rights belong to threads: call this before any other is started.
 ///
 /// # Errors
-/// If there is no such user, if this process is not root's, or something of that is refused. The process must end then: it
-/// may have given up some of its rights.
+/// If there is no such user, if this process is not root's, if the folder belongs to somebody else, or if the system
+/// refuses. The process must end then: it may have given up some of its rights.
 pub fn become_user(name: &str, state: &Path) -> Result<(), AgentError> {
     let lookup = User::from_name(name)
         .map_err(|error| AgentError::system("users cannot be looked up")(error.into()))?;
@@ -50,8 +50,10 @@ pub fn become_user(name: &str, state: &Path) -> Result<(), AgentError> {
             "only root can become another user; start the agent as that user, without `--user`".to_owned();
         return Err(AgentError::User { name: name.to_owned(), reason });
     }
-    give_to(state, user.uid.as_raw(), user.gid.as_raw()).map_err(AgentError::folder(state))?;
-    drop_to(&user).map_err(AgentError::system(format!("the agent cannot become the user {name}")))
+    let owner = Owner { user: user.uid.as_raw(), group: user.gid.as_raw() };
+    make_folder_for(state, owner, name)?;
+    drop_to(&user, Kept::Measuring)
+        .map_err(AgentError::system(format!("the agent cannot become the user {name}")))
 }
 
 /// Whether this process is root's.
@@ -59,51 +61,101 @@ pub fn is_root() -> bool {
     Uid::effective().is_root()
 }
 
-/// Leaves what root has made in an agent's folder to the user to whom the folder belongs.
+/// Turns a process of root into one of the user to whom the agent's folder belongs, without any rights of root, so that
+/// nothing that root does in the folder can be led astray by that user. Without a folder, and in one of root's own, it
+/// stays root's.
+///
+/// Call this before any other thread is started, and before anything in the folder is looked at.
 ///
 /// # Errors
-/// If the system does not let us.
-pub fn leave_to_owner(state: &Path) -> Result<(), AgentError> {
+/// If a user who is not the folder's owner decides where its path leads, or the system refuses. The process must end then.
+pub fn act_as_owner(state: &Path) -> Result<(), AgentError> {
     if !is_root() {
         return Ok(());
     }
-    let leave = || {
-        let about = fs::metadata(state)?;
-        give_to(state, about.uid(), about.gid())
-    };
-    leave().map_err(AgentError::folder(state))
+    let Some(place) = Place::find(state).map_err(AgentError::folder(state))? else { return Ok(()) };
+    let owner = place.owner();
+    if owner.user == 0 {
+        return Ok(());
+    }
+    let known = User::from_uid(Uid::from_raw(owner.user)).ok().flatten();
+    let user = known.unwrap_or_else(|| User {
+        name: String::new(),
+        passwd: CString::default(),
+        uid: Uid::from_raw(owner.user),
+        gid: Gid::from_raw(owner.group),
+        gecos: CString::default(),
+        dir: PathBuf::default(),
+        shell: PathBuf::default(),
+    });
+    drop_to(&user, Kept::Nothing)
+        .map_err(AgentError::system(format!("root cannot act as the user {}", owner.user)))
 }
 
-/// Gives a folder and all in it to a user. Links are given, not followed.
-fn give_to(path: &Path, user: u32, group: u32) -> io::Result<()> {
-    let about = fs::symlink_metadata(path)?;
-    if (about.uid(), about.gid()) != (user, group) {
-        lchown(path, Some(user), Some(group))?;
+/// Makes the folder of an agent that will run as this user.
+fn make_folder_for(state: &Path, owner: Owner, name: &str) -> Result<(), AgentError> {
+    let failed = AgentError::folder(state);
+    let found = match Place::find(state) {
+        Ok(found) => found,
+        Err(error) => return Err(failed(error)),
+    };
+    let Some(place) = found else {
+        let parent = state.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = Place::find(parent.unwrap_or(Path::new("."))).map_err(AgentError::folder(state))?;
+        let (Some(parent), Some(folder)) = (parent, state.file_name()) else {
+            return Err(failed(io::ErrorKind::NotFound.into()));
+        };
+        // In a folder of the user's own it makes its own.
+        return if parent.owner().user == 0 { parent.make(folder, owner).map_err(failed) } else { Ok(()) };
+    };
+    let of = place.owner().user;
+    if of == owner.user {
+        return Ok(());
     }
-    if about.is_dir() {
-        for entry in fs::read_dir(path)? {
-            give_to(&entry?.path(), user, group)?;
-        }
+    if of == 0 && place.is_empty().map_err(AgentError::folder(state))? {
+        return place.give(owner).map_err(failed);
     }
-    Ok(())
+    let whose = if of == 0 { "root".to_owned() } else { format!("the user {of}") };
+    Err(AgentError::User {
+        name: name.to_owned(),
+        reason: format!(
+            "its folder {} belongs to {whose}; give it to {name} with `chown -R {name}: {}` while no agent uses it, or name \
+             another with `--state`",
+            state.display(),
+            state.display()
+        ),
+    })
+}
+
+/// The rights of root that are kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    /// Raw sockets and real-time scheduling.
+    Measuring,
+    Nothing,
 }
 
 #[cfg(target_os = "linux")]
-fn drop_to(user: &User) -> io::Result<()> {
-    use nix::unistd::{initgroups, setresgid, setresuid};
+fn drop_to(user: &User, kept: Kept) -> io::Result<()> {
+    use nix::unistd::{initgroups, setgroups, setresgid, setresuid};
     use rustix::thread::{
         CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_keep_capabilities,
         set_no_new_privs,
     };
 
-    let name = CString::new(user.name.as_str())?;
-    initgroups(&name, user.gid)?;
+    match user.name.as_str() {
+        "" => setgroups(&[user.gid])?,
+        name => initgroups(&CString::new(name)?, user.gid)?,
+    }
     setresgid(user.gid, user.gid, user.gid)?;
     // The permitted ones outlive the change of the user; the effective ones do not.
     set_keep_capabilities(true)?;
     setresuid(user.uid, user.uid, user.uid)?;
     set_keep_capabilities(false)?;
-    let wanted = CapabilitySet::NET_RAW | CapabilitySet::SYS_NICE;
+    let wanted = match kept {
+        Kept::Measuring => CapabilitySet::NET_RAW | CapabilitySet::SYS_NICE,
+        Kept::Nothing => CapabilitySet::empty(),
+    };
     // A container may have taken some of them from root.
     let kept = capabilities(None)?.permitted & wanted;
     set_capabilities(
@@ -119,8 +171,7 @@ fn drop_to(user: &User) -> io::Result<()> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn drop_to(_: &User) -> io::Result<()> {
-    let _ = CString::default();
+fn drop_to(_: &User, _: Kept) -> io::Result<()> {
     Err(io::Error::new(
         io::ErrorKind::Unsupported,
         "rights are dropped on Linux only; start the agent as that user",

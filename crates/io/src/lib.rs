@@ -6,6 +6,7 @@
 
 #[doc(hidden)]
 pub mod bare;
+pub mod beneath;
 pub mod clock;
 #[cfg(test)]
 #[cfg(target_os = "linux")]

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use trunkline_agent::{Agent, Config, Settings, Stop, privileges};
+use trunkline_agent::{Agent, Config, Ports, Settings, Stop, privileges};
 use trunkline_control::facts::PartState;
 use trunkline_control::{FromAgent, Identity, RefusalKind, ToAgent};
 use trunkline_core::{Bytes, Duration};
@@ -93,12 +93,12 @@ fn as_a_process_of_its_own() {
     config.limits.memory = Some(Bytes(512 << 20));
     privileges::limit_memory(Bytes(512 << 20)).unwrap();
     let state = std::path::PathBuf::from(state);
-    let agent =
-        Agent::bind(Settings { config, state: state.clone(), log: Box::new(|line| eprintln!("{line}")) })
-            .unwrap();
+    let ports = Ports::bind(&config).unwrap();
     if let Ok(user) = std::env::var(USER) {
         privileges::become_user(&user, &state).unwrap();
     }
+    let settings = Settings { config, state, log: Box::new(|line| eprintln!("{line}")) };
+    let agent = Agent::open(settings, ports).unwrap();
     println!("agent at {} is {}", agent.address(), agent.fingerprint());
     agent.serve(&Stop::default()).unwrap();
 }

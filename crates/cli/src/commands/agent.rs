@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde_json::json;
 use trunkline_agent::config::{DEFAULT_PORT, host_name};
-use trunkline_agent::{ADDRESS_FILE, Config, Settings, Stop, privileges};
+use trunkline_agent::{ADDRESS_FILE, Config, Ports, Settings, Stop, privileges};
 use trunkline_control::facts::{Facts, PartState, Permissions, Status};
 use trunkline_control::message::{FromAgent, Purpose, ToAgent};
 use trunkline_control::{
@@ -26,14 +26,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) fn agent(global: &Global, arguments: &Agent) -> Result<u8, Failure> {
     match &arguments.action {
         None => serve(arguments),
-        Some(AgentAction::Pair { name, state }) => pair(global, name.as_deref(), &folder(state)?),
+        Some(AgentAction::Pair { name, state }) => pair(global, name.as_deref(), &owned(state)?),
         Some(AgentAction::Enrol { address, code, name }) => {
             enrol_here(global, address, &code.concat(), name.as_deref())
         }
         Some(AgentAction::Status { agent, state }) => status(global, agent.as_deref(), state),
         Some(AgentAction::List { state }) => list(global, &folder(state)?),
         Some(AgentAction::Revoke { name, state }) => {
-            Peers::open(&folder(state)?.join("controllers"))
+            Peers::open(&owned(state)?.join("controllers"))
                 .and_then(|peers| peers.remove(name))
                 .map_err(control)?;
             output::note(format_args!(
@@ -60,13 +60,14 @@ fn serve(arguments: &Agent) -> Result<u8, Failure> {
     config.listen = arguments.listen.unwrap_or(config.listen);
     let state = folder(&arguments.state)?;
     let memory = config.limits.memory;
-    let settings = Settings { config, state: state.clone(), log: Box::new(|line| output::note(line)) };
-    let agent = trunkline_agent::Agent::bind(settings).map_err(failed)?;
+    let ports = Ports::bind(&config).map_err(failed)?;
     // A part has as many sockets as conversations; what does not fit says so itself.
     let _ = trunkline_agent::raise_open_files();
     if let Some(user) = &arguments.user {
         privileges::become_user(user, &state).map_err(failed)?;
     }
+    let settings = Settings { config, state, log: Box::new(|line| output::note(line)) };
+    let agent = trunkline_agent::Agent::open(settings, ports).map_err(failed)?;
     if let Some(memory) = memory {
         privileges::limit_memory(memory).map_err(failed)?;
     }
@@ -82,7 +83,6 @@ fn pair(global: &Global, name: Option<&str>, state: &Path) -> Result<u8, Failure
     let identity = Identity::open(&state.join("identity")).map_err(control)?;
     let pairing = Pairing::open(state).map_err(control)?;
     let code = pairing.begin(&identity.fingerprint(), name, Timestamp::now()).map_err(control)?;
-    privileges::leave_to_owner(state).map_err(Failure::environment)?;
     let address = address_file(state);
     if address.is_none() {
         output::warn(format_args!(
@@ -133,6 +133,8 @@ fn usual_name() -> String {
 fn list(global: &Global, state: &Path) -> Result<u8, Failure> {
     let (_, agents) = controller::open()?;
     let agents = agents.list().map_err(control)?;
+    // Those of this user are read before root becomes the owner of the agent's folder.
+    privileges::act_as_owner(state).map_err(Failure::environment)?;
     // This host need not have an agent, and its state is for its owner only.
     let folder = state.join("controllers");
     let controllers = match folder.is_dir() {
@@ -175,7 +177,7 @@ fn status(global: &Global, agent: Option<&str>, state: &State) -> Result<u8, Fai
             (facts, status, address)
         }
         None => {
-            let folder = folder(state)?;
+            let folder = owned(state)?;
             let Some(address) = address_file(&folder) else {
                 return Err(Failure::environment(format_args!(
                     "no agent runs with the folder {}; name one that is enrolled here, or the folder with `--state`",
@@ -390,6 +392,13 @@ fn folder(state: &State) -> Result<PathBuf, Failure> {
         )
     };
     home.map(|home| home.join("trunkline/agent")).ok_or_else(none)
+}
+
+/// The same folder; this process is its owner's from now on, if it was root's.
+fn owned(state: &State) -> Result<PathBuf, Failure> {
+    let folder = folder(state)?;
+    privileges::act_as_owner(&folder).map_err(Failure::environment)?;
+    Ok(folder)
 }
 
 fn control(error: ControlError) -> Failure {

@@ -46,7 +46,15 @@ impl Listener {
         identity: &Identity,
     ) -> Result<Listener, ControlError> {
         let failed = |error| ControlError::Listen { address: address.to_string(), error };
-        let socket = TcpListener::bind(&address).map_err(failed)?;
+        Listener::on(TcpListener::bind(&address).map_err(failed)?, identity)
+    }
+
+    /// Listens on a socket that was bound before.
+    ///
+    /// # Errors
+    /// If the socket cannot be used.
+    pub fn on(socket: TcpListener, identity: &Identity) -> Result<Listener, ControlError> {
+        let failed = |error| ControlError::System { what: "a socket cannot be set up", error };
         socket.set_nonblocking(true).map_err(failed)?;
         let local = socket.local_addr().map_err(failed)?;
         let config = Arc::new(tls::server(identity)?);
