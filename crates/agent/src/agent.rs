@@ -8,8 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use trunkline_control::{ControlError, Fingerprint, Identity, Listener, Peers};
+use trunkline_io::admission;
 
 use crate::config::Config;
+use crate::daemon::lobby::Lobby;
 use crate::daemon::{Daemon, LOOK};
 use crate::error::AgentError;
 use crate::notices::{Log, Notices};
@@ -79,7 +81,7 @@ impl Ports {
     /// If an address is none of this host's, or somebody else has a port.
     pub fn bind(config: &Config) -> Result<Ports, AgentError> {
         let address = config.listen;
-        let control = TcpListener::bind(address)
+        let control = admission::listen(address)
             .map_err(|error| ControlError::Listen { address: address.to_string(), error })?;
         let metrics = config
             .metrics
@@ -156,16 +158,14 @@ impl Agent {
             daemon.identity.fingerprint()
         );
         daemon.notices.log(&greeting);
+        let mut lobby = Lobby::default();
         while !stop.is_told() {
-            match listener.accept_within(LOOK) {
-                Ok(Some(incoming)) => daemon.receive(incoming),
-                Ok(None) => {}
-                Err(error) => {
-                    daemon.notices.tell(error.to_string());
-                    thread::sleep(LOOK.to_std());
-                }
+            if let Err(error) = lobby.turn(&daemon, &listener, LOOK) {
+                daemon.notices.tell(error.to_string());
+                thread::sleep(LOOK.to_std());
             }
         }
+        drop(lobby);
         drop(listener);
         daemon.leave();
         let _ = fs::remove_file(address_file);

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 use jiff::Timestamp;
 use trunkline_control::facts::Notice;
@@ -13,15 +14,29 @@ const MOST: usize = 50;
 /// Takes the lines of an agent's log.
 pub type Log = Box<dyn Fn(&str) + Send + Sync>;
 
+/// So many lines of strangers are logged at once, and one more every second.
+const STRANGERS: u64 = 20;
+
 /// The notices of an agent, and its log.
 pub(crate) struct Notices {
     kept: Mutex<VecDeque<Notice>>,
     log: Log,
+    strangers: Mutex<Strangers>,
+}
+
+/// Lines about strangers, who decide how many there are.
+struct Strangers {
+    /// How many more may be logged.
+    left: u64,
+    /// Since when that has been counted.
+    since: Instant,
+    omitted: u64,
 }
 
 impl Notices {
     pub(crate) fn new(log: Log) -> Notices {
-        Notices { kept: Mutex::default(), log }
+        let strangers = Strangers { left: STRANGERS, since: Instant::now(), omitted: 0 };
+        Notices { kept: Mutex::default(), log, strangers: Mutex::new(strangers) }
     }
 
     /// Something that somebody should know: it stands in the status until newer ones have taken its place.
@@ -45,6 +60,28 @@ impl Notices {
         (self.log)(text);
     }
 
+    /// What a stranger has brought about: a few lines of many.
+    pub(crate) fn log_of_stranger(&self, text: &str) {
+        let omitted = {
+            let mut strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
+            let passed = strangers.since.elapsed().as_secs();
+            if passed > 0 {
+                strangers.left = STRANGERS.min(strangers.left + passed);
+                strangers.since = Instant::now();
+            }
+            if strangers.left == 0 {
+                strangers.omitted += 1;
+                return;
+            }
+            strangers.left -= 1;
+            std::mem::take(&mut strangers.omitted)
+        };
+        if omitted > 0 {
+            self.log(&format!("{omitted} connections of strangers are not in this log"));
+        }
+        self.log(text);
+    }
+
     /// The latest, the oldest first.
     pub(crate) fn latest(&self) -> Vec<Notice> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
@@ -60,6 +97,20 @@ impl fmt::Debug for Notices {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn strangers_do_not_fill_the_log() {
+        let (say, said) = std::sync::mpsc::channel();
+        let notices = Notices::new(Box::new(move |text: &str| say.send(text.to_owned()).unwrap_or_default()));
+        (0..10_000).for_each(|n| notices.log_of_stranger(&n.to_string()));
+        let before = said.try_iter().count() as u64;
+        assert!((STRANGERS..STRANGERS + 20).contains(&before), "{before}");
+        notices.strangers.lock().unwrap().since -= std::time::Duration::from_secs(5);
+        notices.log_of_stranger("the next");
+        let lines: Vec<String> = said.try_iter().collect();
+        assert_eq!(lines.len(), 2);
+        assert!(lines[0].ends_with(" connections of strangers are not in this log"), "{lines:?}");
+    }
 
     #[test]
     fn the_latest_are_kept() {

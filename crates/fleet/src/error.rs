@@ -103,7 +103,7 @@ pub enum FleetError {
         why: String,
         /// What a whole repetition would have returned, marked partial.
         outcome: Box<DriverOutcome>,
-        /// Whether the agents are all there again, so that the next repetition can be tried.
+        /// Whether the next repetition can be tried: no agent has turned this controller away.
         goes_on: bool,
     },
     /// An agent sent what cannot be read.

@@ -259,6 +259,14 @@ impl Inner {
         }
     }
 
+    /// Lets so much time pass; what agents say meanwhile is about what is over.
+    pub(crate) fn rest(&mut self, time: Duration) {
+        let until = clock::raw_now().saturating_add(time.as_nanos());
+        while clock::raw_now() < until {
+            self.next(Duration::from_nanos(until.saturating_sub(clock::raw_now())));
+        }
+    }
+
     fn take(&mut self, event: Event) -> Option<(usize, Heard)> {
         let Event { agent: index, connection, heard, what } = event;
         let agent = &mut self.agents[index];

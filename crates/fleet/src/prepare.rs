@@ -15,7 +15,7 @@ use crate::error::FleetError;
 use crate::fleet::{Heard, Inner};
 use crate::hosts::Pair;
 use crate::part::Part;
-use crate::repetition::Task;
+use crate::repetition::{RETURN, Task};
 
 /// So many exchanges with each agent tell what its clock shows.
 const EXCHANGES: usize = 10;
@@ -92,6 +92,10 @@ pub(crate) fn prepare(
     });
     if let Err(error) = prepared {
         abandon(inner, &parts);
+        // What nobody has joined holds a place there.
+        for (index, part) in parts.iter().enumerate() {
+            inner.agents[far_of(index)].say(&ToAgent::Stop { part: part.id.clone() });
+        }
         return Err(error);
     }
     Ok(parts)
@@ -144,14 +148,15 @@ fn await_agents(
     supervisor: &mut dyn Supervisor,
 ) -> Result<(), FleetError> {
     let mut absences = Absences::default();
-    let deadline = clock::raw_now() + inner.patience.as_nanos();
+    let patience = inner.patience.max(RETURN);
+    let deadline = clock::raw_now() + patience.as_nanos();
     while !inner.are_there(agents) {
         inner.reach_out();
         if clock::raw_now() >= deadline {
             let gone = agents.iter().map(|agent| &inner.agents[*agent]).find(|agent| agent.link.is_none());
             let away = |agent: &Agent| FleetError::Away {
                 agent: agent.name.clone(),
-                patience: inner.patience,
+                patience,
                 reason: agent.gone.clone().unwrap_or_else(|| "its connection has ended".to_owned()),
             };
             return gone.map_or(Ok(()), |gone| Err(away(gone)));

@@ -29,8 +29,11 @@ pub(crate) struct Task<'t> {
 const TRIES: u32 = 8;
 /// No longer is waited before the supervisor is asked.
 const STEP: Duration = Duration::from_millis(50);
-/// So long after its end a part is waited for: an agent that was cut off may come back.
-const RETURN: Duration = Duration::from_secs(30);
+/// An agent that is cut off, refuses connections, or cannot reach its far end is waited for so long: before a repetition, and
+/// after the end of a part.
+pub(crate) const RETURN: Duration = Duration::from_secs(30);
+/// Between two attempts to begin with a far end that its near end cannot reach.
+const AGAIN: Duration = Duration::from_secs(1);
 
 impl Task<'_> {
     /// The host with this index in the scenario.
@@ -104,7 +107,9 @@ pub(crate) fn run(
         Some((part, why)) => {
             let name = &inner.agents[part.near].name;
             let why = format!("agent `{name}`: {}", bare(why, name));
-            let goes_on = inner.are_there(&prepare::agents(task, scenario, &pairs));
+            let agents = prepare::agents(task, scenario, &pairs);
+            // The next repetition waits for those that are gone.
+            let goes_on = !agents.iter().any(|agent| inner.agents[*agent].is_turned_away);
             Err(FleetError::Part { why, outcome: Box::new(outcome), goes_on })
         }
     }
@@ -132,7 +137,8 @@ fn begin(
     let first = known.map(|(_, info)| info.part.attempt + 1).max().unwrap_or(0);
     inner.forget(task.at);
     let (mut attempt, mut tries) = (first, TRIES);
-    let patient_until = clock::raw_now() + inner.patience.as_nanos();
+    let patient_until = clock::raw_now() + RETURN.as_nanos();
+    let mut is_told = false;
     loop {
         let begun = prepare::prepare(inner, task, pairs, attempt, supervisor).and_then(|parts| {
             let began = prepare::start(inner, &parts)?;
@@ -144,6 +150,15 @@ fn begin(
         {
             // Its connection ends next, and is awaited as any that is lost.
             inner.next(RETRY);
+            continue;
+        }
+        if let Err(error @ FleetError::Refused { kind: RefusalKind::FarEnd, .. }) = &begun
+            && clock::raw_now() < patient_until
+        {
+            if !std::mem::replace(&mut is_told, true) {
+                supervisor.warning(&format!("{error}; the run tries again for {RETURN}"));
+            }
+            inner.rest(AGAIN);
             continue;
         }
         tries -= 1;

@@ -4,6 +4,7 @@
 //! Linux is served best (`sendmmsg`, `recvmmsg`, segmentation offload, kernel time stamps, absolute sleeping); other
 //! Unix systems get the same interface over the portable calls.
 
+pub mod admission;
 #[doc(hidden)]
 pub mod bare;
 pub mod beneath;

@@ -91,7 +91,13 @@ pub(super) fn offer(daemon: &Arc<Daemon>, controller: &Controller, offer: Offer)
 }
 
 /// Serves the far end of a part over this connection, if it is the one that was offered to whoever has opened it.
-pub(super) fn join(daemon: &Daemon, connection: Connection, token: &str) -> Result<(), Refusal> {
+/// `known` is told when it is; what it gives is kept until the end.
+pub(super) fn join<K>(
+    daemon: &Daemon,
+    connection: Connection,
+    token: &str,
+    known: impl FnOnce(&Connection) -> K,
+) -> Result<(), Refusal> {
     // The address that the near end is answered at is the one that it has shown to have, by the handshakes of TCP and TLS.
     let (peer, local) =
         (connection.peer_address().ip().to_canonical(), connection.local_address().ip().to_canonical());
@@ -103,6 +109,7 @@ pub(super) fn join(daemon: &Daemon, connection: Connection, token: &str) -> Resu
         Ok(offered) => offered,
         Err(why) => return refuse(connection, Refusal::new(RefusalKind::Token, why)),
     };
+    let _entered = known(&connection);
     let part = Arc::clone(offered.place.part());
     if let Err(refusal) = permission::may_reach(&daemon.config, &part.controller_name, peer) {
         return refuse(connection, refusal);

@@ -1,6 +1,8 @@
 //! The daemon: who is connected, what is executed, and what is looked at once a second.
 
+mod door;
 mod far;
+pub(crate) mod lobby;
 mod near;
 pub(crate) mod parts;
 mod recorder;
@@ -16,31 +18,24 @@ use std::thread;
 use std::time::{Duration as StdDuration, Instant};
 
 use jiff::Timestamp;
-use trunkline_control::message::Purpose;
-use trunkline_control::{
-    Closer, Connection, ControlError, Fingerprint, Identity, Incoming, Pairing, Peers, Refusal, RefusalKind,
-};
+use trunkline_control::{Fingerprint, Identity, Pairing, Peers, Refusal, RefusalKind};
 use trunkline_core::Duration;
+use trunkline_io::admission::Admission;
 
 use crate::agent::{CONTROLLERS, SPOOL, Settled, Stop};
 use crate::clocks::{ClockWatch, Jump, Readings};
 use crate::config::Config;
-use crate::counters::{Connection as Became, Counters};
+use crate::counters::Counters;
 use crate::error::AgentError;
 use crate::notices::Notices;
 use crate::spool::{End, Ending, Spool};
-use crate::traces::{Parent, Span, Traces};
-use session::Controller;
+use crate::traces::Traces;
+use door::Open;
 
-/// How long somebody who connects has for the handshake, and then for the greeting.
-const GREETING: Duration = Duration::from_secs(10);
 /// How often it is looked at whether the daemon is to stop.
 pub(crate) const LOOK: Duration = Duration::from_millis(250);
 /// How long parts have to end in order when it is, and streams to tell so.
 const FAREWELL: StdDuration = StdDuration::from_secs(10);
-/// So many connections may be open at once, and so many of them by whom we do not know yet.
-const MOST: usize = 1024;
-const STRANGERS: u64 = 64;
 /// Threads need little: what is large is on the heap. Records of one part pass through one thread.
 const STACK: usize = 512 << 10;
 
@@ -56,7 +51,7 @@ pub(crate) struct Daemon {
     pub(crate) parts: Arc<parts::Parts>,
     offers: far::Offers,
     sessions: Mutex<BTreeMap<u64, Open>>,
-    strangers: AtomicU64,
+    strangers: Arc<Admission>,
     pub(crate) notices: Notices,
     pub(crate) counters: Counters,
     pub(crate) traces: Traces,
@@ -65,48 +60,6 @@ pub(crate) struct Daemon {
     stop: Stop,
     /// Processor time over the last seconds, in millionths of a core.
     load: AtomicU64,
-}
-
-/// A connection of somebody who is known.
-#[derive(Clone, Debug)]
-pub(crate) struct Open {
-    fingerprint: Fingerprint,
-    /// Of a controller; `None` of another agent.
-    controller: Option<String>,
-    closer: Closer,
-}
-
-impl Open {
-    pub(crate) fn is_controller(&self) -> bool {
-        self.controller.is_some()
-    }
-}
-
-/// Somebody who has connected and is not known yet: only so many have a thread at once.
-struct Stranger(Arc<Daemon>);
-
-impl Stranger {
-    fn of(daemon: &Arc<Daemon>) -> Stranger {
-        daemon.strangers.fetch_add(1, Ordering::Relaxed);
-        Stranger(Arc::clone(daemon))
-    }
-}
-
-impl Drop for Stranger {
-    fn drop(&mut self) {
-        self.0.strangers.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// Whether the owner should know that somebody was not enrolled: a code was tried, or something is wrong here. What anybody
-/// can bring about as often as they like would push everything else out of the notices.
-fn concerns_owner(error: &ControlError) -> bool {
-    match error {
-        ControlError::Refused { refusal, .. } => {
-            matches!(refusal.kind, RefusalKind::WrongCode | RefusalKind::CodeUsed | RefusalKind::Name)
-        }
-        error => matches!(error, ControlError::Damaged { .. } | ControlError::File { .. }),
-    }
 }
 
 impl Daemon {
@@ -130,7 +83,7 @@ impl Daemon {
             parts: Arc::default(),
             offers: far::Offers::default(),
             sessions: Mutex::default(),
-            strangers: AtomicU64::new(0),
+            strangers: Admission::new(door::STRANGERS),
             counters: Counters::default(),
             since: Timestamp::now(),
             load: AtomicU64::new(0),
@@ -188,157 +141,6 @@ impl Daemon {
     /// Processor time over the last seconds: 1 is one core.
     pub(crate) fn load(&self) -> f64 {
         self.load.load(Ordering::Relaxed) as f64 / 1e6
-    }
-
-    /// Somebody has connected.
-    pub(crate) fn receive(self: &Arc<Daemon>, incoming: Incoming) {
-        let is_full = self.sessions().len() >= MOST || self.strangers.load(Ordering::Relaxed) >= STRANGERS;
-        if is_full {
-            self.counters.connection(Became::Refused);
-            return;
-        }
-        let (daemon, stranger) = (Arc::clone(self), Stranger::of(self));
-        if let Err(error) = self.spawn("connection", move || daemon.greet(incoming, stranger)) {
-            self.notices.tell(error.to_string());
-        }
-    }
-
-    /// Finds out who it is and what they want, and does that.
-    fn greet(self: Arc<Daemon>, incoming: Incoming, stranger: Stranger) {
-        let peer = incoming.peer_address();
-        let mut span =
-            self.traces.span("connection", &Parent::default(), &[("network.peer.address", peer.to_string())]);
-        let greeted = incoming.handshake(GREETING).and_then(|mut connection| {
-            let hello = connection.hear(GREETING)?;
-            Ok((connection, hello.purpose))
-        });
-        let (connection, purpose) = match greeted {
-            Ok(greeted) => greeted,
-            Err(error) => {
-                self.counters.connection(Became::Failed);
-                span.failed(&error.to_string());
-                return self.notices.log(&error.to_string());
-            }
-        };
-        match purpose {
-            Purpose::Control => self.control(connection, stranger, &mut span),
-            Purpose::Pair => self.pair(connection, &mut span),
-            Purpose::Join { token } => {
-                // Counted among the sessions from now on.
-                drop(stranger);
-                span.know("trunkline.purpose", "join");
-                let number = self.opened(&connection, None);
-                match far::join(&self, connection, &token) {
-                    Ok(()) => self.counters.connection(Became::Joined),
-                    Err(refusal) => {
-                        span.failed(&refusal.why);
-                        self.counters.connection(Became::Refused);
-                        self.notices.log(&format!("{peer} as a near end: {}", refusal.why));
-                    }
-                }
-                self.sessions().remove(&number);
-            }
-        }
-    }
-
-    fn control(self: &Arc<Daemon>, mut connection: Connection, stranger: Stranger, span: &mut Span) {
-        span.know("trunkline.purpose", "control");
-        let (peer, fingerprint) = (connection.peer_address(), connection.peer_fingerprint());
-        let controller = match self.known(&fingerprint) {
-            Ok(controller) => controller,
-            Err(refusal) => {
-                self.counters.connection(Became::Refused);
-                span.failed(&refusal.why);
-                self.notices.log(&format!("refused {peer}: {}", refusal.why));
-                // Who has left need not know.
-                let _ = connection.refuse(refusal);
-                return;
-            }
-        };
-        if connection.welcome(&self.config.name).is_err() {
-            return self.counters.connection(Became::Failed);
-        }
-        self.counters.connection(Became::Control);
-        connection.trust();
-        span.know("trunkline.controller", controller.name.as_str());
-        let number = self.opened(&connection, Some(controller.name.clone()));
-        drop(stranger);
-        self.notices.log(&format!("{} has connected from {peer}", controller.name));
-        let how = session::serve(self, connection, &controller);
-        self.sessions().remove(&number);
-        match how {
-            Ok(()) => self.notices.log(&format!("{} has left", controller.name)),
-            Err(error) => {
-                span.failed(&error.to_string());
-                self.notices.log(&format!("{}: {error}", controller.name));
-            }
-        }
-    }
-
-    fn pair(&self, connection: Connection, span: &mut Span) {
-        span.know("trunkline.purpose", "pair");
-        let peer = connection.peer_address();
-        if connection.welcome(&self.config.name).is_err() {
-            return self.counters.connection(Became::Failed);
-        }
-        match self.pairing.admit(connection, &self.peers, Timestamp::now(), GREETING) {
-            Ok(controller) => {
-                self.counters.connection(Became::Paired);
-                self.notices.tell(format!(
-                    "the controller {} at {peer} is enrolled, key {}",
-                    controller.name, controller.fingerprint
-                ));
-            }
-            Err(error) => {
-                span.failed(&error.to_string());
-                self.counters.connection(Became::Refused);
-                let why = match &error {
-                    ControlError::Refused { refusal, .. } => refusal.why.clone(),
-                    error => error.to_string(),
-                };
-                let text = format!("{} has tried to enrol: {why}", peer.ip().to_canonical());
-                match concerns_owner(&error) {
-                    true => self.notices.tell(text),
-                    false => self.notices.log(&text),
-                }
-            }
-        }
-    }
-
-    /// Whose key this is.
-    fn known(&self, fingerprint: &Fingerprint) -> Result<Controller, Refusal> {
-        if *fingerprint == self.identity.fingerprint() {
-            let name = self.config.name.clone();
-            return Ok(Controller { name, fingerprint: *fingerprint, is_owner: true });
-        }
-        match self.peers.find(fingerprint) {
-            Ok(Some(peer)) => Ok(Controller { name: peer.name, fingerprint: *fingerprint, is_owner: false }),
-            Ok(None) => Err(Refusal::new(
-                RefusalKind::NotEnrolled,
-                format!(
-                    "{} does not know this controller; run `trunkline agent pair` there, and here the command that it prints",
-                    self.config.name
-                ),
-            )),
-            Err(error) => {
-                // What is wrong with our files is nothing for strangers.
-                self.notices.tell(format!("whether a controller is known cannot be found out: {error}"));
-                let why = format!(
-                    "{} cannot find out whether it knows this controller; `trunkline agent status` there says why",
-                    self.config.name
-                );
-                Err(Refusal::new(RefusalKind::Environment, why))
-            }
-        }
-    }
-
-    fn opened(&self, connection: &Connection, controller: Option<String>) -> u64 {
-        static NUMBERS: AtomicU64 = AtomicU64::new(0);
-        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-        let open =
-            Open { fingerprint: connection.peer_fingerprint(), controller, closer: connection.closer() };
-        self.sessions().insert(number, open);
-        number
     }
 
     /// Once a second: clocks, tokens, the disk, and controllers that were revoked.

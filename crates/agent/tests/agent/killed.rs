@@ -159,10 +159,11 @@ fn two_hundred_idle_controllers_take_little_memory() {
     let ground = Ground::new();
     let state = ground.state("near");
     let process = Process::start(&state, None);
-    let identity = Identity::generate().unwrap();
-    ground.enrol("studio", identity.fingerprint(), "near");
-    let desk = Desk { identity };
-    let mut lines: Vec<Line> = (0..200).map(|_| process.connect(&desk)).collect();
+    let desks: Vec<Desk> = (0..10).map(|_| Desk { identity: Identity::generate().unwrap() }).collect();
+    for (number, desk) in desks.iter().enumerate() {
+        ground.enrol(&format!("studio-{number}"), desk.identity.fingerprint(), "near");
+    }
+    let mut lines: Vec<Line> = (0..200).map(|number| process.connect(&desks[number % 10])).collect();
     for line in &mut lines {
         line.say(ToAgent::Ask { sent: 1 });
         assert!(matches!(line.hear(), FromAgent::Time { sent: 1, .. }));

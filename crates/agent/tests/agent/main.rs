@@ -5,6 +5,7 @@
 
 mod cut_off;
 mod far_end;
+mod floods;
 mod killed;
 mod limits;
 mod parts;

@@ -1,7 +1,8 @@
 //! The listening end.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -112,10 +113,34 @@ impl Listener {
     }
 }
 
+/// To wait for connections beside other things.
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// To wait for the first bytes beside other things.
+impl AsFd for Incoming {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
 impl Incoming {
     /// From where.
     pub fn peer_address(&self) -> SocketAddr {
         self.peer
+    }
+
+    /// What ends it from another thread, whatever it is waiting for.
+    ///
+    /// # Errors
+    /// If the system has no descriptor left.
+    pub fn cutter(&self) -> io::Result<impl FnOnce() + Send + 'static> {
+        let socket = self.socket.try_clone()?;
+        // Fails only where there is no connection any more.
+        Ok(move || _ = socket.shutdown(Shutdown::Both))
     }
 
     /// Exchanges keys. Only small frames are accepted until the caller [trusts](Connection::trust) the other end.

@@ -209,6 +209,38 @@ fn a_killed_agent_costs_one_repetition_and_the_next_goes_on() {
 }
 
 #[test]
+fn an_agent_that_is_away_for_fifteen_seconds_ends_no_run() {
+    let ground = ground();
+    let (a, mut b) = (ground.agent("a", "127.0.0.2"), ground.agent("b", "127.0.0.3"));
+    ground.write(&short(3, "1 s", &a.address.to_string(), &b.address.to_string()));
+    let mut controller = ground.controller();
+    for _ in 0..1000 {
+        if controller.said("done") >= 1 || controller.has_ended() {
+            break;
+        }
+        pause(10);
+    }
+    pause(1000);
+    b.kill();
+    pause(15_000);
+    assert!(!controller.has_ended());
+    b.start();
+    for _ in 0..3000 {
+        if controller.has_ended() {
+            break;
+        }
+        pause(10);
+    }
+    let said = controller.kill();
+    assert_eq!(
+        account(&stored(ground.folder()), MESSAGES).whole,
+        2,
+        "the first and the last point: {said:?}"
+    );
+    assert!(said.iter().any(|line| line.contains("the agent `b` is back after ")), "{said:?}");
+}
+
+#[test]
 fn agents_are_sent_what_was_read_of_the_files_that_an_experiment_names() {
     let ground = ground();
     let [a, b] = [("a", "127.0.0.2"), ("b", "127.0.0.3")].map(|(name, ip)| ground.agent(name, ip));
