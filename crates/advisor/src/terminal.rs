@@ -1,52 +1,41 @@
 //! The advice, for a terminal.
 
-use std::fmt::Write as _;
-
 use anstyle::{AnsiColor, Style as Ansi};
-use trunkline_report::Style;
+use trunkline_report::Screen;
+use trunkline_report::text::{BOLD, Column, PLAIN, Table, Text};
 
 use crate::advice::{Advice, Recommendation};
 use crate::words::{ms, percent, rate, way};
 
-/// The advice as text of at most `width` columns where it has a choice.
-pub fn terminal(advice: &Advice, style: Style, width: usize) -> String {
-    let paint = |ansi: Ansi, text: &str| match style {
-        Style::Plain => text.to_owned(),
-        Style::Colour => format!("{ansi}{text}{ansi:#}"),
-    };
-    let mut out = String::new();
-    // Writing to a String cannot fail.
-    let _ = writeln!(out, "{}\n", paint(Ansi::new().bold(), &title(advice)));
+/// The advice as text.
+pub fn terminal(advice: &Advice, screen: Screen) -> String {
+    let coloured = |colour: AnsiColor| Ansi::new().fg_color(Some(colour.into()));
+    let mut out = Text::new(screen);
+    out.paragraph(&title(advice), BOLD);
+    out.blank();
     for recommendation in &advice.recommendations {
         let choice = &recommendation.choice;
-        let name = paint(Ansi::new().bold(), &format!("{:9}", choice.purpose));
-        let _ = writeln!(out, "{name}  {}", paint(Ansi::new().bold(), &way(&choice.best)));
+        out.labelled(&choice.purpose.to_string(), BOLD, INDENT, &way(&choice.best), BOLD);
         for line in body(recommendation) {
-            let _ = writeln!(out, "{}", wrapped(&line, INDENT, width));
+            out.indented(INDENT, &line, PLAIN);
         }
         for command in [&recommendation.answer, &recommendation.send] {
             // Never broken: it is there to be copied.
-            let _ = writeln!(
-                out,
-                "{:INDENT$}{}",
-                "",
-                paint(Ansi::new().fg_color(Some(AnsiColor::Cyan.into())), command)
-            );
+            out.verbatim(INDENT, command, coloured(AnsiColor::Cyan));
         }
-        out.push('\n');
+        out.blank();
     }
     for warning in &advice.warnings {
-        let mark = paint(Ansi::new().bold().fg_color(Some(AnsiColor::Yellow.into())), "warning:");
-        let _ = writeln!(out, "{mark} {}", wrapped(warning, 2, width).trim_start());
+        out.labelled("warning:", coloured(AnsiColor::Yellow).bold(), 2, warning, PLAIN);
     }
     for (transport, why) in &advice.failed {
-        let _ = writeln!(out, "{}", wrapped(&format!("{transport} was not measured: {why}"), 0, width));
+        out.paragraph(&format!("{transport} was not measured: {why}"), PLAIN);
     }
     if !advice.warnings.is_empty() || !advice.failed.is_empty() {
-        out.push('\n');
+        out.blank();
     }
-    out += &table(advice);
-    out
+    out.table(&table(advice));
+    out.into()
 }
 
 /// Where text begins beside the name of a use.
@@ -95,38 +84,10 @@ pub(crate) fn rows(advice: &Advice) -> ([&'static str; 7], Vec<[String; 7]>) {
     )
 }
 
-fn table(advice: &Advice) -> String {
-    let (head, rows) = rows(advice);
-    let all = || std::iter::once(head.map(str::to_owned)).chain(rows.iter().cloned());
-    let width = |column: usize| all().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; 7] = std::array::from_fn(width);
-    let mut out = String::new();
-    for row in all() {
-        let mut cells = row.iter().zip(widths);
-        if let Some((first, width)) = cells.next() {
-            let _ = write!(out, "{first:width$}");
-        }
-        for (cell, width) in cells {
-            let _ = write!(out, "  {cell:>width$}");
-        }
-        out.push('\n');
-    }
-    out
-}
-
-/// Lines of at most `width` columns, each indented.
-fn wrapped(text: &str, indent: usize, width: usize) -> String {
-    let room = width.saturating_sub(indent).max(20);
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= room => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    let indented: Vec<String> = lines.iter().map(|line| format!("{:indent$}{line}", "")).collect();
-    indented.join("\n")
+fn table(advice: &Advice) -> Table {
+    let (heads, rows) = rows(advice);
+    let column = |(place, head)| if place == 0 { Column::words(head).key() } else { Column::numbers(head) };
+    let mut table = Table::new(heads.into_iter().enumerate().map(column));
+    rows.into_iter().for_each(|row| table.row(row));
+    table
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trunkline_advisor::{Live, Probed, Question, Transport, Use, advise, html, json, probe, terminal};
 use trunkline_core::{Duration, Ratio};
-use trunkline_report::Style;
+use trunkline_report::Screen;
 use trunkline_session::{Server, ServerOptions, Stop};
 
 const BUDGET: Duration = Duration::from_secs(4);
@@ -49,7 +49,7 @@ fn a_reflector_is_measured_within_the_budget_and_advice_comes_of_it() {
     }
     assert!(advice.capacity.is_some(), "the network was loaded");
 
-    let text = terminal(&advice, Style::Plain, 100);
+    let text = terminal(&advice, Screen::of_width(100));
     assert!(text.contains("rehearsal  ") && text.contains("trunkline send 127.0.0.1 --channels 2"), "{text}");
     let json = json(&advice);
     assert_eq!(json["recommendations"].as_array().map(Vec::len), Some(3));

@@ -1,11 +1,13 @@
 //! Where text goes: results to standard output, everything else to standard error; and how errors end the program.
 
-use std::fmt::{Display, Write as _};
-use std::io::Write as _;
+use std::fmt::Display;
+use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anstyle::{AnsiColor, Style};
+use anstyle::AnsiColor;
+use trunkline_report::text::{Column, Table, Text};
+use trunkline_report::{Screen, Style};
 
 use crate::args::{Color, Global};
 
@@ -50,12 +52,23 @@ pub fn set_color(global: &Global) {
     }
 }
 
-/// Whether standard output shows colours.
-pub fn style() -> trunkline_report::Style {
-    match anstream::AutoStream::choice(&std::io::stdout()) {
-        anstream::ColorChoice::Never => trunkline_report::Style::Plain,
-        _ => trunkline_report::Style::Colour,
-    }
+/// Where results are shown: whether standard output has colours, and how wide it is if it is a terminal.
+pub fn screen() -> Screen {
+    let stdout = std::io::stdout();
+    let style = match anstream::AutoStream::choice(&stdout) {
+        anstream::ColorChoice::Never => Style::Plain,
+        _ => Style::Colour,
+    };
+    let width = stdout.is_terminal().then(|| terminal_size_of(&stdout).unwrap_or(USUAL_WIDTH));
+    Screen { style, width }
+}
+
+/// Columns of a terminal that does not say how many it has.
+const USUAL_WIDTH: usize = 80;
+
+fn terminal_size_of(stdout: &std::io::Stdout) -> Option<usize> {
+    let (width, _) = terminal_size::terminal_size_of(stdout)?;
+    Some(usize::from(width.0)).filter(|width| *width > 0)
 }
 
 /// A result could not be printed.
@@ -92,36 +105,39 @@ pub fn note(text: impl Display) {
 
 /// Prints why a command failed and gives its exit code.
 pub fn fail(failure: &Failure) -> ExitCode {
-    let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
+    let red = anstyle::Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
     note(format_args!("{red}error:{red:#} {}", failure.message));
     ExitCode::from(failure.code)
 }
 
 /// Prints a warning.
 pub fn warn(text: impl Display) {
-    let yellow = Style::new().bold().fg_color(Some(AnsiColor::Yellow.into()));
+    let yellow = anstyle::Style::new().bold().fg_color(Some(AnsiColor::Yellow.into()));
     note(format_args!("{yellow}warning:{yellow:#} {text}"));
 }
 
-/// Columns of text, each as wide as its widest cell; the last is not padded.
-pub fn table(rows: &[Vec<String>]) -> String {
+/// Rows of words for a screen, the first of which is the heading; without the last line's end.
+pub fn table(rows: &[Vec<String>], screen: Screen) -> String {
+    let (heads, rows) = rows.split_first().map_or((&[][..], rows), |(heads, rows)| (heads.as_slice(), rows));
+    laid_out(heads, rows, screen)
+}
+
+/// The same of rows without a heading.
+pub fn list(rows: &[Vec<String>], screen: Screen) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width =
-        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|c| c.chars().count()).max();
-    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-    let mut text = String::new();
-    for (line, row) in rows.iter().enumerate() {
-        if line > 0 {
-            text.push('\n');
-        }
-        for (column, cell) in row.iter().enumerate() {
-            let last = column + 1 == row.len();
-            let width = if last { 0 } else { widths[column] };
-            // Writing to a String cannot fail.
-            let _ = write!(text, "{cell:width$}{}", if last { "" } else { "  " });
-        }
-    }
-    text
+    laid_out(&vec![String::new(); columns], rows, screen)
+}
+
+fn laid_out(heads: &[String], rows: &[Vec<String>], screen: Screen) -> String {
+    let columns = heads.iter().enumerate().map(|(place, head)| {
+        let column = Column::words(head);
+        if place == 0 { column.key() } else { column }
+    });
+    let mut table = Table::new(columns);
+    rows.iter().for_each(|row| table.row(row));
+    let mut text = Text::new(screen);
+    text.table(&table);
+    String::from(text).trim_end().to_owned()
 }
 
 #[cfg(test)]
@@ -131,6 +147,6 @@ mod tests {
     #[test]
     fn tables_line_up() {
         let rows = [vec!["run".to_owned(), "name".to_owned()], vec!["7".to_owned(), "voice".to_owned()]];
-        assert_eq!(table(&rows), "run  name\n7    voice");
+        assert_eq!(table(&rows, Screen::default()), "run  name\n7    voice");
     }
 }

@@ -81,7 +81,7 @@ impl Sessions {
                     value["ended"] = json!(why);
                     value
                 }),
-                Some(figures) => output::print(output::table(&table(figures))),
+                Some(figures) => output::print(output::list(&table(figures), output::screen())),
                 None => {}
             }
         });
@@ -238,6 +238,7 @@ fn row(name: &str, value: impl ToString) -> Vec<String> {
 mod tests {
     use trunkline_audio::pipeline::Stages;
     use trunkline_core::Duration;
+    use trunkline_report::Screen;
 
     use super::*;
 
@@ -273,16 +274,16 @@ mod tests {
 
     #[test]
     fn the_table_has_what_was_measured() {
-        let text = output::table(&table(&figures()));
+        let text = output::list(&table(&figures()), Screen::default());
         for expected in ["  mouth to ear", "41.0", "5 of 1000 (0.500 %)", "-12.4 ppm"] {
             assert!(text.contains(expected), "{text}");
         }
         assert!(!text.contains("round trip"), "nothing came back:\n{text}");
-        let unknown = output::table(&table(&Figures { drift_ppm: None, ..figures() }));
+        let unknown = output::list(&table(&Figures { drift_ppm: None, ..figures() }), Screen::default());
         let drift = unknown.lines().find(|line| line.starts_with("drift")).unwrap();
         assert!(drift.ends_with(" –"), "{drift}");
         let echo = Figures { returns: true, round_trip: Some(program_round_trip()), ..figures() };
-        let text = output::table(&table(&echo));
+        let text = output::list(&table(&echo), Screen::default());
         for expected in ["network, there and back", "jitter (mean absolute deviation)  0.250", "p99.9"] {
             assert!(text.contains(expected), "{text}");
         }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
-use trunkline_report::Style;
 use trunkline_report::chart::{png, render};
+use trunkline_report::{Screen, Style};
 
 use crate::figures::figures;
 use crate::flags::{Flags, selects};
@@ -268,27 +268,30 @@ fn figures_are_drawn_with_every_series() {
 
 #[test]
 fn terminal_lines_fit_and_name_every_column() {
-    let fits = |text: &str| {
+    let fits = |text: &str, width: usize| {
         for line in text.lines() {
-            assert!(line.chars().count() <= 100, "{line}");
+            assert!(line.chars().count() <= width, "{width}: {line}");
             assert_eq!(line, line.trim_end());
         }
     };
-    fits(&crate::list(STUDIES, Style::Plain));
-    for study in STUDIES {
-        let results = two_percent_above(study);
-        fits(&crate::tables(&results, Style::Plain));
-        fits(&crate::summary(&results, Style::Plain));
+    for width in [80, 100, 160] {
+        let screen = Screen::of_width(width);
+        fits(&crate::list(STUDIES, screen), width);
+        for study in STUDIES {
+            let results = two_percent_above(study);
+            fits(&crate::tables(&results, screen), width);
+            fits(&crate::summary(&results, screen), width);
+        }
     }
     let results = two_percent_above(hawley());
-    let tables = crate::tables(&results, Style::Plain);
+    let tables = crate::tables(&results, Screen::of_width(100));
     for table in &results.tables {
         assert!(
             tables.contains(&format!("\n{}  ", table.table.name)) || tables.starts_with(table.table.name)
         );
     }
     assert!(tables.contains("?7417") && tables.contains("*123.4") && !tables.contains('\u{1b}'));
-    assert!(crate::tables(&results, Style::Colour).contains('\u{1b}'));
+    assert!(crate::tables(&results, Screen { style: Style::Colour, width: None }).contains('\u{1b}'));
 }
 
 #[test]

@@ -1,121 +1,96 @@
 //! What was found, for a terminal.
 
-use std::fmt::Write as _;
-
 use anstyle::{AnsiColor, Style as Ansi};
-use trunkline_report::Style;
+use trunkline_report::Screen;
+use trunkline_report::text::{BOLD, Cell, Column, PLAIN, QUIET, Table, Text};
 
 use crate::plan::Plan;
-use crate::run::{Answer, Found};
+use crate::run::{Answer, Found, Trial};
 use crate::search::Verdict;
 use crate::text;
 
 /// The answer: a sentence, or a table of one row per combination of what else is swept; then what it rests on.
-pub fn terminal(plan: &Plan, found: &Found, style: Style) -> String {
-    let bold = |text: &str| match style {
-        Style::Plain => text.to_owned(),
-        Style::Colour => format!("{0}{text}{0:#}", Ansi::new().bold()),
-    };
-    let quiet = |text: &str| match style {
-        Style::Plain => text.to_owned(),
-        Style::Colour => format!("{0}{text}{0:#}", Ansi::new().dimmed()),
-    };
-    let mut out = String::new();
-    // Writing to a String cannot fail.
-    let _ = writeln!(out, "{}", bold(&format!("{}: {}", found.run.name, text::question(plan))));
-    let _ = writeln!(out, "{}\n", quiet(&text::method(plan)));
+pub fn terminal(plan: &Plan, found: &Found, screen: Screen) -> String {
+    let mut out = Text::new(screen);
+    out.paragraph(&format!("{}: {}", found.run.name, text::question(plan)), BOLD);
+    out.paragraph(&text::method(plan), QUIET);
+    out.blank();
     match found.answers.as_slice() {
         [only] if plan.axes.is_empty() => {
-            let _ = writeln!(out, "{}\n", bold(&capitalised(&text::answer(plan, found, only))));
-            out += &rows(&trials(plan, found, only), style);
+            out.paragraph(&capitalised(&text::answer(plan, found, only)), BOLD);
+            out.blank();
+            out.table(&trials(plan, found, only));
         }
         several => {
-            out += &rows(&answers(plan, found), style);
+            out.table(&answers(plan, found));
             for answer in several.iter().filter(|answer| answer.needs_words()) {
-                let _ = writeln!(
-                    out,
-                    "{}: {}",
-                    text::combination(&plan.axes, &answer.choice, |_| true),
-                    text::answer(plan, found, answer)
-                );
+                let combination = text::combination(&plan.axes, &answer.choice, |_| true);
+                out.paragraph(&format!("{combination}: {}", text::answer(plan, found, answer)), PLAIN);
             }
         }
     }
-    out
-}
-
-/// A cell and whether it is good or bad news.
-type Cell = (String, Option<Verdict>);
-
-fn plain(text: impl Into<String>) -> Cell {
-    (text.into(), None)
+    out.into()
 }
 
 /// Every value that was measured, with each limit's figure.
-fn trials(plan: &Plan, found: &Found, answer: &Answer) -> Vec<Vec<Cell>> {
-    let mut head = vec![plain(text::short(plan.key.key())), plain("verdict"), plain("repetitions")];
-    head.extend(found.limits.iter().map(|limit| plain(text::limit(limit))));
-    let row = |trial: &crate::run::Trial| {
-        let figures = found.limits.iter().zip(&trial.limits);
-        let mut row = vec![
-            plain(plan.key.written(trial.value)),
-            (text::word(trial).to_owned(), trial.verdict),
-            plain(trial.repetitions.to_string()),
-        ];
-        row.extend(figures.map(|(limit, judged)| plain(text::figure(limit, judged))));
-        row
-    };
-    std::iter::once(head).chain(answer.trials.iter().map(row)).collect()
+fn trials(plan: &Plan, found: &Found, answer: &Answer) -> Table {
+    let mut table = Table::new([
+        Column::words(text::short(plan.key.key())).key(),
+        Column::words("verdict"),
+        Column::numbers("repetitions"),
+    ]);
+    for limit in &found.limits {
+        table.column(Column::words(text::limit(limit)));
+    }
+    for trial in &answer.trials {
+        table.row(row(plan, found, trial));
+    }
+    table
+}
+
+fn row(plan: &Plan, found: &Found, trial: &Trial) -> Vec<Cell> {
+    let figures = found.limits.iter().zip(&trial.limits);
+    let mut row = vec![
+        Cell::new(plan.key.written(trial.value)),
+        judged(text::word(trial), trial.verdict),
+        Cell::new(trial.repetitions.to_string()),
+    ];
+    row.extend(figures.map(|(limit, judged)| Cell::new(text::figure(limit, judged))));
+    row
 }
 
 /// Every combination with its edge.
-fn answers(plan: &Plan, found: &Found) -> Vec<Vec<Cell>> {
-    let mut head: Vec<Cell> = plan.axes.iter().map(|axis| plain(text::heading(&plan.axes, axis))).collect();
-    head.extend([plain("kept"), plain("not decided"), plain("broken"), plain("by")]);
-    let row = |answer: &Answer| {
-        let on_axis = plan.axes.iter().zip(&answer.choice);
-        let mut row: Vec<Cell> = on_axis.map(|(axis, chosen)| plain(text::chosen(axis, *chosen))).collect();
-        let written = |value: Option<u64>| value.map_or("–".to_owned(), |value| plan.key.written(value));
-        row.extend([
-            (written(answer.edge.kept), answer.edge.kept.map(|_| Verdict::Kept)),
-            plain(text::undecided(plan, &answer.edge)),
-            (written(answer.edge.broken), answer.edge.broken.map(|_| Verdict::Broken)),
-            plain(text::reason(found, answer)),
-        ]);
-        row
-    };
-    std::iter::once(head).chain(found.answers.iter().map(row)).collect()
-}
-
-/// Columns as wide as their widest cell.
-fn rows(rows: &[Vec<Cell>], style: Style) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.0.chars().count()).max()
-    };
-    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-    let mut out = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (place, ((text, news), width)) in row.iter().zip(&widths).enumerate() {
-            let gap = if place == 0 { "" } else { "  " };
-            // The colour must not count as width.
-            let padding = " ".repeat(width - text.chars().count());
-            let painted = match (style, news) {
-                (Style::Colour, Some(Verdict::Kept)) => paint(text, AnsiColor::Green),
-                (Style::Colour, Some(Verdict::Broken)) => paint(text, AnsiColor::Red),
-                _ => text.clone(),
-            };
-            line += &format!("{gap}{painted}{padding}");
-        }
-        out += line.trim_end();
-        out.push('\n');
+fn answers(plan: &Plan, found: &Found) -> Table {
+    let keys = plan.axes.iter().map(|axis| Column::words(text::heading(&plan.axes, axis)).key());
+    let mut table = Table::new(keys);
+    for heading in ["kept", "not decided", "broken", "by"] {
+        table.column(Column::words(heading));
     }
-    out
+    for answer in &found.answers {
+        let edge = &answer.edge;
+        let written = |value: Option<u64>| value.map_or("–".to_owned(), |value| plan.key.written(value));
+        let on_axis = plan.axes.iter().zip(&answer.choice);
+        let mut row: Vec<Cell> =
+            on_axis.map(|(axis, chosen)| Cell::new(text::chosen(axis, *chosen))).collect();
+        row.extend([
+            judged(&written(edge.kept), edge.kept.map(|_| Verdict::Kept)),
+            Cell::new(text::undecided(plan, edge)),
+            judged(&written(edge.broken), edge.broken.map(|_| Verdict::Broken)),
+            Cell::new(text::reason(found, answer)),
+        ]);
+        table.row(row);
+    }
+    table
 }
 
-fn paint(text: &str, colour: AnsiColor) -> String {
-    format!("{0}{text}{0:#}", Ansi::new().fg_color(Some(colour.into())))
+/// A cell in the colour of its verdict.
+fn judged(text: &str, verdict: Option<Verdict>) -> Cell {
+    let colour = match verdict {
+        Some(Verdict::Kept) => Some(AnsiColor::Green.into()),
+        Some(Verdict::Broken) => Some(AnsiColor::Red.into()),
+        Some(Verdict::Undecided) | None => None,
+    };
+    Cell::new(text).painted(Ansi::new().fg_color(colour))
 }
 
 fn capitalised(text: &str) -> String {

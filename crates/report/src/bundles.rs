@@ -5,8 +5,8 @@ use trunkline_metrics::{BundleSummary, ClassSummary, Estimate, Measured, Spread}
 use trunkline_store::StoredPoint;
 
 use crate::metric::{DEFINITIONS, Definition};
-use crate::units::{Quantity, Unit};
-use crate::view::{Side, View, counted, over_repetitions, telling};
+use crate::units::{Quantity, Scale};
+use crate::view::{Side, View, counted, over_repetitions};
 
 /// A figure of a bundle, of its connections by transport, or of both.
 pub(crate) struct BundleFigure {
@@ -162,11 +162,11 @@ pub(crate) fn all_rows<'a>(view: &View<'a>, side: &Side<'a>) -> Vec<(&'a StoredP
     view.points().iter().flat_map(of_point).collect()
 }
 
-/// The unit in which these figures are shown together.
-pub(crate) fn unit<'r, 'a: 'r>(rows: impl Iterator<Item = &'r Row<'a>> + Clone, ids: &[&str]) -> Unit {
+/// How these figures are written when they are shown together.
+pub(crate) fn scale<'r, 'a: 'r>(rows: impl Iterator<Item = &'r Row<'a>> + Clone, ids: &[&str]) -> Scale {
     let of_row =
         |row: &'r Row<'a>| ids.iter().filter_map(|id| Some(row.estimate(id)?.mean)).collect::<Vec<_>>();
-    figure(ids[0]).quantity.unit(telling(rows.flat_map(of_row)))
+    Scale::of(figure(ids[0]).quantity, rows.flat_map(of_row))
 }
 
 #[cfg(test)]
@@ -174,7 +174,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::{Style, csv, fixtures, html, json, terminal};
+    use crate::{Screen, csv, fixtures, html, json, terminal};
 
     #[test]
     fn every_figure_has_a_definition_and_a_name_of_its_own() {
@@ -207,9 +207,9 @@ mod tests {
     fn bundles_are_shown_everywhere_and_only_if_there_are_any() {
         let (with, without) = (fixtures::bundles(), fixtures::sinks());
         assert!(!html(&without, None).contains("id=\"bundles\""));
-        let text = terminal(&with, Style::Plain);
+        let text = terminal(&with, Screen::default());
         assert!(text.contains("atlantic") && text.contains("→ udp × 3 rtt"), "{text}");
-        assert!(!terminal(&without, Style::Plain).contains("its connections"));
+        assert!(!terminal(&without, Screen::default()).contains("its connections"));
 
         let json = json(&with, None);
         let bundles = &json["points"][3]["runs"][0]["bundles"];

@@ -23,6 +23,7 @@ mod single;
 mod terminal;
 #[cfg(test)]
 mod tests;
+pub mod text;
 mod units;
 mod verdict;
 mod view;
@@ -39,7 +40,8 @@ pub use crate::html::{figure_section, html, page};
 pub use crate::json::json;
 pub use crate::png::png;
 pub use crate::single::{figure_names, figure_svg, flow_figures};
-pub use crate::terminal::{Style, terminal, terminal_comparison};
+pub use crate::terminal::{terminal, terminal_comparison};
+pub use crate::text::{Screen, Style};
 
 /// The figure of a limit over repetitions as a person reads it: `51.5 ± 0.3 ms`, `0.4 %`.
 pub fn limit_figure(limit: &Limit, figure: &Estimate) -> String {

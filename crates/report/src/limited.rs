@@ -88,7 +88,7 @@ mod tests {
     use trunkline_experiment::{Figure, Operator};
 
     use super::*;
-    use crate::{Style, fixtures, html, terminal};
+    use crate::{Screen, fixtures, html, terminal};
 
     fn limit(key: &str, subject: Subject) -> Limit {
         let (key, condition) = (key.to_owned(), "< 1".to_owned());
@@ -125,7 +125,7 @@ mod tests {
             limit("bundle.atlantic.fairness", Subject::Bundle { bundle: 0, metric: BundleMetric::Fairness }),
         ];
         // Of the worst connection all is lost; where there are no transfers nothing can be.
-        let page = terminal(&run, Style::Plain);
+        let page = terminal(&run, Screen::default());
         assert!(page.contains("atlantic → tcp loss of a connection, largest < 1  ✗ broken"), "{page}");
         assert!(page.contains("atlantic fairness (Jain) < 1") && page.contains("✓ holds"), "{page}");
         assert!(html(&run, None).contains("1 of 2 limits is broken"));

@@ -5,7 +5,7 @@ use trunkline_metrics::{Estimate, MediumSummary};
 use trunkline_store::StoredPoint;
 
 use crate::metric::{DEFINITIONS, Definition};
-use crate::units::{Quantity, Unit};
+use crate::units::{Quantity, Scale};
 use crate::view::{Side, View, counted, over_repetitions};
 
 /// A medium as a whole, or one of its stations.
@@ -71,14 +71,13 @@ pub(crate) fn tables<'a>(view: &View<'a>, sides: &[Side<'a>]) -> Vec<Vec<(&'a St
     tables
 }
 
-/// The unit of each figure in such a table.
-pub(crate) fn units(rows: &[(&StoredPoint, Medium)]) -> Vec<Unit> {
-    let largest = |column: usize| {
-        let means = rows.iter().filter_map(|(_, medium)| Some(medium.figures[column].estimate?.mean));
-        means.fold(0.0, f64::max)
+/// How each figure in such a table is written.
+pub(crate) fn scales(rows: &[(&StoredPoint, Medium)]) -> Vec<Scale> {
+    let means = |column: usize| {
+        rows.iter().filter_map(move |(_, medium)| Some(medium.figures[column].estimate?.mean))
     };
     let figures = rows[0].1.figures.iter().enumerate();
-    figures.map(|(column, figure)| figure.quantity.unit(largest(column))).collect()
+    figures.map(|(column, figure)| Scale::of(figure.quantity, means(column))).collect()
 }
 
 /// The definition of a figure: that of the same name, or the one with which its name begins: `token-rotation` for

@@ -13,9 +13,10 @@ use crate::fixtures;
 use crate::metric::{METRICS, metric};
 use crate::verdict::{Outcome, Verdict, headline};
 use crate::view::View;
-use crate::{Style, csv, html, json, png, terminal};
+use crate::{Screen, csv, html, json, png, terminal};
 
 mod quality;
+mod screens;
 
 #[test]
 fn names_from_the_file_never_become_markup() {
@@ -163,14 +164,14 @@ fn live_runs_say_that_links_were_not_applied_and_show_stalls() {
     let page = html(&live, None);
     assert!(page.contains("The links described in the file were not applied"));
     assert!(page.contains("id=\"stalls\""));
-    assert!(terminal(&live, Style::Plain).contains("used as it is"));
+    assert!(terminal(&live, Screen::default()).contains("used as it is"));
     assert!(!html(&fixtures::swept(Backend::Sim), None).contains("were not applied"));
 }
 
 #[test]
 fn one_way_figures_between_hosts_carry_the_bound_of_the_clocks() {
     let mut live = fixtures::swept(Backend::Live);
-    assert!(!terminal(&live, Style::Plain).contains("clocks"));
+    assert!(!terminal(&live, Screen::default()).contains("clocks"));
     assert!(!html(&live, None).contains("bound of the clocks</a>"));
     for point in &mut live.points {
         for flow in point.repetitions.iter_mut().filter_map(|r| r.summary.as_mut()).flat_map(|s| &mut s.flows)
@@ -178,7 +179,7 @@ fn one_way_figures_between_hosts_carry_the_bound_of_the_clocks() {
             flow.clock_error = Some(trunkline_core::Duration::from_micros(87));
         }
     }
-    let text = terminal(&live, Style::Plain);
+    let text = terminal(&live, Screen::default());
     assert!(text.contains("± 87 us of the truth") && text.contains("± clocks"), "{text}");
     let page = html(&live, None);
     assert!(page.contains("within ± 87 us of the truth") && page.contains("href=\"#def-clock-error\""));
@@ -202,7 +203,7 @@ fn runs_on_the_wire_stand_beside_the_simulator_with_the_links_applied() {
         assert!(page.contains(part), "{part}");
     }
     assert!(!page.contains("used as it is"));
-    assert!(terminal(&wire, Style::Plain).contains("Links as the file describes them, in real time."));
+    assert!(terminal(&wire, Screen::default()).contains("Links as the file describes them, in real time."));
 }
 
 #[test]
@@ -212,7 +213,7 @@ fn partial_runs_are_marked() {
     assert!(page.contains("partial: 6 of 12 measured"));
     assert!(page.contains("cut short"));
     assert!(page.contains("trunkline run --resume 13"));
-    assert!(terminal(&run, Style::Plain).contains("--resume 13"));
+    assert!(terminal(&run, Screen::default()).contains("--resume 13"));
 }
 
 #[test]
@@ -325,35 +326,6 @@ fn the_page_is_balanced() {
 }
 
 #[test]
-fn terminal_lines_fit_and_plain_text_has_no_escapes() {
-    for (name, run, _) in fixtures::all() {
-        let text = terminal(&run, Style::Plain);
-        for line in text.lines() {
-            assert!(line.chars().count() <= 100, "{name}: {line}");
-            assert_eq!(line, line.trim_end(), "{name}: spaces at the end");
-        }
-        assert!(!text.contains('\u{1b}'), "{name}");
-        let coloured = terminal(&run, Style::Colour);
-        assert_eq!(without_escapes(&coloured), text, "{name}: colour changes nothing else");
-    }
-}
-
-#[test]
-fn a_name_cannot_move_the_cursor() {
-    let mut run = fixtures::swept(Backend::Sim);
-    run.info.name = "\u{1b}[2Jgone\r".to_owned();
-    run.axes[0].values[0] = "\u{7}\u{9b}31m".to_owned();
-    let text = terminal(&run, Style::Plain);
-    assert!(!text.chars().any(|c| c.is_control() && c != '\n'));
-}
-
-fn without_escapes(text: &str) -> String {
-    let mut parts = text.split('\u{1b}');
-    let first = parts.next().unwrap_or("").to_owned();
-    parts.fold(first, |out, part| out + part.split_once('m').unwrap().1)
-}
-
-#[test]
 fn csv_files_read_back() {
     let directory = tempfile::tempdir().unwrap();
     for (name, run, _) in fixtures::all() {
@@ -454,9 +426,9 @@ fn json_keeps_its_keys() {
 #[test]
 fn rates_of_transfers_are_shown_where_there_are_any() {
     let (with, without) = (fixtures::transfers(), fixtures::single(Backend::Sim));
-    let line = terminal(&with, Style::Plain);
+    let line = terminal(&with, Screen::default());
     assert!(line.contains("transfer kbit/s") && line.contains(" 930 "), "{line}");
-    assert!(!terminal(&without, Style::Plain).contains("transfer"));
+    assert!(!terminal(&without, Screen::default()).contains("transfer"));
     let heading = "<a href=\"#def-transfers\"";
     assert!(html(&with, None).contains(heading) && !html(&without, None).contains(heading));
     let figures = |run: &StoredRun| {
@@ -472,7 +444,7 @@ fn rates_of_transfers_are_shown_where_there_are_any() {
 #[test]
 fn figures_of_media_are_shown_with_their_definitions() {
     let (with, without) = (fixtures::ring(), fixtures::swept(Backend::Sim));
-    let (text, page) = (terminal(&with, Style::Plain), html(&with, None));
+    let (text, page) = (terminal(&with, Screen::default()), html(&with, None));
     let headings = text.lines().find(|line| line.contains("token rotation mean µs")).unwrap();
     assert!(headings.ends_with("bytes synchronous MiB") && !text.contains("frames"), "{text}");
     for id in ["token-rotation", "ring-utilisation", "bytes", "frames", "late-counter"] {
@@ -484,24 +456,25 @@ fn figures_of_media_are_shown_with_their_definitions() {
     let mean = |medium: usize, figure: &str| media[medium]["figures"][figure]["mean"].as_f64();
     assert_eq!((mean(0, "token_rotation_mean"), mean(2, "frames")), (Some(2e-6), Some(7_500.0)));
     assert!(
-        !html(&without, None).contains("id=\"media\"") && !terminal(&without, Style::Plain).contains("ring")
+        !html(&without, None).contains("id=\"media\"")
+            && !terminal(&without, Screen::default()).contains("ring")
     );
 }
 
 #[test]
 fn each_of_several_sinks_is_shown_the_worst_first() {
     let (with, without) = (fixtures::sinks(), fixtures::swept(Backend::Sim));
-    let text = terminal(&with, Style::Plain);
+    let text = terminal(&with, Screen::default());
     let rows: Vec<&str> =
         text.lines().filter_map(|line| line.split_once("  → ")).map(|(_, row)| row).collect();
     let names = rows.iter().map(|row| row.split("  ").next().unwrap());
-    assert!(text.contains("worst at count") && text.contains("\ncount  flow"), "{text}");
+    assert!(text.contains("worst at   holds at") && text.contains("\ncount  flow"), "{text}");
     assert!(names.eq(["far (worst)", "late", "near"].repeat(4)), "{text}");
     let page = html(&with, None);
     assert_eq!(page.matches("<span class=\"of\">voice </span>→ ").count(), 12);
     assert_eq!(page.matches("<span class=\"tag broken\">worst</span>").count(), 4);
     assert!(page.contains("voice → far"), "among every figure");
-    for page in [html(&without, None), terminal(&without, Style::Plain)] {
+    for page in [html(&without, None), terminal(&without, Screen::default())] {
         assert!(!page.contains('→'), "a flow with one sink is shown as ever");
     }
 
@@ -528,7 +501,7 @@ fn a_limit_on_a_sink_is_judged_by_its_figures() {
     let verdict = Verdict::of(&run.limits[1], &view, &view.sides[0]);
     let flow = view.sides[0].estimate(3, "voice", metric("latency_p99")).unwrap().mean;
     assert!((verdict.points[3].estimate.unwrap().mean / flow - 3.0).abs() < 1e-6);
-    assert!(terminal(&run, Style::Plain).contains("voice → far latency p99 < 150 ms"));
+    assert!(terminal(&run, Screen::default()).contains("voice → far latency p99 < 150 ms"));
     let swept = figures(&view);
     let latency = swept.iter().find(|figure| figure.id == "latency").unwrap();
     assert!(latency.chart.panels.iter().all(|p| p.bounds.is_empty()), "the figure shows the flow as a whole");
@@ -553,7 +526,7 @@ fn sample_reports_are_written() {
     for (name, run, counterpart) in fixtures::all() {
         let file = |extension: &str| directory.join(format!("{name}.{extension}"));
         fs::write(file("html"), html(&run, counterpart.as_ref())).unwrap();
-        fs::write(file("txt"), terminal(&run, Style::Plain)).unwrap();
+        fs::write(file("txt"), terminal(&run, Screen::default())).unwrap();
         fs::write(file("json"), json(&run, counterpart.as_ref()).to_string()).unwrap();
         csv(&run, &directory.join(name)).unwrap();
         png(&run, counterpart.as_ref(), &directory.join(name)).unwrap();

@@ -21,6 +21,60 @@ pub(crate) struct Unit {
     pub(crate) factor: f64,
 }
 
+/// How the values of a column are written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Scale {
+    /// All in one unit, which the heading names.
+    Shared(Unit),
+    /// Each in its own unit, because in a common one the smallest would begin with zeros.
+    Own,
+}
+
+impl Scale {
+    /// The scale of a column of these values, in the base unit.
+    pub(crate) fn of(quantity: Quantity, values: impl Iterator<Item = f64>) -> Scale {
+        let values: Vec<f64> = values.map(f64::abs).filter(|value| *value > 0.0).collect();
+        let unit = quantity.unit(values.iter().copied().fold(0.0, f64::max));
+        let reads_badly = |value: &f64| value * unit.factor < 0.1 && quantity.unit(*value) != unit;
+        if values.iter().any(reads_badly) { Scale::Own } else { Scale::Shared(unit) }
+    }
+
+    /// The unit for the heading.
+    pub(crate) fn heading(self) -> &'static str {
+        match self {
+            Scale::Shared(unit) => unit.name,
+            Scale::Own => "",
+        }
+    }
+
+    /// An estimate of the column: its mean, half the width of its confidence interval, and the unit unless the heading
+    /// has it.
+    pub(crate) fn estimate(
+        self,
+        quantity: Quantity,
+        estimate: &Estimate,
+    ) -> (String, Option<String>, &'static str) {
+        let (unit, name) = match self {
+            Scale::Shared(unit) => (unit, ""),
+            Scale::Own => {
+                let unit = quantity.unit(estimate.mean.abs());
+                (unit, unit.name)
+            }
+        };
+        let (mean, half_width) = quantity.estimate_in(estimate, unit);
+        (mean, half_width, name)
+    }
+
+    /// A value of the column to four digits, with its unit unless the heading has it.
+    pub(crate) fn show(self, quantity: Quantity, value: f64) -> String {
+        match self {
+            Scale::Shared(unit) => number(value * unit.factor, 4),
+            Scale::Own if value == 0.0 => "0".to_owned(),
+            Scale::Own => quantity.show(value),
+        }
+    }
+}
+
 impl Quantity {
     /// The unit in which a column is read best whose largest value is `largest` (in the base unit).
     pub(crate) fn unit(self, largest: f64) -> Unit {
@@ -84,7 +138,7 @@ impl Quantity {
         let magnitude = if mean == 0.0 { 0 } else { mean.abs().log10().floor() as i32 };
         let decimals = place.clamp(0, (4 - magnitude).max(0)) as usize;
         let decimals = decimals.min(9);
-        (grouped(&format!("{mean:.decimals$}")), Some(two_digits(half_width)))
+        (grouped(&format!("{mean:.decimals$}")), Some(half_width_to(half_width, decimals)))
     }
 
     fn digits(self, value: f64) -> String {
@@ -99,13 +153,15 @@ fn with_unit(number: &str, unit: &str) -> String {
     if unit.is_empty() { number.to_owned() } else { format!("{number} {unit}") }
 }
 
-/// A half width keeps its trailing zero: `± 0.30`.
-fn two_digits(value: f64) -> String {
-    let place = 1 - value.log10().floor() as i32;
-    match place {
-        0..=6 => format!("{value:.*}", place as usize),
-        _ => number(value, 2),
+/// Two digits of a half width, to the same place as its mean: `0.30`, and `<0.0001` where it has none there.
+fn half_width_to(value: f64, decimals: usize) -> String {
+    let last = 10f64.powi(-(decimals as i32));
+    if value < 0.5 * last {
+        return format!("<{last:.decimals$}");
     }
+    let place = 1 - value.log10().floor() as i32;
+    let rounding = 10f64.powi(place);
+    format!("{:.decimals$}", (value * rounding).round() / rounding)
 }
 
 /// A number to so many significant digits, without trailing zeros; all digits before the point are kept, and ten
@@ -182,6 +238,31 @@ mod tests {
         assert_eq!(Quantity::Time.show_estimate(&estimate(0.0515, None)), "51.5 ms");
         assert_eq!(Quantity::Share.show_estimate(&estimate(0.0, Some(0.0))), "0 ± 0 %");
         assert_eq!(Quantity::Time.show_estimate(&estimate(0.0123, Some(1.2))), "12 ± 1200 ms");
+    }
+
+    #[test]
+    fn a_half_width_ends_at_the_same_place_as_its_mean() {
+        let shown = |half: f64| Quantity::Number.show_estimate(&estimate(4.364_612, Some(half)));
+        assert_eq!(shown(2.9e-6), "4.3646 ± <0.0001");
+        assert_eq!(shown(0.000_016), "4.3646 ± <0.0001");
+        assert_eq!(shown(0.000_16), "4.3646 ± 0.0002");
+        assert_eq!(shown(0.003), "4.3646 ± 0.0030");
+        assert_eq!(shown(0.3), "4.36 ± 0.30");
+        assert_eq!(Quantity::Number.show_estimate(&estimate(12_345.6, Some(0.23))), "12\u{202f}346 ± <1");
+    }
+
+    #[test]
+    fn a_column_has_one_unit_unless_it_makes_small_values_unreadable() {
+        let scale = |values: &[f64]| Scale::of(Quantity::Time, values.iter().copied());
+        let ms = Scale::Shared(Unit { name: "ms", factor: 1e3 });
+        assert_eq!(scale(&[0.0, 0.007_263, 0.051]), ms);
+        assert_eq!(scale(&[0.007_263, 7.0]), ms);
+        let voice_beside_bulk = scale(&[0.007_263, 70.0]);
+        assert_eq!(voice_beside_bulk, Scale::Own);
+        assert_eq!(voice_beside_bulk.show(Quantity::Time, 0.007_263), "7.263 ms");
+        assert_eq!(voice_beside_bulk.show(Quantity::Time, 70.0), "70 s");
+        assert_eq!(scale(&[0.0]).heading(), "ms");
+        assert_eq!(Scale::of(Quantity::Share, [1e-6, 0.5].into_iter()).heading(), "%");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use trunkline_experiment::{Figure, Limit, Operator};
 use trunkline_metrics::Estimate;
 
 use crate::limited::{Limited, whose};
-use crate::view::{Side, View, axis_name, counted, over_repetitions, point_name, shown_on};
+use crate::view::{Side, View, axis_name, counted, is_cut_short, over_repetitions, point_name, shown_on};
 
 /// One limit on one side.
 pub(crate) struct Verdict<'a> {
@@ -14,6 +14,8 @@ pub(crate) struct Verdict<'a> {
     pub(crate) whose: String,
     /// One per point, in order.
     pub(crate) points: Vec<PointVerdict>,
+    /// Whether less was measured than the file asks for.
+    is_unfinished: bool,
 }
 
 /// One limit at one point.
@@ -62,16 +64,27 @@ impl Outcome {
 impl<'a> Verdict<'a> {
     pub(crate) fn of(limit: &'a Limit, view: &View<'a>, side: &Side<'a>) -> Verdict<'a> {
         let figures = |point: u32| side.point(point).into_iter().flat_map(counted).map(|s| limit.figure(s));
-        let judged = |index: u32| judge(limit, index, &figures(index).collect::<Vec<_>>());
+        let judged = |index: u32| {
+            let verdict = judge(limit, index, &figures(index).collect::<Vec<_>>());
+            // An interrupted repetition shows figures, but it is no evidence for or against a limit.
+            let is_cut_short = side.point(index).is_some_and(is_cut_short);
+            let outcome = if is_cut_short { Outcome::NotMeasured } else { verdict.outcome };
+            PointVerdict { outcome, uncertain: verdict.uncertain && !is_cut_short, ..verdict }
+        };
         let points = view.points().iter().map(|point| judged(point.index)).collect();
-        Verdict { limit, figure: Limited::from(limit), whose: whose(limit, view), points }
+        let is_unfinished = side.is_unfinished();
+        Verdict { limit, figure: Limited::from(limit), whose: whose(limit, view), points, is_unfinished }
     }
 
-    /// Over all points: broken if it is broken anywhere; holds only if it was measured and holds wherever it applies.
+    /// Over all points: broken if it is broken anywhere; holds only if it was measured and holds wherever it applies, in a
+    /// run that is finished.
     pub(crate) fn outcome(&self) -> Outcome {
         if self.points.iter().any(|p| p.outcome == Outcome::Broken) {
             Outcome::Broken
-        } else if self.count(Outcome::NotMeasured) > 0 || self.count(Outcome::Holds) == 0 {
+        } else if self.is_unfinished
+            || self.count(Outcome::NotMeasured) > 0
+            || self.count(Outcome::Holds) == 0
+        {
             Outcome::NotMeasured
         } else {
             Outcome::Holds
@@ -80,8 +93,10 @@ impl<'a> Verdict<'a> {
 
     /// The outcome in words.
     pub(crate) fn word(&self) -> &'static str {
+        let is_shown = |p: &PointVerdict| p.outcome == Outcome::NotMeasured && p.estimate.is_some();
         match self.outcome() {
             Outcome::NotMeasured if self.count(Outcome::Holds) > 0 => "holds so far",
+            Outcome::NotMeasured if self.points.iter().any(is_shown) => "cut short",
             outcome => outcome.word(),
         }
     }
@@ -181,6 +196,17 @@ pub(crate) fn headline(view: &View, side: &Side) -> Headline {
             );
         }
         return Headline { outcome: Some(Outcome::Broken), text: text + "." };
+    }
+    if side.is_unfinished() {
+        let info = side.info();
+        let wanted = u64::from(info.points) * u64::from(info.repetitions);
+        let judged = verdicts.iter().any(|v| v.count(Outcome::Holds) > 0);
+        let text = format!(
+            "{}: {} of {wanted} repetitions were measured.",
+            if judged { "No limit is broken so far" } else { "No limit can be judged" },
+            info.repetitions_done,
+        );
+        return Headline { outcome: Some(Outcome::NotMeasured), text };
     }
     if holding < limits {
         let text = format!(

@@ -6,6 +6,7 @@ use trunkline_metrics::{Estimate, FlowSummary, LinkSummary, Measured, Repetition
 use trunkline_store::{Backend, RunInfo, Status, StoredPoint, StoredRun};
 
 use crate::metric::{Metric, metric};
+use crate::units::{Quantity, Scale};
 
 /// What is shown: one side, or two side by side.
 pub(crate) struct View<'a> {
@@ -86,14 +87,29 @@ impl<'a> View<'a> {
     /// 10,000 times the smallest but zero. In the unit of the largest, a voice channel beside bulk on loopback would be
     /// 0.000256 Gbit/s.
     pub(crate) fn telling(&self, metrics: &[&Metric]) -> f64 {
+        telling(self.values(metrics))
+    }
+
+    /// How these metrics are written in columns that are read together.
+    pub(crate) fn scale(&self, metrics: &[&Metric]) -> Scale {
+        let quantity = metrics.first().map_or(Quantity::Number, |metric| metric.quantity);
+        Scale::of(quantity, self.values(metrics))
+    }
+
+    /// Whether this metric is anywhere and not zero everywhere.
+    pub(crate) fn has_any(&self, metric: &Metric) -> bool {
+        self.values(&[metric]).any(|value| value != 0.0)
+    }
+
+    fn values(&self, metrics: &[&Metric]) -> impl Iterator<Item = f64> {
         let points = self.sides.iter().flat_map(|side| &side.run.points);
         let flows = points.flat_map(counted).flat_map(|summary| &summary.flows);
-        telling(flows.flat_map(|flow| metrics.iter().filter_map(|metric| metric.value(flow))))
+        flows.flat_map(|flow| metrics.iter().filter_map(|metric| metric.value(flow)))
     }
 }
 
 /// The same of these values.
-pub(crate) fn telling(values: impl Iterator<Item = f64>) -> f64 {
+fn telling(values: impl Iterator<Item = f64>) -> f64 {
     let (mut smallest, mut largest) = (f64::INFINITY, 0.0f64);
     for value in values.map(f64::abs).filter(|value| *value > 0.0) {
         (smallest, largest) = (smallest.min(value), largest.max(value));

@@ -158,7 +158,7 @@ fn list(global: &Global, state: &Path) -> Result<u8, Failure> {
     for (what, peers) in [("agent", &agents), ("controller", &controllers)] {
         if !peers.is_empty() {
             let rows: Vec<Vec<String>> = std::iter::once(head(what)).chain(peers.iter().map(row)).collect();
-            tables.push(output::table(&rows));
+            tables.push(output::table(&rows, output::screen()));
         }
     }
     if !tables.is_empty() {
@@ -296,7 +296,7 @@ fn told(facts: &Facts, status: &Status, address: &str) -> String {
                 &size(part.bytes),
             ])
         }));
-        lines.extend([String::new(), output::table(&rows)]);
+        lines.extend([String::new(), output::table(&rows, output::screen())]);
     }
     if !status.controllers.is_empty() {
         let mut rows = vec![row(["controller", "", "enrolled", "rate", "conversations", "to"])];
@@ -311,7 +311,7 @@ fn told(facts: &Facts, status: &Status, address: &str) -> String {
                 &to.as_ref().map_or("anybody".to_owned(), |to| to.join(" ")),
             ])
         }));
-        lines.extend([String::new(), output::table(&rows)]);
+        lines.extend([String::new(), output::table(&rows, output::screen())]);
     }
     if !status.notices.is_empty() {
         lines.push(String::new());

@@ -65,7 +65,7 @@ fn as_text(compared: &Comparison) -> String {
             measures.clicks.to_string(),
         ]);
     }
-    lines.push(output::table(&rows));
+    lines.push(output::table(&rows, output::screen()));
     lines.push("heard: time in which the difference is loud enough to be noticed; altered: in which it is as loud as the sound".to_owned());
     lines.join("\n")
 }

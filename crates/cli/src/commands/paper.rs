@@ -12,7 +12,7 @@ pub(super) fn list(global: &Global) -> u8 {
     if global.json {
         output::print_json(&trunkline_papers::listed(STUDIES));
     } else {
-        output::print(trunkline_papers::list(STUDIES, output::style()).trim_end());
+        output::print(trunkline_papers::list(STUDIES, output::screen()).trim_end());
     }
     output::DONE
 }
@@ -42,11 +42,11 @@ pub(super) fn paper(global: &Global, arguments: &args::Paper) -> Result<u8, Fail
     let say: fn(&str) = if global.json { |text| output::note(text) } else { |text| output::print(text) };
     if global.json {
         output::print(trunkline_papers::json(&results).trim_end());
-        output::note(trunkline_papers::summary(&results, trunkline_report::Style::Plain).trim_end());
+        output::note(trunkline_papers::summary(&results, trunkline_report::Screen::default()).trim_end());
     } else {
-        output::print(trunkline_papers::tables(&results, output::style()).trim_end());
+        output::print(trunkline_papers::tables(&results, output::screen()).trim_end());
         output::print("");
-        output::print(trunkline_papers::summary(&results, output::style()).trim_end());
+        output::print(trunkline_papers::summary(&results, output::screen()).trim_end());
     }
     if let Some(directory) = &arguments.out {
         let written = trunkline_papers::write(&results, directory).map_err(Failure::environment)?;

@@ -39,7 +39,7 @@ pub(super) fn plan(global: &Global, arguments: &args::Plan) -> Result<u8, Failur
     if global.json {
         output::print_json(&trunkline_planner::json(&plan, &found));
     } else {
-        output::print(trunkline_planner::terminal(&plan, &found, output::style()).trim_end());
+        output::print(trunkline_planner::terminal(&plan, &found, output::screen()).trim_end());
     }
     if !arguments.no_report {
         let run = store.run(found.run.id).map_err(Failure::environment)?;

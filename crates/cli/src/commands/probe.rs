@@ -53,8 +53,7 @@ pub(super) fn run(global: &Global, arguments: &Probe) -> Result<u8, Failure> {
     if global.json {
         output::print_json(&trunkline_advisor::json(&advice));
     } else {
-        let width = terminal_size::terminal_size().map_or(WIDTH, |(width, _)| width.0.into()).min(WIDTH);
-        output::print(trunkline_advisor::terminal(&advice, output::style(), width).trim_end());
+        output::print(trunkline_advisor::terminal(&advice, output::screen()).trim_end());
     }
     if let Some(directory) = &arguments.out {
         let page = write(directory, &advice, &probed.findings)?;
@@ -64,9 +63,6 @@ pub(super) fn run(global: &Global, arguments: &Probe) -> Result<u8, Failure> {
     }
     Ok(if probed.is_partial { output::INTERRUPTED } else { output::DONE })
 }
-
-/// Lines longer than this are hard to read.
-const WIDTH: usize = 110;
 
 fn question(arguments: &Probe) -> Result<Question, Failure> {
     let budget = arguments.budget;

@@ -25,7 +25,7 @@ pub(super) fn report(global: &Global, arguments: &Report) -> Result<u8, Failure>
         output::print_json(&trunkline_report::json(&run, counterpart));
         output::note(format_args!("report: {}", path.display()));
     } else {
-        output::print(trunkline_report::terminal(&run, output::style()).trim_end());
+        output::print(trunkline_report::terminal(&run, output::screen()).trim_end());
         output::print(format_args!("\nreport: {}", path.display()));
     }
     Ok(output::DONE)

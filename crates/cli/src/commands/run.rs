@@ -209,7 +209,7 @@ fn show(global: &Global, arguments: &args::Run, store: &Store, outcome: &Outcome
     if global.json {
         output::print_json(&trunkline_report::json(&run, counterpart.as_ref()));
     } else {
-        output::print(trunkline_report::terminal(&run, output::style()).trim_end());
+        output::print(trunkline_report::terminal(&run, output::screen()).trim_end());
     }
     let say: fn(String) = if global.json { |text| output::note(text) } else { |text| output::print(text) };
     if let Some(report) = report {

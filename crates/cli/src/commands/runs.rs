@@ -45,7 +45,7 @@ fn list(global: &Global, store: &Store, choice: &Choice) -> Result<u8, Failure> 
     let head = ["run", "started", "on", "status", "points", "measured", "name", "tags"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     rows.extend(runs.iter().map(row));
-    output::print(output::table(&rows));
+    output::print(output::table(&rows, output::screen()));
     Ok(output::DONE)
 }
 
@@ -128,7 +128,7 @@ fn compare(global: &Global, store: &Store, names: [&str; 2], all: bool) -> Resul
     if global.json {
         output::print_json(&json!({ "format": 1, "comparison": comparison }));
     } else {
-        let text = trunkline_report::terminal_comparison(&comparison, all, output::style());
+        let text = trunkline_report::terminal_comparison(&comparison, all, output::screen());
         output::print(text.trim_end());
     }
     Ok(output::DONE)

@@ -146,7 +146,7 @@ fn list(global: &Global) -> Result<u8, Failure> {
     }
     let mut rows = vec![["name", "for", "since", "until"].map(str::to_owned).to_vec()];
     rows.extend(tokens.iter().map(row));
-    output::print(output::table(&rows));
+    output::print(output::table(&rows, output::screen()));
     Ok(output::DONE)
 }
 

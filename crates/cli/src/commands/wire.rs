@@ -142,7 +142,7 @@ fn status(global: &Global) -> Result<u8, Failure> {
         output::print(format_args!("{}: {} (process {})", state.name, state.file.display(), state.owner.pid));
         let rows: Vec<Vec<String>> = state.hosts.iter().flat_map(host_rows).collect();
         if !rows.is_empty() {
-            output::print(output::table(&rows));
+            output::print(output::list(&rows, output::screen()));
         }
     }
     Ok(output::DONE)

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use trunkline_core::Bytes;
+use trunkline_report::{Screen, Style};
 use trunkline_wire::control::{Client, Packets, Rates, WireSnapshot};
 use trunkline_wire::ground::FoundWire;
 
@@ -28,10 +29,12 @@ pub(super) fn top(global: &Global, which: &Which) -> Result<u8, Failure> {
         output::print_json(&json!(first));
         return Ok(output::DONE);
     }
+    // Lines are cut to the terminal by their characters: no colours.
+    let screen = Screen { style: Style::Plain, ..output::screen() };
     if !io::stdout().is_terminal() {
         thread::sleep(BETWEEN * LOOKS as u32);
         let now = client.counters().map_err(failure)?;
-        output::print(view(&first, &now).join("\n"));
+        output::print(view(&first, &now, screen).join("\n"));
         return Ok(output::DONE);
     }
     let mut looks = VecDeque::from([first]);
@@ -39,7 +42,7 @@ pub(super) fn top(global: &Global, which: &Which) -> Result<u8, Failure> {
     loop {
         thread::sleep(BETWEEN);
         let now = client.counters().map_err(failure)?;
-        let lines = view(looks.front().unwrap_or(&now), &now);
+        let lines = view(looks.front().unwrap_or(&now), &now, screen);
         shown = draw(&lines, shown).map_err(Failure::environment)?;
         looks.push_back(now);
         if looks.len() > LOOKS {
@@ -96,7 +99,7 @@ fn draw(lines: &[String], shown: usize) -> io::Result<usize> {
 }
 
 /// Tables of links and of flows.
-fn view(before: &WireSnapshot, now: &WireSnapshot) -> Vec<String> {
+fn view(before: &WireSnapshot, now: &WireSnapshot, screen: Screen) -> Vec<String> {
     let Rates { directions, flows } = Rates::between(before, now);
     let mut links = vec![row([
         "link",
@@ -129,7 +132,7 @@ fn view(before: &WireSnapshot, now: &WireSnapshot) -> Vec<String> {
             &direction.sojourn_p99.to_string(),
         ])
     }));
-    let mut lines: Vec<String> = output::table(&links).lines().map(str::to_owned).collect();
+    let mut lines: Vec<String> = output::table(&links, screen).lines().map(str::to_owned).collect();
     let ended = now.links.iter().filter(|link| link.ended);
     lines.extend(ended.map(|link| format!("{}  its relay has ended", link.link)));
     lines.extend(now.capture_failure.clone());
@@ -149,7 +152,7 @@ fn view(before: &WireSnapshot, now: &WireSnapshot) -> Vec<String> {
             ])
         }));
         lines.push(String::new());
-        lines.extend(output::table(&table).lines().map(str::to_owned));
+        lines.extend(output::table(&table, screen).lines().map(str::to_owned));
     }
     lines
 }
@@ -198,7 +201,7 @@ mod tests {
             ..WireSnapshot::default()
         };
         assert_eq!(
-            view(&look(1), &look(2)),
+            view(&look(1), &look(2), Screen::default()),
             [
                 "link   from  to  offered  delivered  busy  waiting     drops/s  marks/s  sojourn  p99",
                 "trunk  a     b   0 bit/s  8 kbit/s   0 %   3 (4500 B)  0        0        -        0 s",

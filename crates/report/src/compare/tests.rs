@@ -1,6 +1,6 @@
 use super::*;
 use crate::fixtures;
-use crate::{Style, terminal_comparison};
+use crate::{Screen, terminal_comparison};
 use trunkline_store::Backend;
 
 fn estimate(mean: f64, standard_deviation: f64, repetitions: u32) -> Estimate {
@@ -45,13 +45,13 @@ fn points_are_known_by_their_values_and_strangers_are_named() {
     assert!(comparison.unmatched.iter().any(|name| name.contains(&gone)), "{:?}", comparison.unmatched);
     assert!(comparison.unmatched.iter().any(|name| name.contains("1000")), "{:?}", comparison.unmatched);
     assert!(!comparison.rows.is_empty());
-    let text = terminal_comparison(&comparison, false, Style::Plain);
+    let text = terminal_comparison(&comparison, false, Screen::default());
     assert!(text.contains("run 99") && text.contains("latency mean"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     let mut many = comparison.clone();
     many.unmatched = vec!["run 1: count = 7".to_owned(); 100];
-    let many = terminal_comparison(&many, false, Style::Plain);
+    let many = terminal_comparison(&many, false, Screen::default());
     assert!(many.contains("94 more points are in one of the runs only"), "{many}");
-    let all = terminal_comparison(&comparison, true, Style::Plain);
+    let all = terminal_comparison(&comparison, true, Screen::default());
     assert!(all.contains("IPDV") && !text.contains("IPDV"));
 }

@@ -3,10 +3,10 @@
 use maud::{Markup, html};
 
 use super::tables::{LONG, axis_headings, axis_values, cell};
-use crate::bundles::{all_rows, figure, unit};
+use crate::bundles::{all_rows, figure, scale};
 use crate::view::View;
 
-/// A column group: heading and columns as (heading, figure). One unit for each group.
+/// A column group: heading and columns as (heading, figure), written in the same way.
 const GROUPS: &[(&str, &[(&str, &str)])] = &[
     ("all flows", &[("user", "throughput_user"), ("network", "throughput_network")]),
     (
@@ -50,8 +50,8 @@ pub(super) fn section(view: &View) -> Markup {
     let several = view.sides.len() > 1;
     let columns = GROUPS.iter().flat_map(|(_, columns)| {
         let ids: Vec<&str> = columns.iter().map(|(_, id)| *id).collect();
-        let unit = unit(rows.iter().map(|(_, _, row)| row), &ids);
-        columns.iter().map(move |(heading, id)| (*heading, figure(id), unit))
+        let scale = scale(rows.iter().map(|(_, _, row)| row), &ids);
+        columns.iter().map(move |(heading, id)| (*heading, figure(id), scale))
     });
     let columns: Vec<_> = columns.collect();
     html! {
@@ -71,10 +71,10 @@ pub(super) fn section(view: &View) -> Markup {
                             (axis_headings(view))
                             th scope="col" { a href="#def-bundle" { "bundle" } }
                             @if several { th scope="col" { "on" } }
-                            @for (heading, figure, unit) in &columns {
+                            @for (heading, figure, scale) in &columns {
                                 th.number scope="col" {
                                     a href={ "#def-" (figure.definition().id) } title=(figure.name) { (heading) }
-                                    @if !unit.name.is_empty() { " " span.unit { (unit.name) } }
+                                    @if !scale.heading().is_empty() { " " span.unit { (scale.heading()) } }
                                 }
                             }
                         }
@@ -89,8 +89,8 @@ pub(super) fn section(view: &View) -> Markup {
                                     @if row.is_round_trip() { " " span.way { "round trip" } }
                                 }
                                 @if several { td { (side.label) } }
-                                @for (_, figure, unit) in &columns {
-                                    (cell(figure.quantity, *unit, row.estimate(figure.id)))
+                                @for (_, figure, scale) in &columns {
+                                    (cell(figure.quantity, *scale, row.estimate(figure.id)))
                                 }
                             }
                         }

@@ -5,7 +5,7 @@ use trunkline_metrics::Estimate;
 
 use super::tables::cell;
 use crate::metric::METRICS;
-use crate::units::{Quantity, grouped};
+use crate::units::{Quantity, Scale, grouped};
 use crate::view::{Subject, View, point_name, shown_on};
 
 /// More tables than this are not opened by anyone; CSV and JSON have them all.
@@ -56,14 +56,13 @@ fn of_point(view: &View, point: u32, name: &str) -> Markup {
                         @let row: Vec<Option<Estimate>> =
                             columns.iter().map(|(subject, side)| view.sides[*side].estimate_of(point, *subject, metric)).collect();
                         @if row.iter().any(Option::is_some) {
-                            @let largest = row.iter().flatten().map(|e| e.mean.abs()).fold(0.0, f64::max);
-                            @let unit = metric.quantity.unit(largest);
+                            @let scale = Scale::of(metric.quantity, row.iter().flatten().map(|e| e.mean));
                             tr {
                                 th scope="row" {
                                     a href={ "#def-" (metric.definition().id) } { (metric.name) }
-                                    @if !unit.name.is_empty() { " " span.unit { (unit.name) } }
+                                    @if !scale.heading().is_empty() { " " span.unit { (scale.heading()) } }
                                 }
-                                @for estimate in row { (cell(metric.quantity, unit, estimate)) }
+                                @for estimate in row { (cell(metric.quantity, scale, estimate)) }
                             }
                         }
                     }
@@ -73,7 +72,7 @@ fn of_point(view: &View, point: u32, name: &str) -> Markup {
                             @for (subject, side) in &columns {
                                 @let values = view.sides[*side].flow(point, subject.flow).into_iter()
                                     .filter(|_| subject.sink.is_none()).map(|f| f.transport_counters.get(counter).map(|n| *n as f64));
-                                (cell(Quantity::Count, Quantity::Count.unit(0.0), crate::view::over_repetitions(values)))
+                                (cell(Quantity::Count, Scale::Shared(Quantity::Count.unit(0.0)), crate::view::over_repetitions(values)))
                             }
                         }
                     }

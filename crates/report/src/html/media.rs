@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use trunkline_store::StoredPoint;
 
 use super::tables::{LONG, axis_headings, axis_values, cell};
-use crate::media::{Medium, definition, tables, units};
+use crate::media::{Medium, definition, scales, tables};
 use crate::view::View;
 
 /// One table per kind of medium, and one for the stations of that kind; empty if no medium has anything to tell.
@@ -25,7 +25,7 @@ fn table(view: &View, number: usize, rows: &[(&StoredPoint, Medium)]) -> Markup 
     let first = &rows[0].1;
     let has_stations = first.station.is_some();
     let what = if has_stations { "Each station" } else { "Each medium as a whole" };
-    let units = units(rows);
+    let scales = scales(rows);
     html! {
         div.scroll.long[rows.len() > LONG] tabindex="0" role="region" aria-label=(what) {
             table.data data-name={ "media-" (number) } {
@@ -35,13 +35,13 @@ fn table(view: &View, number: usize, rows: &[(&StoredPoint, Medium)]) -> Markup 
                         (axis_headings(view))
                         th scope="col" { "medium" }
                         @if has_stations { th scope="col" { "station" } }
-                        @for (figure, unit) in first.figures.iter().zip(&units) {
+                        @for (figure, scale) in first.figures.iter().zip(&scales) {
                             th.number.narrow scope="col" {
                                 @match definition(figure.name) {
                                     Some(definition) => a href={ "#def-" (definition.id) } { (figure.words()) },
                                     None => (figure.words()),
                                 }
-                                " " span.unit { (unit.name) }
+                                " " span.unit { (scale.heading()) }
                             }
                         }
                     }
@@ -52,8 +52,8 @@ fn table(view: &View, number: usize, rows: &[(&StoredPoint, Medium)]) -> Markup 
                             (axis_values(view, point))
                             th scope="row" { (medium.name) }
                             @if let Some(station) = medium.station { td.value.whole { (station) } }
-                            @for (figure, unit) in medium.figures.iter().zip(&units) {
-                                (cell(figure.quantity, *unit, figure.estimate))
+                            @for (figure, scale) in medium.figures.iter().zip(&scales) {
+                                (cell(figure.quantity, *scale, figure.estimate))
                             }
                         }
                     }

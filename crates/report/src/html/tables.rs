@@ -7,7 +7,7 @@ use trunkline_metrics::{Estimate, Measured};
 use trunkline_store::StoredPoint;
 
 use crate::metric::{Metric, metric};
-use crate::units::{Quantity, Unit};
+use crate::units::{Quantity, Scale};
 use crate::view::{Side, Subject, View, axis_name, is_cut_short, over_repetitions, shown_on};
 
 /// A column group of the flow table: heading and columns as (heading, metric).
@@ -67,7 +67,7 @@ pub(super) const LONG: usize = 24;
 struct Column {
     heading: &'static str,
     metric: &'static Metric,
-    unit: Unit,
+    scale: Scale,
 }
 
 /// Per point, flow and side: what an engineer asks first.
@@ -141,7 +141,7 @@ pub(super) fn axis_headings(view: &View) -> Markup {
 fn shown_columns(view: &View, columns: &[(&'static str, &str)]) -> Vec<Column> {
     // All figures of one kind in one unit, so that a row can be read across.
     let metrics: Vec<&'static Metric> = columns.iter().map(|(_, id)| metric(id)).collect();
-    let telling = view.telling(&metrics);
+    let scale = view.scale(&metrics);
     let has_any = |metric: &Metric| {
         view.points().iter().any(|p| {
             view.sides.iter().any(|s| view.flows.iter().any(|f| s.estimate(p.index, f, metric).is_some()))
@@ -151,7 +151,7 @@ fn shown_columns(view: &View, columns: &[(&'static str, &str)]) -> Vec<Column> {
         .iter()
         .zip(metrics)
         .filter(|(_, metric)| has_any(metric))
-        .map(|((heading, _), metric)| Column { heading, metric, unit: metric.quantity.unit(telling) })
+        .map(|((heading, _), metric)| Column { heading, metric, scale })
         .collect()
 }
 
@@ -164,7 +164,7 @@ fn heading(column: &Column, extra: bool) -> Markup {
     html! {
         th.number.extra[extra] scope="col" {
             a href={ "#def-" (column.metric.definition().id) } title=(column.metric.name) { (column.heading) }
-            @if !column.unit.name.is_empty() { " " span.unit { (column.unit.name) } }
+            @if !column.scale.heading().is_empty() { " " span.unit { (column.scale.heading()) } }
         }
     }
 }
@@ -198,7 +198,7 @@ fn flow_row(
                 @for column in columns {
                     @let inexact = is_percentile(column.metric) && summaries.iter().filter_map(|f| f.latency).any(|l| !l.exact);
                     @let estimate = side.estimate_of(point.index, subject, column.metric);
-                    (cell_of(column.metric.quantity, column.unit, estimate, inexact, is_extra(group)))
+                    (cell_of(column.metric.quantity, column.scale, estimate, inexact, is_extra(group)))
                 }
             }
             td.carrier.extra {
@@ -235,19 +235,26 @@ pub(super) fn axis_values(view: &View, point: &StoredPoint) -> Markup {
 }
 
 /// A figure over repetitions as a table cell; sorting uses the base unit.
-pub(super) fn cell(quantity: Quantity, unit: Unit, estimate: Option<Estimate>) -> Markup {
-    cell_of(quantity, unit, estimate, false, false)
+pub(super) fn cell(quantity: Quantity, scale: Scale, estimate: Option<Estimate>) -> Markup {
+    cell_of(quantity, scale, estimate, false, false)
 }
 
-fn cell_of(quantity: Quantity, unit: Unit, estimate: Option<Estimate>, inexact: bool, extra: bool) -> Markup {
+fn cell_of(
+    quantity: Quantity,
+    scale: Scale,
+    estimate: Option<Estimate>,
+    inexact: bool,
+    extra: bool,
+) -> Markup {
     let Some(estimate) = estimate else {
         return html! { td.number.extra[extra] { "–" } };
     };
-    let (mean, half_width) = quantity.estimate_in(&estimate, unit);
+    let (mean, half_width, unit) = scale.estimate(quantity, &estimate);
     html! {
         td.number.extra[extra] data-v=(estimate.mean) {
             @if inexact { "≈ " }
             (mean)
+            @if !unit.is_empty() { " " span.unit { (unit) } }
             @if let Some(half) = half_width { @if half != "0" { " " small { "± " (half) } } }
         }
     }
@@ -265,8 +272,11 @@ pub(super) fn links(view: &View) -> Markup {
             view.points().iter().flat_map(|p| s.links(p.index).into_iter().flat_map(|l| s.link(p.index, l)))
         })
     };
-    let sojourn = Quantity::Time.unit(all().map(|l| l.sojourn_max.as_secs_f64()).fold(0.0, f64::max));
-    let backlog = Quantity::Bytes.unit(all().map(|l| l.backlog_max.count() as f64).fold(0.0, f64::max));
+    let sojourn = Scale::of(
+        Quantity::Time,
+        all().flat_map(|l| [l.sojourn_mean.as_secs_f64(), l.sojourn_max.as_secs_f64()]),
+    );
+    let backlog = Scale::of(Quantity::Bytes, all().map(|l| l.backlog_max.count() as f64));
     let several = view.sides.len() > 1;
     html! {
         section aria-labelledby="links" {
@@ -283,12 +293,12 @@ pub(super) fn links(view: &View) -> Markup {
                             th.number scope="col" { "delivered" }
                             th scope="col" { "dropped, by cause" }
                             th scope="col" { "marked" }
-                            th.number scope="col" { a href="#def-sojourn" { "sojourn,\nmean" } " " span.unit { (sojourn.name) } }
-                            th.number scope="col" { a href="#def-sojourn" { "sojourn,\np50" } " " span.unit { (sojourn.name) } }
-                            th.number scope="col" { a href="#def-sojourn" { "sojourn,\np99" } " " span.unit { (sojourn.name) } }
-                            th.number scope="col" { a href="#def-sojourn" { "sojourn,\np99.9" } " " span.unit { (sojourn.name) } }
-                            th.number scope="col" { a href="#def-sojourn" { "sojourn,\nlongest" } " " span.unit { (sojourn.name) } }
-                            th.number scope="col" { a href="#def-backlog" { "backlog,\nlargest" } " " span.unit { (backlog.name) } }
+                            th.number scope="col" { a href="#def-sojourn" { "sojourn,\nmean" } " " span.unit { (sojourn.heading()) } }
+                            th.number scope="col" { a href="#def-sojourn" { "sojourn,\np50" } " " span.unit { (sojourn.heading()) } }
+                            th.number scope="col" { a href="#def-sojourn" { "sojourn,\np99" } " " span.unit { (sojourn.heading()) } }
+                            th.number scope="col" { a href="#def-sojourn" { "sojourn,\np99.9" } " " span.unit { (sojourn.heading()) } }
+                            th.number scope="col" { a href="#def-sojourn" { "sojourn,\nlongest" } " " span.unit { (sojourn.heading()) } }
+                            th.number scope="col" { a href="#def-backlog" { "backlog,\nlargest" } " " span.unit { (backlog.heading()) } }
                             th.number scope="col" { a href="#def-backlog" { "backlog,\nlargest" } " " span.unit { "packets" } }
                         }
                     }
@@ -310,8 +320,8 @@ fn link_row(
     side: &Side,
     point: &StoredPoint,
     link: &str,
-    sojourn: Unit,
-    backlog: Unit,
+    sojourn: Scale,
+    backlog: Scale,
 ) -> Markup {
     let all = side.link(point.index, link);
     let over = |of: &dyn Fn(&trunkline_metrics::LinkSummary) -> f64| {
@@ -320,8 +330,8 @@ fn link_row(
     let over_any = |of: &dyn Fn(&trunkline_metrics::LinkSummary) -> Option<trunkline_core::Duration>| {
         over_repetitions(all.iter().map(|l| of(l).map(|time| time.as_secs_f64())))
     };
-    let plain = Unit { name: "", factor: 1.0 };
-    let percent = Unit { name: "%", factor: 100.0 };
+    let plain = Scale::Shared(Quantity::Count.unit(0.0));
+    let percent = Scale::Shared(Quantity::Share.unit(0.0));
     html! {
         tr {
             (axis_values(view, point))

@@ -1,7 +1,7 @@
 //! Bundles, and their connections by transport.
 
-use super::{Cell, Column, Printer, QUIET, ROWS, Table, number, short_keys, values};
-use crate::bundles::{all_rows, unit};
+use super::{Cell, Column, QUIET, ROWS, Table, Text, keys, number, say_left_out, values};
+use crate::bundles::{all_rows, figure, scale};
 use crate::view::{Side, View};
 
 /// Heading, the figure of a bundle as a whole and of its connections.
@@ -22,47 +22,46 @@ const ALIKE: &[&[&str]] = &[
 ];
 
 /// The table of bundles; nothing without any.
-pub(super) fn table(out: &mut Printer, view: &View, side: &Side) {
+pub(super) fn table(out: &mut Text, view: &View, side: &Side) {
     let mut rows = all_rows(view, side);
     rows.retain(|(_, row)| row.members > 0);
     if rows.is_empty() {
         return;
     }
-    let left_out = rows.len().saturating_sub(ROWS);
-    rows.truncate(ROWS);
-    let unit_of = |ids: &[&str]| {
+    let shown = if out.screen().width.is_some() { ROWS } else { rows.len() };
+    let left_out = rows.len().saturating_sub(shown);
+    rows.truncate(shown);
+    let scale_of = |ids: &[&str]| {
         let alike = ALIKE.iter().find(|alike| alike.contains(&ids[0]));
-        unit(rows.iter().map(|(_, row)| row), alike.copied().unwrap_or(ids))
+        scale(rows.iter().map(|(_, row)| row), alike.copied().unwrap_or(ids))
     };
-    let columns: Vec<_> = COLUMNS.iter().map(|(heading, ids)| (heading, ids, unit_of(ids))).collect();
-    let mut table = Table::default();
-    table.columns.extend(short_keys(view.axes()).into_iter().map(|key| Column::new(Cell::left(key))));
-    table.columns.push(Column::new(Cell::left("bundle")));
-    let mut shown = "";
-    for (heading, _, unit) in &columns {
+    let columns: Vec<_> = COLUMNS.iter().map(|(heading, ids)| (heading, ids, scale_of(ids))).collect();
+    let mut table = Table::new(keys(view));
+    table.column(Column::words("bundle").key());
+    let mut named = "";
+    for (heading, _, scale) in &columns {
         // Said once for columns that follow each other: there are many.
-        let name = if unit.name == shown { "" } else { unit.name };
-        table.columns.push(Column::new(Cell::right(format!("{heading} {name}").trim_end())));
-        shown = unit.name;
+        let unit = if scale.heading() == named { "" } else { scale.heading() };
+        table.column(Column::numbers(format!("{heading} {unit}").trim_end()));
+        named = scale.heading();
     }
     for (point, row) in &rows {
         let mut cells = values(view, point);
         let way = if row.is_round_trip() { " rtt" } else { "" };
-        cells.push(Cell::left(&match row.class {
+        cells.push(Cell::new(match row.class {
             Some(_) => format!("→ {}{way}", row.carried_by()),
             None => row.bundle.to_owned(),
         }));
-        for (_, ids, unit) in &columns {
-            cells.push(number(ids.iter().find_map(|id| row.estimate(id)), *unit));
+        for (_, ids, scale) in &columns {
+            let estimate = ids.iter().find_map(|id| row.estimate(id));
+            cells.push(number(estimate, figure(ids[0]).quantity, *scale));
         }
-        table.rows.push(cells);
+        table.row(cells);
     }
-    out.text.push('\n');
-    out.table(table);
-    if left_out > 0 {
-        out.wrapped(&format!("{left_out} more rows stand in the report."), QUIET);
-    }
-    out.wrapped(
+    out.blank();
+    out.table(&table);
+    say_left_out(out, left_out, side);
+    out.paragraph(
         "of a bundle the throughput of all its flows; of a transport means over its connections",
         QUIET,
     );

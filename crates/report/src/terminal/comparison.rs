@@ -2,21 +2,21 @@
 
 use trunkline_store::RunInfo;
 
-use super::{BOLD, Cell, Printer, QUIET, Style, Table};
 use crate::compare::{Comparison, Difference};
 use crate::metric::metric;
+use crate::text::{BOLD, Cell, Column, QUIET, Screen, Table, Text};
 use crate::view::backend_name;
 
 /// More points that only one of the runs has are counted, not named.
 const UNMATCHED: usize = 6;
 
-/// A comparison for a terminal of 100 columns: of every flow at every point the most telling figures, or `all` of them.
-pub fn terminal_comparison(comparison: &Comparison, all: bool, style: Style) -> String {
-    let mut out = Printer { text: String::new(), style };
+/// A comparison: of every flow at every point the most telling figures, or `all` of them.
+pub fn terminal_comparison(comparison: &Comparison, all: bool, screen: Screen) -> String {
+    let mut out = Text::new(screen);
     let about = |info: &RunInfo| format!("run {} ({} on {})", info.id, info.name, backend_name(info.backend));
-    out.wrapped(&format!("{} and {}", about(&comparison.run), about(&comparison.with)), BOLD);
+    out.paragraph(&format!("{} and {}", about(&comparison.run), about(&comparison.with)), BOLD);
     if !comparison.same_experiment {
-        out.wrapped(
+        out.paragraph(
             "Their experiment files differ: this compares the points and flows that both have.",
             QUIET,
         );
@@ -24,39 +24,44 @@ pub fn terminal_comparison(comparison: &Comparison, all: bool, style: Style) -> 
     let is_shown = |row: &&Difference| all || row.is_telling();
     let rows: Vec<&Difference> = comparison.rows.iter().filter(is_shown).collect();
     for rows in rows.chunk_by(|a, b| (&a.point, &a.flow) == (&b.point, &b.flow)) {
-        out.text.push('\n');
+        out.blank();
         let heading = match rows {
             [Difference { point, flow, .. }, ..] if !point.is_empty() => format!("{flow}, {point}"),
             [Difference { flow, .. }, ..] => flow.clone(),
             [] => continue,
         };
-        out.wrapped(&super::clean(&heading), BOLD);
+        out.paragraph(&heading, BOLD);
         let [run, with] = [&comparison.run, &comparison.with].map(|info| format!("run {}", info.id));
-        let mut table =
-            Table::new(&[("figure", false), (&run, true), (&with, true), ("difference", true), ("", false)]);
-        table.rows.extend(rows.iter().map(|row| line(row)));
-        out.table(table);
+        let mut table = Table::new([
+            Column::words("figure").key(),
+            Column::numbers(&run),
+            Column::numbers(&with),
+            Column::numbers("difference"),
+            Column::words(""),
+        ]);
+        rows.iter().for_each(|row| table.row(line(row)));
+        out.table(&table);
     }
-    out.text.push('\n');
+    out.blank();
     if rows.is_empty() {
-        out.wrapped("They have no point and flow in common.", QUIET);
+        out.paragraph("They have no point and flow in common.", QUIET);
     } else if rows.iter().any(|row| row.is_significant().is_some()) {
-        out.wrapped("*: more than chance, with 95 % confidence (Welch's t-interval)", QUIET);
+        out.paragraph("*: more than chance, with 95 % confidence (Welch's t-interval)", QUIET);
     }
     if rows.iter().any(|row| row.is_significant().is_none()) {
-        out.wrapped("?: a run without repetitions cannot tell whether a difference is chance", QUIET);
+        out.paragraph("?: a run without repetitions cannot tell whether a difference is chance", QUIET);
     }
     for point in comparison.unmatched.iter().take(UNMATCHED) {
-        out.wrapped(&super::clean(&format!("only in {point}")), QUIET);
+        out.paragraph(&format!("only in {point}"), QUIET);
     }
     let left_out = comparison.unmatched.len().saturating_sub(UNMATCHED);
     if left_out > 0 {
-        out.wrapped(
+        out.paragraph(
             &format!("{left_out} more points are in one of the runs only; --json names them."),
             QUIET,
         );
     }
-    out.text
+    out.into()
 }
 
 fn line(row: &Difference) -> Vec<Cell> {
@@ -68,10 +73,10 @@ fn line(row: &Difference) -> Vec<Cell> {
     };
     let relative = row.relative.map_or("–".to_owned(), |share| format!("{:+.1} %", 100.0 * share));
     vec![
-        Cell::left(shown.name),
-        Cell::right(&shown.quantity.show_estimate(&row.run)),
-        Cell::right(&shown.quantity.show_estimate(&row.with)),
-        Cell::right(&relative),
-        Cell::left(sign),
+        Cell::new(shown.name),
+        Cell::new(shown.quantity.show_estimate(&row.run)),
+        Cell::new(shown.quantity.show_estimate(&row.with)),
+        Cell::new(relative),
+        Cell::new(sign),
     ]
 }

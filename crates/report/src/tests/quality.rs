@@ -4,7 +4,7 @@ use trunkline_core::{Duration, Ratio};
 use trunkline_metrics::QualitySummary;
 use trunkline_store::Backend;
 
-use crate::{Style, csv, fixtures, html, json, terminal};
+use crate::{Screen, csv, fixtures, html, json, terminal};
 
 #[test]
 fn the_quality_of_a_conversation_stands_in_every_report() {
@@ -21,7 +21,7 @@ fn the_quality_of_a_conversation_stands_in_every_report() {
         let flow = &mut repetition.summary.as_mut().unwrap().flows[0];
         (flow.quality, flow.affected) = (Some(quality.clone()), Ratio::new(0.0375));
     }
-    let text = terminal(&run, Style::Plain);
+    let text = terminal(&run, Screen::default());
     assert!(text.contains("MOS") && text.contains("4.125"), "{text}");
     let page = html(&run, None);
     for shown in [

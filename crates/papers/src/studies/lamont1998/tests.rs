@@ -70,7 +70,7 @@ fn notes_stand_where_the_model_cannot_follow() {
         lines.filter(|line| line.contains("\"note\":")).count()
     };
     assert_eq!(["table05", "table17", "table25", "table26"].map(noted), [0, 28, 2, 10]);
-    let shown = crate::tables(&results, trunkline_report::Style::Plain);
+    let shown = crate::tables(&results, trunkline_report::Screen::default());
     assert!(shown.contains("Beyond 12 streams") && crate::html(&results).contains("Beyond 12 streams"));
 }
 
