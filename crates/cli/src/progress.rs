@@ -10,6 +10,8 @@ use trunkline_store::RunInfo;
 
 use crate::output;
 
+/// Before the first plain line: what is over sooner needs none.
+const FIRST_LINE: Duration = Duration::from_secs(1);
 /// Between two plain lines.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
@@ -29,7 +31,12 @@ struct State {
     points: usize,
     points_done: usize,
     started: Instant,
+    /// When the next plain line is due.
     line_at: Instant,
+    /// Whether any plain line was written.
+    any_line: bool,
+    /// When the first round began.
+    since: Instant,
     /// What was written for listeners.
     heard: Vec<String>,
     /// Where it is stored.
@@ -51,18 +58,23 @@ impl Display {
                 points: 0,
                 points_done: 0,
                 started: now,
-                line_at: now + LINE_EVERY,
+                line_at: now + FIRST_LINE,
+                any_line: false,
+                since: now,
                 heard: Vec::new(),
                 run: None,
             }),
         }
     }
 
-    /// Takes the bar away, and gives what is to be told after it.
+    /// Takes the bar away, says in a pipe how it ended, and gives what is to be told after it.
     pub(crate) fn finish(&self) -> Vec<String> {
         let mut heard = Vec::new();
         self.with(|state| {
             state.bar.finish_and_clear();
+            if state.any_line {
+                output::note(state.last_line(Instant::now()));
+            }
             heard = std::mem::take(&mut state.heard);
         });
         heard.sort();
@@ -82,6 +94,7 @@ impl Display {
             state.length = length.as_nanos().max(1);
             state.repetitions = repetitions;
             state.started = Instant::now();
+            state.line_at = state.line_at.max(state.started + FIRST_LINE);
             (state.passed, state.done, state.points, state.points_done) = (0, 0, 0, 0);
             state.bar.finish_and_clear();
             if state.terminal {
@@ -91,8 +104,6 @@ impl Display {
                     ProgressBar::with_draw_target(Some(state.length), ProgressDrawTarget::stderr_with_hz(10));
                 state.bar.set_style(style);
                 state.bar.set_message(state.message());
-            } else {
-                output::note(state.message());
             }
         });
     }
@@ -102,10 +113,8 @@ impl Display {
         self.with(|state| {
             state.passed = state.passed.saturating_add(by.as_nanos()).min(state.length);
             state.bar.set_position(state.passed);
-            let now = Instant::now();
-            if !state.terminal && now >= state.line_at {
-                state.line_at = now + LINE_EVERY;
-                output::note(state.line(now));
+            if let Some(line) = state.line_due(Instant::now()) {
+                output::note(line);
             }
         });
     }
@@ -189,11 +198,59 @@ impl State {
         format!("{}: {} of {} measured{points}", self.name, self.done, self.repetitions)
     }
 
+    /// The plain line that is due.
+    fn line_due(&mut self, now: Instant) -> Option<String> {
+        if self.terminal || now < self.line_at {
+            return None;
+        }
+        self.line_at = now + LINE_EVERY;
+        self.any_line = true;
+        Some(self.line(now))
+    }
+
+    /// How it ended, after plain lines.
+    fn last_line(&self, now: Instant) -> String {
+        let word = if self.done >= self.repetitions { "done" } else { "stopped" };
+        let took = trunkline_core::Duration::from_secs(now.duration_since(self.since).as_secs());
+        format!("{}, {word} after {took}", self.message())
+    }
+
     fn line(&self, now: Instant) -> String {
         let share = self.passed as f64 / self.length as f64;
         let elapsed = now.duration_since(self.started).as_secs_f64();
         let left = if share > 0.0 { elapsed / share * (1.0 - share) } else { f64::INFINITY };
         let left = trunkline_core::Duration::from_secs_f64(left.ceil());
         format!("{}, {:.0} %, {left} left", self.message(), share * 100.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_hears_of_runs_that_take_a_second_and_of_their_end() {
+        let display = Display::new();
+        display.with(|state| state.terminal = false);
+        display.begin("calls", 4, trunkline_core::Duration::from_secs(100));
+        display.with(|state| {
+            let begin = state.since;
+            let at = |millis: u64| begin + FIRST_LINE + Duration::from_millis(millis);
+            assert_eq!(
+                state.line_due(begin + Duration::from_millis(10)),
+                None,
+                "a run of 10 ms says nothing"
+            );
+            assert!(!state.any_line);
+            // `begin` has taken the time a moment after `since`.
+            let first = state.line_due(at(500)).unwrap();
+            assert!(first.starts_with("calls: 0 of 4 measured, 0 %"), "{first}");
+            assert_eq!(state.line_due(at(5400)), None);
+            assert!(state.line_due(at(5500)).is_some());
+            state.done = 3;
+            assert_eq!(state.last_line(at(9000)), "calls: 3 of 4 measured, stopped after 10 s");
+            state.done = 4;
+            assert_eq!(state.last_line(at(9000)), "calls: 4 of 4 measured, done after 10 s");
+        });
     }
 }

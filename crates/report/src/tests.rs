@@ -72,6 +72,47 @@ fn assert_stays_inside(svg: &Document, frame: Frame, name: &str, id: &str) {
 }
 
 #[test]
+fn titles_are_broken_and_not_cut() {
+    let mut run = fixtures::grid();
+    run.info.name =
+        "How many calls a trunk of two megabits carries beside bulk transfers of any size".to_owned();
+    let kinds = ["limit = \"200 KB\", target = \"5 ms\"", "limit = \"2000 KB\", target = \"15 ms\""];
+    run.axes[2].key = "link.trunk-between-ottawa-and-berlin.queue".to_owned();
+    run.axes[2].values = kinds.map(|kind| format!("{{ kind = \"codel\", {kind} }}")).into();
+    for point in &mut run.points {
+        for flow in point.repetitions.iter_mut().filter_map(|r| r.summary.as_mut()).flat_map(|s| &mut s.flows)
+        {
+            flow.flow = format!("{}-of-the-department-for-nonproprietary-telephony", flow.flow);
+        }
+    }
+    let view = View::new(&run, None);
+    for figure in figures(&view) {
+        for frame in [figure.screen_frame(), figure.phone_frame(), figure.file_frame()] {
+            let svg = render(&figure.chart, frame, "x");
+            let parsed = Document::parse(&svg).unwrap();
+            let drawn: String = parsed
+                .descendants()
+                .filter(|node| node.has_tag_name("text"))
+                .filter_map(|node| node.text())
+                .flat_map(|text| text.split_whitespace())
+                .collect();
+            let mut wanted: Vec<&str> =
+                figure.chart.panels.iter().map(|panel| panel.title.as_str()).collect();
+            wanted.extend(figure.chart.legend.iter().map(|entry| entry.label.as_str()));
+            wanted.extend([figure.chart.x.label.as_str(), figure.chart.y.label.as_str()]);
+            if frame.theme == Theme::Print {
+                wanted.push(&figure.chart.title);
+            }
+            for text in wanted {
+                let text: String = text.split_whitespace().collect();
+                assert!(drawn.contains(&text), "{} at {}: {text} in {drawn}", figure.id, frame.width);
+            }
+            assert_stays_inside(&parsed, frame, "long names", &figure.id);
+        }
+    }
+}
+
+#[test]
 fn labels_on_an_axis_do_not_overlap() {
     let run = fixtures::grid();
     let view = View::new(&run, None);
@@ -294,6 +335,22 @@ fn a_limit_does_not_apply_where_the_flow_has_no_members() {
     let verdict = Verdict::of(&run.limits[0], &view, &view.sides[0]);
     assert_eq!(verdict.points[0].outcome, Outcome::NotApplicable, "no bulk transfer at the first point");
     assert_eq!(verdict.outcome(), Outcome::Holds);
+}
+
+#[test]
+fn tables_show_all_their_rows_unless_there_are_very_many() {
+    let run = fixtures::grid();
+    let page = html(&run, None);
+    assert_eq!(run.points.len() * View::new(&run, None).flows.len(), 64);
+    assert!(!page.contains("scroll long"), "a table of 64 rows shows them all");
+    let mut many = run;
+    let points = many.points.clone();
+    for (index, mut point) in (0..4).flat_map(|_| points.clone()).enumerate() {
+        point.index = (points.len() + index) as u32;
+        many.points.push(point);
+    }
+    let page = html(&many, None);
+    assert!(page.contains("scroll long") && page.contains("320 rows: they scroll"), "{}", many.points.len());
 }
 
 #[test]

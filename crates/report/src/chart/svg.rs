@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::axes;
-use super::text::{fit, width};
+use super::text::{fit, lines, width};
 use super::{Bound, Chart, Entry, Kind, Look, Scale, Series};
 
 /// Where colours come from.
@@ -92,15 +92,13 @@ pub fn render(chart: &Chart, frame: Frame, id: &str) -> String {
     let mut body = String::new();
     let mut top = 0.0;
     if frame.theme == Theme::Print {
-        top += TITLE + 11.0;
-        let title = fit(&chart.title, TITLE * BOLD, frame.width - 8.0);
-        text(
-            &mut body,
-            4.0,
-            top - 8.0,
-            &title,
-            Style { size: TITLE, bold: true, ..Style::new(frame.theme.ink()) },
-        );
+        let style = Style { size: TITLE, bold: true, ..Style::new(frame.theme.ink()) };
+        top += TITLE + 3.0;
+        for (place, line) in lines(&chart.title, TITLE * BOLD, frame.width - 8.0).iter().enumerate() {
+            top += if place == 0 { 0.0 } else { TITLE + 4.0 };
+            text(&mut body, 4.0, top, line, style);
+        }
+        top += 8.0;
     }
     top = legend(&mut body, &chart.legend, frame, top);
     let height = panels(&mut body, chart, frame, top);
@@ -136,8 +134,8 @@ fn legend(out: &mut String, entries: &[Entry], frame: Frame, top: f64) -> f64 {
         return top;
     }
     for entry in entries {
-        let label = fit(&entry.label, TEXT, frame.width - SWATCH - 12.0);
-        let wide = SWATCH + 6.0 + width(&label, TEXT);
+        let label = lines(&entry.label, TEXT, frame.width - SWATCH - 12.0);
+        let wide = SWATCH + 6.0 + label.iter().map(|line| width(line, TEXT)).fold(0.0, f64::max);
         if x > 4.0 && x + wide > frame.width {
             x = 4.0;
             y += LINE;
@@ -152,8 +150,12 @@ fn legend(out: &mut String, entries: &[Entry], frame: Frame, top: f64) -> f64 {
         if entry.look.marked {
             marker(out, frame.theme, entry.look, x + SWATCH / 2.0, y - 4.0, "");
         }
-        text(out, x + SWATCH + 6.0, y, &label, Style { size: TEXT, ..Style::new(frame.theme.ink()) });
-        x += wide + GAP;
+        for (place, line) in label.iter().enumerate() {
+            y += if place == 0 { 0.0 } else { LINE };
+            text(out, x + SWATCH + 6.0, y, line, Style { size: TEXT, ..Style::new(frame.theme.ink()) });
+        }
+        // Nothing stands behind a label of several lines.
+        x += if label.len() > 1 { frame.width } else { wide + GAP };
     }
     y + LINE * 0.5
 }
@@ -161,7 +163,6 @@ fn legend(out: &mut String, entries: &[Entry], frame: Frame, top: f64) -> f64 {
 /// Draws the panels below each other and side by side, and says how high the whole is.
 fn panels(out: &mut String, chart: &Chart, frame: Frame, top: f64) -> f64 {
     let columns = frame.columns.clamp(1, chart.panels.len().max(1));
-    let titled = chart.panels.iter().any(|p| !p.title.is_empty());
     let gap = 18.0;
     let panel_width = (frame.width - gap * (columns - 1) as f64) / columns as f64;
     // Even steps read well with room between them; decades need every number they can get.
@@ -170,7 +171,13 @@ fn panels(out: &mut String, chart: &Chart, frame: Frame, top: f64) -> f64 {
     let y_ticks = chart.y.ticks.clone().unwrap_or_else(|| chart.y.scale.ticks(vertical));
     let label_width =
         y_ticks.iter().map(|t| width(&t.label, SMALL)).fold(0.0, f64::max).min(panel_width * 0.4);
-    let above = if titled { LINE + 7.0 } else { 7.0 } + LINE;
+    let titles: Vec<Vec<String>> =
+        chart.panels.iter().map(|panel| lines(&panel.title, TEXT * BOLD, panel_width - 4.0)).collect();
+    let title_lines = match chart.panels.iter().any(|panel| !panel.title.is_empty()) {
+        true => titles.iter().map(Vec::len).max().unwrap_or(0),
+        false => 0,
+    };
+    let above = LINE * (title_lines + 1) as f64 + 7.0;
     let slant = axes::slant(&chart.x, panel_width - label_width - 20.0);
     let below = 40.0 + slant.unwrap_or(0.0);
     let mut bottom = top;
@@ -178,10 +185,11 @@ fn panels(out: &mut String, chart: &Chart, frame: Frame, top: f64) -> f64 {
         let (row, column) = (i / columns, i % columns);
         let left = column as f64 * (panel_width + gap);
         let panel_top = top + row as f64 * (above + frame.plot_height + below);
-        if titled {
-            let title = fit(&panel.title, TEXT * BOLD, panel_width - 4.0);
+        // Flush with the panel: titles of fewer lines than others stand lower.
+        let spared = title_lines.saturating_sub(titles[i].len());
+        for (place, line) in titles[i].iter().enumerate().filter(|(_, line)| !line.is_empty()) {
             let style = Style { size: TEXT, bold: true, ..Style::new(frame.theme.ink()) };
-            text(out, left + 4.0, panel_top + LINE * 0.8, &title, style);
+            text(out, left + 4.0, panel_top + LINE * ((spared + place) as f64 + 0.8), line, style);
         }
         let label = fit(&chart.y.label, SMALL, panel_width - 4.0);
         text(out, left + 4.0, panel_top + above - 12.0, &label, Style::new(frame.theme.quiet()));

@@ -24,6 +24,35 @@ pub(super) fn fit(text: &str, size: f64, available: f64) -> String {
     out
 }
 
+/// The text in lines of this width, broken at spaces, or within words that are longer than a line.
+pub(super) fn lines(text: &str, size: f64, available: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ').flat_map(|word| pieces(word, size, available)) {
+        let longer = lines.last().map(|line| format!("{line} {word}"));
+        match longer.filter(|longer| width(longer, size) <= available) {
+            Some(longer) => *lines.last_mut().expect("there is a line that is longer now") = longer,
+            None => lines.push(word),
+        }
+    }
+    lines
+}
+
+/// A word in pieces that are no wider than a line.
+fn pieces(word: &str, size: f64, available: f64) -> Vec<String> {
+    let mut pieces = vec![String::new()];
+    let mut used = 0.0;
+    for c in word.chars() {
+        let wide = advance(c) * size;
+        if used + wide > available && used > 0.0 {
+            pieces.push(String::new());
+            used = 0.0;
+        }
+        used += wide;
+        pieces.last_mut().expect("there is a piece").push(c);
+    }
+    pieces
+}
+
 /// Advance widths in shares of the font size.
 fn advance(c: char) -> f64 {
     match c {

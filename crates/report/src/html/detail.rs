@@ -112,7 +112,7 @@ pub(super) fn stalls(view: &View) -> Markup {
             @for side in sides {
                 @let stalls = side.stalls();
                 @let thresholds: Vec<_> = stalls.first().map(|(_, _, s)| s.gaps.iter().map(|(t, _)| *t).collect()).unwrap_or_default();
-                div.scroll.long[stalls.len() > 24] tabindex="0" role="region" aria-label={ "Stalls, " (side.label) } {
+                div.scroll.long[stalls.len() > super::tables::LONG] tabindex="0" role="region" aria-label={ "Stalls, " (side.label) } {
                     table.data data-name={ "stalls-" (side.info().id) } {
                         caption { span { (side.label) ", run " (side.info().id) ": gaps longer than …" } }
                         thead {

@@ -61,8 +61,8 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
     ("messages", &[("sent", "sent"), ("received", "received"), ("lost", "lost")]),
 ];
 
-/// Tables longer than this scroll within the page.
-pub(super) const LONG: usize = 24;
+/// Tables longer than this scroll within the page, under headings that stay; shorter ones show all rows.
+pub(super) const LONG: usize = 200;
 
 struct Column {
     heading: &'static str,
@@ -86,7 +86,7 @@ pub(super) fn flows(view: &View) -> Markup {
             @else {
                 div.scroll.long[rows > LONG] tabindex="0" role="region" aria-label="Figures of each flow" {
                     table.data.stacked data-name="flows" {
-                        caption { span { "Each flow at each point. ≈ marks percentiles from a histogram (within 0.1 %)." span.on-paper { " Counts stand in the file itself." } } }
+                        caption { span { "Each flow at each point. ≈ marks percentiles from a histogram (within 0.1 %)." @if rows > LONG { " " (rows) " rows: they scroll within this box." } span.on-paper { " Counts stand in the file itself." } } }
                         thead {
                             tr {
                                 td colspan=(before) {}
