@@ -1,7 +1,8 @@
 //! Where text goes: results to standard output, everything else to standard error; and how errors end the program.
 
 use std::fmt::Display;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{ErrorKind, IsTerminal as _, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -35,6 +36,19 @@ impl Failure {
     /// Bad input: exit code 2.
     pub fn input(message: impl Display) -> Failure {
         Failure { code: BAD_INPUT, message: message.to_string() }
+    }
+
+    /// A file that cannot be written: exit code 1.
+    pub fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
+        let path = path.display();
+        Failure::environment(match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                format!(
+                    "`{path}` cannot be written: its disk is full; make room there, or name another place"
+                )
+            }
+            _ => format!("`{path}` cannot be written: {error}"),
+        })
     }
 
     /// The environment: exit code 1.

@@ -139,7 +139,8 @@ impl RunnerError {
             RunnerError::Hear(error) => error.is_bad_input(),
             RunnerError::Live(error) => error.is_bad_input(),
             RunnerError::Wire(error) => error.is_bad_input(),
-            RunnerError::Store(_) | RunnerError::Audio(_) => false,
+            RunnerError::Store(error) => error.is_bad_input(),
+            RunnerError::Audio(_) => false,
         }
     }
 }

@@ -28,6 +28,11 @@ pub(crate) trait Catalogue: Debug + Send {
     /// Whether processes on other hosts use it too, whose runs have their files there.
     fn is_shared(&self) -> bool;
 
+    /// Whether it can only be looked at.
+    fn is_read_only(&self) -> bool {
+        false
+    }
+
     /// Locks a run, whose folder is `directory`, for the one process that measures it; `None` if a living process has done
     /// so. The lock goes when its process does.
     fn lock(&self, id: u64, directory: &Path) -> Result<Option<RunLock>, StoreError>;

@@ -1,7 +1,9 @@
 //! What can go wrong with a store.
 
-use std::io;
+use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
 
 /// Why the store could not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +25,21 @@ pub enum StoreError {
         place: String,
         /// What it said.
         source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The disk has no room left.
+    #[error("the disk of `{place}` is full: make room there, or choose another place with `--store`")]
+    Full {
+        /// The database, file or folder that was to be written.
+        place: String,
+    },
+    /// The store cannot be written.
+    #[error(
+        "the store `{place}` is read-only: its runs can be looked at; to measure, choose another with `--store`, or let \
+         this user write there"
+    )]
+    ReadOnly {
+        /// The store's folder or database.
+        place: String,
     },
     /// A later version of Trunkline has written this store.
     #[error(
@@ -122,16 +139,61 @@ pub enum StoreError {
 impl StoreError {
     pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError + use<> {
         let path = path.to_path_buf();
-        move |source| StoreError::Io { what, path, source }
+        move |source| match is_full(&source) {
+            true => StoreError::Full { place: path.display().to_string() },
+            false => StoreError::Io { what, path, source },
+        }
     }
 
     pub(crate) fn database(path: &Path, source: rusqlite::Error) -> StoreError {
-        StoreError::Database { place: path.display().to_string(), source: source.into() }
+        let place = path.display().to_string();
+        match source.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => StoreError::Full { place },
+            // SQLite does not say why its files could not grow.
+            Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) if has_no_room(path) => {
+                StoreError::Full { place }
+            }
+            Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { place },
+            _ => StoreError::Database { place, source: source.into() },
+        }
+    }
+
+    /// Whether the user can mend it by asking for something else: there is no such run, or it is complete, or no archive.
+    pub fn is_bad_input(&self) -> bool {
+        matches!(
+            self,
+            StoreError::Address { .. }
+                | StoreError::NoSuchRun { .. }
+                | StoreError::NoArchive { .. }
+                | StoreError::Complete { .. }
+        )
     }
 
     pub(crate) fn damaged(path: &Path, why: impl ToString) -> StoreError {
         StoreError::Damaged { path: path.to_path_buf(), why: why.to_string() }
     }
+}
+
+/// Whether a disk, or what a user may have of it, is used up.
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+}
+
+/// Whether this user may not write there, or nobody may.
+pub(crate) fn is_read_only(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
+}
+
+/// Whether no file of some pages can be written beside this one.
+fn has_no_room(path: &Path) -> bool {
+    // As much as SQLite wants at once: the index of its log.
+    let room = vec![0; 32 << 10];
+    let folder = path.parent().unwrap_or(path);
+    let tried = tempfile::tempfile_in(folder).and_then(|mut file| {
+        file.write_all(&room)?;
+        file.sync_data()
+    });
+    tried.is_err_and(|error| is_full(&error))
 }
 
 fn hint(close: &[String]) -> String {

@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -9,6 +10,7 @@ use jiff::Timestamp;
 
 use crate::StoreError;
 use crate::catalogue::Catalogue;
+use crate::error::is_read_only;
 use crate::files;
 use crate::trace;
 
@@ -34,8 +36,15 @@ impl RunLock {
             return Ok(Some(RunLock::NoFolder));
         }
         let path = directory.join("running.lock");
-        let file =
-            File::options().create(true).append(true).open(&path).map_err(StoreError::io("opened", &path))?;
+        let opened = match File::options().create(true).append(true).open(&path) {
+            // Where nothing can be written a lock that is there can be seen to be held.
+            Err(error) if is_read_only(&error) => match File::open(&path) {
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Some(RunLock::NoFolder)),
+                opened => opened,
+            },
+            opened => opened,
+        };
+        let file = opened.map_err(StoreError::io("opened", &path))?;
         match file.try_lock() {
             Ok(()) => Ok(Some(RunLock::File(file))),
             Err(TryLockError::WouldBlock) => Ok(None),
@@ -45,8 +54,12 @@ impl RunLock {
 }
 
 /// Repairs every run that needs it and that no living process measures. A run that cannot be repaired now (a full disk)
-/// stays as it is, and is tried again at the next opening: it must not keep the others from being read.
+/// stays as it is, and is tried again at the next opening: it must not keep the others from being read. A store that can
+/// only be looked at stays as it is.
 pub(crate) fn recover(catalogue: &mut dyn Catalogue, runs: &Path) -> Result<(), StoreError> {
+    if catalogue.is_read_only() {
+        return Ok(());
+    }
     for (id, folder) in catalogue.unrepaired()? {
         let directory = runs.join(folder);
         let Ok(Some(_lock)) = catalogue.lock(id, &directory) else { continue };

@@ -36,6 +36,8 @@ pub struct Store {
     catalogue: Mutex<Box<dyn Catalogue>>,
     /// Whether other hosts use it too.
     is_shared: bool,
+    /// Whether it can only be looked at.
+    is_read_only: bool,
     /// Where they have the files.
     bucket: Option<Arc<Bucket>>,
     /// What an earlier process did not get there.
@@ -46,7 +48,8 @@ pub struct Store {
 
 impl Store {
     /// Opens the store in `directory`, creating it if there is none, and repairs what killed processes left: their runs
-    /// become [`Status::Partial`], and their traces readable.
+    /// become [`Status::Partial`], and their traces readable. A store that cannot be written can be looked at: what would
+    /// write is refused ([`StoreError::ReadOnly`]).
     pub fn open(directory: &Path) -> Result<Store, StoreError> {
         let runs = directory.join("runs");
         fs::create_dir_all(&runs).map_err(StoreError::io("created", &runs))?;
@@ -82,6 +85,7 @@ impl Store {
         Ok(Store {
             directory: directory.to_path_buf(),
             is_shared: catalogue.is_shared(),
+            is_read_only: catalogue.is_read_only(),
             catalogue: Mutex::new(catalogue),
             leftovers: leftovers.transpose()?,
             bucket,
@@ -92,6 +96,11 @@ impl Store {
     /// The same store; the end of a run waits so long for a bucket that takes nothing, rather than half a minute.
     pub fn with_patience(self, patience: Duration) -> Store {
         Store { patience, ..self }
+    }
+
+    /// Whether it can only be looked at: its folder cannot be written.
+    pub fn is_read_only(&self) -> bool {
+        self.is_read_only
     }
 
     /// Where the files of its runs are on this host.
@@ -106,6 +115,7 @@ impl Store {
     }
 
     fn begin_as(&self, run: &NewRun, key: &str, started: Timestamp) -> Result<RunWriter, StoreError> {
+        self.to_be_written()?;
         let mut own = self.catalogue().another()?;
         let (mut taken, mut made) = (None, None);
         // The folder comes before the rows are seen: a run that others see is locked.
@@ -149,6 +159,7 @@ impl Store {
 
     /// Goes on with a partial run: [`RunWriter::missing`] says what it lacks.
     pub fn resume(&self, id: u64) -> Result<RunWriter, StoreError> {
+        self.to_be_written()?;
         let info = self.info(id)?;
         fs::create_dir_all(&info.directory).map_err(StoreError::io("created", &info.directory))?;
         let mut own = self.catalogue().another()?;
@@ -172,7 +183,16 @@ impl Store {
 
     /// Every run, the oldest first.
     pub fn runs(&self) -> Result<Vec<RunInfo>, StoreError> {
-        self.catalogue().infos()
+        Ok(self.catalogue().infos()?.into_iter().map(|info| self.seen(info)).collect())
+    }
+
+    /// A run as it is: where nothing can be written, nobody has entered that the process of one has died.
+    fn seen(&self, mut info: RunInfo) -> RunInfo {
+        let is_dead = || matches!(RunLock::of_folder(&info.directory), Ok(Some(_)));
+        if self.is_read_only && info.status == Status::Running && is_dead() {
+            info.status = Status::Partial;
+        }
+        info
     }
 
     /// The number of the run that `asked` names: a number, `latest`, or a folder name ([`RunSelector`]).
@@ -195,7 +215,8 @@ impl Store {
 
     /// A run with its results.
     pub fn run(&self, id: u64) -> Result<StoredRun, StoreError> {
-        self.catalogue().run(id)?.ok_or_else(|| self.no_such_run(id))
+        let run = self.catalogue().run(id)?.ok_or_else(|| self.no_such_run(id))?;
+        Ok(StoredRun { info: self.seen(run.info), ..run })
     }
 
     /// What a run's experiment names as `path`, as it was when the run was begun; `None` if this host has nothing that the
@@ -229,6 +250,7 @@ impl Store {
 
     /// Removes a run and its folder. Its number is not given again.
     pub fn remove(&self, id: u64) -> Result<(), StoreError> {
+        self.to_be_written()?;
         let info = self.info(id)?;
         let _lock = self.lock(id, &info.directory)?;
         if let Some(bucket) = &self.bucket {
@@ -281,6 +303,7 @@ impl Store {
 
     /// Marks a run with a tag, or takes the tag off.
     pub fn tag(&self, id: u64, tag: &str, on: bool) -> Result<(), StoreError> {
+        self.to_be_written()?;
         self.info(id)?;
         self.catalogue().tag(id, tag, on)
     }
@@ -326,7 +349,16 @@ impl Store {
     }
 
     fn info(&self, id: u64) -> Result<RunInfo, StoreError> {
-        self.catalogue().info(id)?.ok_or_else(|| self.no_such_run(id))
+        let info = self.catalogue().info(id)?.ok_or_else(|| self.no_such_run(id))?;
+        Ok(self.seen(info))
+    }
+
+    /// Refuses what would write where nothing can be written.
+    fn to_be_written(&self) -> Result<(), StoreError> {
+        match self.is_read_only {
+            true => Err(StoreError::ReadOnly { place: self.directory.display().to_string() }),
+            false => Ok(()),
+        }
     }
 
     fn no_such_run(&self, id: u64) -> StoreError {

@@ -114,10 +114,12 @@ fn open_store(global: &Global) -> Result<Store, Failure> {
         },
         None => Store::open(&data_directory()?),
     };
-    opened.map_err(|error| match error {
-        StoreError::Address { .. } => Failure::input(error),
-        error => Failure::environment(error),
-    })
+    opened.map_err(store_failure)
+}
+
+/// What the user asked for that is not there is bad input; everything else is the environment's.
+fn store_failure(error: StoreError) -> Failure {
+    if error.is_bad_input() { Failure::input(error) } else { Failure::environment(error) }
 }
 
 /// Writes the HTML report of a run into its folder, or to `to`; returns where it is.
@@ -131,8 +133,6 @@ fn write_report(
     // The run's own folder may be on another host.
     let folder = path.parent().filter(|folder| folder.starts_with(&run.info.directory));
     let written = folder.map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&path, html));
-    written.map_err(|e| {
-        Failure::environment(format_args!("the report {} cannot be written: {e}", path.display()))
-    })?;
+    written.map_err(|error| Failure::unwritable(&path, &error))?;
     Ok(path)
 }

@@ -28,7 +28,7 @@ pub(super) fn plan(global: &Global, arguments: &args::Plan) -> Result<u8, Failur
     plan.precheck(&means).map_err(|error| failure(&error))?;
     let store = open_store(global)?;
     let resume =
-        arguments.resume.as_deref().map(|run| store.find(run)).transpose().map_err(Failure::input)?;
+        arguments.resume.as_deref().map(|run| store.find(run)).transpose().map_err(super::store_failure)?;
 
     let stop = stop_on_signal()?;
     let display = Display::new();
@@ -105,8 +105,7 @@ fn against(text: &str) -> Result<(&str, Vec<String>), Failure> {
 fn write_pages(plan: &Plan, found: &Found) -> Result<std::path::PathBuf, Failure> {
     let folder = &found.run.directory;
     let write = |path: &Path, content: &[u8]| {
-        std::fs::write(path, content)
-            .map_err(|e| Failure::environment(format_args!("`{}` cannot be written: {e}", path.display())))
+        std::fs::write(path, content).map_err(|e| Failure::unwritable(path, &e))
     };
     for (name, figure) in trunkline_planner::svg(plan, found) {
         let png = trunkline_report::chart::png(&figure)

@@ -24,7 +24,7 @@ pub(super) fn run(global: &Global, arguments: &Probe) -> Result<u8, Failure> {
     let begun = trunkline_session::now();
     let mut question = question(arguments)?;
     if let Some(directory) = &arguments.out {
-        std::fs::create_dir_all(directory).map_err(|e| unwritable(directory, &e))?;
+        std::fs::create_dir_all(directory).map_err(|e| Failure::unwritable(directory, &e))?;
     }
     let stopped = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&stopped);
@@ -89,15 +89,11 @@ fn question(arguments: &Probe) -> Result<Question, Failure> {
 fn write(directory: &Path, advice: &Advice, findings: &Findings) -> Result<PathBuf, Failure> {
     let write = |name: &str, text: String| {
         let path = directory.join(name);
-        std::fs::write(&path, text).map_err(|e| unwritable(&path, &e))?;
+        std::fs::write(&path, text).map_err(|e| Failure::unwritable(&path, &e))?;
         Ok(path)
     };
     write("advice.json", format!("{:#}\n", trunkline_advisor::json(advice)))?;
     write("advice.html", trunkline_advisor::html(advice, findings))
-}
-
-fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::environment(format_args!("`{}` cannot be written: {error}", path.display()))
 }
 
 /// How far it is: a bar on a terminal, else a line for every stage.

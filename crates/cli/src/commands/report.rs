@@ -6,7 +6,7 @@ use crate::output::{self, Failure};
 
 pub(super) fn report(global: &Global, arguments: &Report) -> Result<u8, Failure> {
     let store = open_store(global)?;
-    let run = store.find(&arguments.run).map_err(Failure::input)?;
+    let run = store.find(&arguments.run).map_err(super::store_failure)?;
     let run = store.run(run).map_err(Failure::environment)?;
     let counterpart =
         if arguments.alone { None } else { store.counterpart(&run).map_err(Failure::environment)? };
@@ -20,13 +20,20 @@ pub(super) fn report(global: &Global, arguments: &Report) -> Result<u8, Failure>
         trunkline_report::png(&run, counterpart, directory).map_err(Failure::environment)?;
         output::note(format_args!("figures: {}", directory.display()));
     }
-    let path = write_report(&run, counterpart, arguments.html.clone())?;
+    // A store that can only be looked at has no place for it.
+    let path = match store.is_read_only() && arguments.html.is_none() {
+        true => None,
+        false => Some(write_report(&run, counterpart, arguments.html.clone())?),
+    };
     if global.json {
         output::print_json(&trunkline_report::json(&run, counterpart));
-        output::note(format_args!("report: {}", path.display()));
     } else {
         output::print(trunkline_report::terminal(&run, output::screen()).trim_end());
-        output::print(format_args!("\nreport: {}", path.display()));
+    }
+    match path {
+        Some(path) if global.json => output::note(format_args!("report: {}", path.display())),
+        Some(path) => output::print(format_args!("\nreport: {}", path.display())),
+        None => output::note("the store is read-only: `--html FILE` writes the HTML report elsewhere"),
     }
     Ok(output::DONE)
 }

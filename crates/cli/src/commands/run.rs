@@ -55,7 +55,7 @@ fn resume(
     (live, hear): (&LiveOptions, &Hear),
 ) -> Ran {
     let store = open_store(global)?;
-    let id = store.find(selector).map_err(Failure::input)?;
+    let id = store.find(selector).map_err(super::store_failure)?;
     let stored = store.run(id).map_err(Failure::environment)?;
     if stored.info.status == Status::Complete {
         return Err(Failure::input(format_args!("run {id} is complete: there is nothing to resume")));

@@ -139,7 +139,7 @@ fn export(global: &Global, store: &Store, run: &str, to: Option<&Path>) -> Resul
     let info = store.run(id).map_err(Failure::environment)?.info;
     let named = || PathBuf::from(info.directory.file_name().unwrap_or_default()).with_added_extension("tar");
     let path = to.map_or_else(named, Path::to_path_buf);
-    let cannot = |error| Failure::environment(format_args!("{} cannot be written: {error}", path.display()));
+    let cannot = |error| Failure::unwritable(&path, &error);
     let file = BufWriter::new(File::create_new(&path).map_err(cannot)?);
     if let Err(error) = store.export(id, file) {
         // Half an archive is worse than none.
@@ -218,10 +218,5 @@ fn find(store: &Store, name: &str) -> Result<u64, Failure> {
 
 /// What the user can mend is bad input.
 fn failure(error: StoreError) -> Failure {
-    match error {
-        StoreError::NoSuchRun { .. } | StoreError::NoArchive { .. } | StoreError::InUse { .. } => {
-            Failure::input(error)
-        }
-        error => Failure::environment(error),
-    }
+    super::store_failure(error)
 }

@@ -1,5 +1,6 @@
 //! The catalogue in SQLite, in a store's own folder.
 
+mod opened;
 mod rows;
 mod schema;
 
@@ -8,6 +9,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
+use self::opened::Opened;
 use super::{Catalogue, RepetitionKey};
 use crate::StoreError;
 use crate::model::{RunInfo, Status, StoredRun, backend_name, status_name};
@@ -23,19 +25,20 @@ pub(super) struct Sqlite {
     path: PathBuf,
     /// Where the folders of runs lie.
     runs: PathBuf,
-    connection: Connection,
+    opened: Opened,
 }
 
 impl Sqlite {
-    /// Opens the database, making it if there is none, and brings its schema up to date.
+    /// Opens the database, making it if there is none, and brings its schema up to date. What cannot be written can be
+    /// looked at.
     pub(super) fn open(path: &Path, runs: &Path) -> Result<Sqlite, StoreError> {
-        let connection = schema::open(path)?;
-        Ok(Sqlite { path: path.to_path_buf(), runs: runs.to_path_buf(), connection })
+        let opened = opened::open(path)?;
+        Ok(Sqlite { path: path.to_path_buf(), runs: runs.to_path_buf(), opened })
     }
 
     /// Reads.
     fn read<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
-        work(&self.connection).map_err(|source| StoreError::database(&self.path, source))
+        work(&self.opened.connection).map_err(|source| StoreError::database(&self.path, source))
     }
 
     /// Writes, all or nothing.
@@ -43,7 +46,7 @@ impl Sqlite {
         &mut self,
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        let connection = &mut self.connection;
+        let connection = &mut self.opened.connection;
         let written =
             connection.transaction_with_behavior(TransactionBehavior::Immediate).and_then(|transaction| {
                 let result = work(&transaction)?;
@@ -61,6 +64,10 @@ impl Catalogue for Sqlite {
 
     fn is_shared(&self) -> bool {
         false
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.opened.is_read_only
     }
 
     fn lock(&self, _: u64, directory: &Path) -> Result<Option<RunLock>, StoreError> {
@@ -82,8 +89,9 @@ impl Catalogue for Sqlite {
         let limits = serde_json::to_string(&run.limits)?;
         let path = &self.path;
         let failed = |source| StoreError::database(path, source);
+        let connection = &mut self.opened.connection;
         let transaction =
-            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+            connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
         transaction
             .execute(
                 "INSERT INTO run (name, backend, status, repair, started, version, machine, seed, repetitions,
@@ -140,8 +148,8 @@ impl Catalogue for Sqlite {
 
     fn run(&mut self, id: u64) -> Result<Option<StoredRun>, StoreError> {
         // One transaction: another process may be writing.
-        let run =
-            self.connection.transaction().and_then(|transaction| rows::run(&transaction, &self.runs, id));
+        let transaction = self.opened.connection.transaction();
+        let run = transaction.and_then(|transaction| rows::run(&transaction, &self.runs, id));
         run.map_err(|source| StoreError::database(&self.path, source))
     }
 

@@ -104,6 +104,11 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
+/// Whether the database can be read, and has the tables of this version.
+pub(super) fn is_current(connection: &Connection) -> bool {
+    version(connection).is_ok_and(|found| found == MIGRATIONS.len() as i64)
+}
+
 fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }

@@ -1,0 +1,121 @@
+//! Stores on disks that cannot be written, and on disks that are full.
+
+#![allow(clippy::print_stderr, reason = "a test says why it is skipped")]
+
+mod support;
+
+use std::process::{Command, Stdio};
+
+use support::{Bench, Ran};
+
+const EXPERIMENT: &str = r#"
+name = "calls"
+duration = "200 ms"
+repetitions = 3
+hosts = { a = {}, b = {} }
+link.trunk = { between = ["a", "b"], rate = "2 Mbit/s", delay = "5 ms" }
+flow.voice = { from = "a", to = "b", transport = "udp", source = { kind = "voice" } }
+limits = { "flow.voice.loss" = "< 1 %" }
+"#;
+
+/// The program in a mount namespace of its own, after `mounts`; `None`, with the reason printed, where there can be none.
+fn mounted(bench: &Bench, mounts: &str, arguments: &[&str]) -> Option<Ran> {
+    let flags = ["--user", "--map-root-user", "--mount"];
+    let tried = Command::new("unshare").args(flags).arg("true").output().ok()?;
+    if !tried.status.success() {
+        eprintln!("skipped: {}", String::from_utf8_lossy(&tried.stderr).trim());
+        return None;
+    }
+    let program = bench.command(arguments);
+    let mut command = Command::new("unshare");
+    command.args(flags).args(["sh", "-c", &format!("{mounts} && exec \"$0\" \"$@\"")]);
+    command.arg(program.get_program()).args(program.get_args());
+    command.current_dir(bench.path("")).stdin(Stdio::null());
+    command.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    Some(command.output().expect("unshare starts").into())
+}
+
+const READ_ONLY: &str = "mount --bind store store && mount -o remount,bind,ro store";
+
+#[test]
+fn a_read_only_store_can_be_looked_at_and_not_written() {
+    let bench = Bench::new();
+    bench.write("calls.toml", EXPERIMENT);
+    bench.run(&["run", "calls.toml"]).ok();
+    bench.run(&["run", "calls.toml", "--no-report"]).ok();
+    let before = support::files_below(&bench.store());
+    let Some(runs) = mounted(&bench, READ_ONLY, &["runs", "--json"]) else { return };
+    assert_eq!(runs.ok().json()["runs"].as_array().unwrap().len(), 2);
+
+    let report = mounted(&bench, READ_ONLY, &["report", "latest", "--json"]).unwrap().ok();
+    assert_eq!(report.json()["runs"][0]["outcome"], "holds");
+    assert!(report.err.contains("--html"), "where the report can be written: {}", report.err);
+    let report = mounted(&bench, READ_ONLY, &["report", "1", "--html", "r.html"]).unwrap().ok();
+    assert!(report.out.contains("r.html") && bench.path("r.html").exists(), "{report:#?}");
+    mounted(&bench, READ_ONLY, &["runs", "compare", "1", "2"]).unwrap().ok();
+
+    for arguments in [&["run", "calls.toml"][..], &["runs", "tag", "1", "x"], &["runs", "remove", "1"]] {
+        let refused = mounted(&bench, READ_ONLY, arguments).unwrap();
+        assert_eq!(refused.code, Some(1), "{refused:#?}");
+        assert!(refused.err.contains("is read-only"), "{}", refused.err);
+        assert!(refused.err.contains("--store"), "{}", refused.err);
+    }
+    assert_eq!(support::files_below(&bench.store()), before);
+}
+
+#[test]
+fn a_read_only_copy_of_a_store_in_use_has_what_was_stored_until_then() {
+    let bench = Bench::new();
+    bench.write("calls.toml", EXPERIMENT);
+    bench.run(&["run", "calls.toml"]).ok();
+    bench.write(
+        "long.toml",
+        EXPERIMENT.replace("200 ms", "1000 s").replace("repetitions = 3", "repetitions = 500"),
+    );
+    let mut running = bench.start(&["run", "long.toml", "--jobs", "1"]);
+    let log = bench.store().join("trunkline.db-wal");
+    for _ in 0..2000 {
+        if std::fs::metadata(&log).is_ok_and(|meta| meta.len() > 0) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    // Killed, it leaves its log, which nobody can take into the database of a read-only store.
+    running.kill().unwrap();
+    running.wait().unwrap();
+    assert!(std::fs::metadata(&log).is_ok_and(|meta| meta.len() > 0));
+    let _ = std::fs::remove_file(bench.store().join("trunkline.db-shm"));
+    let Some(runs) = mounted(&bench, READ_ONLY, &["runs", "--json"]) else { return };
+    let runs = runs.ok().json();
+    assert_eq!(runs["runs"][0]["status"], "complete");
+    assert_eq!(runs["runs"][1]["status"], "partial", "its process is dead: {runs}");
+}
+
+#[test]
+fn a_read_only_store_of_an_earlier_version_can_be_looked_at() {
+    let bench = Bench::new();
+    std::fs::create_dir_all(bench.store().join("runs")).unwrap();
+    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../store/tests/data/schema-1.sql");
+    let script = std::fs::read_to_string(schema).unwrap();
+    let database = rusqlite::Connection::open(bench.store().join("trunkline.db")).unwrap();
+    database.execute_batch(&script).unwrap();
+    drop(database);
+    let before = std::fs::read(bench.store().join("trunkline.db")).unwrap();
+    let Some(runs) = mounted(&bench, READ_ONLY, &["runs", "--json"]) else { return };
+    assert!(!runs.ok().json()["runs"].as_array().unwrap().is_empty());
+    assert_eq!(std::fs::read(bench.store().join("trunkline.db")).unwrap(), before);
+}
+
+#[test]
+fn a_full_disk_is_called_full() {
+    let bench = Bench::new();
+    bench.write("calls.toml", EXPERIMENT);
+    std::fs::create_dir(bench.store()).unwrap();
+    for size in ["8k", "40k", "72k", "120k", "200k"] {
+        let mount = format!("mount -t tmpfs -o size={size} none store");
+        let Some(ran) = mounted(&bench, &mount, &["run", "calls.toml"]) else { return };
+        assert_eq!(ran.code, Some(1), "{size}: {ran:#?}");
+        assert!(ran.err.contains("is full"), "{size}: {}", ran.err);
+        assert!(!ran.err.contains("disk I/O error"), "{size}: {}", ran.err);
+    }
+}
