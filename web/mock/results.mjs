@@ -43,7 +43,7 @@ source = { kind = "bulk", message = "8 KiB" }
 const info = (id, more = {}) => ({
   id, name: 'voice beside bulk', backend: 'sim', status: 'complete', started: started(id / 3), finished: started(id / 3 - 0.0007), version: '0.1.0',
   machine: 'a mock, 2 cores, Linux 6.18', seed: '7', repetitions: 5, points: 4, repetitions_done: 20, repetition_length_s: 31, directory: `/nowhere/runs/${id}`,
-  file: 'voice-beside-bulk.toml', experiment_hash: 'cafe', tags: [], key: String(id).padStart(32, '0'), ...more,
+  file: 'voice-beside-bulk.toml', experiment_hash: 'cafe', tags: [], key: String(id).padStart(32, '0'), settings: [], ...more,
 });
 let runs = [
   info(1, { tags: ['paper', 'weekly'] }), info(2, { backend: 'live', machine: 'studio, 8 cores, Linux 6.12' }), info(3, { status: 'partial', repetitions_done: 7, finished: null }),

@@ -147,6 +147,7 @@ fn new_run(repetitions: u32) -> NewRun {
         text: String::new(),
         file: PathBuf::from("traces.toml"),
         named: trunkline_experiment::NamedFiles::default(),
+        settings: Vec::new(),
         axes: Vec::new(),
         limits: Vec::new(),
         seed: 1,

@@ -3,15 +3,19 @@
 pub mod agent;
 pub mod foreign;
 pub mod listen;
+pub mod manual;
 pub mod probe;
 pub mod runs;
 pub mod serve;
 pub mod session;
+pub mod settings;
 pub mod wire;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use settings::Settings;
 
 /// Carries voice and music over networks and tells you what the network will do to them.
 ///
@@ -41,6 +45,10 @@ pub struct Global {
     /// Print results as JSON on standard output; everything else goes to standard error
     #[arg(long, global = true)]
     pub json: bool,
+
+    /// Say nothing on standard error but warnings and errors
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
 
     /// When to use colour; NO_COLOR is honoured
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = Color::Auto)]
@@ -166,7 +174,7 @@ pub enum Command {
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct Run {
-    /// The experiment file
+    /// The experiment file; `-` for standard input
     #[arg(required_unless_present = "resume", value_name = "FILE")]
     pub file: Option<PathBuf>,
 
@@ -194,13 +202,35 @@ pub struct Run {
     #[arg(long, value_enum, value_name = "METHOD", requires = "hear")]
     pub conceal: Option<Conceal>,
 
+    /// Keys that get other values.
+    #[command(flatten)]
+    pub settings: Settings,
+
+    /// How often every point is measured, in place of the file's `repetitions`
+    #[arg(long, value_name = "N")]
+    pub repetitions: Option<String>,
+
     /// How it is measured live.
     #[command(flatten)]
     pub live: Live,
 
+    /// Exit with code 3 if a limit of the file is broken, or could not be judged at some point
+    #[arg(long)]
+    pub strict: bool,
+
     /// Do not write the report
     #[arg(long)]
     pub no_report: bool,
+}
+
+impl Run {
+    /// Keys that get other values.
+    pub fn settings(&self) -> Vec<trunkline_experiment::Setting> {
+        let key = "repetitions";
+        let own = self.repetitions.iter();
+        let own = own.map(|n| trunkline_experiment::Setting::of_option("--repetitions", key, n));
+        self.settings.all().into_iter().chain(own).collect()
+    }
 }
 
 /// What is heard in the place of missing messages.
@@ -233,7 +263,7 @@ pub struct Live {
 /// Arguments of `plan`.
 #[derive(Debug, Args)]
 pub struct Plan {
-    /// The experiment file
+    /// The experiment file; `-` for standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
@@ -268,6 +298,10 @@ pub struct Plan {
     /// How often a value near the edge is measured at most [default: 8 times as often]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub most_repetitions: Option<u32>,
+
+    /// Keys that get other values.
+    #[command(flatten)]
+    pub settings: Settings,
 
     /// How sure each verdict must be
     #[arg(long, value_name = "SHARE", default_value = "95 %")]
@@ -333,9 +367,17 @@ pub enum Spin {
 /// Arguments of `check`.
 #[derive(Debug, Args)]
 pub struct Check {
-    /// The experiment file
+    /// The experiment file; `-` for standard input
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+
+    /// Where it is to run: what `trunkline run` refuses there is an error [default: sim]
+    #[arg(long, value_enum, value_name = "BACKEND")]
+    pub on: Option<On>,
+
+    /// Keys that get other values.
+    #[command(flatten)]
+    pub settings: Settings,
 }
 
 /// Arguments of `report`.
@@ -394,7 +436,7 @@ pub struct Paper {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
 
-    /// Exit with code 1 if a goal is missed
+    /// Exit with code 3 if a goal is missed
     #[arg(long)]
     pub strict: bool,
 }

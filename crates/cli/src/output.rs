@@ -16,10 +16,10 @@ use crate::args::{Color, Global};
 pub const DONE: u8 = 0;
 /// The environment failed: a socket, a disk, a far end.
 pub const ENVIRONMENT: u8 = 1;
-/// A goal of a study was missed, and that was asked for.
-pub const GOAL_MISSED: u8 = 1;
 /// Bad input; nothing was written.
 pub const BAD_INPUT: u8 = 2;
+/// A limit of the file does not hold, or a goal of a study was missed, and `--strict` asks for it.
+pub const BROKEN: u8 = 3;
 /// Interrupted by Ctrl-C; what was measured is kept.
 pub const INTERRUPTED: u8 = 130;
 
@@ -57,8 +57,17 @@ impl Failure {
     }
 }
 
-/// Sets colour by the options, NO_COLOR and the terminal.
-pub fn set_color(global: &Global) {
+/// Whether only results, warnings and errors are printed.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Whether nothing but results, warnings and errors is printed.
+pub fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// Sets how much is printed, and colour by the options, NO_COLOR and the terminal.
+pub fn set_up(global: &Global) {
+    QUIET.store(global.quiet, Ordering::Relaxed);
     match global.color {
         Color::Auto => {} // anstream's own choice: terminal, NO_COLOR, CLICOLOR, TERM
         Color::Always => anstream::ColorChoice::Always.write_global(),
@@ -111,8 +120,15 @@ pub fn print_json(value: &serde_json::Value) {
     print(format_args!("{value:#}"));
 }
 
-/// Prints something that is not a result.
+/// Prints something that is not a result, unless nothing else was asked for.
 pub fn note(text: impl Display) {
+    if !is_quiet() {
+        tell(text);
+    }
+}
+
+/// Prints to standard error.
+fn tell(text: impl Display) {
     // If standard error is gone too there is nobody left to tell.
     let _ = writeln!(anstream::stderr().lock(), "{text}");
 }
@@ -120,14 +136,14 @@ pub fn note(text: impl Display) {
 /// Prints why a command failed and gives its exit code.
 pub fn fail(failure: &Failure) -> ExitCode {
     let red = anstyle::Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
-    note(format_args!("{red}error:{red:#} {}", failure.message));
+    tell(format_args!("{red}error:{red:#} {}", failure.message));
     ExitCode::from(failure.code)
 }
 
 /// Prints a warning.
 pub fn warn(text: impl Display) {
     let yellow = anstyle::Style::new().bold().fg_color(Some(AnsiColor::Yellow.into()));
-    note(format_args!("{yellow}warning:{yellow:#} {text}"));
+    tell(format_args!("{yellow}warning:{yellow:#} {text}"));
 }
 
 /// Rows of words for a screen, the first of which is the heading; without the last line's end.

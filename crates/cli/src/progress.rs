@@ -49,7 +49,7 @@ impl Display {
         Display {
             state: Mutex::new(State {
                 bar: ProgressBar::hidden(),
-                terminal: std::io::stderr().is_terminal(),
+                terminal: std::io::stderr().is_terminal() && !output::is_quiet(),
                 name: String::new(),
                 length: 1,
                 passed: 0,

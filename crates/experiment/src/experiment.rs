@@ -8,6 +8,7 @@ use crate::model::{Experiment, Point};
 use crate::problem::{Problems, Remark};
 use crate::read::Reading;
 use crate::schema::Schema;
+use crate::setting::{Setting, Sources};
 use crate::sweep::Swept;
 use crate::tree::Node;
 use crate::{limits, read, sweep, tree};
@@ -20,21 +21,52 @@ impl Experiment {
     /// # Errors
     /// Everything that is wrong with it, in the order of its lines. A problem of a swept value is told at that value.
     pub fn parse(text: &str, file: &str, files: &dyn Files) -> Result<Experiment, Problems> {
+        Experiment::parse_with(text, file, files, &[])
+    }
+
+    /// The same of a file in which some keys get other values, one after the other. The experiment's text is then the file's
+    /// with those values.
+    ///
+    /// # Errors
+    /// As [`Experiment::parse`]; a problem of a setting is told at its own text.
+    pub fn parse_with(
+        text: &str,
+        file: &str,
+        files: &dyn Files,
+        settings: &[Setting],
+    ) -> Result<Experiment, Problems> {
         let shelf = Shelf::new(files);
-        let named = |path: &str| shelf.profile_text(path);
-        let read = parse(text, &shelf).map_err(|remarks| Problems::place(remarks, file, text, named))?;
-        Ok(Experiment { files: shelf.into_named(), ..read })
+        let sources = Sources::new(text, settings);
+        let read = parse(&sources, settings.is_empty(), &shelf).map_err(|remarks| {
+            Problems::place_in(remarks, file, &sources, |path| shelf.profile_text(path))
+        })?;
+        Ok(Experiment { files: shelf.into_named(), settings: settings.to_vec(), ..read })
     }
 }
 
-fn parse(text: &str, shelf: &Shelf<'_>) -> Result<Experiment, Vec<Remark>> {
-    let root = tree::parse(text)?;
-    let table = root.table().cloned().unwrap_or_default();
+fn parse(sources: &Sources<'_>, as_it_is: bool, shelf: &Shelf<'_>) -> Result<Experiment, Vec<Remark>> {
     let schema = Schema::new();
+    let (root, edits) = sources.tree(&schema)?;
+    let read = parse_tree(&schema, &sources.text, &root, shelf)?;
+    if as_it_is {
+        return Ok(read);
+    }
+    // What runs is what is stored: the text with the settings, not the tree.
+    let edited = sources.edited(&edits)?;
+    parse_tree(&schema, &edited, &tree::parse(&edited)?, shelf)
+}
+
+fn parse_tree(
+    schema: &Schema,
+    text: &str,
+    root: &Node,
+    shelf: &Shelf<'_>,
+) -> Result<Experiment, Vec<Remark>> {
+    let table = root.table().cloned().unwrap_or_default();
     let mut remarks = Vec::new();
-    let swept = sweep::read(&schema, text, &table, &mut remarks);
+    let swept = sweep::read(schema, text, &table, &mut remarks);
     let limits = limits::read(&table, &mut remarks);
-    let mut product = Product { schema: &schema, shelf, root: &root, swept: &swept };
+    let mut product = Product { schema, shelf, root, swept: &swept };
     match product.read() {
         Ok((first, points)) => {
             let limits = limits::checked(limits, &points, &mut remarks);
@@ -44,6 +76,7 @@ fn parse(text: &str, shelf: &Shelf<'_>) -> Result<Experiment, Vec<Remark>> {
             Ok(Experiment {
                 name: first.name,
                 text: text.to_owned(),
+                settings: Vec::new(),
                 files: NamedFiles::default(),
                 repetitions: first.repetitions,
                 seed: first.seed,

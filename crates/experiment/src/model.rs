@@ -12,6 +12,7 @@ pub use trunkline_network::{Impairments, Loss};
 pub use trunkline_traffic::Answer;
 
 use crate::files::NamedFiles;
+use crate::setting::Setting;
 
 pub use transport::{
     ClassicTcpOptions, DccpOptions, QuicOptions, RtpOptions, SctpEngine, SctpOptions, SctpStyle, TcpEngine,
@@ -23,8 +24,10 @@ pub use transport::{
 pub struct Experiment {
     /// Its name.
     pub name: String,
-    /// The file's text, as stored with every run.
+    /// The file's text with its settings, as stored with every run.
     pub text: String,
+    /// What was set beside the file; the text has it already.
+    pub settings: Vec<Setting>,
     /// What it names, as it was read; stored with every run too.
     pub files: NamedFiles,
     /// How often every point is measured, at least 1.

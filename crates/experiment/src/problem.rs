@@ -4,6 +4,8 @@ use core::fmt;
 use core::ops::Range;
 use std::sync::Arc;
 
+use crate::setting::Sources;
+
 /// Everything that is wrong with a file, in the order of its lines, then with those that it names; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems(Vec<Problem>);
@@ -11,8 +13,10 @@ pub struct Problems(Vec<Problem>);
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The file, as its reader called it.
+    /// The file, as its reader called it; of a setting, its text on the command line.
     pub file: Arc<str>,
+    /// Whether that is a setting, which has one line.
+    is_setting: bool,
     /// The line, from 1.
     pub line: usize,
     /// The column in characters, from 1.
@@ -40,18 +44,38 @@ impl Problems {
     /// Places remarks on the text they are about: the experiment file's, or what `other` gives for a file that it names.
     /// Equal ones are told once.
     pub(crate) fn place(
-        mut remarks: Vec<Remark>,
+        remarks: Vec<Remark>,
         file: &str,
         text: &str,
+        other: impl Fn(&str) -> Arc<str>,
+    ) -> Problems {
+        Problems::place_in(remarks, file, &Sources::new(text, &[]), other)
+    }
+
+    /// The same of a file with settings.
+    pub(crate) fn place_in(
+        mut remarks: Vec<Remark>,
+        file: &str,
+        sources: &Sources<'_>,
         other: impl Fn(&str) -> Arc<str>,
     ) -> Problems {
         remarks.sort();
         remarks.dedup();
         let main: Arc<str> = file.into();
-        let placed = remarks.into_iter().map(|remark| match &remark.file {
-            None => Problem::place(remark, &main, text),
+        let placed = remarks.into_iter().map(|mut remark| match remark.file.take() {
+            None => {
+                let (text, setting, begin) = sources.of(&remark);
+                remark.start = remark.start.saturating_sub(begin);
+                remark.end = remark.end.saturating_sub(begin);
+                match setting {
+                    None => Problem::place(remark, &main, text),
+                    Some(shown) => {
+                        Problem { is_setting: true, ..Problem::place(remark, &shown.into(), text) }
+                    }
+                }
+            }
             Some(named) => {
-                let (file, text) = (beside(file, named).into(), other(named));
+                let (file, text) = (beside(file, &named).into(), other(&named));
                 Problem::place(remark, &file, &text)
             }
         });
@@ -101,6 +125,7 @@ impl Problem {
         let meant = text[start..end.min(line_end)].trim_end();
         Problem {
             file: Arc::clone(file),
+            is_setting: false,
             line: before.matches('\n').count() + 1,
             column: text[line_start..start].chars().count() + 1,
             message: remark.message,
@@ -114,8 +139,11 @@ impl Problem {
         self.width
     }
 
-    /// `file:line:column: message`, without the excerpt.
+    /// `file:line:column: message`, without the excerpt; of a setting `--set key=value: message`.
     pub fn headline(&self) -> String {
+        if self.is_setting {
+            return format!("{}: {}", self.file, self.message);
+        }
         format!("{}:{}:{}: {}", self.file, self.line, self.column, self.message)
     }
 }
@@ -127,7 +155,7 @@ impl fmt::Display for Problem {
         if self.excerpt.trim().is_empty() {
             return Ok(());
         }
-        let number = self.line.to_string();
+        let number = if self.is_setting { String::from(" ") } else { self.line.to_string() };
         let gutter = " ".repeat(number.len());
         let indent = " ".repeat(self.column - 1);
         write!(f, "\n{number} | {}\n{gutter} | {indent}{}", self.excerpt, "^".repeat(self.width))

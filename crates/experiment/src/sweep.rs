@@ -95,12 +95,12 @@ pub(crate) fn values<'a>(key: &'a str, value: &'a Node) -> impl Iterator<Item = 
 pub(crate) fn find<'k>(key: &str, known: &'k [Sweepable]) -> Result<&'k Sweepable, String> {
     known.iter().find(|known| known.key == key).ok_or_else(|| match FIXED.contains(&key) {
         true => format!("`{key}` is one for all points and cannot be swept"),
-        false => format!("there is no key `{key}`{}", nearest(key, known)),
+        false => format!("there is no key `{key}`{}", nearest(key, known, "swept")),
     })
 }
 
 /// The key that was meant, or what stands behind the part that is right.
-fn nearest(key: &str, known: &[Sweepable]) -> String {
+pub(crate) fn nearest(key: &str, known: &[Sweepable], verb: &str) -> String {
     let mut prefix = "";
     for (at, _) in key.match_indices('.') {
         if known.iter().any(|known| known.key.starts_with(&key[..=at])) {
@@ -112,7 +112,7 @@ fn nearest(key: &str, known: &[Sweepable]) -> String {
     let written = key[prefix.len()..].split('.').next().unwrap_or_default();
     let suggestion = suggestion(written, next.iter().map(String::as_str));
     match suggestion.strip_prefix("; known are ") {
-        Some(names) if prefix.is_empty() => format!("; keys that can be swept begin with {names}"),
+        Some(names) if prefix.is_empty() => format!("; keys that can be {verb} begin with {names}"),
         Some(names) => format!("; behind `{}` there are {names}", prefix.trim_end_matches('.')),
         None => suggestion.replace("did you mean `", &format!("did you mean `{prefix}")),
     }

@@ -147,7 +147,9 @@ impl Plan {
         let sheet = Sheet::new(&experiment.text, question.key, question.against).map_err(wrong)?;
         let first_value = Search::new(question.goal, range.clone(), begin, precision).next_value();
         let literal = key.literal(first_value.unwrap_or(*range.start()));
-        let first = read(&sheet, &[literal], file, &*files).map_err(wrong)?;
+        let mut first = read(&sheet, &[literal], file, &*files).map_err(wrong)?;
+        // The text has them.
+        first.settings.clone_from(&experiment.settings);
         let axes = first.axes.get(1..).unwrap_or_default().to_vec();
         Ok(Plan {
             goal: question.goal,

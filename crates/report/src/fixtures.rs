@@ -248,6 +248,7 @@ fn info(backend: Backend, points: usize, repetitions: u32) -> RunInfo {
         experiment_hash: "d1f0".to_owned(),
         tags: Vec::new(),
         key: String::new(),
+        settings: Vec::new(),
     }
 }
 

@@ -32,6 +32,7 @@ use std::path::{Path, PathBuf};
 
 use trunkline_experiment::Limit;
 use trunkline_metrics::Estimate;
+use trunkline_store::StoredRun;
 
 pub use crate::compare::{Comparison, Difference, compare};
 pub use crate::csv::csv;
@@ -52,6 +53,18 @@ pub fn limit_figure(limit: &Limit, figure: &Estimate) -> String {
 pub fn limit_unit(limit: &Limit, largest: f64) -> (&'static str, f64) {
     let unit = limited::Limited::from(limit).quantity.unit(largest);
     (unit.name, unit.factor)
+}
+
+/// Whether every limit of the file was shown to hold at every point where it applies; `None` without limits.
+pub fn limits_hold(run: &StoredRun) -> Option<bool> {
+    let view = view::View::new(run, None);
+    let outcome = verdict::headline(&view, &view.sides[0]).outcome;
+    (!run.limits.is_empty()).then(|| outcome == Some(verdict::Outcome::Holds))
+}
+
+/// A setting of a run as it is typed: `--set 'link.trunk.rate=5 Mbit/s'`.
+pub fn set_again(setting: &str) -> String {
+    format!("--set {}", html::quoted(setting))
 }
 
 /// A swept value, as written in the file, as people read it: `xtp every 16` for `{ kind = "xtp", every = 16 }`.

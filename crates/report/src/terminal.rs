@@ -30,6 +30,9 @@ pub fn terminal(run: &StoredRun, screen: Screen) -> String {
     let sign = headline.outcome.map_or(String::new(), |o| format!("{} ", o.sign()));
     out.paragraph(&format!("{sign}{}", headline.text), headline.outcome.map_or(BOLD, paint));
     out.paragraph(&about(side), QUIET);
+    if !side.info().settings.is_empty() {
+        out.paragraph(&format!("Set beside the file: {}.", side.info().settings.join(", ")), QUIET);
+    }
     match side.info().backend {
         Backend::Sim => {}
         Backend::Wire => out.paragraph(

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use trunkline_experiment::{Experiment, Files, FilesError, Problems};
+use trunkline_experiment::{Experiment, Files, FilesError, Problems, Setting};
 use trunkline_store::{Store, StoredRun};
 
 /// Files beside an experiment file: its relative paths start in its folder.
@@ -40,18 +40,36 @@ pub enum LoadError {
     Invalid(Problems),
 }
 
-/// Reads and validates an experiment file and everything it names.
-pub fn load(path: &Path) -> Result<Experiment, LoadError> {
+/// Reads and validates an experiment file, in which some keys get other values, and everything it names.
+///
+/// # Errors
+/// If it cannot be read, or with everything that is wrong with it.
+pub fn load(path: &Path, settings: &[Setting]) -> Result<Experiment, LoadError> {
+    let file = std::fs::File::open(path);
+    let file = file.map_err(|e| LoadError::Unreadable { path: path.to_path_buf(), problem: describe(&e) })?;
+    load_from(file, path, &DirectoryFiles::beside(path), settings)
+}
+
+/// The same of what `from` gives, which is called `path` in problems; `files` reads what it names.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_from(
+    mut from: impl std::io::Read,
+    path: &Path,
+    files: &dyn Files,
+    settings: &[Setting],
+) -> Result<Experiment, LoadError> {
     let unreadable = |problem: String| LoadError::Unreadable { path: path.to_path_buf(), problem };
-    let bytes = std::fs::read(path).map_err(|e| unreadable(describe(&e)))?;
+    let mut bytes = Vec::new();
+    from.read_to_end(&mut bytes).map_err(|e| unreadable(describe(&e)))?;
     let text = String::from_utf8(bytes).map_err(|e| {
         unreadable(format!(
             "is not UTF-8 text (byte {}); an experiment file is TOML",
             e.utf8_error().valid_up_to()
         ))
     })?;
-    Experiment::parse(&text, &path.display().to_string(), &DirectoryFiles::beside(path))
-        .map_err(LoadError::Invalid)
+    Experiment::parse_with(&text, &path.display().to_string(), files, settings).map_err(LoadError::Invalid)
 }
 
 /// The experiment of a stored run, which is called `file` in problems. What it names is what the run has kept; of a run that

@@ -14,10 +14,12 @@ mod tap;
 mod wire;
 
 pub use drive::{Driven, drive};
-pub use files::{DirectoryFiles, LoadError, load, stored};
+pub use files::{DirectoryFiles, LoadError, load, load_from, stored};
 pub use growing::GrowingRun;
 pub use hearing::{Hear, HearError, Heard, Sound};
 pub use parallel::in_parallel;
-pub use schedule::{Observer, Outcome, Plan, Request, RunnerError, precheck, resume, run};
+pub use schedule::{
+    Observer, Outcome, Plan, Request, RunnerError, precheck, refuse_unsimulated, resume, run,
+};
 pub use tap::{RepetitionTap, Tap, TappedRepetition};
 pub use wire::{WireMeans, refuse_unwired};

@@ -167,6 +167,14 @@ pub fn precheck(request: &Request<'_>) -> Result<(), RunnerError> {
     Ok(request.hear.check(request.experiment)?)
 }
 
+/// Refuses what the simulator does not have.
+///
+/// # Errors
+/// With the first such thing.
+pub fn refuse_unsimulated(scenario: &trunkline_experiment::Scenario) -> Result<(), RunnerError> {
+    Ok(trunkline_simulator::check(scenario)?)
+}
+
 /// Finds what cannot be measured because the experiment names agents, or because it is measured through them.
 fn check_agents(request: &Request<'_>) -> Result<(), RunnerError> {
     if request.fleet.is_none() {
@@ -237,6 +245,7 @@ pub(crate) fn new_run(request: &Request<'_>, points: Vec<Vec<usize>>) -> NewRun 
         text: experiment.text.clone(),
         file: request.file.to_path_buf(),
         named: experiment.files.clone(),
+        settings: experiment.settings.iter().map(ToString::to_string).collect(),
         axes: experiment.axes.clone(),
         limits: experiment.limits.clone(),
         seed: experiment.seed,

@@ -72,6 +72,9 @@ pub struct RunInfo {
     /// What tells it from the runs of all other stores: 32 hexadecimal digits.
     #[serde(default)]
     pub key: String,
+    /// What was set beside the file, `link.trunk.rate=5 Mbit/s`; the stored text has it.
+    #[serde(default)]
+    pub settings: Vec<String>,
 }
 
 /// A run with its results.

@@ -32,6 +32,8 @@ pub struct NewRun {
     pub file: PathBuf,
     /// What the experiment file names.
     pub named: NamedFiles,
+    /// What was set beside the file, `link.trunk.rate=5 Mbit/s`; the text has it.
+    pub settings: Vec<String>,
     /// What is swept.
     pub axes: Vec<Axis>,
     /// What counts as good enough.
@@ -62,6 +64,7 @@ impl NewRun {
             text,
             file: info.file,
             named: NamedFiles::default(),
+            settings: info.settings,
             axes,
             limits,
             seed: info.seed,

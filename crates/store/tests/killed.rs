@@ -52,6 +52,7 @@ fn child() {
         text: String::new(),
         file: PathBuf::new(),
         named: NamedFiles::default(),
+        settings: Vec::new(),
         axes: Vec::new(),
         limits: Vec::new(),
         seed: 1,

@@ -187,6 +187,7 @@ fn the_golden_database_is_read() {
     assert_eq!((run.info.name.as_str(), run.info.status), ("Voice beside bulk!", Status::Complete));
     assert_eq!(run.points[1].repetitions[0].summary, Some(summary(false)));
     assert_eq!(run.points[1].repetitions[0].traces[0].0, "voice");
+    assert!(run.info.settings.is_empty());
     store.begin(new_run(Backend::Live, "x = 1")).unwrap().finish(Status::Partial).unwrap();
     assert_eq!(store.runs().unwrap().len(), 2);
 }

@@ -2337,6 +2337,8 @@ export interface components {
             repetitions_done: number;
             /** @description The seed, in decimal digits: it may be larger than a browser's numbers. */
             seed: string;
+            /** @description What was set beside the file, `link.trunk.rate=5 Mbit/s`; the run's text has it. */
+            settings: string[];
             /**
              * Format: date-time
              * @description When it started.

@@ -3,22 +3,20 @@
 use serde_json::json;
 use trunkline_core::Duration;
 use trunkline_experiment::{Experiment, Scenario};
+use trunkline_live::LiveOptions;
+use trunkline_runner::{Hear, Request, RunnerError};
 
-use crate::args::{Check, Global};
+use super::run::{backend, far_end};
+use crate::args::{Check, Global, On};
 use crate::output::{self, Failure};
 
 pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
-    let experiment = trunkline_runner::load(&arguments.file).map_err(Failure::input)?;
+    let experiment = super::load(&arguments.file, &arguments.settings.all())?;
     let length = total_length(&experiment);
-    let refused_on = |refuses: &dyn Fn(&Scenario) -> Option<String>| {
-        experiment.points.iter().find_map(|point| refuses(&point.scenario))
-    };
-    let refused = [
-        ("wire", refused_on(&|of| trunkline_runner::refuse_unwired(of).err().map(|e| e.to_string()))),
-        ("live", refused_on(&|of| trunkline_live::refuse_simulated(of).err().map(|e| e.to_string()))),
-    ];
-    let backends = refused.iter().filter(|(_, reason)| reason.is_none()).map(|(backend, _)| *backend);
-    let backends: Vec<&str> = core::iter::once("sim").chain(backends).collect();
+    let refused = refused(&experiment);
+    judge(&experiment, arguments, &refused)?;
+    let backends: Vec<&str> =
+        refused.iter().filter(|(_, reason)| reason.is_none()).map(|(backend, _)| *backend).collect();
     if global.json {
         output::print_json(&json!({
             "format": 1,
@@ -35,15 +33,18 @@ pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
     let points = experiment.points.len();
     let repetitions = points as u64 * u64::from(experiment.repetitions);
     output::print(format_args!(
-        "{} is valid: {}, {}, {}; {}{length} in all{}",
+        "{} is valid: {}, {}, {}; {}{length} in all in {} time",
         arguments.file.display(),
         count(points as u64, "point"),
         count(u64::from(experiment.repetitions), "repetition") + " of each",
         count(repetitions, "measurement"),
         if ends_early(&experiment) { "at most " } else { "" },
-        if backends.len() > 1 { " in real time" } else { ", in virtual time" },
+        if matches!(arguments.on, None | Some(On::Sim)) { "virtual" } else { "real" },
     ));
-    for (backend, reason) in refused {
+    if experiment.points.iter().all(|point| point.scenario.flows.is_empty()) {
+        output::print("  no flows: for `trunkline wire`; `trunkline run` has nothing to measure");
+    }
+    for (backend, reason) in &refused {
         if let Some(reason) = reason {
             output::print(format_args!("  not on `{backend}`: {reason}"));
         }
@@ -63,6 +64,57 @@ pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
         }
     }
     Ok(output::DONE)
+}
+
+/// Each backend with the reason why the file cannot be measured there, on any machine.
+fn refused(experiment: &Experiment) -> [(&'static str, Option<String>); 3] {
+    let on = |refuses: &dyn Fn(&Scenario) -> Option<String>| {
+        experiment.points.iter().find_map(|point| refuses(&point.scenario))
+    };
+    [
+        ("sim", on(&|of| trunkline_runner::refuse_unsimulated(of).err().map(|e| e.to_string()))),
+        ("wire", on(&|of| trunkline_runner::refuse_unwired(of).err().map(|e| e.to_string()))),
+        ("live", on(&|of| trunkline_live::refuse_simulated(of).err().map(|e| e.to_string()))),
+    ]
+}
+
+/// Refuses what `trunkline run` would refuse on the same backend. A file without flows is for the wire, unless a backend
+/// was named.
+fn judge(
+    experiment: &Experiment,
+    arguments: &Check,
+    refused: &[(&'static str, Option<String>)],
+) -> Result<(), Failure> {
+    let has_flows = experiment.points.iter().any(|point| !point.scenario.flows.is_empty());
+    if !has_flows && arguments.on.is_none() {
+        return Ok(());
+    }
+    let on = arguments.on.unwrap_or(On::Sim);
+    let live = LiveOptions::new(far_end()?);
+    let request = Request {
+        experiment,
+        file: &arguments.file,
+        backend: backend(on),
+        jobs: 1,
+        live: &live,
+        wire: None,
+        hear: Hear::nothing(),
+        tap: None,
+        fleet: None,
+    };
+    match trunkline_runner::precheck(&request) {
+        // Agents say themselves what they refuse.
+        Ok(()) | Err(RunnerError::AgentsUnused) => Ok(()),
+        Err(error) => {
+            let mut message = error.to_string();
+            let elsewhere: Vec<&str> =
+                refused.iter().filter(|(_, reason)| reason.is_none()).map(|(backend, _)| *backend).collect();
+            if has_flows && arguments.on.is_none() && !elsewhere.is_empty() {
+                message += &format!("; not refused with `--on {}`", elsewhere.join("` or `--on "));
+            }
+            Err(if error.is_bad_input() { Failure::input(message) } else { Failure::environment(message) })
+        }
+    }
 }
 
 /// Whether a repetition of some point ends with a flow.

@@ -18,18 +18,19 @@ mod wire;
 #[cfg(target_os = "linux")]
 mod wire_live;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::CommandFactory as _;
+use trunkline_experiment::{Experiment, Setting};
+use trunkline_runner::DirectoryFiles;
 use trunkline_store::{Store, StoreError, StoredRun};
 
-use crate::args::{Cli, Command, Global};
+use crate::args::{Cli, Command, Global, manual};
 use crate::output::{self, Failure};
 
 /// Does what the command line says.
 pub fn main(cli: Cli) -> ExitCode {
-    output::set_color(&cli.global);
+    output::set_up(&cli.global);
     let done = match &cli.command {
         Command::Run(arguments) => run::run(&cli.global, arguments),
         Command::Plan(arguments) => plan::plan(&cli.global, arguments),
@@ -64,21 +65,23 @@ pub fn main(cli: Cli) -> ExitCode {
 
 fn completions(shell: clap_complete::Shell) {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "trunkline", &mut script);
+    clap_complete::generate(shell, &mut manual::command(), "trunkline", &mut script);
     output::print(String::from_utf8_lossy(&script).trim_end());
 }
 
 fn man(directory: Option<PathBuf>) -> Result<u8, Failure> {
     match directory {
         Some(directory) => {
+            let write = |(name, command): &(String, clap::Command)| {
+                manual::man_page(command, &mut std::fs::File::create(directory.join(name))?)
+            };
             std::fs::create_dir_all(&directory)
-                .and_then(|()| clap_mangen::generate_to(Cli::command(), &directory))
+                .and_then(|()| manual::man_pages().iter().try_for_each(write))
                 .map_err(|e| Failure::environment(format_args!("{}: {e}", directory.display())))?;
         }
         None => {
             let mut page = Vec::new();
-            clap_mangen::Man::new(Cli::command())
-                .render(&mut page)
+            manual::man_page(&manual::command(), &mut page)
                 .map_err(|e| Failure::environment(format_args!("the man page cannot be made: {e}")))?;
             output::print(String::from_utf8_lossy(&page).trim_end());
         }
@@ -104,6 +107,20 @@ fn data_directory() -> Result<PathBuf, Failure> {
     data.map(|data| data.join("trunkline")).ok_or_else(|| {
         Failure::input("neither XDG_DATA_HOME nor HOME is set: say where runs are stored with `--store DIR`")
     })
+}
+
+/// Reads the experiment file that was named, `-` for standard input.
+fn load(file: &Path, settings: &[Setting]) -> Result<Experiment, Failure> {
+    let read = match file == Path::new("-") {
+        true => trunkline_runner::load_from(
+            std::io::stdin().lock(),
+            Path::new("<stdin>"),
+            &DirectoryFiles::beside(Path::new("")),
+            settings,
+        ),
+        false => trunkline_runner::load(file, settings),
+    };
+    read.map_err(Failure::input)
 }
 
 fn open_store(global: &Global) -> Result<Store, Failure> {

@@ -63,7 +63,7 @@ pub(super) fn paper(global: &Global, arguments: &args::Paper) -> Result<u8, Fail
         return Ok(output::INTERRUPTED);
     }
     let missed = trunkline_papers::judge(&results).iter().any(|judged| judged.outcome == Outcome::Missed);
-    Ok(if arguments.strict && missed { output::GOAL_MISSED } else { output::DONE })
+    Ok(if arguments.strict && missed { output::BROKEN } else { output::DONE })
 }
 
 fn unknown(name: &str) -> Failure {

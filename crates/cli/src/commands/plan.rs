@@ -68,7 +68,7 @@ fn read(arguments: &args::Plan) -> Result<Plan, Failure> {
             return Err(Failure::input("say what to search: `--maximise KEY` or `--minimise KEY`"));
         }
     };
-    let experiment = trunkline_runner::load(&arguments.file).map_err(Failure::input)?;
+    let experiment = super::load(&arguments.file, &arguments.settings.all())?;
     let against = arguments.against.as_deref().map(against).transpose()?;
     let nearness = match (&arguments.step, arguments.precision) {
         (Some(step), _) => Nearness::Step(step),

@@ -35,7 +35,13 @@ type Ran = Result<(Store, Result<Outcome, RunnerError>), Failure>;
 
 fn begin(global: &Global, arguments: &args::Run, file: &Path, (live, hear): (&LiveOptions, &Hear)) -> Ran {
     // The file is judged before the store is touched: bad input writes nothing.
-    let experiment = trunkline_runner::load(file).map_err(Failure::input)?;
+    let experiment = super::load(file, &arguments.settings())?;
+    if arguments.strict && experiment.limits.is_empty() {
+        return Err(Failure::input(
+            "`--strict` asks whether limits hold, and the file has none; add `[limits]`, for example \
+             `\"flow.voice.loss\" = \"< 1 %\"`",
+        ));
+    }
     let backend = backend(arguments.on);
     let wire = wire_means(backend)?;
     let file = std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf());
@@ -54,11 +60,19 @@ fn resume(
     selector: &str,
     (live, hear): (&LiveOptions, &Hear),
 ) -> Ran {
+    if !arguments.settings().is_empty() {
+        return Err(Failure::input(
+            "a run is resumed with what it was begun with; leave `--set`, `--seed`, `--duration` and `--repetitions` out",
+        ));
+    }
     let store = open_store(global)?;
     let id = store.find(selector).map_err(super::store_failure)?;
     let stored = store.run(id).map_err(Failure::environment)?;
     if stored.info.status == Status::Complete {
         return Err(Failure::input(format_args!("run {id} is complete: there is nothing to resume")));
+    }
+    if !stored.info.settings.is_empty() {
+        output::note(format_args!("run {id} was begun with {}", set(&stored.info.settings)));
     }
     let file: &PathBuf = &stored.info.file;
     let beside = DirectoryFiles::beside(file);
@@ -86,6 +100,11 @@ fn watched(
         warn_of_partial("", id);
     }
     Ok(outcome)
+}
+
+/// `--set 'link.trunk.rate=5 Mbit/s' --set seed=7`
+fn set(settings: &[String]) -> String {
+    settings.iter().map(|setting| trunkline_report::set_again(setting)).collect::<Vec<_>>().join(" ")
 }
 
 fn warn_of_partial(why: &str, id: u64) {
@@ -222,6 +241,10 @@ fn show(global: &Global, arguments: &args::Run, store: &Store, outcome: &Outcome
     if outcome.run.status == Status::Partial {
         warn_of_partial("", outcome.run.id);
         return Ok(output::ENVIRONMENT);
+    }
+    if arguments.strict && trunkline_report::limits_hold(&run) != Some(true) {
+        output::warn("not every limit was shown to hold: exit code 3 (`--strict`)");
+        return Ok(output::BROKEN);
     }
     Ok(output::DONE)
 }

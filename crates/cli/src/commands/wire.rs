@@ -238,7 +238,7 @@ fn end(wire: Wire) {
 
 fn load(links: &WireLinks) -> Result<(trunkline_experiment::Experiment, std::path::PathBuf), Failure> {
     let file = file(links)?;
-    let experiment = trunkline_runner::load(file).map_err(Failure::input)?;
+    let experiment = trunkline_runner::load(file, &[]).map_err(Failure::input)?;
     Ok((experiment, std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf())))
 }
 

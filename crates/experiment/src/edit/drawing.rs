@@ -289,7 +289,7 @@ pub(super) fn tree_of(text: &str, table: &Table) -> Tree {
 }
 
 /// A value of a text in JSON. What JSON has no word for stays as it is written.
-pub(super) fn json_of(text: &str, node: &Node) -> Value {
+pub(crate) fn json_of(text: &str, node: &Node) -> Value {
     let written = || Value::from(text.get(node.span.clone()).unwrap_or_default());
     match &node.item {
         Item::Text(text) => Value::from(&**text),

@@ -27,6 +27,7 @@ use utoipa::ToSchema;
 use crate::problem::Problems;
 use crate::schema::Schema;
 use crate::tree;
+pub(crate) use drawing::json_of;
 pub use drawing::{
     Drawing, DrawingAxis, DrawingBundle, DrawingFlow, DrawingHost, DrawingLimit, DrawingLink, Tree, drawing,
 };

@@ -16,6 +16,8 @@ use crate::metric::DEFINITIONS;
 use crate::units::grouped;
 use crate::view::{Side, View, point_name};
 
+pub(crate) use settings::quoted;
+
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 

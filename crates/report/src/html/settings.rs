@@ -1,6 +1,7 @@
 //! What was run, on what, and how to run it again.
 
 use maud::{Markup, html};
+use trunkline_store::RunInfo;
 
 use crate::view::{View, backend_name};
 
@@ -19,7 +20,10 @@ pub(super) fn section(view: &View) -> Markup {
                     div { dt { "Seed" } dd { (info.seed) } }
                     div { dt { "Version" } dd { "Trunkline " (info.version) } }
                     div { dt { "Machine" } dd { (info.machine) } }
-                    div { dt { "Run it again" } dd { code { "trunkline run " (quoted(&info.file.to_string_lossy())) " --on " (backend_name(info.backend)) } } }
+                    @if !info.settings.is_empty() {
+                        div { dt { "Set beside the file" } dd { @for setting in &info.settings { code { (setting) } br; } } }
+                    }
+                    div { dt { "Run it again" } dd { code { (again(info)) } } }
                 }
             }
             details.file {
@@ -30,9 +34,19 @@ pub(super) fn section(view: &View) -> Markup {
     }
 }
 
-/// A path as a shell takes it.
-fn quoted(path: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_');
+/// The command that measures the same again. What came from standard input is in no file but the run's own.
+fn again(info: &RunInfo) -> String {
+    let file = if info.file.ends_with("-") { "-".to_owned() } else { quoted(&info.file.to_string_lossy()) };
+    let mut command = format!("trunkline run {file}");
+    for setting in &info.settings {
+        command += &format!(" {}", crate::set_again(setting));
+    }
+    command + " --on " + backend_name(info.backend)
+}
+
+/// A text as a shell takes it.
+pub(crate) fn quoted(path: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '=');
     if !path.is_empty() && path.chars().all(plain) {
         path.to_owned()
     } else {

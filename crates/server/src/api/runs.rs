@@ -69,6 +69,8 @@ pub struct RunInfo {
     pub tags: Vec<String>,
     /// What tells it from the runs of all other stores.
     pub key: String,
+    /// What was set beside the file, `link.trunk.rate=5 Mbit/s`; the run's text has it.
+    pub settings: Vec<String>,
     /// The job of this server that executes it now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
@@ -291,6 +293,7 @@ impl From<&trunkline_store::RunInfo> for RunInfo {
             experiment_hash: info.experiment_hash.clone(),
             tags: info.tags.clone(),
             key: info.key.clone(),
+            settings: info.settings.clone(),
             job: None,
         }
     }

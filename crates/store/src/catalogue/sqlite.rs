@@ -95,8 +95,8 @@ impl Catalogue for Sqlite {
         transaction
             .execute(
                 "INSERT INTO run (name, backend, status, repair, started, version, machine, seed, repetitions,
-                    repetition_length_ns, folder, file, experiment_hash, text, axes, limits, key)
-                 VALUES (?1, ?2, 'running', 1, ?3, ?4, ?5, ?6, ?7, ?8, '', ?9, ?10, ?11, ?12, ?13, ?14)",
+                    repetition_length_ns, folder, file, experiment_hash, text, axes, limits, key, settings)
+                 VALUES (?1, ?2, 'running', 1, ?3, ?4, ?5, ?6, ?7, ?8, '', ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
                 params![
                     run.name,
                     backend_name(run.backend),
@@ -112,6 +112,7 @@ impl Catalogue for Sqlite {
                     axes,
                     limits,
                     key,
+                    serde_json::to_string(&run.settings)?,
                 ],
             )
             .map_err(failed)?;

@@ -19,6 +19,7 @@ pub fn new_run(backend: Backend, text: &str) -> NewRun {
         text: text.to_owned(),
         file: PathBuf::from("voice.toml"),
         named: NamedFiles::default(),
+        settings: vec!["seed=18446744073709551615".to_owned()],
         axes: vec![Axis { key: "flow.voice.count".to_owned(), values, numbers, unit: String::new() }],
         limits: Vec::new(),
         seed: u64::MAX,
@@ -87,6 +88,7 @@ pub fn written_in_parallel_interrupted_and_resumed(directory: &Path, open: &dyn 
 
     let stored = store.run(store.find("latest").unwrap()).unwrap();
     assert_eq!((stored.info.seed, stored.text.as_str()), (u64::MAX, "a = 1\n"));
+    assert_eq!(stored.info.settings, ["seed=18446744073709551615"]);
     assert_eq!(stored.points[1].choice, [1]);
     assert_eq!(stored.points[1].repetitions[0].summary, Some(summary(true)));
     assert_eq!(stored.points[0].repetitions[0].audio, [info.directory.join("audio/p000-r00/a.wav")]);

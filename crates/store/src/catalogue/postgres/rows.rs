@@ -16,7 +16,7 @@ const INFO: &str = "
         folder, file, experiment_hash,
         (SELECT count(*) FROM point WHERE run = id),
         (SELECT count(*) FROM repetition WHERE run = id AND NOT partial),
-        ARRAY(SELECT tag FROM tag WHERE run = id ORDER BY tag COLLATE \"C\"), key, text, axes, limits
+        ARRAY(SELECT tag FROM tag WHERE run = id ORDER BY tag COLLATE \"C\"), key, text, axes, limits, settings
     FROM run";
 
 /// Every run, the oldest first.
@@ -51,6 +51,7 @@ pub(super) fn info_of(row: &Row, runs: &Path, place: &str) -> Result<RunInfo, St
         experiment_hash: row.get(13),
         tags: row.get(16),
         key: row.get(17),
+        settings: json(place, row.get(21))?,
     })
 }
 

@@ -4,7 +4,7 @@ use postgres::{Client, Error};
 
 /// One script per version of the schema, each from the version before; never changed once released. What a column holds is
 /// said at SQLite's.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     "
     CREATE TABLE run (
         id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -69,6 +69,9 @@ const MIGRATIONS: [&str; 2] = [
         sha256 TEXT NOT NULL,
         PRIMARY KEY (run, path)
     );
+    ",
+    "
+    ALTER TABLE run ADD COLUMN settings TEXT NOT NULL DEFAULT '[]';
     ",
 ];
 

@@ -15,7 +15,7 @@ const INFO: &str = "
         folder, file, experiment_hash,
         (SELECT count(*) FROM point WHERE run = id),
         (SELECT count(*) FROM repetition WHERE run = id AND NOT partial),
-        (SELECT json_group_array(tag ORDER BY tag) FROM tag WHERE run = id), key
+        (SELECT json_group_array(tag ORDER BY tag) FROM tag WHERE run = id), key, settings
     FROM run";
 
 /// Every run, the oldest first.
@@ -51,6 +51,7 @@ fn info_of(row: &Row<'_>, runs: &Path) -> rusqlite::Result<RunInfo> {
         experiment_hash: row.get(13)?,
         tags: json(16, &row.get::<_, String>(16)?)?,
         key: row.get(17)?,
+        settings: json(18, &row.get::<_, String>(18)?)?,
     })
 }
 

@@ -8,10 +8,10 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::StoreError;
 
 /// One script per version of the schema, each from the version before; never changed once released. Numbers without a
-/// sign are kept bit by bit in SQLite's signed ones. `axes`, `limits`, `choice` and `summary` are JSON. Paths are
+/// sign are kept bit by bit in SQLite's signed ones. `axes`, `limits`, `settings`, `choice` and `summary` are JSON. Paths are
 /// relative to the run's folder. `repair` is set while unfinished traces may lie in it; `key` tells a run from those of all
 /// other stores.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     "
     CREATE TABLE run (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -70,6 +70,9 @@ const MIGRATIONS: [&str; 2] = [
     ALTER TABLE run ADD COLUMN key TEXT NOT NULL DEFAULT '';
     UPDATE run SET key = lower(hex(randomblob(16)));
     CREATE UNIQUE INDEX run_by_key ON run (key);
+    ",
+    "
+    ALTER TABLE run ADD COLUMN settings TEXT NOT NULL DEFAULT '[]';
     ",
 ];
 

@@ -1,0 +1,224 @@
+//! Exit codes and examples: on man pages, in `--help` and in the reference.
+
+use std::fmt::Write as _;
+
+use clap::{Command, CommandFactory as _};
+use clap_mangen::roff::{Roff, roman};
+
+use crate::args::Cli;
+use crate::output;
+
+/// What every command may exit with.
+const EXIT: &[(u8, &str)] = &[
+    (output::DONE, "Done."),
+    (output::ENVIRONMENT, "The environment failed: a socket, a disk, a far end."),
+    (output::BAD_INPUT, "Bad input; nothing was written."),
+    (output::INTERRUPTED, "Interrupted by Ctrl-C; what was measured is kept."),
+];
+
+/// What only some commands exit with.
+const OWN_EXIT: &[(&str, u8, &str)] = &[
+    (
+        "run",
+        output::BROKEN,
+        "With --strict: a limit of the file is broken, or could not be judged at some point.",
+    ),
+    ("paper", output::BROKEN, "With --strict: a goal was missed."),
+];
+
+/// An example: what it does, and the command.
+type Example = (&'static str, &'static str);
+
+/// Examples by the command's name.
+const EXAMPLES: &[(&str, &[Example])] = &[
+    (
+        "trunkline",
+        &[
+            ("Predict an experiment over the links that its file describes", "trunkline run experiment.toml"),
+            ("See what is wrong with a file, or what it would do", "trunkline check experiment.toml"),
+            (
+                "Ask how many calls a link carries",
+                "trunkline plan experiment.toml --maximise flow.voice.count",
+            ),
+            ("Draw, run and compare experiments in the browser", "trunkline serve"),
+        ],
+    ),
+    (
+        "run",
+        &[
+            ("Predict an experiment in virtual time", "trunkline run experiment.toml"),
+            (
+                "The same on a faster link, with other random numbers",
+                "trunkline run experiment.toml --set 'link.trunk.rate=5 Mbit/s' --seed 7",
+            ),
+            (
+                "In continuous integration: say nothing but results, exit with 3 where a limit is broken",
+                "trunkline run experiment.toml --strict --quiet --json > result.json",
+            ),
+            ("A file that another program writes", "generate-experiment | trunkline run -"),
+            ("Finish the latest run, which was interrupted", "trunkline run --resume latest"),
+        ],
+    ),
+    (
+        "plan",
+        &[
+            (
+                "The most calls that keep the file's limits",
+                "trunkline plan experiment.toml --maximise flow.voice.count",
+            ),
+            (
+                "The smallest rate to 5 %, for three delays",
+                "trunkline plan experiment.toml --minimise link.trunk.rate --precision '5 %' --against 'link.trunk.delay=1 ms,20 ms,100 ms'",
+            ),
+        ],
+    ),
+    (
+        "check",
+        &[
+            ("Whether `trunkline run` takes the file", "trunkline check experiment.toml"),
+            ("Whether it can be measured on real sockets", "trunkline check experiment.toml --on live"),
+            ("With another queue", "trunkline check experiment.toml --set link.trunk.queue=fq-codel"),
+        ],
+    ),
+    (
+        "wire",
+        &[(
+            "A shell on the host `berlin` of the file, behind its links",
+            "trunkline wire experiment.toml --at berlin -- bash",
+        )],
+    ),
+    (
+        "report",
+        &[
+            ("Rebuild the report of the latest run", "trunkline report"),
+            (
+                "Its tables as CSV and its figures as PNG",
+                "trunkline report latest --csv tables --png figures",
+            ),
+        ],
+    ),
+    (
+        "runs",
+        &[
+            ("The runs of the last day", "trunkline runs --since '1 day'"),
+            ("What differs between two runs", "trunkline runs compare 7 8"),
+        ],
+    ),
+    ("send", &[("Two channels of JACK to another host", "trunkline send studio.example --from jack")]),
+    ("probe", &[("How to send audio to a host that reflects", "trunkline probe studio.example")]),
+    ("listen", &[("What became of a recording", "trunkline listen sent.wav received.wav")]),
+];
+
+/// The command line with its examples.
+pub fn command() -> Command {
+    let command = with_examples(Cli::command());
+    let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+    names.into_iter().fold(command, |command, name| command.mut_subcommand(name, with_examples))
+}
+
+fn examples(name: &str) -> &'static [Example] {
+    EXAMPLES.iter().find(|(of, _)| *of == name).map_or(&[], |(_, examples)| examples)
+}
+
+fn with_examples(command: Command) -> Command {
+    let mut text = String::new();
+    for (what, line) in examples(command.get_name()) {
+        let start = if text.is_empty() { "Examples:\n" } else { "\n" };
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{start}  {what}:\n      {line}");
+    }
+    if text.is_empty() { command } else { command.after_long_help(text.trim_end().to_owned()) }
+}
+
+/// The exit codes of a command, the smallest first.
+pub fn exit_codes(name: &str) -> Vec<(u8, &'static str)> {
+    let own = OWN_EXIT.iter().filter(|(of, _, _)| *of == name).map(|(_, code, text)| (*code, *text));
+    let mut codes: Vec<_> = EXIT.iter().copied().chain(own).collect();
+    codes.sort_by_key(|(code, _)| *code);
+    codes
+}
+
+/// Every exit code in one paragraph, for the reference.
+pub fn exit_codes_in_words() -> String {
+    let code = |(code, text): (u8, &str)| format!("{code}: {}", text.trim_end_matches('.'));
+    let all: Vec<String> = exit_codes("").into_iter().map(code).collect();
+    let own: Vec<String> =
+        OWN_EXIT.iter().map(|(of, number, text)| format!("`{of}`: {}", code((*number, text)))).collect();
+    format!("Exit codes: {}. {}.", all.join(" · "), own.join(". "))
+}
+
+/// The man page of a command.
+///
+/// # Errors
+/// If `to` cannot be written.
+pub fn man_page(command: &Command, to: &mut dyn std::io::Write) -> std::io::Result<()> {
+    let name = command.get_name().to_owned();
+    let man = clap_mangen::Man::new(command.clone());
+    man.render_title(to)?;
+    man.render_name_section(to)?;
+    man.render_synopsis_section(to)?;
+    man.render_description_section(to)?;
+    man.render_options_section(to)?;
+    if command.get_subcommands().any(|sub| !sub.is_hide_set()) {
+        man.render_subcommands_section(to)?;
+    }
+    let mut page = Roff::default();
+    page.control("SH", ["EXIT STATUS"]);
+    for (code, text) in exit_codes(&name) {
+        page.control("TP", []).text([roman(code.to_string())]).text([roman(text)]);
+    }
+    let examples = examples(&name);
+    if !examples.is_empty() {
+        page.control("SH", ["EXAMPLES"]);
+    }
+    for (what, line) in examples {
+        page.control("PP", []).text([roman(format!("{what}:"))]);
+        page.control("RS", ["4"]).control("nf", []).text([roman(*line)]).control("fi", []).control("RE", []);
+    }
+    page.to_writer(to)?;
+    man.render_version_section(to)
+}
+
+/// Every command that has a man page, with the file's name.
+pub fn man_pages() -> Vec<(String, Command)> {
+    fn gather(command: &Command, pages: &mut Vec<(String, Command)>) {
+        let name = command.get_display_name().unwrap_or_else(|| command.get_name());
+        pages.push((format!("{name}.1"), command.clone()));
+        for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+            gather(sub, pages);
+        }
+    }
+    let mut command = command().disable_help_subcommand(true);
+    command.build();
+    let mut pages = Vec::new();
+    gather(&command, &mut pages);
+    pages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every example is one that the program takes.
+    #[test]
+    fn examples_can_be_typed() {
+        for (_, line) in EXAMPLES.iter().flat_map(|(_, examples)| *examples) {
+            let line = line.rsplit('|').next().unwrap_or_default().split('>').next().unwrap_or_default();
+            let quoted: Vec<String> = line
+                .trim()
+                .split('\'')
+                .enumerate()
+                .flat_map(|(place, part)| match place % 2 {
+                    0 => part.split_whitespace().map(str::to_owned).collect::<Vec<_>>(),
+                    _ => vec![part.to_owned()],
+                })
+                .collect();
+            let read = command().try_get_matches_from(&quoted);
+            assert!(read.is_ok(), "{line}: {}", read.err().map(|e| e.to_string()).unwrap_or_default());
+        }
+        let known = |name: &str| name == "trunkline" || command().find_subcommand(name).is_some();
+        assert!(
+            EXAMPLES.iter().all(|(name, _)| known(name)) && OWN_EXIT.iter().all(|(name, _, _)| known(name))
+        );
+    }
+}
