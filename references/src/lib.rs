@@ -14,12 +14,16 @@ use trunkline_transport::features::{FEATURES, Row, TABLE};
 pub fn files() -> Result<Vec<(&'static str, String)>, String> {
     let schema =
         serde_json::to_string_pretty(&trunkline_experiment::json_schema()).map_err(|e| e.to_string())? + "\n";
+    let outputs =
+        serde_json::to_string_pretty(&trunkline::json::schema()?).map_err(|e| e.to_string())? + "\n";
     let api = trunkline_server::openapi().to_pretty_json().map_err(|e| e.to_string())? + "\n";
     Ok(vec![
         ("crates/server/openapi.json", api),
         ("docs/reference/experiment-file.md", trunkline_experiment::reference()),
         ("docs/reference/experiment-file.schema.json", schema),
         ("docs/reference/command-line.md", command_line()),
+        ("docs/reference/json-output.md", trunkline::json::reference()?),
+        ("docs/reference/json-output.schema.json", outputs),
         ("docs/reference/transports.md", transports()),
     ])
 }

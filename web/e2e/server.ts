@@ -45,7 +45,9 @@ export default async function start(): Promise<() => Promise<void>> {
     const agents = ['ottawa', 'berlin'].map((name) => {
       const state = join(folder, name);
       mkdirSync(state);
-      writeFileSync(join(state, 'agent.toml'), `name = "${name}"\n`);
+      // Whatever address this machine has: an agent goes to private networks only unless told.
+      const anywhere = '[controller-default]\nto = ["0.0.0.0/0", "::/0"]\n';
+      writeFileSync(join(state, 'agent.toml'), `name = "${name}"\n${anywhere}`);
       const agent = begin('agent', '--config', join(state, 'agent.toml'), '--state', state);
       begun.push(agent);
       return { name, state, agent };

@@ -61,7 +61,7 @@ function drawing(text) {
   const { file, problems } = read(text);
   if (!file) return { problems };
   const hosts = Object.entries(file.hosts ?? {}).map(([name, keys], index) => ({
-    name, x: keys.position?.[0] ?? 60 + (index % 4) * 320, y: keys.position?.[1] ?? 60 + Math.floor(index / 4) * 180, placed: 'position' in keys, agent: keys.agent, keys,
+    name, x: keys.position?.[0] ?? 60 + (index % 4) * 320, y: keys.position?.[1] ?? 60 + Math.floor(index / 4) * 180, placed: 'position' in keys, count: keys.count ?? 1, agent: keys.agent, keys,
   }));
   const links = Object.entries(file.link ?? {}).map(([name, keys]) => ({
     name, between: list(keys.between), medium: keys.medium ?? 'serial', label: [keys.rate, keys.delay, kind(keys.queue)].filter(Boolean).join(' · '), keys,

@@ -6,7 +6,7 @@ import { rangeOf } from '../src/editor/form/units';
 import { History } from '../src/editor/history';
 import { arranged, itemOf, messageAt, placeProblems, sweptBy, typed } from '../src/editor/items';
 import { lineOf, offsetOf, pathAt, places } from '../src/editor/locate';
-import { chosen, limitable, listed, sweepable, unlisted } from '../src/editor/sweeps';
+import { axisText, axisValue, chosen, limitable, listed, sweepable, unlisted } from '../src/editor/sweeps';
 import { difference } from '../src/editor/text/difference';
 
 describe('the history', () => {
@@ -141,7 +141,7 @@ describe('places in the text', () => {
 
 const DRAWING: Drawing = {
   title: 't',
-  hosts: ['a', 'b', 'c'].map((name, index) => ({ name, x: index * 320, y: 60, placed: false, keys: {} })),
+  hosts: ['a', 'b', 'c'].map((name, index) => ({ name, x: index * 320, y: 60, placed: false, count: 1, keys: {} })),
   links: [
     { name: 'one', between: ['a', 'b'], medium: 'serial', label: '2 Mbit/s', keys: { between: ['a', 'b'], rate: '2 Mbit/s' } },
     { name: 'two', between: ['b', 'a'], medium: 'serial', label: '', keys: {} },
@@ -272,6 +272,21 @@ describe('swept values', () => {
     expect(unlisted(' 1,2 ,, 4,')).toEqual([1, 2, 4]);
     expect(unlisted('{"kind": ')).toEqual(['{"kind":']);
     expect(unlisted('')).toEqual([]);
+  });
+
+  test.each([
+    [{ from: '10 ms', to: '200 ms', step: '10 ms' }, '10 ms to 200 ms step 10 ms'],
+    [{ from: 1, to: 64, factor: 2 }, '1 to 64 factor 2'],
+    [{ from: '1 Mbit/s', to: '1 Gbit/s', points: 7, scale: 'logarithmic' }, '1 Mbit/s to 1 Gbit/s points 7 logarithmic'],
+  ])('a range %j', (range, text) => {
+    expect(axisText({ key: 'a', values: [], range })).toBe(text);
+    expect(axisValue(text)).toEqual(range);
+  });
+
+  test('a list is no range', () => {
+    expect(axisText({ key: 'a', values: [1, 'up to'] })).toBe('1, up to');
+    expect(axisValue('1, up to')).toEqual([1, 'up to']);
+    expect(axisValue(' ')).toBeUndefined();
   });
 
   test('keys that can be swept', () => {

@@ -69,7 +69,7 @@ describe('plans', () => {
   test('keys that can be searched are amounts: what is swept first, words and places never', () => {
     const drawing: Drawing = {
       title: '', bundles: [], limits: [], experiment: { seed: 7 },
-      hosts: [{ name: 'a', x: 0, y: 0, placed: true, keys: { position: [1, 2] } }],
+      hosts: [{ name: 'a', x: 0, y: 0, placed: true, count: 1, keys: { position: [1, 2] } }],
       links: [{ name: 'trunk', between: ['a', 'b'], medium: 'serial', label: '', keys: { between: ['a', 'b'], rate: '2 Mbit/s', queue: { kind: 'fifo', packets: 10 } } }],
       flows: [{ name: 'voice', from: 'a', to: ['b'], transport: 'udp', source: 'voice', count: '1', label: '', keys: { from: 'a', source: { kind: 'voice', samples: 80 } } }] as unknown as Drawing['flows'],
       sweep: [{ key: 'link.trunk.queue.packets', values: [1, 2] }],
@@ -136,9 +136,9 @@ describe('agents', () => {
   });
 
   test('what its owner allows is the smaller of both limits', () => {
-    const lines = allowed({ limits: { rate: 1e8, flows: 4096, duration: 3.6e12 }, permissions: { rate: 2e7, flows: null, to: ['10.0.0.0/8', '192.0.2.7'] } });
+    const lines = allowed({ limits: { rate: 1e8, flows: 4096, duration_ns: 3.6e12 }, permissions: { rate: 2e7, flows: null, to: ['10.0.0.0/8', '192.0.2.7'] } });
     expect(lines.map(({ name }) => value(lines, name))).toEqual(['20.0 Mbit/s', '4,096', '60 min', '10.0.0.0/8, 192.0.2.7']);
-    const free = allowed({ limits: { rate: null, flows: null, duration: null }, permissions: { rate: null, flows: null, to: ['0.0.0.0/0', '::/0'] } });
+    const free = allowed({ limits: { rate: null, flows: null, duration_ns: null }, permissions: { rate: null, flows: null, to: ['0.0.0.0/0', '::/0'] } });
     expect(free.map(({ value }) => value)).toEqual(['no limit', 'no limit', 'no limit', 'anywhere']);
     expect(allowed(undefined)).toEqual([]);
   });

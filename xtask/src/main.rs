@@ -1,6 +1,7 @@
 //! `cargo xtask ...`: the checks and the one test command. It uses no crate of this workspace, so that the first check starts at
 //! once; what is made of the whole program is `references`.
 
+mod documentation;
 mod sizes;
 mod soak;
 mod test;
@@ -39,6 +40,9 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    if let Some(done) = documentation::as_rustdoc() {
+        return done;
+    }
     let done = match Xtask::parse().command {
         Command::Test => test::run(),
         Command::Generate { check: true } => references(&["generate", "--check"]),

@@ -1,8 +1,9 @@
 //! The one test command: what a change must pass, in the order of how soon it tells.
 //!
-//! `docs/checks.md` says what each check is for.
+//! `docs/checks.md` says what each check is for. Hundreds of crates are built from nothing on a fresh machine, so they are
+//! built once: lints, tests and documentation use the same build.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
@@ -11,15 +12,11 @@ pub(crate) fn run() -> Result<(), String> {
     announce("file sizes");
     crate::sizes::run()?;
     let build = Build::of_this_machine()?;
-    step("lints", build.command("clippy").args(["--all-targets", "--", "--deny", "warnings"]))?;
-    step("build", build.command("test").arg("--no-run"))?;
-    step("tests", &mut build.command("test"))?;
-    crate::web::check(&program()?)?;
-    step(
-        "documentation of the code",
-        cargo().args(["doc", "--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", "--deny warnings"),
-    )?;
-    quick_start()
+    step("build and lints", build.test().args(["--all-targets", "--no-run"]))?;
+    step("tests", &mut build.test())?;
+    crate::web::check(&program("trunkline")?)?;
+    step("documentation of the code", &mut crate::documentation::command(build.test())?)?;
+    quick_start(&program("trunkline")?)
 }
 
 /// Cargo, without the variables that `cargo run` has set for this program: build scripts that watch one of them (ring's
@@ -38,10 +35,10 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
-/// The program as the tests have built it, beside this one.
-fn program() -> Result<PathBuf, String> {
+/// A program of this workspace as the tests have built it, beside this one.
+pub(crate) fn program(name: &str) -> Result<PathBuf, String> {
     let own = std::env::current_exe().map_err(|e| format!("the path of this program is not known: {e}"))?;
-    Ok(own.with_file_name("trunkline"))
+    Ok(own.with_file_name(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
 }
 
 /// One choice of packages and features for every step: each other choice would build most of them once more.
@@ -61,9 +58,14 @@ impl Build {
         Ok(Self { features: "trunkline-fuzz/libfuzzer" })
     }
 
-    fn command(&self, name: &str) -> Command {
+    /// `cargo test`, in which clippy compiles the crates of this workspace: it is the compiler with more lints, and compiling
+    /// them with each of the two would take minutes more.
+    fn test(&self) -> Command {
         let mut command = cargo();
-        command.args([name, "--workspace", "--locked", "--features", self.features]);
+        command.args(["test", "--workspace", "--locked", "--features", self.features]);
+        command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
+        // As `cargo clippy -- --deny warnings` passes its arguments on.
+        command.env("CLIPPY_ARGS", "--deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
         command
     }
 }
@@ -77,18 +79,20 @@ pub(crate) fn skip(why: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The README's first command, for real, in a store of its own.
-fn quick_start() -> Result<(), String> {
+/// The README's first command, for real, in a store of its own; with the program that the tests have built, since a second
+/// build of everything takes longer than all other checks but the tests.
+fn quick_start(program: &Path) -> Result<(), String> {
     let readme =
         std::fs::read_to_string(crate::root().join("README.md")).map_err(|e| format!("README.md: {e}"))?;
-    let line = readme
+    let arguments = readme
         .lines()
-        .find(|line| line.starts_with("cargo run ") && line.contains("--on live"))
-        .ok_or("README.md has no `cargo run ... --on live` line: the quick start is gone")?;
+        .filter_map(|line| line.strip_prefix("cargo run --release --bin trunkline -- "))
+        .find(|line| line.contains("--on live"))
+        .ok_or("README.md has no `cargo run --release --bin trunkline -- ... --on live` line: the quick start is gone")?;
     let store = std::env::temp_dir().join(format!("trunkline-quick-start-{}", std::process::id()));
     let done = step(
-        &format!("quick start: {line}"),
-        cargo().args(line.split_whitespace().skip(1)).env("TRUNKLINE_STORE", &store),
+        &format!("quick start: trunkline {arguments}"),
+        Command::new(program).args(arguments.split_whitespace()).env("TRUNKLINE_STORE", &store),
     );
     let report = std::fs::read_dir(store.join("runs"))
         .map(|runs| runs.flatten().any(|run| run.path().join("report.html").is_file()))

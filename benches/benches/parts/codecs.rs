@@ -10,6 +10,7 @@ const KEY: Key = Key(0x5EED_CAFE);
 /// The header of a message in the middle of a flow.
 pub(crate) fn header(sequence: u32, payload: usize) -> Header {
     Header {
+        place: trunkline_transport::framing::Place::Before,
         key: KEY,
         length: payload as u32,
         flow: FlowId(3),

@@ -1,8 +1,8 @@
 //! Endpoints joined without a network between them.
 
-use trunkline_adapters::{TcpConfig, TcpEndpoint};
 use trunkline_core::{Address, Duration, Ecn, Time};
 use trunkline_transport::framing::HEADER_LENGTH;
+use trunkline_transport::tcp::{TcpConfig, TcpEndpoint};
 use trunkline_transport::{Conversation, Endpoint, Message, UdpConfig, UdpEndpoint, drain};
 
 use super::Part;
@@ -65,8 +65,8 @@ impl TcpBulk {
     pub(crate) fn new() -> TcpBulk {
         let config = TcpConfig::default();
         let mut bulk = TcpBulk {
-            near: TcpEndpoint::connect(NEAR, FAR, &config, 1).expect("the defaults are valid"),
-            far: TcpEndpoint::listen(FAR, &config, 2).expect("the defaults are valid"),
+            near: TcpEndpoint::connect(NEAR, FAR, config.clone(), 1).expect("the defaults are valid"),
+            far: TcpEndpoint::listen(FAR, config, 2).expect("the defaults are valid"),
             now: Time::ZERO,
             message: datagram(0, TcpBulk::PAYLOAD),
             packet: Vec::new(),

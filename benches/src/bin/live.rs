@@ -186,6 +186,7 @@ fn ping(socket: &UdpSocket, polling: bool, count: usize) -> Vec<u64> {
     while trips.len() < count {
         let sent = clock.now();
         let header = Header {
+            place: trunkline_transport::framing::Place::Before,
             key: KEY,
             length: (message.len() - HEADER_LENGTH) as u32,
             flow: FlowId(0),

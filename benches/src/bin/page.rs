@@ -14,7 +14,7 @@ use anstream::println;
 use clap::Parser;
 use serde_json::{Value, json};
 use trunkline_benches::Spread;
-use trunkline_server::{Options, Server, Transport};
+use trunkline_server::{Connections, Options, Server, Transport};
 use trunkline_store::Store;
 
 /// What a browser waits for.
@@ -194,6 +194,7 @@ fn options(place: &Path) -> Result<Options> {
         listen: "127.0.0.1:0".parse()?,
         transport: Transport::Plain,
         authenticate: false,
+        connections: Connections::default(),
         store: Store::open(&place.join("store"))?,
         place: "a store of its own".to_owned(),
         files: place.to_path_buf(),

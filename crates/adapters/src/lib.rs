@@ -2,7 +2,5 @@
 //! is given, and so does the same in every process (`docs/checks.md`, "same seed, same packets").
 
 pub mod quic;
-pub mod tcp;
 
 pub use quic::{QuicConfig, QuicConfigError, QuicEndpoint};
-pub use tcp::{CongestionControl, TcpConfig, TcpConfigError, TcpEndpoint};

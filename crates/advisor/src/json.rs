@@ -1,125 +1,150 @@
 //! The advice, for programs.
 
-use serde_json::{Value, json};
-use trunkline_audio::pipeline::Protection;
+use serde_json::Value;
 use trunkline_core::Duration;
 
 use crate::advice::{Advice, Recommendation, Row};
 use crate::configuration::Blocks;
 use crate::judge::Judgement;
+use crate::{Use, output};
 
-/// The version of what [`json`] returns: it grows when a key changes its meaning or goes away, not when one is added.
-const FORMAT: u32 = 1;
+/// The name of the layout of [`json`].
+pub const KIND: &str = "advice";
+/// The version of the layout of [`json`]: it grows when a key changes its meaning or goes away, not when one is added.
+pub const FORMAT: u32 = 1;
 
-/// The advice as JSON, in base units: seconds, bits per second, shares from 0 to 1.
-///
-/// - `format`: 1.
-/// - `host`, `budget`, `took`, `partial`: whether it was stopped before the budget was spent.
-/// - `concealed`: the share of a rehearsal's audio that may have to be concealed.
-/// - `recommendations`: for each use its name (`for`), the `best` way to send and the `runner_up` (or null), `suffices`:
-///   whether the best does what the use asks for, `why`, `runner_up_costs`, the command lines `send` and `answer`, `loaded`:
-///   the best under bulk load (or null), and `by_depth`: the best with other playout depths. A way to send has
-///   `transport`, `blocks`, `protection` (`kind` and its numbers), `depth`, `stages`, `mouth_to_ear`, `measured` (blocks),
-///   `lost`, `late`, `concealed`, `longest_gap`, `burst_r`, `r`, `mos` and `rate`.
-/// - `warnings`: sentences.
-/// - `measured`: for each configuration `transport`, `blocks`, `load` (`idle`, `bulk`), `marking` (`expedited`,
-///   `best-effort`), how many blocks were sent and `lost`, and of their round trips `fastest`, `median`, `p99`, `slowest`
-///   and `deviation` (mean absolute deviation).
-/// - `failed`: `transport` and `why`.
-/// - `capacity`: what bulk transfers reached in the direction in which they reached less, or null.
+/// The advice as JSON: [`output::Advice`] says what is in it.
 pub fn json(advice: &Advice) -> Value {
-    json!({
-        "format": FORMAT,
-        "host": advice.host,
-        "budget": seconds(advice.question.budget),
-        "took": seconds(advice.took),
-        "partial": advice.is_partial,
-        "concealed": advice.question.concealed,
-        "recommendations": advice.recommendations.iter().map(recommendation).collect::<Vec<_>>(),
-        "warnings": advice.warnings,
-        "measured": advice.measured.iter().map(row).collect::<Vec<_>>(),
-        "failed": advice.failed.iter().map(|(transport, why)| json!({ "transport": transport, "why": why })).collect::<Vec<_>>(),
-        "capacity": advice.capacity.map(|capacity| capacity.bits_per_second()),
-    })
+    // Keys are strings, and numbers that are not finite become null.
+    serde_json::to_value(output::Advice::from(advice)).unwrap_or_default()
 }
 
-fn recommendation(recommendation: &Recommendation) -> Value {
-    let choice = &recommendation.choice;
-    json!({
-        "for": choice.purpose,
-        "best": judgement(&choice.best),
-        "suffices": choice.suffices,
-        "runner_up": choice.runner_up.as_ref().map(judgement),
-        "why": recommendation.why,
-        "runner_up_costs": recommendation.runner_up_costs,
-        "send": recommendation.send,
-        "answer": recommendation.answer,
-        "loaded": recommendation.loaded.as_ref().map(judgement),
-        "by_depth": recommendation.by_depth.iter().map(judgement).collect::<Vec<_>>(),
-    })
-}
-
-fn judgement(judgement: &Judgement) -> Value {
-    let stages = judgement.stages;
-    json!({
-        "transport": judgement.transport,
-        "blocks": blocks(judgement.blocks),
-        "protection": protection(judgement.protection),
-        "depth": seconds(judgement.depth),
-        "stages": {
-            "capture": seconds(stages.capture),
-            "block": seconds(stages.block),
-            "network": seconds(stages.network),
-            "playout": seconds(stages.playout),
-            "playback": seconds(stages.playback),
-        },
-        "mouth_to_ear": seconds(judgement.mouth_to_ear),
-        "measured": judgement.measured,
-        "lost": judgement.lost,
-        "late": judgement.late,
-        "concealed": judgement.concealed,
-        "longest_gap": seconds(judgement.longest_gap),
-        "burst_r": judgement.burst_r,
-        "r": judgement.r,
-        "mos": judgement.mos,
-        "rate": judgement.rate.bits_per_second(),
-    })
-}
-
-fn row(row: &Row) -> Value {
-    let (one, found) = (row.configuration, row.round_trips);
-    json!({
-        "transport": one.transport,
-        "blocks": blocks(one.blocks),
-        "load": one.load,
-        "marking": one.marking,
-        "sent": found.blocks,
-        "lost": found.lost,
-        "fastest": seconds(found.fastest),
-        "median": seconds(found.median),
-        "p99": seconds(found.p99),
-        "slowest": seconds(found.slowest),
-        "deviation": seconds(found.deviation),
-    })
-}
-
-fn blocks(blocks: Blocks) -> Value {
-    json!({
-        "sample_rate": blocks.sample_rate,
-        "frames": blocks.frames,
-        "channels": blocks.channels,
-        "sample_bytes": blocks.sample_bytes,
-    })
-}
-
-fn protection(protection: Protection) -> Value {
-    match protection {
-        Protection::None => json!({ "kind": "none" }),
-        Protection::Repeat(repeats) => json!({ "kind": "repeat", "repeats": repeats }),
-        Protection::Xor { data } => json!({ "kind": "xor", "data": data }),
-        Protection::ReedSolomon { data, parity } => {
-            json!({ "kind": "reed-solomon", "data": data, "parity": parity })
+impl From<&Advice> for output::Advice {
+    fn from(advice: &Advice) -> output::Advice {
+        let failed = advice.failed.iter();
+        output::Advice {
+            kind: KIND.to_owned(),
+            format: FORMAT,
+            host: advice.host.clone(),
+            budget: seconds(advice.question.budget),
+            took: seconds(advice.took),
+            partial: advice.is_partial,
+            concealed: advice.question.concealed.value(),
+            recommendations: advice.recommendations.iter().map(Into::into).collect(),
+            warnings: advice.warnings.clone(),
+            measured: advice.measured.iter().map(Into::into).collect(),
+            failed: failed
+                .map(|(transport, why)| output::AdviceFailed { transport: word(transport), why: why.clone() })
+                .collect(),
+            capacity: advice.capacity.map(|capacity| capacity.bits_per_second()),
         }
+    }
+}
+
+impl From<&Recommendation> for output::Recommendation {
+    fn from(recommendation: &Recommendation) -> output::Recommendation {
+        let choice = &recommendation.choice;
+        output::Recommendation {
+            purpose: choice.purpose.into(),
+            best: (&choice.best).into(),
+            suffices: choice.suffices,
+            runner_up: choice.runner_up.as_ref().map(Into::into),
+            why: recommendation.why.clone(),
+            runner_up_costs: recommendation.runner_up_costs.clone(),
+            send: recommendation.send.clone(),
+            answer: recommendation.answer.clone(),
+            loaded: recommendation.loaded.as_ref().map(Into::into),
+            by_depth: recommendation.by_depth.iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl From<&Judgement> for output::Judgement {
+    fn from(judgement: &Judgement) -> output::Judgement {
+        let stages = judgement.stages;
+        output::Judgement {
+            transport: word(&judgement.transport),
+            blocks: judgement.blocks.into(),
+            protection: judgement.protection.into(),
+            depth: seconds(judgement.depth),
+            stages: output::AdviceStages {
+                capture: seconds(stages.capture),
+                block: seconds(stages.block),
+                network: seconds(stages.network),
+                playout: seconds(stages.playout),
+                playback: seconds(stages.playback),
+            },
+            mouth_to_ear: seconds(judgement.mouth_to_ear),
+            measured: judgement.measured,
+            lost: judgement.lost.value(),
+            late: judgement.late.value(),
+            concealed: judgement.concealed.value(),
+            longest_gap: seconds(judgement.longest_gap),
+            burst_r: judgement.burst_r,
+            r: Some(judgement.r).filter(|value| value.is_finite()),
+            mos: Some(judgement.mos).filter(|value| value.is_finite()),
+            rate: judgement.rate.bits_per_second(),
+        }
+    }
+}
+
+impl From<&Row> for output::AdviceRow {
+    fn from(row: &Row) -> output::AdviceRow {
+        let (one, found) = (row.configuration, row.round_trips);
+        output::AdviceRow {
+            transport: word(&one.transport),
+            blocks: one.blocks.into(),
+            load: word(&one.load),
+            marking: word(&one.marking),
+            sent: found.blocks,
+            lost: found.lost,
+            fastest: seconds(found.fastest),
+            median: seconds(found.median),
+            p99: seconds(found.p99),
+            slowest: seconds(found.slowest),
+            deviation: seconds(found.deviation),
+        }
+    }
+}
+
+impl From<Blocks> for output::AdviceBlocks {
+    fn from(blocks: Blocks) -> output::AdviceBlocks {
+        output::AdviceBlocks {
+            sample_rate: blocks.sample_rate,
+            frames: blocks.frames,
+            channels: blocks.channels.into(),
+            sample_bytes: blocks.sample_bytes.into(),
+        }
+    }
+}
+
+impl From<trunkline_audio::pipeline::Protection> for output::Protection {
+    fn from(protection: trunkline_audio::pipeline::Protection) -> output::Protection {
+        use trunkline_audio::pipeline::Protection;
+        match protection {
+            Protection::None => output::Protection::None,
+            Protection::Repeat(repeats) => output::Protection::Repeat { repeats },
+            Protection::Xor { data } => output::Protection::Xor { data },
+            Protection::ReedSolomon { data, parity } => output::Protection::ReedSolomon { data, parity },
+        }
+    }
+}
+
+impl From<Use> for output::Use {
+    fn from(purpose: Use) -> output::Use {
+        match purpose {
+            Use::Rehearsal => output::Use::Rehearsal,
+            Use::Recording => output::Use::Recording,
+            Use::Telephony => output::Use::Telephony,
+        }
+    }
+}
+
+/// The word by which a value is serialised.
+fn word(value: &impl serde::Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(Value::String(word)) => word,
+        _ => String::new(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a part of an experiment will ask of its host, before it runs.
 
 use trunkline_core::{Bytes, Duration, Rate, Seed, Time};
-use trunkline_experiment::Scenario;
+use trunkline_experiment::{Flow, Scenario};
 use trunkline_traffic::{Feedback, KINDS, MessageBuffer, Source};
 
 use crate::meter::on_network;
@@ -32,7 +32,7 @@ pub fn of_near_end(scenario: &Scenario, flows: &[usize], seed: Seed) -> Result<D
         let paced = if (KINDS[flow.source.kind].needs_flow_control)(&flow.source.values) {
             None
         } else {
-            busiest_second(&mut *scenario.build_source(index, 0, seed)?)
+            busiest_second(flow, &mut *scenario.build_source(index, 0, seed)?)
         };
         match paced {
             Some(bytes) => {
@@ -41,7 +41,8 @@ pub fn of_near_end(scenario: &Scenario, flows: &[usize], seed: Seed) -> Result<D
                 demand.rate = Rate::from_bits_per_second(sum);
             }
             None => {
-                let message = on_network(Bytes((KINDS[flow.source.kind].max_message)(&flow.source.values)));
+                let message =
+                    on_network(flow, Bytes((KINDS[flow.source.kind].max_message)(&flow.source.values)));
                 let greedy = demand.greedy.get_or_insert_with(Greedy::default);
                 greedy.flows.push(index);
                 greedy.burst = Bytes(greedy.burst.0.saturating_add(message.0.saturating_mul(members.into())));
@@ -52,7 +53,7 @@ pub fn of_near_end(scenario: &Scenario, flows: &[usize], seed: Seed) -> Result<D
 }
 
 /// What a source sends in its busiest second, headers included; `None` if nothing but answers holds it back.
-fn busiest_second(source: &mut dyn Source) -> Option<Bytes> {
+fn busiest_second(flow: &Flow, source: &mut dyn Source) -> Option<Bytes> {
     let mut buffer = MessageBuffer::default();
     // Messages of the second before the last one looked at.
     let mut window: std::collections::VecDeque<(Time, Bytes)> = Default::default();
@@ -67,7 +68,7 @@ fn busiest_second(source: &mut dyn Source) -> Option<Bytes> {
         buffer.clear();
         source.produce(now, &mut buffer);
         for message in buffer.messages() {
-            let bytes = on_network(Bytes(message.range.len() as u64));
+            let bytes = on_network(flow, Bytes(message.range.len() as u64));
             window.push_back((now, bytes));
             sum += bytes;
             count += 1;
@@ -123,18 +124,18 @@ mod tests {
     fn voice_asks_for_its_packets_with_their_headers() {
         let voice = demand(&flow("udp", "{ kind = \"voice\", samples = 80 }"));
         assert_eq!((voice.conversations, voice.greedy), (3, None));
-        // 100 packets of 80 bytes a second, 40 bytes of our header and 40 of UDP and IP, three times.
-        assert_eq!(voice.rate, Rate::from_bits_per_second(3 * 100 * (80 + 40 + 40) * 8));
+        // 100 packets of 80 bytes a second, with 40 bytes for UDP and IP, three times.
+        assert_eq!(voice.rate, Rate::from_bits_per_second(3 * 100 * (80 + 40) * 8));
         assert!(voice.duration > Duration::from_secs(30), "with the drain time");
     }
 
     #[test]
     fn unlimited_bulk_is_greedy_and_a_paced_one_is_not() {
         let greedy = demand(&flow("tcp", "{ kind = \"bulk\", message = \"8 KiB\" }")).greedy.unwrap();
-        // Six packets' headers, and one of ours.
-        assert_eq!(greedy, Greedy { flows: vec![0], burst: Bytes(3 * (8192 + 40 + 6 * 40)) });
+        // Six packets' headers.
+        assert_eq!(greedy, Greedy { flows: vec![0], burst: Bytes(3 * (8192 + 6 * 40)) });
         let paced = demand(&flow("tcp", "{ kind = \"bulk\", message = \"1 KB\", interval = \"100 ms\" }"));
         assert_eq!(paced.greedy, None);
-        assert_eq!(paced.rate, Rate::from_bits_per_second(3 * 10 * (1000 + 40 + 40) * 8));
+        assert_eq!(paced.rate, Rate::from_bits_per_second(3 * 10 * (1000 + 40) * 8));
     }
 }

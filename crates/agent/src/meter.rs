@@ -2,6 +2,7 @@
 //! back before they send; this is what ends a part that does not keep to it nevertheless.
 
 use trunkline_core::{Bytes, Duration, Rate, Time};
+use trunkline_experiment::Flow;
 
 /// How long a part may exceed its rate: stalls are made up for, and connections begin with a burst.
 const DEPTH: Duration = Duration::from_secs(2);
@@ -49,10 +50,10 @@ impl Meter {
     }
 }
 
-/// What a message takes on the network, to send it: the message with its measurement header, and the headers of network and
-/// transport for every packet of 1460 bytes that is begun.
-pub fn on_network(payload: Bytes) -> Bytes {
-    trunkline_live::in_packets(Bytes(payload.count() + trunkline_transport::framing::HEADER_LENGTH as u64))
+/// What a message of a flow takes on the network, to send it: the message, its measurement header where that stands in
+/// front of it, and the headers of network and transport for every packet of 1460 bytes that is begun.
+pub fn on_network(flow: &Flow, message: Bytes) -> Bytes {
+    trunkline_live::in_packets(Bytes(message.count() + flow.added_on_sockets(message.count())))
 }
 
 #[cfg(test)]
@@ -99,8 +100,14 @@ mod tests {
 
     #[test]
     fn headers_count() {
-        let header = trunkline_transport::framing::HEADER_LENGTH as u64;
-        assert_eq!(on_network(Bytes(80)), Bytes(80 + header + 40));
-        assert_eq!(on_network(Bytes(2000)), Bytes(2000 + header + 80));
+        let text = "name = \"x\"\nduration = \"1 s\"\n[hosts]\na = {}\nb = {}\n[link.l]\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\n\
+                    [flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsource = { kind = \"voice\", samples = 80 }\n";
+        let experiment = trunkline_experiment::Experiment::parse(text, "x.toml", &()).unwrap();
+        let mut flow = experiment.points[0].scenario.flows[0].clone();
+        let sizes = |flow: &Flow| [20, 80, 2000].map(|length| on_network(flow, Bytes(length)).count());
+        assert_eq!(sizes(&flow), [20 + 40, 80 + 40, 2000 + 80]);
+        // Where the content is kept the header stands in front of it.
+        flow.meta.keeps_payload = true;
+        assert_eq!(sizes(&flow), [20 + 16 + 40, 80 + 16 + 40, 2000 + 16 + 80]);
     }
 }

@@ -6,10 +6,22 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use jiff::Timestamp;
+use trunkline_control::Fingerprint;
 use trunkline_control::facts::Notice;
 
 /// So many are kept.
 const MOST: usize = 50;
+
+/// Who may read a notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Audience {
+    /// The owner of the host only.
+    Owner,
+    /// The owner, and a controller.
+    Controller(Fingerprint),
+    /// Every controller too.
+    All,
+}
 
 /// Takes the lines of an agent's log.
 pub type Log = Box<dyn Fn(&str) + Send + Sync>;
@@ -19,7 +31,7 @@ const STRANGERS: u64 = 20;
 
 /// The notices of an agent, and its log.
 pub(crate) struct Notices {
-    kept: Mutex<VecDeque<Notice>>,
+    kept: Mutex<VecDeque<(Notice, Audience)>>,
     log: Log,
     strangers: Mutex<Strangers>,
 }
@@ -39,20 +51,25 @@ impl Notices {
         Notices { kept: Mutex::default(), log, strangers: Mutex::new(strangers) }
     }
 
-    /// Something that somebody should know: it stands in the status until newer ones have taken its place.
+    /// Adds a notice for the owner. It stays in the status until newer ones have taken its place.
     pub(crate) fn tell(&self, text: impl Into<String>) {
+        self.tell_to(Audience::Owner, text);
+    }
+
+    /// Adds a notice for the owner and this audience.
+    pub(crate) fn tell_to(&self, audience: Audience, text: impl Into<String>) {
         let text = text.into();
         self.log(&text);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         // What is said again takes no more room.
-        if let Some(same) = kept.back_mut().filter(|last| last.text == text) {
+        if let Some((same, _)) = kept.back_mut().filter(|(last, to)| last.text == text && *to == audience) {
             same.at = Timestamp::now();
             return;
         }
         if kept.len() >= MOST {
             kept.pop_front();
         }
-        kept.push_back(Notice { at: Timestamp::now(), text });
+        kept.push_back((Notice { at: Timestamp::now(), text }, audience));
     }
 
     /// What is as it should be.
@@ -82,15 +99,21 @@ impl Notices {
         self.log(text);
     }
 
-    /// The latest, the oldest first.
-    pub(crate) fn latest(&self) -> Vec<Notice> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    /// The latest notices, the oldest first: all of them, or those for a controller.
+    pub(crate) fn latest(&self, controller: Option<&Fingerprint>) -> Vec<Notice> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_for = |audience: &Audience| match (controller, audience) {
+            (None, _) | (_, Audience::All) => true,
+            (Some(_), Audience::Owner) => false,
+            (Some(controller), Audience::Controller(to)) => controller == to,
+        };
+        kept.iter().filter(|(_, to)| is_for(to)).map(|(notice, _)| notice.clone()).collect()
     }
 }
 
 impl fmt::Debug for Notices {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Notices").field(&self.latest()).finish()
+        f.debug_tuple("Notices").field(&self.latest(None)).finish()
     }
 }
 
@@ -116,10 +139,10 @@ mod tests {
     fn the_latest_are_kept() {
         let notices = Notices::new(Box::new(|_| {}));
         (0..MOST + 3).for_each(|n| notices.tell(n.to_string()));
-        let texts: Vec<String> = notices.latest().into_iter().map(|notice| notice.text).collect();
+        let texts: Vec<String> = notices.latest(None).into_iter().map(|notice| notice.text).collect();
         assert_eq!((texts.len(), texts[0].as_str(), texts[MOST - 1].as_str()), (MOST, "3", "52"));
         (0..MOST).for_each(|_| notices.tell("again"));
-        let texts: Vec<String> = notices.latest().into_iter().map(|notice| notice.text).collect();
+        let texts: Vec<String> = notices.latest(None).into_iter().map(|notice| notice.text).collect();
         assert_eq!(
             (texts[0].as_str(), texts[MOST - 2].as_str(), texts[MOST - 1].as_str()),
             ("4", "52", "again")

@@ -159,7 +159,8 @@ pub fn may_reach(config: &Config, controller: &str, to: IpAddr) -> Result<(), Re
     let allowed =
         if allowed.is_empty() { "nobody".to_owned() } else { format!("only {}", allowed.join(", ")) };
     forbidden(format!(
-        "the owner of {host} lets the controller {controller} have nothing sent to {to}: {allowed}"
+        "the owner of {host} lets the controller {controller} have nothing sent to {to}: {allowed}; to allow it, the owner \
+         adds the address to `to` in [controller.{controller}] of the agent's configuration"
     ))
 }
 
@@ -290,14 +291,27 @@ mod tests {
         let reach = |controller: &str, to: &str| may_reach(&config(), controller, to.parse().unwrap());
         assert_eq!(reach("studio", "10.1.2.3"), Ok(()));
         assert_eq!(reach("studio", "::ffff:192.0.2.7"), Ok(()));
-        assert_eq!(reach("other", "198.51.100.1"), Ok(()));
+        assert_eq!(reach("other", "192.168.7.1"), Ok(()));
+        assert_eq!(reach("other", "fd12::1"), Ok(()));
+        for not_by_default in
+            ["198.51.100.1", "127.0.0.1", "169.254.1.1", "2001:db8::1", "::1", "fe80::1", "::ffff:127.0.0.1"]
+        {
+            let refusal = reach("other", not_by_default).unwrap_err();
+            assert!(
+                refusal.why.contains("only 10.0.0.0/8, 172.16.0.0/12, "),
+                "{not_by_default}: {}",
+                refusal.why
+            );
+        }
         assert_eq!(
             reach("studio", "192.0.2.8").unwrap_err().why,
-            "the owner of ottawa lets the controller studio have nothing sent to 192.0.2.8: only 10.0.0.0/8, 192.0.2.7"
+            "the owner of ottawa lets the controller studio have nothing sent to 192.0.2.8: only 10.0.0.0/8, 192.0.2.7; to \
+             allow it, the owner adds the address to `to` in [controller.studio] of the agent's configuration"
         );
         assert_eq!(
             reach("blind", "10.0.0.1").unwrap_err().why,
-            "the owner of ottawa lets the controller blind have nothing sent to 10.0.0.1: nobody"
+            "the owner of ottawa lets the controller blind have nothing sent to 10.0.0.1: nobody; to allow it, the owner \
+             adds the address to `to` in [controller.blind] of the agent's configuration"
         );
         for many in ["224.0.0.1", "255.255.255.255", "0.0.0.0", "ff02::1", "::"] {
             let refusal = reach("other", many).unwrap_err();

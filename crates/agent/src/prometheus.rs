@@ -49,7 +49,7 @@ impl Snapshot {
             agents,
             near,
             far: parts.len() as u64 - near,
-            busy: daemon.parts.busy(),
+            busy: daemon.parts.busy(None),
             kept_parts: daemon.spool.list().len() as u64,
             spool: daemon.spool.bytes(),
             spool_limit: daemon.config.limits.disk,

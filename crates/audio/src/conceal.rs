@@ -57,6 +57,17 @@ pub struct Concealer {
     peak: Vec<f32>,
     /// Frames made since the last good one; `None` while nothing is missing.
     made: Option<usize>,
+    /// The end of a loss that is still mixed with what is received.
+    ending: Option<Ending>,
+}
+
+/// The end of a loss, which may last for several short packets.
+#[derive(Clone, Copy, Debug)]
+struct Ending {
+    /// Frames that were made.
+    made: usize,
+    /// Frames that were mixed since.
+    mixed: usize,
 }
 
 impl Concealer {
@@ -80,6 +91,7 @@ impl Concealer {
             step: vec![0.0; channels],
             peak: vec![0.0; channels],
             made: None,
+            ending: None,
         }
     }
 
@@ -87,8 +99,9 @@ impl Concealer {
     /// of what concealed it, in place.
     pub fn received(&mut self, samples: &mut [f32]) {
         if let Some(made) = self.made.take() {
-            self.fade_in(made, samples);
+            self.ending = Some(Ending { made, mixed: 0 });
         }
+        self.fade_in(samples);
         self.history.push(samples);
     }
 
@@ -99,7 +112,8 @@ impl Concealer {
             self.prepare();
             0
         });
-        self.fade_in(made, samples);
+        self.ending = Some(Ending { made, mixed: 0 });
+        self.fade_in(samples);
         self.history.push(samples);
     }
 
@@ -109,6 +123,7 @@ impl Concealer {
             self.prepare();
             0
         });
+        self.ending = None;
         for frame in samples.chunks_exact_mut(self.channels) {
             for (channel, sample) in frame.iter_mut().enumerate() {
                 *sample = self.substitute(made, channel);
@@ -119,20 +134,24 @@ impl Concealer {
         self.history.push(samples);
     }
 
-    /// Mixes the beginning of `samples` with what follows `made` frames of concealment.
+    /// Mixes the end of a loss with what is received.
     ///
     /// As in the Appendix over a quarter of the period, and 4 ms more for every 10 ms of loss after the first; over
     /// 10 ms at most.
-    fn fade_in(&self, made: usize, samples: &mut [f32]) {
+    fn fade_in(&mut self, samples: &mut [f32]) {
+        let Some(Ending { made, mixed }) = self.ending else { return };
         let lost = (made / 5 * 2).saturating_sub(self.frames_in_ms(4));
         let length = (self.seam() + lost).min(self.frames_in_ms(10)).max(1);
-        for (n, frame) in samples.chunks_exact_mut(self.channels).take(length).enumerate() {
+        let frames = samples.len() / self.channels;
+        for (n, frame) in (mixed..length).zip(samples.chunks_exact_mut(self.channels)) {
             let weight = (n + 1) as f32 / (length + 1) as f32;
             for (channel, sample) in frame.iter_mut().enumerate() {
                 let substitute = self.substitute(made.saturating_add(n), channel);
                 *sample = substitute + weight * (*sample - substitute);
             }
         }
+        let mixed = mixed + frames;
+        self.ending = (mixed < length).then_some(Ending { made, mixed });
     }
 
     /// Decides what is repeated, and copies it out of the history, which goes on with what is made of it.

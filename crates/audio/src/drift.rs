@@ -52,6 +52,10 @@ const SETTLED: Duration = Duration::from_secs((6.0 / OMEGA) as u64);
 /// The low-pass filter's corner, in radians per second: far enough above the loop not to make it swing.
 const FILTER: f64 = 10.0 * OMEGA;
 
+/// A fill that is further off than this, in seconds, is taken to be so far off: it asks for the strongest correction anyway,
+/// and a packet that was held up for long says nothing about the clocks.
+const FARTHEST: f64 = MOST_CORRECTION / (2.0 * OMEGA);
+
 /// Gaps longer than this teach as much as this one.
 const LONGEST_GAP: Duration = Duration::from_secs(1);
 
@@ -61,7 +65,7 @@ pub struct Controller {
     sample_rate: f64,
     target: f64,
     last: Option<Time>,
-    /// Fill, low-pass filtered, in frames.
+    /// How far the fill is above the target, low-pass filtered, in seconds.
     filtered: f64,
     /// What the proportional part need not do: the drift itself, once it is known.
     integral: f64,
@@ -92,16 +96,14 @@ impl Controller {
         if !fill.is_finite() {
             return self.correction;
         }
-        let Some(last) = self.last.replace(now) else {
-            self.filtered = fill;
-            return self.correction;
-        };
+        let Some(last) = self.last.replace(now) else { return self.correction };
         let elapsed = now.since(last).min(LONGEST_GAP);
         self.followed += elapsed;
         let elapsed = elapsed.as_secs_f64();
+        let error = ((fill - self.target) / self.sample_rate).clamp(-FARTHEST, FARTHEST);
         // Implicit steps: stable however long they are.
-        self.filtered += (fill - self.filtered) * FILTER * elapsed / (1.0 + FILTER * elapsed);
-        let error = (self.filtered - self.target) / self.sample_rate;
+        self.filtered += (error - self.filtered) * FILTER * elapsed / (1.0 + FILTER * elapsed);
+        let error = self.filtered;
         let wanted = 2.0 * OMEGA * error + self.integral;
         // At its limit the correction says nothing about drift: the integral waits (anti-windup).
         if wanted.abs() < MOST_CORRECTION || wanted * error < 0.0 {
@@ -133,8 +135,9 @@ impl Controller {
         }
     }
 
-    /// The next fill has nothing to do with the last: a stream began anew. What is known of the drift is kept.
+    /// The next fill has nothing to do with the last: a stream began anew, and its buffer is as full as it should be. What
+    /// is known of the drift is kept.
     pub fn restart(&mut self) {
-        self.last = None;
+        (self.last, self.filtered) = (None, 0.0);
     }
 }

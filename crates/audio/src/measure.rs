@@ -9,31 +9,41 @@
 //! ```
 //! use trunkline_audio::measure::{Recording, compare};
 //!
-//! let sent: Vec<f32> = (0..48_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 16) as f32 / 65_536.0 - 0.5).collect();
+//! // A second of noise.
+//! let mut state = 1_u32;
+//! let mut noise = || {
+//!     state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+//!     (state >> 16) as f32 / 65_536.0 - 0.5
+//! };
+//! let sent: Vec<f32> = (0..48_000).map(|_| noise()).collect();
 //! // Half as loud, and 100 samples later.
 //! let received: Vec<f32> = std::iter::repeat_n(0.0, 100).chain(sent.iter().map(|s| s / 2.0)).collect();
 //! let compared = compare(
 //!     &Recording { sample_rate: 48_000, channels: vec![sent] },
 //!     &Recording { sample_rate: 48_000, channels: vec![received] },
 //! )?;
-//! assert!((compared.alignment.delay * 48_000.0 - 100.0).abs() < 0.01);
+//! assert!((compared.channels[0].alignment.delay * 48_000.0 - 100.0).abs() < 0.01);
 //! assert!((compared.channels[0].gain + 6.02).abs() < 0.01);
 //! assert_eq!(compared.channels[0].measures.gaps, 0);
 //! # Ok::<(), trunkline_audio::measure::CompareError>(())
 //! ```
 
 mod align;
+mod coarse;
+mod decide;
 mod differences;
 mod events;
 mod interpolate;
+mod line;
 mod masking;
+mod path;
 mod search;
 mod spectrum;
 #[cfg(test)]
 mod tests;
+mod track;
 
 use crate::format::LOUDEST;
-use align::Aligned;
 
 /// Audio in numbers from -1 to 1.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,25 +57,53 @@ pub struct Recording {
 /// What [`compare`] found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// Where the sent audio is in the received.
-    pub alignment: Alignment,
     /// Each channel that was sent, in its order.
     pub channels: Vec<Channel>,
 }
 
-/// Where the sent audio is in the received.
+/// Where a sent channel is in the received recording, and how well that is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Alignment {
     /// How much later something is in the received recording than in the sent one, at the beginning of what was compared,
     /// in seconds; less than zero if it is earlier.
     pub delay: f64,
-    /// How much faster the receiving clock ran, in millionths: by so much the received recording is longer.
+    /// How far the delay may be from the truth, in seconds: twice its standard error, or, if that is more, what the differences
+    /// could do as changes of phase.
+    pub delay_error: f64,
+    /// How much faster the receiving clock ran on the average, in millionths: by so much the received recording is longer.
     pub drift: f64,
+    /// How far the drift may be from the truth, in millionths, as [`Alignment::delay_error`]; infinite if the recording is too short to tell.
+    pub drift_error: f64,
     /// The most that a part of the recording is away from where delay and drift have it, in seconds: a playout buffer that
-    /// was made deeper or shallower on the way has moved it.
+    /// was made deeper or shallower on the way has moved it, or a resampler that follows a clock. Undone before anything else
+    /// is measured.
     pub wander: f64,
-    /// How many seconds were compared: those of the sent recording that lie within the received one.
+    /// How often the delay jumps: audio was left out, or something was added.
+    pub jumps: u32,
+    /// How long what was left out or added lasts in all, in seconds.
+    pub jump_time: f64,
+    /// How many seconds were compared: those of the sent channel that lie within the received one.
     pub compared: f64,
+    /// How alike the parts are by which the channel was found, on the average, from 0 to 1.
+    pub likeness: f64,
+    /// Why delay and drift are not certain, if they are not.
+    pub doubt: Option<Doubt>,
+}
+
+/// The reason why an [`Alignment`] is not certain.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Doubt {
+    /// The audio repeats itself: another delay fits nearly as well. The true one may also be several such steps away.
+    Periodic {
+        /// How much larger the other delay is, in seconds; less than zero if it is smaller.
+        later: f64,
+        /// Whether the other has the opposite polarity.
+        flips: bool,
+    },
+    /// Less than half of the received channel resembles what was sent.
+    Faint,
+    /// Nothing in the received channel resembles it: delay and drift are those of the loudest channel.
+    Unrelated,
 }
 
 /// What has become of a channel that was sent.
@@ -73,10 +111,14 @@ pub struct Alignment {
 pub struct Channel {
     /// The channel in which it was received, from 0.
     pub received: usize,
+    /// When.
+    pub alignment: Alignment,
     /// How much louder it is there, in dB. Taken out before everything else is measured.
     pub gain: f64,
     /// Whether its sign is the opposite.
     pub inverted: bool,
+    /// Whether it holds the sent samples, all of them and unchanged, and no other sound.
+    pub identical: bool,
     /// The differences.
     pub measures: Measures,
 }
@@ -177,13 +219,13 @@ impl core::fmt::Display for Which {
 
 /// Compares what was received with what was sent. Different sample rates are fine: the received recording is resampled.
 ///
-/// The delay is looked for up to 2 million samples either way, 43 s at 48 kHz.
+/// Each channel has its own delay, which is looked for up to 43 s either way.
 ///
 /// # Errors
 /// If there is nothing to compare.
 pub fn compare(sent: &Recording, received: &Recording) -> Result<Comparison, CompareError> {
     check(sent, received)?;
-    let Aligned { alignment, pairs } = align::align(sent, received)?;
+    let pairs = align::align(sent, received)?;
     let mut channels = Vec::with_capacity(pairs.len());
     for pair in &pairs {
         let difference = differences::measure(sent.sample_rate, &pair.sent, &pair.received);
@@ -191,8 +233,10 @@ pub fn compare(sent: &Recording, received: &Recording) -> Result<Comparison, Com
         let events = events::measure(sent.sample_rate, &pair.sent, &pair.received);
         channels.push(Channel {
             received: pair.channel,
+            alignment: pair.alignment,
             gain: 20.0 * libm::log10(pair.gain.abs()),
             inverted: pair.gain < 0.0,
+            identical: pair.identical,
             measures: Measures {
                 snr: difference.snr,
                 segmental_snr: difference.segmental_snr,
@@ -207,7 +251,7 @@ pub fn compare(sent: &Recording, received: &Recording) -> Result<Comparison, Com
             },
         });
     }
-    Ok(Comparison { alignment, channels })
+    Ok(Comparison { channels })
 }
 
 fn check(sent: &Recording, received: &Recording) -> Result<(), CompareError> {
@@ -238,4 +282,9 @@ impl Recording {
     pub fn frames(&self) -> usize {
         self.channels.iter().map(Vec::len).min().unwrap_or(0)
     }
+}
+
+/// The sum of the products of two signals.
+fn product(a: &[f32], b: &[f32]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
 }

@@ -2,9 +2,14 @@
 //! out as the sound card asks for them.
 //!
 //! A packet's turn comes at a time that its sequence number decides. If it is not there by then it is concealed
-//! ([`crate::conceal`]), and it is late if it comes afterwards. The delay between the arrival of the first packet and its
+//! ([`crate::conceal`]), and it is late if it comes afterwards. The delay between the arrival of a typical packet and its
 //! turn is the **depth**: [fixed](Depth::Fixed), or [adaptive](Depth::Adaptive). The buffer never waits for a packet that
 //! is missing: the depth stays what it is, as musicians need it.
+//!
+//! Which packet is typical is not known when the first one comes, and the first ones seldom are: a sender may begin with
+//! audio that is old already, a network may hold packets back at first. So the depth is **established** out of the packets
+//! of the first second. Until audio is heard its beginning moves; after that, what is left of the error is put right at
+//! once, by a splice, and not by playing faster or slower for minutes. A device that loses time begins anew in the same way.
 //!
 //! The channels of a stream may come in **parts**, each in a packet of its own. Parts of one sequence number have one
 //! turn, so that channels stay aligned to the sample whatever is lost, and a part that is missing is concealed alone.
@@ -40,8 +45,10 @@ mod delay;
 mod packets;
 mod part;
 mod settings;
+mod start;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use core::ops::Range;
 
@@ -51,6 +58,7 @@ use crate::seen::Sight;
 use delay::DelayHistogram;
 use packets::Packets;
 use part::{Part, parts};
+use start::Transits;
 
 pub use counters::Counters;
 pub use settings::{Depth, Settings, SettingsError};
@@ -95,6 +103,7 @@ pub struct Playout {
     packets: Packets,
     parts: Vec<Part>,
     histogram: Option<DelayHistogram>,
+    transits: Transits,
     counters: Counters,
     /// Sequence number whose turn is next, extended beyond 32 bits.
     next: i64,
@@ -109,6 +118,12 @@ pub struct Playout {
     read: usize,
     /// When all that was pulled has been played, for [`fill`](Playout::fill).
     pulled_until: Time,
+    /// By how much the device has been late lately, in frames: what it is late now and early later adds up to nothing.
+    lag: f64,
+    /// Frames to leave out, or if less than 0 to add, at the next turn.
+    skip: i64,
+    /// Frames that were left out since audio is heard, to establish the depth, less those that were added.
+    moved: i64,
     /// A refused sequence number's successor: if it comes next, the sender has started again.
     probation: Option<u32>,
     /// Turns in a row at which nothing was there.
@@ -121,8 +136,8 @@ pub struct Playout {
 enum State {
     /// Nothing has arrived.
     Idle,
-    /// The first packet's turn comes at this time.
-    Starting(Time),
+    /// The first packet's turn is to come.
+    Starting,
     Playing,
 }
 
@@ -143,6 +158,7 @@ impl Playout {
                 Depth::Fixed(_) => None,
                 Depth::Adaptive { most, late, .. } => Some(DelayHistogram::new(most, late)),
             },
+            transits: Transits::new(),
             counters: Counters::default(),
             next: 0,
             highest: 0,
@@ -151,6 +167,9 @@ impl Playout {
             current_made: false,
             read: packet_frames,
             pulled_until: Time::ZERO,
+            lag: 0.0,
+            skip: 0,
+            moved: 0,
             probation: None,
             dry: 0,
             settle: 0,
@@ -176,7 +195,7 @@ impl Playout {
             && channels > 0
             && packet.samples.len() == channels * self.settings.packet_frames;
         let count = parts.len().max(1) as u64;
-        let Some(place) = fits.then(|| self.place(now, sequence)).flatten() else {
+        let Some(place) = fits.then(|| self.place(sequence)).flatten() else {
             self.counters.refused += count;
             return Arrival::Refused;
         };
@@ -188,8 +207,10 @@ impl Playout {
             return Arrival::Duplicate;
         }
         self.counters.reordered += if place < self.highest { news } else { 0 };
+        let nominal = nominal(&self.settings, place);
+        self.transits.note(now, place, nominal);
         if let Some(histogram) = &mut self.histogram {
-            histogram.note(now, nominal(&self.settings, place));
+            histogram.note(now, nominal);
         }
         if !self.is_in_time(place) {
             self.counters.late += news;
@@ -209,6 +230,7 @@ impl Playout {
         let mut pulled = Pulled::default();
         let channels = self.settings.channels;
         let frames = out.len() / channels;
+        self.watch(now, frames);
         self.pulled_until = now + self.time_of(frames as u64);
         let (mut rest, odd) = out.split_at_mut(frames * channels);
         odd.fill(0.0);
@@ -255,6 +277,18 @@ impl Playout {
         }
     }
 
+    /// Whether the depth has come to be what was asked: after that only the clocks have to be followed
+    /// ([`crate::drift`]), and until then nothing has.
+    pub fn is_established(&self) -> bool {
+        self.state == State::Playing && self.transits.is_established()
+    }
+
+    /// By how many frames the buffer was made shallower, or if less than 0 deeper, to establish the depth, since audio is
+    /// heard.
+    pub(crate) fn moved(&self) -> i64 {
+        self.moved
+    }
+
     /// Frames between what is playing at `now` and the end of the newest packet; `None` before playing has begun, and
     /// negative if the newest packet's turn is over.
     ///
@@ -293,11 +327,15 @@ impl Playout {
     }
 
     /// The extended number of a packet; `None` if it is far from the expected ones and no sender that starts again.
-    fn place(&mut self, now: Time, sequence: u32) -> Option<i64> {
+    fn place(&mut self, sequence: u32) -> Option<i64> {
         if self.state == State::Idle {
-            self.begin(now, sequence);
+            self.begin(sequence);
         }
         let mut place = self.extend(sequence);
+        if self.state == State::Starting && place == self.highest + 1 {
+            // More comes at once than there is room for: the oldest of it would be played too late.
+            self.discard(place + 1 - self.packets.capacity());
+        }
         let near = (self.next - MISORDER..self.next + self.packets.capacity()).contains(&place);
         // Nothing but late packets: the network's delay has grown for good.
         let outrun = place < self.next && self.dry > OUTRUN;
@@ -306,7 +344,7 @@ impl Playout {
                 self.probation = Some(sequence.wrapping_add(1));
                 return None;
             }
-            self.restart(now, sequence);
+            self.restart(sequence);
             place = self.next;
         }
         self.probation = None;
@@ -318,152 +356,32 @@ impl Playout {
         if place >= self.next {
             return true;
         }
-        let State::Starting(turn) = self.state else { return false };
-        if self.highest - place >= self.packets.capacity() {
+        if self.state != State::Starting || self.highest - place >= self.packets.capacity() {
             return false;
         }
-        // At once, if it is over.
-        let earlier = self.time_of((self.next - place) as u64 * self.settings.packet_frames as u64);
-        self.state = State::Starting(Time::ZERO + turn.since(Time::ZERO + earlier));
         self.next = place;
         true
     }
 
-    /// The first packet: its turn comes when the depth has passed.
-    fn begin(&mut self, now: Time, sequence: u32) {
+    /// The first packet.
+    fn begin(&mut self, sequence: u32) {
         self.next = i64::from(sequence);
         self.highest = self.next;
-        self.state = State::Starting(now + self.depth() + self.settings.ahead);
+        self.state = State::Starting;
         self.dry = 0;
         self.settle = 0;
+        self.skip = 0;
+        self.transits.restart(false);
         if let Some(histogram) = &mut self.histogram {
             histogram.restart();
         }
     }
 
-    fn restart(&mut self, now: Time, sequence: u32) {
+    fn restart(&mut self, sequence: u32) {
         self.counters.restarts += 1;
         self.counters.skipped += self.packets.clear();
         self.parts.iter_mut().for_each(|part| part.seen = Default::default());
-        self.begin(now, sequence);
-    }
-
-    /// How many of `frames` frames from `now` on pass before the first packet's turn; `None` once it has come.
-    fn wait(&mut self, now: Time, frames: usize) -> Option<usize> {
-        match self.state {
-            State::Playing => None,
-            State::Idle => Some(frames),
-            State::Starting(turn) => {
-                let nanos = u128::from(turn.since(now).as_nanos());
-                let wait = (nanos * u128::from(self.settings.sample_rate)).div_ceil(1_000_000_000);
-                if wait >= frames as u128 {
-                    return Some(frames);
-                }
-                self.state = State::Playing;
-                Some(wait as usize).filter(|&wait| wait > 0)
-            }
-        }
-    }
-
-    /// It is `next`'s turn at `now`: fills `current`.
-    fn turn(&mut self, now: Time) {
-        self.read = 0;
-        let change = self.change(now);
-        if change == Change::Deepen {
-            self.counters.added += self.parts.len() as u64;
-            self.current_made = true;
-            for part in &mut self.parts {
-                part.concealer.lost(&mut self.current[part.samples.clone()]);
-            }
-            return;
-        }
-        if change == Change::Shallow {
-            for n in 0..self.parts.len() {
-                match self.packets.take((self.next, n), &mut self.current) {
-                    Some(_) => self.counters.skipped += 1,
-                    None => self.counters.missing += 1,
-                }
-            }
-            self.next += 1;
-        }
-        self.current_made = false;
-        let mut missing = 0;
-        for (n, part) in self.parts.iter_mut().enumerate() {
-            let taken = self.packets.take((self.next, n), &mut self.current);
-            let samples = &mut self.current[part.samples.clone()];
-            let Some(made) = taken else {
-                missing += 1;
-                part.concealer.lost(samples);
-                continue;
-            };
-            self.counters.made += u64::from(made);
-            self.current_made |= made;
-            match change {
-                Change::Shallow => part.concealer.spliced(samples),
-                _ => part.concealer.received(samples),
-            }
-        }
-        self.next += 1;
-        self.current_made |= missing > 0;
-        self.counters.missing += missing;
-        self.counters.played += self.parts.len() as u64 - missing;
-        if missing < self.parts.len() as u64 {
-            self.dry = 0;
-        } else if self.packets.len() == 0 {
-            self.counters.underruns += u64::from(self.dry == 0);
-            self.dry += 1;
-        }
-    }
-
-    /// Fills the beginning of `current` with silence; after a stream that ended suddenly, its last sound fades.
-    fn make_silence(&mut self, frames: usize) {
-        for part in &mut self.parts {
-            let samples = &mut self.current[part.samples.clone()][..frames * part.channels.len()];
-            if self.counters.played > 0 { part.concealer.lost(samples) } else { samples.fill(0.0) }
-        }
-    }
-
-    /// Copies frames of `current`, from this one on, to `out`.
-    fn interleave(&self, from: usize, out: &mut [f32]) {
-        let channels = self.settings.channels;
-        for part in &self.parts {
-            let width = part.channels.len();
-            let samples = &self.current[part.samples.clone()][from * width..];
-            if width == channels {
-                out.copy_from_slice(&samples[..out.len()]);
-                return;
-            }
-            for (frame, samples) in out.chunks_exact_mut(channels).zip(samples.chunks_exact(width)) {
-                frame[part.channels.clone()].copy_from_slice(samples);
-            }
-        }
-    }
-
-    /// Whether this turn changes the depth: by one packet, and not again before a while has passed.
-    fn change(&mut self, now: Time) -> Change {
-        let Some(fastest) = self.histogram.as_ref().and_then(DelayHistogram::fastest) else {
-            return Change::None;
-        };
-        self.settle = self.settle.saturating_sub(1);
-        if self.settle > 0 {
-            return Change::None;
-        }
-        let depth = i128::from(now.as_nanos()) - nominal(&self.settings, self.next) - fastest;
-        let target = i128::from((self.depth() + self.settings.ahead).as_nanos());
-        let packet = nominal(&self.settings, 1);
-        let change = if depth + packet / 2 < target {
-            Change::Deepen
-        } else if depth > target + packet + packet / 2
-            && self.packets.is_whole(self.next)
-            && self.packets.is_whole(self.next + 1)
-        {
-            Change::Shallow
-        } else {
-            return Change::None;
-        };
-        // Deeper at once, for audio is being lost; shallower in no hurry, for every step may be heard.
-        self.settle = if change == Change::Deepen { 2 } else { 50 };
-        change
+        self.begin(sequence);
     }
 
     /// The extended number nearest to `next` that ends in `sequence`.
@@ -479,13 +397,6 @@ impl Playout {
     fn frames_in(&self, time: Duration) -> f64 {
         time.as_secs_f64() * f64::from(self.settings.sample_rate)
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Change {
-    None,
-    Deepen,
-    Shallow,
 }
 
 /// Packets further behind than this are of another stream (RFC 3550, appendix A.1, `MAX_MISORDER`).

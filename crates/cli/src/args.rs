@@ -42,7 +42,7 @@ pub struct Global {
     #[arg(long, global = true, value_name = "PLACE", env = "TRUNKLINE_STORE", hide_env_values = true)]
     pub store: Option<PathBuf>,
 
-    /// Print results as JSON on standard output; everything else goes to standard error
+    /// Print results and errors as JSON on standard output; everything else goes to standard error
     #[arg(long, global = true)]
     pub json: bool,
 

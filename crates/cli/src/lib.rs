@@ -4,6 +4,8 @@
 pub mod args;
 pub mod commands;
 mod controller;
+mod escape;
+pub mod json;
 pub mod moments;
 pub mod output;
 mod progress;

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::FromArgMatches as _;
 use clap::error::{ContextKind, ErrorKind};
 use trunkline::args::{Cli, manual};
+use trunkline::output::{self, Failure};
 
 fn main() -> ExitCode {
     let mut command = manual::command();
@@ -12,7 +13,7 @@ fn main() -> ExitCode {
     if std::env::var_os("TRUNKLINE_STORE").is_some_and(|place| place.is_empty()) {
         command = command.mut_arg("store", |store| store.env(None));
     }
-    let read = command.try_get_matches_from_mut(std::env::args_os());
+    let read = command.try_get_matches_from_mut(manual::globals_first(std::env::args_os().collect()));
     match read.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => trunkline::commands::main(cli),
         Err(mut error) => {
@@ -20,7 +21,15 @@ fn main() -> ExitCode {
             if error.kind() == ErrorKind::UnknownArgument {
                 error.remove(ContextKind::Suggested);
             }
+            if error.use_stderr() && asks_for_json() {
+                output::print_failure(&Failure::usage(&error));
+            }
             error.exit()
         }
     }
+}
+
+/// Whether the command line has `--json`; what stands behind `--` belongs to another program.
+fn asks_for_json() -> bool {
+    std::env::args_os().skip(1).take_while(|argument| argument != "--").any(|argument| argument == "--json")
 }

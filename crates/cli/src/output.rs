@@ -1,16 +1,23 @@
 //! Where text goes: results to standard output, everything else to standard error; and how errors end the program.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use anstyle::AnsiColor;
+use indicatif::ProgressBar;
+use trunkline_experiment::Problems;
 use trunkline_report::text::{Column, Table, Text};
 use trunkline_report::{Screen, Style};
+use trunkline_runner::LoadError;
 
 use crate::args::{Color, Global};
+use crate::escape::{escaped, escaped_json, escaped_line};
+use crate::json::{self, ErrorOutput, ErrorProblem, Output, WarningsOutput};
 
 /// Done.
 pub const DONE: u8 = 0;
@@ -30,12 +37,14 @@ pub struct Failure {
     pub code: u8,
     /// One clear sentence, or several problems with their positions, a line each.
     pub message: String,
+    /// The same problems one by one.
+    pub problems: Vec<ErrorProblem>,
 }
 
 impl Failure {
     /// Bad input: exit code 2.
     pub fn input(message: impl Display) -> Failure {
-        Failure { code: BAD_INPUT, message: message.to_string() }
+        Failure { code: BAD_INPUT, message: message.to_string(), problems: Vec::new() }
     }
 
     /// A file that cannot be written: exit code 1.
@@ -53,7 +62,36 @@ impl Failure {
 
     /// The environment: exit code 1.
     pub fn environment(message: impl Display) -> Failure {
-        Failure { code: ENVIRONMENT, message: message.to_string() }
+        Failure { code: ENVIRONMENT, message: message.to_string(), problems: Vec::new() }
+    }
+
+    /// An experiment file that cannot be loaded: exit code 2.
+    pub fn load(error: &LoadError) -> Failure {
+        match error {
+            LoadError::Invalid(problems) => Failure::invalid(problems),
+            LoadError::Unreadable { path, .. } => Failure::about(path, error),
+        }
+    }
+
+    /// A file that cannot be read, or is not what was expected: exit code 2. The message names it.
+    pub fn about(path: &Path, message: impl Display) -> Failure {
+        let file = Some(path.display().to_string());
+        let problem = ErrorProblem { file, ..ErrorProblem::new(&message) };
+        Failure { problems: vec![problem], ..Failure::input(message) }
+    }
+
+    /// A file with mistakes: exit code 2.
+    pub fn invalid(problems: &Problems) -> Failure {
+        let each = problems.iter().map(ErrorProblem::from).collect();
+        Failure { problems: each, ..Failure::input(problems) }
+    }
+
+    /// A mistake on the command line: exit code 2.
+    pub fn usage(error: &clap::Error) -> Failure {
+        let text = error.render().to_string();
+        let text = text.trim_start_matches("error: ").split("\n\nUsage:").next().unwrap_or_default();
+        let text = text.split("\n\nFor more information").next().unwrap_or_default();
+        Failure::input(text.trim_end())
     }
 }
 
@@ -65,8 +103,12 @@ pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// Sets how much is printed, and colour by the options, NO_COLOR and the terminal.
+/// Whether results are printed as JSON.
+static JSON: AtomicBool = AtomicBool::new(false);
+
+/// Sets how much is printed and how, and colour by the options, NO_COLOR and the terminal.
 pub fn set_up(global: &Global) {
+    JSON.store(global.json, Ordering::Relaxed);
     QUIET.store(global.quiet, Ordering::Relaxed);
     match global.color {
         Color::Auto => {} // anstream's own choice: terminal, NO_COLOR, CLICOLOR, TERM
@@ -76,6 +118,7 @@ pub fn set_up(global: &Global) {
 }
 
 /// Where results are shown: whether standard output has colours, and how wide it is if it is a terminal.
+#[expect(clippy::disallowed_methods, reason = "nothing is printed")]
 pub fn screen() -> Screen {
     let stdout = std::io::stdout();
     let style = match anstream::AutoStream::choice(&stdout) {
@@ -97,14 +140,23 @@ fn terminal_size_of(stdout: &std::io::Stdout) -> Option<usize> {
 /// A result could not be printed.
 static UNWRITTEN: AtomicBool = AtomicBool::new(false);
 
-/// How the program ends with this code: results that were asked for and could not be printed are a failure.
+/// How the program ends with this code: results that were asked for and could not be printed are a failure. Under `--json`,
+/// warnings that came after the last result are printed as an object of their own.
 pub fn exit(code: u8) -> ExitCode {
     let is_unwritten = UNWRITTEN.load(Ordering::Relaxed);
+    let late = take_warnings();
+    if !is_unwritten && !late.is_empty() {
+        print_json(&WarningsOutput { warnings: late });
+    }
     ExitCode::from(if code == DONE && is_unwritten { ENVIRONMENT } else { code })
 }
 
-/// Prints a result. A closed pipe (`trunkline runs | head -1`) is not an error.
+/// Prints a result; on a terminal without what the terminal would obey. A closed pipe (`trunkline runs | head -1`) is not an
+/// error.
+#[expect(clippy::disallowed_methods, reason = "the one place where results are printed")]
 pub fn print(text: impl Display) {
+    let text = text.to_string();
+    let text = if is_terminal() { escaped(&text) } else { Cow::Borrowed(text.as_str()) };
     let mut out = anstream::stdout().lock();
     let written = writeln!(out, "{text}").and_then(|()| out.flush());
     if let Err(error) = written
@@ -115,9 +167,18 @@ pub fn print(text: impl Display) {
     }
 }
 
-/// Prints a result as JSON.
-pub fn print_json(value: &serde_json::Value) {
-    print(format_args!("{value:#}"));
+/// Prints a result as JSON, with the warnings since the last one.
+pub fn print_json<T: Output>(result: &T) {
+    let mut tagged = json::tagged(result);
+    json::add_warnings(&mut tagged, take_warnings());
+    print(escaped_json(&format!("{tagged:#}")));
+}
+
+/// Warnings that no printed object has yet. Empty without `--json`.
+static WARNINGS: Mutex<Vec<ErrorProblem>> = Mutex::new(Vec::new());
+
+fn take_warnings() -> Vec<ErrorProblem> {
+    std::mem::take(&mut WARNINGS.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Prints something that is not a result, unless nothing else was asked for.
@@ -127,23 +188,77 @@ pub fn note(text: impl Display) {
     }
 }
 
-/// Prints to standard error.
+/// Prints to standard error what a process of ours has printed there.
+pub fn pass_on(line: impl Display) {
+    tell(line);
+}
+
+/// Prints to standard error, without what a terminal would obey.
+#[expect(clippy::disallowed_methods, reason = "the one place where everything else is printed")]
 fn tell(text: impl Display) {
     // If standard error is gone too there is nobody left to tell.
-    let _ = writeln!(anstream::stderr().lock(), "{text}");
+    let _ = writeln!(anstream::stderr().lock(), "{}", escaped(&text.to_string()));
+}
+
+/// Sets the message of a bar, without what a terminal would obey.
+#[expect(clippy::disallowed_methods, reason = "the one place where bars get their text")]
+pub fn set_message(bar: &ProgressBar, message: impl Display) {
+    bar.set_message(escaped_line(&message.to_string()).into_owned());
+}
+
+/// Whether standard output is a terminal.
+#[expect(clippy::disallowed_methods, reason = "nothing is printed")]
+pub fn is_terminal() -> bool {
+    std::io::stdout().is_terminal()
+}
+
+/// Whether standard error is a terminal.
+#[expect(clippy::disallowed_methods, reason = "nothing is printed")]
+pub fn is_error_terminal() -> bool {
+    std::io::stderr().is_terminal()
 }
 
 /// Prints why a command failed and gives its exit code.
 pub fn fail(failure: &Failure) -> ExitCode {
     let red = anstyle::Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
     tell(format_args!("{red}error:{red:#} {}", failure.message));
+    if JSON.load(Ordering::Relaxed) {
+        print_failure(failure);
+    }
     ExitCode::from(failure.code)
 }
 
-/// Prints a warning.
+/// Prints why a command failed as JSON.
+pub fn print_failure(failure: &Failure) {
+    let Failure { code, message, problems } = failure;
+    print_json(&ErrorOutput { code: *code, message: message.clone(), problems: problems.clone() });
+}
+
+/// Prints a warning. Under `--json` the next object has it too.
 pub fn warn(text: impl Display) {
+    warn_of(ErrorProblem::new(text));
+}
+
+/// Prints a warning about a file. The message names the file.
+pub fn warn_about(path: &Path, message: impl Display) {
+    warn_of(ErrorProblem { file: Some(path.display().to_string()), ..ErrorProblem::new(message) });
+}
+
+fn warn_of(warning: ErrorProblem) {
     let yellow = anstyle::Style::new().bold().fg_color(Some(AnsiColor::Yellow.into()));
-    tell(format_args!("{yellow}warning:{yellow:#} {text}"));
+    tell(format_args!("{yellow}warning:{yellow:#} {}", warning.message));
+    keep_warning(warning);
+}
+
+/// Adds a sentence that a result in words contains to the warnings of the next JSON object.
+pub fn add_to_json(sentence: impl Display) {
+    keep_warning(ErrorProblem::new(sentence));
+}
+
+fn keep_warning(warning: ErrorProblem) {
+    if JSON.load(Ordering::Relaxed) {
+        WARNINGS.lock().unwrap_or_else(PoisonError::into_inner).push(warning);
+    }
 }
 
 /// Rows of words for a screen, the first of which is the heading; without the last line's end.

@@ -1,10 +1,10 @@
 //! How far a run is: a bar on a terminal, plain lines otherwise, both with the time left.
 
-use std::io::IsTerminal as _;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use trunkline_planner::Forecast;
 use trunkline_runner::{Heard, Observer, Plan};
 use trunkline_store::RunInfo;
 
@@ -38,9 +38,19 @@ struct State {
     /// When the first round began.
     since: Instant,
     /// What was written for listeners.
-    heard: Vec<String>,
+    heard: Vec<Heard>,
     /// Where it is stored.
     run: Option<u64>,
+    /// Of a plan of several rounds: when the whole will be over; nothing while its edges are probed.
+    whole: Option<Whole>,
+}
+
+/// How far a plan of several rounds is.
+enum Whole {
+    /// Nobody knows yet.
+    Unknown,
+    /// It ends at about this moment.
+    Until(Instant),
 }
 
 impl Display {
@@ -49,7 +59,7 @@ impl Display {
         Display {
             state: Mutex::new(State {
                 bar: ProgressBar::hidden(),
-                terminal: std::io::stderr().is_terminal() && !output::is_quiet(),
+                terminal: output::is_error_terminal() && !output::is_quiet(),
                 name: String::new(),
                 length: 1,
                 passed: 0,
@@ -63,12 +73,20 @@ impl Display {
                 since: now,
                 heard: Vec::new(),
                 run: None,
+                whole: None,
             }),
         }
     }
 
-    /// Takes the bar away, says in a pipe how it ended, and gives what is to be told after it.
-    pub(crate) fn finish(&self) -> Vec<String> {
+    /// A display of a plan, whose rounds are parts of a whole with one time left.
+    pub(crate) fn of_plan() -> Display {
+        let display = Display::new();
+        display.with(|state| state.whole = Some(Whole::Unknown));
+        display
+    }
+
+    /// Takes the bar away, says in a pipe how it ended, and returns what was written for listeners.
+    pub(crate) fn finish(&self) -> Vec<Heard> {
         let mut heard = Vec::new();
         self.with(|state| {
             state.bar.finish_and_clear();
@@ -77,7 +95,7 @@ impl Display {
             }
             heard = std::mem::take(&mut state.heard);
         });
-        heard.sort();
+        heard.sort_by_cached_key(heard_line);
         heard
     }
 
@@ -98,12 +116,15 @@ impl Display {
             (state.passed, state.done, state.points, state.points_done) = (0, 0, 0, 0);
             state.bar.finish_and_clear();
             if state.terminal {
-                let style = ProgressStyle::with_template("{msg}  {wide_bar} {percent:>3} %  {eta} left");
+                let style = ProgressStyle::with_template(match state.whole {
+                    None => "{msg}  {wide_bar} {percent:>3} %  {eta} left",
+                    Some(_) => "{msg}  {wide_bar}",
+                });
                 let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
                 state.bar =
                     ProgressBar::with_draw_target(Some(state.length), ProgressDrawTarget::stderr_with_hz(10));
                 state.bar.set_style(style);
-                state.bar.set_message(state.message());
+                output::set_message(&state.bar, state.message());
             }
         });
     }
@@ -113,6 +134,9 @@ impl Display {
         self.with(|state| {
             state.passed = state.passed.saturating_add(by.as_nanos()).min(state.length);
             state.bar.set_position(state.passed);
+            if state.whole.is_some() {
+                output::set_message(&state.bar, state.message());
+            }
             if let Some(line) = state.line_due(Instant::now()) {
                 output::note(line);
             }
@@ -123,7 +147,7 @@ impl Display {
     fn count(&self) {
         self.with(|state| {
             state.done += 1;
-            state.bar.set_message(state.message());
+            output::set_message(&state.bar, state.message());
         });
     }
 
@@ -152,11 +176,7 @@ impl Observer for Display {
     }
 
     fn heard(&self, heard: &Heard) {
-        let Heard { key, path, frames, sample_rate, concealed, .. } = heard;
-        let seconds = *frames as f64 / f64::from(*sample_rate);
-        let share = concealed.value() * 100.0;
-        let line = format!("heard: {key} in {}, {seconds:.1} s, {share:.2} % concealed", path.display());
-        self.with(|state| state.heard.push(line));
+        self.with(|state| state.heard.push(heard.clone()));
     }
 
     fn point_done(&self) {
@@ -172,6 +192,39 @@ impl trunkline_planner::Observer for Display {
     fn judged(&self, sentence: &str) {
         self.with(|state| state.bar.suspend(|| output::note(sentence)));
     }
+
+    fn estimated(&self, forecast: &Forecast) {
+        let sentence = estimate(forecast);
+        self.with(|state| state.bar.suspend(|| output::note(sentence)));
+        self.forecast(forecast);
+    }
+
+    fn forecast(&self, forecast: &Forecast) {
+        self.with(|state| state.whole = Some(Whole::Until(Instant::now() + forecast.left)));
+    }
+}
+
+/// A file that was written for listeners.
+pub(crate) fn heard_line(heard: &Heard) -> String {
+    let Heard { key, path, frames, sample_rate, concealed, .. } = heard;
+    let seconds = *frames as f64 / f64::from(*sample_rate);
+    let share = concealed.value() * 100.0;
+    format!("heard: {key} in {}, {seconds:.1} s, {share:.2} % concealed", path.display())
+}
+
+/// What a plan takes, before it begins.
+fn estimate(forecast: &Forecast) -> String {
+    format!(
+        "estimated from the probe: {} more for about {} repetitions of {} values; values near an edge may need more",
+        whole_seconds(forecast.left),
+        forecast.repetitions,
+        forecast.values
+    )
+}
+
+/// Rounded up.
+fn whole_seconds(time: Duration) -> trunkline_core::Duration {
+    trunkline_core::Duration::from_secs_f64(time.as_secs_f64().ceil())
 }
 
 /// Of a study.
@@ -195,7 +248,18 @@ impl State {
             0 | 1 => String::new(),
             points => format!(", {} of {points} points done", self.points_done),
         };
-        format!("{}: {} of {} measured{points}", self.name, self.done, self.repetitions)
+        let left = self.whole_left(Instant::now()).map_or_else(String::new, |left| format!(", {left}"));
+        format!("{}: {} of {} measured{points}{left}", self.name, self.done, self.repetitions)
+    }
+
+    /// The time left of a plan of several rounds; `None` for what has one round.
+    fn whole_left(&self, now: Instant) -> Option<String> {
+        match self.whole.as_ref()? {
+            Whole::Unknown => Some("time left not known yet".to_owned()),
+            Whole::Until(end) => {
+                Some(format!("about {} left of the plan", whole_seconds(end.saturating_duration_since(now))))
+            }
+        }
     }
 
     /// The plain line that is due.
@@ -210,12 +274,18 @@ impl State {
 
     /// How it ended, after plain lines.
     fn last_line(&self, now: Instant) -> String {
-        let word = if self.done >= self.repetitions { "done" } else { "stopped" };
         let took = trunkline_core::Duration::from_secs(now.duration_since(self.since).as_secs());
+        if self.whole.is_some() {
+            return format!("{}: ended after {took}", self.name);
+        }
+        let word = if self.done >= self.repetitions { "done" } else { "stopped" };
         format!("{}, {word} after {took}", self.message())
     }
 
     fn line(&self, now: Instant) -> String {
+        if self.whole.is_some() {
+            return self.message();
+        }
         let share = self.passed as f64 / self.length as f64;
         let elapsed = now.duration_since(self.started).as_secs_f64();
         let left = if share > 0.0 { elapsed / share * (1.0 - share) } else { f64::INFINITY };
@@ -227,6 +297,33 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_plan_tells_the_time_left_of_all_its_rounds() {
+        let display = Display::of_plan();
+        display.with(|state| state.terminal = false);
+        display.begin("probe", 4, trunkline_core::Duration::from_secs(8));
+        display.with(|state| assert_eq!(state.message(), "probe: 0 of 4 measured, time left not known yet"));
+        let forecast = Forecast { values: 3, repetitions: 15, left: Duration::from_millis(89_500) };
+        trunkline_planner::Observer::forecast(&display, &forecast);
+        display.begin("one of two searches", 5, trunkline_core::Duration::from_secs(10));
+        display.with(|state| {
+            let Some(Whole::Until(end)) = state.whole else { panic!("it has a forecast") };
+            let left = |before: u64| state.whole_left(end - Duration::from_secs(before));
+            assert_eq!(left(89).as_deref(), Some("about 89 s left of the plan"));
+            // A round that takes longer than it should is not over before it is.
+            let late = state.whole_left(end + Duration::from_secs(5));
+            assert_eq!(late.as_deref(), Some("about 0 s left of the plan"));
+            assert!(
+                state.line(end).starts_with("one of two searches: 0 of 5 measured, about "),
+                "one for all rounds"
+            );
+        });
+        assert_eq!(
+            estimate(&forecast),
+            "estimated from the probe: 90 s more for about 15 repetitions of 3 values; values near an edge may need more"
+        );
+    }
 
     #[test]
     fn a_pipe_hears_of_runs_that_take_a_second_and_of_their_end() {

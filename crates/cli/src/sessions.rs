@@ -1,15 +1,14 @@
 //! How sessions are doing: a line for each on a terminal, plain lines otherwise, and a table at their end.
 
 use std::collections::BTreeMap;
-use std::io::IsTerminal as _;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use serde_json::json;
 use trunkline_audio::pipeline::Stream;
-use trunkline_session::program::{self, Counts, Event, Figures, Format, Observer};
+use trunkline_session::program::{Counts, Event, Figures, Format, Observer};
 
+use crate::json::SessionOutput;
 use crate::output;
 
 /// Between two plain lines.
@@ -33,7 +32,7 @@ impl Sessions {
     pub(crate) fn new(json: bool) -> Sessions {
         Sessions {
             json,
-            terminal: std::io::stderr().is_terminal(),
+            terminal: output::is_error_terminal(),
             bars: MultiProgress::new(),
             shown: Mutex::default(),
         }
@@ -56,7 +55,7 @@ impl Sessions {
         self.with(|all| {
             let Some(shown) = all.get_mut(&session) else { return };
             if self.terminal {
-                shown.bar.set_message(line(figures));
+                output::set_message(&shown.bar, line(figures));
             } else if Instant::now() >= shown.line_at {
                 shown.line_at = Instant::now() + LINE_EVERY;
                 output::note(line(figures));
@@ -75,11 +74,10 @@ impl Sessions {
                 (Some(_), None) => {}
             }
             match figures {
-                Some(figures) if self.json => output::print_json(&{
-                    let mut value = program::json(figures);
-                    value["session"] = json!(session);
-                    value["ended"] = json!(why);
-                    value
+                Some(figures) if self.json => output::print_json(&SessionOutput {
+                    session,
+                    ended: why.map(str::to_owned),
+                    figures: figures.into(),
                 }),
                 Some(figures) => output::print(output::list(&table(figures), output::screen())),
                 None => {}
@@ -239,6 +237,7 @@ mod tests {
     use trunkline_audio::pipeline::Stages;
     use trunkline_core::Duration;
     use trunkline_report::Screen;
+    use trunkline_session::program::RoundTrip;
 
     use super::*;
 
@@ -289,7 +288,7 @@ mod tests {
         }
     }
 
-    fn program_round_trip() -> program::RoundTrip {
-        program::RoundTrip { delays: Default::default(), jitter: Duration::from_micros(250) }
+    fn program_round_trip() -> RoundTrip {
+        RoundTrip { delays: Default::default(), jitter: Duration::from_micros(250) }
     }
 }

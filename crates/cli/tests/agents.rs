@@ -46,7 +46,8 @@ impl Agent {
         config: &str,
         how: impl FnOnce(Command) -> Command,
     ) -> Agent {
-        let text = format!("name = \"{name}\"\nlisten = \"{listen}\"\n{config}");
+        let here = "[controller-default]\nto = [\"127.0.0.0/8\"]\n";
+        let text = format!("name = \"{name}\"\nlisten = \"{listen}\"\n{config}{here}");
         bench.write(&format!("{name}.toml"), text);
         let (config, state) = (format!("{name}.toml"), format!("{name}.state"));
         let agent = command(bench, &["agent", "--config", &config, "--state", &state]);

@@ -75,7 +75,8 @@ fn a_read_only_copy_of_a_store_in_use_has_what_was_stored_until_then() {
     let mut running = bench.start(&["run", "long.toml", "--jobs", "1"]);
     let log = bench.store().join("trunkline.db-wal");
     for _ in 0..2000 {
-        if std::fs::metadata(&log).is_ok_and(|meta| meta.len() > 0) {
+        let runs = bench.run(&["runs", "--json"]).ok().json();
+        if runs["runs"].as_array().is_some_and(|runs| runs.len() == 2) {
             break;
         }
         std::thread::sleep(std::time::Duration::from_millis(10));

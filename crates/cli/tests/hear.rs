@@ -74,6 +74,16 @@ fn silence_is_where_the_report_has_lost_and_late_messages() {
     assert!((silent_share(&heard) - affected).abs() < 1e-12, "{}", silent_share(&heard));
     let told = format!("heard: flow.voice.1 in heard.wav, 4.0 s, {:.2} % concealed", 100.0 * affected);
     assert!(ran.err.contains(&told), "{told}: {}", ran.err);
+    let json = ran.json();
+    let heard = &json["heard"][0];
+    assert_eq!((&heard["key"], &heard["file"]), (&"flow.voice.1".into(), &"heard.wav".into()), "{json:#}");
+    assert_eq!((&heard["point"], &heard["repetition"]), (&0.into(), &0.into()));
+    let seconds = heard["frames"].as_f64().unwrap() / heard["sample_rate"].as_f64().unwrap();
+    assert!(
+        (seconds - 4.0).abs() < 0.05 && (heard["concealed"].as_f64().unwrap() - affected).abs() < 1e-12,
+        "{heard:#}"
+    );
+    assert_eq!(json["html"], serde_json::Value::Null, "no report was asked for");
 }
 
 #[test]
@@ -182,7 +192,7 @@ fn what_was_lost_is_found_by_listening() {
     assert!(of(&whole, "snr_db") > 35.0, "{whole:#}");
     assert_eq!([of(&whole, "gaps"), of(&whole, "clicks"), of(&whole, "altered"), nothing], [0.0; 4]);
     // 5 ms of the link, 15 ms of playout, and a microsecond for the packet.
-    let delay = whole["delay_s"].as_f64().expect("a delay");
+    let delay = of(&whole, "delay_s");
     assert!((delay - 0.020).abs() < 0.000_130, "{delay}");
     assert!(of(&holey, "snr_db") < 20.0 && of(&holey, "gaps") > 5.0, "{holey:#}");
     // After a loss the sound fades in.

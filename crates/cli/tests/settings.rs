@@ -58,7 +58,7 @@ fn keys_are_set_for_one_run_which_remembers_them() {
     ]);
     let json = ran.ok().json();
     let run = &json["runs"][0];
-    assert_eq!((run["seed"].as_u64(), run["repetitions"].as_u64()), (Some(7), Some(3)), "{run:#}");
+    assert_eq!((run["seed"].as_str(), run["repetitions"].as_u64()), (Some("7"), Some(3)), "{run:#}");
     let set =
         ["link.trunk.rate=5 Mbit/s", "flow.voice.count=2", "seed=7", "duration=250 ms", "repetitions=3"];
     assert_eq!(run["settings"], serde_json::json!(set));
@@ -147,7 +147,7 @@ fn a_dash_is_standard_input() {
     let bench = bench();
     with_input(&bench, &["check", "-"], FILE).ok();
     let json = with_input(&bench, &["run", "-", "--set", "seed=3", "--json"], FILE).ok().json();
-    assert_eq!(json["runs"][0]["seed"], 3);
+    assert_eq!(json["runs"][0]["seed"], "3");
     let page = std::fs::read_to_string(bench.run_folder(1).join("report.html")).unwrap();
     assert!(page.contains("trunkline run - --set seed=3 --on sim"), "{page}");
     let plan = ["plan", "-", "--maximise", "flow.voice.count", "--to", "8", "--no-report"];
@@ -214,6 +214,108 @@ fn check_refuses_what_run_refuses() {
         ran.code == Some(2) && ran.err.contains("; not refused with `--on wire` or `--on live`"),
         "{ran:#?}"
     );
+}
+
+/// Runs a command with `--json` that fails: its error, which is as the schema says.
+#[track_caller]
+fn error(bench: &Bench, arguments: &[&str]) -> serde_json::Value {
+    let ran = bench.run(&[arguments, &["--json"]].concat());
+    let error = ran.json();
+    assert_eq!((error["kind"].as_str(), error["code"].as_i64()), (Some("error"), ran.code.map(i64::from)));
+    assert!(ran.err.contains(error["message"].as_str().expect("a sentence")), "{ran:#?}");
+    // Without `--json` nothing is on standard output.
+    let plain = bench.run(arguments);
+    assert!((plain.code, plain.out.as_str()) == (ran.code, ""), "{plain:#?}");
+    error
+}
+
+/// The places of an error's problems: file, setting, line, column.
+fn places(error: &serde_json::Value) -> Vec<serde_json::Value> {
+    let problems = error["problems"].as_array().expect("a list").iter();
+    problems.map(|one| serde_json::json!([one["file"], one["setting"], one["line"], one["column"]])).collect()
+}
+
+#[test]
+fn every_documented_exit_code_has_its_class_of_failure() {
+    let bench = bench();
+    let page = include_str!("../../../docs/scripting.md");
+    let documented = page.lines().filter_map(|line| line.strip_prefix("| ")?.split(' ').next()?.parse().ok());
+    assert_eq!(documented.collect::<Vec<u8>>(), [0, 1, 2, 3, 130], "130 has tests of its own");
+    // Done.
+    let done = bench.run(&["check", "set.toml", "--json"]);
+    assert!(done.code == Some(0) && done.json()["kind"] == "check", "{done:#?}");
+    // The environment.
+    let environment = error(&bench, &["agent", "status", "--state", "nowhere"]);
+    assert!(environment["code"] == 1 && places(&environment).is_empty(), "{environment}");
+    bench.write("file", "");
+    assert_eq!(error(&bench, &["runs", "--store", "file"])["code"], 1);
+    assert_eq!(error(&bench, &["send", "127.0.0.1:1", "--from", "tone", "--transport", "tcp"])["code"], 1);
+    // Bad input.
+    assert_eq!(error(&bench, &["report", "17"])["code"], 2);
+    // A limit is broken, a goal is missed: results, and no errors.
+    let broken = ["run", "set.toml", "--set", "limits.flow.voice.loss=< 0.1 %", "--strict", "--json"];
+    let ran = bench.run(&broken);
+    assert_eq!(ran.code, Some(3), "{ran:#?}");
+    assert_eq!(ran.json()["runs"][0]["outcome"], "broken");
+}
+
+#[test]
+fn errors_are_json_with_their_places() {
+    let bench = bench();
+    bench.write("bad.toml", FILE.replace("2 Mbit/s", "2 parsecs").replace("count = 4", "cuont = 4"));
+    let place = |file: &str, line: u32, column: u32| serde_json::json!([file, null, line, column]);
+    let bad = [place("bad.toml", 12, 8), place("bad.toml", 20, 1)];
+    for command in [
+        &["check", "bad.toml"][..],
+        &["run", "bad.toml"],
+        &["plan", "bad.toml", "--maximise", "flow.voice.count"],
+        &["wire", "up", "bad.toml"],
+    ] {
+        assert_eq!(places(&error(&bench, command)), bad, "{command:?}");
+    }
+    let unit = &error(&bench, &["check", "bad.toml"])["problems"][0]["message"];
+    assert!(unit.as_str().is_some_and(|text| text.contains("`parsecs`") && !text.contains('\n')), "{unit}");
+    // A setting.
+    let setting = "--set link.trunk.rate=5 parsecs";
+    let set = error(&bench, &["check", "set.toml", "--set", "link.trunk.rate=5 parsecs"]);
+    assert_eq!(places(&set), [serde_json::json!([null, setting, null, 23])], "{set}");
+    // A file that is named in the file, one that is not there, and an agent's configuration.
+    bench.write("host.toml", "doc = \"slow\"\nsend-mesage = \"3 ms\"\n");
+    bench.write("named.toml", FILE.replace("a = {}", "a = { profile = \"host.toml\" }"));
+    assert_eq!(places(&error(&bench, &["check", "named.toml"])), [place("host.toml", 2, 1)]);
+    for command in [
+        &["check", "nowhere"][..],
+        &["listen", "nowhere", "set.toml"],
+        &["runs", "import", "nowhere"],
+        &["agent", "--config", "nowhere"],
+    ] {
+        let missing = error(&bench, command);
+        assert_eq!(places(&missing), [serde_json::json!(["nowhere", null, null, null])], "{missing}");
+    }
+    bench.write("agent.toml", "nmae = \"berlin\"\n");
+    assert_eq!(places(&error(&bench, &["agent", "--config", "agent.toml"])), [place("agent.toml", 1, 1)]);
+}
+
+#[test]
+fn mistakes_on_the_command_line_are_json_too() {
+    let bench = bench();
+    for (arguments, says) in [
+        (&["run", "set.toml", "--xyzzy"][..], "unexpected argument '--xyzzy'"),
+        (&["run"], "required arguments were not provided"),
+        (&["run", "set.toml", "--on", "mars"], "invalid value 'mars'"),
+        (&["rnu"], "unrecognized subcommand 'rnu'"),
+        (&["plan", "set.toml"], "required arguments were not provided"),
+    ] {
+        let error = error(&bench, arguments);
+        let message = error["message"].as_str().unwrap_or_default();
+        assert!(message.starts_with(says) || message.contains(says), "{arguments:?}: {error}");
+        assert!(!["Usage:", "error:", "For more"].iter().any(|words| message.contains(words)), "{message}");
+        assert!(error["code"] == 2 && places(&error).is_empty(), "{error}");
+    }
+    // Help is none, and what stands behind `--` is another program's.
+    assert!(bench.run(&["run", "--help", "--json"]).ok().out.contains("Usage:"));
+    let ran = bench.run(&["wire", "set.toml", "--xyzzy", "--", "true", "--json"]);
+    assert!(ran.code == Some(2) && ran.out.is_empty(), "{ran:#?}");
 }
 
 #[test]

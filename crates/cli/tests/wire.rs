@@ -10,6 +10,7 @@ use std::net::UdpSocket;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use support::terminal::Terminal;
 use support::{Bench, Ran};
 use trunkline_core::Seed;
 use trunkline_experiment::Experiment;
@@ -110,9 +111,34 @@ fn a_program_beside_runs_as_long_as_the_one_in_front() {
     let line = "c=trap 'echo asked to end; exit' TERM; echo here; while :; do sleep 0.01; done";
     let ran = wire(&bench, &["chain.toml", "--with", line, "--with", "b=exit 3", "--", "sleep", "0.1"]);
     assert_eq!((ran.code, &*ran.out), (Some(0), ""), "{}", ran.err);
-    for part in ["here\n", "`exit 3` on `b` has ended (exit status: 3)", "asked to end\n"] {
+    for part in ["[c] here\n", "`exit 3` on `b` has ended (exit status: 3)", "[c] asked to end\n"] {
         assert!(ran.err.contains(part), "{part} in {}", ran.err);
     }
+}
+
+#[test]
+fn every_line_of_a_program_beside_has_its_host_before_it() {
+    let Some(bench) = bench() else { return };
+    let with = [
+        "--with",
+        "b=echo out; echo err >&2; printf 'no end'",
+        "--with",
+        "c=echo one",
+        "--with",
+        "c=/bin/echo two",
+    ];
+    let mut program = command(&bench, &[&["chain.toml"], &with[..], &["--", "sleep", "0.1"]].concat());
+    let ran = Ran::from(program.output().expect("the program starts")).ok();
+    assert_eq!(ran.out, "");
+    for line in ["[b] out", "[b] err", "[b] no end", "[c echo] one", "[c echo] two"] {
+        assert!(ran.err.lines().any(|other| other == line), "{line} in {}", ran.err);
+    }
+    // At a terminal they print their lines at once.
+    let line = "b=test -t 1 && test -t 2 && echo at a terminal";
+    let mut terminal = Terminal::start(&command(&bench, &["chain.toml", "--with", line, "--", "cat"]));
+    terminal.wait_for("[b] at a terminal\r\n");
+    terminal.press("\x04");
+    assert_eq!(terminal.end(), Some(0));
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use support::terminal::Terminal;
 use support::{Bench, Ran};
 use trunkline_testkit::programs::is_installed;
 
@@ -83,7 +84,7 @@ impl Up<'_> {
     }
 
     fn status(&self) -> Value {
-        wire(self.bench, &["status", "--json"]).ok().json()[0].clone()
+        wire(self.bench, &["status", "--json"]).ok().json()["wires"][0].clone()
     }
 
     /// Waits until the direction from `a` has counted something.
@@ -146,6 +147,29 @@ fn it_is_watched_on_the_terminal_and_by_prometheus() {
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     assert!(answer.contains("\ntrunkline_link_up{wire=\"pair\",link=\"trunk\"} 1\n"), "{answer}");
+}
+
+#[test]
+fn q_leaves_the_view_and_the_terminal_is_as_it_was() {
+    let Some(bench) = bench() else { return };
+    let up = Up::start(&bench);
+    for (key, code) in [("q", 0), ("\x03", 130)] {
+        let mut terminal = Terminal::start(&command(&bench, &["top"]));
+        // The second drawing: keys are taken by then.
+        terminal.wait_for("trunk");
+        terminal.wait_for("\x1b[J");
+        terminal.wait_for("trunk");
+        assert!(!terminal.is_cooked());
+        terminal.press(key);
+        assert_eq!(terminal.end(), Some(code), "after {key:?}");
+        assert!(terminal.is_cooked());
+    }
+    let mut terminal = Terminal::start(&command(&bench, &["top"]));
+    terminal.wait_for("trunk");
+    drop(up);
+    terminal.wait_for("wire `pair` has been taken down");
+    assert_eq!(terminal.end(), Some(0));
+    assert!(terminal.is_cooked());
 }
 
 #[test]

@@ -130,6 +130,14 @@ pub enum ControlError {
         /// What is wrong.
         reason: String,
     },
+    /// What the other end sends needs more memory than it may have here. The connection can be used on.
+    #[error("{who} sends {reason}")]
+    Memory {
+        /// Who.
+        who: String,
+        /// What is lacking.
+        reason: String,
+    },
     /// The other end does not do what it was asked for.
     #[error("{who} refuses: {}", refusal.why)]
     Refused {

@@ -6,13 +6,15 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use trunkline_core::{Bytes, Duration, Rate};
+use utoipa::ToSchema;
 
 use crate::error::printable;
 use crate::fingerprint::Fingerprint;
 use crate::message::PartId;
 
-/// What kind of host this is, and what it may be asked for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// An agent's host, and the limits that its owner has set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = AgentFacts)]
 pub struct Facts {
     /// The agent's name.
     #[serde(deserialize_with = "printable")]
@@ -23,57 +25,69 @@ pub struct Facts {
     /// The processor.
     #[serde(deserialize_with = "printable")]
     pub cpu: String,
-    /// How many of its cores the agent may use.
+    /// Number of cores that the agent may use.
     pub cores: u32,
     /// The kernel and its version.
     #[serde(deserialize_with = "printable")]
     pub kernel: String,
-    /// Memory of the host.
+    /// Memory of the host, in bytes.
+    #[schema(value_type = u64)]
     pub memory: Bytes,
-    /// What is free where the agent keeps what it records.
+    /// Free where the agent keeps what it records, in bytes.
+    #[schema(value_type = u64)]
     pub disk_free: Bytes,
-    /// How often the clock has been seen to step since the agent started.
+    /// Steps of the clock since the agent started.
     pub clock_steps: u64,
-    /// What the host can do beside UDP and TCP: `sctp`, `mptcp`, `udp-lite`, `raw`, `real-time`, ...
+    /// Features beside UDP and TCP: `sctp`, `mptcp`, `udp-lite`, `raw`, `real-time`, ...
     pub features: BTreeSet<String>,
-    /// What the owner lets all controllers together have.
+    /// Limits of all controllers together.
     pub limits: Limits,
-    /// What the owner lets this controller have.
+    /// Limits of this controller.
     pub permissions: Permissions,
-    /// What runs now, for all controllers together.
+    /// Load at the moment, of all controllers together.
     pub busy: Busy,
 }
 
-/// What an agent executes at a moment, for all controllers together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Load of an agent at a moment, of all controllers together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = AgentBusy)]
 pub struct Busy {
     /// Parts that are prepared or running.
     pub parts: u32,
     /// Their conversations.
     pub conversations: u64,
-    /// What they may send at most.
+    /// The most that they may send, in bits per second.
+    #[schema(value_type = u64)]
     pub rate: Rate,
 }
 
-/// What the owner of a host lets all controllers together have. Without a value there is no limit.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// Limits of all controllers of a host together. Without a value there is none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = AgentLimits)]
 pub struct Limits {
-    /// Sent by this host, over all parts.
+    /// Sent by this host, over all parts, in bits per second.
+    #[schema(value_type = Option<u64>)]
     pub rate: Option<Rate>,
     /// Conversations at once.
     pub flows: Option<u64>,
-    /// Memory of the agent.
+    /// Memory of the agent, in bytes.
+    #[schema(value_type = Option<u64>)]
     pub memory: Option<Bytes>,
-    /// What is kept on disk for controllers.
+    /// Kept on disk for controllers, in bytes.
+    #[schema(value_type = Option<u64>)]
     pub disk: Option<Bytes>,
-    /// The longest part.
+    /// The longest part, in nanoseconds.
+    #[serde(rename = "duration_ns", alias = "duration")]
+    #[schema(value_type = Option<u64>)]
     pub duration: Option<Duration>,
 }
 
-/// What the owner of a host lets one controller have. Without a value there is no limit of its own.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// Limits of one controller of a host. Without a value there is none of its own.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = AgentPermissions)]
 pub struct Permissions {
-    /// Sent by this host for this controller.
+    /// Sent by this host for this controller, in bits per second.
+    #[schema(value_type = Option<u64>)]
     pub rate: Option<Rate>,
     /// Conversations at once.
     pub flows: Option<u64>,
@@ -81,8 +95,9 @@ pub struct Permissions {
     pub to: Option<Vec<String>>,
 }
 
-/// What an agent is doing.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// An agent's work at a moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = AgentState)]
 pub struct Status {
     /// The agent's name.
     #[serde(deserialize_with = "printable")]
@@ -90,77 +105,86 @@ pub struct Status {
     /// The version of Trunkline.
     #[serde(deserialize_with = "printable")]
     pub program: String,
-    /// When it started.
+    /// Start, in UTC.
     pub since: Timestamp,
     /// Connections of controllers and other agents.
     pub sessions: u32,
     /// The parts that it executes or keeps.
     pub parts: Vec<PartInfo>,
-    /// What is kept on disk for controllers.
+    /// Kept on disk for controllers, in bytes.
+    #[schema(value_type = u64)]
     pub spool: Bytes,
-    /// What is free beside it.
+    /// Free beside it, in bytes.
+    #[schema(value_type = u64)]
     pub disk_free: Bytes,
     /// Processor time of the agent over the last seconds: 1 is one core.
     pub cpu: f64,
-    /// Memory of the agent.
+    /// Memory of the agent, in bytes.
+    #[schema(value_type = u64)]
     pub memory: Bytes,
-    /// How often the clock has been seen to step since the agent started.
+    /// Steps of the clock since the agent started.
     pub clock_steps: u64,
     /// The controllers that are known.
     pub controllers: Vec<ControllerInfo>,
-    /// What somebody should know, the oldest first.
+    /// Events that its owner should know, the oldest first.
     pub notices: Vec<Notice>,
 }
 
-/// Something that happened at an agent and that somebody should know: its clock stepped, the disk became short, ...
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// An event at an agent that its owner should know: its clock stepped, the disk is almost full, ...
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = AgentNotice)]
 pub struct Notice {
-    /// When.
+    /// The time, in UTC.
     pub at: Timestamp,
-    /// What, in one sentence.
+    /// The event in a sentence.
     #[serde(deserialize_with = "printable")]
     pub text: String,
 }
 
 /// A controller that an agent knows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = AgentController)]
 pub struct ControllerInfo {
     /// Its name.
     #[serde(deserialize_with = "printable")]
     pub name: String,
     /// Its key.
+    #[schema(value_type = String)]
     pub fingerprint: Fingerprint,
     /// Whether it is connected now.
     pub connected: bool,
-    /// When it was enrolled.
+    /// The time of its enrolment, in UTC.
     pub enrolled: Timestamp,
-    /// What it may have.
+    /// Its limits.
     pub permissions: Permissions,
 }
 
 /// A part that an agent executes or keeps.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = AgentPart)]
 pub struct PartInfo {
-    /// Which.
+    /// Its identifier.
     pub part: PartId,
-    /// How far it is.
+    /// Its progress.
     pub state: PartState,
-    /// How many chunks there are, with those that were acknowledged.
+    /// Chunks, with those that were acknowledged.
     pub chunks: u64,
     /// The first chunk that is still kept.
     pub kept_from: u64,
-    /// What is kept of it on disk.
+    /// Kept of it on disk, in bytes.
+    #[schema(value_type = u64)]
     pub bytes: Bytes,
-    /// How many observations were recorded.
+    /// Observations recorded.
     pub recorded: u64,
     /// The controller that it is for.
     #[serde(deserialize_with = "printable")]
     pub controller: String,
 }
 
-/// How far a part is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Progress of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
+#[schema(as = AgentPartState)]
 pub enum PartState {
     /// Its sockets are open.
     Prepared,

@@ -18,12 +18,14 @@
 //! What is said is in [`message`]; how it is cut into frames in [`wire`]. The threat model is in docs/security.md.
 
 mod base32;
+mod bounded;
 mod connection;
 mod error;
 pub mod facts;
 mod files;
 mod fingerprint;
 mod identity;
+mod memory;
 pub mod message;
 mod pairing;
 mod peers;
@@ -36,6 +38,7 @@ pub use connection::{
 pub use error::{ControlError, Refusal, RefusalKind};
 pub use fingerprint::{Fingerprint, ParseFingerprintError};
 pub use identity::Identity;
+pub use memory::{Held, Memory, NoMemory, Share};
 pub use message::{FromAgent, PartId, ToAgent};
 pub use pairing::{Pairing, PairingCode, ParseCodeError, enrol};
 pub use peers::{Peer, Peers, check_name};

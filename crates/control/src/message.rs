@@ -4,15 +4,30 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use serde::{Deserialize, Serialize};
+use data_encoding::BASE64;
+use serde::{Deserialize, Serialize, Serializer};
 use trunkline_core::{Duration, Rate};
 
+use crate::bounded;
 use crate::error::{Refusal, printable};
 use crate::facts::{Facts, PartInfo, Status};
 use crate::fingerprint::Fingerprint;
 
 /// The version of the protocol that this program speaks. Both ends must speak the same.
 pub const VERSION: u32 = 1;
+
+/// Digits of a run's key.
+const RUN_KEY: usize = 32;
+/// The longest proof, name or token, and address, in bytes.
+const MAX_PROOF: usize = 64;
+const MAX_NAME: usize = 256;
+const MAX_ADDRESS: usize = 300;
+/// The longest experiment file, in bytes.
+pub const MAX_EXPERIMENT: usize = 1 << 20;
+/// The most files that an experiment names, axes of its sweep, and flows of a part.
+const MAX_FILES: usize = 1024;
+const MAX_AXES: usize = 256;
+const MAX_FLOWS: usize = 1 << 16;
 
 /// The first thing that is said on a connection, by the end that connected. Its frame and its first two fields stay as they
 /// are in all versions.
@@ -21,6 +36,7 @@ pub struct Hello {
     /// The protocol's version: [`VERSION`].
     pub version: u32,
     /// The version of Trunkline.
+    #[serde(deserialize_with = "bounded::text::<_, MAX_NAME>")]
     pub program: String,
     /// What the connection is for.
     pub purpose: Purpose,
@@ -38,6 +54,7 @@ pub enum Purpose {
     /// but raw bytes follows the welcome.
     Join {
         /// The token.
+        #[serde(deserialize_with = "bounded::text::<_, MAX_NAME>")]
         token: String,
     },
 }
@@ -57,9 +74,11 @@ pub struct Welcome {
 }
 
 /// What an agent executes of one repetition.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = AgentPartId)]
 pub struct PartId {
     /// The run's key: 32 hexadecimal digits.
+    #[serde(deserialize_with = "bounded::text::<_, RUN_KEY>")]
     pub run: String,
     /// The point, from 0.
     pub point: u32,
@@ -67,7 +86,7 @@ pub struct PartId {
     pub repetition: u32,
     /// The pair of hosts, from 0.
     pub pair: u16,
-    /// How often it was begun before.
+    /// Earlier attempts.
     pub attempt: u32,
 }
 
@@ -78,8 +97,10 @@ pub enum ToAgent {
     /// Proves that this end knows the agent's pairing code; answered by [`FromAgent::Paired`].
     Pair {
         /// What only who knows the code can compute, for this connection only.
+        #[serde(deserialize_with = "bounded::list::<_, _, MAX_PROOF>")]
         proof: Vec<u8>,
         /// The name of the controller.
+        #[serde(deserialize_with = "bounded::text::<_, MAX_NAME>")]
         name: String,
     },
     /// What does your clock say? Answered at once by [`FromAgent::Time`].
@@ -142,6 +163,7 @@ pub struct Offer {
     /// The part.
     pub part: PartId,
     /// The name of the near end's host in the experiment.
+    #[serde(deserialize_with = "bounded::text::<_, MAX_NAME>")]
     pub near: String,
     /// The near end's key: nobody else may join.
     pub near_fingerprint: Fingerprint,
@@ -159,19 +181,23 @@ pub struct Prepare {
     /// The part. Its point is to be found in the experiment.
     pub part: PartId,
     /// The experiment file.
+    #[serde(deserialize_with = "bounded::text::<_, MAX_EXPERIMENT>")]
     pub experiment: String,
     /// The other files that it names (sound, traces), by the paths in it.
-    #[serde(with = "contents")]
+    #[serde(serialize_with = "contents", deserialize_with = "bounded::files::<_, MAX_FILES>")]
     pub files: BTreeMap<String, Vec<u8>>,
     /// The chosen value's index on each axis of the sweep.
+    #[serde(deserialize_with = "bounded::list::<_, _, MAX_AXES>")]
     pub choice: Vec<usize>,
     /// The seed of the run.
     pub seed: u64,
     /// Which flows of the point run in this part, by their index.
+    #[serde(deserialize_with = "bounded::list::<_, _, MAX_FLOWS>")]
     pub flows: Vec<usize>,
     /// The far end.
     pub far: FarEndpoint,
     /// For traces of what happened: W3C `traceparent`, if the controller has one.
+    #[serde(default, deserialize_with = "bounded::text_if_any::<_, MAX_NAME>")]
     pub traceparent: Option<String>,
 }
 
@@ -179,10 +205,12 @@ pub struct Prepare {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FarEndpoint {
     /// Its control port: `host:port`.
+    #[serde(deserialize_with = "bounded::text::<_, MAX_ADDRESS>")]
     pub address: String,
     /// Its key.
     pub fingerprint: Fingerprint,
     /// The token of [`FromAgent::Offered`].
+    #[serde(deserialize_with = "bounded::text::<_, MAX_NAME>")]
     pub token: String,
 }
 
@@ -299,23 +327,7 @@ pub struct Chunk {
     pub data: Vec<u8>,
 }
 
-/// Files in JSON: base64.
-mod contents {
-    use std::collections::BTreeMap;
-
-    use data_encoding::BASE64;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
-
-    type Files = BTreeMap<String, Vec<u8>>;
-
-    pub(super) fn serialize<S: Serializer>(files: &Files, to: S) -> Result<S::Ok, S::Error> {
-        let files: BTreeMap<_, _> = files.iter().map(|(name, data)| (name, BASE64.encode(data))).collect();
-        files.serialize(to)
-    }
-
-    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Files, D::Error> {
-        let files = BTreeMap::<String, String>::deserialize(from)?;
-        let decoded = files.into_iter().map(|(name, data)| Ok((name, BASE64.decode(data.as_bytes())?)));
-        decoded.collect::<Result<_, data_encoding::DecodeError>>().map_err(D::Error::custom)
-    }
+/// Writes files as JSON: their contents in base64.
+fn contents<S: Serializer>(files: &BTreeMap<String, Vec<u8>>, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(files.iter().map(|(name, data)| (name, BASE64.encode(data))))
 }

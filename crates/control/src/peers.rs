@@ -11,18 +11,19 @@ use crate::error::ControlError;
 use crate::files;
 use crate::fingerprint::Fingerprint;
 
-/// Somebody who is known by their key.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// An agent or a controller that is known by its key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Peer {
-    /// Their name, also that of their file.
+    /// Its name, also that of its file.
     pub name: String,
-    /// Their key.
+    /// Its key.
+    #[schema(value_type = String)]
     pub fingerprint: Fingerprint,
-    /// Where they were when they were enrolled, if they listen: `host:port`.
+    /// Its address at enrolment, if it listens: `host:port`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// When they became known.
+    /// The time of its enrolment, in UTC.
     pub enrolled: Timestamp,
 }
 

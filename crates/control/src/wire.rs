@@ -4,7 +4,9 @@
 //! JSON; observations and the bytes of a pipe are as they are.
 
 use serde::{Serialize, de::DeserializeOwned};
+use trunkline_core::Bytes;
 
+use crate::memory::{Held, NoMemory, Share};
 use crate::message::{Chunk, FromAgent, Hello, PartId, ToAgent, Welcome};
 
 /// The largest frame of somebody who is known, without its length.
@@ -62,6 +64,14 @@ pub enum WireError {
         found: u8,
         /// What is due.
         expected: &'static str,
+    },
+    /// A frame for which its sender may not have the memory. It was passed over: what follows can be read.
+    #[error("a frame of {length} bytes, for which there is no memory: it needs {why}")]
+    Memory {
+        /// Its length.
+        length: u64,
+        /// What is lacking.
+        why: NoMemory,
     },
     /// A body that says nothing.
     #[error("a malformed {what}: {reason}")]
@@ -239,28 +249,52 @@ pub fn head(tag: u8, body: usize) -> Result<[u8; HEAD], WireError> {
     Ok([a, b, c, d, tag])
 }
 
-/// Cuts a stream of bytes into frames. It asks for bytes in pieces, so that a length that is wrong costs no memory.
+/// Cuts a stream of bytes into frames. It takes memory in pieces, as bytes come, so that a length that is wrong costs none;
+/// with a [`Share`] no more than its sender may have.
 #[derive(Debug)]
 pub struct Deframer {
     limit: usize,
+    share: Option<Share>,
     head: [u8; HEAD],
     body: Vec<u8>,
+    /// What the body takes of the share.
+    held: Option<Held>,
     /// How much of head and body has come.
     filled: usize,
+    /// Why the rest of this frame is passed over.
+    passed_over: Option<NoMemory>,
 }
 
 impl Deframer {
-    /// How much memory it takes ahead of what comes.
+    /// How much memory it takes ahead of what comes. So much is not counted either.
     const STEP: usize = 16 << 10;
 
     /// A reader that refuses frames of more bytes than this.
     pub fn new(limit: usize) -> Deframer {
-        Deframer { limit: limit.min(MAX_FRAME), head: [0; HEAD], body: Vec::new(), filled: 0 }
+        Deframer {
+            limit: limit.min(MAX_FRAME),
+            share: None,
+            head: [0; HEAD],
+            body: Vec::new(),
+            held: None,
+            filled: 0,
+            passed_over: None,
+        }
     }
 
     /// From now on frames of so many bytes are accepted.
     pub fn set_limit(&mut self, limit: usize) {
         self.limit = limit.min(MAX_FRAME);
+    }
+
+    /// From now on frames take their memory from here.
+    pub fn set_share(&mut self, share: Share) {
+        self.share = Some(share);
+    }
+
+    /// Where frames take their memory from.
+    pub fn share(&self) -> Option<&Share> {
+        self.share.as_ref()
     }
 
     /// Whether the stream may end here.
@@ -273,22 +307,49 @@ impl Deframer {
         if self.filled < HEAD {
             return &mut self.head[self.filled..];
         }
-        let had = self.filled - HEAD;
         let step = self.left().min(Deframer::STEP);
+        let had = self.filled - HEAD;
+        if self.passed_over.is_none()
+            && let Err(why) = self.reserve(had + step)
+        {
+            self.passed_over = Some(why);
+            (self.body, self.held) = (Vec::new(), None);
+        }
+        let had = if self.passed_over.is_some() { 0 } else { had };
         self.body.resize(had + step, 0);
         &mut self.body[had..]
+    }
+
+    /// Makes room for so much of the body.
+    fn reserve(&mut self, needed: usize) -> Result<(), NoMemory> {
+        let (had, room) = (self.body.len(), self.body.capacity());
+        if needed <= room {
+            return Ok(());
+        }
+        let whole = self.length().saturating_sub(1);
+        let room = whole.min(needed.max(2 * room));
+        if let Some(share) = self.share.as_ref().filter(|_| room > Deframer::STEP) {
+            // While it is moved there are both.
+            let held = share.take(Bytes(room as u64))?;
+            self.body.reserve_exact(room - had);
+            self.held = Some(held);
+        } else {
+            self.body.reserve_exact(room - had);
+        }
+        Ok(())
     }
 
     /// So many bytes were written into the space; gives the frame that they complete.
     ///
     /// # Errors
-    /// If no frame can begin like this. The stream cannot be read on.
+    /// If no frame can begin like this: the stream cannot be read on. After [`WireError::Memory`] it can.
     pub fn advance(&mut self, written: usize) -> Result<Option<Frame>, WireError> {
         self.filled += written;
         if self.filled < HEAD {
             return Ok(None);
         }
-        match self.length() {
+        let length = self.length();
+        match length {
             0 => return Err(WireError::Empty),
             length if length > self.limit => {
                 return Err(WireError::TooLarge { length: length as u64, limit: self.limit });
@@ -299,7 +360,16 @@ impl Deframer {
             return Ok(None);
         }
         self.filled = 0;
-        Ok(Some(Frame { tag: self.head[HEAD - 1], body: std::mem::take(&mut self.body) }))
+        let body = std::mem::take(&mut self.body);
+        match self.passed_over.take() {
+            Some(why) => Err(WireError::Memory { length: length as u64, why }),
+            None => Ok(Some(Frame { tag: self.head[HEAD - 1], body })),
+        }
+    }
+
+    /// What the frame that was completed last takes of its sender's share.
+    pub fn take_held(&mut self) -> Option<Held> {
+        self.held.take()
     }
 
     /// What the head says of tag and body.

@@ -160,6 +160,10 @@ impl Bytes {
     pub const fn count(self) -> u64 {
         self.0
     }
+    /// The difference, or nothing if `other` is more.
+    pub const fn saturating_sub(self, other: Bytes) -> Bytes {
+        Bytes(self.0.saturating_sub(other.0))
+    }
 }
 impl Add for Bytes {
     type Output = Bytes;

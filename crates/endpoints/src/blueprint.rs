@@ -1,17 +1,18 @@
 //! From a flow to its endpoints.
 
 use core::net::IpAddr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use trunkline_adapters::quic::{self, Identity, QuicEndpoint};
-use trunkline_adapters::tcp::TcpEndpoint;
 use trunkline_core::{Address, Bytes, FlowId, Seed};
 use trunkline_experiment::{Flow, Scenario, SctpStyle, TcpEngine, TcpOptions, Transport, XtpService};
 use trunkline_transport::Endpoint;
+use trunkline_transport::classic_tcp;
 use trunkline_transport::dccp::{self, DccpEndpoint};
 use trunkline_transport::rtp::{self, RtpEndpoint};
 use trunkline_transport::sctp::{self, SctpEndpoint};
-use trunkline_transport::tcp;
+use trunkline_transport::tcp::TcpEndpoint;
 use trunkline_transport::udp::{self, UdpEndpoint};
 use trunkline_transport::urp::UrpEndpoint;
 use trunkline_transport::xtp::{
@@ -235,16 +236,17 @@ impl Blueprint {
             }
             Transport::Tcp(options @ TcpOptions { engine: TcpEngine::Classic(classic), .. }) => {
                 let config = options::classic_tcp(options, classic, self.mtu);
-                let connecting =
-                    tcp::TcpEndpoint::connect(near, far, &config, bits("tcp", "near")).map_err(said)?;
-                let listening = tcp::TcpEndpoint::listen(far, &config, bits("tcp", "far")).map_err(said)?;
+                let connecting = classic_tcp::TcpEndpoint::connect(near, far, &config, bits("tcp", "near"))
+                    .map_err(said)?;
+                let listening =
+                    classic_tcp::TcpEndpoint::listen(far, &config, bits("tcp", "far")).map_err(said)?;
                 Ok(pair((near, connecting), (far, listening)))
             }
             Transport::Tcp(options) => {
-                let config = options::tcp(options, self.mtu)?;
+                let config = Arc::new(options::tcp(options, self.mtu).map_err(said)?);
                 let connecting =
-                    TcpEndpoint::connect(near, far, &config, bits("tcp", "near")).map_err(said)?;
-                let listening = TcpEndpoint::listen(far, &config, bits("tcp", "far")).map_err(said)?;
+                    TcpEndpoint::connect(near, far, config.clone(), bits("tcp", "near")).map_err(said)?;
+                let listening = TcpEndpoint::listen(far, config, bits("tcp", "far")).map_err(said)?;
                 Ok(pair((near, connecting), (far, listening)))
             }
             Transport::Urp(options) => {

@@ -3,17 +3,17 @@
 use core::net::IpAddr;
 
 use trunkline_adapters::quic::{self, Mode, QuicConfig};
-use trunkline_adapters::tcp::{CongestionControl, TcpConfig};
 use trunkline_core::{Address, Bytes, Stream};
 use trunkline_experiment::{
     ClassicTcpOptions, DccpOptions, QuicOptions, RtpOptions, SctpOptions, TcpOptions, UdpLiteOptions,
     UdpOptions, UrpOptions, XtpOptions, XtpService,
 };
+use trunkline_transport::classic_tcp;
 use trunkline_transport::dccp::DccpConfig;
 use trunkline_transport::framing::HEADER_LENGTH;
 use trunkline_transport::rtp::RtpConfig;
 use trunkline_transport::sctp::SctpConfig;
-use trunkline_transport::tcp;
+use trunkline_transport::tcp::{BufferConfig, MAX_BUFFER, MAX_MSS, Nagle, TcpConfig, UnknownAlgorithm};
 use trunkline_transport::udp::{MAX_MESSAGE, UdpConfig, Variant};
 use trunkline_transport::urp::UrpConfig;
 use trunkline_transport::xtp::{self, RateLimit, XtpConfig, XtpGroupConfig};
@@ -44,19 +44,24 @@ pub(crate) fn coverage(options: &UdpLiteOptions) -> Option<u16> {
     options.checksum_coverage.map(|bytes| bytes.count().min(MAX_MESSAGE as u64) as u16)
 }
 
-pub(crate) fn tcp(options: &TcpOptions, mtu: Option<Bytes>) -> Result<TcpConfig, String> {
-    let mut config = TcpConfig { nodelay: options.nodelay, ..TcpConfig::default() };
+/// Linux's TCP, with what the file says of it.
+pub(crate) fn tcp(options: &TcpOptions, mtu: Option<Bytes>) -> Result<TcpConfig, UnknownAlgorithm> {
+    let mut config = TcpConfig {
+        nagle: if options.nodelay { Nagle::Off } else { Nagle::Minshall },
+        ..TcpConfig::default()
+    };
     if let Some(window) = options.window {
-        config.window = window.count() as usize;
+        let window = window.count() as usize;
+        config.receive_buffer = BufferConfig::fixed(window);
+        // As with SO_SNDBUF set to it: Linux doubles that, and about five sixths of it are left for data. The window can just be
+        // filled, as a writer is woken when a third of the buffer is free.
+        config.send_buffer = BufferConfig::fixed((window * 5 / 3).min(MAX_BUFFER));
     }
-    // A sender that can just fill its peer's window, as one whose SO_SNDBUF is set to it: a larger buffer would add no
-    // throughput, only delay before the network.
-    config.send_buffer = config.window;
     if let Some(mss) = largest_segment(options, mtu) {
         config.mss = mss.count() as usize;
     }
     if let Some(name) = &options.congestion_control {
-        config.congestion_control = name.parse::<CongestionControl>().map_err(|error| error.to_string())?;
+        config.congestion_control = name.parse()?;
     }
     Ok(config)
 }
@@ -66,9 +71,9 @@ pub(crate) fn classic_tcp(
     options: &TcpOptions,
     classic: &ClassicTcpOptions,
     mtu: Option<Bytes>,
-) -> tcp::TcpConfig {
-    let defaults = tcp::TcpConfig::default();
-    tcp::TcpConfig {
+) -> classic_tcp::TcpConfig {
+    let defaults = classic_tcp::TcpConfig::default();
+    classic_tcp::TcpConfig {
         window: options.window.map_or(defaults.window, |window| window.count() as usize),
         mss: largest_segment(options, mtu).map_or(defaults.mss, |mss| mss.count() as usize),
         delayed_ack: classic.delayed_ack,
@@ -85,7 +90,7 @@ pub(crate) fn classic_tcp(
 
 /// Without a word on it, segments are as large as the path carries, as path MTU discovery (RFC 1191) would find.
 fn largest_segment(options: &TcpOptions, mtu: Option<Bytes>) -> Option<Bytes> {
-    let by_mtu = |mtu: Bytes| Bytes(mtu.count().saturating_sub(TCP_HEADERS).min(tcp::MAX_MSS as u64));
+    let by_mtu = |mtu: Bytes| Bytes(mtu.count().saturating_sub(TCP_HEADERS).min(MAX_MSS as u64));
     options.mss.or(mtu.map(by_mtu))
 }
 

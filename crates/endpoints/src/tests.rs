@@ -1,6 +1,6 @@
 use trunkline_core::{Bytes, Duration, Seed, Time};
 use trunkline_experiment::{Experiment, Scenario, TRANSPORTS, TcpEngine, TcpOptions, Transport};
-use trunkline_transport::tcp::{MAX_MSS, TcpConfig, TimerConfig};
+use trunkline_transport::classic_tcp::{MAX_MSS, TcpConfig, TimerConfig};
 
 use super::*;
 

@@ -60,11 +60,14 @@ pub(crate) fn try_source(flow: &Flow) -> Result<(), String> {
 }
 
 fn build(flow: &Flow, member: u32, channels: u16, stop: Time, seed: Seed) -> Result<Box<dyn Source>, String> {
+    // Members of flows that are alike are as spread in time as those of one.
+    let (number, count) = flow.alike;
+    let place = number * flow.meta.members + member;
     let context = SourceContext {
         channels,
-        member,
-        members: flow.meta.members,
-        start: Time::ZERO + flow.start + flow.stagger * u64::from(member),
+        member: place,
+        members: flow.meta.members * count,
+        start: Time::ZERO + flow.start + flow.stagger * u64::from(place),
         stop,
         seed,
         place: format!("flow.{}/{member}/source", flow.meta.name),

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::bounds::Bounds;
 use crate::files::{Files, NamedFiles, Shelf};
 use crate::model::{Experiment, Point};
 use crate::problem::{Problems, Remark};
@@ -35,25 +36,65 @@ impl Experiment {
         files: &dyn Files,
         settings: &[Setting],
     ) -> Result<Experiment, Problems> {
-        let shelf = Shelf::new(files);
-        let sources = Sources::new(text, settings);
-        let read = parse(&sources, settings.is_empty(), &shelf).map_err(|remarks| {
-            Problems::place_in(remarks, file, &sources, |path| shelf.profile_text(path))
-        })?;
-        Ok(Experiment { files: shelf.into_named(), settings: settings.to_vec(), ..read })
+        let all = Part { bounds: &Bounds::NONE, only: None };
+        read_text(text, file, files, settings, &all)
+    }
+
+    /// Reads one point of a peer's experiment within limits: that with these values of the axes, by their indices. The other
+    /// points are not read.
+    ///
+    /// # Errors
+    /// As [`parse`](Experiment::parse), if the text exceeds the limits, or if there is no such point.
+    pub fn parse_point(
+        text: &str,
+        file: &str,
+        files: &dyn Files,
+        bounds: &Bounds,
+        choice: &[usize],
+    ) -> Result<Experiment, Problems> {
+        read_text(text, file, files, &[], &Part { bounds, only: Some(choice) })
     }
 }
 
-fn parse(sources: &Sources<'_>, as_it_is: bool, shelf: &Shelf<'_>) -> Result<Experiment, Vec<Remark>> {
+/// How much of a text is read.
+struct Part<'p> {
+    bounds: &'p Bounds,
+    /// The only point that is read, if not all are.
+    only: Option<&'p [usize]>,
+}
+
+fn read_text(
+    text: &str,
+    file: &str,
+    files: &dyn Files,
+    settings: &[Setting],
+    part: &Part<'_>,
+) -> Result<Experiment, Problems> {
+    if let Err(remark) = part.bounds.check_text(text) {
+        return Err(Problems::place(vec![remark], file, "", |_| Arc::from("")));
+    }
+    let shelf = Shelf::new(files);
+    let sources = Sources::new(text, settings);
+    let read = parse(&sources, settings.is_empty(), &shelf, part)
+        .map_err(|remarks| Problems::place_in(remarks, file, &sources, |path| shelf.profile_text(path)))?;
+    Ok(Experiment { files: shelf.into_named(), settings: settings.to_vec(), ..read })
+}
+
+fn parse(
+    sources: &Sources<'_>,
+    as_it_is: bool,
+    shelf: &Shelf<'_>,
+    part: &Part<'_>,
+) -> Result<Experiment, Vec<Remark>> {
     let schema = Schema::new();
     let (root, edits) = sources.tree(&schema)?;
-    let read = parse_tree(&schema, &sources.text, &root, shelf)?;
+    let read = parse_tree(&schema, &sources.text, &root, shelf, part)?;
     if as_it_is {
         return Ok(read);
     }
     // What runs is what is stored: the text with the settings, not the tree.
     let edited = sources.edited(&edits)?;
-    parse_tree(&schema, &edited, &tree::parse(&edited)?, shelf)
+    parse_tree(&schema, &edited, &tree::parse(&edited)?, shelf, part)
 }
 
 fn parse_tree(
@@ -61,13 +102,20 @@ fn parse_tree(
     text: &str,
     root: &Node,
     shelf: &Shelf<'_>,
+    part: &Part<'_>,
 ) -> Result<Experiment, Vec<Remark>> {
     let table = root.table().cloned().unwrap_or_default();
     let mut remarks = Vec::new();
+    // The keys of the sweep are looked up among all names.
+    part.bounds.check_tree(schema, root).map_err(|remark| vec![remark])?;
     let swept = sweep::read(schema, text, &table, &mut remarks);
     let limits = limits::read(&table, &mut remarks);
-    let mut product = Product { schema, shelf, root, swept: &swept };
-    match product.read() {
+    let mut product = Product { schema, shelf, root, swept: &swept, bounds: part.bounds };
+    let read = match part.only {
+        Some(choice) => product.read_one(choice),
+        None => product.read(),
+    };
+    match read {
         Ok((first, points)) => {
             let limits = limits::checked(limits, &points, &mut remarks);
             if !remarks.is_empty() {
@@ -98,6 +146,7 @@ struct Product<'p> {
     shelf: &'p Shelf<'p>,
     root: &'p Node,
     swept: &'p [Swept],
+    bounds: &'p Bounds,
 }
 
 /// In which points a remark was made: how many, the first, and on each axis the values.
@@ -108,6 +157,23 @@ struct Occurrence {
 }
 
 impl Product<'_> {
+    /// Reads the point with these values of the axes.
+    fn read_one(&self, choice: &[usize]) -> Result<(Reading, Vec<Point>), Vec<Remark>> {
+        let is_there = choice.len() == self.swept.len()
+            && choice.iter().zip(self.swept).all(|(chosen, swept)| *chosen < swept.nodes.len());
+        if !is_there {
+            return Err(vec![Remark::new(0..0, "the sweep of the experiment has no such point")]);
+        }
+        let reading = self.read_point(choice)?;
+        let behind = |index: u64, (chosen, swept): (&usize, &Swept)| {
+            index.saturating_mul(swept.nodes.len() as u64).saturating_add(*chosen as u64)
+        };
+        let index = choice.iter().zip(self.swept).fold(0, behind);
+        let scenario = Arc::new(reading.scenario.clone());
+        let index = u32::try_from(index).unwrap_or(u32::MAX);
+        Ok((reading, vec![Point { index, choice: choice.to_vec(), scenario }]))
+    }
+
     /// Reads every point, the last axis fastest.
     fn read(&mut self) -> Result<(Reading, Vec<Point>), Vec<Remark>> {
         let mut choice = vec![0; self.swept.len()];
@@ -116,7 +182,7 @@ impl Product<'_> {
         let mut occurrences: BTreeMap<Remark, Occurrence> = BTreeMap::new();
         let mut count = 0;
         loop {
-            match read::read(self.schema, self.shelf, &self.tree(&choice)) {
+            match self.read_point(&choice) {
                 Ok(reading) => {
                     let scenario = Arc::new(reading.scenario.clone());
                     points.push(Point { index: count as u32, choice: choice.clone(), scenario });
@@ -138,6 +204,13 @@ impl Product<'_> {
             Some(reading) if occurrences.is_empty() => Ok((reading, points)),
             _ => Err(occurrences.into_iter().map(|(remark, at)| self.placed(remark, &at, count)).collect()),
         }
+    }
+
+    /// Reads a point; a swept value may make it larger than the file itself.
+    fn read_point(&self, choice: &[usize]) -> Result<Reading, Vec<Remark>> {
+        let tree = self.tree(choice);
+        self.bounds.check_tree(self.schema, &tree).map_err(|remark| vec![remark])?;
+        read::read(self.schema, self.shelf, &tree)
     }
 
     /// The tree with the values of a point in place.

@@ -381,8 +381,8 @@ fn plain(name: &'static str, kind: &Kind, default: Preset, doc: &'static str) ->
 fn drawn(fixed: &FormKey) -> Vec<Alternative> {
     let part = |(name, part, doc): &(&'static str, Part, &'static str)| match part {
         Part::Value => FormKey { name, doc, required: true, default: None, ..fixed.clone() },
-        Part::Probability => plain(name, &Kind::Ratio, Preset::Required, doc),
-        Part::File => plain(name, &Kind::File, Preset::Required, doc),
+        // Its kind is the same whatever is drawn.
+        part => plain(name, &part.kind(Kind::Ratio), Preset::Required, doc),
     };
     let alternative = |kind: &crate::schema::distribution::DistributionKind| Alternative {
         name: kind.name,

@@ -5,6 +5,7 @@ use trunkline_core::schema::{Default as Preset, Kind, Parameter};
 
 use crate::limits::{BUNDLE_METRICS, CLASS_METRICS, FLOW_METRICS, Metric};
 use crate::quantity::default_value;
+use crate::range;
 use crate::schema::distribution::{DISTRIBUTIONS, Part};
 use crate::schema::{Alternative, FARTHEST, Key, OneOf, SECTIONS, SINK, Schema, Shape};
 
@@ -26,7 +27,7 @@ pub fn json_schema() -> Value {
             "bundle" => named(object(properties(&schema.bundle), required(&schema.bundle))),
             "sweep" => json!({
                 "type": "object",
-                "additionalProperties": { "anyOf": [{ "type": "array", "minItems": 1 }, { "type": "object" }] },
+                "additionalProperties": { "anyOf": [{ "type": "array", "minItems": 1 }, range(), { "type": "object" }] },
             }),
             _ => limits(),
         };
@@ -40,6 +41,21 @@ pub fn json_schema() -> Value {
     insert(&mut whole, "title", json!("Trunkline experiment file"));
     insert(&mut whole, "$defs", Value::Object(definitions(&schema)));
     whole
+}
+
+/// Swept values by their ends.
+fn range() -> Value {
+    let key = |(name, doc): &(&str, &str)| {
+        let mut value = match *name {
+            "factor" => json!({ "type": "number", "exclusiveMinimum": 1 }),
+            "points" => json!({ "type": "integer", "minimum": 2 }),
+            "scale" => json!({ "enum": ["linear", "logarithmic"] }),
+            _ => json!({ "type": ["string", "number"] }),
+        };
+        describe(&mut value, doc);
+        ((*name).to_owned(), value)
+    };
+    object(range::KEYS.iter().map(key).collect(), vec![json!("from"), json!("to")])
 }
 
 /// What stands in several places: keys of several kinds, the directions of a link, distributions.
@@ -238,8 +254,8 @@ fn distribution(fixed: Value) -> Value {
         let part = |(name, part, doc): &(&str, Part, &str)| {
             let mut value = match part {
                 Part::Value => fixed.clone(),
-                Part::Probability => of_kind(&Kind::Ratio),
-                Part::File => of_kind(&Kind::File),
+                // Its kind is the same whatever is drawn.
+                part => of_kind(&part.kind(Kind::Ratio)),
             };
             describe(&mut value, doc);
             ((*name).to_owned(), value)
@@ -259,7 +275,7 @@ fn limits() -> Value {
     let of_sinks = figures(FLOW_METRICS.iter().filter(|metric| metric.is_of_sinks()));
     let (of_bundles, of_classes) = (figures(BUNDLE_METRICS.iter()), figures(CLASS_METRICS.iter()));
     let name = "[A-Za-z0-9_-]+";
-    let flow = format!("flow\\.{name}\\.(({of_flows})|sink\\.{name}\\.({of_sinks}))");
+    let flow = format!("flow\\.{name}\\.((each\\.)?({of_flows})|sink\\.{name}\\.({of_sinks}))");
     let bundle = format!("bundle\\.{name}\\.(({of_bundles})|{name}\\.({of_classes}))");
     let key = format!("^({flow}|{bundle})$");
     json!({

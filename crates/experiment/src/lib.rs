@@ -6,6 +6,8 @@
 //! into a copy of the tree for every point; each copy against the schema (its [`reference()`]) to a [`Scenario`]. A driver
 //! takes a scenario and asks it for [links](Scenario::build_links) and [sources](Scenario::build_source).
 
+mod alike;
+mod bounds;
 mod build;
 mod change;
 pub mod edit;
@@ -19,28 +21,32 @@ mod link_profile;
 pub mod model;
 mod problem;
 mod quantity;
+mod range;
 mod read;
 mod reference;
 mod schema;
 mod searchable;
 mod setting;
+mod singles;
 mod speech;
 mod summaries;
 mod sweep;
 mod tree;
 
+pub use bounds::Bounds;
 pub use change::LinkChange;
 pub use files::{Files, FilesError, NamedFiles};
 pub use form::form_schema;
 #[doc(hidden)]
 pub use fuzz::fuzz_parse;
 pub use json_schema::json_schema;
+pub use limits::Grain;
 pub use model::{
-    Answer, Axis, BundleMetric, ClassMetric, ClassicTcpOptions, DccpOptions, Direction, Experiment, Figure,
-    Flow, Framing, Host, Impairments, Limit, LimitMetric, Link, Loss, Operator, Over, Path, PathStep, Point,
-    Progress, QuicOptions, RtpOptions, Scenario, SctpEngine, SctpOptions, SctpStyle, Sink, Source, Subject,
-    Supervisor, TcpEngine, TcpOptions, Transport, UdpLiteOptions, UdpOptions, UrpOptions, XtpOptions,
-    XtpService,
+    Answer, Axis, BundleMetric, ClassMetric, ClassicTcpOptions, DccpOptions, Direction, Ends, Experiment,
+    Figure, Flow, Framing, Host, Impairments, Limit, LimitMetric, Link, Loss, Operator, Over, Path, PathStep,
+    Point, Progress, QuicOptions, RtpOptions, Scenario, SctpEngine, SctpOptions, SctpStyle, Single, Sink,
+    Source, Subject, Supervisor, TcpEngine, TcpOptions, Transport, UdpLiteOptions, UdpOptions, UrpOptions,
+    XtpOptions, XtpService,
 };
 pub use problem::{Problem, Problems, suggestion};
 pub use reference::reference;

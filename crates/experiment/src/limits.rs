@@ -1,9 +1,11 @@
 //! What counts as good enough: `"flow.voice.latency.p999" = "< 150 ms"`; of one of several sinks
-//! `"flow.voice.sink.c.latency.p999" = "< 150 ms"`; of a bundle `"bundle.trunk.throughput" = "> 1 Mbit/s"`; of its
+//! `"flow.voice.sink.c.latency.p999" = "< 150 ms"`; of a flow that is made for several hosts, every one by itself
+//! `"flow.up.each.loss" = "< 1 %"`, or one `"flow.up-7.loss" = "< 1 %"`; of a bundle `"bundle.trunk.throughput" = "> 1 Mbit/s"`; of its
 //! connections over one transport `"bundle.trunk.udp.loss.max" = "< 1 %"`.
 
 mod bundles;
 mod flows;
+mod grain;
 
 use core::ops::Range;
 use core::str::FromStr;
@@ -11,13 +13,16 @@ use core::str::FromStr;
 use trunkline_core::{Duration, QuantityError, Rate, Ratio};
 use trunkline_metrics::RepetitionSummary;
 
-use crate::model::{Figure, Limit, Operator, Point, Subject};
+use crate::alike::{self, Counts};
+use crate::model::{Figure, Limit, Operator, Point, Single, Subject};
 use crate::problem::{Remark, enumerate, suggestion};
+use crate::read::MOST_REMARKS;
 use crate::sweep::flattened;
 use crate::tree::{Entry, Item, Node, Table};
 
 pub(crate) use bundles::{BUNDLE_METRICS, CLASS_METRICS};
 pub(crate) use flows::FLOW_METRICS;
+pub use grain::Grain;
 
 /// A figure that a limit can name.
 pub(crate) struct Metric<M> {
@@ -63,6 +68,17 @@ impl Limit {
     /// The figure that the limit is about, in one repetition.
     pub fn figure(&self, of: &RepetitionSummary) -> Figure {
         let (members, value) = match &self.subject {
+            Subject::Single { flow, single, metric } => {
+                let Some(flow) = of.flows.get(*flow) else { return Figure::NotMeasured };
+                let value = match single {
+                    Single::Each => self.worst(flow.each.iter().map(|one| metric.value(one))),
+                    Single::Number(number) => match flow.each.get(*number as usize - 1) {
+                        Some(one) => metric.value(one),
+                        None => return Figure::NotApplicable,
+                    },
+                };
+                (flow.members, value)
+            }
             Subject::Flow { flow, sink, metric } => {
                 let Some(flow) = of.flows.get(*flow) else { return Figure::NotMeasured };
                 let at = |sink: &String| {
@@ -89,10 +105,24 @@ impl Limit {
     }
 }
 
+impl Limit {
+    /// The figure that breaks the limit most or is nearest to it; `None` if one was not measured.
+    fn worst(&self, figures: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+        let worse: fn(f64, f64) -> f64 = match self.operator {
+            Operator::Less | Operator::AtMost => f64::max,
+            Operator::Greater | Operator::AtLeast => f64::min,
+        };
+        figures.reduce(|worst, figure| Some(worse(worst?, figure?))).flatten()
+    }
+}
+
 /// Reads the limits of a file, each with the place of its key.
 pub(crate) fn read(root: &Table, remarks: &mut Vec<Remark>) -> Vec<(Range<usize>, Limit)> {
     let mut limits = Vec::new();
     for (key, key_span, node) in flattened(root, "limits", remarks) {
+        if remarks.len() >= MOST_REMARKS {
+            break;
+        }
         let (subject, unit) = match target(&key, root) {
             Ok(target) => target,
             Err(message) => {
@@ -125,6 +155,14 @@ pub(crate) fn checked(
     remarks: &mut Vec<Remark>,
 ) -> Vec<Limit> {
     for (key_span, limit) in &limits {
+        if let Subject::Single { flow, single: Single::Number(number), .. } = &limit.subject {
+            let most =
+                points.iter().filter_map(|point| Some(point.scenario.flows.get(*flow)?.each.len())).max();
+            if most.is_some_and(|most| most < *number as usize) {
+                let message = format!("`{}`: there are {} such flows", limit.key, most.unwrap_or_default());
+                remarks.push(Remark::new(key_span.clone(), message));
+            }
+        }
         let Subject::Class { bundle, transport, .. } = &limit.subject else { continue };
         let (mut name, mut known) = ("", Vec::new());
         for scenario in points.iter().map(|point| &point.scenario) {
@@ -157,8 +195,15 @@ fn target(key: &str, root: &Table) -> Result<(Subject, Unit), String> {
         })
     };
     if let Some((name, figure, flows)) = named("flow") {
+        let hosts = alike::counts(root);
+        let is_known = flows.iter().any(|entry| &*entry.key == name);
+        if let Some((flow, number)) = single(name, flows, &hosts).filter(|_| !is_known) {
+            let metric = find("a flow", figure, FLOW_METRICS.iter())?;
+            let single = Single::Number(number);
+            return Ok((Subject::Single { flow, single, metric: metric.metric }, metric.unit));
+        }
         let flow = place("flow", name, flows)?;
-        return of_flow(flow, &flows[flow], figure);
+        return of_flow(flow, &flows[flow], figure, &hosts);
     }
     if let Some((name, figure, bundles)) = named("bundle") {
         return of_bundle(place("bundle", name, bundles)?, name, figure);
@@ -170,20 +215,38 @@ fn target(key: &str, root: &Table) -> Result<(Subject, Unit), String> {
     ))
 }
 
-/// A figure of a flow, or of the sink that it names.
-fn of_flow(index: usize, entry: &Entry, figure: &str) -> Result<(Subject, Unit), String> {
+/// The flow and the number that `up-7` means, if `up` is made for each of several hosts.
+fn single(name: &str, flows: &[Entry], hosts: &Counts) -> Option<(usize, u32)> {
+    let (written, number) = name.rsplit_once('-')?;
+    let number = number.parse().ok().filter(|parsed: &u32| *parsed > 0 && parsed.to_string() == number)?;
+    let flow = flows.iter().position(|entry| &*entry.key == written)?;
+    alike::count_of_flow(flows[flow].node.table()?, hosts)?;
+    Some((flow, number))
+}
+
+/// A figure of a flow, of each that it is made as, or of the sink that it names.
+fn of_flow(index: usize, entry: &Entry, figure: &str, hosts: &Counts) -> Result<(Subject, Unit), String> {
     let flow = &entry.key;
+    if let Some(figure) = figure.strip_prefix("each.") {
+        if entry.node.table().and_then(|table| alike::count_of_flow(table, hosts)).is_none() {
+            return Err(format!("the flow `{flow}` is not made for several hosts; leave `each.` out"));
+        }
+        let metric = find("a flow", figure, FLOW_METRICS.iter())?;
+        let subject = Subject::Single { flow: index, single: Single::Each, metric: metric.metric };
+        return Ok((subject, metric.unit));
+    }
     let (sink, figure) = match figure.strip_prefix("sink.").and_then(|rest| rest.split_once('.')) {
         Some((sink, figure)) => (Some(sink), figure),
         None => (None, figure),
     };
     if let Some(sink) = sink {
-        let sinks = sinks(&entry.node);
+        let sinks = sinks(&entry.node, hosts);
         if sinks.len() < 2 {
             return Err(format!("the flow `{flow}` has not several sinks; leave `sink.{sink}.` out"));
         }
-        if !sinks.contains(&sink) {
-            return Err(format!("the flow `{flow}` has no sink `{sink}`{}", suggestion(sink, sinks)));
+        if !sinks.iter().any(|known| known == sink) {
+            let known = sinks.iter().map(String::as_str);
+            return Err(format!("the flow `{flow}` has no sink `{sink}`{}", suggestion(sink, known)));
         }
     }
     let of = if sink.is_some() { "a sink" } else { "a flow" };
@@ -228,11 +291,16 @@ fn find<'m, M>(
 }
 
 /// The hosts in the list of a flow's sinks; none if it has one sink without a list.
-fn sinks(flow: &Node) -> Vec<&str> {
+fn sinks(flow: &Node, hosts: &Counts) -> Vec<String> {
     let Some(Item::Array(sinks)) = flow.table().and_then(|flow| flow.node("to")).map(|to| &to.item) else {
         return Vec::new();
     };
-    sinks.iter().filter_map(|sink| sink.text().or_else(|| sink.table()?.node("host")?.text())).collect()
+    let names = sinks.iter().filter_map(|sink| sink.text().or_else(|| sink.table()?.node("host")?.text()));
+    let each = |name: &str| match hosts.get(name) {
+        Some(count) => (1..=*count).map(|number| alike::numbered(name, number)).collect(),
+        None => vec![name.to_owned()],
+    };
+    names.flat_map(each).collect()
 }
 
 /// `< 150 ms`

@@ -10,6 +10,7 @@ use trunkline_core::{Bytes, Duration, FlowId, Rate, Time};
 use trunkline_metrics::{BundleMeta, FlowMeta};
 pub use trunkline_network::{Impairments, Loss};
 pub use trunkline_traffic::Answer;
+use trunkline_transport::framing::{Cover, HEADER_LENGTH};
 
 use crate::files::NamedFiles;
 use crate::setting::Setting;
@@ -163,6 +164,22 @@ pub struct Flow {
     pub effort: f64,
     /// What stands in front of every message.
     pub framing: Framing,
+    /// Of a flow that is made for each of several hosts: where each of them begins and ends, with as many members each.
+    /// `from`, `to` and `nowhere` are those of the first. Empty of any other flow.
+    pub each: Vec<Ends>,
+    /// Which of the flows that are alike this is, from 0, and how many they are: of a flow of [`Scenario::singles`].
+    pub alike: (u32, u32),
+}
+
+/// Where one of several flows that are alike begins and ends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ends {
+    /// Host of the sources.
+    pub from: usize,
+    /// The sinks or the reflectors.
+    pub to: Vec<Sink>,
+    /// Without sinks: the link on which its packets go, and the port at which they enter it.
+    pub nowhere: Option<(usize, u16)>,
 }
 
 /// One sink, or reflector, of a flow.
@@ -182,23 +199,75 @@ pub struct Sink {
     pub fail: Option<Duration>,
 }
 
-/// What stands in front of every message.
+/// Where the header by which a message is measured stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
-    /// The header by which a message is measured.
+    /// In the message, as its first bytes: it keeps its size. In front of messages that are shorter than a header.
     #[default]
-    Header,
-    /// Nothing: the driver knows what was sent, and counts on a transport that delivers all of it in its order.
+    Within,
+    /// In front of every message.
+    Before,
+    /// Nowhere: the driver knows what was sent, and counts on a transport that delivers all of it in its order.
     None,
 }
 
 impl Flow {
-    /// How much of the room for a header before a message is not sent.
-    pub fn unsent_room(&self) -> usize {
+    /// How much of the room for a header before a message is not sent in `sim`; `length` is that of both.
+    pub fn unsent_room(&self, length: usize) -> usize {
+        if self.framing == Framing::None { HEADER_LENGTH } else { self.cover().unsent_room(length) }
+    }
+
+    /// What the headers of its messages may be in `sim`, which restores what they cover.
+    pub fn cover(&self) -> Cover {
+        Cover { message: self.framing == Framing::Within, short: self.may_be_short() }
+    }
+
+    /// What the headers of its messages may be on real sockets, where the far end has nothing but the packets, and each
+    /// message has one.
+    pub fn cover_on_sockets(&self) -> Cover {
+        let message = self.framing != Framing::Before && !self.meta.keeps_payload;
+        Cover { message, ..self.cover() }
+    }
+
+    /// Bytes that its header adds to a message of `length` bytes in `sim`.
+    pub fn added_to(&self, length: u64) -> u64 {
         match self.framing {
-            Framing::Header => 0,
-            Framing::None => trunkline_transport::framing::HEADER_LENGTH,
+            Framing::None => 0,
+            _ => self.cover().added(usize::try_from(length).unwrap_or(usize::MAX)) as u64,
         }
+    }
+
+    /// Bytes that its header adds to a message of `length` bytes on real sockets.
+    pub fn added_on_sockets(&self, length: u64) -> u64 {
+        self.cover_on_sockets().added(usize::try_from(length).unwrap_or(usize::MAX)) as u64
+    }
+
+    /// By how much its messages are larger than asked for, in a sentence.
+    pub fn larger(&self, on_sockets: bool) -> Option<String> {
+        let name = &self.meta.name;
+        let largest = (trunkline_traffic::KINDS[self.source.kind].max_message)(&self.source.values);
+        let added = if on_sockets { self.added_on_sockets(largest) } else { self.added_to(largest) };
+        if self.framing == Framing::Before || added == 0 {
+            return None;
+        }
+        let why = if largest >= HEADER_LENGTH as u64 {
+            "since what they carry is kept, the header that measures them is no part of it"
+        } else {
+            "since they have no room for the header that measures them"
+        };
+        let place = if on_sockets { "on real sockets " } else { "" };
+        Some(format!("flow `{name}`: {place}its messages are {added} bytes larger, {why}"))
+    }
+
+    /// Whether its messages are datagrams that nothing answers, of members and channels that a short header can name.
+    fn may_be_short(&self) -> bool {
+        use Transport::{Dccp, Rtp, Udp, UdpLite};
+        self.framing == Framing::Within
+            && matches!(self.transport, Udp(_) | UdpLite(_) | Rtp(_) | Dccp(_))
+            && !self.reflect
+            && self.answer() == Answer::None
+            && self.meta.channels <= 64
+            && self.meta.first.0.saturating_add(self.meta.ids()) <= 1 << 16
     }
 
     /// What its source waits for.
@@ -214,11 +283,15 @@ impl Flow {
 
     /// The links and the ports at which its packets may enter them, there and back.
     pub fn entrances(&self) -> impl Iterator<Item = (usize, u16)> {
-        let steps = self.to.iter().flat_map(|sink| sink.forward.iter().chain(&sink.backward));
-        self.nowhere.into_iter().chain(steps.map(|step| (step.link, step.from_port)))
+        let others = self.each.iter().skip(1);
+        let sinks = self.to.iter().chain(others.clone().flat_map(|ends| &ends.to));
+        let steps = sinks.flat_map(|sink| sink.forward.iter().chain(&sink.backward));
+        let nowhere = self.nowhere.into_iter().chain(others.filter_map(|ends| ends.nowhere));
+        nowhere.chain(steps.map(|step| (step.link, step.from_port)))
     }
 
-    /// Where its messages enter the first link of their way, to the first sink if there are several.
+    /// Where its messages enter the first link of their way, to the first sink if there are several, from the first host if
+    /// it is made for several.
     pub fn first_link(&self) -> Option<(usize, u16)> {
         self.nowhere.or_else(|| {
             let step = self.to.first()?.forward.first()?;
@@ -277,6 +350,15 @@ pub struct Limit {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Subject {
+    /// Of a flow that is made for each of several hosts, one by itself or every one.
+    Single {
+        /// The flow's index.
+        flow: usize,
+        /// Which of them.
+        single: Single,
+        /// Which figure.
+        metric: LimitMetric,
+    },
     /// A flow.
     Flow {
         /// Its index.
@@ -305,6 +387,16 @@ pub enum Subject {
     },
 }
 
+/// Which of the flows that are made for each of several hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Single {
+    /// Every one: the figure is that of the worst.
+    Each,
+    /// The one with this number, from 1.
+    Number(u32),
+}
+
 /// The figure of a limit in one repetition.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Figure {
@@ -324,6 +416,10 @@ pub enum LimitMetric {
     Loss,
     Late,
     LossAndLate,
+    Unfinished,
+    Refused,
+    Undelivered,
+    NotInTime,
     Affected,
     LatencyMean,
     LatencyP50,
@@ -372,6 +468,8 @@ pub enum BundleMetric {
 pub enum ClassMetric {
     Throughput(Over),
     Loss(Over),
+    Unfinished(Over),
+    Refused(Over),
     LatencyMean(Over),
     LatencyP999(Over),
     Fairness,
@@ -402,6 +500,10 @@ pub enum Operator {
 pub trait Supervisor {
     /// `done` of the scenario's duration and drain has passed. Called at least ten times a second of wall time.
     fn progress(&mut self, done: Duration) -> Progress;
+
+    /// The sources have stopped, `at` after their start, and what is on its way may still arrive. Called once, unless the run
+    /// fails before.
+    fn measured(&mut self, _at: Duration) {}
 
     /// Something has happened that whoever waits for the end should know now, and that does not end it.
     fn warning(&mut self, _message: &str) {}

@@ -6,6 +6,11 @@ use std::sync::Arc;
 
 use crate::setting::Sources;
 
+/// Bytes of the longest message.
+const LONGEST_MESSAGE: usize = 2000;
+/// The most problems of a file that are shown.
+const MOST_PROBLEMS: usize = 200;
+
 /// Everything that is wrong with a file, in the order of its lines, then with those that it names; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems(Vec<Problem>);
@@ -23,11 +28,22 @@ pub struct Problem {
     pub column: usize,
     /// What is wrong, what was expected and what to do.
     pub message: String,
-    /// The source line, with tabs as single spaces.
+    /// The source line, with tabs as single spaces; of a long line the part around the place.
     excerpt: String,
-    /// How many characters of it are meant, at least 1.
+    /// How many characters of the excerpt stand before the place.
+    indent: usize,
+    /// How many characters of the line are meant, at least 1.
     width: usize,
 }
+
+/// Of a line so many characters are shown at most.
+const MOST_SHOWN: usize = 160;
+/// Of a longer line so many before the place.
+const SHOWN_BEFORE: usize = 60;
+/// What a message quotes is shortened if it has more characters than this.
+const MOST_QUOTED: usize = 200;
+/// Of what is shortened so many characters are quoted.
+const QUOTED: usize = 80;
 
 /// A remark on a range of bytes of a text; becomes a [`Problem`] when the text is at hand.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,6 +77,7 @@ impl Problems {
     ) -> Problems {
         remarks.sort();
         remarks.dedup();
+        remarks.truncate(MOST_PROBLEMS);
         let main: Arc<str> = file.into();
         let placed = remarks.into_iter().map(|mut remark| match remark.file.take() {
             None => {
@@ -111,7 +128,14 @@ impl<'p> IntoIterator for &'p Problems {
 
 impl Remark {
     pub(crate) fn new(at: Range<usize>, message: impl Into<String>) -> Remark {
-        Remark { file: None, start: at.start, end: at.end, message: message.into() }
+        let mut message = message.into();
+        if message.len() > LONGEST_MESSAGE {
+            // A name or a value that fills pages.
+            message.truncate(floor_to_character(&message, LONGEST_MESSAGE));
+            message.push('…');
+            message.shrink_to_fit();
+        }
+        Remark { file: None, start: at.start, end: at.end, message }
     }
 }
 
@@ -123,15 +147,23 @@ impl Problem {
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let line_end = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
         let meant = text[start..end.min(line_end)].trim_end();
+        let column = text[line_start..start].chars().count();
+        let (excerpt, indent) = part_around(text[line_start..line_end].trim_end(), column);
         Problem {
             file: Arc::clone(file),
             is_setting: false,
             line: before.matches('\n').count() + 1,
-            column: text[line_start..start].chars().count() + 1,
-            message: remark.message,
-            excerpt: text[line_start..line_end].trim_end().replace('\t', " "),
+            column: column + 1,
+            message: with_short_quotes(&remark.message),
+            excerpt,
+            indent,
             width: meant.chars().count().max(1),
         }
+    }
+
+    /// Whether it is about a setting on the command line, and not about a file.
+    pub fn is_setting(&self) -> bool {
+        self.is_setting
     }
 
     /// How many characters of its line are meant, at least 1.
@@ -157,8 +189,9 @@ impl fmt::Display for Problem {
         }
         let number = if self.is_setting { String::from(" ") } else { self.line.to_string() };
         let gutter = " ".repeat(number.len());
-        let indent = " ".repeat(self.column - 1);
-        write!(f, "\n{number} | {}\n{gutter} | {indent}{}", self.excerpt, "^".repeat(self.width))
+        let indent = " ".repeat(self.indent);
+        let shown = self.excerpt.chars().count().saturating_sub(self.indent).max(1);
+        write!(f, "\n{number} | {}\n{gutter} | {indent}{}", self.excerpt, "^".repeat(self.width.min(shown)))
     }
 }
 
@@ -174,6 +207,34 @@ impl fmt::Display for Problems {
 }
 
 impl std::error::Error for Problems {}
+
+/// What is shown of a line for a place behind so many characters, and how many of the shown ones stand before it. Dots stand
+/// for what is left out.
+fn part_around(line: &str, before: usize) -> (String, usize) {
+    let line = line.replace('\t', " ");
+    let count = line.chars().count();
+    if count <= MOST_SHOWN {
+        return (line, before);
+    }
+    let from = before.saturating_sub(SHOWN_BEFORE).min(count - MOST_SHOWN);
+    let shown = line.chars().skip(from).take(MOST_SHOWN);
+    let dots = |is_cut: bool| if is_cut { "..." } else { "" };
+    let (start, end) = (dots(from > 0), dots(from + MOST_SHOWN < count));
+    (format!("{start}{}{end}", shown.collect::<String>()), before - from + start.len())
+}
+
+/// The message with what it quotes shortened: a wrong value may be as long as a file.
+fn with_short_quotes(message: &str) -> String {
+    let short = |(index, part): (usize, &str)| {
+        let count = part.chars().count();
+        // Between the first and the second backtick, the third and the fourth, ...
+        if index % 2 == 0 || count <= MOST_QUOTED {
+            return part.to_owned();
+        }
+        format!("{}... ({count} characters)", part.chars().take(QUOTED).collect::<String>())
+    };
+    message.split('`').enumerate().map(short).collect::<Vec<_>>().join("`")
+}
 
 /// What a file is called that `file` names by a path relative to itself.
 fn beside(file: &str, named: &str) -> String {
@@ -192,6 +253,8 @@ fn floor_to_character(text: &str, at: usize) -> usize {
     at
 }
 
+/// How many candidates are compared with what was written at most.
+const MOST_COMPARED: usize = 2000;
 /// How many candidates are named at most.
 const MOST_NAMED: usize = 20;
 
@@ -207,19 +270,23 @@ pub(crate) fn slips(written: &str) -> usize {
 /// `; did you mean ...?` with the candidate that is nearest to what was written, or all of them if none is near.
 pub fn suggestion<'c>(written: &str, candidates: impl IntoIterator<Item = &'c str>) -> String {
     let candidates: Vec<&str> = candidates.into_iter().collect();
+    // A word that is far too long for all of them is not compared.
+    let longest = candidates.iter().map(|candidate| candidate.len()).max().unwrap_or(0);
+    let is_comparable = written.len() <= longest + 8 && candidates.len() <= MOST_COMPARED;
     let nearest = candidates
         .iter()
+        .filter(|_| is_comparable)
         .map(|candidate| (strsim::damerau_levenshtein(written, candidate), *candidate))
         .min_by_key(|(distance, _)| *distance);
     match nearest {
         Some((distance, candidate)) if distance <= slips(written) => format!("; did you mean `{candidate}`?"),
-        Some(_) => match candidates.split_at_checked(MOST_NAMED) {
+        _ if candidates.is_empty() => String::new(),
+        _ => match candidates.split_at_checked(MOST_NAMED) {
             Some((some, others)) if !others.is_empty() => {
                 format!("; known are {} and {} others", enumerate(some.iter().copied()), others.len())
             }
             _ => format!("; known are {}", enumerate(candidates)),
         },
-        None => String::new(),
     }
 }
 

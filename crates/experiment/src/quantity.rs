@@ -188,7 +188,8 @@ fn drawn(
 /// A part of a distribution that was read.
 enum Read {
     Fixed(u64),
-    Share(f64),
+    /// A probability, or a shape.
+    Number(f64),
     Trace(Arc<[u64]>),
 }
 
@@ -199,7 +200,11 @@ fn part_of(name: &str, part: Part, node: &Node, kind: &Kind, shelf: &Shelf<'_>) 
             _ => None,
         },
         Part::Probability => match value(name, node, &Kind::Ratio, shelf)? {
-            Value::Ratio(share) => Some(Read::Share(share.value())),
+            Value::Ratio(share) => Some(Read::Number(share.value())),
+            _ => None,
+        },
+        Part::Shape => match value(name, node, &part.kind(*kind), shelf)? {
+            Value::Number(shape) => Some(Read::Number(shape)),
             _ => None,
         },
         Part::File => match value(name, node, &Kind::File, shelf)? {
@@ -224,9 +229,20 @@ fn assemble(distribution: &DistributionKind, parts: &[Read]) -> Result<Distribut
         ("uniform", [Read::Fixed(min), Read::Fixed(max)]) => {
             Ok(Distribution::Uniform { min: *min, max: *max })
         }
-        ("bivalue", [Read::Fixed(first), Read::Fixed(second), Read::Share(probability)]) => {
+        ("normal", [Read::Fixed(mean), Read::Fixed(deviation)]) => {
+            Ok(Distribution::Normal { mean: *mean, deviation: *deviation })
+        }
+        ("pareto", [Read::Fixed(0), ..]) => Err("needs a `min` above 0".to_owned()),
+        ("pareto", [Read::Fixed(min), Read::Fixed(max), _]) if min > max => {
+            Err("has a `min` above its `max`".to_owned())
+        }
+        ("pareto", [Read::Fixed(min), Read::Fixed(max), Read::Number(shape)]) => {
+            Ok(Distribution::Pareto { min: *min, max: *max, shape: *shape })
+        }
+        ("bivalue", [Read::Fixed(first), Read::Fixed(second), Read::Number(probability)]) => {
             Ok(Distribution::Bivalue { first: *first, second: *second, probability: *probability })
         }
+        ("empirical", [Read::Trace(values)]) => Ok(Distribution::Empirical(Arc::clone(values))),
         ("trace", [Read::Trace(values)]) => Ok(Distribution::Trace(Arc::clone(values))),
         (name, _) => Err(format!("of kind `{name}` cannot be read")),
     }

@@ -8,6 +8,7 @@ use crate::limits::{BUNDLE_METRICS, CLASS_METRICS, FLOW_METRICS, Metric, Unit};
 use crate::link_profile::PROFILES;
 use crate::problem::enumerate;
 use crate::quantity;
+use crate::range;
 use crate::schema::distribution::DISTRIBUTIONS;
 use crate::schema::{Alternative, Key, SECTIONS, SINK, Schema, Shape};
 use crate::sweep::{FIXED, MOST_POINTS};
@@ -117,15 +118,27 @@ fn sweep(page: &mut String) {
     let _ = write!(
         page,
         "\n```toml\n[sweep]\n\"flow.voice.count\" = [1, 2, 4, 8]\n\"link.trunk.queue.limit\" = [\"16 KiB\", \"64 KiB\"]\n\
-         \"flow.bulk.transport\" = [\"udp\", {{ kind = \"tcp\", window = \"32 KiB\" }}]\n```\n\n\
+         \"flow.bulk.transport\" = [\"udp\", {{ kind = \"tcp\", window = \"32 KiB\" }}]\n\
+         \"link.trunk.delay\" = {{ from = \"10 ms\", to = \"200 ms\", step = \"10 ms\" }}\n\
+         \"link.trunk.rate\" = {{ from = \"1 Mbit/s\", to = \"100 Mbit/s\", points = 7, scale = \"logarithmic\" }}\n```\n\n\
          Every key of every host, flow and link can be swept, and every key of a queue, a loss model, a transport or a \
          source behind it; before the first table all but {}. Keys with a comma between them, \
          `\"flow.there.count, flow.back.count\"`, have the same value at every point, or each its own from lists of as many \
          values: `[[1, 4], [2, 8]]`. The last key varies fastest. There are at most \
          {MOST_POINTS} points. Points share their random numbers, so that what differs between them is the swept \
-         value.\n",
+         value.\n\n\
+         The name of a queue, a transport, a source, a codec or a loss model by itself stands for that kind with its defaults. \
+         Only the kind that the file has there keeps the keys that the file gives it: with \
+         `queue = {{ kind = \"fifo\", limit = \"250 KB\" }}` in the file, `\"fifo\"` in `[\"fifo\", \"fq-codel\"]` is the FIFO \
+         of 250 KB, and `\"fq-codel\"` has its usual limit. What another kind is to have is written as a table.\n\n\
+         A key that takes numbers can have a range in the place of a list, from one value to another:\n\n\
+         | key | meaning |\n| --- | --- |\n",
         enumerate(FIXED)
     );
+    for (name, doc) in range::KEYS {
+        row(page, &[&format!("`{name}`"), doc]);
+    }
+    page.push_str("\nIt has one of `step`, `factor` and `points`.\n");
 }
 
 fn limits(page: &mut String) {
@@ -139,7 +152,10 @@ fn limits(page: &mut String) {
     let of_sinks = FLOW_METRICS.iter().filter(|metric| metric.is_of_sinks()).map(|metric| metric.name);
     let _ = write!(
         page,
-        "\nOf a flow with several sinks these are the figures of all of them together. A limit on the sink at the host \
+        "\nOf a flow that is made for each of several hosts (`count` of a host) these are the figures of all of them together. \
+         `\"flow.up.each.loss\" = \"< 1 %\"` is a limit on every one by itself, kept if the worst keeps it, and \
+         `\"flow.up-7.loss\"` on the seventh.\n\n\
+         Of a flow with several sinks these are the figures of all of them together. A limit on the sink at the host \
          `c` is `\"flow.voice.sink.c.latency.p999\" = \"<= 150 ms\"`; by itself each sink has {}.\n\n\
          Of a bundle, `bundle.NAME.FIGURE`:\n",
         enumerate(of_sinks)

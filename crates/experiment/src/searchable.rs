@@ -8,6 +8,7 @@ use trunkline_core::schema::{Kind, Limit, Value};
 
 use crate::model::Experiment;
 use crate::schema::Schema;
+use crate::tree::Item;
 use crate::{quantity, sweep, tree};
 
 /// Grains in a whole: of a share, of a plain number.
@@ -56,10 +57,7 @@ impl Experiment {
         let takes =
             |what: String| format!("`{key}` takes {what}: there is no largest or smallest to search for");
         let kind = found.kind.ok_or_else(|| takes("a name, a word or a table".to_owned()))?;
-        if let Kind::Flag | Kind::Text | Kind::File | Kind::DeliveryTrace | Kind::Choice(_) = kind {
-            return Err(takes(quantity::describe(&kind)));
-        }
-        let mut searchable = Searchable { key: key.to_owned(), unit: default_unit(&kind), kind, now: None };
+        let mut searchable = Searchable::of(key, kind).ok_or_else(|| takes(quantity::describe(&kind)))?;
         if let Some(now) = &found.now {
             searchable = searchable.in_unit_of(now);
             searchable.now = searchable.parse(now).ok();
@@ -69,6 +67,28 @@ impl Experiment {
 }
 
 impl Searchable {
+    /// A key of this kind; `None` if it takes no numbers.
+    pub(crate) fn of(key: &str, kind: Kind) -> Option<Searchable> {
+        match kind {
+            Kind::Flag | Kind::Text | Kind::File | Kind::DeliveryTrace | Kind::Choice(_) => None,
+            _ => Some(Searchable { key: key.to_owned(), unit: default_unit(&kind), kind, now: None }),
+        }
+    }
+
+    /// Whether it is a share, which may be written as a number from 0 to 1.
+    pub(crate) fn is_share(&self) -> bool {
+        matches!(self.kind, Kind::Ratio)
+    }
+
+    /// A value as it stands in the tree of a file.
+    pub(crate) fn item(&self, value: u64) -> Item {
+        match self.kind {
+            Kind::Integer { .. } => Item::Integer(value.into()),
+            Kind::Number { .. } => Item::Number(value as f64 / NUMBER_GRAINS),
+            _ => Item::Text(self.written(value).into()),
+        }
+    }
+
     /// `flow.voice.count`.
     pub fn key(&self) -> &str {
         &self.key

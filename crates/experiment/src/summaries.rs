@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use trunkline_core::{Duration, Port, Ratio};
+use trunkline_core::{Duration, Port};
 use trunkline_metrics::{LinkSummary, MediumSummary};
 use trunkline_network::{DropCause, Figure, MarkCause, Medium};
 
@@ -24,11 +24,9 @@ impl Scenario {
     pub fn link_summaries(&self, link: &Link, medium: &dyn Medium, duration: Duration) -> Vec<LinkSummary> {
         let summary = |(port, direction): (usize, String)| {
             let counters = medium.counters(Port(port as u16));
-            let share = counters.busy.as_secs_f64() / duration.as_secs_f64();
             LinkSummary {
                 link: format!("{} {direction}", link.name),
-                // The line may still be busy in the drain time, after the run's length.
-                utilisation: Ratio::new(share.min(1.0)).unwrap_or_default(),
+                utilisation: counters.busy.share(duration),
                 offered: counters.offered,
                 delivered: counters.delivered,
                 dropped: named(DropCause::ALL.iter().map(|c| c.name()), &counters.dropped),

@@ -9,7 +9,9 @@ use crate::link_profile;
 use crate::model::Axis;
 use crate::problem::{Remark, suggestion};
 use crate::quantity;
-use crate::schema::{Key, OneOf, Schema, Shape};
+use crate::range;
+use crate::read::MOST_REMARKS;
+use crate::schema::{Key, OneOf, Schema, Shape, distribution};
 use crate::tree::{Item, Node, Table};
 
 /// The most points of a product.
@@ -40,19 +42,41 @@ pub(crate) fn read(schema: &Schema, text: &str, root: &Table, remarks: &mut Vec<
     let mut swept = Vec::new();
     let mut points: u64 = 1;
     for (key, key_span, node) in &entries {
+        if remarks.len() >= MOST_REMARKS {
+            break;
+        }
         let targets: Result<Vec<_>, _> = together(key).map(|key| find(key, &known)).collect();
-        let kind = match targets {
+        let kind = match &targets {
             // Keys that vary together are of one kind, or one of them does not take the values.
             Ok(targets) => targets.first().and_then(|target| target.kind),
             Err(message) => {
-                remarks.push(Remark::new(key_span.clone(), message));
+                remarks.push(Remark::new(key_span.clone(), message.clone()));
                 continue;
             }
         };
-        let Item::Array(nodes) = &node.item else {
-            let message = format!("the sweep of `{key}` must be a list of values, not {}", node.describe());
-            remarks.push(Remark::new(node.span.clone(), message));
-            continue;
+        let (nodes, values) = match (&node.item, &targets) {
+            (Item::Array(nodes), _) => {
+                (nodes.clone(), nodes.iter().map(|node| written(text, node)).collect::<Vec<_>>())
+            }
+            (Item::Table(table), Ok(targets)) if range::is_range(table) => {
+                let Some(target) = targets.first() else { continue };
+                match range::values(key, node, table, target) {
+                    Ok(values) => values,
+                    Err(more) => {
+                        remarks.extend(more);
+                        continue;
+                    }
+                }
+            }
+            _ => {
+                let message = format!(
+                    "the sweep of `{key}` must be a list of values such as `[1, 2, 5]`, or a range such as \
+                     `{{ from = 1, to = 9, step = 2 }}`, not {}",
+                    node.describe()
+                );
+                remarks.push(Remark::new(node.span.clone(), message));
+                continue;
+            }
         };
         if nodes.is_empty() {
             let message = format!("the sweep of `{key}` is empty; give it at least one value");
@@ -60,12 +84,11 @@ pub(crate) fn read(schema: &Schema, text: &str, root: &Table, remarks: &mut Vec<
             continue;
         }
         points = points.saturating_mul(nodes.len() as u64);
-        let (unit, numbers) = match kind.and_then(|kind| quantity::axis(&kind, nodes)) {
+        let (unit, numbers) = match kind.and_then(|kind| quantity::axis(&kind, &nodes)) {
             Some((unit, numbers)) => (unit, Some(numbers)),
             None => (String::new(), None),
         };
-        let values = nodes.iter().map(|node| written(text, node)).collect();
-        swept.push(Swept { axis: Axis { key: key.clone(), values, numbers, unit }, nodes: nodes.clone() });
+        swept.push(Swept { axis: Axis { key: key.clone(), values, numbers, unit }, nodes });
     }
     if points > MOST_POINTS {
         let at = root.get("sweep").map_or(0..0, |entry| entry.key_span.clone());
@@ -147,7 +170,7 @@ fn flatten<'t>(prefix: &str, table: &'t Table, flat: &mut Vec<(String, Range<usi
     for entry in &table.0 {
         let key = if prefix.is_empty() { entry.key.to_string() } else { format!("{prefix}.{}", entry.key) };
         match &entry.node.item {
-            Item::Table(inner) => flatten(&key, inner, flat),
+            Item::Table(inner) if !range::is_range(inner) => flatten(&key, inner, flat),
             _ => flat.push((key, entry.key_span.clone(), &entry.node)),
         }
     }
@@ -212,7 +235,7 @@ fn named<'t>(root: &'t Table, section: &str) -> impl Iterator<Item = (&'t str, &
 }
 
 /// The index of a link's medium; that of the default if none is given.
-fn medium(schema: &Schema, link: &Table) -> usize {
+pub(crate) fn medium(schema: &Schema, link: &Table) -> usize {
     let link = link_profile::filled_in(link);
     let word = link.node("medium").and_then(Node::text);
     let media = schema
@@ -261,7 +284,7 @@ fn list(path: String, key: &Key, node: Option<&Node>, swept: &[&str], found: &mu
 fn list_plain(path: String, kind: Kind, node: Option<&Node>, default: Preset, found: &mut Vec<Sweepable>) {
     if let Some(table) = node.and_then(Node::table) {
         for entry in table.0.iter().filter(|entry| &*entry.key != "kind") {
-            let kind = if &*entry.key == "probability" { Kind::Ratio } else { kind };
+            let kind = distribution::part(&entry.key).map_or(kind, |part| part.kind(kind));
             let now = now(Some(&entry.node), Preset::Absent);
             found.push(Sweepable { key: format!("{path}.{}", entry.key), kind: Some(kind), now });
         }
@@ -361,8 +384,12 @@ fn inner<'t>(table: &'t mut Table, key: &str) -> Option<&'t mut Table> {
 }
 
 fn put(table: &mut Table, key: &Key, rest: &[&str], value: &Node, inherited: Option<Node>) {
-    let Some((first, rest)) = rest.split_first() else { return table.set(key.name, value.clone()) };
     let node = table.node(key.name).cloned().or(inherited);
+    let Some((first, rest)) = rest.split_first() else {
+        // The name of the kind that the file has stands for what the file says of it.
+        let own = node.filter(|node| is_of_kind(key, node, value));
+        return table.set(key.name, own.unwrap_or_else(|| value.clone()));
+    };
     let span = node.as_ref().map_or(value.span.clone(), |node| node.span.clone());
     let mut own = match &key.shape {
         Shape::OneOf(one_of) => spelled_out(key, one_of, node, &span),
@@ -381,6 +408,14 @@ fn put(table: &mut Table, key: &Key, rest: &[&str], value: &Node, inherited: Opt
         _ => return,
     }
     table.set(key.name, Node { span, item: Item::Table(own) });
+}
+
+/// Whether a value is a word alone, and what stands there is a table of that kind.
+fn is_of_kind(key: &Key, there: &Node, value: &Node) -> bool {
+    let Shape::OneOf(one_of) = &key.shape else { return false };
+    let kind = |word: &str| one_of.find(word);
+    let own = there.table().and_then(|table| table.node("kind")?.text()).and_then(kind);
+    own.is_some() && own == value.text().and_then(kind)
 }
 
 /// A word, a plain share or nothing as the table that says the same.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use toml::de::{DeTable, DeValue};
 
+use crate::alike::Alike;
 use crate::problem::Remark;
 
 /// A value and where it stands.
@@ -38,15 +39,39 @@ pub(crate) struct Entry {
     pub(crate) key: Arc<str>,
     pub(crate) key_span: Range<usize>,
     pub(crate) node: Node,
+    /// Which one it is, if it was made from an entry that stands for several.
+    pub(crate) of: Option<Arc<Alike>>,
 }
+
+impl Entry {
+    /// The name in the file.
+    pub(crate) fn written(&self) -> &str {
+        self.of.as_ref().map_or(&self.key, |alike| &alike.written)
+    }
+
+    /// Whether it was made from the same entry as one before.
+    pub(crate) fn is_repeated(&self) -> bool {
+        self.of.as_ref().is_some_and(|alike| alike.number > 1)
+    }
+}
+
+/// The longest text, in bytes, of which all syntax errors are reported.
+const ALL_ERRORS: usize = 32 << 10;
 
 /// Parses TOML. What cannot be read is remarked, the rest is read.
 pub(crate) fn parse(text: &str) -> Result<Node, Vec<Remark>> {
-    let (table, errors) = DeTable::parse_recoverable(text);
-    if errors.is_empty() {
-        let span = table.span();
-        return Ok(Node { span, item: Item::Table(table_of(table.get_ref())) });
-    }
+    let first = match DeTable::parse(text) {
+        Ok(table) => {
+            let span = table.span();
+            return Ok(Node { span, item: Item::Table(table_of(table.get_ref())) });
+        }
+        Err(first) => first,
+    };
+    // Of a longer text only the first: for each the parser goes through the rest of the text.
+    let errors = match text.len() {
+        ..=ALL_ERRORS => DeTable::parse_recoverable(text).1,
+        _ => vec![first],
+    };
     let remark = |error: &toml::de::Error| {
         let span = error.span().unwrap_or(0..0);
         let message = error.message().lines().collect::<Vec<_>>().join(", ");
@@ -68,6 +93,7 @@ fn table_of(table: &DeTable<'_>) -> Table {
             key: key.get_ref().as_ref().into(),
             key_span: key.span(),
             node: Node { span: value.span(), item: item_of(value.get_ref()) },
+            of: None,
         })
         .collect();
     entries.sort_by_key(|entry| entry.key_span.start);
@@ -107,7 +133,7 @@ impl Table {
     pub(crate) fn set(&mut self, key: &str, node: Node) {
         match self.0.iter_mut().find(|entry| &*entry.key == key) {
             Some(entry) => entry.node = node,
-            None => self.0.push(Entry { key: key.into(), key_span: node.span.clone(), node }),
+            None => self.0.push(Entry { key: key.into(), key_span: node.span.clone(), node, of: None }),
         }
     }
 }

@@ -119,7 +119,7 @@ fn a_run_can_end_with_a_flow_and_messages_can_go_without_a_header() {
     let flows = &first.scenario.flows;
     assert_eq!(
         [flows[0].framing, flows[1].framing, flows[2].framing],
-        [Framing::None, Framing::None, Framing::Header]
+        [Framing::None, Framing::None, Framing::Within]
     );
     assert_eq!(
         [flows[0].answer(), flows[1].answer(), flows[2].answer()],
@@ -140,4 +140,37 @@ fn a_host_shares_the_processor_of_another_that_has_one() {
         "{problems}"
     );
     assert!(problems.contains("x.toml:6:19: `processor` names the unknown host `d`"), "{problems}");
+}
+
+#[test]
+fn a_flow_says_where_its_messages_are_larger_than_asked_for() {
+    let of = |transport: &str, keys: &str, message: u64| {
+        let rest = format!(
+            "[flow.sized]\nfrom = \"a\"\nto = \"b\"\ntransport = \"{transport}\"\n{keys}\n\
+             source = {{ kind = \"load\", message = \"{message} B\", interval = \"1 ms\" }}\n"
+        );
+        parse("a = {}\nb = {}", &rest).points[0].scenario.flows.last().unwrap().clone()
+    };
+    let added = |transport, keys, message, keeps| {
+        let mut flow = of(transport, keys, message);
+        flow.meta.keeps_payload = keeps;
+        let said = |on_sockets: bool| {
+            let said = flow.larger(on_sockets)?;
+            assert!(said.starts_with("flow `sized`: ") && said.contains(" bytes larger, "), "{said}");
+            assert_eq!(said.contains("on real sockets"), on_sockets);
+            Some(said.split("messages are ").nth(1)?.split(' ').next()?.parse::<u64>().unwrap())
+        };
+        [said(false), said(true)]
+    };
+    // Streams, and messages that are reflected, have a header of 40 bytes, and other datagrams one of 16.
+    assert_eq!(added("tcp", "", 40, false), [None, None]);
+    assert_eq!(added("tcp", "", 39, false), [Some(40), Some(40)]);
+    assert_eq!(added("tcp", "", 1000, true), [None, Some(40)]);
+    assert_eq!(added("tcp", "framing = \"none\"", 39, false), [None, Some(40)]);
+    assert_eq!(added("tcp", "framing = \"none\"", 40, false), [None, None]);
+    assert_eq!(added("udp", "", 16, false), [None, None]);
+    assert_eq!(added("rtp", "", 15, false), [Some(16), Some(16)]);
+    assert_eq!(added("udp", "reflect = true", 39, false), [Some(40), Some(40)]);
+    assert_eq!(added("udp", "", 160, true), [None, Some(16)]);
+    assert_eq!(added("udp", "framing = \"header\"", 39, false), [None, None], "it was asked for");
 }

@@ -113,6 +113,37 @@ fn every_mistake_is_told_in_one_sentence_at_its_place() {
 }
 
 #[test]
+fn a_long_line_is_shown_in_part() {
+    let long = "x".repeat(100_000);
+    for (line, column, end) in [
+        (format!("a = {{ key = \"{long}\" }}"), 7, "xxx..."),
+        (format!("a = {{ send-message = \"1 ms\", {long} = 1 }} # {long}"), 30, "xxx..."),
+        (
+            format!("a = {{ profile = \"pc\", noise = {{}}, {} agent = 3 }}", " ".repeat(100_000)),
+            0,
+            "agent = 3 }",
+        ),
+    ] {
+        let text = GOOD.replacen("a = {}", &line, 1);
+        assert_ne!(text, GOOD);
+        let problems = Experiment::parse(&text, "x.toml", &Fixtures).unwrap_err();
+        assert!(problems.to_string().len() < 5_000, "{}", problems.to_string().len());
+        let problem = problems.iter().last().expect("something is wrong");
+        let shown = problem.to_string();
+        let [.., excerpt, carets] = shown.lines().collect::<Vec<_>>()[..] else { panic!("{shown}") };
+        assert!(excerpt.ends_with(end), "{shown}");
+        assert!(excerpt.chars().count() < 180 && carets.chars().count() < 180, "{shown}");
+        assert!(column == 0 || problem.column == column, "{} in {shown}", problem.column);
+        // The carets stand below what is meant.
+        let at = carets.find('^').expect("carets");
+        assert!(
+            ["key", "xxx", "\"xx", "agent", "3"].iter().any(|meant| excerpt[at..].starts_with(meant)),
+            "{shown}"
+        );
+    }
+}
+
+#[test]
 fn a_missing_kind_is_told_with_those_that_there_are() {
     let found = headlines(&GOOD.replacen(r#"queue = "fifo""#, r#"queue = { limit = "64 KiB" }"#, 1));
     let [found] = found.as_slice() else { panic!("{found:?}") };

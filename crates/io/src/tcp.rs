@@ -77,6 +77,12 @@ pub enum TcpError {
     Io(#[from] io::Error),
 }
 
+/// The congestion control of connections that choose none, by the kernel's name; `None` where the system does not say.
+pub fn default_congestion_control() -> Option<String> {
+    let name = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").ok()?;
+    Some(name.trim().to_owned()).filter(|name| !name.is_empty())
+}
+
 /// Opens a connection, giving up after `patience`.
 pub fn connect(
     local: std::net::IpAddr,

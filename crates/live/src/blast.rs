@@ -61,6 +61,7 @@ pub fn sender(socket: &UdpSocket, key: Key, clock: MonotonicClock, blast: &Blast
             let header = Header {
                 key,
                 length: (size - HEADER_LENGTH) as u32,
+                place: trunkline_transport::framing::Place::Before,
                 flow: FlowId(0),
                 sequence: sent.packets.wrapping_add(place as u64) as u32,
                 channel: 0,
@@ -254,6 +255,7 @@ mod tests {
         let mut account = Account::new();
         for &sequence in sequences {
             let header = Header {
+                place: trunkline_transport::framing::Place::Before,
                 key: Key(1),
                 length: 0,
                 flow: FlowId(0),

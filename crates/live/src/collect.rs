@@ -26,7 +26,7 @@ struct Sender {
 }
 
 /// What is outstanding of one flow's member. A sum of hashes beside each count tells the same messages from as many
-/// others: a duplicate never makes up for a loss.
+/// others: a duplicate never makes up for a loss. After a duplicate the count is one less than none.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Tally {
     messages: u64,
@@ -35,7 +35,7 @@ struct Tally {
 
 impl Tally {
     fn add(&mut self, channel: u16, sequence: u32) {
-        self.messages += 1;
+        self.messages = self.messages.wrapping_add(1);
         self.sum = self.sum.wrapping_add(mix(u64::from(channel) << 32 | u64::from(sequence)));
     }
 
@@ -102,6 +102,11 @@ impl<'r> Collector<'r> {
     pub(crate) fn is_all_back(&self) -> bool {
         self.senders.iter().all(|sender| sender.held.is_empty())
             && self.tallies.iter().all(|tally| *tally == Tally::default())
+    }
+
+    /// The sources have stopped before the planned end.
+    pub(crate) fn end_measurement(&mut self, at: Time) {
+        self.recorder.end_measurement(at);
     }
 
     /// Records what is still held back: its senders say nothing more.
@@ -208,6 +213,17 @@ mod tests {
         collector.departures(0, Time::MAX, sent(0..2));
         collector.arrivals(0, received([0, 0]));
         assert!(!collector.is_all_back());
+    }
+
+    #[test]
+    fn more_can_be_sent_after_a_duplicate() {
+        let mut log = Log::default();
+        let mut collector = Collector::new(&mut log, Pool::default(), 1, 1);
+        collector.departures(0, at(2), sent([0]));
+        collector.arrivals(0, received([0, 0]));
+        collector.departures(0, Time::MAX, sent([1]));
+        collector.arrivals(0, received([1]));
+        assert_eq!(log.0, [('s', 0), ('r', 0), ('r', 0), ('s', 1), ('r', 1)]);
     }
 
     #[test]

@@ -54,7 +54,11 @@ pub use pairs::{Pair, run_pairs};
 pub use place::Place;
 pub use run::{HELD_HERE, HELD_THERE, run, run_with};
 
-/// The machine in one line, for the report: processor, cores, system.
+/// The machine in one line, for the report: processor, cores, system, the kernel's default congestion control.
 pub fn machine_description() -> String {
-    trunkline_io::Machine::describe().to_string()
+    let machine = trunkline_io::Machine::describe();
+    match trunkline_io::tcp::default_congestion_control() {
+        Some(control) => format!("{machine}, TCP {control}"),
+        None => machine.to_string(),
+    }
 }

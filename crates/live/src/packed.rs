@@ -34,6 +34,8 @@ enum Tag {
     SendCall = 8,
     /// The payload of a message that was received before; it has no time.
     Payload = 9,
+    /// The measurement has ended before it was planned to; it is of no flow in particular.
+    Ended = 10,
 }
 
 impl Packer {
@@ -143,6 +145,10 @@ impl Recorder for Packer {
         self.number(payload.len() as u64);
         self.bytes.extend_from_slice(payload);
     }
+
+    fn end_measurement(&mut self, at: Time) {
+        self.head(Tag::Ended, at, FlowId(0));
+    }
 }
 
 /// What was no chunk. What stood before the damage has been recorded.
@@ -191,6 +197,10 @@ impl Unpacker<'_> {
         // The time counts only with the whole entry.
         let at = self.earlier(self.at, true)?;
         self.at = at.as_nanos();
+        if tag == Tag::Ended as u8 {
+            recorder.end_measurement(at);
+            return Some(false);
+        }
         let what = self.observation(tag)?;
         recorder.record(at, flow, what);
         Some(true)

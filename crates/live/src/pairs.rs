@@ -42,7 +42,7 @@ pub fn run_pairs(
     crate::check::refuse_simulated(scenario)?;
     let start = Start::of(pairs.len(), awaited(scenario));
     let recorder = Mutex::new(recorder);
-    let watch = Mutex::new(Watch { supervisor, latest: Duration::ZERO });
+    let watch = Mutex::new(Watch { supervisor, latest: Duration::ZERO, is_measured: false });
     let one = |pair: &Pair<'_>| {
         let abandon = AbandonOnDrop(&start);
         let own = only(scenario, &pair.flows);
@@ -117,12 +117,17 @@ impl Recorder for Shared<'_, '_> {
     fn payload(&mut self, flow: FlowId, channel: u16, sequence: u32, payload: &[u8]) {
         locked(self.0).payload(flow, channel, sequence, payload);
     }
+
+    fn end_measurement(&mut self, at: Time) {
+        locked(self.0).end_measurement(at);
+    }
 }
 
 /// Who is told how far they are: as far as the one that is ahead.
 struct Watch<'r> {
     supervisor: &'r mut (dyn Supervisor + Send),
     latest: Duration,
+    is_measured: bool,
 }
 
 struct Sharing<'s, 'r> {
@@ -138,6 +143,13 @@ impl Supervisor for Sharing<'_, '_> {
         match self.start.is_abandoned() {
             true => Progress::Stop,
             false => watch.supervisor.progress(done),
+        }
+    }
+
+    fn measured(&mut self, at: Duration) {
+        let mut watch = locked(self.watch);
+        if !core::mem::replace(&mut watch.is_measured, true) {
+            watch.supervisor.measured(at);
         }
     }
 }

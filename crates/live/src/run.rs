@@ -102,7 +102,7 @@ pub(crate) fn session(
     supervisor: &mut dyn Supervisor,
 ) -> Result<DriverOutcome, LiveError> {
     let terms = Terms::of(scenario, options, Key(draw()));
-    let sources = setup::sources(scenario, terms.lanes, &options.limited, build)?;
+    let sources = setup::sources(scenario, &terms.lanes, &options.limited, build)?;
     // Whatever fits; a socket that cannot be opened says so itself.
     let _ = process::raise_open_files(terms.descriptors);
 
@@ -112,6 +112,7 @@ pub(crate) fn session(
     let carriers = setup::carriers(options, &terms, &ready)?;
     let engines = setup::engines(scenario, options, &terms, &carriers, sources.engines)?;
     let connected = setup::connect(scenario, options, &terms, &ready, sources.tcp)?;
+    let socket_pairs = setup::socket_pairs(scenario, &terms, &sockets, &connected, &carriers);
     let answered = setup::answered(scenario);
     let answers = if answered.is_empty() { None } else { Some(Answers::new()) };
     let answers = answers.transpose().map_err(LiveError::system("a pipe cannot be made"))?;
@@ -183,7 +184,8 @@ pub(crate) fn session(
     let mut flows = flow_outcomes(scenario, terms, &left, end.bye.as_ref());
     note_held(&mut flows, &options.limited, end.bye.as_ref());
     let clock_error = session.clock_error();
-    for (flow, outcome) in scenario.flows.iter().zip(&mut flows) {
+    for ((flow, outcome), sockets) in scenario.flows.iter().zip(&mut flows).zip(socket_pairs) {
+        outcome.sockets = sockets;
         outcome.clock_error = clock_error.filter(|_| flow.meta.measured == Measured::OneWay);
     }
     let outcome = DriverOutcome {

@@ -187,6 +187,7 @@ impl Session {
         let mut senders = terms.senders;
         let mut told = Time::ZERO;
         let mut is_over_told = false;
+        let mut is_measured = false;
         loop {
             let input = self.incoming.recv_timeout(STEP.to_std());
             if let Ok(Input::Departures { until: Time::MAX, .. }) = input {
@@ -218,8 +219,13 @@ impl Session {
             if now < stop && !end.partial && is_to_end {
                 common.stage.stop();
                 end.sent_all = Some(now);
+                collector.end_measurement(now);
                 stop = now;
                 deadline = now + scenario.drain;
+            }
+            if !is_measured && (now >= stop || end.partial || end.is_cut_short()) {
+                is_measured = true;
+                supervisor.measured(now.since(Time::ZERO));
             }
             let complete = senders == 0 && (now >= stop || end.partial) && collector.is_all_back();
             if end.is_cut_short() || now >= deadline || complete {

@@ -1,13 +1,16 @@
 //! What a scenario and the options come to: the terms for the far end, sockets, sources.
 
+use core::ops::Range;
 use std::io;
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::mpsc::{Sender, channel};
 
 use trunkline_core::{Duration, Seed};
+use trunkline_endpoints::Carrier;
 use trunkline_experiment::{Answer, Flow, Scenario, TcpOptions, Transport};
 use trunkline_io::tcp::{self, StreamProtocol, TcpError, TcpSetup};
 use trunkline_io::udp::SocketOptions;
+use trunkline_metrics::SocketPair;
 use trunkline_traffic::{KINDS, Source};
 use trunkline_transport::framing::{HEADER_LENGTH, Key};
 
@@ -43,8 +46,8 @@ const LARGEST_DATAGRAM: u64 = 65_507;
 pub(crate) struct Terms {
     pub(crate) open: Open,
     pub(crate) key: Key,
-    /// How many UDP sockets.
-    pub(crate) lanes: usize,
+    /// By flow, its UDP sockets: no two flows share one, so that a network tells them apart.
+    pub(crate) lanes: Vec<Range<usize>>,
     /// How many members all flows have together: ids are below this.
     pub(crate) members: usize,
     /// By flow id: the thread that sends for it.
@@ -62,6 +65,11 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
+    /// How many UDP sockets there are.
+    fn lane_count(&self) -> usize {
+        self.lanes.last().map_or(0, |lanes| lanes.end)
+    }
+
     pub(crate) fn of(scenario: &Scenario, options: &LiveOptions, key: Key) -> Terms {
         let mut listeners: Vec<ListenerTerms> = Vec::new();
         let mut listener_of = Vec::new();
@@ -140,7 +148,7 @@ impl Terms {
                 flows: scenario.flows.iter().enumerate().map(flow_terms).collect(),
             },
             key,
-            lanes: udp_members.min(if busy { BUSY_LANES } else { MAX_LANES }),
+            lanes: lanes(scenario, udp_members, if busy { BUSY_LANES } else { MAX_LANES }),
             members: sender_of.len(),
             sender_of,
             sender_numbers,
@@ -152,6 +160,22 @@ impl Terms {
             listener_of,
         }
     }
+}
+
+/// The UDP sockets of every flow: as many as it has members, or its share of the most that there may be, and at least one.
+fn lanes(scenario: &Scenario, members: usize, most: usize) -> Vec<Range<usize>> {
+    let mut next = 0;
+    let of_flow = |flow: &Flow| {
+        let own = match &flow.transport {
+            Transport::Udp(_) if flow.meta.members > 0 => flow.meta.members as usize,
+            _ => 0,
+        };
+        let share = if members > most { own * most / members } else { own };
+        let start = next;
+        next += share.max(own.min(1));
+        start..next
+    };
+    scenario.flows.iter().map(of_flow).collect()
 }
 
 /// Payload of the answers to messages that ask for one.
@@ -219,7 +243,7 @@ pub(crate) struct Sources {
 /// Builds all sources.
 pub(crate) fn sources(
     scenario: &Scenario,
-    lanes: usize,
+    lanes: &[Range<usize>],
     limited: &Limited,
     build: &dyn Fn(usize, u32) -> Result<Box<dyn Source>, String>,
 ) -> Result<Sources, LiveError> {
@@ -234,9 +258,10 @@ pub(crate) fn sources(
                 }
                 Transport::Udp(_) => sources.udp.push(Member {
                     id: flow.member(member),
-                    lane: sources.udp.len() % lanes.max(1),
+                    lane: lanes[index].start + member as usize % lanes[index].len().max(1),
                     source,
                     channels: flow.meta.channels,
+                    cover: flow.cover_on_sockets(),
                     answered: flow.answer() != Answer::None,
                     awaited: scenario.until == Some(index),
                     turn: limited.turn(index),
@@ -266,7 +291,7 @@ pub(crate) fn udp_sockets(
         }
         Ok(socket)
     };
-    let sockets: io::Result<Vec<UdpSocket>> = (0..terms.lanes).map(open).collect();
+    let sockets: io::Result<Vec<UdpSocket>> = (0..terms.lane_count()).map(open).collect();
     sockets.map_err(LiveError::system(format!("a UDP socket cannot be opened at {near}")))
 }
 
@@ -324,8 +349,20 @@ pub(crate) fn connect(
         let channels = flow.meta.channels;
         let awaited = scenario.until == Some(index);
         let turn = options.limited.turn(index);
-        let conversation =
-            Conversation { id, sender, stream, source, channels, send_timeout, answers, spin, awaited, turn };
+        let cover = flow.cover_on_sockets();
+        let conversation = Conversation {
+            id,
+            sender,
+            stream,
+            source,
+            channels,
+            cover,
+            send_timeout,
+            answers,
+            spin,
+            awaited,
+            turn,
+        };
         connected.push(Connected { flow: index, conversation, listener });
     }
     Ok(connected)
@@ -399,6 +436,7 @@ pub(crate) fn engines<'s>(
             sender: terms.engine_senders[place],
             round_trip: flow.reflect,
             keeps_payload: flow.meta.keeps_payload,
+            cover: flow.cover_on_sockets(),
             is_unpaced: (KINDS[flow.source.kind].needs_flow_control)(&flow.source.values),
             spin,
         };
@@ -465,3 +503,49 @@ fn listen(
         answers,
     })
 }
+
+/// By flow, the sockets between which its messages go.
+pub(crate) fn socket_pairs(
+    scenario: &Scenario,
+    terms: &Terms,
+    udp: &[UdpSocket],
+    connected: &[Connected],
+    carriers: &[Vec<UdpSocket>],
+) -> Vec<Vec<SocketPair>> {
+    let ends = |protocol, near: io::Result<SocketAddr>, far: io::Result<SocketAddr>| {
+        Some(SocketPair { protocol, near: near.ok()?, far: far.ok()? })
+    };
+    let of_lane = |lane: usize| ends(UDP, udp.get(lane)?.local_addr(), udp.get(lane)?.peer_addr());
+    let mut pairs: Vec<Vec<SocketPair>> =
+        terms.lanes.iter().map(|lanes| lanes.clone().filter_map(of_lane).collect()).collect();
+    for Connected { flow, conversation, .. } in connected {
+        let kernel = check::kernel_stream(&scenario.flows[*flow].transport);
+        let protocol = if kernel.is_some_and(|(p, _)| p == StreamProtocol::Sctp) { SCTP } else { TCP };
+        let stream = &conversation.stream;
+        pairs[*flow].extend(ends(protocol, stream.local_addr(), stream.peer_addr()));
+    }
+    for (engines, sockets) in terms.open.engines.iter().zip(carriers) {
+        let protocol = match engines.blueprint.carrier() {
+            Carrier::Udp => UDP,
+            Carrier::UdpLite { .. } => UDP_LITE,
+            Carrier::Ip { protocol } => protocol,
+        };
+        let has_ports = engines.blueprint.carrier().has_ports();
+        for (member, socket) in (0..).zip(sockets) {
+            let Some(mut pair) = ends(protocol, socket.local_addr(), socket.peer_addr()) else { continue };
+            // A raw socket's packets have the ports of their endpoints.
+            if has_ports && let Ok(made) = engines.blueprint.pair(member, Seed::new(terms.open.seed, 0)) {
+                pair.near.set_port(made.near.address.port);
+                pair.far.set_port(made.far.address.port);
+            }
+            pairs[engines.flow].push(pair);
+        }
+    }
+    pairs
+}
+
+/// Protocol numbers of IP (IANA).
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const SCTP: u8 = 132;
+const UDP_LITE: u8 = 136;

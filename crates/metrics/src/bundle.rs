@@ -1,9 +1,9 @@
-//! Flows counted together on one path: what each of them brings, and the summary of all.
+//! Flows counted together: what each of them brings, and the summary of all.
 
 use trunkline_core::{Bytes, Duration, Rate, Ratio, Time};
 
 use crate::record::BundleMeta;
-use crate::summary::{BundleSummary, ClassSummary, Measured, Spread};
+use crate::summary::{BundleSummary, ClassSummary, Counts, Measured, Spread};
 use crate::throughput::jain_fairness;
 
 /// What a flow brings into its bundle.
@@ -14,7 +14,8 @@ pub(crate) struct Part {
     pub(crate) measured: Measured,
     /// From its first due message to the end of its active time; `None` if none was due.
     pub(crate) active: Option<(Time, Time)>,
-    pub(crate) received: Bytes,
+    /// What was delivered in its active time.
+    pub(crate) delivered: Bytes,
     pub(crate) network: Option<Bytes>,
     pub(crate) members: Vec<Member>,
 }
@@ -22,10 +23,9 @@ pub(crate) struct Part {
 /// One connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
-    /// Payload received over its own active time.
+    /// Payload delivered in its own active time.
     pub(crate) user: Rate,
-    /// Lost and refused messages as a share of those due, if any was.
-    pub(crate) loss: Option<Ratio>,
+    pub(crate) counts: Counts,
     /// Of what it received, if it received anything.
     pub(crate) latency: Option<MemberDelay>,
 }
@@ -42,7 +42,7 @@ pub(crate) fn summary(meta: &BundleMeta, parts: &[Part]) -> BundleSummary {
     let begin = parts.iter().filter_map(|part| Some(part.active?.0)).min().unwrap_or(Time::ZERO);
     let end = parts.iter().filter_map(|part| Some(part.active?.1)).max().unwrap_or(Time::ZERO);
     let active = end.since(begin);
-    let received = parts.iter().fold(Bytes::ZERO, |sum, part| sum + part.received);
+    let delivered = parts.iter().fold(Bytes::ZERO, |sum, part| sum + part.delivered);
     let network = parts.iter().try_fold(Bytes::ZERO, |sum, part| Some(sum + part.network?));
 
     let mut transports: Vec<&str> = Vec::new();
@@ -60,7 +60,7 @@ pub(crate) fn summary(meta: &BundleMeta, parts: &[Part]) -> BundleSummary {
         members: count(members.clone()),
         fairness: fairness(members),
         active,
-        user: Rate::of(received, active),
+        user: Rate::of(delivered, active),
         network: network.map(|bytes| Rate::of(bytes, active)),
         classes: transports.into_iter().map(|transport| class(transport, &of_transport(transport))).collect(),
     }
@@ -70,6 +70,14 @@ pub(crate) fn summary(meta: &BundleMeta, parts: &[Part]) -> BundleSummary {
 fn class(transport: &str, parts: &[&Part]) -> ClassSummary {
     let members = || parts.iter().flat_map(|part| &part.members);
     let delays = |of: fn(MemberDelay) -> Duration| members().filter_map(move |member| member.latency.map(of));
+    // Of connections with messages due.
+    let shares = |part: fn(&Counts) -> u64| {
+        let due = members().map(|member| member.counts).filter(|counts| counts.due() > 0);
+        spread(due.map(|counts| counts.share(part(&counts))), |shares| {
+            let sum: f64 = shares.iter().map(|share| share.value()).sum();
+            Ratio::new(sum / shares.len() as f64).unwrap_or_default()
+        })
+    };
     ClassSummary {
         transport: transport.to_owned(),
         members: count(members()),
@@ -77,10 +85,9 @@ fn class(transport: &str, parts: &[&Part]) -> ClassSummary {
         throughput: spread(members().map(|member| member.user), |rates| {
             Rate::from_bits_per_second(mean(rates.iter().map(|rate| rate.bits_per_second())))
         }),
-        loss: spread(members().filter_map(|member| member.loss), |shares| {
-            let sum: f64 = shares.iter().map(|share| share.value()).sum();
-            Ratio::new(sum / shares.len() as f64).unwrap_or_default()
-        }),
+        loss: shares(|counts| counts.lost),
+        unfinished: shares(|counts| counts.unfinished),
+        refused: shares(|counts| counts.refused),
         latency_mean: spread(delays(|delay| delay.mean), mean_duration),
         latency_p999: spread(delays(|delay| delay.p999), mean_duration),
         fairness: fairness(members()),
@@ -129,7 +136,7 @@ mod tests {
         let delay = |rate: u64| MemberDelay { mean: MS(rate), p999: MS(2 * rate) };
         let member = |&rate: &u64| Member {
             user: KBIT(rate),
-            loss: Ratio::new(rate as f64 / 1000.0),
+            counts: Counts { sent: 1000, lost: rate, ..Counts::default() },
             latency: (rate > 0).then(|| delay(rate)),
         };
         let total: u64 = rates.iter().sum();
@@ -138,7 +145,7 @@ mod tests {
             transport: transport.to_owned(),
             measured: Measured::OneWay,
             active: Some((Time::ZERO + MS(begin), Time::ZERO + MS(end))),
-            received: Bytes(total * (end - begin) / 8),
+            delivered: Bytes(total * (end - begin) / 8),
             network: Some(Bytes(total * (end - begin) / 4)),
             members: rates.iter().map(member).collect(),
         }

@@ -11,7 +11,7 @@ pub struct LossRun {
 }
 
 impl LossRun {
-    /// Takes the next lost (or refused) message of the channel, in the order of sequence numbers; a run that it does
+    /// Takes the next lost message of the channel, in the order of sequence numbers; a run that it does
     /// not continue is counted in `bursts`.
     pub fn lost(&mut self, sequence: u64, bursts: &mut BTreeMap<u32, u64>) {
         if self.length > 0 && sequence != self.next {

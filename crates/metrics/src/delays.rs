@@ -53,6 +53,11 @@ impl Delays {
         }
     }
 
+    /// The largest so far, 0 of none.
+    pub(crate) fn longest(&self) -> Duration {
+        Duration::from_nanos(self.max)
+    }
+
     /// How many durations were added.
     pub fn count(&self) -> u64 {
         self.moments.count()

@@ -1,6 +1,6 @@
 //! A figure over repetitions.
 
-use statrs::distribution::{ContinuousCDF as _, StudentsT};
+use statrs::distribution::{Beta, ContinuousCDF as _, StudentsT};
 
 use crate::summary::Estimate;
 
@@ -31,9 +31,45 @@ pub fn student_t(probability: f64, degrees: f64) -> Option<f64> {
     Some(libm::round(quantile * 1e9) / 1e9)
 }
 
+/// The one-sided confidence bounds of a probability of which `events` of `of` independent trials were seen, below and above,
+/// each wrong with probability `error` at most (Clopper and Pearson 1934). Rounded as [`student_t`] is, to twelve decimals.
+/// They are 0 and 1 without trials, or unless the error lies between 0 and 1.
+pub fn binomial_bounds(events: u64, of: u64, error: f64) -> (f64, f64) {
+    let inside = error > 0.0 && error < 1.0;
+    let quantile = |a: u64, b: u64, probability: f64| {
+        let quantile = Beta::new(a as f64, b as f64).ok().filter(|_| inside)?.inverse_cdf(probability);
+        Some(libm::round(quantile * 1e12) / 1e12)
+    };
+    let others = of.saturating_sub(events);
+    let below = quantile(events, others + 1, error).filter(|_| events > 0);
+    let above = quantile(events + 1, others, 1.0 - error).filter(|_| others > 0);
+    (below.unwrap_or(0.0), above.unwrap_or(1.0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bounds_of_counts_are_those_of_the_printed_tables() {
+        for (events, of, error, below, above) in [
+            // Clopper and Pearson's chart in figures, 95 % on both sides.
+            (3, 20, 0.025, 0.0321, 0.3789),
+            (10, 100, 0.025, 0.0490, 0.1762),
+            // None of n: 1 - error^(1/n).
+            (0, 300, 0.05, 0.0, 0.009936),
+            (300, 300, 0.05, 0.990064, 1.0),
+            (0, 0, 0.05, 0.0, 1.0),
+        ] {
+            let found = binomial_bounds(events, of, error);
+            assert!((found.0 - below).abs() < 5e-5 && (found.1 - above).abs() < 5e-5, "{events}: {found:?}");
+        }
+        let (below, above) = binomial_bounds(500, 1_000_000, 0.01);
+        assert!(
+            (below / 4.491e-4 - 1.0).abs() < 2e-3 && (above / 5.548e-4 - 1.0).abs() < 2e-3,
+            "{below} {above}"
+        );
+    }
 
     #[test]
     fn quantiles_are_those_of_the_printed_tables() {

@@ -11,6 +11,7 @@ mod delays;
 mod estimate;
 mod exact;
 mod jitter;
+mod limited;
 mod margins;
 mod meter;
 mod moments;
@@ -29,9 +30,10 @@ mod voice_path;
 
 pub use bursts::LossRun;
 pub use delays::Delays;
-pub use estimate::{estimate, student_t};
+pub use estimate::{binomial_bounds, estimate, student_t};
 pub use exact::{PercentileSelector, SelectError};
 pub use jitter::{InterarrivalJitter, IpdvPairs};
+pub use limited::{LimitedBy, SendLimit};
 pub use meter::{FlowProgress, Meter, Remembered};
 pub use moments::Moments;
 pub use over_time::LatencyOverTime;
@@ -40,7 +42,8 @@ pub use playback::{Arrived, Playback, PlaybackFifo, TalkSpurts};
 pub use playout::Playout;
 pub use quality::{Listening, QualitySummary};
 pub use record::{
-    BundleMeta, DriverOutcome, Fate, FlowMeta, FlowOutcome, Lasting, Observation, Record, Recorder, TraceSink,
+    BundleMeta, DriverOutcome, Fate, FlowMeta, FlowOutcome, Lasting, Observation, OnNetwork, Record,
+    Recorder, SocketPair, TraceSink,
 };
 pub use reordering::NextExpected;
 pub use robust::robust_delay;
@@ -49,5 +52,5 @@ pub use summary::{
     Measured, MediumSummary, RepetitionSummary, RobustDelay, SinkSummary, Spread, StallSummary,
     ThroughputSummary, TransferSummary,
 };
-pub use throughput::{VOICE_CHANNEL, jain_fairness, voice_channels};
+pub use throughput::{VOICE_CHANNEL, jain_fairness};
 pub use voice_path::{Margin, MarginSummary, VoiceEvent, VoiceEventKind, VoicePath, VoicePathSummary};

@@ -1,10 +1,12 @@
 //! From what drivers observe to one record per message.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 use trunkline_core::{Bytes, Duration, FlowId, Time};
 
+use crate::limited::SendLimit;
 use crate::quality::Listening;
 use crate::summary::{LinkSummary, Measured, MediumSummary, StallSummary};
 use crate::voice_path::{VoiceEvent, VoicePath};
@@ -17,6 +19,10 @@ pub trait Recorder {
     /// Takes the payload of a message right after its `Received`, for what wants to keep it (the received audio); a
     /// duplicate comes again. Called for every message of a flow whose [`FlowMeta::keeps_payload`](crate::FlowMeta::keeps_payload) is set.
     fn payload(&mut self, _flow: FlowId, _channel: u16, _sequence: u32, _payload: &[u8]) {}
+
+    /// The measurement ends at `at`, before the planned end, because the flow that it lasts for is over: what arrives later
+    /// is drained, and counts in no throughput of a source that goes on to the end.
+    fn end_measurement(&mut self, _at: Time) {}
 }
 
 /// Records nothing.
@@ -33,6 +39,10 @@ impl<A: Recorder, B: Recorder> Recorder for (A, B) {
     fn payload(&mut self, flow: FlowId, channel: u16, sequence: u32, payload: &[u8]) {
         self.0.payload(flow, channel, sequence, payload);
         self.1.payload(flow, channel, sequence, payload);
+    }
+    fn end_measurement(&mut self, at: Time) {
+        self.0.end_measurement(at);
+        self.1.end_measurement(at);
     }
 }
 
@@ -138,12 +148,14 @@ pub enum Fate {
     Received = 0,
     /// Arrived after its playout deadline.
     Late = 1,
-    /// Not received by the end of the run plus the drain time.
+    /// Not received by the end of the run plus the drain time, over a transport that may lose it.
     Lost = 2,
     /// A further copy of a message that has its own record.
     Duplicate = 3,
     /// The sender gave it up; it never left.
     Refused = 4,
+    /// Not received by the end of the run plus the drain time, over a transport that would still have delivered it.
+    Unfinished = 5,
 }
 
 /// Takes records as they are settled, roughly in the order of arrival; the lost ones at the end. A message has two
@@ -167,12 +179,9 @@ impl TraceSink for () {
 pub enum Lasting {
     /// Until its volume is sent: the active time ends at the last arrival.
     Volume,
-    /// To the end of the run, at a pace of its own: the active time ends there, and what arrives later was offered in it.
-    Paced,
-    /// To the end of the run, as fast as the transport takes: the active time ends there, or at the last arrival if that
-    /// is later. What was under way at the end counts with the time that it took, so that no throughput exceeds what
-    /// the link carries.
-    Greedy,
+    /// To the end of the run: the active time ends there. Throughput counts what was delivered in that time, so that it never
+    /// exceeds what a link carries.
+    Run,
 }
 
 /// What a recorder needs to know of a flow before the first observation.
@@ -193,6 +202,18 @@ pub struct FlowMeta {
     pub channels: u16,
     /// What its latencies are.
     pub measured: Measured,
+    /// When the measurement ends, without the drain time.
+    pub ends: Time,
+    /// By sink, the time that nothing on its way can save: the propagation delay of the path there, and of the path back
+    /// where latency is that of a round trip. Empty where it is not known.
+    pub propagation: Vec<Duration>,
+    /// By sink, whether the transport delivers there all that it takes, however late: what has not arrived at the end is
+    /// then unfinished, not lost.
+    pub reliable: Vec<bool>,
+    /// The most that its conversations may have under way, where that is set.
+    pub send_limit: Option<SendLimit>,
+    /// Whether its source sends as fast as its transport takes it.
+    pub is_greedy: bool,
     /// How long its source goes on, which decides when its active time ends.
     pub lasting: Lasting,
     /// Playout delay, if it has a playout: a message is late if it is received after the first received message of its
@@ -254,9 +275,44 @@ pub struct DriverOutcome {
 pub struct FlowOutcome {
     /// Counters of the transport by name, summed over the members.
     pub transport_counters: BTreeMap<String, u64>,
-    /// Bytes that the flow's packets took on their path's first link, forward, with that link's framing.
-    pub network: Option<Bytes>,
+    /// What the flow's packets took on their path's first link, forward; `None` where nobody sees that link.
+    pub network: Option<OnNetwork>,
+    /// The sockets between which its messages went; none in `sim`.
+    #[serde(skip)]
+    pub sockets: Vec<SocketPair>,
     /// What was seen at the sink was brought from another clock to the source's: no such time is further from the truth
     /// than this. `None` where both ends had the same clock.
     pub clock_error: Option<Duration>,
+}
+
+/// The sockets of a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SocketPair {
+    /// The IP protocol number.
+    pub protocol: u8,
+    /// That of the source. Ports are 0 where the protocol has none.
+    pub near: SocketAddr,
+    /// That of the sink.
+    pub far: SocketAddr,
+}
+
+/// Bytes on a link, with that link's framing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OnNetwork {
+    /// What was transmitted until then, which is when the measurement ended or soon after.
+    pub measured: Bytes,
+    /// When that was read.
+    pub until: Time,
+    /// What was transmitted until the end of the drain time.
+    pub all: Bytes,
+}
+
+impl OnNetwork {
+    /// What counts of a flow that goes on for so long.
+    pub(crate) fn of(&self, lasting: Lasting) -> Bytes {
+        match lasting {
+            Lasting::Volume => self.all,
+            Lasting::Run => self.measured,
+        }
+    }
 }

@@ -6,13 +6,15 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trunkline_core::{Amount, Bytes, Duration, Rate, Ratio, Time};
 
+use crate::limited::LimitedBy;
 use crate::quality::QualitySummary;
 use crate::voice_path::VoicePathSummary;
 
 /// All that is kept of one repetition of one point, beside its traces.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RepetitionSummary {
-    /// One per flow of the file, in its order; a flow with `count = n` is one entry over its n members.
+    /// One per flow of the file, in its order; a flow with `count = n`, or one that is made for each of n hosts, is one entry
+    /// over its n members.
     pub flows: Vec<FlowSummary>,
     /// One per bundle of the file, in its order.
     #[serde(default)]
@@ -60,14 +62,20 @@ pub struct FlowSummary {
     pub measured: Measured,
     /// Messages by what became of them.
     pub counts: Counts,
-    /// Lost and refused messages as a share of those due.
+    /// Lost messages as a share of those due.
     pub loss: Ratio,
+    /// Messages that a reliable transport has not delivered by the end, as a share of those due.
+    #[serde(default)]
+    pub unfinished: Ratio,
+    /// Messages that the sender gave up, as a share of those due.
+    #[serde(default)]
+    pub refused: Ratio,
     /// Late messages as a share of those due.
     pub late: Ratio,
     /// Audio that was not heard in time as a share of that due; `None` of what is no audio.
     #[serde(default)]
     pub affected: Option<Ratio>,
-    /// Lengths of runs of consecutive lost or refused messages of one channel: length to number of runs.
+    /// Lengths of runs of consecutive lost messages of one channel: length to number of runs.
     pub loss_bursts: BTreeMap<u32, u64>,
     /// From `sent` to `received`.
     pub latency: Option<DelaySummary>,
@@ -79,6 +87,9 @@ pub struct FlowSummary {
     pub robust: Option<RobustDelay>,
     /// Data per time.
     pub throughput: ThroughputSummary,
+    /// The window or the send buffer that held the flow back, if one did.
+    #[serde(default)]
+    pub limited_by: Option<LimitedBy>,
     /// Rates of single transfers, of a source that makes them.
     pub transfers: Option<TransferSummary>,
     /// What happened at the FIFOs of its channels, if it has any.
@@ -86,7 +97,7 @@ pub struct FlowSummary {
     /// How good a conversation over it is, of speech in one direction that is played.
     #[serde(default)]
     pub quality: Option<QualitySummary>,
-    /// floor(user throughput / 64 kbit/s); of several sinks the least that one of them has.
+    /// Telephone channels of 64 kbit/s that were delivered, rounded down; of several sinks the least that one of them has.
     pub voice_channels: u64,
     /// Jain's fairness index of the members' user throughputs, from 1/n to 1; `None` for one member, or if nothing was
     /// received.
@@ -104,6 +115,9 @@ pub struct FlowSummary {
     /// Each sink by itself, if there are several.
     #[serde(default)]
     pub sinks: Vec<SinkSummary>,
+    /// Each by itself of the flows that a flow between hosts that are alike is made as, without curves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub each: Vec<FlowSummary>,
     /// Bytes that arrived and were no message of this run.
     pub stray: Bytes,
     /// Points of the latency's cumulative distribution: (latency, share of messages at most that), both increasing; at
@@ -114,6 +128,20 @@ pub struct FlowSummary {
     pub latency_over_time: Vec<(Time, Duration)>,
 }
 
+impl FlowSummary {
+    /// The share of the messages due that did not arrive: lost, unfinished or refused.
+    pub fn undelivered(&self) -> f64 {
+        self.loss.value() + self.unfinished.value() + self.refused.value()
+    }
+}
+
+impl SinkSummary {
+    /// The share of the messages due that did not arrive: lost, unfinished or refused.
+    pub fn undelivered(&self) -> f64 {
+        self.loss.value() + self.unfinished.value() + self.refused.value()
+    }
+}
+
 /// One of several sinks of a flow. The flow's own figures are those of all sinks together, in which a message counts once
 /// for every sink that it was sent to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -122,8 +150,14 @@ pub struct SinkSummary {
     pub sink: String,
     /// Messages by what became of them on the way to this sink.
     pub counts: Counts,
-    /// Lost and refused messages as a share of those due.
+    /// Lost messages as a share of those due.
     pub loss: Ratio,
+    /// Messages that a reliable transport has not delivered by the end, as a share of those due.
+    #[serde(default)]
+    pub unfinished: Ratio,
+    /// Messages that the sender gave up, as a share of those due.
+    #[serde(default)]
+    pub refused: Ratio,
     /// Late messages as a share of those due.
     pub late: Ratio,
     /// From `sent` to `received`.
@@ -132,13 +166,13 @@ pub struct SinkSummary {
     pub latency_from_due: Option<DelaySummary>,
     /// Mean absolute deviation of latency from its mean.
     pub mean_absolute_deviation: Option<Duration>,
-    /// Payload received, each message once, over the flow's active time.
+    /// Payload delivered in the flow's active time, each message once.
     pub user: Rate,
-    /// floor(user throughput / 64 kbit/s).
+    /// Telephone channels of 64 kbit/s that were delivered, rounded down.
     pub voice_channels: u64,
 }
 
-/// Flows counted together on one path. A connection of a bundle is a member of one of its flows.
+/// Flows counted together. A connection of a bundle is a member of one of its flows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BundleSummary {
     /// Its name in the file.
@@ -151,7 +185,7 @@ pub struct BundleSummary {
     pub active: Duration,
     /// Payload received by all flows, each message once, over the bundle's active time.
     pub user: Rate,
-    /// What the flows took of their path's first link, with all framing of that link, over the bundle's active time (`sim`
+    /// What each flow took of the first link of its path, with all framing of that link, over the bundle's active time (`sim`
     /// and `wire`).
     pub network: Option<Rate>,
     /// Jain's fairness index of the user throughputs of all members; `None` for one member, or if nothing was received.
@@ -173,8 +207,14 @@ pub struct ClassSummary {
     /// Payload received by a member over its own active time, which begins and ends as a flow's does: a transfer of fixed
     /// volume is measured over its own life.
     pub throughput: Option<Spread<Rate>>,
-    /// Lost and refused messages of a member as a share of those due.
+    /// Lost messages of a member as a share of those due.
     pub loss: Option<Spread<Ratio>>,
+    /// Unfinished messages of a member as a share of those due.
+    #[serde(default)]
+    pub unfinished: Option<Spread<Ratio>>,
+    /// Refused messages of a member as a share of those due.
+    #[serde(default)]
+    pub refused: Option<Spread<Ratio>>,
     /// A member's mean latency.
     pub latency_mean: Option<Spread<Duration>>,
     /// A member's p99.9 of latency: as that of its flow if it is the only member, or else at most 0.8 % too high.
@@ -196,8 +236,8 @@ pub struct Spread<T> {
     pub members: u32,
 }
 
-/// Messages by what became of them. `due = sent + refused` and `sent = received + late + lost`; of a flow without sinks
-/// nothing is received or lost.
+/// Messages by what became of them. `due = sent + refused` and `sent = received + late + lost + unfinished`; of a flow
+/// without sinks nothing is received or lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Taken by the transport.
@@ -208,12 +248,32 @@ pub struct Counts {
     pub received: u64,
     /// Arrived after the playout deadline.
     pub late: u64,
-    /// Not received by the end of the run plus the drain time.
+    /// Not received by the end of the run plus the drain time, over a transport that may lose them.
     pub lost: u64,
+    /// Not received by then, over a transport that would still have delivered them.
+    #[serde(default)]
+    pub unfinished: u64,
     /// Further copies.
     pub duplicate: u64,
     /// Arrived with a smaller sequence number than one before of the same channel (RFC 4737 section 3).
     pub reordered: u64,
+}
+
+impl Counts {
+    /// How many messages were due.
+    pub fn due(&self) -> u64 {
+        self.sent.saturating_add(self.refused)
+    }
+
+    /// So many messages as a share of those due.
+    pub fn share(&self, part: u64) -> Ratio {
+        share(part, self.due())
+    }
+}
+
+/// A part as a share of a whole; none of nothing.
+pub(crate) fn share(part: u64, whole: u64) -> Ratio {
+    Ratio::new(part as f64 / whole.max(1) as f64).unwrap_or_default()
 }
 
 /// A distribution of durations in figures. Percentiles are by nearest rank.
@@ -307,9 +367,9 @@ impl RobustDelay {
 pub struct ThroughputSummary {
     /// Payload offered by the source (sent and refused) over the flow's active time.
     pub offered: Rate,
-    /// Payload received, each message once, over the flow's active time.
+    /// Payload delivered in the flow's active time, each message once.
     pub user: Rate,
-    /// What the flow took of its path's first link, with all framing of that link (`sim` and `wire`).
+    /// What the flow took of its path's first link in that time, with all framing of that link (`sim` and `wire`).
     pub network: Option<Rate>,
     /// From the first due message to the end that [`Lasting`](crate::Lasting) defines; if nothing arrived, to the end of
     /// the run.
@@ -449,7 +509,7 @@ mod tests {
         let mut names = Vec::new();
         figures(&serde_json::to_value(flow).unwrap(), &mut names);
         figures(&serde_json::to_value(class).unwrap(), &mut names);
-        let no_figures = ["flow", "transport", "members", "channels", "measured", "sinks", "codec"];
+        let no_figures = ["flow", "transport", "members", "channels", "measured", "sinks", "each", "codec"];
         names.retain(|name| !no_figures.contains(&name.as_str()));
         assert!(names.len() > 40, "{names:?}");
         for name in names {

@@ -1,15 +1,9 @@
-//! Voice channels, and fairness between members.
+//! The rate of a voice channel, and fairness between members.
 
 use trunkline_core::Rate;
 
-/// The rate of a G.711 voice channel: one byte each 125 us.
+/// The rate of a G.711 voice channel, one byte each 125 us (Weaver and McNabb 1992 sections 4.2 and 5.2).
 pub const VOICE_CHANNEL: Rate = Rate::from_bits_per_second(64_000);
-
-/// How many voice channels a user throughput carries: floor(throughput / 64 kbit/s) (Weaver and McNabb 1992 sections
-/// 4.2 and 5.2).
-pub fn voice_channels(user: Rate) -> u64 {
-    user.bits_per_second() / VOICE_CHANNEL.bits_per_second()
-}
 
 /// Jain's fairness index (sum x)^2 / (n sum x^2) of the members' throughputs, in any unit: 1 if all are equal, 1/n if one
 /// has everything. `None` for fewer than two members, or if nobody received anything (Jain, Chiu and Hawe 1984,
@@ -27,15 +21,6 @@ pub fn jain_fairness(throughputs: impl IntoIterator<Item = f64>) -> Option<f64> 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn voice_channels_are_rounded_down() {
-        for (rate, channels) in
-            [(0, 0), (63_999, 0), (64_000, 1), (1_544_000, 24), (u64::MAX, u64::MAX / 64_000)]
-        {
-            assert_eq!(voice_channels(Rate::from_bits_per_second(rate)), channels);
-        }
-    }
 
     #[test]
     fn fairness_of_known_shares() {

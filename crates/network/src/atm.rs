@@ -245,6 +245,10 @@ impl Medium for AtmLink {
         self.directions.get(usize::from(from.0)).map(Direction::waiting).unwrap_or_default()
     }
 
+    fn end_measurement(&mut self, at: Time) {
+        self.directions.iter_mut().for_each(|direction| direction.end_measurement(at));
+    }
+
     fn figures(&self, _over: Duration) -> Vec<Figure> {
         let directions = (0..).map(Port).zip(&self.directions);
         let figures = directions.flat_map(|(port, direction)| {

@@ -15,8 +15,9 @@ mod waiting;
 mod walker;
 
 use trunkline_core::schema::{Choice, Default as Preset, Kind, Parameter, Values};
-use trunkline_core::{Amount, Bytes, Duration, Packet, Port, Rate, Ratio, Seed, Time};
+use trunkline_core::{Amount, Bytes, Duration, Packet, Port, Rate, Seed, Time};
 
+use crate::busy::share;
 use crate::impairment::Impairments;
 use crate::medium::{Figure, Medium, MediumCounters, MediumKind, Outcome, PortConfig};
 use crate::queue::{Backlog, Queue};
@@ -311,13 +312,16 @@ impl Medium for FddiRing {
         self.stations.get(usize::from(from.0)).map(Station::waiting).unwrap_or_default()
     }
 
+    fn end_measurement(&mut self, at: Time) {
+        self.stations.iter_mut().for_each(|station| station.end_measurement(at));
+    }
+
     fn figures(&self, over: Duration) -> Vec<Figure> {
         // Whoever has it sends it on, unless the run ends before.
         let left = self.hold.map_or(self.token.left(), |hold| hold.until + self.rate.time_for(TOKEN));
         let rotations = self.token.rotations_until(left, Time::ZERO + over);
         let busy: Duration =
-            self.stations.iter().map(Station::busy).fold(Duration::ZERO, |sum, one| sum + one);
-        let share = busy.as_secs_f64() / over.as_secs_f64();
+            self.stations.iter().map(|station| station.busy(over)).fold(Duration::ZERO, |sum, one| sum + one);
         let sum_of = |synchronous: bool, of: fn(&Station) -> u64| {
             let alike = self.stations.iter().filter(|station| station.is_synchronous() == synchronous);
             alike.map(of).sum::<u64>()
@@ -326,8 +330,7 @@ impl Medium for FddiRing {
         let ring = [
             ("ttrt", Amount::Time(self.token.ttrt())),
             ("ring-latency", Amount::Time(self.token.ring().latency())),
-            // The last frame may be sent after the run's length.
-            ("ring-utilisation", Amount::Share(Ratio::new(share.min(1.0)).unwrap_or_default())),
+            ("ring-utilisation", Amount::Share(share(busy, over))),
             ("token-rotations", Amount::Count(rotations.count())),
             ("token-rotation-mean", Amount::Time(rotations.mean())),
             ("token-rotation-p50", quantile(500)),

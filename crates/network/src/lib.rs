@@ -20,6 +20,7 @@
 pub mod atm;
 pub mod bucket;
 mod buckets;
+mod busy;
 pub mod ethernet;
 pub mod fate;
 pub mod fddi;
@@ -34,6 +35,7 @@ pub mod t1;
 pub mod trace;
 pub mod wifi;
 
+pub use busy::BusyTime;
 pub use fate::{DropCause, Fate, Fates, MarkCause};
 pub use impairment::{Impairments, Loss};
 pub use medium::{Change, Delivery, Figure, Fixed, Medium, MediumCounters, Outcome};

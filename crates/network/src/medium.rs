@@ -5,6 +5,7 @@ use core::ops::RangeInclusive;
 use trunkline_core::schema::{Parameter, Values};
 use trunkline_core::{Amount, Bytes, Duration, Packet, Port, Seed, Time};
 
+use crate::busy::BusyTime;
 use crate::fate::Fates;
 use crate::impairment::Impairments;
 use crate::queue::{Backlog, Queue, QueueCounters, Sojourns};
@@ -53,8 +54,12 @@ pub trait Medium: Send {
     /// Cheap enough to be asked many times a second.
     fn backlog(&self, from: Port) -> Backlog;
 
-    /// What this kind of medium alone has to tell of a run that lasted `over`, of which shares are: of itself and then
-    /// of each station, always the same figures in the same order.
+    /// The measurement ends at `at`, up to which everything has been done. What is busy from now on counts neither in
+    /// [`MediumCounters::busy`]'s shares nor in those of [`figures`](Self::figures).
+    fn end_measurement(&mut self, at: Time);
+
+    /// What this kind of medium alone has to tell of a measurement that lasted `over`, of which shares are: of itself and
+    /// then of each station, always the same figures in the same order.
     fn figures(&self, over: Duration) -> Vec<Figure> {
         let _ = over;
         Vec::new()
@@ -129,8 +134,8 @@ pub struct MediumCounters {
     pub corrupted: u64,
     /// Packets that overtook an earlier one.
     pub reordered: u64,
-    /// How long the line was busy; divided by the run's length it is the utilisation.
-    pub busy: Duration,
+    /// How long the line was busy; its share of the measurement is the utilisation.
+    pub busy: BusyTime,
     /// Sum over packets of their time in the queue; divided by those dequeued it is the mean sojourn time.
     pub sojourn_total: Duration,
     /// The times that packets spent in the queue, by length.

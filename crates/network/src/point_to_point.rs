@@ -143,6 +143,10 @@ impl<L: Line> Medium for PointToPoint<L> {
         self.directions.get(usize::from(from.0)).map(Direction::waiting).unwrap_or_default()
     }
 
+    fn end_measurement(&mut self, at: Time) {
+        self.directions.iter_mut().for_each(|direction| direction.counters.busy.end(at));
+    }
+
     fn figures(&self, _over: Duration) -> Vec<Figure> {
         let directions = (0..).map(Port).zip(&self.directions);
         let figures = directions.flat_map(|(port, direction)| {
@@ -251,7 +255,7 @@ impl<L: Line> Direction<L> {
         let (end, busy) = self.line.transmit(start, on_line);
         let counters = &mut self.counters;
         counters.transmitted += on_line;
-        counters.busy += busy;
+        counters.busy.add(end, busy);
         if !self.conditioner.admit(start, &mut packet) {
             counters.dropped[DropCause::Policed.index()] += 1;
             out.fates.0.push(Fate::Dropped { at: now, packet, cause: DropCause::Policed });

@@ -224,6 +224,10 @@ impl Medium for T1Link {
         self.boards.get(usize::from(from.0)).map(Board::counters).unwrap_or_default()
     }
 
+    fn end_measurement(&mut self, at: Time) {
+        self.boards.iter_mut().for_each(|board| board.end_measurement(at));
+    }
+
     fn backlog(&self, from: Port) -> Backlog {
         self.boards.get(usize::from(from.0)).map(Board::waiting).unwrap_or_default()
     }

@@ -1,67 +1,73 @@
-//! Results as JSON: a line for every cell.
+//! Results as JSON: an object for every cell.
 
-use core::fmt::Write as _;
+use std::collections::BTreeMap;
 
-use serde_json::{Map, Number, Value as Json, json};
-
+use serde_json::{Number, Value as Json};
 use trunkline_store::Backend;
 
-use crate::results::Results;
-use crate::study::{Note, Study};
+use crate::output::{ListedStudy, Studies, StudyCell};
+use crate::results::{Cell, Results, Row, TableResults};
+use crate::study::{Metric, Study};
 use crate::value::{Keys, Value};
 
-/// Every cell as a line of its own: `paper`, `table`, `row` (its key columns), `metric`, `published` (null if it was
-/// not, or is not at hand) and `simulated`, or `measured` and `on` what, wire or live; and, where the simulation cannot follow, a `note` that says why.
+/// The name of the layout of a cell.
+pub const CELL_KIND: &str = "study-cell";
+/// The version of the layout of a cell: it grows when a key changes its meaning or goes away, not when one is added.
+pub const CELL_FORMAT: u32 = 1;
+
+/// Every cell as a line of its own: [`StudyCell`] says what is in it.
 pub fn json(results: &Results) -> String {
     let mut lines = String::new();
     for table in &results.tables {
-        let notes: Vec<&Note> = results.study.notes(table.table.name).collect();
         for row in &table.rows {
-            let note = notes.iter().find(|note| row.keys.are(note.only));
             for (metric, cell) in table.table.metrics.iter().zip(&row.cells) {
-                let published = cell.published.as_ref().map(|published| published.number);
-                let quoted = cell.simulated.filter(|_| table.is_quoted(metric));
-                let found = cell.simulated.filter(|_| quoted.is_none());
-                let mut line = json!({
-                    "paper": results.study.name,
-                    "table": table.table.name,
-                    "row": keys(&row.keys),
-                    "metric": metric.column,
-                    "published": published.or(quoted).map(number),
-                    "simulated": found.filter(|_| table.on == Backend::Sim).map(number),
-                });
-                if table.on != Backend::Sim {
-                    line["measured"] = json!(found.map(number));
-                    line["on"] = json!(table.on);
-                }
-                if let Some(note) = note {
-                    line["note"] = Json::from(note.text);
-                }
-                // Writing to a string cannot fail.
-                let _ = writeln!(lines, "{line}");
+                // Keys are strings.
+                let line = serde_json::to_string(&of_cell(results, table, row, (metric, cell)));
+                lines.push_str(&line.unwrap_or_default());
+                lines.push('\n');
             }
         }
     }
     lines
 }
 
-/// The studies, as `trunkline papers --json` prints them.
-pub fn listed(studies: &[&Study]) -> Json {
-    let study = |study: &&Study| {
-        json!({
-            "name": study.name,
-            "title": study.title,
-            "authors": study.authors,
-            "year": study.year,
-            "reproduced": study.reproduced,
-            "tables": study.tables.iter().map(|table| table.name).collect::<Vec<_>>(),
-            "figures": study.figures.iter().map(|figure| figure.number).collect::<Vec<_>>(),
-        })
-    };
-    json!({ "format": 1, "studies": studies.iter().map(study).collect::<Vec<_>>() })
+fn of_cell(results: &Results, table: &TableResults, row: &Row, cell: (&Metric, &Cell)) -> StudyCell {
+    let (metric, cell) = cell;
+    let published = cell.published.as_ref().map(|published| published.number);
+    let quoted = cell.simulated.filter(|_| table.is_quoted(metric));
+    let found = cell.simulated.filter(|_| quoted.is_none()).map(number);
+    let is_simulated = table.on == Backend::Sim;
+    let note = results.study.notes(table.table.name).find(|note| row.keys.are(note.only));
+    StudyCell {
+        kind: CELL_KIND,
+        format: CELL_FORMAT,
+        paper: results.study.name,
+        table: table.table.name,
+        row: keys(&row.keys),
+        metric: metric.column,
+        published: published.or(quoted).map(number),
+        simulated: found.clone().filter(|_| is_simulated),
+        measured: (!is_simulated).then_some(found),
+        on: (!is_simulated).then(|| table.on.into()),
+        note: note.map(|note| note.text),
+    }
 }
 
-fn keys(keys: &Keys) -> Map<String, Json> {
+/// The studies.
+pub fn listed(studies: &[&Study]) -> Studies {
+    let study = |study: &&Study| ListedStudy {
+        name: study.name,
+        title: study.title,
+        authors: study.authors,
+        year: study.year,
+        reproduced: study.reproduced,
+        tables: study.tables.iter().map(|table| table.name).collect(),
+        figures: study.figures.iter().map(|figure| figure.number).collect(),
+    };
+    Studies { studies: studies.iter().map(study).collect() }
+}
+
+fn keys(keys: &Keys) -> BTreeMap<String, Json> {
     let cell = |value: &Value| match value {
         Value::Number(value) => Json::Number(number(*value)),
         Value::Word(word) => Json::String(word.clone()),

@@ -174,13 +174,13 @@ fn json_has_a_line_for_every_cell() {
     assert_eq!(lines.len(), cells);
     for line in &lines {
         let keys: Vec<&String> = line.as_object().unwrap().keys().collect();
-        assert_eq!(keys, ["metric", "paper", "published", "row", "simulated", "table"]);
+        assert_eq!(keys, ["format", "kind", "metric", "paper", "published", "row", "simulated", "table"]);
         assert_eq!(line["paper"], "hawley1989");
         assert!(line["simulated"].is_number() && line["row"].is_object());
         assert_eq!(line["published"].is_null(), line["table"] == "loaded_rrobin" || is_blank(line), "{line}");
     }
     assert!(lines.contains(&json!({
-        "paper": "hawley1989", "table": "table01", "row": { "quantum_bytes": 16, "urp_block_bytes": "inf" },
+        "kind": "study-cell", "format": 1, "paper": "hawley1989", "table": "table01", "row": { "quantum_bytes": 16, "urp_block_bytes": "inf" },
         "metric": "throughput_kbytes_s", "published": 128.7, "simulated": 128.7 * 1.02,
     })));
     let throughput =

@@ -116,6 +116,7 @@ source = "voice"   # 64 kbit/s
             edge: Edge { kept: *kept, ..Edge::default() },
             finished: true,
             trials: Vec::new(),
+            rising: Vec::new(),
         };
         let answers: Vec<Answer> = kept.iter().enumerate().map(answer).collect();
         let (answer, kept) = best(plan.goal, &answers)?;

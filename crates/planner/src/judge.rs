@@ -1,15 +1,29 @@
 //! Whether repetitions show that the limits are kept.
 //!
 //! A limit speaks of the mean of its figure over repetitions, as the report does. It counts as kept if the one-sided
-//! confidence bound of that mean (Student's t) still keeps it, and as broken if the bound on the other side breaks it; in
-//! between more repetitions are asked for, up to a stated number. Looking again and again would find a lucky moment sooner
-//! or later, so the allowed error is shared evenly among the looks (Bonferroni). All limits must be kept, which needs
-//! no further correction; that *some* limit is broken has as many chances to seem so as there are limits, which does.
+//! confidence bound of that mean still keeps it, and as broken if the bound on the other side breaks it; in between more
+//! repetitions are asked for, up to a stated number. Repeated looks inflate false positives, so the allowed error is shared
+//! evenly among them (Bonferroni). All limits must be kept, which needs no further correction; that *some* limit is broken
+//! has as many chances to seem so as there are limits, which does.
+//!
+//! The bound is Student's, from the spread of the repetitions. A figure that counts messages may agree in all of them by chance:
+//! five runs of 250 messages that lose 2 each have no spread, and say little of a loss of 1 %. So
+//! its spread counts as at least that of rounding to one message (a step over the square root of 12), and a share of messages
+//! must also hold by the bound of Clopper and Pearson on all messages together. Neither applies where every repetition lost
+//! the very same messages, since then chance has no part in it; nor where the bound is 0, which no count could show.
+//!
+//! A value that the probe found behind the edge is looked at once more, early, after [`EARLY`] repetitions, and that look is
+//! one more to share the error of "broken" among. Two repetitions have no spread worth the name, so the early look does not
+//! ask for it: if the mean of a figure that is never negative were at most its bound, the product of n repetitions, each
+//! over the bound, would reach 1/e with a probability of e at most (Markov). A value that reaches it is broken by far.
 
-use trunkline_experiment::{Figure, Limit};
-use trunkline_metrics::{Estimate, estimate, student_t};
+use trunkline_experiment::{Figure, Grain, Limit, Operator};
+use trunkline_metrics::{Estimate, binomial_bounds, estimate, student_t};
 
 use crate::search::Verdict;
+
+#[cfg(test)]
+mod tests;
 
 /// How sure a verdict must be, and what that may cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,7 +36,40 @@ pub struct Terms {
     pub most: u32,
 }
 
+/// Repetitions after which a value that is expected to break a limit is looked at first.
+pub(crate) const EARLY: u32 = 2;
+
+/// What a verdict needs of one repetition.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Measured {
+    /// By limit.
+    pub(crate) figures: Vec<Figure>,
+    /// By limit; `None` for a figure that does not count messages.
+    pub(crate) grains: Vec<Option<Grain>>,
+    /// Stands for what became of each message; `None` if none was lost or late, which may happen by chance.
+    pub(crate) fates: Option<u64>,
+}
+
+/// The error that is allowed at each look.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Errors {
+    /// To call a value kept that is not.
+    pub(crate) kept: f64,
+    /// To call a value broken that is not.
+    pub(crate) broken: f64,
+    /// Repetitions below which a look is an early one.
+    pub(crate) usual: u32,
+}
+
 impl Terms {
+    /// The allowed error, shared among all looks that may make it.
+    pub(crate) fn errors(&self) -> Errors {
+        let looks = self.looks().len();
+        let early = usize::from(EARLY < self.repetitions);
+        let shared = |looks: usize| (1.0 - self.confidence) / looks as f64;
+        Errors { kept: shared(looks), broken: shared(looks + early), usual: self.repetitions }
+    }
+
     /// After how many repetitions a value is judged: each time twice as many, the last time `most`.
     pub fn looks(&self) -> Vec<u32> {
         let doublings = std::iter::successors(Some(self.repetitions), |n| n.checked_mul(2));
@@ -37,16 +84,22 @@ pub struct Judged {
     pub verdict: Verdict,
     /// Its figure over repetitions; `None` if it was not measured or does not apply.
     pub estimate: Option<Estimate>,
-    /// How far the mean may be off on either side: the bound that the verdict was made with.
+    /// From the mean to the confidence bound on the side of the limit, with which the verdict was made; `None` where it was
+    /// made without one.
     pub half_width: Option<f64>,
 }
 
-/// What these repetitions show, with the error that is allowed at this look.
-pub(crate) fn judge(limits: &[Limit], repetitions: &[&[Figure]], error: f64) -> (Verdict, Vec<Judged>) {
-    let of_limit = |(place, limit): (usize, &Limit)| {
-        let figures = repetitions.iter().filter_map(|figures| figures.get(place).copied());
-        judge_one(limit, &figures.collect::<Vec<_>>(), error, limits.len())
-    };
+impl Judged {
+    /// Whether the limit is about anything: what has no members keeps every limit.
+    pub(crate) fn applies(&self) -> bool {
+        self.verdict != Verdict::Kept || self.estimate.is_some()
+    }
+}
+
+/// What these repetitions show, with the errors that are allowed at this look.
+pub(crate) fn judge(limits: &[Limit], repetitions: &[&Measured], errors: Errors) -> (Verdict, Vec<Judged>) {
+    let errors = Errors { broken: errors.broken / limits.len().max(1) as f64, ..errors };
+    let of_limit = |(place, limit): (usize, &Limit)| judge_one(limit, &sample(place, repetitions), errors);
     let judged: Vec<Judged> = limits.iter().enumerate().map(of_limit).collect();
     let any = |verdict| judged.iter().any(|one| one.verdict == verdict);
     let verdict = match (any(Verdict::Broken), any(Verdict::Undecided)) {
@@ -57,97 +110,115 @@ pub(crate) fn judge(limits: &[Limit], repetitions: &[&[Figure]], error: f64) -> 
     (verdict, judged)
 }
 
-fn judge_one(limit: &Limit, figures: &[Figure], error: f64, limits: usize) -> Judged {
-    if !figures.is_empty() && figures.iter().all(|figure| *figure == Figure::NotApplicable) {
-        return Judged { verdict: Verdict::Kept, estimate: None, half_width: None };
-    }
-    let measured = |figure: &Figure| if let Figure::Value(value) = figure { Some(*value) } else { None };
-    let values: Vec<f64> = figures.iter().filter_map(measured).filter(|value| value.is_finite()).collect();
-    let estimate = (!values.is_empty()).then(|| estimate(&values));
-    let reach = |error: f64| {
-        let (estimate, n) = (estimate.as_ref()?, values.len() as f64);
-        Some(student_t(1.0 - error, n - 1.0)? * estimate.standard_deviation / n.sqrt())
-    };
-    let holds = |value: f64| limit.operator.holds(value, limit.bound);
-    let (kept_reach, broken_reach) = (reach(error), reach(error / limits.max(1) as f64));
-    let mean = estimate.map_or(f64::NAN, |estimate| estimate.mean);
-    // Which side is the wrong one follows from the operator: the bound keeps the limit if both ends do.
-    let throughout = |half: Option<f64>, kept: bool| {
-        half.is_some_and(|half| holds(mean - half) == kept && holds(mean + half) == kept)
-    };
-    let verdict = match values.len() == figures.len() {
-        true if throughout(kept_reach, true) => Verdict::Kept,
-        true if throughout(broken_reach, false) => Verdict::Broken,
-        _ => Verdict::Undecided,
-    };
-    let half_width = if verdict == Verdict::Kept { kept_reach } else { broken_reach };
-    Judged { verdict, estimate, half_width }
+/// Whether one repetition keeps all limits, which shows nothing for certain. A figure that was not measured keeps none.
+pub(crate) fn once(limits: &[Limit], figures: &[Figure]) -> bool {
+    limits.iter().zip(figures).all(|(limit, figure)| match figure {
+        Figure::Value(value) => limit.operator.holds(*value, limit.bound),
+        Figure::NotApplicable => true,
+        Figure::NotMeasured => false,
+    })
 }
 
-#[cfg(test)]
-mod tests {
-    use trunkline_experiment::{LimitMetric, Operator, Subject};
+/// One limit's figure over repetitions.
+struct Sample {
+    /// Repetitions in which it applies or not, measured or not.
+    repetitions: usize,
+    applies: bool,
+    values: Vec<f64>,
+    /// The step of its grain, the largest of all repetitions; 0 for a figure without a grain.
+    step: f64,
+    /// Of a share: what was counted, of how many messages.
+    counted: Option<(u64, u64)>,
+    /// Whether chance has no part in it.
+    is_certain: bool,
+}
 
-    use super::*;
-
-    fn limit(operator: Operator, bound: f64) -> Limit {
-        let (key, condition) = ("flow.voice.loss".to_owned(), String::new());
-        let subject = Subject::Flow { flow: 0, sink: None, metric: LimitMetric::Loss };
-        Limit { key, condition, subject, operator, bound }
-    }
-
-    fn verdict(limits: &[Limit], repetitions: &[&[f64]], error: f64) -> Verdict {
-        let figures = |values: &&[f64]| values.iter().map(|value| Figure::Value(*value)).collect();
-        let figures: Vec<Vec<Figure>> = repetitions.iter().map(figures).collect();
-        judge(limits, &figures.iter().map(Vec::as_slice).collect::<Vec<_>>(), error).0
-    }
-
-    #[test]
-    fn bounds_are_those_of_the_printed_tables() {
-        // Mean 12, standard deviation 1.5811, t(0.95, 4) = 2.1318: the upper bound is 12 + 1.5074.
-        let repetitions: &[&[f64]] = &[&[10.0], &[11.0], &[12.0], &[13.0], &[14.0]];
-        for (bound, expected) in [
-            (13.508, Verdict::Kept),
-            (13.507, Verdict::Undecided),
-            (10.493, Verdict::Undecided),
-            (10.492, Verdict::Broken),
-        ] {
-            assert_eq!(verdict(&[limit(Operator::Less, bound)], repetitions, 0.05), expected, "< {bound}");
+fn sample(place: usize, repetitions: &[&Measured]) -> Sample {
+    let figures = || repetitions.iter().filter_map(|one| one.figures.get(place).copied());
+    let measured = |figure: Figure| if let Figure::Value(value) = figure { Some(value) } else { None };
+    let mut sample = Sample {
+        repetitions: figures().count(),
+        applies: figures().any(|figure| figure != Figure::NotApplicable) || figures().count() == 0,
+        values: figures().filter_map(measured).filter(|value| value.is_finite()).collect(),
+        step: 0.0,
+        counted: None,
+        is_certain: is_certain(repetitions),
+    };
+    for one in repetitions {
+        let (Some(Figure::Value(value)), Some(Some(grain))) = (one.figures.get(place), one.grains.get(place))
+        else {
+            continue;
+        };
+        sample.step = sample.step.max(grain.step());
+        if let Grain::Share { messages } = grain {
+            let (events, of) = sample.counted.unwrap_or_default();
+            let here = (value * *messages as f64).round().clamp(0.0, *messages as f64);
+            sample.counted = Some((events + here as u64, of + messages));
         }
-        assert_eq!(verdict(&[limit(Operator::AtLeast, 10.49)], repetitions, 0.05), Verdict::Kept);
-        assert_eq!(verdict(&[limit(Operator::AtLeast, 13.51)], repetitions, 0.05), Verdict::Broken);
+    }
+    sample
+}
+
+/// Whether the same became of the same messages in each of several repetitions, and some of it is loss.
+fn is_certain(repetitions: &[&Measured]) -> bool {
+    let first = repetitions.first().and_then(|one| one.fates);
+    repetitions.len() > 1 && first.is_some() && repetitions.iter().all(|one| one.fates == first)
+}
+
+impl Sample {
+    /// The confidence bounds of the mean, below and above, each wrong with this probability; `None` without a spread.
+    fn bounds(&self, limit: &Limit, error: f64) -> Option<(f64, f64)> {
+        let n = self.values.len() as f64;
+        let estimate = estimate(&self.values);
+        let counts = !self.is_certain && limit.bound > 0.0;
+        let rounding = if counts { self.step * self.step / 12.0 } else { 0.0 };
+        let spread = (estimate.standard_deviation.powi(2) + rounding).sqrt();
+        let reach = student_t(1.0 - error, n - 1.0)? * spread / n.sqrt();
+        let student = (estimate.mean - reach, estimate.mean + reach);
+        Some(match self.counted.filter(|_| counts) {
+            Some((events, of)) => {
+                let (below, above) = binomial_bounds(events, of, error);
+                (student.0.min(below), student.1.max(above))
+            }
+            None => student,
+        })
     }
 
-    #[test]
-    fn equal_repetitions_need_no_margin_and_one_shows_nothing() {
-        assert_eq!(verdict(&[limit(Operator::AtMost, 1.0)], &[&[1.0], &[1.0]], 0.01), Verdict::Kept);
-        assert_eq!(verdict(&[limit(Operator::Less, 1.0)], &[&[1.0], &[1.0]], 0.01), Verdict::Broken);
-        assert_eq!(verdict(&[limit(Operator::Less, 1.0)], &[&[0.5]], 0.01), Verdict::Undecided);
+    /// Whether the figure exceeds its bound by so much that this shows it broken, whatever its distribution.
+    fn is_far(&self, limit: &Limit, error: f64) -> bool {
+        let is_upper = matches!(limit.operator, Operator::Less | Operator::AtMost);
+        let is_possible = is_upper && limit.bound > 0.0 && self.values.iter().all(|value| *value >= 0.0);
+        is_possible && self.values.iter().map(|value| value / limit.bound).product::<f64>() >= 1.0 / error
     }
+}
 
-    #[test]
-    fn all_limits_must_be_kept_and_one_broken_is_enough() {
-        let limits = [limit(Operator::Less, 1.0), limit(Operator::Less, 2.0)];
-        assert_eq!(verdict(&limits, &[&[0.5, 1.5], &[0.5, 1.5]], 0.05), Verdict::Kept);
-        assert_eq!(verdict(&limits, &[&[0.5, 2.5], &[0.5, 2.5]], 0.05), Verdict::Broken);
-        // 1.5 +- 0.6: not shown; the other one alone would be kept.
-        assert_eq!(verdict(&limits, &[&[0.5, 1.4], &[0.5, 1.6]], 0.005), Verdict::Undecided);
+fn judge_one(limit: &Limit, sample: &Sample, errors: Errors) -> Judged {
+    if !sample.applies {
+        return Judged { verdict: Verdict::Kept, estimate: None, half_width: None };
     }
-
-    #[test]
-    fn what_was_not_measured_shows_nothing_and_what_does_not_apply_breaks_nothing() {
-        let limits = [limit(Operator::Less, 1.0)];
-        let half: [&[Figure]; 2] = [&[Figure::Value(0.0)], &[Figure::NotMeasured]];
-        assert_eq!(judge(&limits, &half, 0.05).0, Verdict::Undecided);
-        let none: [&[Figure]; 2] = [&[Figure::NotApplicable]; 2];
-        assert_eq!(judge(&limits, &none, 0.05).0, Verdict::Kept);
+    let estimate = (!sample.values.is_empty()).then(|| estimate(&sample.values));
+    let Some(mean) = estimate.map(|estimate| estimate.mean) else {
+        return Judged { verdict: Verdict::Undecided, estimate, half_width: None };
+    };
+    let holds = |value: f64| limit.operator.holds(value, limit.bound);
+    let is_early = sample.repetitions < errors.usual as usize;
+    let is_whole = sample.values.len() == sample.repetitions;
+    if is_early && is_whole && sample.is_far(limit, errors.broken) {
+        return Judged { verdict: Verdict::Broken, estimate, half_width: None };
     }
-
-    #[test]
-    fn looks_double_up_to_the_most() {
-        let looks = |repetitions, most| Terms { confidence: 0.95, repetitions, most }.looks();
-        assert_eq!(looks(5, 40), [5, 10, 20, 40]);
-        assert_eq!(looks(5, 30), [5, 10, 20, 30]);
-        assert_eq!(looks(3, 3), [3]);
-    }
+    // The bound on the side of the limit: if that keeps it, or breaks it, so does the mean.
+    let keeps = holds(mean);
+    let bounds = sample.bounds(limit, if keeps { errors.kept } else { errors.broken });
+    let is_upper = matches!(limit.operator, Operator::Less | Operator::AtMost);
+    let bound = bounds.map(|(below, above)| if keeps == is_upper { above } else { below });
+    let verdict = match bound {
+        Some(bound) if is_whole && holds(bound) == keeps => match (keeps, is_early) {
+            (true, false) => Verdict::Kept,
+            (false, false) => Verdict::Broken,
+            (false, true) if sample.is_certain => Verdict::Broken,
+            (_, true) => Verdict::Undecided,
+        },
+        _ => Verdict::Undecided,
+    };
+    Judged { verdict, estimate, half_width: bound.map(|bound| (bound - mean).abs()) }
 }

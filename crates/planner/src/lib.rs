@@ -7,22 +7,29 @@
 
 mod answered;
 mod figures;
+mod forecast;
 mod html;
 mod json;
 mod judge;
+pub mod output;
+mod overload;
 mod plan;
 mod run;
 pub mod search;
 mod sheet;
 mod terminal;
 mod text;
+mod work;
 
 pub use answered::answered;
 pub use figures::svg;
+pub use forecast::Forecast;
 pub use html::html;
-pub use json::json;
+pub use json::{FORMAT, KIND, json, of_plan};
 pub use judge::{Judged, Terms};
+pub use overload::Rising;
 pub use plan::{Means, Nearness, Plan, PlanError, Question};
 pub use run::{Answer, Found, Observer, Trial, run};
 pub use search::{Edge, Goal, Verdict};
 pub use terminal::terminal;
+pub use text::cautions;

@@ -3,7 +3,7 @@
 use trunkline_experiment::{Axis, Limit};
 use trunkline_metrics::Estimate;
 
-use crate::judge::Judged;
+use crate::judge::{EARLY, Judged};
 use crate::plan::Plan;
 use crate::run::{Answer, Found, Trial};
 use crate::search::{Edge, Goal, Verdict};
@@ -149,10 +149,41 @@ pub(crate) fn answer(plan: &Plan, found: &Found, answer: &Answer) -> String {
         text +=
             &format!(". The response is not monotone: {} keeps the limits all the same", behind.join(", "));
     }
+    if !answer.rising.is_empty() {
+        text += &format!(". Warning: {}", overloaded(plan, answer));
+    }
     if !answer.finished {
         text += ". The search did not come to its end";
     }
     text + "."
+}
+
+/// What makes an answer less sure than it looks, a sentence for each combination: an overload that the duration hides.
+pub fn cautions(plan: &Plan, found: &Found) -> Vec<String> {
+    let doubtful = found.answers.iter().filter(|answer| !answer.rising.is_empty());
+    let sentence = |answer: &Answer| {
+        let combination = combination(&plan.axes, &answer.choice, |_| true);
+        let of = if combination.is_empty() { combination } else { format!("{combination}: ") };
+        format!("{of}{}", overloaded(plan, answer))
+    };
+    doubtful.map(sentence).collect()
+}
+
+/// What the answer rests on if latencies still rise when the run ends.
+fn overloaded(plan: &Plan, answer: &Answer) -> String {
+    let kept = answer.edge.kept.map_or_else(String::new, |kept| plan.key.written(kept));
+    let flows: Vec<String> = answer
+        .rising
+        .iter()
+        .map(|rising| format!("`{}` by {:.3} ms", rising.flow, rising.per_second * 1000.0))
+        .collect();
+    let duration =
+        plan.first.points.first().map_or_else(String::new, |point| point.scenario.duration.to_string());
+    format!(
+        "at {kept} the latency still rises when the run ends, in each second that of {}: more is sent than is carried, and a \
+         run of {duration} is too short to show what follows. Ask again with a longer `duration`",
+        flows.join(", that of ")
+    )
 }
 
 /// `11 to 13`, or a dash.
@@ -181,10 +212,12 @@ fn larger(goal: Goal) -> &'static str {
 /// A verdict as a word.
 pub(crate) fn word(trial: &Trial) -> &'static str {
     match trial.verdict {
+        Some(Verdict::Kept) if trial.is_empty() => "– no members",
         Some(Verdict::Kept) => "✓ kept",
         Some(Verdict::Broken) if trial.refused.is_some() => "✗ refused",
         Some(Verdict::Broken) => "✗ broken",
         Some(Verdict::Undecided) => "– not decided",
+        None if trial.repetitions == 1 => "– tried once",
         None => "– interrupted",
     }
 }
@@ -193,13 +226,22 @@ pub(crate) fn word(trial: &Trial) -> &'static str {
 pub(crate) fn method(plan: &Plan) -> String {
     let terms = &plan.terms;
     format!(
-        "Each verdict is right with {} % confidence: Student's one-sided bound of the mean over {} to {} repetitions, the \
-         allowed error shared among {} looks. Values between those that were tried are taken to keep the limits up to the edge \
-         and to break one behind it; one value far on either side is tried to see whether they do.",
+        "Each verdict is right with {} % confidence: Student's one-sided bound of the mean over {} to {} repetitions, for \
+         shares of messages also Clopper and Pearson's bound on all of them together, the allowed error shared among {} \
+         looks{}. One repetition of each value found where to look. Values between those that were tried are taken to \
+         keep the limits up to the edge and to break one behind it; one value far on either side is tried to see whether \
+         they do.",
         trimmed(terms.confidence * 100.0),
         terms.repetitions,
         terms.most,
-        terms.looks().len()
+        terms.looks().len(),
+        if EARLY < terms.repetitions {
+            format!(
+                ", and one more after {EARLY} repetitions, which only shows that a limit is broken by far"
+            )
+        } else {
+            String::new()
+        }
     )
 }
 

@@ -64,6 +64,18 @@ figures! {
         |_| None, |c| Some(c.loss?.min.value());
     "connection_loss_max", "loss of a connection, largest", Share, "connection",
         |_| None, |c| Some(c.loss?.max.value());
+    "connection_unfinished", "unfinished of a connection, mean", Share, "unfinished",
+        |_| None, |c| Some(c.unfinished?.mean.value());
+    "connection_unfinished_min", "unfinished of a connection, smallest", Share, "unfinished",
+        |_| None, |c| Some(c.unfinished?.min.value());
+    "connection_unfinished_max", "unfinished of a connection, largest", Share, "unfinished",
+        |_| None, |c| Some(c.unfinished?.max.value());
+    "connection_refused", "refused of a connection, mean", Share, "refused",
+        |_| None, |c| Some(c.refused?.mean.value());
+    "connection_refused_min", "refused of a connection, smallest", Share, "refused",
+        |_| None, |c| Some(c.refused?.min.value());
+    "connection_refused_max", "refused of a connection, largest", Share, "refused",
+        |_| None, |c| Some(c.refused?.max.value());
     "connection_latency_mean", "latency mean of a connection, mean", Time, "connection",
         |_| None, |c| time(c.latency_mean, |s| s.mean);
     "connection_latency_mean_min", "latency mean of a connection, smallest", Time, "connection",

@@ -1,7 +1,6 @@
 //! Two runs beside each other: every figure of every flow that both have, at every point that both have, and whether the
 //! difference is more than chance.
 
-use serde::Serialize;
 use trunkline_metrics::{Estimate, student_t};
 use trunkline_store::{RunInfo, StoredPoint, StoredRun};
 
@@ -12,6 +11,8 @@ use crate::view::{View, point_name, value_on};
 const TELLING: &[&str] = &[
     "throughput_user",
     "loss_and_late",
+    "unfinished_share",
+    "refused_share",
     "affected",
     "latency_mean",
     "latency_p999",
@@ -20,7 +21,7 @@ const TELLING: &[&str] = &[
 ];
 
 /// What two runs have in common.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Comparison {
     /// What is compared.
     pub run: RunInfo,
@@ -35,12 +36,11 @@ pub struct Comparison {
 }
 
 /// One figure in both runs, in base units: seconds, bits per second, shares, counts.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Difference {
     /// The point: `bulk.count = 2`; empty where nothing is swept.
     pub point: String,
     /// Its index in the run, and in the one that it is compared with.
-    #[serde(skip)]
     pub points: (u32, u32),
     /// The flow.
     pub flow: String,

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ::csv::Writer;
-use trunkline_metrics::{Estimate, FlowSummary, Measured, RepetitionSummary, SinkSummary};
+use trunkline_metrics::{Estimate, FlowSummary, Measured, RepetitionSummary};
 use trunkline_store::{StoredPoint, StoredRun};
 
 use crate::Error;
@@ -21,9 +21,9 @@ use crate::view::{Subject, View, backend_name, value_on};
 /// | file | one row per |
 /// | --- | --- |
 /// | `repetitions.csv` | point, repetition and flow; a column per figure |
-/// | `sinks.csv` | point, repetition, flow and one of its several sinks; a column per figure |
+/// | `sinks.csv` | point, repetition, flow and one of its several sinks, or of the flows that it is made as; a column per figure |
 /// | `sweep.csv` | point, flow and figure: mean, standard deviation and 95 % confidence interval |
-/// | `sweep-sinks.csv` | the same of each of several sinks, those that fare worst first |
+/// | `sweep-sinks.csv` | the same of each of these, those that fare worst first |
 /// | `bundles.csv` | point, repetition and bundle, or transport in it; a column per figure |
 /// | `sweep-bundles.csv` | the same without repetition, and figure |
 /// | `limits.csv` | limit and point |
@@ -247,12 +247,13 @@ fn repetitions(run: &StoredRun, table: &mut Table) -> Written {
 
 fn sinks(run: &StoredRun, table: &mut Table) -> Written {
     per_flow(run, table, |flow| {
-        let row = |sink: &SinkSummary| {
+        let row = |name: &String| {
             let of_sinks = METRICS.iter().filter(|metric| metric.is_of_sinks());
-            let figures = of_sinks.map(|metric| if_any(metric.value_at(flow, &sink.sink)));
-            std::iter::once(sink.sink.clone()).chain(figures).collect()
+            let figures = of_sinks.map(|metric| if_any(metric.value_at(flow, name)));
+            std::iter::once(name.clone()).chain(figures).collect()
         };
-        flow.sinks.iter().map(row).collect()
+        let names = flow.sinks.iter().map(|sink| &sink.sink);
+        names.chain(flow.each.iter().map(|single| &single.flow)).map(row).collect()
     })
 }
 

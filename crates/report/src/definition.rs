@@ -82,31 +82,39 @@ definitions! {
     "robust-loaded", "robust loaded mean", "First and last ten messages dropped; then latencies above mean + 8 \
         standard deviations removed, once; the mean of the rest, with the same figures beside it.",
         "Hawley 1989, section 4.3.1";
-    "loss", "loss", "Messages not received by the end of the run plus its drain time, and messages that the sender \
-        gave up (refused), as a share of those due.", "RFC 7680 section 2";
+    "loss", "loss", "Messages that the network or the transport lost: sent, and not received by the end of the run plus \
+        its drain time, as a share of those due. What a reliable transport would still deliver is unfinished, and what \
+        it never took is refused: neither is loss.", "RFC 7680 section 2";
+    "unfinished", "unfinished", "Messages that a reliable transport took and had not delivered by the end of the run plus \
+        its drain time: they wait in the sender's buffer or are being repeated. A share of the messages due.", "";
+    "refused", "refused", "Messages that the transport never took: there was no room before the send timeout or by the \
+        end of the run, or they were too large. A share of the messages due.", "";
+    "undelivered", "undelivered", "Messages that did not arrive: lost, unfinished or refused, as a share of those due. \
+        What arrived late can be added.", "";
     "late", "late", "Received after the playout deadline: the first received message of the channel, plus the playout \
         delay, plus the difference of their due times. A share of the messages due. Needs a playout in the file.", "";
-    "loss-and-late", "loss and late", "Loss plus late: what a listener does not hear in time.", "";
+    "loss-and-late", "loss and late", "Loss plus late.", "";
     "affected", "time affected", "Share of the time in which a listener does not hear what was sent but concealment or \
-        silence: audio that was lost, refused or late or found no room in a FIFO, of all audio due, over all channels.",
+        silence: audio that was lost, unfinished, refused or late or found no room in a FIFO, of all audio due, over all channels.",
         "";
-    "loss-burst", "loss burst", "Consecutive lost or refused messages of one channel.", "RFC 3357 section 3";
+    "loss-burst", "loss burst", "Consecutive lost messages of one channel.", "RFC 3357 section 3";
     "reordered", "reordered", "Arrived with a smaller sequence number than one that arrived before, per channel.",
         "RFC 4737 section 3";
-    "counts", "counts", "Due = sent + refused; sent = received + late + lost. Duplicates are further copies and count \
+    "counts", "counts", "Due = sent + refused; sent = received + late + lost + unfinished. Duplicates are further copies and count \
         nowhere else.", "";
     "stray", "stray bytes", "Bytes that arrived and were no message of this run.", "";
-    "throughput-user", "user throughput", "Payload received, each message once, per second of the flow's active time, \
-        over all its members and channels.", "";
-    "throughput-network", "network throughput", "What the flow took of the first link of its path, with all framing \
-        of that link. Known in simulated runs only.", "";
+    "throughput-user", "user throughput", "Payload delivered in the flow's active time, each message once, over all its \
+        members and channels. The window at the sink begins and ends later by the propagation delay of the path; what \
+        still waits in a queue then does not count, so that no sum of flows exceeds what a link carries.", "";
+    "throughput-network", "network throughput", "What the flow took of the first link of its path in its active time, \
+        with all framing of that link. Not known between real hosts.", "";
     "throughput-offered", "offered load", "Payload that the source wanted sent, per second of active time.", "";
-    "active", "active time", "From the first due message to the last arrival; for a source with a pace of its own, to \
-        the end of the run; for one as fast as its transport, to the later of the two.", "";
+    "active", "active time", "From the first due message to the end of the run; for a source that sends a fixed volume, to \
+        the last arrival.", "";
     "transfers", "transfer rate", "Payload of one transfer over the time from its first message to the answer that ends \
         it. Of every channel with at least three transfers the first and the last are dropped. “All channels” is the \
         mean times the number of channels of all members.", "Hawley 1989, section 4.1.1";
-    "voice-channels", "voice channels", "How many telephone channels of 64 kbit/s the user throughput holds, rounded \
+    "voice-channels", "voice channels", "How many telephone channels of 64 kbit/s were delivered, rounded \
         down.", "ITU-T G.711";
     "fairness", "fairness", "Jain's index of the user throughputs of the members of a flow or of a bundle: 1 if all are equal, 1/n if one \
         has everything.", "Jain, Chiu and Hawe 1984";
@@ -135,7 +143,7 @@ definitions! {
     "mouth-to-ear", "mouth-to-ear delay", "Mean over the messages heard of the time to fill a packet, the codec's \
         look-ahead and the time from when a message is due until it is played. Sound cards and processing cost none.",
         "ITU-T G.107 (06/2015), Ta";
-    "ppl", "not heard in time (Ppl)", "Share of the messages due that were lost, refused or late; of a flow with FIFOs \
+    "ppl", "not heard in time (Ppl)", "Share of the messages due that were lost, unfinished, refused or late; of a flow with FIFOs \
         also those that missed their deadline or found no room.", "ITU-T G.107 (06/2015), clause 7.5";
     "burst-r", "burst ratio", "Mean length of the runs of messages not heard, over that of random loss of the same \
         probability: 1 / (1 - Ppl).", "ITU-T G.107 (06/2015), clause 7.5";
@@ -168,7 +176,7 @@ definitions! {
     "retries", "retries", "Transmissions that were not the first of their packet.", "IEEE 802.11";
     "collided", "collided", "Transmissions of a station that coincided with another's.", "";
     "spoilt", "spoilt", "Receptions of a station's transmissions that noise spoilt.", "";
-    "utilisation", "utilisation", "Share of the time in which the line was busy.", "";
+    "utilisation", "utilisation", "Share of the measured time, without the drain time, in which the line was busy.", "";
     "sojourn", "sojourn time", "Time from a packet's arrival at a queue to its departure; percentiles by nearest rank \
         over all packets of the direction that left the queue, to 0.8 %.", "";
     "backlog", "backlog", "What waits in a queue; the largest seen.", "";

@@ -1,198 +1,351 @@
 //! Everything as JSON, for programs.
 
-use serde_json::{Map, Value, json};
-use trunkline_metrics::Estimate;
-use trunkline_store::StoredRun;
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use trunkline_core::Duration;
+use trunkline_metrics::{Estimate, LinkSummary};
+use trunkline_store::{RunInfo, StoredRun};
 
 use crate::bundles::{FIGURES, Row, rows};
-use crate::media::{Medium, media};
+use crate::media::{Medium, MediumFigure, definition, media};
 use crate::metric::{Definition, METRICS, Metric};
+use crate::output::{
+    self, FigureDefinition, LimitOutcome, LimitPoint, Report, ReportBundle, ReportFlow, ReportLimit,
+    ReportLink, ReportMedium, ReportPart, ReportPoint, ReportRun, ReportSide, ReportSink, RunLimit,
+    RunSummary,
+};
 use crate::units::Quantity;
 use crate::verdict::{Outcome, Verdict, headline};
 use crate::view::{Side, Subject, View, counted, is_cut_short, over_repetitions, value_on};
 
-/// The version of what [`json`] returns: it grows when a key changes its meaning or goes away, not when one is added.
-const FORMAT: u32 = 1;
+/// The name of the layout of [`json`].
+pub const KIND: &str = "run";
+/// The version of the layout of [`json`]: it grows when a key changes its meaning or goes away, not when one is added.
+pub const FORMAT: u32 = 2;
 
 /// The run as JSON, beside its counterpart on the other backend if that is given and comes from the same experiment
-/// file. Base units throughout: seconds, bits per second, shares from 0 to 1, bytes, counts; each figure names its own.
-///
-/// - `format`: 1.
-/// - `name`, `text`: the experiment's name and file.
-/// - `runs`: what each run is (`id`, `backend`, `status`, `started`, `seed`, `machine` ...), with its `headline` and
-///   `outcome` (`holds`, `broken`, `not-measured`, or null without limits). The first is the one asked for.
-/// - `axes`: what was swept: `key`, `values` as written, `numbers`, `unit`.
-/// - `limits`: `key`, `condition`, `bound` and per run `outcome`, `worst` and every point's `outcome` (also `not-applicable`, where there
-///   are no members), `mean`, `ci95`,
-///   `uncertain`.
-/// - `points`: `index`, `values` by swept key, and per run the number of `repetitions` behind the figures, whether it
-///   was `cut_short`, its `flows` with `figures` by name (`mean`, `sd`, `ci95`, `repetitions`) and `sinks` (if there are
-///   several, those that fare worst first, with `figures` of their own), its `bundles` with `transport` (null for a bundle
-///   as a whole), `flows`, `members` and `figures`, its `links`, and its `media` with `station`
-///   (null for a medium as a whole) and `figures` by name.
-/// - `figures`: name, unit, definition and source of each figure of a flow; `bundle_figures`: of a bundle.
+/// file: [`Report`] says what is in it.
 pub fn json(run: &StoredRun, counterpart: Option<&StoredRun>) -> Value {
-    let view = View::new(run, counterpart);
-    json!({
-        "format": FORMAT,
-        "name": run.info.name,
-        "text": run.text,
-        "runs": view.sides.iter().map(|side| of_run(&view, side)).collect::<Vec<_>>(),
-        "axes": run.axes,
-        "limits": run.limits.iter().map(|limit| {
-            json!({
-                "key": limit.key,
-                "condition": limit.condition,
-                "figure": crate::limited::Limited::from(limit).id,
-                "bound": limit.bound,
-                "runs": view.sides.iter().map(|side| of_verdict(side, &Verdict::of(limit, &view, side))).collect::<Vec<_>>(),
-            })
-        }).collect::<Vec<_>>(),
-        "points": view.points().iter().map(|point| {
-            let values: Map<String, Value> = view.axes().iter().enumerate()
-                .map(|(i, axis)| (axis.key.clone(), value_on(point, view.axes(), i).into()))
-                .collect();
-            json!({
-                "index": point.index,
-                "values": values,
-                "runs": view.sides.iter().map(|side| of_point(&view, side, point.index)).collect::<Vec<_>>(),
-            })
-        }).collect::<Vec<_>>(),
-        "figures": METRICS.iter().map(|m| described(m.id, m.name, m.quantity, m.definition())).collect::<Map<_, _>>(),
-        "bundle_figures": FIGURES.iter().map(|f| described(f.id, f.name, f.quantity, f.definition())).collect::<Map<_, _>>(),
-    })
+    // Keys are strings, and numbers that are not finite become null.
+    serde_json::to_value(report(run, counterpart)).unwrap_or_default()
 }
 
-fn described(id: &str, name: &str, quantity: Quantity, definition: &Definition) -> (String, Value) {
-    let described = json!({
-        "name": name,
-        "unit": quantity.base_unit(),
-        "definition": definition.text,
-        "source": definition.source,
-    });
+/// The same before it is JSON.
+pub fn report(run: &StoredRun, counterpart: Option<&StoredRun>) -> Report {
+    let view = View::new(run, counterpart);
+    Report {
+        kind: KIND.to_owned(),
+        format: FORMAT,
+        name: run.info.name.clone(),
+        text: run.text.clone(),
+        runs: view.sides.iter().map(|side| of_run(&view, side)).collect(),
+        axes: run.axes.iter().map(output::Axis::from).collect(),
+        limits: run.limits.iter().map(|limit| of_limit(&view, limit)).collect(),
+        points: view.points().iter().map(|point| of_point(&view, point)).collect(),
+        figures: figures(),
+        bundle_figures: bundle_figures(),
+        medium_figures: medium_figures(&view),
+        heard: Vec::new(),
+        html: None,
+    }
+}
+
+/// Name, unit and definition of every figure of a flow, by its key.
+pub fn figures() -> BTreeMap<String, FigureDefinition> {
+    METRICS.iter().map(|m| described(m.id, m.name, m.quantity, Some(m.definition()))).collect()
+}
+
+/// The same of a bundle.
+pub fn bundle_figures() -> BTreeMap<String, FigureDefinition> {
+    FIGURES.iter().map(|f| described(f.id, f.name, f.quantity, Some(f.definition()))).collect()
+}
+
+/// The same of the media of these runs.
+fn medium_figures(view: &View) -> BTreeMap<String, FigureDefinition> {
+    let sides = view.sides.iter().flat_map(|side| view.points().iter().map(move |point| (side, point.index)));
+    let figures = sides.flat_map(|(side, point)| media(side, point)).flat_map(|medium| medium.figures);
+    let one = |f: MediumFigure| described(&key(f.name), &f.words(), f.quantity, definition(f.name));
+    figures.map(one).collect()
+}
+
+/// The key of a medium's figure.
+fn key(figure: &str) -> String {
+    figure.replace('-', "_")
+}
+
+fn described(
+    id: &str,
+    name: &str,
+    quantity: Quantity,
+    definition: Option<&Definition>,
+) -> (String, FigureDefinition) {
+    let described = FigureDefinition {
+        name: name.to_owned(),
+        unit: quantity.base_unit().to_owned(),
+        definition: definition.map_or("", |definition| definition.text).to_owned(),
+        source: definition.map_or("", |definition| definition.source).to_owned(),
+    };
     (id.to_owned(), described)
 }
 
-fn of_run(view: &View, side: &Side) -> Value {
+fn of_run(view: &View, side: &Side) -> ReportRun {
     let headline = headline(view, side);
-    let mut run = serde_json::to_value(side.info()).unwrap_or_default();
-    if let Value::Object(run) = &mut run {
-        run.insert("headline".to_owned(), headline.text.into());
-        run.insert("outcome".to_owned(), headline.outcome.map_or(Value::Null, |o| outcome(o).into()));
-    }
-    run
-}
-
-fn outcome(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Holds => "holds",
-        Outcome::Broken => "broken",
-        Outcome::NotMeasured => "not-measured",
-        Outcome::NotApplicable => "not-applicable",
+    ReportRun {
+        info: side.info().into(),
+        headline: headline.text,
+        hints: crate::hints::of(view, side),
+        outcome: headline.outcome.map(LimitOutcome::from),
     }
 }
 
-fn of_verdict(side: &Side, verdict: &Verdict) -> Value {
-    json!({
-        "run": side.info().id,
-        "outcome": outcome(verdict.outcome()),
-        "worst": verdict.worst().map(|worst| worst.point),
-        "points": verdict.points.iter().map(|p| json!({
-            "point": p.point,
-            "outcome": outcome(p.outcome),
-            "uncertain": p.uncertain,
-            "mean": p.estimate.map(|e| e.mean),
-            "ci95": p.estimate.and_then(|e| e.confidence95),
-        })).collect::<Vec<_>>(),
-    })
+fn of_limit(view: &View, limit: &trunkline_experiment::Limit) -> ReportLimit {
+    ReportLimit {
+        key: limit.key.clone(),
+        condition: limit.condition.clone(),
+        figure: crate::limited::Limited::from(limit).id.to_owned(),
+        bound: limit.bound,
+        runs: view.sides.iter().map(|side| of_verdict(side, &Verdict::of(limit, view, side))).collect(),
+    }
 }
 
-fn of_estimate(estimate: Estimate) -> Value {
-    json!({
-        "mean": estimate.mean,
-        "sd": estimate.standard_deviation,
-        "ci95": estimate.confidence95,
-        "repetitions": estimate.repetitions,
-    })
+fn of_verdict(side: &Side, verdict: &Verdict) -> RunLimit {
+    let point = |p: &crate::verdict::PointVerdict| LimitPoint {
+        point: p.point,
+        outcome: p.outcome.into(),
+        uncertain: p.uncertain,
+        mean: p.estimate.map(|e| e.mean),
+        ci95: p.estimate.and_then(|e| e.confidence95),
+    };
+    RunLimit {
+        run: side.info().id,
+        outcome: verdict.outcome().into(),
+        worst: verdict.worst().map(|worst| worst.point),
+        points: verdict.points.iter().map(point).collect(),
+    }
 }
 
-fn of_point(view: &View, side: &Side, index: u32) -> Value {
+fn of_point(view: &View, point: &trunkline_store::StoredPoint) -> ReportPoint {
+    let axes = view.axes().iter().enumerate();
+    ReportPoint {
+        index: point.index,
+        values: axes
+            .map(|(i, axis)| (axis.key.clone(), value_on(point, view.axes(), i).to_owned()))
+            .collect(),
+        runs: view.sides.iter().map(|side| of_side(view, side, point.index)).collect(),
+    }
+}
+
+fn of_side(view: &View, side: &Side, index: u32) -> ReportSide {
     let point = side.point(index);
-    let flows = view.flows.iter().filter_map(|flow| {
-        let summaries = side.flow(index, flow);
-        let first = summaries.first()?;
-        let figures = |subject: Subject| -> Map<String, Value> {
-            let figure =
-                |m: &Metric| Some((m.id.to_owned(), of_estimate(side.estimate_of(index, subject, m)?)));
-            METRICS.iter().filter_map(figure).collect()
-        };
-        let sinks = side.sinks(index, flow).into_iter();
-        Some(json!({
-            "flow": flow,
-            "transport": first.transport,
-            "members": first.members,
-            "channels": first.channels,
-            "measured": first.measured,
-            "codec": first.quality.as_ref().map(|quality| &quality.codec),
-            "percentiles_exact": summaries.iter().filter_map(|s| s.latency).all(|l| l.exact),
-            "figures": figures(Subject::flow(flow)),
-            "sinks": sinks.map(|s| json!({ "sink": s.sink, "figures": figures(s) })).collect::<Vec<_>>(),
-        }))
-    });
-    json!({
-        "run": side.info().id,
-        "backend": side.info().backend,
-        "repetitions": point.map_or(0, |p| counted(p).count()),
-        "cut_short": point.is_some_and(is_cut_short),
-        "flows": flows.collect::<Vec<_>>(),
-        "bundles": rows(side, index).iter().map(of_bundle).collect::<Vec<_>>(),
-        "links": side.links(index).into_iter().map(|link| of_link(side, index, link)).collect::<Vec<_>>(),
-        "media": media(side, index).iter().map(of_medium).collect::<Vec<_>>(),
+    ReportSide {
+        run: side.info().id,
+        backend: side.info().backend.into(),
+        repetitions: point.map_or(0, |p| counted(p).count()),
+        cut_short: point.is_some_and(is_cut_short),
+        flows: view.flows.iter().filter_map(|flow| of_flow(side, index, flow)).collect(),
+        bundles: rows(side, index).iter().map(of_bundle).collect(),
+        links: side.links(index).into_iter().map(|link| of_link(side, index, link)).collect(),
+        media: media(side, index).iter().map(of_medium).collect(),
+    }
+}
+
+fn of_flow(side: &Side, index: u32, flow: &str) -> Option<ReportFlow> {
+    let summaries = side.flow(index, flow);
+    let first = summaries.first()?;
+    let figures = |subject: Subject| -> BTreeMap<String, output::Estimate> {
+        let figure = |m: &Metric| Some((m.id.to_owned(), side.estimate_of(index, subject, m)?.into()));
+        METRICS.iter().filter_map(figure).collect()
+    };
+    let parts = side.sinks(index, flow).into_iter();
+    let parts = parts.map(|part| (part.sink.unwrap_or_default().to_owned(), figures(part)));
+    let (mut sinks, mut each) = (Vec::new(), Vec::new());
+    match first.each.is_empty() {
+        true => sinks.extend(parts.map(|(sink, figures)| ReportSink { sink, figures })),
+        false => each.extend(parts.map(|(flow, figures)| ReportPart { flow, figures })),
+    }
+    Some(ReportFlow {
+        flow: flow.to_owned(),
+        transport: first.transport.clone(),
+        members: first.members,
+        channels: first.channels,
+        measured: word(&first.measured),
+        codec: first.quality.as_ref().map(|quality| word(&quality.codec)),
+        percentiles_exact: summaries.iter().filter_map(|s| s.latency).all(|l| l.exact),
+        figures: figures(Subject::flow(flow)),
+        sinks,
+        each,
     })
 }
 
-fn of_bundle(row: &Row) -> Value {
-    let figures = row.figures().map(|(figure, estimate)| (figure.id.to_owned(), of_estimate(estimate)));
-    json!({
-        "bundle": row.bundle,
-        "flows": row.flows,
-        "transport": row.class.map(|class| class.transport.as_str()),
-        "measured": row.class.map(|class| class.measured),
-        "members": row.members,
-        "figures": figures.collect::<Map<_, _>>(),
-    })
+fn of_bundle(row: &Row) -> ReportBundle {
+    ReportBundle {
+        bundle: row.bundle.to_owned(),
+        flows: row.flows.to_vec(),
+        transport: row.class.map(|class| class.transport.clone()),
+        measured: row.class.map(|class| word(&class.measured)),
+        members: row.members,
+        figures: row.figures().map(|(figure, estimate)| (figure.id.to_owned(), estimate.into())).collect(),
+    }
 }
 
-fn of_link(side: &Side, index: u32, link: &str) -> Value {
+fn of_link(side: &Side, index: u32, link: &str) -> ReportLink {
     let all = side.link(index, link);
-    let over = |of: &dyn Fn(&trunkline_metrics::LinkSummary) -> f64| {
-        over_repetitions(all.iter().map(|l| Some(of(l)))).map(of_estimate)
+    let over = |of: &dyn Fn(&LinkSummary) -> f64| {
+        over_repetitions(all.iter().map(|l| Some(of(l)))).map(output::Estimate::from)
     };
-    let over_any = |of: &dyn Fn(&trunkline_metrics::LinkSummary) -> Option<trunkline_core::Duration>| {
-        over_repetitions(all.iter().map(|l| of(l).map(|time| time.as_secs_f64()))).map(of_estimate)
+    let over_any = |of: &dyn Fn(&LinkSummary) -> Option<Duration>| {
+        let times = all.iter().map(|l| of(l).map(|time| time.as_secs_f64()));
+        over_repetitions(times).map(output::Estimate::from)
     };
-    json!({
-        "link": link,
-        "utilisation": over(&|l| l.utilisation.value()),
-        "offered": over(&|l| l.offered as f64),
-        "delivered": over(&|l| l.delivered as f64),
-        "sojourn_mean": over(&|l| l.sojourn_mean.as_secs_f64()),
-        "sojourn_p50": over_any(&|l| l.sojourn_p50),
-        "sojourn_p99": over_any(&|l| l.sojourn_p99),
-        "sojourn_p999": over_any(&|l| l.sojourn_p999),
-        "sojourn_max": over(&|l| l.sojourn_max.as_secs_f64()),
-        "backlog_max": over(&|l| l.backlog_max.count() as f64),
-        "backlog_packets_max": over(&|l| l.backlog_packets_max as f64),
-        "dropped": all.iter().map(|l| json!(l.dropped)).collect::<Vec<_>>(),
-        "marked": all.iter().map(|l| json!(l.marked)).collect::<Vec<_>>(),
-    })
+    ReportLink {
+        link: link.to_owned(),
+        utilisation: over(&|l| l.utilisation.value()),
+        offered: over(&|l| l.offered as f64),
+        delivered: over(&|l| l.delivered as f64),
+        sojourn_mean: over(&|l| l.sojourn_mean.as_secs_f64()),
+        sojourn_p50: over_any(&|l| l.sojourn_p50),
+        sojourn_p99: over_any(&|l| l.sojourn_p99),
+        sojourn_p999: over_any(&|l| l.sojourn_p999),
+        sojourn_max: over(&|l| l.sojourn_max.as_secs_f64()),
+        backlog_max: over(&|l| l.backlog_max.count() as f64),
+        backlog_packets_max: over(&|l| l.backlog_packets_max as f64),
+        dropped: all.iter().map(|l| l.dropped.clone()).collect(),
+        marked: all.iter().map(|l| l.marked.clone()).collect(),
+    }
 }
 
-fn of_medium(medium: &Medium) -> Value {
-    let figures: Map<String, Value> = medium
-        .figures
-        .iter()
-        .map(|figure| (figure.name.replace('-', "_"), figure.estimate.map_or(Value::Null, of_estimate)))
-        .collect();
-    json!({ "medium": medium.name, "station": medium.station, "figures": figures })
+fn of_medium(medium: &Medium) -> ReportMedium {
+    let figures = medium.figures.iter();
+    ReportMedium {
+        medium: medium.name.to_owned(),
+        station: medium.station.map(str::to_owned),
+        figures: figures.map(|f| (key(f.name), f.estimate.map(Into::into))).collect(),
+    }
+}
+
+/// The word by which a value is stored.
+fn word(value: &impl serde::Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(Value::String(word)) => word,
+        _ => String::new(),
+    }
+}
+
+impl From<Estimate> for output::Estimate {
+    fn from(estimate: Estimate) -> output::Estimate {
+        output::Estimate {
+            mean: estimate.mean,
+            sd: Some(estimate.standard_deviation).filter(|sd| sd.is_finite()),
+            ci95: estimate.confidence95,
+            repetitions: estimate.repetitions as usize,
+        }
+    }
+}
+
+impl From<&trunkline_experiment::Axis> for output::Axis {
+    fn from(axis: &trunkline_experiment::Axis) -> output::Axis {
+        let trunkline_experiment::Axis { key, values, numbers, unit } = axis.clone();
+        output::Axis { key, values, numbers, unit }
+    }
+}
+
+impl From<Outcome> for LimitOutcome {
+    fn from(outcome: Outcome) -> LimitOutcome {
+        match outcome {
+            Outcome::Holds => LimitOutcome::Holds,
+            Outcome::Broken => LimitOutcome::Broken,
+            Outcome::NotMeasured => LimitOutcome::NotMeasured,
+            Outcome::NotApplicable => LimitOutcome::NotApplicable,
+        }
+    }
+}
+
+impl From<trunkline_store::Backend> for output::Backend {
+    fn from(backend: trunkline_store::Backend) -> output::Backend {
+        match backend {
+            trunkline_store::Backend::Sim => output::Backend::Sim,
+            trunkline_store::Backend::Wire => output::Backend::Wire,
+            trunkline_store::Backend::Live => output::Backend::Live,
+        }
+    }
+}
+
+impl From<output::Backend> for trunkline_store::Backend {
+    fn from(backend: output::Backend) -> trunkline_store::Backend {
+        match backend {
+            output::Backend::Sim => trunkline_store::Backend::Sim,
+            output::Backend::Wire => trunkline_store::Backend::Wire,
+            output::Backend::Live => trunkline_store::Backend::Live,
+        }
+    }
+}
+
+impl From<trunkline_store::Status> for output::Status {
+    fn from(status: trunkline_store::Status) -> output::Status {
+        match status {
+            trunkline_store::Status::Running => output::Status::Running,
+            trunkline_store::Status::Complete => output::Status::Complete,
+            trunkline_store::Status::Partial => output::Status::Partial,
+        }
+    }
+}
+
+impl From<output::Status> for trunkline_store::Status {
+    fn from(status: output::Status) -> trunkline_store::Status {
+        match status {
+            output::Status::Running => trunkline_store::Status::Running,
+            output::Status::Complete => trunkline_store::Status::Complete,
+            output::Status::Partial => trunkline_store::Status::Partial,
+        }
+    }
+}
+
+impl From<&RunInfo> for RunSummary {
+    fn from(info: &RunInfo) -> RunSummary {
+        RunSummary {
+            id: info.id,
+            name: info.name.clone(),
+            backend: info.backend.into(),
+            status: info.status.into(),
+            started: info.started,
+            finished: info.finished,
+            version: info.version.clone(),
+            machine: info.machine.clone(),
+            seed: info.seed.to_string(),
+            repetitions: info.repetitions,
+            points: info.points,
+            repetitions_done: info.repetitions_done,
+            repetition_length_s: info.repetition_length.as_secs_f64(),
+            directory: info.directory.display().to_string(),
+            file: info.file.display().to_string(),
+            experiment_hash: info.experiment_hash.clone(),
+            tags: info.tags.clone(),
+            key: info.key.clone(),
+            settings: info.settings.clone(),
+        }
+    }
+}
+
+impl From<&crate::Comparison> for output::ComparedRuns {
+    fn from(comparison: &crate::Comparison) -> output::ComparedRuns {
+        let row = |row: &crate::Difference| output::ComparedFigure {
+            point: row.point.clone(),
+            flow: row.flow.clone(),
+            figure: row.figure.to_owned(),
+            unit: row.unit.to_owned(),
+            run: row.run.into(),
+            with: row.with.into(),
+            difference: row.difference,
+            relative: row.relative,
+            ci95: row.confidence95,
+        };
+        output::ComparedRuns {
+            run: (&comparison.run).into(),
+            with: (&comparison.with).into(),
+            same_experiment: comparison.same_experiment,
+            rows: comparison.rows.iter().map(row).collect(),
+            unmatched: comparison.unmatched.clone(),
+        }
+    }
 }

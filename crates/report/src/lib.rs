@@ -13,11 +13,13 @@ mod definition;
 mod figures;
 #[cfg(test)]
 mod fixtures;
+mod hints;
 mod html;
 mod json;
 mod limited;
 mod media;
 mod metric;
+pub mod output;
 mod png;
 mod single;
 mod terminal;
@@ -38,10 +40,10 @@ pub use crate::compare::{Comparison, Difference, compare};
 pub use crate::csv::csv;
 pub use crate::definition::{Meaning, meanings};
 pub use crate::html::{figure_section, html, page};
-pub use crate::json::json;
+pub use crate::json::{FORMAT, KIND, bundle_figures, figures, json, report};
 pub use crate::png::png;
 pub use crate::single::{figure_names, figure_svg, flow_figures};
-pub use crate::terminal::{terminal, terminal_comparison};
+pub use crate::terminal::{cautions, terminal, terminal_comparison};
 pub use crate::text::{Screen, Style};
 
 /// The figure of a limit over repetitions as a person reads it: `51.5 ± 0.3 ms`, `0.4 %`.

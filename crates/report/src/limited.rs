@@ -1,6 +1,6 @@
 //! What limits are about, as tables and figures call it.
 
-use trunkline_experiment::{BundleMetric, ClassMetric, Limit, Over, Subject};
+use trunkline_experiment::{BundleMetric, ClassMetric, Limit, Over, Single, Subject};
 
 use crate::bundles::{BundleFigure, figure};
 use crate::metric::{Definition, Metric, limited};
@@ -18,7 +18,7 @@ pub(crate) struct Limited {
 impl From<&Limit> for Limited {
     fn from(limit: &Limit) -> Limited {
         match &limit.subject {
-            Subject::Flow { metric, .. } => limited(*metric).into(),
+            Subject::Flow { metric, .. } | Subject::Single { metric, .. } => limited(*metric).into(),
             Subject::Bundle { metric, .. } => of_bundle(*metric).into(),
             Subject::Class { metric, .. } => of_class(*metric).into(),
         }
@@ -51,6 +51,8 @@ fn of_class(metric: ClassMetric) -> &'static BundleFigure {
     let (id, over) = match metric {
         ClassMetric::Throughput(over) => ("connection_throughput", over),
         ClassMetric::Loss(over) => ("connection_loss", over),
+        ClassMetric::Unfinished(over) => ("connection_unfinished", over),
+        ClassMetric::Refused(over) => ("connection_refused", over),
         ClassMetric::LatencyMean(over) => ("connection_latency_mean", over),
         ClassMetric::LatencyP999(over) => ("connection_latency_p999", over),
         ClassMetric::Fairness => ("fairness", Over::Mean),
@@ -70,6 +72,10 @@ pub(crate) fn whose(limit: &Limit, view: &View) -> String {
             sink_name(name, part)
         }
         Subject::Flow { sink: None, .. } | Subject::Bundle { .. } => name.to_owned(),
+        Subject::Single { single: Single::Each, .. } => format!("each {name}"),
+        Subject::Single { single: Single::Number(_), .. } => {
+            limit.key.split('.').nth(1).unwrap_or(name).to_owned()
+        }
     }
 }
 
@@ -78,7 +84,8 @@ pub(crate) fn whose(limit: &Limit, view: &View) -> String {
 fn name<'a>(limit: &'a Limit, view: &View<'a>) -> &'a str {
     let rest = limit.key.split_once('.').map_or(&*limit.key, |(_, rest)| rest);
     let is_named = |flow: &&&str| rest.strip_prefix(**flow).is_some_and(|after| after.starts_with('.'));
-    let flows = matches!(limit.subject, Subject::Flow { .. }).then_some(&view.flows).into_iter().flatten();
+    let of_flow = matches!(limit.subject, Subject::Flow { .. } | Subject::Single { .. });
+    let flows = of_flow.then_some(&view.flows).into_iter().flatten();
     let known = flows.filter(is_named).max_by_key(|flow| flow.len());
     known.copied().unwrap_or_else(|| rest.split_once('.').map_or(rest, |(name, _)| name))
 }

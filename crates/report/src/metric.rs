@@ -29,8 +29,12 @@ impl Metric {
         (self.value)(flow).filter(|value| value.is_finite())
     }
 
-    /// The same of one of the flow's sinks; `None` also where sinks have no such figure by themselves.
+    /// The same of one of the flow's sinks, or of the flows that it is made as; `None` also where sinks have no such figure by
+    /// themselves.
     pub(crate) fn value_at(&self, flow: &FlowSummary, sink: &str) -> Option<f64> {
+        if let Some(single) = flow.each.iter().find(|single| single.flow == sink) {
+            return self.value(single);
+        }
         let sink = flow.sinks.iter().find(|summary| summary.sink == sink)?;
         let (_, value) = OF_SINKS.iter().find(|(id, _)| *id == self.id)?;
         value(sink).filter(|_| flow.members > 0)
@@ -57,6 +61,10 @@ pub(crate) fn limited(limit: LimitMetric) -> &'static Metric {
         LimitMetric::Loss => "loss",
         LimitMetric::Late => "late",
         LimitMetric::LossAndLate => "loss_and_late",
+        LimitMetric::Unfinished => "unfinished_share",
+        LimitMetric::Refused => "refused_share",
+        LimitMetric::Undelivered => "undelivered",
+        LimitMetric::NotInTime => "not_in_time",
         LimitMetric::Affected => "affected",
         LimitMetric::LatencyMean => "latency_mean",
         LimitMetric::LatencyP50 => "latency_p50",
@@ -98,6 +106,10 @@ const OF_SINKS: &[OfSink] = &[
     ("loss", |s| share_at(s, s.loss.value())),
     ("late", |s| share_at(s, s.late.value())),
     ("loss_and_late", |s| share_at(s, s.loss.value() + s.late.value())),
+    ("unfinished_share", |s| share_at(s, s.unfinished.value())),
+    ("refused_share", |s| share_at(s, s.refused.value())),
+    ("undelivered", |s| share_at(s, s.undelivered())),
+    ("not_in_time", |s| share_at(s, s.undelivered() + s.late.value())),
     ("latency_mean", |s| Some(s.latency?.mean.as_secs_f64())),
     ("latency_standard_deviation", |s| Some(s.latency?.standard_deviation.as_secs_f64())),
     ("latency_min", |s| Some(s.latency?.min.as_secs_f64())),
@@ -117,16 +129,17 @@ const OF_SINKS: &[OfSink] = &[
     ("received", |s| Some(s.counts.received as f64)),
     ("received_late", |s| Some(s.counts.late as f64)),
     ("lost", |s| Some(s.counts.lost as f64)),
+    ("unfinished", |s| Some(s.counts.unfinished as f64)),
     ("duplicate", |s| Some(s.counts.duplicate as f64)),
     ("reordered", |s| Some(s.counts.reordered as f64)),
 ];
 
 fn share_at(sink: &SinkSummary, share: f64) -> Option<f64> {
-    (sink.counts.sent + sink.counts.refused > 0).then_some(share)
+    (sink.counts.due() > 0).then_some(share)
 }
 
 fn due(flow: &FlowSummary) -> u64 {
-    flow.counts.sent.saturating_add(flow.counts.refused)
+    flow.counts.due()
 }
 
 fn if_due(flow: &FlowSummary, value: f64) -> Option<f64> {
@@ -214,6 +227,11 @@ metrics! {
     "loss", "loss", Share, "loss", |f| if_received(f, if_due(f, f.loss.value()));
     "late", "late", Share, "late", |f| if_received(f, if_due(f, f.late.value()));
     "loss_and_late", "loss and late", Share, "loss-and-late", |f| if_received(f, if_due(f, f.loss.value() + f.late.value()));
+    "unfinished_share", "unfinished", Share, "unfinished", |f| if_received(f, if_due(f, f.unfinished.value()));
+    "refused_share", "refused", Share, "refused", |f| if_received(f, if_due(f, f.refused.value()));
+    "undelivered", "undelivered", Share, "undelivered", |f| if_received(f, if_due(f, f.undelivered()));
+    "not_in_time", "undelivered or late", Share, "undelivered",
+        |f| if_received(f, if_due(f, f.undelivered() + f.late.value()));
     "affected", "time affected", Share, "affected", |f| Some(f.affected?.value());
     "latency_mean", "latency mean", Time, "latency", |f| latency(f, |d| d.mean);
     "latency_standard_deviation", "latency standard deviation", Time, "latency",
@@ -295,7 +313,8 @@ metrics! {
     "received", "messages received in time", Count, "counts", |f| Some(f.counts.received as f64);
     "received_late", "messages received late", Count, "late", |f| Some(f.counts.late as f64);
     "lost", "messages lost", Count, "loss", |f| Some(f.counts.lost as f64);
-    "refused", "messages refused", Count, "counts", |f| Some(f.counts.refused as f64);
+    "unfinished", "messages unfinished", Count, "unfinished", |f| Some(f.counts.unfinished as f64);
+    "refused", "messages refused", Count, "refused", |f| Some(f.counts.refused as f64);
     "duplicate", "duplicates", Count, "counts", |f| Some(f.counts.duplicate as f64);
     "reordered", "messages reordered", Count, "reordered", |f| Some(f.counts.reordered as f64);
     "loss_burst_longest", "longest loss burst", Count, "loss-burst",
@@ -376,6 +395,10 @@ mod tests {
             LimitMetric::Loss,
             LimitMetric::Late,
             LimitMetric::LossAndLate,
+            LimitMetric::Unfinished,
+            LimitMetric::Refused,
+            LimitMetric::Undelivered,
+            LimitMetric::NotInTime,
             LimitMetric::Affected,
             LimitMetric::LatencyMean,
             LimitMetric::LatencyP50,

@@ -33,28 +33,13 @@ pub fn terminal(run: &StoredRun, screen: Screen) -> String {
     if !side.info().settings.is_empty() {
         out.paragraph(&format!("Set beside the file: {}.", side.info().settings.join(", ")), QUIET);
     }
-    match side.info().backend {
-        Backend::Sim => {}
-        Backend::Wire => out.paragraph(
-            "Links as the file describes them, in real time. Hosts take the time that this machine takes.",
-            QUIET,
-        ),
-        Backend::Live => out.paragraph(
-            "The network was used as it is: links described in the file apply to sim and wire.",
-            QUIET,
-        ),
-    }
-    if side.is_measured() {
-        let longest = side.stalls().into_iter().map(|(_, _, s)| s.longest).max();
-        if let Some(longest) = longest {
-            let text = format!("This machine stalled for up to {longest}: latency tails may be its own.");
-            out.paragraph(&text, QUIET);
-        }
-    }
-    if let Some(bound) = side.clock_error() {
+    if side.info().backend == Backend::Wire {
         let text =
-            format!("One-way times were read from two clocks: they are within ± {bound} of the truth.");
-        out.paragraph(&text, QUIET);
+            "Links as the file describes them, in real time. Hosts take the time that this machine takes.";
+        out.paragraph(text, QUIET);
+    }
+    for caution in of_side(side) {
+        out.paragraph(&caution, QUIET);
     }
     if run.info.status != Status::Complete {
         let text = format!("The run is partial; `trunkline run --resume {}` finishes it.", run.info.id);
@@ -68,9 +53,35 @@ pub fn terminal(run: &StoredRun, screen: Screen) -> String {
         out.blank();
         flows(&mut out, &view, side);
     }
+    for hint in crate::hints::of(&view, side) {
+        out.paragraph(&hint, QUIET);
+    }
     bundles::table(&mut out, &view, side);
     media::tables(&mut out, &view, side);
     out.into()
+}
+
+/// What a reader of a run's figures has to know of how it was measured: limits of the machine, of its clocks and of the
+/// backend, a sentence each.
+pub fn cautions(run: &StoredRun) -> Vec<String> {
+    View::new(run, None).sides.iter().flat_map(of_side).collect()
+}
+
+fn of_side(side: &Side) -> Vec<String> {
+    let mut all = Vec::new();
+    if side.info().backend == Backend::Live {
+        all.push(
+            "The network was used as it is: links described in the file apply to sim and wire.".to_owned(),
+        );
+    }
+    let stalls = side.stalls().into_iter().map(|(_, _, stalls)| stalls.longest);
+    if let Some(longest) = stalls.max().filter(|_| side.is_measured()) {
+        all.push(format!("This machine stalled for up to {longest}: latency tails may be its own."));
+    }
+    if let Some(bound) = side.clock_error() {
+        all.push(format!("One-way times were read from two clocks: they are within ± {bound} of the truth."));
+    }
+    all
 }
 
 fn paint(outcome: Outcome) -> Ansi {
@@ -160,6 +171,8 @@ const FIGURES: &[(&str, &str)] = &[
     ("user", "throughput_user"),
     ("transfer", "transfer_rate_mean"),
     ("loss", "loss"),
+    ("unfinished", "unfinished_share"),
+    ("refused", "refused_share"),
     ("late", "late"),
     ("mean", "latency_mean"),
     ("p50", "latency_p50"),
@@ -173,7 +186,16 @@ const FIGURES: &[(&str, &str)] = &[
 ];
 
 /// Figures without which most runs do.
-const ONLY_IF_ANY: &[&str] = &["late", "transfer_rate_mean", "margin_min", "silence", "mos", "clock_error"];
+const ONLY_IF_ANY: &[&str] = &[
+    "late",
+    "unfinished_share",
+    "refused_share",
+    "transfer_rate_mean",
+    "margin_min",
+    "silence",
+    "mos",
+    "clock_error",
+];
 
 fn flows(out: &mut Text, view: &View, side: &Side) {
     let latencies: Vec<&Metric> =
@@ -255,7 +277,7 @@ fn subjects<'a>(view: &View<'a>, side: &Side<'a>) -> Vec<(&'a StoredPoint, Subje
         let has_members = |flow: &&&str| side.flow(point.index, flow).first().is_some_and(|f| f.members > 0);
         for flow in view.flows.iter().filter(has_members) {
             subjects.push((point, Subject::flow(flow)));
-            subjects.extend(side.sinks(point.index, flow).into_iter().map(|sink| (point, sink)));
+            subjects.extend(side.shown(point.index, flow).0.into_iter().map(|part| (point, part)));
         }
     }
     subjects

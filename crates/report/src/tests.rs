@@ -440,11 +440,24 @@ fn json_keeps_its_keys() {
     let value = json(&sim, Some(&live));
     let keys =
         |value: &serde_json::Value| -> Vec<String> { value.as_object().unwrap().keys().cloned().collect() };
-    assert_eq!(value["format"], 1);
+    assert_eq!((&value["kind"], &value["format"]), (&"run".into(), &2.into()));
     assert_eq!(
         keys(&value),
-        ["axes", "bundle_figures", "figures", "format", "limits", "name", "points", "runs", "text"]
+        [
+            "axes",
+            "bundle_figures",
+            "figures",
+            "format",
+            "kind",
+            "limits",
+            "medium_figures",
+            "name",
+            "points",
+            "runs",
+            "text"
+        ]
     );
+    assert_eq!(value["runs"][0]["repetition_length_s"], sim.info.repetition_length.as_secs_f64());
     assert_eq!(value["runs"][0]["backend"], "sim");
     assert_eq!(value["runs"][0]["outcome"], "broken");
     assert_eq!(value["runs"][1]["outcome"], "holds");
@@ -463,6 +476,7 @@ fn json_keeps_its_keys() {
         [
             "channels",
             "codec",
+            "each",
             "figures",
             "flow",
             "measured",
@@ -476,7 +490,7 @@ fn json_keeps_its_keys() {
     assert_eq!(value["figures"].as_object().unwrap().len(), METRICS.len());
     for (_, run, counterpart) in fixtures::all() {
         let text = json(&run, counterpart.as_ref()).to_string();
-        assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok());
+        assert!(serde_json::from_str::<crate::output::Report>(&text).is_ok());
     }
 }
 
@@ -507,7 +521,17 @@ fn figures_of_media_are_shown_with_their_definitions() {
     for id in ["token-rotation", "ring-utilisation", "bytes", "frames", "late-counter"] {
         assert!(page.contains(&format!("<a href=\"#def-{id}\"")), "{id}");
     }
-    let media = json(&with, None)["points"][3]["runs"][0]["media"].clone();
+    let value = json(&with, None);
+    let media = value["points"][3]["runs"][0]["media"].clone();
+    let described =
+        |figure: &str, key: &str| value["medium_figures"][figure][key].as_str().unwrap().to_owned();
+    assert_eq!(described("token_rotation_mean", "unit"), "s");
+    assert_eq!(described("token_rotation_mean", "name"), "token rotation mean");
+    assert!(!described("token_rotation_mean", "definition").is_empty());
+    for figure in media.as_array().unwrap().iter().flat_map(|one| one["figures"].as_object().unwrap().keys())
+    {
+        assert!(value["medium_figures"][figure].is_object(), "{figure}");
+    }
     assert_eq!(media[0]["station"], serde_json::Value::Null);
     assert_eq!((&media[2]["medium"], &media[2]["station"]), (&"ring".into(), &"berlin".into()));
     let mean = |medium: usize, figure: &str| media[medium]["figures"][figure]["mean"].as_f64();

@@ -158,7 +158,12 @@ pub(crate) fn headline(view: &View, side: &Side) -> Headline {
     }
     let verdicts: Vec<Verdict> = view.limits().iter().map(|limit| Verdict::of(limit, view, side)).collect();
     if verdicts.is_empty() {
+        let info = side.info();
         let measured = match (measured, points) {
+            _ if side.is_unfinished() => {
+                let wanted = u64::from(info.points) * u64::from(info.repetitions);
+                format!("{} of {wanted} repetitions", info.repetitions_done)
+            }
             (1, 1) => "One point".to_owned(),
             (n, all) if n == all => format!("All {all} points"),
             (n, all) => of_points(n, all),

@@ -121,9 +121,9 @@ fn telling(values: impl Iterator<Item = f64>) -> f64 {
 #[derive(Clone, Copy)]
 pub(crate) struct Subject<'a> {
     pub(crate) flow: &'a str,
-    /// One of its sinks; `None` for the flow as a whole.
+    /// One of its sinks, or of the flows that it is made as for several hosts; `None` for the flow as a whole.
     pub(crate) sink: Option<&'a str>,
-    /// Whether it fares worse than all other sinks of the flow.
+    /// Whether it fares worse than all others of them.
     pub(crate) is_worst: bool,
 }
 
@@ -138,9 +138,13 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// `programme → far`
+/// `programme → far`; of one of the flows that a flow is made as its own name, `up-7`.
 pub(crate) fn sink_name(flow: &str, sink: &str) -> String {
-    format!("{flow} → {sink}")
+    let number = sink.strip_prefix(flow).and_then(|rest| rest.strip_prefix('-'));
+    match number.is_some_and(|number| number.parse::<u32>().is_ok()) {
+        true => sink.to_owned(),
+        false => format!("{flow} → {sink}"),
+    }
 }
 
 impl<'a> Side<'a> {
@@ -173,8 +177,20 @@ impl<'a> Side<'a> {
         over_repetitions(self.flow(point, subject.flow).into_iter().map(value))
     }
 
-    /// The sinks of a flow at a point, if it has several and members: those that fare worst first, by loss and late
-    /// messages, and then by latency p99.9.
+    /// The sinks of a flow, or the flows that it is made as for several hosts, of which those are shown that fare worst; and how
+    /// many are not shown.
+    pub(crate) fn shown(&self, point: u32, flow: &'a str) -> (Vec<Subject<'a>>, usize) {
+        /// So many of the flows that are alike are shown.
+        const ALIKE: usize = 5;
+        let mut all = self.sinks(point, flow);
+        let is_made = self.flow(point, flow).first().is_some_and(|first| !first.each.is_empty());
+        let left = if is_made { all.len().saturating_sub(ALIKE) } else { 0 };
+        all.truncate(all.len() - left);
+        (all, left)
+    }
+
+    /// The sinks of a flow at a point, if it has several and members, or the flows that it is made as for several hosts: those
+    /// that fare worst first, by loss and late messages, and then by latency p99.9.
     pub(crate) fn sinks(&self, point: u32, flow: &'a str) -> Vec<Subject<'a>> {
         let Some(first) = self.flow(point, flow).first().copied().filter(|f| f.members > 0) else {
             return Vec::new();
@@ -184,8 +200,9 @@ impl<'a> Side<'a> {
             ["loss_and_late", "latency_p999"]
                 .map(|id| self.estimate_of(point, subject, metric(id)).map_or(f64::NEG_INFINITY, |e| e.mean))
         };
-        let mut sinks: Vec<([f64; 2], &str)> =
-            first.sinks.iter().map(|s| (badness(&s.sink), s.sink.as_str())).collect();
+        let singles = first.each.iter().map(|single| single.flow.as_str());
+        let names = first.sinks.iter().map(|sink| sink.sink.as_str()).chain(singles);
+        let mut sinks: Vec<([f64; 2], &str)> = names.map(|name| (badness(name), name)).collect();
         // Stable: of equals the first in the file stands first.
         sinks.sort_by(|(a, _), (b, _)| b[0].total_cmp(&a[0]).then(b[1].total_cmp(&a[1])));
         let any_worst = sinks.get(1).is_some_and(|second| second.0 != sinks[0].0);

@@ -51,7 +51,8 @@ impl GrowingRun {
     }
 
     /// Measures and stores these repetitions of these points (by their index in the request's experiment, which has all
-    /// values that were asked for until now), and gives what `keep` takes from their summaries, in their order; `None`
+    /// values that were asked for until now), and gives what `keep` takes from their summaries and the wall
+    /// time that each took, in their order; `None`
     /// for those that were not measured to their end because `stop` was set. `name` is told to the observer.
     ///
     /// # Errors
@@ -61,7 +62,7 @@ impl GrowingRun {
         request: Request<'_>,
         name: &str,
         wanted: &[(usize, u32)],
-        keep: impl Fn(&RepetitionSummary) -> R + Sync,
+        keep: impl Fn(&RepetitionSummary, std::time::Duration) -> R + Sync,
         observer: &dyn Observer,
         stop: &AtomicBool,
     ) -> Result<Vec<Option<R>>, RunnerError> {

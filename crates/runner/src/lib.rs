@@ -19,7 +19,7 @@ pub use growing::GrowingRun;
 pub use hearing::{Hear, HearError, Heard, Sound};
 pub use parallel::in_parallel;
 pub use schedule::{
-    Observer, Outcome, Plan, Request, RunnerError, precheck, refuse_unsimulated, resume, run,
+    Observer, Outcome, Plan, Request, RunnerError, notes, precheck, refuse_unsimulated, resume, run,
 };
 pub use tap::{RepetitionTap, Tap, TappedRepetition};
 pub use wire::{WireMeans, refuse_unwired};

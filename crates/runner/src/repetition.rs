@@ -4,8 +4,10 @@ use trunkline_core::Seed;
 use trunkline_experiment::{Scenario, Supervisor};
 use trunkline_fleet::PartKey;
 use trunkline_live::LiveError;
-use trunkline_metrics::{DriverOutcome, FlowMeta, Meter, RepetitionSummary, TraceSink};
-use trunkline_store::RunWriter;
+use trunkline_metrics::{
+    DriverOutcome, FlowMeta, FlowSummary, Meter, RepetitionSummary, SendLimit, TraceSink,
+};
+use trunkline_store::{Backend, RunWriter};
 
 use crate::audio::AudioRecorder;
 use crate::drive::{Driven, drive_at};
@@ -24,8 +26,8 @@ pub(crate) fn measure(
     request: Request<'_>,
     supervisor: &mut (dyn Supervisor + Send),
 ) -> Result<(RepetitionSummary, Vec<Heard>), RunnerError> {
-    let metas: Vec<FlowMeta> = scenario.flows.iter().map(|flow| flow.meta.clone()).collect();
-    let names: Vec<&str> = metas.iter().map(|meta| meta.name.as_str()).collect();
+    let flows = metas(scenario.flows.iter().map(|flow| flow.meta.clone()), request.backend);
+    let names: Vec<&str> = flows.iter().map(|meta| meta.name.as_str()).collect();
     let mut traces = writer.begin_repetition(task.stored, task.repetition, &names)?;
     let audio_directory = traces.audio_directory();
     let audio = AudioRecorder::create(scenario, &audio_directory).map_err(RunnerError::Audio)?;
@@ -34,7 +36,7 @@ pub(crate) fn measure(
 
     let values = values(request.experiment, point);
     let tapped =
-        TappedRepetition { point: task.stored, repetition: task.repetition, values: &values, flows: &metas };
+        TappedRepetition { point: task.stored, repetition: task.repetition, values: &values, flows: &flows };
     let tap = request.tap.and_then(|tap| tap.repetition(&tapped));
     let (mut sink, mut watcher);
     let (trace, supervisor): (&mut (dyn TraceSink + Send), &mut (dyn Supervisor + Send)) =
@@ -47,15 +49,22 @@ pub(crate) fn measure(
             None => (&mut traces, supervisor),
         };
 
-    let meter = Meter::new(&metas, trace).with_bundles(&scenario.bundles);
-    let mut recorder = (meter, (audio, ears));
+    let meter = Meter::new(&flows, trace).with_bundles(&scenario.bundles).with_drain(scenario.drain);
+    // Flows that are made for each of several hosts are counted together, and each by itself.
+    let (single_flows, mut no_trace) = (metas(scenario.single_metas().into_iter(), request.backend), ());
+    let singles = Meter::new(&single_flows, &mut no_trace).with_drain(scenario.drain);
+    let mut recorder = ((meter, singles), (audio, ears));
     let at = PartKey { run: run.to_owned(), point: task.stored, repetition: task.repetition };
     let driven = drive_at(request, point, seed, &at, &mut recorder, supervisor);
-    let (meter, (audio, ears)) = recorder;
+    let ((meter, singles), (audio, ears)) = recorder;
     // Both are closed also when the driver failed: what was recorded stays.
     let audio = audio.finish().map_err(RunnerError::Audio);
     let (outcome, failed) = driven?;
+    let of_singles =
+        DriverOutcome { duration: outcome.duration, partial: outcome.partial, ..DriverOutcome::default() };
+    let singles = singles.finish(of_singles);
     let mut summary = meter.finish(outcome);
+    attach(scenario, singles.flows, &mut summary);
     let closed = traces.close()?;
     exact::percentiles(&mut summary, &closed)?;
     let (mut audio, failed) = or_nothing(audio, failed);
@@ -72,6 +81,30 @@ pub(crate) fn measure(
     match failed {
         Some(error) => Err(error),
         None => Ok((summary, heard)),
+    }
+}
+
+/// What recorders need to know of flows. The network between real hosts is not that of the file.
+fn metas(flows: impl Iterator<Item = FlowMeta>, backend: Backend) -> Vec<FlowMeta> {
+    let meta = |meta: FlowMeta| match backend {
+        Backend::Live => {
+            let unknown = |limit| SendLimit { narrowest: None, packet: None, back: None, ..limit };
+            FlowMeta { propagation: Vec::new(), send_limit: meta.send_limit.map(unknown), ..meta }
+        }
+        Backend::Sim | Backend::Wire => meta,
+    };
+    flows.map(meta).collect()
+}
+
+/// Puts the summaries of flows that are alike into that of the flow they are, without what only figures are drawn of.
+fn attach(scenario: &Scenario, singles: Vec<FlowSummary>, summary: &mut RepetitionSummary) {
+    let mut singles = singles.into_iter().map(|single| FlowSummary {
+        latency_cdf: Vec::new(),
+        latency_over_time: Vec::new(),
+        ..single
+    });
+    for (flow, summary) in scenario.flows.iter().zip(&mut summary.flows) {
+        summary.each = singles.by_ref().take(flow.each.len()).collect();
     }
 }
 

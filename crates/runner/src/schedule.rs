@@ -1,6 +1,6 @@
 //! Which repetition of which point is measured when, and on how many cores.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -281,10 +281,8 @@ fn finish_measuring(
     let tasks: Vec<Task> = missing
         .filter_map(|(stored, repetition)| Some(Task { point: place(stored)?, stored, repetition }))
         .collect();
-    if request.backend == Backend::Wire {
-        wire::changes(request.experiment).iter().for_each(|note| observer.warning(note));
-    }
-    let measured = measure(&writer, request, &request.experiment.name, &tasks, |_| (), observer, stop);
+    notes(request.experiment, request.backend).iter().for_each(|note| observer.warning(note));
+    let measured = measure(&writer, request, &request.experiment.name, &tasks, |_, _| (), observer, stop);
     let stopped = stop.load(Ordering::Relaxed);
     let complete = measured.is_ok() && writer.missing()?.is_empty();
     let status = if complete { Status::Complete } else { Status::Partial };
@@ -294,7 +292,21 @@ fn finish_measuring(
     Ok(Outcome { run: ended?, stopped: stopped && !complete })
 }
 
-/// Measures and stores these repetitions, and gives what `keep` takes from their summaries, in their order.
+/// In what a backend measures other than the experiment says, in sentences: messages that are larger than asked for, and on the
+/// wire also what the kernel has instead.
+pub fn notes(experiment: &Experiment, backend: Backend) -> BTreeSet<String> {
+    match backend {
+        Backend::Sim => wire::sizes(experiment, false),
+        Backend::Wire => wire::changes(experiment),
+        Backend::Live => {
+            let sizes = wire::sizes(experiment, true);
+            sizes.into_iter().chain(wire::congestion_controls(experiment)).collect()
+        }
+    }
+}
+
+/// Measures and stores these repetitions, and gives what `keep` takes from their summaries and the wall time that each took,
+/// in their order.
 ///
 /// Simulated repetitions do not disturb each other: they share the cores, and the results do not depend on how many there
 /// are. Measured ones follow each other.
@@ -303,7 +315,7 @@ pub(crate) fn measure<R: Send>(
     request: Request<'_>,
     name: &str,
     tasks: &[Task],
-    keep: impl Fn(&RepetitionSummary) -> R + Sync,
+    keep: impl Fn(&RepetitionSummary, std::time::Duration) -> R + Sync,
     observer: &dyn Observer,
     stop: &AtomicBool,
 ) -> Result<Vec<Option<Option<R>>>, RunnerError> {
@@ -329,7 +341,9 @@ pub(crate) fn measure<R: Send>(
     let key = writer.info()?.key;
     let lacking = Mutex::new(lacking);
     in_parallel(tasks, jobs, stop, |task| {
+        let begun = std::time::Instant::now();
         let summary = one((writer, &key), request, *task, observer, stop)?;
+        let took = begun.elapsed();
         if summary.is_some() {
             observer.repetition_done();
             let mut lacking = lacking.lock().unwrap_or_else(PoisonError::into_inner);
@@ -340,7 +354,7 @@ pub(crate) fn measure<R: Send>(
                 }
             }
         }
-        Ok(summary.as_ref().map(&keep))
+        Ok(summary.as_ref().map(|summary| keep(summary, took)))
     })
 }
 

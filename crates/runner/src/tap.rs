@@ -89,6 +89,10 @@ impl Supervisor for TappedSupervisor<'_> {
         self.supervisor.progress(done)
     }
 
+    fn measured(&mut self, at: Duration) {
+        self.supervisor.measured(at);
+    }
+
     fn warning(&mut self, message: &str) {
         self.supervisor.warning(message);
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use trunkline_experiment::{Experiment, Framing, Scenario, TcpEngine, Transport};
 use trunkline_live::LiveOptions;
+use trunkline_transport::tcp::Algorithm;
 use trunkline_wire::{Plan, WireError};
 
 use crate::schedule::RunnerError;
@@ -45,7 +46,9 @@ pub(crate) fn check(scenario: &Scenario, live: &LiveOptions) -> Result<(), Runne
 fn on_sockets(scenario: &Scenario) -> Scenario {
     let mut scenario = scenario.clone();
     for flow in &mut scenario.flows {
-        flow.framing = Framing::Header;
+        if flow.framing == Framing::None {
+            flow.framing = Framing::Within;
+        }
         if let Transport::Tcp(options) = &mut flow.transport {
             options.engine = TcpEngine::Modern;
         }
@@ -53,16 +56,58 @@ fn on_sockets(scenario: &Scenario) -> Scenario {
     scenario
 }
 
+/// By how much messages are larger than asked for, in sentences.
+pub(crate) fn sizes(experiment: &Experiment, on_sockets: bool) -> BTreeSet<String> {
+    let flows = || experiment.points.iter().flat_map(|point| &point.scenario.flows);
+    let mut notes: BTreeSet<String> = flows().filter_map(|flow| flow.larger(on_sockets)).collect();
+    let carried = flows().filter(|flow| on_sockets && matches!(flow.transport, Transport::Urp(_)));
+    notes.extend(carried.map(|flow| {
+        let name = &flow.meta.name;
+        format!(
+            "flow `{name}`: on real sockets URP travels in UDP over IP, so its packets are 28 bytes larger"
+        )
+    }));
+    notes
+}
+
+/// The flows whose congestion control is this kernel's default and not the simulator's, in sentences. Agents have kernels of
+/// their own.
+pub(crate) fn congestion_controls(experiment: &Experiment) -> BTreeSet<String> {
+    let kernels = trunkline_io::tcp::default_congestion_control();
+    kernels.map_or_else(BTreeSet::new, |kernels| other_controls(experiment, &kernels))
+}
+
+fn other_controls(experiment: &Experiment, kernels: &str) -> BTreeSet<String> {
+    let ours = Algorithm::default().name();
+    let mut notes = BTreeSet::new();
+    for scenario in experiment.points.iter().map(|point| &point.scenario).filter(|_| kernels != ours) {
+        let here = scenario.flows.iter().filter(|flow| scenario.hosts[flow.from].agent.is_none());
+        notes.extend(here.filter(|flow| has_default_control(&flow.transport)).map(|flow| {
+            format!(
+                "flow `{}`: its congestion control is this machine's default, `{kernels}`; the simulator's is `{ours}`. To \
+                 compare the two, set `congestion-control` in its `transport`",
+                flow.meta.name
+            )
+        }));
+    }
+    notes
+}
+
+fn has_default_control(transport: &Transport) -> bool {
+    match transport {
+        Transport::Tcp(options) | Transport::Mptcp(options) => {
+            options.congestion_control.is_none() && options.engine == TcpEngine::Modern
+        }
+        _ => false,
+    }
+}
+
 /// What [`on_sockets`] replaces, and what sockets do not say, in sentences.
 pub(crate) fn changes(experiment: &Experiment) -> BTreeSet<String> {
-    let mut notes = BTreeSet::new();
+    let mut notes = sizes(experiment, true);
+    notes.extend(congestion_controls(experiment));
     for flow in experiment.points.iter().flat_map(|point| &point.scenario.flows) {
         let name = &flow.meta.name;
-        if flow.framing == Framing::None {
-            notes.insert(format!(
-                "flow `{name}`: on the wire messages carry a header of 40 bytes, by which they are measured"
-            ));
-        }
         if matches!(&flow.transport, Transport::Tcp(options) if options.engine != TcpEngine::Modern) {
             notes.insert(format!(
                 "flow `{name}`: on the wire the kernel's TCP stands in for `engine = \"classic\"`"
@@ -75,4 +120,62 @@ pub(crate) fn changes(experiment: &Experiment) -> BTreeSet<String> {
         }
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"
+name = "controls"
+duration = "1 s"
+[hosts]
+a = {}
+b = {}
+far = { agent = "192.0.2.1:4783" }
+[link.l]
+between = ["a", "b"]
+rate = "1 Mbit/s"
+[link.m]
+between = ["b", "far"]
+rate = "1 Mbit/s"
+[flow.default]
+from = "a"
+to = "b"
+transport = "tcp"
+source = { kind = "bulk" }
+[flow.chosen]
+from = "a"
+to = "b"
+transport = { kind = "tcp", congestion-control = "cubic" }
+source = { kind = "bulk" }
+[flow.agent]
+from = "far"
+to = "b"
+transport = "tcp"
+source = { kind = "bulk" }
+[flow.carried]
+from = "a"
+to = "b"
+transport = "urp"
+source = { kind = "bulk" }
+[flow.old]
+from = "a"
+to = "b"
+transport = { kind = "tcp", engine = "classic" }
+source = { kind = "bulk" }
+"#;
+
+    #[test]
+    fn what_differs_from_the_simulator_is_named() {
+        let experiment =
+            Experiment::parse(TEXT, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
+        assert_eq!(other_controls(&experiment, "cubic"), BTreeSet::new());
+        assert_eq!(sizes(&experiment, false), BTreeSet::new());
+        let notes: Vec<String> = sizes(&experiment, true).into_iter().collect();
+        assert!(notes.len() == 1 && notes[0].ends_with("packets are 28 bytes larger"), "{notes:?}");
+        let notes = other_controls(&experiment, "bbr");
+        let expected = "flow `default`: its congestion control is this machine's default, `bbr`; the simulator's is `cubic`.";
+        assert!(notes.len() == 1 && notes.iter().all(|note| note.starts_with(expected)), "{notes:?}");
+    }
 }

@@ -131,7 +131,7 @@ fn a_run_that_grows_is_at_any_moment_an_ordinary_one() {
     for (experiment, wanted) in
         experiments.iter().zip([vec![(0, 0), (0, 1)], vec![(0, 0)], vec![(1, 0), (0, 1)]])
     {
-        let channels = |summary: &trunkline_metrics::RepetitionSummary| summary.flows[0].channels;
+        let channels = |summary: &trunkline_metrics::RepetitionSummary, _| summary.flows[0].channels;
         let kept =
             run.measure(request(experiment), "grows", &wanted, channels, &Silent, &stop).expect("it runs");
         let asked = |point: usize| u32::from(experiment.points[point].scenario.flows[0].meta.channels);

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::{Semaphore, watch};
-use trunkline_experiment::{Experiment, Files};
+use trunkline_experiment::Experiment;
 use trunkline_live::{FarEnd, LiveOptions};
 use trunkline_runner::WireMeans;
 use trunkline_store::{Store, StoredRun};
 
 use crate::access::Access;
 use crate::api::{ApiError, Backend, MAIN_FILE};
-use crate::files::{self, ServedFiles, WithExamples};
+use crate::files::ServedFiles;
 use crate::jobs::Jobs;
 
 /// So many may watch at once.
@@ -84,17 +84,13 @@ impl App {
     /// The experiment of a stored run. What it names is what the run has kept. Of a run that has kept nothing it is where it
     /// was, if only users of this machine can ask for it; others get at the server's own files.
     pub(crate) fn stored_experiment(&self, run: &StoredRun) -> Result<Experiment, ApiError> {
-        let files: &dyn Files = match self.access.is_open() {
-            true => &files::beside(&run.info.file),
-            false => &self.files(),
-        };
-        trunkline_runner::stored(&self.store, run, MAIN_FILE, files)
+        trunkline_runner::stored(&self.store, run, MAIN_FILE, &self.files())
             .map_err(|problems| ApiError::problems(&problems))
     }
 
     /// The files that experiments may name.
-    pub(crate) fn files(&self) -> WithExamples<ServedFiles> {
-        files::served(&self.files)
+    pub(crate) fn files(&self) -> ServedFiles {
+        ServedFiles { folder: self.files.clone() }
     }
 
     /// Why nothing can be run on a backend here; `None` if it can.

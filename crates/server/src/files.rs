@@ -1,9 +1,9 @@
 //! The files that experiments name: those of one folder, and those of the examples, which are part of the program.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use trunkline_experiment::{Files, FilesError};
-use trunkline_runner::DirectoryFiles;
 
 /// What the examples name, so that each of them can be run wherever the server was started.
 const OF_EXAMPLES: [(&str, &[u8]); 4] = [
@@ -16,27 +16,19 @@ const OF_EXAMPLES: [(&str, &[u8]); 4] = [
     ),
 ];
 
-/// The files that clients may name: those of `folder` and below.
-pub(crate) fn served(folder: &Path) -> WithExamples<ServedFiles> {
-    WithExamples { folder: folder.to_path_buf(), files: ServedFiles { folder: folder.to_path_buf() } }
-}
+/// The largest file that an experiment may name: an hour of stereo sound.
+const LARGEST: u64 = 1 << 30;
 
-/// The files that the experiment file `file` names.
-pub(crate) fn beside(file: &Path) -> WithExamples<DirectoryFiles> {
-    let folder = file.parent().unwrap_or(Path::new("")).to_path_buf();
-    WithExamples { folder, files: DirectoryFiles::beside(file) }
-}
-
-/// Files of a folder; what the examples name is there too, unless the folder has a file of that name.
+/// Files of one folder and below: a client gets at no others. What the examples name is there too, unless the folder has a
+/// file of that name.
 #[derive(Clone, Debug)]
-pub(crate) struct WithExamples<F> {
-    folder: PathBuf,
-    files: F,
+pub(crate) struct ServedFiles {
+    pub(crate) folder: PathBuf,
 }
 
-impl<F: Files> Files for WithExamples<F> {
+impl Files for ServedFiles {
     fn read(&self, path: &str) -> Result<Vec<u8>, FilesError> {
-        let read = self.files.read(path);
+        let read = self.read_served(path);
         let example = OF_EXAMPLES.iter().find(|(name, _)| *name == path);
         match example {
             Some((_, bytes)) if read.is_err() && self.has_no(path) => Ok(bytes.to_vec()),
@@ -45,27 +37,20 @@ impl<F: Files> Files for WithExamples<F> {
     }
 }
 
-impl<F> WithExamples<F> {
+impl ServedFiles {
     /// Whether the folder has no such file, not even one that may not be read.
     fn has_no(&self, path: &str) -> bool {
         path.starts_with("../") || matches!(self.folder.join(path).try_exists(), Ok(false))
     }
-}
 
-/// Files of one folder and below: a client gets at no others.
-#[derive(Clone, Debug)]
-pub(crate) struct ServedFiles {
-    folder: PathBuf,
-}
-
-impl Files for ServedFiles {
-    fn read(&self, path: &str) -> Result<Vec<u8>, FilesError> {
+    fn read_served(&self, path: &str) -> Result<Vec<u8>, FilesError> {
         let refused = |why: String| FilesError::new(why);
+        let unreadable = |e: std::io::Error| refused(format!("cannot be read: {e}"));
         let folder = self.folder.canonicalize();
         let folder = folder.map_err(|e| refused(format!("the folder of files cannot be read: {e}")))?;
         let found = folder.join(Path::new(path)).canonicalize().map_err(|e| match e.kind() {
             std::io::ErrorKind::NotFound => refused(format!("does not exist in `{}`", folder.display())),
-            _ => refused(format!("cannot be read: {e}")),
+            _ => unreadable(e),
         })?;
         if !found.starts_with(&folder) {
             return Err(refused(format!(
@@ -74,7 +59,18 @@ impl Files for ServedFiles {
                 folder.display()
             )));
         }
-        std::fs::read(&found).map_err(|e| refused(format!("cannot be read: {e}")))
+        // Devices, pipes and what is longer than it says would be read without end.
+        if !found.metadata().map_err(unreadable)?.is_file() {
+            return Err(refused("is no regular file".to_owned()));
+        }
+        let mut bytes = Vec::new();
+        std::fs::File::open(&found)
+            .and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes))
+            .map_err(unreadable)?;
+        if bytes.len() as u64 > LARGEST {
+            return Err(refused(format!("has more than the {LARGEST} bytes that a file may have here")));
+        }
+        Ok(bytes)
     }
 }
 
@@ -98,6 +94,9 @@ mod tests {
         {
             std::os::unix::fs::symlink("../secret", folder.join("link")).unwrap();
             assert!(files.read("link").is_err());
+            // Nobody writes into it: it would be waited for.
+            std::process::Command::new("mkfifo").arg(folder.join("pipe")).status().unwrap();
+            assert!(files.read("pipe").unwrap_err().to_string().contains("no regular file"));
         }
         assert!(files.read("missing").unwrap_err().to_string().contains("does not exist"));
     }
@@ -105,20 +104,16 @@ mod tests {
     #[test]
     fn what_the_examples_name_is_there_unless_the_folder_has_its_own() {
         let place = tempfile::tempdir().unwrap();
-        let (served, beside) = (served(place.path()), beside(&place.path().join("experiment.toml")));
-        for files in [&served as &dyn Files, &beside] {
-            assert!(files.read("speech.wav").unwrap().starts_with(b"RIFF"));
-            assert!(!files.read("cellular.down").unwrap().is_empty());
-            assert!(!files.read("cellular.up").unwrap().is_empty());
-            assert!(!files.read("../papers/weaver1992/hosts/station.toml").unwrap().is_empty());
-            // By exactly these names.
-            for other in ["./speech.wav", "../speech.wav", "sub/speech.wav", "SPEECH.WAV"] {
-                assert!(files.read(other).is_err(), "{other}");
-            }
+        let files = ServedFiles { folder: place.path().to_path_buf() };
+        assert!(files.read("speech.wav").unwrap().starts_with(b"RIFF"));
+        assert!(!files.read("cellular.down").unwrap().is_empty());
+        assert!(!files.read("cellular.up").unwrap().is_empty());
+        assert!(!files.read("../papers/weaver1992/hosts/station.toml").unwrap().is_empty());
+        // By exactly these names.
+        for other in ["./speech.wav", "../speech.wav", "sub/speech.wav", "SPEECH.WAV"] {
+            assert!(files.read(other).is_err(), "{other}");
         }
         std::fs::write(place.path().join("speech.wav"), "mine").unwrap();
-        for files in [&served as &dyn Files, &beside] {
-            assert_eq!(files.read("speech.wav").unwrap(), b"mine");
-        }
+        assert_eq!(files.read("speech.wav").unwrap(), b"mine");
     }
 }

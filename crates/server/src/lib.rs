@@ -14,6 +14,7 @@ pub mod api;
 mod app;
 mod assets;
 mod compare;
+mod door;
 mod drawing;
 mod error;
 mod extract;
@@ -34,6 +35,7 @@ use trunkline_store::Store;
 
 pub use access::Transport;
 pub use access::tokens::{BROWSER_LASTS, LINK_LASTS, Token, TokenKind, Tokens};
+pub use door::Connections;
 pub use error::ServeError;
 pub use listen::Server;
 pub use routes::openapi;
@@ -47,6 +49,8 @@ pub struct Options {
     pub transport: Transport,
     /// Whether users of this machine have to log in too. All others always have to.
     pub authenticate: bool,
+    /// How many connections there may be at once.
+    pub connections: Connections,
     /// The runs.
     pub store: Store,
     /// Where they are stored, as people say it.

@@ -7,25 +7,26 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::service::Service;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate as _, SizeAbove};
 
 use crate::access::{self, Access};
 use crate::app::App;
+use crate::door::{Door, Place};
 use crate::error::ServeError;
 use crate::routes::{BASE, router};
 use crate::{Options, Transport, assets, tokens_folder};
 
-/// So many connections at once.
-const MOST_CONNECTIONS: usize = 1024;
-/// So long a browser may take for TLS, and for the head of a request.
+/// So long a browser may take for TLS, and from the first byte of a request to the end of its head.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// So often is asked whether to end.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -44,6 +45,7 @@ pub struct Server {
     address: SocketAddr,
     tls: Option<Arc<rustls::ServerConfig>>,
     transport: Transport,
+    door: Door,
 }
 
 impl Server {
@@ -63,7 +65,11 @@ impl Server {
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let access = Access::new(address, &transport, options.authenticate, &tokens_folder(&secrets))?;
-        Ok(Server { app: Arc::new(App::new(options, access)), listener, address, tls, transport })
+        // A proxy, and everybody on this machine, come from one address.
+        let one_address =
+            address.ip().to_canonical().is_loopback() || matches!(transport, Transport::BehindProxy(_));
+        let door = Door::new(options.connections, one_address);
+        Ok(Server { app: Arc::new(App::new(options, access)), listener, address, tls, transport, door })
     }
 
     /// Where it listens.
@@ -115,7 +121,6 @@ impl Server {
             .map_err(|source| ServeError::Listen { address: self.address, source })?;
         let service = service(&self.app);
         let tls = self.tls.map(TlsAcceptor::from);
-        let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
         let graceful = Arc::new(GracefulShutdown::new());
         let mut look = tokio::time::interval(LOOK_EVERY);
         loop {
@@ -128,18 +133,20 @@ impl Server {
                     continue;
                 }
             };
-            let Ok((stream, _)) = accepted else {
+            let Ok((stream, peer)) = accepted else {
                 // No more files, or the client has gone: not at once again.
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             };
-            // Whoever comes while all places are taken is told so by the end of the connection.
-            let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
-            let (service, tls, watcher) = (service.clone(), tls.clone(), graceful.watcher());
+            let (place, loss) = self.door.enter(peer.ip());
+            let service = OfConnection { service: TowerToHyperService::new(service.clone()), place };
+            let (tls, watcher) = (tls.clone(), graceful.watcher());
             tokio::spawn(async move {
-                // What goes wrong with a connection is its client's affair.
-                let _ = converse(stream, tls, service, watcher).await;
-                drop(place);
+                tokio::select! {
+                    // What goes wrong with a connection is its client's affair.
+                    _ = converse(stream, tls, service, watcher) => {}
+                    () = loss.comes() => {}
+                }
             });
         }
         drop(listener);
@@ -160,10 +167,27 @@ impl Server {
     }
 }
 
+/// What answers on one connection: requests know its place.
+struct OfConnection {
+    service: TowerToHyperService<Router>,
+    place: Arc<Place>,
+}
+
+impl Service<Request<Incoming>> for OfConnection {
+    type Response = <TowerToHyperService<Router> as Service<Request<Incoming>>>::Response;
+    type Error = <TowerToHyperService<Router> as Service<Request<Incoming>>>::Error;
+    type Future = <TowerToHyperService<Router> as Service<Request<Incoming>>>::Future;
+
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        request.extensions_mut().insert(Arc::clone(&self.place));
+        self.service.call(request)
+    }
+}
+
 async fn converse(
     stream: TcpStream,
     tls: Option<TlsAcceptor>,
-    service: Router,
+    service: OfConnection,
     watcher: hyper_util::server::graceful::Watcher,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     // Small events are not to wait for each other.
@@ -171,7 +195,6 @@ async fn converse(
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
     builder.http2().timer(TokioTimer::new()).max_concurrent_streams(128).keep_alive_interval(Some(PATIENCE));
-    let service = TowerToHyperService::new(service);
     match tls {
         None => {
             let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();

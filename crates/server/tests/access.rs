@@ -4,12 +4,16 @@
 
 mod common;
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use common::{TestServer, options};
 use jiff::Timestamp;
 use serde_json::json;
-use trunkline_server::{ServeError, Server, Tokens, Transport, tokens_folder};
+use trunkline_server::{Connections, ServeError, Server, Tokens, Transport, tokens_folder};
 
 #[test]
 fn pages_of_other_sites_are_refused() {
@@ -153,6 +157,109 @@ fn long_bodies_are_refused() {
     let reply =
         server.ask("POST", "/api/v1/check", &[("content-type", "application/json")], Some(body.as_bytes()));
     assert_eq!(reply.status, 413);
+}
+
+/// Whether the server has closed a connection at which nothing was asked; waits for it.
+fn is_closed(mut silent: impl std::io::Read) -> bool {
+    // A connection that is cut may be reset.
+    matches!(silent.read(&mut [0; 16]), Ok(0) | Err(_))
+}
+
+/// A connection whose reads wait longer than any limit of the server here.
+fn connect(server: &TestServer) -> TcpStream {
+    let stream = TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream
+}
+
+#[test]
+fn silent_connections_keep_nobody_out() {
+    let place = tempfile::tempdir().unwrap();
+    let limits = Connections { strangers: 4, patience: Duration::from_secs(3600), ..Connections::default() };
+    let server = TestServer::start_in(place.path(), |options| options.connections = limits);
+    let silent: Vec<TcpStream> = (0..12).map(|_| connect(&server)).collect();
+    assert_eq!(server.get("/api/v1/server").status, 200, "the newcomer gets a place");
+    // So many have lost theirs, the oldest first.
+    assert!(silent.iter().take(8).all(is_closed));
+}
+
+#[test]
+fn there_is_a_limit_for_those_that_are_let_in() {
+    let place = tempfile::tempdir().unwrap();
+    let limits = Connections { known: 0, ..Connections::default() };
+    let server = TestServer::start_in(place.path(), |options| options.connections = limits);
+    assert_eq!(server.get("/api/v1/server").status, 503);
+}
+
+#[test]
+fn connections_that_show_nothing_are_closed_from_their_first_moment_on() {
+    let place = tempfile::tempdir().unwrap();
+    let limits = Connections { patience: Duration::from_millis(300), ..Connections::default() };
+    let server = TestServer::start_in(place.path(), |options| {
+        options.connections = limits;
+        options.transport = Transport::OwnTls;
+        options.authenticate = true;
+    });
+    let certificate = std::fs::read(place.path().join("secrets/https-certificate.der")).unwrap();
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(certificate.into()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let config = Arc::new(config);
+    let shake = |asked: &str| {
+        let client = rustls::ClientConnection::new(Arc::clone(&config), "localhost".try_into().unwrap());
+        let mut stream = rustls::StreamOwned::new(client.unwrap(), connect(&server));
+        stream.write_all(asked.as_bytes()).and_then(|()| stream.flush()).unwrap();
+        while stream.conn.is_handshaking() {
+            stream.conn.complete_io(&mut stream.sock).unwrap();
+        }
+        stream
+    };
+    assert!(is_closed(connect(&server)), "no handshake");
+    assert!(is_closed(shake("")), "no byte behind the handshake");
+    assert!(is_closed(shake("GET / HT")), "no whole request");
+    // The page is everybody's: whoever has it is still a stranger.
+    let mut page = shake("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    let mut answer = Vec::new();
+    let _ = page.read_to_end(&mut answer);
+    assert!(answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer));
+    // With a token a connection may stay: it is used again after the others' time.
+    let token = tokens(place.path()).make_program("a program", Timestamp::now()).unwrap();
+    let request =
+        format!("GET /api/v1/server HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\r\n");
+    let mut known = shake(&request);
+    assert!(is_closed(connect(&server)), "another one's time is over");
+    known.write_all(request.as_bytes()).unwrap();
+    let mut read = Vec::new();
+    while String::from_utf8_lossy(&read).matches("HTTP/1.1 200").count() < 2 {
+        let mut piece = [0; 4096];
+        let length = known.read(&mut piece).unwrap();
+        assert_ne!(length, 0, "closed after {}", String::from_utf8_lossy(&read));
+        read.extend_from_slice(&piece[..length]);
+    }
+}
+
+#[test]
+fn one_address_has_a_share_of_the_places() {
+    let place = tempfile::tempdir().unwrap();
+    let limits = Connections { of_address: 2, patience: Duration::from_secs(3600), ..Connections::default() };
+    let server = TestServer::start_in(place.path(), |options| {
+        options.connections = limits;
+        options.listen = "0.0.0.0:0".parse().unwrap();
+        options.transport = Transport::OwnTls;
+    });
+    let address = std::net::SocketAddr::from(([127, 0, 0, 1], server.address.port()));
+    let connect = || {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream
+    };
+    let silent: Vec<TcpStream> = (0..5).map(|_| connect()).collect();
+    assert!(silent.iter().take(3).all(is_closed), "two places are of this address");
 }
 
 fn tokens(place: &Path) -> Tokens {

@@ -42,9 +42,9 @@ fn a_plan_ends_in_the_file_with_its_answer() {
     assert!(!text.contains("\"flow.voice.count\" ="), "{text}");
     is_valid(&server, &json!(text));
     // All that was measured is a run like any other.
-    let run = server.get(&format!("/api/v1/runs/{}", found.plan.run));
+    let run = server.get(&format!("/api/v1/runs/{}", found.run));
     assert_eq!(run.json()["info"]["status"], "complete");
-    assert_eq!(job["run"], found.plan.run);
+    assert_eq!(job["run"], found.run);
 }
 
 #[test]
@@ -87,7 +87,9 @@ fn a_plan_that_is_stopped_keeps_what_it_has() {
     let begun = begun.json();
     let path = format!("/api/v1/jobs/{}", begun["job"].as_str().unwrap());
     let job = server.wait_until(&path, |job| job["progress"]["repetitions_done"].as_u64() > Some(0));
-    assert!(job["progress"]["left_s"].as_f64() > Some(0.0), "{job}");
+    // Not known while it probes.
+    let left = &job["progress"]["left_s"];
+    assert!(left.is_null() || left.as_f64() > Some(0.0), "{job}");
     stop(&server, &begun);
     let job = server.wait(&begun);
     assert_eq!(job["state"], "stopped");

@@ -28,8 +28,11 @@ fn a_run_is_begun_and_its_results_are_shown() {
     // As the document describes it, in every part.
     let run: api::Run = serde_json::from_value(reply.json()).unwrap();
     let report: api::Report = serde_json::from_value(run.figures).unwrap();
-    assert_eq!((run.info.status, run.info.tags), (api::Status::Complete, vec!["a tag".to_owned()]));
-    assert!(run.info.file.ends_with("files/short.toml"), "{}", run.info.file);
+    assert_eq!(
+        (run.info.summary.status, run.info.summary.tags),
+        (api::Status::Complete, vec!["a tag".to_owned()])
+    );
+    assert!(run.info.summary.file.ends_with("files/short.toml"), "{}", run.info.summary.file);
     assert_eq!(run.text, SHORT);
     assert_eq!(run.points[1].values, ["2"]);
     assert_eq!(run.points[1].repetitions[1].traces[0].flow, "voice");
@@ -192,6 +195,51 @@ fn runs_are_listed_page_by_page_and_by_what_they_are() {
     assert_eq!(numbers(&list("?since=2020-01-01T00:00:00Z")).len(), 3);
     for wrong in ["?limit=0", "?limit=1001", "?backend=moon", "?since=yesterday", "?colour=red"] {
         assert_eq!(server.get(&format!("/api/v1/runs{wrong}")).status, 400, "{wrong}");
+    }
+}
+
+/// An archive of a run with another description.
+fn described(archive: &[u8], change: impl FnOnce(&mut Value)) -> Vec<u8> {
+    let mut entries = tar::Archive::new(archive);
+    let mut run: Value =
+        serde_json::from_reader(entries.entries().unwrap().next().unwrap().unwrap()).unwrap();
+    change(&mut run);
+    let text = serde_json::to_vec(&run).unwrap();
+    let mut changed = tar::Builder::new(Vec::new());
+    let mut header = tar::Header::new_ustar();
+    header.set_size(text.len() as u64);
+    header.set_mode(0o644);
+    changed.append_data(&mut header, "run.json", text.as_slice()).unwrap();
+    changed.into_inner().unwrap()
+}
+
+#[test]
+fn an_imported_run_reads_no_file_outside_of_the_servers_folder() {
+    let (here, there) = (TestServer::start(), TestServer::start());
+    let outside = tempfile::tempdir().unwrap();
+    let secret = outside.path().join("secret");
+    std::fs::write(&secret, "only mine").unwrap();
+    let exported = here.get(&format!("/api/v1/runs/{}/export", here.measured()));
+    let tar = [("content-type", "application/x-tar")];
+    for named in [secret.to_str().unwrap(), "secret", "/dev/zero"] {
+        let archive = described(&exported.body, |run| {
+            let run = &mut run["run"];
+            run["info"]["status"] = "partial".into();
+            run["info"]["key"] = format!("{:032x}", named.len()).into();
+            run["info"]["file"] = outside.path().join("x.toml").to_str().unwrap().into();
+            let from = "[link.trunk]\n";
+            let to = format!("[link.trunk]\nmedium = \"trace\"\nfile = \"{named}\"\n");
+            run["text"] =
+                run["text"].as_str().unwrap().replacen(from, &to, 1).replace("rate = ", "# ").into();
+        });
+        let imported = there.ask("POST", "/api/v1/runs/import", &tar, Some(&archive));
+        assert_eq!(imported.status, 200, "{named}: {}", imported.text());
+        let id = imported.json()["run"].clone();
+        let resumed = there.post(&format!("/api/v1/runs/{id}/resume"), &json!({}));
+        assert_eq!(resumed.status, 400, "{named}: {}", resumed.text());
+        let why = resumed.json()["error"].to_string();
+        assert!(why.contains("lies outside") || why.contains("does not exist"), "{named}: {why}");
+        assert!(!why.contains("only mine"), "{why}");
     }
 }
 

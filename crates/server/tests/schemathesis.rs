@@ -42,7 +42,7 @@ fn answers_are_as_described() {
     schemathesis.args(["--phases", "examples,coverage,fuzzing", "--max-examples", "15", "--seed", "7"]);
     schemathesis.args([
         "--max-time",
-        "100",
+        "40",
         "--request-timeout",
         "30",
         "--checks",

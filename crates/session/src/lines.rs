@@ -23,8 +23,8 @@ use crate::settings::Settings;
 
 /// Buffers of the sockets of engines, in bytes: what the kernel loses there, the engine takes for congestion.
 const ENGINE_BUFFER: usize = 1 << 20;
-/// Whatever a client asks for: the memory of a socket is the host's.
-const MOST_BUFFER: usize = 16 << 20;
+/// The most memory that a client can ask for, in bytes: for a socket of the server, and for the buffers of an engine.
+pub(crate) const MOST_BUFFER: usize = 16 << 20;
 
 /// The client's end, between these addresses. It may still be connecting.
 ///

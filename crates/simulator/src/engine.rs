@@ -10,6 +10,7 @@ use trunkline_transport::framing::{HEADER_LENGTH, Key};
 
 use crate::SimulationError;
 use crate::conversation::{Conversation, Side};
+use crate::covered::Covered;
 use crate::events::EventQueue;
 use crate::hosts::{Hosts, Kept};
 use crate::member::Member;
@@ -46,6 +47,8 @@ pub(crate) enum Event {
     Kept(u32),
     /// The flow with which the measurement ends may be over.
     Until,
+    /// The measurement ends, and the drain time begins.
+    Measured,
     /// A sink of a conversation comes, goes or falls silent.
     Sink(u32, u16),
 }
@@ -91,6 +94,7 @@ pub(crate) struct Engine<'s> {
     end: Time,
     /// Where sources produce.
     pub(crate) messages: MessageBuffer,
+    pub(crate) covered: Covered,
     /// Where received bytes are read into.
     pub(crate) received: Vec<u8>,
     /// How often the sources of a flow lost sight of a sink, by flow and what is counted.
@@ -117,9 +121,12 @@ impl<'s> Engine<'s> {
             over_at: Time::MAX,
             end: Time::ZERO + scenario.duration + scenario.drain,
             messages: MessageBuffer::with_headroom(HEADER_LENGTH),
+            covered: Covered::default(),
             received: Vec::new(),
             memberships: BTreeMap::new(),
         };
+        // Before whatever else happens at that moment.
+        engine.events.push(Time::ZERO + scenario.duration, Event::Measured);
         let refused = |flow: usize| {
             let name = &scenario.flows[flow].meta.name;
             move |reason: String| SimulationError::Flow { flow: name.clone(), reason }
@@ -217,13 +224,16 @@ impl<'s> Engine<'s> {
                 Event::Room(id) => self.send_waiting(self.place(id).member, recorder),
                 Event::Kept(slot) => self.kept(slot, recorder),
                 Event::Sink(conversation, sink) => self.sink_changes(conversation, sink, recorder),
+                Event::Measured => self.network.end_measurement(now),
                 Event::Until => {
                     if let Some(flow) = self.scenario.until {
-                        self.look_for_the_end(flow as u32);
+                        self.look_for_the_end(flow as u32, recorder);
                     }
                 }
             }
         }
+        // Only the first end counts.
+        self.network.end_measurement(self.now);
         if stopped_at.is_none() {
             self.now = self.end;
             for member in 0..self.members.len() as u32 {
@@ -234,7 +244,7 @@ impl<'s> Engine<'s> {
     }
 
     /// Ends the measurement if it lasts until this flow is over and that is the case: sources stop, the drain time begins.
-    pub(crate) fn look_for_the_end(&mut self, flow: u32) {
+    pub(crate) fn look_for_the_end(&mut self, flow: u32, recorder: &mut dyn Recorder) {
         if self.is_over || self.scenario.until != Some(flow as usize) {
             return;
         }
@@ -248,6 +258,8 @@ impl<'s> Engine<'s> {
         }
         self.is_over = true;
         self.over_at = self.now;
+        self.network.end_measurement(self.now);
+        recorder.end_measurement(self.now);
         self.end = self.end.min(self.now + self.scenario.drain);
     }
 
@@ -269,7 +281,7 @@ impl<'s> Engine<'s> {
         }
         let flows = counters.into_iter().enumerate().map(|(flow, transport_counters)| FlowOutcome {
             transport_counters,
-            network: Some(self.network.first_link_bytes(flow)),
+            network: Some(self.network.on_first_link(flow)),
             ..FlowOutcome::default()
         });
         DriverOutcome {

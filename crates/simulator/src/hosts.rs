@@ -114,7 +114,8 @@ impl Engine<'_> {
         if let Some(queue) = &mut self.members[m as usize].queue {
             queue.handing = Some(Handing { header, handed: 0, waits_for: WaitsFor::Event });
             if let Some(message) = queue.messages.front_mut() {
-                header.encode(&mut message.bytes);
+                self.covered.keep(flow, &header, &message.bytes);
+                header.stamp(&mut message.bytes, flow.cover());
             }
         }
         self.sent(m, name, length - HEADER_LENGTH, recorder);
@@ -157,7 +158,8 @@ impl Engine<'_> {
         let (Some(handing), Some(message)) = (&mut queue.handing, queue.messages.front()) else { return };
         if handing.waits_for == WaitsFor::Burst {
             handing.waits_for = WaitsFor::Event;
-            let length = message.bytes.len() - self.scenario.flows[member.flow as usize].unsent_room();
+            let length = message.bytes.len();
+            let length = length - self.scenario.flows[member.flow as usize].unsent_room(length);
             let at = host.send_piece(self.now, length, handing.handed);
             self.events.push(at, Event::HandOver(place.member));
         }
@@ -169,7 +171,7 @@ impl Engine<'_> {
         let (id, index, flow) = (member.id, member.conversation, &self.scenario.flows[member.flow as usize]);
         let Some(queue) = &mut member.queue else { return };
         let (Some(handing), Some(message)) = (&mut queue.handing, queue.messages.front()) else { return };
-        let bytes = &message.bytes[flow.unsent_room()..];
+        let bytes = &message.bytes[flow.unsent_room(message.bytes.len())..];
         let host = self.hosts.get(flow.from);
         let conversation = &mut self.conversations[index as usize];
         // What keeps the borders of messages takes a message at once.

@@ -3,8 +3,10 @@
 //! same on every machine.
 
 mod conversation;
+mod covered;
 mod engine;
 mod events;
+mod first_link;
 mod group;
 mod hosts;
 mod member;
@@ -36,6 +38,7 @@ pub enum SimulationError {
 
 /// Finds what [`run`] would refuse, without running it.
 pub fn check(scenario: &Scenario) -> Result<(), SimulationError> {
+    let scenario = &*scenario.singles();
     for (index, flow) in scenario.flows.iter().enumerate() {
         let refused = |reason| SimulationError::Flow { flow: flow.meta.name.clone(), reason };
         transports::check(scenario, index).map_err(refused)?;
@@ -53,5 +56,7 @@ pub fn run(
     recorder: &mut dyn Recorder,
     supervisor: &mut dyn Supervisor,
 ) -> Result<DriverOutcome, SimulationError> {
-    Ok(engine::Engine::new(scenario, seed)?.run(recorder, supervisor))
+    let singles = scenario.singles();
+    let outcome = engine::Engine::new(&singles, seed)?.run(recorder, supervisor);
+    Ok(scenario.together(outcome))
 }

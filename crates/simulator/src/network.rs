@@ -1,13 +1,14 @@
 //! The links of a scenario, the packets on them, and the pool of their buffers.
 
-use trunkline_core::{Bytes, Destination, Duration, FlowId, Packet, PacketId, Port, Seed, Time};
+use trunkline_core::{Destination, Duration, FlowId, Packet, PacketId, Port, Seed, Time};
 use trunkline_experiment::{Flow, PathStep, Scenario};
-use trunkline_metrics::{LinkSummary, MediumSummary};
+use trunkline_metrics::{LinkSummary, MediumSummary, OnNetwork};
 use trunkline_network::host::SendBuffer;
-use trunkline_network::{Backlog, Delivery, DropCause, Fate, Medium, Outcome};
+use trunkline_network::{Backlog, Delivery, Fate, Medium, Outcome};
 
 use crate::engine::Event;
 use crate::events::EventQueue;
+use crate::first_link::OnFirstLinks;
 use crate::sockets::Sockets;
 use crate::tree::{Branch, Member, Tree};
 
@@ -27,8 +28,7 @@ pub(crate) struct Network<'s> {
     flow_of: Vec<u32>,
     /// By flow of the file: how packets for all of its sinks go.
     trees: Vec<Option<Tree>>,
-    /// Bytes on the first link of each flow's forward path, with the link's framing.
-    first_link_bytes: Vec<u64>,
+    on_first_links: OnFirstLinks,
     next_packet: u64,
     /// Whether packets of each flow of the file are said to have left the network, by [`Event::Left`].
     watched: Vec<bool>,
@@ -51,7 +51,7 @@ impl<'s> Network<'s> {
             outcome: Outcome::default(),
             flow_of,
             trees: scenario.flows.iter().map(tree).collect(),
-            first_link_bytes: vec![0; scenario.flows.len()],
+            on_first_links: OnFirstLinks::new(scenario),
             next_packet: 0,
             watched: vec![false; scenario.flows.len()],
             sockets: Sockets::default(),
@@ -158,9 +158,21 @@ impl<'s> Network<'s> {
         self.send(now, packet, events);
     }
 
-    /// Bytes that the flow's forward packets took on their first link.
-    pub(crate) fn first_link_bytes(&self, flow: usize) -> Bytes {
-        Bytes(self.first_link_bytes[flow])
+    /// The measurement ends now: links are busy for nothing of it any more.
+    pub(crate) fn end_measurement(&mut self, now: Time) {
+        self.links.iter_mut().for_each(|link| link.end_measurement(now));
+        self.on_first_links.end_measurement(now, &self.links);
+    }
+
+    /// A flow has its first message, if it had none before.
+    #[inline]
+    pub(crate) fn begin(&mut self, flow: usize) {
+        self.on_first_links.begin(flow);
+    }
+
+    /// What the flow's forward packets took of their first link; [`Self::end_measurement`] was called.
+    pub(crate) fn on_first_link(&self, flow: usize) -> OnNetwork {
+        self.on_first_links.of(flow)
     }
 
     /// What waits in the queue of a link for packets that enter at this port.
@@ -231,10 +243,8 @@ impl<'s> Network<'s> {
 
     fn enter(&mut self, now: Time, branch: Branch, mut packet: Packet, events: &mut EventQueue<Event>) {
         packet.to = branch.to;
-        if is_counted_before(&packet) {
-            let flow = self.flow(&packet);
-            self.first_link_bytes[flow] += self.on_first_link(branch.link, &packet);
-        }
+        let flow = self.flow(&packet);
+        self.on_first_links.entered(flow, branch.link, &packet);
         self.links[branch.link].offer(now, Port(branch.from_port), packet, &mut self.outcome);
         self.settle(now, branch.link, events);
     }
@@ -244,9 +254,7 @@ impl<'s> Network<'s> {
         let mut outcome = core::mem::take(&mut self.outcome);
         for Delivery { at, to, packet } in outcome.deliveries.drain(..) {
             let flow = self.flow(&packet);
-            if !is_counted_before(&packet) {
-                self.first_link_bytes[flow] += self.on_first_link(link, &packet);
-            }
+            self.on_first_links.delivered(now, flow, link, &packet);
             if waits_in_socket(&packet) && self.sockets.leave(flow, &packet) {
                 events.push(now, Event::Room(packet.flow));
             }
@@ -267,11 +275,7 @@ impl<'s> Network<'s> {
         for fate in outcome.fates.0.drain(..) {
             if let Fate::Dropped { packet, cause, .. } = fate {
                 let flow = self.flow(&packet);
-                match (is_counted_before(&packet), was_transmitted(cause)) {
-                    (false, true) => self.first_link_bytes[flow] += self.on_first_link(link, &packet),
-                    (true, false) => self.first_link_bytes[flow] -= self.on_first_link(link, &packet),
-                    (false, false) | (true, true) => {}
-                }
+                self.on_first_links.dropped(now, flow, link, &packet, cause);
                 if !packet.backward && !packet.group && self.watched[flow] {
                     events.push(now, Event::Left(packet.flow));
                 }
@@ -290,20 +294,6 @@ impl<'s> Network<'s> {
         }
     }
 
-    /// What a packet takes of this link, if that is the first one of its flow's forward path.
-    fn on_first_link(&self, link: usize, packet: &Packet) -> u64 {
-        if packet.backward || packet.hop > 0 {
-            return 0;
-        }
-        match self.scenario.flows[self.flow(packet)].first_link() {
-            Some((first, port)) if first == link => {
-                let overhead = self.scenario.links[link].directions[usize::from(port)].overhead;
-                (packet.size + overhead).count()
-            }
-            _ => 0,
-        }
-    }
-
     fn store(&mut self, packet: Packet, station: u32) -> u32 {
         if let Some(slot) = self.free.pop() {
             self.in_flight[slot as usize] = (packet, station);
@@ -318,15 +308,4 @@ impl<'s> Network<'s> {
 /// Whether a packet on its first link takes room in its socket.
 fn waits_in_socket(packet: &Packet) -> bool {
     packet.hop == 0 && !packet.backward && !packet.group
-}
-
-/// Whether a packet is counted when it enters a link, since several come out of it, or none.
-fn is_counted_before(packet: &Packet) -> bool {
-    packet.group || packet.to == Destination::Nobody
-}
-
-/// Whether what was dropped for this cause had taken its time on the link.
-fn was_transmitted(cause: DropCause) -> bool {
-    use DropCause::{Collision, FrameError, LinkLoss, NoStation, RetryLimit, SwitchFull};
-    matches!(cause, LinkLoss | NoStation | SwitchFull | RetryLimit | Collision | FrameError)
 }

@@ -1,6 +1,7 @@
 //! From the network to whoever measures: packets to endpoints, endpoints to messages, reflecting.
 
 use trunkline_core::{Bytes, Destination, FlowId, Packet, Time};
+use trunkline_experiment::Framing;
 use trunkline_metrics::{Observation, Recorder};
 use trunkline_traffic::{Answer, Feedback, Transfer};
 use trunkline_transport::framing::{self, HEADER_LENGTH, Header, MessageKind};
@@ -207,7 +208,7 @@ impl Engine<'_> {
             Side::Near => kind == MessageKind::Reflected && flow.reflect,
         };
         if is_measured {
-            let payload = &bytes[HEADER_LENGTH..];
+            let payload = header.message(bytes);
             let length = Bytes(payload.len() as u64);
             let reader = match side {
                 Side::Far(sink) => flow.to[usize::from(sink)].host,
@@ -217,7 +218,7 @@ impl Engine<'_> {
             let observation = Observation::Received { channel, sequence, sent, reflected, payload: length };
             recorder.record(self.now, id, observation);
             if flow.meta.keeps_payload {
-                recorder.payload(id, channel, sequence, payload);
+                recorder.payload(id, channel, sequence, &self.covered.uncovered(&header, payload));
             }
         }
         match (side, kind, flow.answer()) {
@@ -247,7 +248,7 @@ impl Engine<'_> {
                     recorder.record(self.now, id, Observation::Transferred { channel, began, bytes });
                 }
                 self.fill(place, recorder);
-                self.look_for_the_end(flow_index);
+                self.look_for_the_end(flow_index, recorder);
             }
             (Side::Far(_), MessageKind::Forward | MessageKind::Ask, _) => {}
             _ => self.stray(index, bytes.len(), recorder),
@@ -273,7 +274,8 @@ impl Engine<'_> {
     pub(crate) fn send_back(&mut self, index: u32, side: Side, header: &Header, bytes: &[u8]) {
         let conversation = &mut self.conversations[index as usize];
         let is_stream = conversation.owner.is_some();
-        let room = self.scenario.flows[conversation.flow as usize].unsent_room();
+        let is_bare = self.scenario.flows[conversation.flow as usize].framing == Framing::None;
+        let room = if is_bare { HEADER_LENGTH } else { 0 };
         let mut sent = Err(SendError::Full);
         let end = conversation.end(side);
         if end.backlog.is_empty() {

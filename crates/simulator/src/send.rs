@@ -92,6 +92,7 @@ impl Engine<'_> {
             }
             match member.source.next_due() {
                 Some(due) if due <= self.now => {
+                    self.network.begin(member.flow as usize);
                     self.messages.clear();
                     member.source.produce(self.now, &mut self.messages);
                     self.report_overflows(m, recorder);
@@ -109,7 +110,7 @@ impl Engine<'_> {
                 }
                 None => {
                     let flow = member.flow;
-                    return self.look_for_the_end(flow);
+                    return self.look_for_the_end(flow, recorder);
                 }
             }
         }
@@ -259,25 +260,25 @@ impl Engine<'_> {
             return Err(SendError::Full);
         }
         let pair = &mut self.conversations[conversation as usize];
-        match self.scenario.flows[flow as usize].framing {
-            Framing::Header => {
-                header.encode(bytes);
-                pair.near.endpoint.send(self.now, Message::new(bytes))?;
-            }
-            Framing::None => {
-                pair.near.endpoint.send(self.now, Message::new(&bytes[HEADER_LENGTH..]))?;
-                pair.expect(Side::Far(0), header);
-            }
+        let framing = self.scenario.flows[flow as usize].framing;
+        if framing == Framing::None {
+            pair.near.endpoint.send(self.now, Message::new(&bytes[HEADER_LENGTH..]))?;
+            pair.expect(Side::Far(0), header);
+        } else {
+            self.covered.keep(&self.scenario.flows[flow as usize], &header, bytes);
+            let sent = header.stamp(bytes, self.scenario.flows[flow as usize].cover());
+            pair.near.endpoint.send(self.now, Message::new(sent))?;
         }
         self.transmit(conversation, Side::Near, id);
         Ok(())
     }
 
-    /// The header of a message that is sent now, `length` with the room for it.
+    /// The header, in front of it, of a message that is sent now, `length` with the room for it.
     pub(crate) fn header(&self, m: u32, name: Name, length: usize) -> Header {
         Header {
             key: self.key,
             length: (length - HEADER_LENGTH) as u32,
+            place: trunkline_transport::framing::Place::Before,
             flow: self.members[m as usize].id,
             sequence: name.sequence,
             channel: name.channel,

@@ -29,7 +29,7 @@ impl Stream {
     /// A stream of messages of these members.
     pub(crate) fn new(framing: Framing, key: Key, members: core::ops::Range<u32>) -> Stream {
         match framing {
-            Framing::Header => Stream::Framed(Box::new(Deframer::new(key, members))),
+            Framing::Within | Framing::Before => Stream::Framed(Box::new(Deframer::new(key, members))),
             Framing::None => Stream::Bare(Bare::default()),
         }
     }
@@ -92,6 +92,7 @@ mod tests {
         Header {
             key: Key(1),
             length,
+            place: trunkline_transport::framing::Place::Before,
             flow: FlowId(0),
             sequence,
             channel: 0,

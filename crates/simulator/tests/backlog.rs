@@ -21,7 +21,7 @@ queue = { kind = "fifo", limit = "1000 packets" }
 from = "a"
 to = "b"
 transport = "udp"
-source = { kind = "load", message = "960 B", interval = "10 ms" }
+source = { kind = "load", message = "1000 B", interval = "10 ms" }
 "#;
 
 /// Keeps what it is told.

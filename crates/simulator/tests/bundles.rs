@@ -25,7 +25,13 @@ fn connections_add_up_to_their_flows_and_the_bundle_to_no_more_than_the_link() {
     let together = 5.0 * throughput.mean.bits_per_second() as f64;
     let of_flow = voice.throughput.user.bits_per_second() as f64;
     assert!((together / of_flow - 1.0).abs() < 0.005, "{together}, {of_flow}");
-    assert!((udp.fairness.unwrap() - voice.fairness.unwrap()).abs() < 1e-6);
+    // The same here: a connection whose last message was lost was active for 10 ms of 10 s less.
+    assert!(
+        (udp.fairness.unwrap() - voice.fairness.unwrap()).abs() < 1e-4,
+        "{:?} {:?}",
+        udp.fairness,
+        voice.fairness
+    );
     // Every connection has the same number of messages due, and some of each were lost.
     let loss = udp.loss.unwrap();
     assert!(loss.min.value() > 0.0 && (loss.mean.value() - voice.loss.value()).abs() < 1e-12);

@@ -16,7 +16,7 @@ fn beside(queue: &str, flows: &str) -> RepetitionSummary {
 fn bulk(name: &str, transport: &str, start: &str) -> String {
     format!(
         "[flow.{name}]\nfrom = \"a\"\nto = \"b\"\ntransport = {transport}\nstart = \"{start}\"\n\
-         source = {{ kind = \"bulk\", message = \"1000 B\" }}\n"
+         source = {{ kind = \"bulk\", message = \"1040 B\" }}\n"
     )
 }
 
@@ -48,10 +48,12 @@ fn flows_of_one_kind_share_alike() {
 
 #[test]
 fn smooth_rates_are_fair_to_tcp() {
-    // Within a quarter of the half that each should have.
-    for (queue, tcp) in [(FIFO, RENO), (FIFO, CUBIC), (CODEL, RENO), (CODEL, CUBIC)] {
+    // RFC 5348 section 1: within a factor of two of the rate of standard TCP. CUBIC takes more than that (RFC 9438 section 5.1).
+    for (queue, tcp, least) in
+        [(FIFO, RENO, 0.333), (FIFO, CUBIC, 0.2), (CODEL, RENO, 0.333), (CODEL, CUBIC, 0.2)]
+    {
         let share = share(queue, CCID_3, tcp);
-        assert!((0.375..0.625).contains(&share), "beside {tcp} in {queue}: {share}");
+        assert!((least..0.667).contains(&share), "beside {tcp} in {queue}: {share}");
     }
 }
 
@@ -69,7 +71,7 @@ fn marks_slow_it_down_without_losses() {
 fn voice(options: &str) -> RepetitionSummary {
     simulate(&parse(&format!(
         "name = \"test\"\nduration = \"30 s\"\nseed = 7\n[hosts]\na = {{}}\nb = {{}}\n[link.trunk]\n\
-         between = [\"a\", \"b\"]\nrate = \"64 kbit/s\"\ndelay = \"10 ms\"\n\
+         between = [\"a\", \"b\"]\nrate = \"48 kbit/s\"\ndelay = \"10 ms\"\n\
          queue = {{ kind = \"fifo\", limit = \"5 packets\" }}\n[flow.voice]\nfrom = \"a\"\nto = \"b\"\n\
          transport = {{ kind = \"dccp\", congestion-control = \"ccid-3\"{options} }}\n\
          source = {{ kind = \"voice\", samples = 80 }}\n"
@@ -91,7 +93,7 @@ fn voice_that_does_not_get_out_in_time_is_dropped_at_the_sender() {
         assert_eq!(voice.counts.sent, 3000);
         let lost_under_way = voice.counts.lost - dropped;
         assert!(voice.counts.received > 1000 && lost_under_way < 300, "{options}: {:?}", voice.counts);
-        // The network's queue holds 5 packets of 156 bytes, 98 ms; what waits at the sender is bounded too.
+        // The network's queue holds 5 packets of 116 bytes, 97 ms; what waits at the sender is bounded too.
         let latency = voice.latency.expect("messages were received");
         assert!(latency.max.as_millis_f64() < 250.0, "{options}: {latency:?}");
     }

@@ -125,11 +125,11 @@ fn datagrams_are_handed_over_whole() {
     assert_eq!(voice.stray.count(), 0);
 }
 
-/// Two sources of 100 B each 10 ms, of which the line takes 160 packets of 168 B in a second, from a host with these keys.
+/// Two sources of 100 B each 10 ms, of which the line takes 160 packets of 128 B in a second, from a host with these keys.
 fn crowded(host: &str, pace: &str) -> RepetitionSummary {
     simulate(&parse(&format!(
         "name = \"test\"\nduration = \"1 min\"\nseed = 7\n[hosts]\na = {{ {host} }}\nb = {{}}\n\
-         [link.trunk]\nbetween = [\"a\", \"b\"]\nrate = \"215.04 kbit/s\"\nqueue = {{ kind = \"fifo\", limit = \"40 packets\" }}\n\
+         [link.trunk]\nbetween = [\"a\", \"b\"]\nrate = \"163.84 kbit/s\"\nqueue = {{ kind = \"fifo\", limit = \"40 packets\" }}\n\
          [flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\ncount = 2\n\
          source = {{ kind = \"bulk\", message = \"100 B\", interval = \"10 ms\", messages = 1600, {pace} }}\n"
     )))
@@ -168,7 +168,8 @@ fn a_run_that_ends_with_a_flow_ends_though_a_bulk_transfer_waits() {
     let summary = simulate(&parse(
         "name = \"test\"\nduration = \"1 h\"\nuntil = \"probe\"\nseed = 7\n[hosts]\na = {}\nb = {}\n\
          [link.trunk]\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\n\
-         [flow.bulk]\nfrom = \"a\"\nto = \"b\"\ntransport = \"tcp\"\nsource = { kind = \"bulk\", message = \"1 KiB\" }\ncount = 4\n\
+         [flow.bulk]\nfrom = \"a\"\nto = \"b\"\n\
+         transport = { kind = \"tcp\", window = \"8 KiB\" }\nsource = { kind = \"bulk\", message = \"1 KiB\" }\ncount = 4\n\
          [flow.probe]\nfrom = \"a\"\nto = \"b\"\nreflect = true\ntransport = \"udp\"\n\
          source = { kind = \"interactive\", think = \"1 s\", messages = 3 }\n",
     ));

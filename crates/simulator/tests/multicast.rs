@@ -57,10 +57,10 @@ fn one_frame_on_a_ring_is_for_all_sinks_and_for_no_other_station() {
     assert_eq!((it.counts.sent, it.counts.received, it.counts.lost), (1000, 1000, 0));
     assert_eq!((sink(it, "b").counts.received, sink(it, "c").counts.received), (500, 500));
     assert!(mean(sink(it, "b")) <= mean(sink(it, "c")), "the ring passes b first");
-    // 160 B of voice, 40 B of header, 28 B of UDP and IP, 25 B of FDDI; twice 160 B were received.
+    // 160 B of voice, 28 B of UDP and IP, 25 B of FDDI; twice 160 B were received.
     let network = it.throughput.network.unwrap().bits_per_second() as f64;
     let ratio = network / it.throughput.user.bits_per_second() as f64;
-    assert!((ratio - 253.0 / 320.0).abs() < 0.01, "{ratio}");
+    assert!((ratio - 213.0 / 320.0).abs() < 0.01, "{ratio}");
     assert_eq!(it.voice_channels, 1, "for each of the two, not two");
 }
 

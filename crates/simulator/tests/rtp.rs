@@ -49,3 +49,26 @@ fn duplicates_are_dropped_and_losses_are_not_repaired() {
     assert!(over_rtp.transport_counters["duplicates"] > 400);
     assert!((200..400).contains(&over_rtp.counts.lost), "{:?}", over_rtp.counts);
 }
+
+#[test]
+fn a_telephone_call_has_the_packets_of_a_real_one() {
+    // 20 ms of G.711 (160 bytes) or G.729 (20), 12 of RTP, 8 of UDP and 20 of IPv4.
+    for (transport, message, bytes) in [
+        ("\"udp\"", 160, 188),
+        ("\"udp\"", 20, 48),
+        ("\"udp-lite\"", 20, 48),
+        ("{ kind = \"rtp\", reports = \"none\" }", 160, 200),
+        ("{ kind = \"rtp\", reports = \"none\" }", 20, 60),
+        // Too short for a short header: 16 bytes more.
+        ("\"udp\"", 15, 15 + 16 + 28),
+    ] {
+        let summary = simulate(&parse(&format!(
+            "name = \"test\"\nduration = \"1 s\"\n[hosts]\na = {{}}\nb = {{}}\n[link.trunk]\n\
+             between = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\n[flow.voice]\nfrom = \"a\"\nto = \"b\"\n\
+             transport = {transport}\nsource = {{ kind = \"load\", message = \"{message} B\", interval = \"20 ms\" }}\n"
+        )));
+        let voice = flow(&summary, "voice");
+        assert_eq!((voice.counts.received, voice.stray.count()), (voice.counts.sent, 0));
+        assert_eq!(voice.latency.as_ref().unwrap().min.as_nanos(), bytes * 800, "{transport} {message}");
+    }
+}

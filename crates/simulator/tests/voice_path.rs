@@ -6,8 +6,8 @@ use support::{GoOn, Log, experiment, flow, parse, run, simulate};
 use trunkline_core::{Duration, Time};
 use trunkline_metrics::{Margin, Observation};
 
-/// 80 bytes of voice, 40 of measurement header, 8 of UDP, 20 of IPv4 at 1 Mbit/s, and 10 ms of propagation.
-const ONE_WAY: Duration = Duration::from_nanos(148 * 8 * 1_000 + 10_000_000);
+/// 80 bytes of voice, 8 of UDP, 20 of IPv4 at 1 Mbit/s, and 10 ms of propagation.
+const ONE_WAY: Duration = Duration::from_nanos(108 * 8 * 1_000 + 10_000_000);
 
 const FILL: Duration = Duration::from_millis(10);
 

@@ -26,6 +26,7 @@ pub type Make = Box<dyn FnMut(Format) -> Result<Box<dyn Callbacks>, String> + Se
 pub fn open(wanted: Wanted, make: Make) -> Result<Device, SoundError> {
     wanted.check()?;
     let shared = Arc::new(Shared::default());
+    shared.held.store(wanted.hold, Ordering::Relaxed);
     let (stop, stopped) = mpsc::channel();
     let (opened, first) = mpsc::channel();
     let keeper = Keeper { wanted, make, shared: Arc::clone(&shared), stopped, soft: None };
@@ -82,6 +83,11 @@ impl Device {
         }
     }
 
+    /// Stops a file that is captured where it is, or lets it go on. Other sources have no end, and are not stopped.
+    pub fn hold(&self, held: bool) {
+        self.shared.held.store(held, Ordering::Relaxed);
+    }
+
     /// Blocks that were lost because somebody was too slow, as the device counts them: JACK's and ALSA's xruns, blocks that a
     /// paced thread or a file's reader or writer missed.
     pub fn xruns(&self) -> u64 {
@@ -117,6 +123,8 @@ pub(crate) struct Shared {
     status: Mutex<Status>,
     failure: Mutex<Option<String>>,
     finished: AtomicBool,
+    /// Nothing is captured from a file.
+    held: AtomicBool,
     refused: AtomicBool,
     xruns: AtomicU64,
 }
@@ -133,6 +141,10 @@ impl Shared {
 
     pub(crate) fn finish(&self) {
         self.finished.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_held(&self) -> bool {
+        self.held.load(Ordering::Relaxed)
     }
 
     pub(crate) fn real_time_refused(&self) {

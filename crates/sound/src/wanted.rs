@@ -17,6 +17,8 @@ pub struct Wanted {
     pub sample_rate: Option<u32>,
     /// Frames per callback. JACK has its own; the default of what has none is 128.
     pub block_frames: Option<u32>,
+    /// Whether a file that is captured waits until [`Device::hold`](crate::Device::hold) lets it go.
+    pub hold: bool,
     /// How the device calls itself, where others see it (JACK).
     pub client: String,
     /// The JACK server; the default is the one that `JACK_DEFAULT_SERVER` names, or `default`.
@@ -33,6 +35,7 @@ impl Default for Wanted {
             playback: None,
             sample_rate: None,
             block_frames: None,
+            hold: false,
             client: "trunkline".to_owned(),
             server: None,
             encoding: Encoding::I24,

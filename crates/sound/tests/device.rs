@@ -110,6 +110,28 @@ fn a_file_is_played_into_another_to_its_end() {
 }
 
 #[test]
+fn a_file_waits_while_it_is_held() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let mut writer = Writer::create(path.join("in.wav"), 2, 48_000, Encoding::I16).unwrap();
+    writer.write(&ramp(6_000)).unwrap();
+    writer.finish().unwrap();
+    let through = Through::default();
+    let capture = Some((file(path, "in.wav"), 2));
+    let device = through.open(Wanted { capture, hold: true, ..Wanted::default() });
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(through.captured(), 0);
+    device.hold(false);
+    until("something is captured", || through.captured() > 0);
+    device.hold(true);
+    std::thread::sleep(Duration::from_millis(50));
+    device.hold(false);
+    until("the file ends", || device.status() == Status::Finished);
+    drop(device);
+    assert!(through.0.lock().unwrap().captured == ramp(6_000));
+}
+
+#[test]
 fn a_file_goes_round() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("in.wav");

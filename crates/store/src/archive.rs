@@ -5,11 +5,13 @@
 //! files/traces/...            what lies in its folder
 //! ```
 
+use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::StoreError;
 use crate::files;
@@ -21,13 +23,53 @@ const RUN: &str = "run.json";
 const FILES: &str = "files";
 /// The version of archives that this program writes, and the latest that it reads.
 const FORMAT: u32 = 1;
-/// A description is at most so long: a run of 100,000 points has some 100 MB.
-const LONGEST: u64 = 1 << 30;
+/// Bytes of the longest description: that of a run of 100,000 points has some 100 MB.
+const LONGEST: u64 = 256 << 20;
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 struct Description {
     trunkline: u32,
     run: StoredRun,
+}
+
+/// The run of a description, read without anything else that it may contain.
+struct Described(StoredRun);
+
+impl<'de> Deserialize<'de> for Described {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Described, D::Error> {
+        from.deserialize_map(DescriptionVisitor)
+    }
+}
+
+struct DescriptionVisitor;
+
+impl<'de> Visitor<'de> for DescriptionVisitor {
+    type Value = Described;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the description of a run")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Described, A::Error> {
+        let (mut format, mut run) = (None, None);
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "trunkline" => format = Some(map.next_value::<u64>()?),
+                "run" if run.is_none() => run = Some(map.next_value()?),
+                _ => _ = map.next_value::<IgnoredAny>()?,
+            }
+            if format.is_some_and(|format| format > u64::from(FORMAT)) {
+                return Err(A::Error::custom(
+                    "a later version of Trunkline has written it: update Trunkline",
+                ));
+            }
+        }
+        match (format, run) {
+            (Some(_), Some(run)) => Ok(Described(run)),
+            (None, _) => Err(A::Error::missing_field("trunkline")),
+            (Some(_), None) => Err(A::Error::missing_field("run")),
+        }
+    }
 }
 
 /// Writes a run, whose paths lie in its folder.
@@ -61,14 +103,7 @@ pub(crate) fn read<P>(
     if first.path().map_err(no_archive)? != Path::new(RUN) || first.size() > LONGEST {
         return Err(no_archive("it does not begin with `run.json`"));
     }
-    let described: serde_json::Value =
-        serde_json::from_reader(first).map_err(|error| no_archive(format_args!("`run.json`: {error}")))?;
-    match described["trunkline"].as_u64() {
-        Some(version) if version <= u64::from(FORMAT) => {}
-        Some(_) => return Err(no_archive("a later version of Trunkline has written it: update Trunkline")),
-        None => return Err(no_archive("`run.json` does not describe a run")),
-    }
-    let Description { run, .. } = serde_json::from_value(described)
+    let Described(run) = serde_json::from_reader(BufReader::new(first))
         .map_err(|error| no_archive(format_args!("`run.json` does not describe a run: {error}")))?;
     check(&run)?;
     let Some((directory, placed)) = place(&run)? else { return Ok(None) };

@@ -54,6 +54,27 @@ pub enum StoreError {
         /// The newest version known here.
         known: i64,
     },
+    /// There are runs, and no database that knows them.
+    #[error(
+        "the store `{place}` has lost its database: {runs} folders of runs lie in `runs`, and `trunkline.db` is missing or \
+         empty; restore `trunkline.db` from a backup, move `runs` elsewhere to begin anew, or choose another store with \
+         `--store`"
+    )]
+    Lost {
+        /// The store's folder.
+        place: String,
+        /// How many folders of runs there are.
+        runs: usize,
+    },
+    /// A folder that a new run would replace has measurements of another.
+    #[error(
+        "`{path}` has measurements of a run that the store's database does not know: move this folder elsewhere, or choose \
+         another store with `--store`"
+    )]
+    Occupied {
+        /// The folder.
+        path: PathBuf,
+    },
     /// What was given as a store's address is none.
     #[error("`{address}` is no store: {why}; expected a folder, or `postgresql://USER@HOST/DATABASE`")]
     Address {

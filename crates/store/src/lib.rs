@@ -26,6 +26,7 @@ mod error;
 mod events;
 mod files;
 mod filter;
+mod folders;
 pub mod model;
 mod recovery;
 mod run_writer;

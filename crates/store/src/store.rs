@@ -15,6 +15,7 @@ use crate::StoreError;
 use crate::archive;
 use crate::catalogue::{self, Catalogue};
 use crate::files::{self, Bucket, Leftovers, Uploads};
+use crate::folders::{self, make_private};
 use crate::model::{Backend, RunInfo, Status, StoredRun};
 use crate::recovery::{self, RunLock, remove_folder};
 use crate::run_writer::{NewRun, RunWriter};
@@ -50,9 +51,15 @@ impl Store {
     /// Opens the store in `directory`, creating it if there is none, and repairs what killed processes left: their runs
     /// become [`Status::Partial`], and their traces readable. A store that cannot be written can be looked at: what would
     /// write is refused ([`StoreError::ReadOnly`]).
+    ///
+    /// The folders that it makes have mode 0700; one that is there keeps its mode.
+    ///
+    /// # Errors
+    /// [`StoreError::Lost`] if there are folders of runs and no database: nothing is begun anew over them.
     pub fn open(directory: &Path) -> Result<Store, StoreError> {
         let runs = directory.join("runs");
-        fs::create_dir_all(&runs).map_err(StoreError::io("created", &runs))?;
+        make_private(&runs)?;
+        folders::check_database(directory, &runs)?;
         Store::of(catalogue::in_folder(directory, &runs)?, None, directory)
     }
 
@@ -68,7 +75,7 @@ impl Store {
     pub fn connect(url: &str, directory: &Path) -> Result<Store, StoreError> {
         let (database, files) = files::split(url)?;
         let runs = directory.join("runs");
-        fs::create_dir_all(&runs).map_err(StoreError::io("created", &runs))?;
+        make_private(&runs)?;
         let bucket = files.map(Bucket::open).transpose()?.map(Arc::new);
         Store::of(catalogue::on_server(&database, &runs)?, bucket, directory)
     }
@@ -117,14 +124,15 @@ impl Store {
     fn begin_as(&self, run: &NewRun, key: &str, started: Timestamp) -> Result<RunWriter, StoreError> {
         self.to_be_written()?;
         let mut own = self.catalogue().another()?;
-        let (mut taken, mut made) = (None, None);
+        let (mut taken, mut made) = (None, None::<PathBuf>);
         // The folder comes before the rows are seen: a run that others see is locked.
         let mut ready = |id: u64, folder: &str| {
             let directory = self.directory.join("runs").join(folder);
             // An attempt may have failed for want of the database, and been given another number.
-            made.replace(directory.clone()).map_or(Ok(()), |made: PathBuf| remove_folder(&made))?;
+            made.take().map_or(Ok(()), |made| remove_folder(&made))?;
             // An earlier process may have died right here, and its number is given again.
-            remove_folder(&directory)?;
+            folders::clear(&directory)?;
+            made = Some(directory.clone());
             let traces = directory.join("traces");
             fs::create_dir_all(&traces).map_err(StoreError::io("created", &traces))?;
             if !self.is_shared {

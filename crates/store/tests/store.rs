@@ -10,6 +10,10 @@ use scenarios::{new_run, record, sequences, summary};
 use trunkline_core::{Duration, Time};
 use trunkline_metrics::{TraceSink, VoiceEvent, VoiceEventKind};
 use trunkline_store::{Backend, Imported, Retention, RunFilter, Status, Store, StoreError};
+use trunkline_testkit::alloc::{CountingAllocator, peak_during};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 #[test]
 fn a_run_is_written_in_parallel_interrupted_and_resumed() {
@@ -129,6 +133,55 @@ fn what_is_no_archive_leaves_no_run() {
     assert_eq!(std::fs::read_dir(there.path().join("runs")).unwrap().count(), 0);
 }
 
+/// An archive with this description and no files.
+fn archive_of(description: &[u8]) -> Vec<u8> {
+    let mut header = tar::Header::new_ustar();
+    header.set_size(description.len() as u64);
+    header.set_mode(0o644);
+    let mut archive = tar::Builder::new(Vec::new());
+    archive.append_data(&mut header, "run.json", description).unwrap();
+    archive.into_inner().unwrap()
+}
+
+#[test]
+fn importing_takes_little_more_memory_than_the_archive_has() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut archive = Vec::new();
+    measured(here.path()).export(1, &mut archive).unwrap();
+    let length = u64::from_str_radix(std::str::from_utf8(&archive[124..135]).unwrap(), 8).unwrap() as usize;
+    let description: serde_json::Value = serde_json::from_slice(&archive[512..512 + length]).unwrap();
+    let to = Store::open(there.path()).unwrap();
+    let import = |what: &str, factor: u64, description: &[u8]| {
+        let archive = archive_of(description);
+        let (peak, imported) = peak_during(|| to.import(archive.as_slice()));
+        let most = factor * archive.len() as u64 + (1 << 20);
+        assert!(peak <= most, "{what}: {peak} bytes for {}, {imported:?}", archive.len());
+        imported.map_err(|error| error.to_string())
+    };
+    // As an attack found it: 37 MB took 410 MB.
+    let nothing = format!("{{\"trunkline\":1,\"x\":[{}0]}}", "[],".repeat(300_000));
+    assert!(import("no run", 3, nothing.as_bytes()).unwrap_err().contains("`run`"));
+    let later = import("a later version", 3, b"{\"trunkline\":2,\"run\":{}}").unwrap_err();
+    assert!(later.contains("update Trunkline"), "{later}");
+    // Many points that are as short as they can be, and as they are.
+    for (what, factor, is_short) in [("short repetitions", 16, true), ("whole repetitions", 6, false)] {
+        let mut many = description.clone();
+        let mut point = many["run"]["points"][0].clone();
+        if is_short {
+            point["repetitions"] = serde_json::json!([
+                { "index": 0, "partial": true, "summary": null, "traces": [], "audio": [] }
+            ]);
+        }
+        let points = (0..4_000).map(|index| {
+            point["index"] = index.into();
+            point.clone()
+        });
+        many["run"]["points"] = points.collect();
+        many["run"]["info"]["key"] = format!("{:032x}", u128::from(is_short)).into();
+        import(what, factor, &serde_json::to_vec(&many).unwrap()).unwrap();
+    }
+}
+
 #[test]
 fn runs_are_marked_chosen_and_kept_for_a_while() {
     let directory = tempfile::tempdir().unwrap();
@@ -172,6 +225,97 @@ fn a_newer_store_is_refused_and_left_alone() {
     rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
     let error = Store::open(directory.path()).unwrap_err().to_string();
     assert!(error.contains("has format 99") && error.contains("update Trunkline"), "{error}");
+}
+
+/// A file of a measured run, and its bytes.
+fn trace_of(directory: &Path) -> (PathBuf, Vec<u8>) {
+    let path = Store::open(directory).unwrap().run(1).unwrap().points[0].repetitions[0].traces[0].1.clone();
+    let bytes = std::fs::read(&path).unwrap();
+    (path, bytes)
+}
+
+#[test]
+fn a_store_whose_database_is_missing_or_empty_is_refused_and_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(measured(directory.path()));
+    let (trace, bytes) = trace_of(directory.path());
+    let database = directory.path().join("trunkline.db");
+    let away = directory.path().join("away.db");
+    std::fs::rename(&database, &away).unwrap();
+    for suffix in ["-wal", "-shm"] {
+        let _ = std::fs::remove_file(directory.path().join(format!("trunkline.db{suffix}")));
+    }
+    let refused = || {
+        let error = Store::open(directory.path()).unwrap_err();
+        assert!(matches!(error, StoreError::Lost { runs: 1, .. }), "{error}");
+        let text = error.to_string();
+        assert!(text.contains("trunkline.db") && text.contains("`--store`"), "{text}");
+    };
+    refused();
+    assert!(!database.exists(), "nothing is begun anew");
+    std::fs::write(&database, "").unwrap();
+    refused();
+    std::fs::rename(&away, &database).unwrap();
+    assert_eq!(Store::open(directory.path()).unwrap().runs().unwrap().len(), 1);
+    assert_eq!(std::fs::read(trace).unwrap(), bytes);
+}
+
+#[test]
+fn a_folder_that_the_database_does_not_know_is_not_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(Store::open(directory.path()).unwrap());
+    let backup = directory.path().join("backup.db");
+    let database = directory.path().join("trunkline.db");
+    rusqlite::Connection::open(&database)
+        .unwrap()
+        .execute("VACUUM INTO ?1", [backup.to_str().unwrap()])
+        .unwrap();
+    drop(measured(directory.path()));
+    let (trace, bytes) = trace_of(directory.path());
+    // An old backup knows nothing of run 1. Another folder is of a process that has died before it measured.
+    std::fs::rename(&backup, &database).unwrap();
+    for suffix in ["-wal", "-shm"] {
+        let _ = std::fs::remove_file(directory.path().join(format!("trunkline.db{suffix}")));
+    }
+    let begun = directory.path().join("runs/2-voice-beside-bulk-sim");
+    std::fs::create_dir_all(begun.join("traces")).unwrap();
+    std::fs::write(begun.join("experiment.toml"), "left").unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    let run = store.begin(new_run(Backend::Sim, "b = 2\n")).unwrap();
+    assert_eq!(run.info().unwrap().id, 2, "1 has measurements, and the other 2 has none");
+    assert_eq!(std::fs::read(trace).unwrap(), bytes);
+    assert_eq!(std::fs::read_to_string(begun.join("experiment.toml")).unwrap(), "b = 2\n");
+}
+
+#[test]
+fn a_database_whose_version_was_changed_is_called_damaged() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(measured(directory.path()));
+    let path = directory.path().join("trunkline.db");
+    for version in [0, 1] {
+        rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", version).unwrap();
+        let error = Store::open(directory.path()).unwrap_err();
+        assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
+        assert!(error.to_string().contains(&format!("`user_version` is {version}")), "{error}");
+    }
+}
+
+#[test]
+fn folders_that_the_store_makes_are_its_users_only() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let made = directory.path().join("new/store");
+    drop(measured(&made));
+    assert_eq!([mode(&made), mode(&made.join("runs"))], [0o700; 2]);
+    assert_eq!(mode(directory.path()), 0o755, "what was there before is its owner's affair");
+    // The folder was there before: who may read it has been decided.
+    let shared = directory.path().join("shared");
+    std::fs::create_dir(&shared).unwrap();
+    std::fs::set_permissions(&shared, std::fs::Permissions::from_mode(0o750)).unwrap();
+    drop(Store::open(&shared).unwrap());
+    assert_eq!(mode(&shared), 0o750);
 }
 
 /// `schema-1.sql` is the dump of a store of the first version with one run: every later version must read it.

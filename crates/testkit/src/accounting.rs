@@ -169,6 +169,10 @@ impl Medium for Accounted {
         self.medium.backlog(from)
     }
 
+    fn end_measurement(&mut self, at: Time) {
+        self.medium.end_measurement(at);
+    }
+
     fn change(&mut self, at: Time, from: Port, change: Change<'_>, out: &mut Outcome) -> Result<(), Fixed> {
         let mut changed = Ok(());
         self.call(at, out, |medium, out| changed = medium.change(at, from, change, out));
@@ -217,6 +221,7 @@ mod tests {
         fn backlog(&self, _: Port) -> Backlog {
             Backlog::default()
         }
+        fn end_measurement(&mut self, _: Time) {}
     }
 
     fn drive(wrong: fn(Packet, &mut Outcome)) {

@@ -220,7 +220,8 @@ fn finds_damage(subject: Subject<'_>) -> bool {
     pair.path(Side::Near).corrupt = 0.2;
     let messages_are_kept = pair.features().message_oriented;
     let received = deliver(&mut pair, &numbered());
-    assert!(pair.path_counters(Side::Near).corrupted > 5, "hardly anything was damaged");
+    // A byte stream sends what waits in few large packets.
+    assert!(pair.path_counters(Side::Near).corrupted > 2, "hardly anything was damaged");
     let whole = |message: &Vec<u8>| message.len() == 100 && (1..=100).contains(&message[0]);
     let even = |message: &Vec<u8>| message.iter().all(|byte| byte == &message[0]);
     if messages_are_kept {

@@ -228,6 +228,7 @@ mod tests {
         fn backlog(&self, _: Port) -> Backlog {
             Backlog::default()
         }
+        fn end_measurement(&mut self, _: Time) {}
     }
 
     #[test]

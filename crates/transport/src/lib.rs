@@ -8,6 +8,7 @@
 
 pub mod addressing;
 mod checksum;
+pub mod classic_tcp;
 pub mod conversation;
 mod crc32c;
 mod datagrams;

@@ -86,6 +86,7 @@ fn framing_allocates_nothing_per_message() {
     let key = Key(0xABCD_1234);
     let mut message = [7; HEADER_LENGTH + 160];
     let header = Header {
+        place: trunkline_transport::framing::Place::Before,
         key,
         length: 160,
         flow: FlowId(0),

@@ -39,6 +39,16 @@ pub enum WireError {
         /// What is the matter with it.
         problem: String,
     },
+    /// A program cannot be started.
+    #[error("cannot start `{program}` on `{host}`: {}", why_not_started(source))]
+    Program {
+        /// The program.
+        program: String,
+        /// The host.
+        host: String,
+        /// What the system says.
+        source: io::Error,
+    },
     /// A system call failed.
     #[error("{doing}: {source}")]
     System {
@@ -56,6 +66,23 @@ impl WireError {
         move |source| WireError::System { doing, source: source.into() }
     }
 
+    /// The exit code that shells give a program that cannot be started: 127 if there is none of that name, 126 if it cannot
+    /// be executed (POSIX.1-2017 XCU section 2.8.2); `None` of other errors.
+    pub fn exit_code(&self) -> Option<u8> {
+        match self {
+            WireError::Program { source, .. } if source.kind() == io::ErrorKind::NotFound => Some(127),
+            WireError::Program { .. } => Some(126),
+            _ => None,
+        }
+    }
+
+    /// Whether the other end of a connection has gone.
+    pub fn is_disconnection(&self) -> bool {
+        use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+        let kind = if let WireError::System { source, .. } = self { Some(source.kind()) } else { None };
+        matches!(kind, Some(BrokenPipe | ConnectionReset | UnexpectedEof))
+    }
+
     /// Whether the user has to change the file or the command line, and not the machine.
     pub fn is_bad_input(&self) -> bool {
         matches!(
@@ -66,6 +93,14 @@ impl WireError {
                 | WireError::Which(_)
                 | WireError::Refused(_)
         )
+    }
+}
+
+fn why_not_started(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such program".to_owned(),
+        io::ErrorKind::PermissionDenied => "it may not be executed".to_owned(),
+        _ => error.to_string(),
     }
 }
 

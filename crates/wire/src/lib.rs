@@ -17,6 +17,8 @@ pub mod plan;
 #[cfg(target_os = "linux")]
 pub mod programs;
 #[cfg(target_os = "linux")]
+pub mod prompt;
+#[cfg(target_os = "linux")]
 pub mod relay;
 #[cfg(target_os = "linux")]
 mod wire;

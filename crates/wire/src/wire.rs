@@ -132,6 +132,11 @@ impl Wire {
         Ok(())
     }
 
+    /// Why the hosts reach nothing beyond this machine, if it is the last host and they do not.
+    pub fn way_out_failure(&self) -> Option<&io::Error> {
+        self.ground.way_out_failure()
+    }
+
     /// What was made.
     pub fn plan(&self) -> &Plan {
         &self.plan

@@ -7,6 +7,7 @@ export const VERDICTS: Record<Verdict, { text: string; kind: 'good' | 'bad' | 'w
   kept: { text: 'keeps the limits', kind: 'good' },
   broken: { text: 'breaks a limit', kind: 'bad' },
   undecided: { text: 'not decided', kind: 'warn' },
+  'not-applicable': { text: 'no members', kind: 'warn' },
 };
 
 /** Factors to base units of what limits are written in. */

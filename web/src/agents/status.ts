@@ -48,7 +48,7 @@ export function allowed(said: Said | null | undefined): Fact[] {
     const both = [limits[key], own[key]].filter((value) => typeof value === 'number');
     return both.length > 0 ? Math.min(...both) : undefined;
   };
-  const [rate, flows, duration] = [least('rate'), least('flows'), limits['duration']];
+  const [rate, flows, duration] = [least('rate'), least('flows'), limits['duration_ns']];
   const to = Array.isArray(own['to']) ? own['to'].map(String) : undefined;
   const isAnywhere = to === undefined || ['0.0.0.0/0', '::/0'].every((all) => to.includes(all));
   return [

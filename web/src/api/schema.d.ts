@@ -705,44 +705,47 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description The advice: as `trunkline probe --json` prints it. */
+        /** @description Advice on how to send audio over a connection. */
         Advice: {
             /**
              * Format: double
-             * @description How long it could take, in seconds.
+             * @description The time that it could take, in seconds.
              */
             budget: number;
             /**
-             * Format: double
-             * @description What bulk transfers reached in the direction in which they reached less, in bits per second.
+             * Format: int64
+             * @description Throughput of bulk transfers in the slower direction, in bits per second; null if it was not
+             *     measured.
              */
             capacity: number | null;
             /**
              * Format: double
-             * @description The share of a rehearsal's audio that may have to be concealed.
+             * @description The share of a rehearsal's audio that may have to be concealed, from 0 to 1.
              */
             concealed: number;
-            /** @description What did not work. */
+            /** @description Transports that could not be measured. */
             failed: components["schemas"]["AdviceFailed"][];
             /**
              * Format: int32
              * @description The version of this layout.
              */
             format: number;
-            /** @description What was measured. */
+            /** @description The host that was measured, as it was named. */
             host: string;
-            /** @description What was measured. */
+            /** @description The name of this layout: `advice`. */
+            kind: string;
+            /** @description The round trips of each configuration that was measured. */
             measured: components["schemas"]["AdviceRow"][];
-            /** @description Whether it was stopped before. */
+            /** @description Whether it was stopped before the budget was spent. */
             partial: boolean;
-            /** @description What to do. */
+            /** @description A recommendation for each use. */
             recommendations: components["schemas"]["Recommendation"][];
             /**
              * Format: double
-             * @description How long it took.
+             * @description The time that it took, in seconds.
              */
             took: number;
-            /** @description What to know. */
+            /** @description Warnings, a sentence or two each. */
             warnings: string[];
         };
         /** @description Blocks of audio. */
@@ -768,11 +771,11 @@ export interface components {
              */
             sample_rate: number;
         };
-        /** @description What did not work. */
+        /** @description Transports that could not be measured. */
         AdviceFailed: {
             /** @description The transport. */
-            transport: unknown;
-            /** @description Why. */
+            transport: string;
+            /** @description The reason. */
             why: string;
         };
         /** @description The advice, and an experiment file with it. */
@@ -780,37 +783,37 @@ export interface components {
             /** @description An experiment file of what is recommended; null if nothing is. */
             experiment: string | null;
         };
-        /** @description What was measured of one configuration: its round trips in seconds. */
+        /** @description The round trips of one configuration, in seconds. */
         AdviceRow: {
             /** @description The blocks. */
             blocks: components["schemas"]["AdviceBlocks"];
             /**
              * Format: double
-             * @description The mean absolute deviation.
+             * @description The mean absolute deviation from the mean, in seconds.
              */
             deviation: number;
             /**
              * Format: double
-             * @description The fastest.
+             * @description The fastest round trip, in seconds.
              */
             fastest: number;
-            /** @description `idle` or `bulk`. */
+            /** @description Other traffic of the probe: `idle` (none) or `bulk`. */
             load: string;
             /**
              * Format: int64
              * @description Blocks lost.
              */
             lost: number;
-            /** @description `expedited` or `best-effort`. */
+            /** @description The packets' differentiated services code point: `expedited` or `best-effort`. */
             marking: string;
             /**
              * Format: double
-             * @description The median.
+             * @description The median, in seconds.
              */
             median: number;
             /**
              * Format: double
-             * @description The 99th percentile.
+             * @description The 99th percentile, in seconds.
              */
             p99: number;
             /**
@@ -820,37 +823,37 @@ export interface components {
             sent: number;
             /**
              * Format: double
-             * @description The slowest.
+             * @description The slowest, in seconds.
              */
             slowest: number;
             /** @description The transport. */
-            transport: unknown;
+            transport: string;
         };
-        /** @description Where delay comes from, in seconds. */
+        /** @description The parts of the delay from mouth to ear, in seconds. */
         AdviceStages: {
             /**
              * Format: double
-             * @description Filling a block.
+             * @description Filling a block, in seconds.
              */
             block: number;
             /**
              * Format: double
-             * @description The microphone's device.
+             * @description The microphone's device, in seconds.
              */
             capture: number;
             /**
              * Format: double
-             * @description The network.
+             * @description The network, in seconds.
              */
             network: number;
             /**
              * Format: double
-             * @description The loudspeaker's device.
+             * @description The loudspeaker's device, in seconds.
              */
             playback: number;
             /**
              * Format: double
-             * @description The playout buffer.
+             * @description The playout buffer, in seconds.
              */
             playout: number;
         };
@@ -899,7 +902,7 @@ export interface components {
             values: string[];
         };
         /**
-         * @description On what a run is executed.
+         * @description The means by which a run is measured.
          * @enum {string}
          */
         Backend: "sim" | "wire" | "live";
@@ -959,13 +962,13 @@ export interface components {
             /** @description A row per point, flow and figure that both have. */
             rows: components["schemas"]["ComparisonRow"][];
             /** @description The first. */
-            run: components["schemas"]["RunInfo"];
+            run: components["schemas"]["RunSummary"];
             /** @description Whether both ran the same experiment file. */
             same_experiment: boolean;
             /** @description Points that only one of them has. */
             unmatched: string[];
             /** @description The second. */
-            with: components["schemas"]["RunInfo"];
+            with: components["schemas"]["RunSummary"];
         };
         /** @description A figure in both runs, in base units. */
         ComparisonRow: {
@@ -1049,7 +1052,11 @@ export interface components {
         DrawingAxis: {
             /** @description `flow.voice.count`. */
             key: string;
-            /** @description Its values; one that is no list by itself. */
+            /** @description The range as it is written, if it is one: `from`, `to` and a step. */
+            range?: {
+                [key: string]: unknown;
+            } | null;
+            /** @description Its values; one that is no list by itself. Of a range those that it stands for, as far as it can be read. */
             values: unknown[];
         };
         /** @description A bundle. */
@@ -1091,6 +1098,11 @@ export interface components {
         DrawingHost: {
             /** @description The agent that is this host in `live`. */
             agent?: string | null;
+            /**
+             * Format: int64
+             * @description How many hosts it stands for; 1 for itself.
+             */
+            count: number;
             /** @description Its table. */
             keys: {
                 [key: string]: unknown;
@@ -1229,7 +1241,7 @@ export interface components {
          * @enum {string}
          */
         ErrorKind: "input" | "environment" | "not-found" | "conflict" | "unauthorised";
-        /** @description A figure over repetitions. */
+        /** @description A figure over repetitions, in its base unit. */
         Estimate: {
             /**
              * Format: double
@@ -1241,11 +1253,11 @@ export interface components {
              * @description The mean.
              */
             mean: number;
-            /** @description Over how many repetitions. */
+            /** @description Number of repetitions. */
             repetitions: number;
             /**
              * Format: double
-             * @description The standard deviation; null for a single repetition.
+             * @description The sample standard deviation; 0 for a single repetition.
              */
             sd: number | null;
         };
@@ -1283,15 +1295,15 @@ export interface components {
              */
             repetitions: number;
         };
-        /** @description What a figure is. */
+        /** @description The definition of a figure. */
         FigureDefinition: {
-            /** @description What it means. */
+            /** @description The definition; empty of a figure that its name defines. */
             definition: string;
-            /** @description For people. */
+            /** @description The name that reports show. */
             name: string;
             /** @description Standard or paper; empty if the definition says it all. */
             source: string;
-            /** @description Its base unit; empty for counts. */
+            /** @description Its base unit: `s`, `bit/s`, `B`, `count`, or `1` for shares and other numbers. */
             unit: string;
         };
         /** @description A figure of a run. */
@@ -1465,18 +1477,18 @@ export interface components {
          * @enum {string}
          */
         JobState: "waiting" | "running" | "stopping" | "done" | "failed" | "stopped";
-        /** @description A way to send, and what it comes to. */
+        /** @description A way to send, with its figures. */
         Judgement: {
             /** @description The blocks of audio. */
             blocks: components["schemas"]["AdviceBlocks"];
             /**
              * Format: double
-             * @description The burst ratio.
+             * @description The burst ratio (ITU-T G.107).
              */
             burst_r: number;
             /**
              * Format: double
-             * @description Share that was concealed.
+             * @description Share of the audio that was concealed.
              */
             concealed: number;
             /**
@@ -1486,7 +1498,7 @@ export interface components {
             depth: number;
             /**
              * Format: double
-             * @description Share that came late.
+             * @description Share of them that came too late to be played.
              */
             late: number;
             /**
@@ -1496,40 +1508,40 @@ export interface components {
             longest_gap: number;
             /**
              * Format: double
-             * @description Share that was lost.
+             * @description Share of them that was lost, from 0 to 1.
              */
             lost: number;
             /**
              * Format: int64
-             * @description How many blocks were measured.
+             * @description Number of blocks measured.
              */
             measured: number;
             /**
              * Format: double
-             * @description The mean opinion score.
+             * @description The mean opinion score, from 1 to 4.5; null if it is not defined.
              */
-            mos?: number | null;
+            mos: number | null;
             /**
              * Format: double
              * @description The delay from mouth to ear, in seconds.
              */
             mouth_to_ear: number;
-            /** @description What is sent against loss. */
+            /** @description The redundancy. */
             protection: components["schemas"]["Protection"];
             /**
              * Format: double
-             * @description The R-factor.
+             * @description The R-factor (ITU-T G.107), from 0 to 100; null if it is not defined.
              */
-            r?: number | null;
+            r: number | null;
             /**
-             * Format: double
-             * @description Bits per second.
+             * Format: int64
+             * @description The rate on the network, in bits per second.
              */
             rate: number;
-            /** @description Where the delay comes from. */
+            /** @description The parts of the delay. */
             stages: components["schemas"]["AdviceStages"];
             /** @description The transport. */
-            transport: unknown;
+            transport: string;
         };
         /** @description A limit. */
         Limit: {
@@ -1548,7 +1560,7 @@ export interface components {
          * @enum {string}
          */
         LimitOutcome: "holds" | "broken" | "not-measured" | "not-applicable";
-        /** @description What became of a limit at a point. */
+        /** @description The outcome of a limit at a point. */
         LimitPoint: {
             /**
              * Format: double
@@ -1557,14 +1569,14 @@ export interface components {
             ci95: number | null;
             /**
              * Format: double
-             * @description The figure's mean.
+             * @description The figure's mean, in its base unit.
              */
             mean: number | null;
             /** @description Whether it holds. */
             outcome: components["schemas"]["LimitOutcome"];
             /**
              * Format: int32
-             * @description The point.
+             * @description The point's index, from 0.
              */
             point: number;
             /** @description Whether the confidence interval reaches across the bound. */
@@ -1772,50 +1784,6 @@ export interface components {
             /** @description What it shows. */
             title: string;
         };
-        /** @description What was found: as `trunkline plan --json` prints it, but for the run, of which this is the number. */
-        Plan: {
-            /** @description An answer for every combination of what else is swept. */
-            answers: components["schemas"]["PlanAnswer"][];
-            /**
-             * Format: double
-             * @description How sure each verdict is.
-             */
-            confidence: number;
-            /**
-             * Format: int32
-             * @description The version of this layout.
-             */
-            format: number;
-            /** @description The smallest value that could be tried. */
-            from: components["schemas"]["PlanValue"];
-            /** @description `maximise` or `minimise`. */
-            goal: string;
-            /** @description The key. */
-            key: string;
-            /** @description The limits. */
-            limits: components["schemas"]["PlanLimit"][];
-            /**
-             * Format: int32
-             * @description How often at most.
-             */
-            most_repetitions: number;
-            /**
-             * Format: int32
-             * @description How often a value is measured before it is judged.
-             */
-            repetitions: number;
-            /**
-             * Format: int64
-             * @description The run that keeps every repetition.
-             */
-            run: number;
-            /** @description Whether it was interrupted. */
-            stopped: boolean;
-            /** @description The largest. */
-            to: components["schemas"]["PlanValue"];
-            /** @description The unit of its numbers. */
-            unit: string;
-        };
         /** @description An answer. */
         PlanAnswer: {
             broken: components["schemas"]["PlanValue"] | null;
@@ -1824,48 +1792,113 @@ export interface components {
             kept: components["schemas"]["PlanValue"] | null;
             /** @description Values behind the edge that keep the limits all the same. */
             kept_behind: components["schemas"]["PlanValue"][];
+            /** @description Flows whose latency still rises at the end of a run at the value kept: it would not stay kept in a longer run. */
+            rising: components["schemas"]["PlanRising"][];
             /** @description The answer in a sentence. */
             sentence: string;
-            /** @description All that was tried. */
+            /** @description Every value that was tried, the smallest first. */
             trials: components["schemas"]["PlanTrial"][];
-            /** @description Between which values it is not decided. */
+            /** @description The first and the last value between them that are not decided; null if there are none. */
             undecided: [
                 {
                     /**
                      * Format: double
-                     * @description As a number.
+                     * @description As a number in the plan's `unit`.
                      */
                     number: number;
-                    /** @description As written. */
+                    /** @description As written in the file. */
                     value: string;
                 },
                 {
                     /**
                      * Format: double
-                     * @description As a number.
+                     * @description As a number in the plan's `unit`.
                      */
                     number: number;
-                    /** @description As written. */
+                    /** @description As written in the file. */
                     value: string;
                 }
             ] | null;
-            /** @description The values of what else is swept, by key. */
+            /** @description The other swept values, by key. */
             values: {
                 [key: string]: string | null;
             };
         };
+        /** @description What a plan is expected to take. */
+        PlanEstimate: {
+            /**
+             * Format: int64
+             * @description Repetitions to be measured.
+             */
+            repetitions: number;
+            /**
+             * Format: double
+             * @description Time that this takes, in seconds.
+             */
+            time_s: number;
+            /** @description Values to be measured; of those that were probed, what they still lack. */
+            values: number;
+        };
+        /** @description A question and its answers. */
+        PlanFound: {
+            /** @description An answer for every combination of the other swept values. */
+            answers: components["schemas"]["PlanAnswer"][];
+            /**
+             * Format: double
+             * @description Confidence of each verdict, from 0 to 1.
+             */
+            confidence: number;
+            estimate?: components["schemas"]["PlanEstimate"] | null;
+            /**
+             * Format: int32
+             * @description The version of this layout.
+             */
+            format: number;
+            /** @description The smallest value that could be tried. */
+            from: components["schemas"]["PlanValue"];
+            /** @description The end of the range that was searched. */
+            goal: components["schemas"]["PlanGoal"];
+            /** @description The key that was searched: `flow.voice.count`. */
+            key: string;
+            /** @description The name of this layout: `plan`. */
+            kind: string;
+            /** @description The limits. */
+            limits: components["schemas"]["PlanLimit"][];
+            /**
+             * Format: int32
+             * @description Most repetitions of a value.
+             */
+            most_repetitions: number;
+            /**
+             * Format: int32
+             * @description Repetitions of a value before it can be shown to keep the limits; one that breaks a limit by far may have fewer.
+             */
+            repetitions: number;
+            /** @description Whether it was interrupted. */
+            stopped: boolean;
+            /** @description The largest value that could be tried. */
+            to: components["schemas"]["PlanValue"];
+            /** @description The unit of its numbers: `kbit/s`, `ms`, or empty for counts. */
+            unit: string;
+        };
+        /**
+         * @description The end of the range of values that keep the limits.
+         * @enum {string}
+         */
+        PlanGoal: "maximise" | "minimise";
         /** @description A limit of a plan. */
         PlanLimit: {
-            /** @description As written. */
+            /** @description As written in the file. */
             condition: string;
-            /** @description As written. */
+            /** @description As written in the file. */
             key: string;
         };
-        /** @description What was found of a limit at a value. */
+        /** @description The verdict on a limit at a value. */
         PlanLimitVerdict: {
             /**
              * Format: double
-             * @description Half the width of its confidence interval.
+             * @description Distance from the mean to the confidence bound on the side of the limit; null if the limit is broken by so much that
+             *     none was needed.
              */
             half_width: number | null;
             /** @description The limit. */
@@ -1880,31 +1913,46 @@ export interface components {
              * @description Its standard deviation.
              */
             sd: number | null;
-            /** @description Whether it is kept. */
+            /** @description The verdict. */
             verdict: components["schemas"]["PlanVerdict"];
         };
         /** @description What was found, and an experiment file with it. */
-        PlanResult: components["schemas"]["Plan"] & {
+        PlanResult: components["schemas"]["PlanFound"] & {
             /** @description The experiment file at the answer; null if no value keeps the limits. */
             experiment: string | null;
+            /**
+             * Format: int64
+             * @description The number of the run that keeps every repetition.
+             */
+            run: number;
+        };
+        /** @description A flow whose latency rises. */
+        PlanRising: {
+            /** @description Its name. */
+            flow: string;
+            /**
+             * Format: double
+             * @description Growth of its mean latency in the last half of the run, in seconds per second.
+             */
+            per_second: number;
         };
         /** @description A value that was tried. */
         PlanTrial: {
-            /** @description What was found of each limit. */
+            /** @description The verdict on each limit. */
             limits: components["schemas"]["PlanLimitVerdict"][];
             /**
              * Format: double
-             * @description As a number.
+             * @description As a number in the plan's `unit`.
              */
             number: number;
-            /** @description Why it cannot be measured. */
+            /** @description The reason why it cannot be measured; null if it can. */
             refused: string | null;
             /**
              * Format: int32
-             * @description How often it was measured.
+             * @description Repetitions.
              */
             repetitions: number;
-            /** @description As written. */
+            /** @description As written in the file. */
             value: string;
             verdict: components["schemas"]["PlanVerdict"] | null;
         };
@@ -1912,17 +1960,17 @@ export interface components {
         PlanValue: {
             /**
              * Format: double
-             * @description As a number.
+             * @description As a number in the plan's `unit`.
              */
             number: number;
-            /** @description As written. */
+            /** @description As written in the file. */
             value: string;
         };
         /**
-         * @description What was found of a value.
+         * @description A verdict on a value.
          * @enum {string}
          */
-        PlanVerdict: "kept" | "broken" | "undecided";
+        PlanVerdict: "kept" | "broken" | "undecided" | "not-applicable";
         /** @description Something wrong with an experiment file, and where. */
         Problem: {
             /** @description The character in it, from 1. */
@@ -1940,38 +1988,26 @@ export interface components {
             /** @description The swept values with which it is wrong, if not with all. */
             point?: string | null;
         };
-        /** @description What is sent against loss. */
+        /** @description The redundancy. */
         Protection: {
             /** @enum {string} */
             kind: "none";
         } | {
             /** @enum {string} */
             kind: "repeat";
-            /**
-             * Format: int32
-             * @description How often.
-             */
+            /** @description Earlier packets that each packet repeats. */
             repeats: number;
         } | {
-            /**
-             * Format: int32
-             * @description For how many.
-             */
+            /** @description Packets of audio in a group. */
             data: number;
             /** @enum {string} */
             kind: "xor";
         } | {
-            /**
-             * Format: int32
-             * @description For how many.
-             */
+            /** @description Packets of audio in a group. */
             data: number;
             /** @enum {string} */
             kind: "reed-solomon";
-            /**
-             * Format: int32
-             * @description How many.
-             */
+            /** @description Packets of redundancy in a group. */
             parity: number;
         };
         /** @description How long a queue is. */
@@ -1998,24 +2034,24 @@ export interface components {
         };
         /** @description A recommendation. */
         Recommendation: {
-            /** @description What to type there. */
-            answer: unknown;
-            /** @description How best to send. */
+            /** @description The command at the other end. */
+            answer: string;
+            /** @description The best way to send. */
             best: components["schemas"]["Judgement"];
             /** @description The best with other playout depths. */
             by_depth: components["schemas"]["Judgement"][];
-            /** @description For what. */
+            /** @description The use. */
             for: components["schemas"]["Use"];
             loaded: components["schemas"]["Judgement"] | null;
             runner_up: components["schemas"]["Judgement"] | null;
-            /** @description What the next best costs. */
-            runner_up_costs: unknown;
-            /** @description What to type here. */
-            send: unknown;
-            /** @description Whether that does what the use asks for. */
+            /** @description The drawback of the next best, in a sentence; null if there is none. */
+            runner_up_costs: string | null;
+            /** @description The command that sends. */
+            send: string;
+            /** @description Whether it is good enough for the use. */
             suffices: boolean;
-            /** @description Why, in sentences. */
-            why: unknown;
+            /** @description The reasons, in sentences. */
+            why: string;
         };
         /** @description Event `records`: what was measured since the last one, for live charts. */
         Records: {
@@ -2080,15 +2116,15 @@ export interface components {
              */
             repetition: number;
         };
-        /** @description Every figure of a run, beside those of its counterpart on another backend. Base units throughout. */
+        /** @description Every figure of a run, beside those of its counterpart on another backend. */
         Report: {
-            /** @description What was swept. */
+            /** @description The swept keys, in the order of the file. */
             axes: components["schemas"]["Axis"][];
-            /** @description What the figures of bundles are, by name. */
+            /** @description Name, unit and definition of each figure of a bundle, by the key under which it stands. */
             bundle_figures: {
                 [key: string]: components["schemas"]["FigureDefinition"];
             };
-            /** @description What the figures of flows are, by name. */
+            /** @description Name, unit and definition of each figure of a flow, by the key under which it stands. */
             figures: {
                 [key: string]: components["schemas"]["FigureDefinition"];
             };
@@ -2097,8 +2133,18 @@ export interface components {
              * @description The version of this layout.
              */
             format: number;
-            /** @description What counts as good enough, and whether it is. */
+            /** @description Sounds that `--hear` has written in this command; not there if there are none. */
+            heard?: components["schemas"]["ReportHeard"][];
+            /** @description The HTML report that this command has written; not there if there is none. */
+            html?: string | null;
+            /** @description The name of this layout: `run`. */
+            kind: string;
+            /** @description The limits of the file, and whether they hold. */
             limits: components["schemas"]["ReportLimit"][];
+            /** @description Name, unit and definition of each figure of a medium in these runs, by the key under which it stands. */
+            medium_figures: {
+                [key: string]: components["schemas"]["FigureDefinition"];
+            };
             /** @description The experiment's name. */
             name: string;
             /** @description The figures of every point. */
@@ -2112,65 +2158,99 @@ export interface components {
         ReportBundle: {
             /** @description Its name. */
             bundle: string;
-            /** @description Its figures by name. */
+            /** @description Its figures by name; `bundle_figures` of the report says what they are, with their units. */
             figures: {
                 [key: string]: components["schemas"]["Estimate"];
             };
             /** @description Its flows. */
             flows: string[];
-            /** @description What latency is measured of them. */
+            /** @description The latency that is measured: `one-way`, `round-trip` or `nothing`; null for the bundle as a whole. */
             measured: string | null;
             /**
              * Format: int32
-             * @description How many members.
+             * @description Number of members.
              */
             members: number;
-            /** @description Of these the transport; null for the bundle as a whole. */
+            /** @description The transport whose connections these are; null for the bundle as a whole. */
             transport: string | null;
         };
         /** @description A flow in a report. */
         ReportFlow: {
             /**
              * Format: int32
-             * @description How many channels each has.
+             * @description Channels of each member.
              */
             channels: number;
-            /** @description The codec by which its quality is judged. */
+            /** @description The codec by which its quality is judged; null without one. */
             codec: string | null;
-            /** @description Its figures by name. */
+            /** @description The flows that it is made as for several hosts; those that fare worst first. */
+            each: components["schemas"]["ReportPart"][];
+            /** @description Its figures by name; `figures` of the report says what they are, with their units. */
             figures: {
                 [key: string]: components["schemas"]["Estimate"];
             };
             /** @description Its name. */
             flow: string;
-            /** @description `one-way`, `round-trip` or `nothing`. */
+            /** @description The latency that is measured: `one-way`, `round-trip` or `nothing`. */
             measured: string;
             /**
              * Format: int32
-             * @description How many members.
+             * @description Number of members.
              */
             members: number;
-            /** @description Whether percentiles are exact. */
+            /** @description Whether percentiles are exact; otherwise they are within 0.1 %. */
             percentiles_exact: boolean;
-            /** @description Its sinks, if there are several. */
+            /** @description Its sinks, if there are several; those that fare worst first. */
             sinks: components["schemas"]["ReportSink"][];
             /** @description Its transport. */
             transport: string;
+        };
+        /** @description A file with what the listeners of a flow heard. */
+        ReportHeard: {
+            /**
+             * Format: double
+             * @description Share of the audio that is made up, since it did not arrive in time.
+             */
+            concealed: number;
+            /** @description The file. */
+            file: string;
+            /**
+             * Format: int64
+             * @description Frames in it, each with a sample of every channel.
+             */
+            frames: number;
+            /** @description The flow, or the channel of it: `flow.voice.1`. */
+            key: string;
+            /**
+             * Format: int32
+             * @description The point, from 0.
+             */
+            point: number;
+            /**
+             * Format: int32
+             * @description The repetition, from 0.
+             */
+            repetition: number;
+            /**
+             * Format: int32
+             * @description Frames per second.
+             */
+            sample_rate: number;
         };
         /** @description A limit in a report. */
         ReportLimit: {
             /**
              * Format: double
-             * @description The bound in base units.
+             * @description The bound, in the base unit of the figure.
              */
             bound: number;
-            /** @description As written. */
+            /** @description As written in the file. */
             condition: string;
             /** @description The name of the figure that it is about. */
             figure: string;
-            /** @description As written. */
+            /** @description As written in the file. */
             key: string;
-            /** @description What became of it in each run. */
+            /** @description The outcome in each run. */
             runs: components["schemas"]["RunLimit"][];
         };
         /** @description A link in a report. */
@@ -2184,8 +2264,10 @@ export interface components {
             }[];
             /** @description Its name, with the direction. */
             link: string;
-            /** @description Packets marked as having met congestion, for each repetition. */
-            marked: unknown[];
+            /** @description Packets marked as having met congestion, by cause, for each repetition. */
+            marked: {
+                [key: string]: number;
+            }[];
             offered: components["schemas"]["Estimate"] | null;
             sojourn_max: components["schemas"]["Estimate"] | null;
             sojourn_mean: components["schemas"]["Estimate"] | null;
@@ -2196,14 +2278,23 @@ export interface components {
         };
         /** @description A medium in a report. */
         ReportMedium: {
-            /** @description Its figures by name; null where there was nothing to measure. */
+            /** @description Its figures by name, in base units; null where there was nothing to measure. */
             figures: {
-                [key: string]: unknown;
+                [key: string]: null | components["schemas"]["Estimate"];
             };
             /** @description Its name. */
             medium: string;
             /** @description One of its stations; null for the medium as a whole. */
             station: string | null;
+        };
+        /** @description One of the flows that a flow is made as for several hosts. */
+        ReportPart: {
+            /** @description Its figures by name. */
+            figures: {
+                [key: string]: components["schemas"]["Estimate"];
+            };
+            /** @description Its name: `voice.phone.3`. */
+            flow: string;
         };
         /** @description A point in a report. */
         ReportPoint: {
@@ -2212,37 +2303,28 @@ export interface components {
              * @description Counted from 0.
              */
             index: number;
-            /** @description What each run found there. */
+            /** @description The figures of each run. */
             runs: components["schemas"]["ReportSide"][];
-            /** @description The swept values by key. */
+            /** @description The swept values by key, as written. */
             values: {
                 [key: string]: string;
             };
         };
         /** @description A run in a report. */
-        ReportRun: {
-            /** @description On what it was executed. */
-            backend: components["schemas"]["Backend"];
-            /** @description What it found, in a sentence. */
+        ReportRun: components["schemas"]["RunSummary"] & {
+            /** @description Its result in a sentence. */
             headline: string;
-            /**
-             * Format: int64
-             * @description Its number.
-             */
-            id: number;
-            /** @description The experiment's name. */
-            name: string;
+            /** @description Settings that limited its flows, with the values that would not: a sentence each. */
+            hints: string[];
             outcome: components["schemas"]["LimitOutcome"] | null;
-            /** @description How far it is. */
-            status: components["schemas"]["Status"];
         };
-        /** @description What a run found at a point. */
+        /** @description The figures of a run at a point. */
         ReportSide: {
             /** @description Its backend. */
             backend: components["schemas"]["Backend"];
             /** @description Its bundles. */
             bundles: components["schemas"]["ReportBundle"][];
-            /** @description Whether they come from an interrupted repetition. */
+            /** @description Whether the figures are of an interrupted repetition. */
             cut_short: boolean;
             /** @description Its flows. */
             flows: components["schemas"]["ReportFlow"][];
@@ -2250,7 +2332,7 @@ export interface components {
             links: components["schemas"]["ReportLink"][];
             /** @description Its media. */
             media: components["schemas"]["ReportMedium"][];
-            /** @description From how many repetitions the figures are made. */
+            /** @description Number of repetitions behind the figures. */
             repetitions: number;
             /**
              * Format: int64
@@ -2287,75 +2369,16 @@ export interface components {
             /** @description The experiment file's text. */
             text: string;
         };
-        /** @description What a run is, without its results. */
-        RunInfo: {
-            /** @description On what it was executed. */
-            backend: components["schemas"]["Backend"];
-            /** @description The folder with its traces, audio and report, on the host that measured it. */
-            directory: string;
-            /** @description Runs with the same one ran the same experiment file. */
-            experiment_hash: string;
-            /** @description The experiment file's path when it was run. */
-            file: string;
-            /**
-             * Format: date-time
-             * @description When it ended, if it has.
-             */
-            finished: string | null;
-            /**
-             * Format: int64
-             * @description Its number in this store, from 1.
-             */
-            id: number;
+        /** @description A stored run, without its results. */
+        RunInfo: components["schemas"]["RunSummary"] & {
             /** @description The job of this server that executes it now. */
             job?: string | null;
-            /** @description What tells it from the runs of all other stores. */
-            key: string;
-            /** @description The machine: kernel, processor, number of cores, host name. */
-            machine: string;
-            /** @description The experiment's name. */
-            name: string;
-            /**
-             * Format: int32
-             * @description How many points it has.
-             */
-            points: number;
-            /**
-             * Format: double
-             * @description How long one repetition lasts (duration and drain), in seconds.
-             */
-            repetition_length_s: number;
-            /**
-             * Format: int32
-             * @description How often every point is measured.
-             */
-            repetitions: number;
-            /**
-             * Format: int32
-             * @description How many repetitions were measured to the end, over all points.
-             */
-            repetitions_done: number;
-            /** @description The seed, in decimal digits: it may be larger than a browser's numbers. */
-            seed: string;
-            /** @description What was set beside the file, `link.trunk.rate=5 Mbit/s`; the run's text has it. */
-            settings: string[];
-            /**
-             * Format: date-time
-             * @description When it started.
-             */
-            started: string;
-            /** @description How far it is. */
-            status: components["schemas"]["Status"];
-            /** @description What users have marked it with, in alphabetical order. */
-            tags: string[];
-            /** @description The version of Trunkline that made it. */
-            version: string;
         };
-        /** @description What became of a limit in a run. */
+        /** @description The outcome of a limit in a run. */
         RunLimit: {
-            /** @description Over all points. */
+            /** @description The outcome over all points. */
             outcome: components["schemas"]["LimitOutcome"];
-            /** @description At every point. */
+            /** @description The outcome at every point. */
             points: components["schemas"]["LimitPoint"][];
             /**
              * Format: int64
@@ -2364,7 +2387,7 @@ export interface components {
             run: number;
             /**
              * Format: int32
-             * @description The point that fares worst.
+             * @description The index of the point that fares worst; null if nothing was measured.
              */
             worst: number | null;
         };
@@ -2420,6 +2443,68 @@ export interface components {
              */
             run?: number | null;
         };
+        /** @description A run, without its results. */
+        RunSummary: {
+            /** @description Its backend. */
+            backend: components["schemas"]["Backend"];
+            /** @description The folder with its traces, audio and report, on the host that measured it. */
+            directory: string;
+            /** @description A hash of the experiment file: runs with the same one ran the same file. */
+            experiment_hash: string;
+            /** @description The experiment file's path when it was run. */
+            file: string;
+            /**
+             * Format: date-time
+             * @description End, in UTC; null if it has not ended.
+             */
+            finished: string | null;
+            /**
+             * Format: int64
+             * @description Its number in this store, from 1.
+             */
+            id: number;
+            /** @description 32 hexadecimal digits that no other run of any store has. */
+            key: string;
+            /** @description The machine: kernel, processor, number of cores, host name. */
+            machine: string;
+            /** @description The experiment's name. */
+            name: string;
+            /**
+             * Format: int32
+             * @description Number of points.
+             */
+            points: number;
+            /**
+             * Format: double
+             * @description Length of one repetition (duration and drain), in seconds.
+             */
+            repetition_length_s: number;
+            /**
+             * Format: int32
+             * @description Repetitions of every point.
+             */
+            repetitions: number;
+            /**
+             * Format: int32
+             * @description Repetitions that were measured to the end, over all points.
+             */
+            repetitions_done: number;
+            /** @description The seed, in decimal digits: it may be larger than the integers that JavaScript and jq keep exactly. */
+            seed: string;
+            /** @description Settings of the command line, `link.trunk.rate=5 Mbit/s`; the stored file has them. */
+            settings: string[];
+            /**
+             * Format: date-time
+             * @description Start, in UTC.
+             */
+            started: string;
+            /** @description Its progress. */
+            status: components["schemas"]["Status"];
+            /** @description Tags that users have put on it, in alphabetical order. */
+            tags: string[];
+            /** @description The version of Trunkline that made it. */
+            version: string;
+        };
         /**
          * @description What an experiment file has several of, by name.
          * @enum {string}
@@ -2461,7 +2546,7 @@ export interface components {
             min: number;
         };
         /**
-         * @description How far a run is.
+         * @description Progress of a run.
          * @enum {string}
          */
         Status: "running" | "complete" | "partial";
@@ -2505,7 +2590,7 @@ export interface components {
             flow: string;
         };
         /**
-         * @description For what audio is sent.
+         * @description The use of the audio.
          * @enum {string}
          */
         Use: "rehearsal" | "recording" | "telephony";

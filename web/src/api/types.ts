@@ -31,7 +31,7 @@ export type DrawnHost = Replace<Schemas['DrawingHost'], { keys: Tree }>;
 export type DrawnLink = Replace<Schemas['DrawingLink'], { keys: Tree }>;
 export type DrawnFlow = Replace<Schemas['DrawingFlow'], { keys: Tree }>;
 export type DrawnBundle = Replace<Schemas['DrawingBundle'], { keys: Tree }>;
-export type DrawnAxis = Replace<Schemas['DrawingAxis'], { values: Json[] }>;
+export type DrawnAxis = Replace<Schemas['DrawingAxis'], { values: Json[]; range?: Tree | null }>;
 export type Drawing = Replace<
   Schemas['Drawing'],
   { hosts: DrawnHost[]; links: DrawnLink[]; flows: DrawnFlow[]; bundles: DrawnBundle[]; sweep: DrawnAxis[]; experiment: Tree }

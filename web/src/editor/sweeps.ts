@@ -1,5 +1,5 @@
 /** Lists of swept values as one line of text, and the keys that can be swept. */
-import type { Drawing, FormKey, FormSchema, Json, Tree } from '../api/types';
+import type { Drawing, DrawnAxis, FormKey, FormSchema, Json, Tree } from '../api/types';
 import { formKeys, items, keysOf, section } from './items';
 
 /** `1, 2, 4` or `8 KiB, 16 KiB`; what is no plain value (a table) as JSON. Texts with a comma are quoted. */
@@ -40,6 +40,29 @@ function plain(text: string): Json {
   if (text === 'true' || text === 'false') return text === 'true';
   return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : text;
 }
+
+/** Values of an axis as one line of text: a list, or a range such as `10 ms to 200 ms step 10 ms`. */
+export function axisText(axis: DrawnAxis): string {
+  const { range } = axis;
+  if (!range) return listed(axis.values);
+  const by = STEPS.find((name) => range[name] !== undefined);
+  const one = (key: string) => listed([range[key] ?? '']);
+  const scale = range['scale'] === undefined ? '' : ` ${one('scale')}`;
+  return `${one('from')} to ${one('to')}${by ? ` ${by} ${one(by)}` : ''}${scale}`;
+}
+
+/** The reverse of `axisText`; nothing if there is no value. */
+export function axisValue(text: string): Json | undefined {
+  const range = /^\s*(.+?)\s+to\s+(.+?)\s+(step|factor|points)\s+(.+?)(\s+(linear|logarithmic))?\s*$/.exec(text);
+  if (range) {
+    const [, from = '', to = '', by = '', step = '', , scale] = range;
+    return { from: plain(from), to: plain(to), [by]: plain(step), ...(scale ? { scale } : {}) };
+  }
+  const values = unlisted(text);
+  return values.length === 0 ? undefined : values;
+}
+
+const STEPS = ['step', 'factor', 'points'];
 
 /** How far the first value reaches: to a comma that is in no quotation marks and no brackets. */
 function lengthOfFirst(text: string): number {
@@ -92,9 +115,14 @@ export function isTree(value: Json | undefined): value is Tree {
 /** The figures that a limit can be set on, for this drawing: `flow.voice.loss`, `bundle.trunk.udp.throughput.min`. */
 export function limitable(schema: FormSchema | undefined, drawing: Drawing | undefined): string[] {
   const figures = section(schema, 'limits')?.figures ?? [];
+  const several = new Set((drawing?.hosts ?? []).filter((host) => host.keys['count'] !== undefined).map((host) => host.name));
+  const isText = (value: Json | undefined) => typeof value === 'string';
   const names = (of: string) => figures.filter((figure) => figure.of === of).map((figure) => figure.name);
   const flows = (drawing?.flows ?? []).flatMap((flow) => [
     ...names('flow').map((name) => `flow.${flow.name}.${name}`),
+    ...(several.has(flow.from) || (isText(flow.keys['to']) && flow.to.some((sink) => several.has(sink)))
+      ? names('flow').map((name) => `flow.${flow.name}.each.${name}`)
+      : []),
     ...(flow.to.length > 1 ? flow.to.flatMap((sink) => names('sink').map((name) => `flow.${flow.name}.sink.${sink}.${name}`)) : []),
   ]);
   const bundles = (drawing?.bundles ?? []).flatMap((bundle) => {

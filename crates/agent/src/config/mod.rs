@@ -6,7 +6,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::str::FromStr;
 
@@ -65,7 +65,7 @@ pub struct Permission {
     pub rate: Option<Rate>,
     /// Conversations at once over all parts of the controller; `None` for whatever the host's limit leaves.
     pub flows: Option<u32>,
-    /// The addresses that this host sends to, and for which it is a far end.
+    /// The addresses that this host connects and sends to, and for which it is a far end.
     pub to: Vec<Network>,
 }
 
@@ -140,18 +140,27 @@ impl Default for Limits {
     }
 }
 
-/// Everything that the host's limits leave.
+/// Everything that the host's limits leave, in private networks: neither the host itself, nor its neighbours by link-local
+/// addresses, nor the Internet.
 impl Default for Permission {
     fn default() -> Permission {
-        Permission { rate: None, flows: None, to: vec![Network::ALL_V4, Network::ALL_V6] }
+        Permission { rate: None, flows: None, to: Network::PRIVATE.to_vec() }
     }
 }
 
 impl Network {
-    /// Every address of IPv4.
-    pub const ALL_V4: Network = Network { address: IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), prefix: 0 };
-    /// Every address of IPv6.
-    pub const ALL_V6: Network = Network { address: IpAddr::V6(std::net::Ipv6Addr::UNSPECIFIED), prefix: 0 };
+    /// Private networks: RFC 1918, RFC 4193, and the shared space of RFC 6598, which overlay networks use.
+    pub const PRIVATE: [Network; 5] = [
+        Network::v4(Ipv4Addr::new(10, 0, 0, 0), 8),
+        Network::v4(Ipv4Addr::new(172, 16, 0, 0), 12),
+        Network::v4(Ipv4Addr::new(192, 168, 0, 0), 16),
+        Network::v4(Ipv4Addr::new(100, 64, 0, 0), 10),
+        Network { address: IpAddr::V6(Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0)), prefix: 7 },
+    ];
+
+    const fn v4(address: Ipv4Addr, prefix: u8) -> Network {
+        Network { address: IpAddr::V4(address), prefix }
+    }
 
     /// Whether the address belongs to it. An IPv4 address that stands in an IPv6 one is what it stands for.
     pub fn contains(&self, address: IpAddr) -> bool {

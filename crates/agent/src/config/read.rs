@@ -46,16 +46,17 @@ impl Reader {
         let keys = ["name", "listen", "metrics", "traces", "limits", "controller", OTHERS];
         self.refuse_unknown(root, &keys, "");
         let preset = Config::with_name(host);
+        let others = self
+            .table(root, OTHERS)
+            .map_or(preset.others, |table| self.permission(table, "[controller-default]", None));
         Config {
             name: self.name(root).unwrap_or(preset.name),
             listen: self.address(root, "listen").unwrap_or(preset.listen),
             metrics: self.address(root, "metrics"),
             traces: self.collector(root),
             limits: self.limits(root),
-            controllers: self.controllers(root),
-            others: self
-                .table(root, OTHERS)
-                .map_or(preset.others, |table| self.permission(table, "[controller-default]")),
+            controllers: self.controllers(root, &others.to),
+            others,
         }
     }
 
@@ -73,14 +74,14 @@ impl Reader {
         }
     }
 
-    fn controllers(&mut self, root: &DeTable<'_>) -> BTreeMap<String, Permission> {
+    fn controllers(&mut self, root: &DeTable<'_>, to: &[Network]) -> BTreeMap<String, Permission> {
         let Some(table) = self.table(root, "controller") else { return BTreeMap::new() };
         let mut controllers = BTreeMap::new();
         for (name, node) in table {
             let name = name.get_ref();
             match node.get_ref() {
                 DeValue::Table(table) => {
-                    let permission = self.permission(table, &format!("[controller.{name}]"));
+                    let permission = self.permission(table, &format!("[controller.{name}]"), Some(to));
                     controllers.insert(name.to_string(), permission);
                 }
                 other => {
@@ -95,12 +96,14 @@ impl Reader {
         controllers
     }
 
-    fn permission(&mut self, table: &DeTable<'_>, place: &str) -> Permission {
+    /// Without `to` a controller has that of all others, if these have one.
+    fn permission(&mut self, table: &DeTable<'_>, place: &str, to: Option<&[Network]>) -> Permission {
         self.refuse_unknown(table, &["rate", "flows", "to"], &format!(" in {place}"));
+        let preset = Permission::default();
         Permission {
             rate: self.quantity(table, "rate", Rate::ZERO),
             flows: self.count(table, "flows"),
-            to: self.networks(table).unwrap_or_else(|| Permission::default().to),
+            to: self.networks(table).unwrap_or_else(|| to.map_or(preset.to, <[Network]>::to_vec)),
         }
     }
 

@@ -6,13 +6,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
 use trunkline_control::message::Purpose;
-use trunkline_control::{Closer, Connection, ControlError, Fingerprint, Incoming, Refusal, RefusalKind};
+use trunkline_control::{
+    Closer, Connection, ControlError, Fingerprint, Held, Incoming, Refusal, RefusalKind,
+};
 use trunkline_core::Duration;
 use trunkline_io::admission::{Places, Ticket};
 
 use super::session::{self, Controller};
 use super::{Daemon, far};
 use crate::counters::Connection as Became;
+use crate::memory;
 use crate::traces::{Parent, Span};
 
 /// How long somebody who connects has for the handshake, and then for the greeting.
@@ -32,6 +35,11 @@ pub(crate) struct Open {
 }
 
 impl Open {
+    /// Whether this controller has opened it.
+    pub(super) fn is_controllers(&self, controller: &Fingerprint) -> bool {
+        self.is_controller() && self.fingerprint == *controller
+    }
+
     pub(crate) fn is_controller(&self) -> bool {
         self.controller.is_some()
     }
@@ -41,6 +49,8 @@ impl Open {
 struct Entered<'d> {
     daemon: &'d Daemon,
     number: u64,
+    /// What the connection takes of memory.
+    _held: Option<Held>,
 }
 
 impl Drop for Entered<'_> {
@@ -108,7 +118,7 @@ impl Daemon {
         }
     }
 
-    fn control(self: &Arc<Daemon>, mut connection: Connection, ticket: Ticket, span: &mut Span) {
+    fn control(self: &Arc<Daemon>, connection: Connection, ticket: Ticket, span: &mut Span) {
         span.know("trunkline.purpose", "control");
         let (peer, fingerprint) = (connection.peer_address(), connection.peer_fingerprint());
         let controller = match self.known(&fingerprint) {
@@ -136,7 +146,6 @@ impl Daemon {
             return self.counters.connection(Became::Failed);
         }
         self.counters.connection(Became::Control);
-        connection.trust();
         span.know("trunkline.controller", controller.name.as_str());
         self.notices.log(&format!("{} has connected from {peer}", controller.name));
         let how = session::serve(self, connection, &controller);
@@ -226,19 +235,29 @@ impl Daemon {
             );
             return Err(Refusal::new(RefusalKind::Limit, why));
         }
+        // The owner comes in whatever others hold.
+        let held = match controller.is_owner {
+            true => None,
+            false => {
+                let share = self.memory.share(controller.fingerprint);
+                let held = share.take(memory::CONNECTION);
+                Some(held.map_err(|error| memory::refused(&self.config.name, "a connection", &error))?)
+            }
+        };
         let open = Open {
             fingerprint: controller.fingerprint,
             controller: Some(controller.name.clone()),
             closer: connection.closer(),
         };
-        Ok(Entered { daemon: self, number: numbered(&mut sessions, open) })
+        Ok(Entered { daemon: self, number: numbered(&mut sessions, open), _held: held })
     }
 
     /// Takes in another agent's connection.
     fn entered(&self, connection: &Connection) -> Entered<'_> {
         let (fingerprint, closer) = (connection.peer_fingerprint(), connection.closer());
         let open = Open { fingerprint, controller: None, closer };
-        Entered { daemon: self, number: numbered(&mut self.sessions(), open) }
+        // Counted with the part that it joins.
+        Entered { daemon: self, number: numbered(&mut self.sessions(), open), _held: None }
     }
 }
 

@@ -5,12 +5,13 @@ mod far;
 pub(crate) mod lobby;
 mod near;
 pub(crate) mod parts;
+mod plan;
 mod recorder;
 mod session;
 pub(crate) mod status;
 mod stream;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,8 +19,8 @@ use std::thread;
 use std::time::{Duration as StdDuration, Instant};
 
 use jiff::Timestamp;
-use trunkline_control::{Fingerprint, Identity, Pairing, Peers, Refusal, RefusalKind};
-use trunkline_core::Duration;
+use trunkline_control::{Fingerprint, Identity, Memory, Pairing, Peers, Refusal, RefusalKind};
+use trunkline_core::{Bytes, Duration};
 use trunkline_io::admission::Admission;
 
 use crate::agent::{CONTROLLERS, SPOOL, Settled, Stop};
@@ -27,7 +28,9 @@ use crate::clocks::{ClockWatch, Jump, Readings};
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::error::AgentError;
-use crate::notices::Notices;
+use crate::memory;
+use crate::notices::{Audience, Notices};
+use crate::outbound::Outbound;
 use crate::spool::{End, Ending, Spool};
 use crate::traces::Traces;
 use door::Open;
@@ -52,6 +55,8 @@ pub(crate) struct Daemon {
     offers: far::Offers,
     sessions: Mutex<BTreeMap<u64, Open>>,
     strangers: Arc<Admission>,
+    pub(crate) memory: Memory,
+    pub(crate) outbound: Outbound,
     pub(crate) notices: Notices,
     pub(crate) counters: Counters,
     pub(crate) traces: Traces,
@@ -68,13 +73,16 @@ impl Daemon {
         let limits = &config.limits;
         let (spool, unreadable) = Spool::open(&state.join(SPOOL), limits.disk, limits.keep)?;
         unreadable.into_iter().for_each(|text| notices.tell(text));
+        let host = status::Host::look();
+        let memory = memory::for_controllers(&config, host.memory());
         let traces = config.traces.as_deref().map(|collector| Traces::to(collector, &config.name));
         Ok(Daemon {
             peers: Peers::open(&state.join(CONTROLLERS))?,
             pairing: Pairing::open(&state)?,
             port: address.port(),
             traces: traces.transpose()?.unwrap_or_default(),
-            host: status::Host::look(),
+            host,
+            memory,
             spool,
             config,
             identity,
@@ -84,6 +92,7 @@ impl Daemon {
             offers: far::Offers::default(),
             sessions: Mutex::default(),
             strangers: Admission::new(door::STRANGERS),
+            outbound: Outbound::default(),
             counters: Counters::default(),
             since: Timestamp::now(),
             load: AtomicU64::new(0),
@@ -98,7 +107,7 @@ impl Daemon {
                 "the agent on {} was ended while it measured; {chunks} chunks of what was recorded have survived",
                 self.config.name
             );
-            self.notices.tell(text);
+            self.notices.tell_to(Audience::Controller(spool.meta().controller), text);
             let how = Ending::Failed { refusal: Refusal::new(RefusalKind::Environment, why), outcome: None };
             if let Err(error) = spool.finish(End { at: Timestamp::now(), how }) {
                 self.notices.tell(format!("how a part ended cannot be kept: {error}"));
@@ -148,6 +157,7 @@ impl Daemon {
         let mut clocks = ClockWatch::default();
         let mut cpu = (Instant::now(), trunkline_io::process::cpu_time());
         let mut is_disk_failing = false;
+        let mut missing = BTreeSet::new();
         while !self.is_stopping() {
             for jump in clocks.look(Readings::now()) {
                 self.jumped(jump);
@@ -155,6 +165,8 @@ impl Daemon {
             self.offers.expire(Instant::now());
             far::cut_overdue(self);
             self.shut_out_revoked();
+            self.share_disk();
+            missing = self.discard_of_revoked(&missing);
             let synced = self.spool.sync();
             if let (Err(error), false) = (&synced, is_disk_failing) {
                 self.notices.tell(format!("what is kept is not safe: {error}"));
@@ -183,17 +195,20 @@ impl Daemon {
         match jump {
             Jump::Slept(by) => {
                 self.counters.slept();
-                self.notices.tell(format!(
-                    "this host slept for {by}{meanwhile}: its clock has lost that time against others"
-                ));
+                self.notices.tell_to(
+                    Audience::All,
+                    format!(
+                        "this host slept for {by}{meanwhile}: its clock has lost that time against others"
+                    ),
+                );
             }
             Jump::Forward(by) => {
                 self.counters.wall_stepped();
-                self.notices.tell(format!("the wall clock was set forward by {by}{meanwhile}; what is measured does not depend on it"));
+                self.notices.tell_to(Audience::All, format!("the wall clock was set forward by {by}{meanwhile}; what is measured does not depend on it"));
             }
             Jump::Back(by) => {
                 self.counters.wall_stepped();
-                self.notices.tell(format!(
+                self.notices.tell_to(Audience::All, format!(
                     "the wall clock was set back by {by}{meanwhile}; what is measured does not depend on it"
                 ));
             }
@@ -215,6 +230,44 @@ impl Daemon {
                 parts.iter().filter(|part| part.controller == fingerprint).for_each(|part| part.stop());
             }
         }
+    }
+
+    /// Where several controllers are enrolled, each leaves the others something of the disk.
+    fn share_disk(&self) {
+        // A folder that cannot be read for a moment changes nothing.
+        if let Ok(controllers) = self.peers.list() {
+            self.spool.set_shared(controllers.len() > 1);
+        }
+    }
+
+    /// Ends and deletes the parts of controllers that are not enrolled now and were not at the last call: a controller that
+    /// enrols under another name is missing for a moment. Returns the keys that are missing now.
+    fn discard_of_revoked(&self, missing_before: &BTreeSet<Fingerprint>) -> BTreeSet<Fingerprint> {
+        let (running, kept) = (self.parts.list(), self.spool.list());
+        let owners = running.iter().map(|part| part.controller);
+        let owners: BTreeSet<_> = owners.chain(kept.iter().map(|spool| spool.meta().controller)).collect();
+        // A folder of controllers that cannot be read for a moment revokes nobody.
+        let is_missing = |owner: &Fingerprint| matches!(self.peers.find(owner), Ok(None));
+        let missing: BTreeSet<_> = owners.into_iter().filter(is_missing).collect();
+        let is_revoked = |owner: &Fingerprint| missing.contains(owner) && missing_before.contains(owner);
+        running.iter().filter(|part| is_revoked(&part.controller)).for_each(|part| part.stop());
+        let (mut parts, mut bytes) = (0, 0);
+        for spool in kept.iter().filter(|spool| is_revoked(&spool.meta().controller)) {
+            let size = spool.bytes().count();
+            // What cannot be deleted is tried again.
+            if self.spool.discard(&spool.meta().part).is_ok() {
+                parts += 1;
+                bytes += size;
+            }
+        }
+        if parts > 0 {
+            let text = format!(
+                "{parts} parts of controllers that were revoked are deleted, {} on disk",
+                Bytes(bytes)
+            );
+            self.notices.tell(text);
+        }
+        missing
     }
 
     /// Ends what runs, in order.

@@ -1,28 +1,29 @@
 //! The near end of a part: from what a controller asks to how it ended.
 
-use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration as StdDuration, Instant};
 
 use jiff::Timestamp;
 use trunkline_control::message::{Prepare, Purpose};
-use trunkline_control::{Connection, ControlError, FrameWriter, FromAgent, PartId, Refusal, RefusalKind};
-use trunkline_core::{Duration, Seed};
-use trunkline_experiment::{Experiment, Files, FilesError, Scenario};
-use trunkline_live::part::{Gate, NearPart, only, run_near};
+use trunkline_control::{
+    Connection, ControlError, FrameWriter, FromAgent, Held, PartId, Refusal, RefusalKind,
+};
+use trunkline_core::Duration;
+use trunkline_live::part::{Gate, NearPart, run_near};
 use trunkline_live::{Channel, FarEnd, Limited, LiveError, LiveOptions};
 use trunkline_metrics::DriverOutcome;
 
 use super::Daemon;
-use super::parts::{End as Side, Part, Place};
+use super::parts::{Part, Place};
+use super::plan::{Planned, attempt, plan};
 use super::recorder::{Pen, Recording, Watch};
 use super::session::Controller;
 use crate::counters::Outcome;
+use crate::notices::Audience;
 use crate::spool::{End, Ending, Meta, PartSpool, SpoolError};
 use crate::traces::{Parent, Span};
-use crate::{demand, permission};
 
 /// How long the far end has to answer, and every other step of the set-up.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -30,17 +31,29 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A part that is not started is dropped so long after its controller has left.
 const ORPHANED: StdDuration = StdDuration::from_secs(60);
 
+/// The memory that a request takes of its controller's share.
+pub(super) struct Taken {
+    /// Until it is judged.
+    pub(super) judging: Held,
+    /// The message, until the part is over.
+    pub(super) message: Option<Held>,
+}
+
 /// Executes a part in a thread of its own. The controller is answered when its sockets are open, or when that is not to be.
 pub(super) fn prepare(
     daemon: &Arc<Daemon>,
     controller: &Controller,
     request: Prepare,
+    taken: Taken,
     answer: FrameWriter,
 ) -> Result<(), Refusal> {
     let (of_part, controller) = (Arc::clone(daemon), controller.clone());
     let work = move || {
         let part = request.part.clone();
-        if let Err(refusal) = admit(&of_part, &controller, request, &answer).map(Job::run) {
+        let Taken { judging, message: _message } = taken;
+        let admitted = admit(&of_part, &controller, request, &answer);
+        drop(judging);
+        if let Err(refusal) = admitted.map(Job::run) {
             of_part.counters.part(Outcome::Refused);
             of_part.notices.log(&format!("refused {}: {}", controller.name, refusal.why));
             // Who has left need not know.
@@ -66,65 +79,8 @@ fn admit(
         began: Timestamp::now(),
     };
     let spool = create(daemon, meta)?;
-    Ok(Job { daemon: Arc::clone(daemon), place, spool, answer: answer.clone(), planned, request })
-}
-
-/// What is to be measured, and with whom.
-struct Planned {
-    experiment: String,
-    scenario: Scenario,
-    /// Its greedy flows, and what holds them back.
-    limited: Limited,
-    seed: Seed,
-    /// Where the far end may be, in the order in which it is tried.
-    far: Vec<SocketAddr>,
-}
-
-/// Finds what is asked for, and judges it.
-fn plan(
-    daemon: &Arc<Daemon>,
-    controller: &Controller,
-    request: &Prepare,
-) -> Result<(Planned, Place), Refusal> {
-    let input = |why: String| Refusal::new(RefusalKind::Input, why);
-    let files = Sent(&request.files);
-    let experiment = Experiment::parse(&request.experiment, "the experiment", &files)
-        .map_err(|problems| input(format!("the experiment is not valid here: {problems}")))?;
-    let point = experiment.points.iter().find(|point| point.choice == request.choice);
-    let point = point.ok_or_else(|| input("the experiment has no such point".to_owned()))?;
-    if let Some(flow) = request.flows.iter().find(|flow| **flow >= point.scenario.flows.len()) {
-        return Err(input(format!("the experiment has no flow with the index {flow}")));
-    }
-    let seed = Seed::new(request.seed, request.part.repetition);
-    let demand = demand::of_near_end(&point.scenario, &request.flows, seed).map_err(input)?;
-    let scenario = only(&point.scenario, &request.flows);
-
-    let address = &request.far.address;
-    let resolved = address.to_socket_addrs().map_err(|error| {
-        Refusal::new(
-            RefusalKind::FarEnd,
-            format!("{address} is not known on {}: {error}", daemon.config.name),
-        )
-    })?;
-    // Nothing goes to an address that the owner does not want, not even the question whether somebody is there.
-    let (mut far, mut forbidden) = (Vec::new(), None);
-    for candidate in resolved {
-        match permission::may_reach(&daemon.config, &controller.name, candidate.ip()) {
-            Ok(()) => far.push(candidate),
-            Err(refusal) => forbidden = Some(refusal),
-        }
-    }
-    if let ([], Some(refusal)) = (&far[..], forbidden) {
-        return Err(refusal);
-    }
-    let who = (controller.fingerprint, controller.name.as_str());
-    let place = daemon.parts.admit(&daemon.config, (request.part.clone(), Side::Near), who, &demand)?;
-    // By the indices of the part's own scenario.
-    let is_greedy = |flow: &usize| demand.greedy.as_ref().is_some_and(|greedy| greedy.flows.contains(flow));
-    let greedy =
-        (0..).zip(&request.flows).filter(|(_, flow)| is_greedy(flow)).map(|(place, _)| place).collect();
-    let limited = Limited::new(greedy, place.part().ceilings.clone());
-    Ok((Planned { experiment: experiment.name, scenario, limited, seed, far }, place))
+    let controller = controller.clone();
+    Ok(Job { daemon: Arc::clone(daemon), controller, place, spool, answer: answer.clone(), planned, request })
 }
 
 fn create(daemon: &Daemon, meta: Meta) -> Result<Arc<PartSpool>, Refusal> {
@@ -139,7 +95,7 @@ fn create(daemon: &Daemon, meta: Meta) -> Result<Arc<PartSpool>, Refusal> {
                     _ => RefusalKind::Environment,
                 };
                 if let (RefusalKind::DiskFull, Some(old)) = (kind, daemon.make_room()) {
-                    daemon.notices.tell(old);
+                    daemon.notices.tell_to(old.0, old.1);
                     continue;
                 }
                 let host = &daemon.config.name;
@@ -155,6 +111,7 @@ fn create(daemon: &Daemon, meta: Meta) -> Result<Arc<PartSpool>, Refusal> {
 /// A part on its way.
 struct Job {
     daemon: Arc<Daemon>,
+    controller: Controller,
     place: Place,
     spool: Arc<PartSpool>,
     answer: FrameWriter,
@@ -164,14 +121,14 @@ struct Job {
 
 impl Job {
     fn run(self) {
-        let Job { daemon, place, spool, answer, planned, request } = self;
+        let Job { daemon, controller, place, spool, answer, planned, request } = self;
         let part = Arc::clone(place.part());
         let _settled = Settled { daemon: &daemon, spool: &spool };
         let mut span = daemon.traces.span("part", &Parent::of(request.traceparent.as_deref()), &about(&part));
         part.traced(span.as_parent());
         let gate = PartGate::new(&daemon, &part, &answer, span.as_parent());
-        let recording = Recording::new(&daemon, &part, &spool);
-        let measured = connect(&daemon, &planned, &request).and_then(|connection| {
+        let recording = Recording::new(&daemon, &part, &spool, &planned.scenario.flows);
+        let measured = connect(&daemon, &controller, &planned, &request).and_then(|connection| {
             part.lives_on(connection.closer());
             let _ = gate.far.set(connection.peer_address().ip().to_canonical());
             let options = options(connection, planned.limited.clone());
@@ -219,12 +176,9 @@ impl Job {
             Ending::Failed { refusal, .. } => {
                 span.failed(&refusal.why);
                 daemon.counters.part(Outcome::Failed);
-                daemon.notices.tell(format!(
-                    "part {} of {} failed: {}",
-                    named(&part.id),
-                    part.controller_name,
-                    refusal.why
-                ));
+                let (id, name, why) = (named(&part.id), &part.controller_name, &refusal.why);
+                let text = format!("part {id} of {name} failed: {why}");
+                daemon.notices.tell_to(Audience::Controller(part.controller), text);
             }
         }
         // What it held is free before anybody hears that it is over.
@@ -274,9 +228,15 @@ impl Drop for Settled<'_> {
 }
 
 /// Connects with the far end, and shows that it may.
-fn connect(daemon: &Daemon, planned: &Planned, request: &Prepare) -> Result<Connection, Failed> {
+fn connect(
+    daemon: &Daemon,
+    controller: &Controller,
+    planned: &Planned,
+    request: &Prepare,
+) -> Result<Connection, Failed> {
     let mut last = None;
     for far in &planned.far {
+        let attempt = attempt(daemon, controller).map_err(Failed::Refused)?;
         let connected = trunkline_control::connect(
             &far.to_string(),
             &daemon.identity,
@@ -285,6 +245,7 @@ fn connect(daemon: &Daemon, planned: &Planned, request: &Prepare) -> Result<Conn
         );
         match connected {
             Ok(mut connection) => {
+                attempt.succeeded();
                 let purpose = Purpose::Join { token: request.far.token.clone() };
                 connection.introduce(purpose, PATIENCE).map_err(Failed::Far)?;
                 return Ok(connection);
@@ -311,6 +272,8 @@ fn options(connection: Connection, limited: Limited) -> LiveOptions {
 
 /// Why a part did not begin, or did not end as it should.
 enum Failed {
+    /// It was not tried.
+    Refused(Refusal),
     Far(ControlError),
     Live(LiveError),
 }
@@ -318,7 +281,7 @@ enum Failed {
 impl Failed {
     fn outcome(&self) -> Option<&DriverOutcome> {
         match self {
-            Failed::Far(_) => None,
+            Failed::Refused(_) | Failed::Far(_) => None,
             Failed::Live(error) => error.outcome(),
         }
     }
@@ -326,7 +289,7 @@ impl Failed {
     fn refusal(&self, daemon: &Daemon, was_stopped: bool) -> Refusal {
         let host = &daemon.config.name;
         match self {
-            Failed::Far(ControlError::Refused { refusal, .. }) => refusal.clone(),
+            Failed::Refused(refusal) | Failed::Far(ControlError::Refused { refusal, .. }) => refusal.clone(),
             Failed::Far(error) => {
                 Refusal::new(RefusalKind::FarEnd, format!("{host} cannot reach the far end: {error}"))
             }
@@ -459,14 +422,5 @@ impl Gate for PartGate<'_> {
 
     fn end_sending(&self) -> bool {
         self.part.is_sending_over()
-    }
-}
-
-/// The files that came with the experiment.
-struct Sent<'r>(&'r BTreeMap<String, Vec<u8>>);
-
-impl Files for Sent<'_> {
-    fn read(&self, path: &str) -> Result<Vec<u8>, FilesError> {
-        self.0.get(path).cloned().ok_or_else(|| FilesError::new("was not sent by the controller"))
     }
 }

@@ -170,9 +170,11 @@ impl Parts {
         self.lock().parts.values().cloned().collect()
     }
 
-    /// What is in use.
-    pub(crate) fn busy(&self) -> Busy {
-        let held: Held = self.lock().parts.values().map(|part| &part.grant).collect();
+    /// What is in use: by everybody, or by a controller.
+    pub(crate) fn busy(&self, of: Option<&Fingerprint>) -> Busy {
+        let table = self.lock();
+        let shown = table.parts.values().filter(|part| of.is_none_or(|of| part.controller == *of));
+        let held: Held = shown.map(|part| &part.grant).collect();
         Busy {
             parts: u32::try_from(held.parts).unwrap_or(u32::MAX),
             conversations: held.conversations,

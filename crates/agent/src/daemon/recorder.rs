@@ -6,14 +6,15 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use trunkline_control::{Refusal, RefusalKind};
-use trunkline_core::{Duration, FlowId, Time};
-use trunkline_experiment::{Progress, Supervisor};
+use trunkline_core::{Bytes, Duration, FlowId, Time};
+use trunkline_experiment::{Flow, Progress, Supervisor};
 use trunkline_live::packed::Packer;
 use trunkline_metrics::{Observation, Recorder};
 
 use super::Daemon;
 use super::parts::Part;
 use crate::meter::{Meter, on_network};
+use crate::notices::Audience;
 use crate::spool::{PartSpool, SpoolError};
 
 /// A chunk is closed when it has become this large.
@@ -26,6 +27,8 @@ pub(super) struct Recording<'p> {
     daemon: &'p Daemon,
     part: &'p Part,
     spool: &'p Arc<PartSpool>,
+    /// Those of the part, by their first ids.
+    flows: &'p [Flow],
     state: RefCell<State>,
 }
 
@@ -45,7 +48,12 @@ pub(super) struct Pen<'r, 'p>(pub(super) &'r Recording<'p>);
 pub(super) struct Watch<'r, 'p>(pub(super) &'r Recording<'p>);
 
 impl<'p> Recording<'p> {
-    pub(super) fn new(daemon: &'p Daemon, part: &'p Part, spool: &'p Arc<PartSpool>) -> Recording<'p> {
+    pub(super) fn new(
+        daemon: &'p Daemon,
+        part: &'p Part,
+        spool: &'p Arc<PartSpool>,
+        flows: &'p [Flow],
+    ) -> Recording<'p> {
         let state = State {
             packer: Packer::new(),
             closed: Instant::now(),
@@ -53,7 +61,7 @@ impl<'p> Recording<'p> {
             failure: None,
             is_lost: false,
         };
-        Recording { daemon, part, spool, state: RefCell::new(state) }
+        Recording { daemon, part, spool, flows, state: RefCell::new(state) }
     }
 
     /// Nothing more comes: the last chunk is kept. Says why the part had to end, if it had to.
@@ -78,7 +86,7 @@ impl<'p> Recording<'p> {
         let mut kept = self.spool.append(&chunk, observed);
         while let Err(SpoolError::Full(_)) = kept {
             let Some(old) = self.daemon.make_room() else { break };
-            self.daemon.notices.tell(old);
+            self.daemon.notices.tell_to(old.0, old.1);
             kept = self.spool.append(&chunk, observed);
         }
         match kept {
@@ -94,15 +102,17 @@ impl<'p> Recording<'p> {
                 let why = format!(
                     "{host} cannot keep what is measured: {why}; what was recorded until then is kept"
                 );
-                self.daemon.notices.tell(why.clone());
+                self.daemon.notices.tell_to(Audience::Controller(self.part.controller), why.clone());
                 state.is_lost = true;
                 state.failure.get_or_insert(Refusal::new(kind, why));
             }
         }
     }
 
-    fn sent(&self, state: &mut State, at: Time, bytes: trunkline_core::Bytes) {
-        let on_network = on_network(bytes);
+    fn sent(&self, state: &mut State, at: Time, member: FlowId, message: Bytes) {
+        let behind = self.flows.partition_point(|flow| flow.meta.first <= member);
+        let Some(flow) = self.flows[..behind].last() else { return };
+        let on_network = on_network(flow, message);
         self.daemon.counters.sent(on_network);
         let Some(meter) = &mut state.meter else { return };
         if let Err(exceeded) = meter.sent(at, on_network)
@@ -123,7 +133,7 @@ impl Recorder for Pen<'_, '_> {
     fn record(&mut self, at: Time, flow: FlowId, what: Observation) {
         let state = &mut *self.0.state.borrow_mut();
         if let Observation::Sent { payload, .. } = what {
-            self.0.sent(state, at, payload);
+            self.0.sent(state, at, flow, payload);
         }
         state.packer.record(at, flow, what);
         if state.packer.len() >= LARGE {
@@ -137,6 +147,10 @@ impl Recorder for Pen<'_, '_> {
         if state.packer.len() >= LARGE {
             self.0.keep(state);
         }
+    }
+
+    fn end_measurement(&mut self, at: Time) {
+        self.0.state.borrow_mut().packer.end_measurement(at);
     }
 }
 
@@ -153,11 +167,12 @@ impl Supervisor for Watch<'_, '_> {
 
 impl Daemon {
     /// Disk is short: deletes the oldest part whose time is over, and says so. `None` if there is none.
-    pub(super) fn make_room(&self) -> Option<String> {
+    pub(super) fn make_room(&self) -> Option<(Audience, String)> {
         let gone = self.spool.make_room(Timestamp::now())?;
-        Some(format!(
+        let text = format!(
             "disk was short: what was recorded at {} for {} (`{}`, point {}, repetition {}) and never acknowledged is deleted",
             gone.began, gone.controller_name, gone.experiment, gone.part.point, gone.part.repetition
-        ))
+        );
+        Some((Audience::Controller(gone.controller), text))
     }
 }

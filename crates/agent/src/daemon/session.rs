@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use trunkline_control::message::ToAgent;
 use trunkline_control::{
-    Connection, ControlError, Fingerprint, FrameWriter, FromAgent, PartId, Refusal, RefusalKind,
+    Connection, ControlError, Fingerprint, FrameWriter, FromAgent, Held, PartId, Refusal, RefusalKind, Share,
 };
 
+use super::near::Taken;
 use super::parts::End as Side;
 use super::{Daemon, far, near, status, stream};
+use crate::memory;
 use crate::spool::PartSpool;
 
 /// Who has connected.
@@ -29,33 +31,54 @@ pub(super) fn serve(
     controller: &Controller,
 ) -> Result<(), ControlError> {
     let (mut reader, writer) = connection.split();
-    let mut session = Session { daemon, controller, writer, attached: BTreeMap::new() };
-    while let Some(said) = reader.receive::<ToAgent>()? {
-        session.hear(said)?;
+    let share = daemon.memory.share(controller.fingerprint);
+    reader.trust_within(share.clone());
+    let mut session = Session { daemon, controller, share, writer, attached: BTreeMap::new() };
+    loop {
+        match reader.receive_held::<ToAgent>() {
+            Ok(Some((said, held))) => session.hear(said, held)?,
+            Ok(None) => return Ok(()),
+            Err(ControlError::Memory { reason, .. }) => session.refuse_for_memory(&reason)?,
+            Err(error) => return Err(error),
+        }
     }
-    Ok(())
 }
 
 struct Session<'s> {
     daemon: &'s Arc<Daemon>,
     controller: &'s Controller,
+    /// Memory for this controller.
+    share: Share,
     writer: FrameWriter,
     /// Ends the streams of this session.
     attached: BTreeMap<PartId, Arc<AtomicBool>>,
 }
 
 impl Session<'_> {
-    fn hear(&mut self, said: ToAgent) -> Result<(), ControlError> {
+    /// A message was skipped because there is no memory for it.
+    fn refuse_for_memory(&self, reason: &str) -> Result<(), ControlError> {
+        let why = format!("{} sends {reason}", self.controller.name);
+        self.daemon.notices.log(&why);
+        self.writer.send(&FromAgent::Refused { part: None, refusal: Refusal::new(RefusalKind::Limit, why) })
+    }
+
+    /// `held` is the memory that the message takes.
+    fn hear(&mut self, said: ToAgent, held: Option<Held>) -> Result<(), ControlError> {
         let received = trunkline_io::clock::raw_now();
         let part = about(&said).cloned();
-        match self.answer(said, received) {
+        match self.answer(said, held, received) {
             Ok(Some(answer)) => self.writer.send(&answer),
             Ok(None) => Ok(()),
             Err(refusal) => self.writer.send(&FromAgent::Refused { part, refusal }),
         }
     }
 
-    fn answer(&mut self, said: ToAgent, received: u64) -> Result<Option<FromAgent>, Refusal> {
+    fn answer(
+        &mut self,
+        said: ToAgent,
+        held: Option<Held>,
+        received: u64,
+    ) -> Result<Option<FromAgent>, Refusal> {
         let daemon = self.daemon;
         Ok(match said {
             ToAgent::Ask { sent } => {
@@ -63,14 +86,18 @@ impl Session<'_> {
                 let replied = trunkline_io::clock::raw_now();
                 Some(FromAgent::Time { sent, received, replied, steps })
             }
-            ToAgent::Facts => Some(FromAgent::Facts(Box::new(status::facts(daemon, &self.controller.name)))),
-            ToAgent::Status => Some(FromAgent::Status(Box::new(status::status(daemon)))),
+            ToAgent::Facts => Some(FromAgent::Facts(Box::new(status::facts(daemon, self.controller)))),
+            ToAgent::Status => Some(FromAgent::Status(Box::new(status::status(daemon, self.controller)))),
             ToAgent::Pair { .. } => {
                 return Err(Refusal::new(RefusalKind::Other, "this controller is enrolled already"));
             }
+            ToAgent::Discard { part } if self.controller.is_owner => {
+                self.discard(&part, daemon.spool.find(&part))?;
+                Some(FromAgent::Discarded { part })
+            }
             _ if self.controller.is_owner => {
-                let why =
-                    "the agent's own key can look at its status and do nothing else; enrol a controller";
+                let why = "the agent's own key can look at its status and delete what is kept, and nothing else; enrol a \
+                           controller";
                 return Err(Refusal::new(RefusalKind::Permission, why));
             }
             ToAgent::Offer(_) | ToAgent::Prepare(_) if daemon.is_stopping() => {
@@ -83,7 +110,12 @@ impl Session<'_> {
                 Some(FromAgent::Offered { part, token, port: daemon.port })
             }
             ToAgent::Prepare(prepare) => {
-                near::prepare(daemon, self.controller, *prepare, self.writer.clone())?;
+                let judging = self.share.take(memory::of_judging(&prepare));
+                let judging = judging.map_err(|error| {
+                    memory::refused(&daemon.config.name, "the reading of the experiment", &error)
+                })?;
+                let taken = Taken { judging, message: held };
+                near::prepare(daemon, self.controller, *prepare, taken, self.writer.clone())?;
                 None
             }
             ToAgent::Start { part, at } => {
@@ -131,15 +163,7 @@ impl Session<'_> {
                 Some(FromAgent::Parts(status::kept_parts(daemon, &self.controller.fingerprint)))
             }
             ToAgent::Discard { part } => {
-                if let Ok(spool) = self.kept(&part) {
-                    if let Some(running) = daemon.parts.find(&part, Side::Near) {
-                        running.stop();
-                    }
-                    daemon
-                        .spool
-                        .discard(&spool.meta().part)
-                        .map_err(|error| Refusal::new(RefusalKind::Environment, error.to_string()))?;
-                }
+                self.discard(&part, self.kept(&part).ok())?;
                 self.detach(&part);
                 Some(FromAgent::Discarded { part })
             }
@@ -148,16 +172,30 @@ impl Session<'_> {
 
     fn attach(&mut self, part: PartId, spool: Arc<PartSpool>, from: u64) -> Result<(), Refusal> {
         self.detach(&part);
+        let held = self.share.take(memory::STREAM);
+        let held = held
+            .map_err(|error| memory::refused(&self.daemon.config.name, "a part that is collected", &error))?;
         let is_over = Arc::new(AtomicBool::new(false));
         let (daemon, writer, of_stream) =
             (Arc::clone(self.daemon), self.writer.clone(), Arc::clone(&is_over));
         let streamed = self.daemon.spawn("stream", move || {
+            let _held = held;
             // Where the connection is cut, its reader knows.
             let _ = stream::stream(&daemon, &spool, from, &writer, &of_stream);
         });
         streamed.map_err(|error| Refusal::new(RefusalKind::Environment, error.to_string()))?;
         self.attached.insert(part, is_over);
         Ok(())
+    }
+
+    /// Ends a part that is kept, and deletes it.
+    fn discard(&self, part: &PartId, kept: Option<Arc<PartSpool>>) -> Result<(), Refusal> {
+        let Some(spool) = kept else { return Ok(()) };
+        if let Some(running) = self.daemon.parts.find(part, Side::Near) {
+            running.stop();
+        }
+        let discarded = self.daemon.spool.discard(&spool.meta().part);
+        discarded.map(|_| ()).map_err(|error| Refusal::new(RefusalKind::Environment, error.to_string()))
     }
 
     fn detach(&mut self, part: &PartId) {

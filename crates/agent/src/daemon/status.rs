@@ -11,7 +11,9 @@ use trunkline_io::tcp::{StreamProtocol, TcpSetup};
 use trunkline_io::udp::SocketOptions;
 
 use super::Daemon;
+use super::door::Open;
 use super::parts::{End as Side, Part, Stage};
+use super::session::Controller;
 use crate::config::{self, Permission};
 use crate::spool::{Ending, PartSpool};
 
@@ -27,14 +29,19 @@ pub(crate) struct Host {
 }
 
 impl Host {
+    /// Its memory.
+    pub(crate) fn memory(&self) -> Bytes {
+        self.memory
+    }
+
     /// Looks at this host.
     pub(crate) fn look() -> Host {
         Host { machine: Machine::describe(), memory: memory_of_host(), features: features() }
     }
 }
 
-/// What a controller of this name may know.
-pub(super) fn facts(daemon: &Daemon, controller: &str) -> Facts {
+/// What a controller may know of the host.
+pub(super) fn facts(daemon: &Daemon, controller: &Controller) -> Facts {
     let Host { machine, memory, features } = &daemon.host;
     let limits = &daemon.config.limits;
     Facts {
@@ -54,19 +61,30 @@ pub(super) fn facts(daemon: &Daemon, controller: &str) -> Facts {
             disk: Some(limits.disk),
             duration: Some(limits.duration),
         },
-        permissions: permissions(daemon.config.permission(controller)),
-        busy: daemon.parts.busy(),
+        permissions: permissions(daemon.config.permission(&controller.name)),
+        busy: daemon.parts.busy(only(controller)),
     }
 }
 
-/// What the agent is doing, for whoever may know all of it.
-pub(super) fn status(daemon: &Daemon) -> Status {
-    let mut parts: Vec<PartInfo> = daemon.spool.list().iter().map(|spool| kept(daemon, spool)).collect();
+/// The controller whose parts, connections and notices may be shown: for the owner all of them (`None`).
+fn only(controller: &Controller) -> Option<&Fingerprint> {
+    (!controller.is_owner).then_some(&controller.fingerprint)
+}
+
+/// The status of the agent: for its owner all of it, for a controller its own part.
+pub(super) fn status(daemon: &Daemon, controller: &Controller) -> Status {
+    let whose = only(controller);
+    let is_shown = |owner: &Fingerprint| whose.is_none_or(|whose| whose == owner);
+    let spools = daemon.spool.list();
+    let near = spools.iter().filter(|spool| is_shown(&spool.meta().controller));
+    let mut parts: Vec<PartInfo> = near.map(|spool| kept(daemon, spool)).collect();
     let far = daemon.parts.list().into_iter().filter(|part| part.end == Side::Far);
-    parts.extend(far.map(|part| far_end(&part)));
-    let sessions = u32::try_from(daemon.sessions().len()).unwrap_or(u32::MAX);
-    let peers = daemon.peers.list().unwrap_or_default();
-    let controllers = peers.into_iter().map(|peer| ControllerInfo {
+    parts.extend(far.filter(|part| is_shown(&part.controller)).map(|part| far_end(&part)));
+    let is_counted = |open: &&Open| whose.is_none_or(|whose| open.is_controllers(whose));
+    let sessions = daemon.sessions().values().filter(is_counted).count();
+    let sessions = u32::try_from(sessions).unwrap_or(u32::MAX);
+    let peers = daemon.peers.list().unwrap_or_default().into_iter();
+    let controllers = peers.filter(|peer| is_shown(&peer.fingerprint)).map(|peer| ControllerInfo {
         connected: daemon.is_connected(&peer.fingerprint),
         permissions: permissions(daemon.config.permission(&peer.name)),
         name: peer.name,
@@ -79,13 +97,13 @@ pub(super) fn status(daemon: &Daemon) -> Status {
         since: daemon.since,
         sessions,
         parts,
-        spool: daemon.spool.bytes(),
+        spool: whose.map_or_else(|| daemon.spool.bytes(), |whose| daemon.spool.bytes_of(whose)),
         disk_free: daemon.spool.disk_free(),
         cpu: daemon.load(),
         memory: memory_of_process(),
         clock_steps: daemon.counters.clock_steps(),
         controllers: controllers.collect(),
-        notices: daemon.notices.latest(),
+        notices: daemon.notices.latest(whose),
     }
 }
 

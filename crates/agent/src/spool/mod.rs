@@ -5,6 +5,7 @@
 //! known by its checksum and cut off. What was acknowledged is deleted segment by segment; the rest stays until the
 //! controller does not want the part any more, or until the owner's time is over and disk is short.
 
+mod budget;
 mod index;
 mod part;
 mod segment;
@@ -15,7 +16,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use trunkline_control::{Fingerprint, PartId, Refusal};
 use trunkline_core::{Bytes, Duration};
 
+use budget::Budget;
 pub use part::{Extent, PartSpool};
 
 /// What is known of a part from the beginning.
@@ -113,37 +114,6 @@ impl SpoolError {
     }
 }
 
-/// What is kept, against what the owner allows.
-#[derive(Debug)]
-struct Budget {
-    limit: Bytes,
-    used: AtomicU64,
-}
-
-impl Budget {
-    fn take(&self, bytes: Bytes) -> Result<(), SpoolError> {
-        let fits = |used: u64| used.checked_add(bytes.count()).filter(|&used| used <= self.limit.count());
-        match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) {
-            Ok(_) => Ok(()),
-            Err(used) => Err(SpoolError::Full(format!(
-                "the {} that the owner of the host lets its agent keep are full ({} are kept for controllers)",
-                self.limit,
-                Bytes(used)
-            ))),
-        }
-    }
-
-    fn add(&self, bytes: Bytes) {
-        self.used.fetch_add(bytes.count(), Ordering::Relaxed);
-    }
-
-    fn give(&self, bytes: Bytes) {
-        let _ = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
-            Some(used.saturating_sub(bytes.count()))
-        });
-    }
-}
-
 /// The folder of all parts.
 #[derive(Debug)]
 pub struct Spool {
@@ -162,7 +132,7 @@ impl Spool {
     pub fn open(folder: &Path, limit: Bytes, keep: Duration) -> Result<(Spool, Vec<String>), SpoolError> {
         let failed = |error| SpoolError::from_io(folder, error);
         fs::create_dir_all(folder).map_err(failed)?;
-        let budget = Arc::new(Budget { limit, used: AtomicU64::new(0) });
+        let budget = Arc::new(Budget::new(limit));
         let (mut parts, mut unreadable) = (BTreeMap::new(), Vec::new());
         for entry in fs::read_dir(folder).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
@@ -192,8 +162,6 @@ impl Spool {
         if parts.contains_key(&meta.part) {
             return Err(SpoolError::Exists);
         }
-        // Another part may not even begin.
-        self.budget.take(Bytes(1)).map(|()| self.budget.give(Bytes(1)))?;
         let id = meta.part.clone();
         let folder = self.folder.join(folder_name(&id)?);
         let part = Arc::new(PartSpool::create(folder, meta, Arc::clone(&self.budget))?);
@@ -242,7 +210,17 @@ impl Spool {
 
     /// What is kept in all.
     pub fn bytes(&self) -> Bytes {
-        Bytes(self.budget.used.load(Ordering::Relaxed))
+        self.budget.used()
+    }
+
+    /// What is kept for a controller.
+    pub fn bytes_of(&self, controller: &Fingerprint) -> Bytes {
+        self.budget.used_by(controller)
+    }
+
+    /// Sets whether the disk is shared by several controllers, each of which then has at most half of what the others leave.
+    pub fn set_shared(&self, is_shared: bool) {
+        self.budget.set_shared(is_shared);
     }
 
     /// What is free on the disk beside it.

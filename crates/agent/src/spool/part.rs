@@ -16,6 +16,8 @@ use super::{Budget, End, Meta, SpoolError};
 
 /// Kept free from the beginning, so that how a part ended can be written even when the disk is full.
 const BALLAST: usize = 64 << 10;
+/// Bytes that a folder and its files take beside their content, at most: a block each.
+const BLOCKS: u64 = 16 << 10;
 
 const META: &str = "part.json";
 const END: &str = "end.json";
@@ -40,6 +42,8 @@ struct State {
     /// Whether something was written that the disk need not have yet.
     is_dirty: bool,
     end: Option<End>,
+    /// What is counted beside the chunks.
+    overhead: Bytes,
     /// Nobody wants it any more: its files are gone.
     is_discarded: bool,
 }
@@ -58,6 +62,10 @@ pub struct Extent {
 impl PartSpool {
     /// Makes the folder of a new part.
     pub(super) fn create(folder: PathBuf, meta: Meta, budget: Arc<Budget>) -> Result<PartSpool, SpoolError> {
+        let text =
+            serde_json::to_vec_pretty(&meta).map_err(|error| SpoolError::from_io(&folder, error.into()))?;
+        let overhead = Bytes(BLOCKS + (text.len() + BALLAST) as u64);
+        budget.take(&meta.controller, overhead)?;
         // Complete or not there at all.
         let unfinished = folder.with_extension("new");
         let make = || -> io::Result<()> {
@@ -65,15 +73,16 @@ impl PartSpool {
                 fs::remove_dir_all(&unfinished)?;
             }
             fs::create_dir(&unfinished)?;
-            write_whole(&unfinished.join(META), &serde_json::to_vec_pretty(&meta)?)?;
+            write_whole(&unfinished.join(META), &text)?;
             write_whole(&unfinished.join(BALLAST_FILE), &[0; BALLAST])?;
             fs::rename(&unfinished, &folder)
         };
         make().map_err(|error| {
             let _ = fs::remove_dir_all(&unfinished);
+            budget.give(&meta.controller, overhead);
             SpoolError::from_io(&folder, error)
         })?;
-        Ok(PartSpool::with(folder, meta, budget, Index::default(), None))
+        Ok(PartSpool::with(folder, meta, budget, Index::default(), None, overhead))
     }
 
     /// Takes up what an earlier process has left in a folder: the whole chunks, without what was only begun.
@@ -87,12 +96,21 @@ impl PartSpool {
             Err(error) => return Err(failed(error)),
         };
         let index = restore(&folder).map_err(failed)?;
-        budget.add(index.bytes());
-        Ok(PartSpool::with(folder, meta, budget, index, end))
+        let length = |name: &str| fs::metadata(folder.join(name)).map_or(0, |meta| meta.len());
+        let overhead = Bytes(BLOCKS + [META, BALLAST_FILE, END].into_iter().map(length).sum::<u64>());
+        budget.add(&meta.controller, Bytes(index.bytes().count() + overhead.count()));
+        Ok(PartSpool::with(folder, meta, budget, index, end, overhead))
     }
 
-    fn with(folder: PathBuf, meta: Meta, budget: Arc<Budget>, index: Index, end: Option<End>) -> PartSpool {
-        let state = State { index, file: None, is_dirty: false, end, is_discarded: false };
+    fn with(
+        folder: PathBuf,
+        meta: Meta,
+        budget: Arc<Budget>,
+        index: Index,
+        end: Option<End>,
+        overhead: Bytes,
+    ) -> PartSpool {
+        let state = State { index, file: None, is_dirty: false, end, overhead, is_discarded: false };
         PartSpool { folder, meta, budget, state: Mutex::new(state), changed: Condvar::new() }
     }
 
@@ -116,9 +134,9 @@ impl PartSpool {
         let head = segment::head(place.entry.number, observations, data);
         let head = head.ok_or_else(|| self.failed(io::ErrorKind::FileTooLarge.into()))?;
         let size = place.entry.size();
-        self.budget.take(size)?;
+        self.budget.take(&self.meta.controller, size)?;
         if let Err(error) = write(&self.folder, &mut state, place, &head, data) {
-            self.budget.give(size);
+            self.budget.give(&self.meta.controller, size);
             return Err(self.failed(error));
         }
         state.index.push(place);
@@ -159,7 +177,7 @@ impl PartSpool {
         let over = self.state().index.acknowledge(through);
         for (segment, bytes) in over {
             fs::remove_file(self.segment(segment)).map_err(|error| self.failed(error))?;
-            self.budget.give(bytes);
+            self.budget.give(&self.meta.controller, bytes);
         }
         Ok(())
     }
@@ -173,18 +191,23 @@ impl PartSpool {
         if state.is_discarded || state.end.is_some() {
             return Ok(());
         }
+        let text = serde_json::to_vec_pretty(&end).map_err(|error| self.failed(error.into()))?;
         let settle = || -> io::Result<()> {
             if let Some((_, file)) = &state.file {
                 file.sync_data()?;
             }
             // Room for what follows.
             let _ = fs::remove_file(self.folder.join(BALLAST_FILE));
-            write_whole(&self.folder.join(END), &serde_json::to_vec_pretty(&end)?)?;
+            write_whole(&self.folder.join(END), &text)?;
             File::open(&self.folder)?.sync_all()
         };
         let settled = settle();
         // It is over even if the disk does not know it: then it will count as interrupted after a restart.
         state.end = Some(end);
+        let overhead = Bytes((state.overhead.count() + text.len() as u64).saturating_sub(BALLAST as u64));
+        self.budget.add(&self.meta.controller, overhead);
+        self.budget.give(&self.meta.controller, state.overhead);
+        state.overhead = overhead;
         state.is_dirty = false;
         self.changed.notify_all();
         settled.map_err(|error| self.failed(error))
@@ -215,9 +238,10 @@ impl PartSpool {
         self.state().index.kept_from()
     }
 
-    /// What its chunks take on disk.
+    /// What it takes on disk.
     pub fn bytes(&self) -> Bytes {
-        self.state().index.bytes()
+        let state = self.state();
+        Bytes(state.index.bytes().count() + state.overhead.count())
     }
 
     /// How many observations were recorded; after a restart those of the chunks that were kept.
@@ -256,7 +280,8 @@ impl PartSpool {
             return Ok(());
         }
         state.file = None;
-        self.budget.give(state.index.bytes());
+        let bytes = Bytes(state.index.bytes().count() + state.overhead.count());
+        self.budget.give(&self.meta.controller, bytes);
         self.changed.notify_all();
         // By another name first: half of a part is never taken for one.
         let dying = self.folder.with_extension("old");

@@ -1,10 +1,11 @@
 //! What the owner of a host does not allow.
 
 use trunkline_agent::Config;
+use trunkline_control::message::{FarEndpoint, Prepare};
 use trunkline_control::{FromAgent, RefusalKind, ToAgent};
 use trunkline_core::Bytes;
 
-use crate::support::{Ground, VOICE, experiment, offer, part, prepare, tally};
+use crate::support::{Ground, PATIENCE, VOICE, experiment, offer, part, prepare, tally};
 
 const LIMITED: &str = "[limits]\nrate = \"1 Mbit/s\"\nflows = 10\nduration = \"5 s\"\n[controller.studio]\nto = [\"127.0.0.3\"]\n";
 
@@ -30,7 +31,7 @@ fn parts_that_ask_for_too_much_do_not_begin() {
     let fast = "count = 2\ntransport = \"udp\"\nsource = { kind = \"voice\", samples = 8 }";
     assert_eq!(
         why(&experiment("1 s", fast), &far.address),
-        (RefusalKind::Limit, "the part sends 1408 kbit/s, and the owner of near allows 1000 kbit/s".into()),
+        (RefusalKind::Limit, "the part sends 1024 kbit/s, and the owner of near allows 1000 kbit/s".into()),
     );
     assert_eq!(
         why(&experiment("30 s", VOICE), &far.address).1,
@@ -40,7 +41,8 @@ fn parts_that_ask_for_too_much_do_not_begin() {
     assert_eq!(kind, RefusalKind::Permission);
     assert_eq!(
         text,
-        "the owner of near lets the controller studio have nothing sent to 127.0.0.1: only 127.0.0.3"
+        "the owner of near lets the controller studio have nothing sent to 127.0.0.1: only 127.0.0.3; to allow it, the owner \
+         adds the address to `to` in [controller.studio] of the agent's configuration"
     );
     assert_eq!(why(&experiment("1 s", VOICE), "224.0.0.1:4781").0, RefusalKind::Permission);
     assert_eq!(near.kept(), 0);
@@ -149,7 +151,8 @@ fn a_full_disk_ends_the_part_and_what_was_recorded_until_then_is_kept() {
     let ground = Ground::new();
     let text = "name = \"near\"\nlisten = \"127.0.0.2:0\"\n";
     let mut config = Config::parse("agent.toml", text, "host").unwrap();
-    config.limits.disk = Bytes(5_000);
+    config.limits.disk = Bytes(90_000);
+    config.others.to = vec!["127.0.0.0/8".parse().unwrap()];
     let (near, far) = (ground.agent_with(config), ground.agent("far", "127.0.0.3", ""));
     let desk = ground.controller("studio", &[&near, &far]);
     let mut line = desk.connect(&near);
@@ -162,7 +165,7 @@ fn a_full_disk_ends_the_part_and_what_was_recorded_until_then_is_kept() {
             assert_eq!(refusal.kind, RefusalKind::DiskFull);
             assert!(
                 refusal.why.starts_with(
-                    "near cannot keep what is measured: the 5000 B that the owner of the host lets its agent"
+                    "near cannot keep what is measured: the 90 KB that the owner of the host lets its agent"
                 ),
                 "{}",
                 refusal.why
@@ -177,8 +180,98 @@ fn a_full_disk_ends_the_part_and_what_was_recorded_until_then_is_kept() {
     match line.hear() {
         FromAgent::Status(status) => {
             assert!(status.notices.iter().any(|notice| notice.text.contains("cannot keep")), "{status:?}");
-            assert!(status.spool.count() <= 5_000);
+            assert!(status.spool.count() <= 90_000);
         }
         said => panic!("{said:?}"),
+    }
+}
+
+#[test]
+fn what_is_too_large_in_a_message_ends_the_connection_and_not_the_agent() {
+    let ground = Ground::new();
+    let (near, far) = (ground.agent("near", "127.0.0.2", ""), ground.agent("far", "127.0.0.3", ""));
+    let desk = ground.controller("studio", &[&near, &far]);
+    let far = desk.connect(&far).offer(&far, &part(1), &near);
+    let text = experiment("1 s", VOICE);
+    let named = |length: usize| text.replacen("\"test\"", &format!("\"{}\"", "A".repeat(length)), 1);
+    let with = |change: &dyn Fn(&mut Prepare)| {
+        let ToAgent::Prepare(mut asked) = prepare(&part(1), &text, far.clone()) else {
+            panic!("not a request")
+        };
+        change(&mut asked);
+        ToAgent::Prepare(asked)
+    };
+    let files = |count: usize| (0..count).map(|number| (number.to_string(), Vec::new())).collect();
+    for (what, said) in [
+        ("an experiment", prepare(&part(1), &named(8 << 20), far.clone())),
+        ("an address", prepare(&part(1), &text, FarEndpoint { address: "a".repeat(10_000), ..far.clone() })),
+        ("flows", with(&|asked| asked.flows = vec![0; 200_000])),
+        ("axes", with(&|asked| asked.choice = vec![0; 1000])),
+        ("files", with(&|asked| asked.files = files(10_000))),
+        ("a traceparent", with(&|asked| asked.traceparent = Some("0".repeat(1000)))),
+    ] {
+        let mut line = desk.connect(&near);
+        line.say(said);
+        let answer = line.next_within(PATIENCE);
+        assert!(answer.is_none(), "{what}: {answer:?}");
+    }
+    // Of what is short enough, too much is refused, and the connection goes on.
+    let mut line = desk.connect(&near);
+    line.say(with(&|asked| asked.flows = vec![0; 60_000]));
+    assert_eq!(line.refusal().why, "the flow with the index 0 is asked for twice");
+    line.say(prepare(&part(1), &named(1000), far.clone()));
+    assert!(line.refusal().why.contains("`name` has 1000 characters"));
+    line.say(ToAgent::Facts);
+    assert!(matches!(line.hear(), FromAgent::Facts(_)));
+}
+
+#[test]
+fn an_agent_is_no_port_scanner() {
+    let ground = Ground::new();
+    let plain = ground.agent("plain", "127.0.0.2", "[controller-default]\nrate = \"1 Mbit/s\"\n");
+    let desk = ground.controller("studio", &[&plain]);
+    let mut line = desk.connect(&plain);
+    let far = |address: &str| FarEndpoint {
+        address: address.to_owned(),
+        fingerprint: plain.fingerprint,
+        token: "0".repeat(64),
+    };
+    // By default neither this host, nor its links, nor the Internet.
+    for address in
+        ["127.0.0.1:22", "localhost:22", "169.254.169.254:80", "198.51.100.1:22", "[::1]:22", "[fe80::1]:22"]
+    {
+        line.say(prepare(&part(0), &experiment("1 s", VOICE), far(address)));
+        let refusal = line.refusal();
+        assert_eq!(refusal.kind, RefusalKind::Permission, "{address}: {}", refusal.why);
+    }
+    // And where it may, not often.
+    let open = ground.agent("open", "127.0.0.3", "");
+    ground.enrol("studio", desk.identity.fingerprint(), "open");
+    let mut line = desk.connect(&open);
+    let mut tried = 0;
+    let refusal = (0..50)
+        .find_map(|port| {
+            line.say(prepare(
+                &part(port),
+                &experiment("1 s", VOICE),
+                far(&format!("127.0.0.9:{}", 1 + port)),
+            ));
+            let refusal = line.refusal();
+            tried += 1;
+            refusal.why.contains("have reached no agent").then_some(refusal)
+        })
+        .expect("it goes on and on");
+    assert_eq!(refusal.kind, RefusalKind::FarEnd);
+    assert!((20..25).contains(&tried), "{tried}");
+    // What works is not counted.
+    let peer = ground.agent("peer", "127.0.0.4", "");
+    ground.enrol("studio", desk.identity.fingerprint(), "peer");
+    let mut line = desk.connect(&peer);
+    let mut to_open = desk.connect(&open);
+    for point in 100..125 {
+        let endpoint = to_open.offer(&open, &part(point), &peer);
+        line.prepare(&part(point), &experiment("1 s", VOICE), endpoint);
+        line.say(ToAgent::Discard { part: part(point) });
+        assert!(matches!(line.hear(), FromAgent::Discarded { .. }));
     }
 }

@@ -6,6 +6,7 @@
 mod cut_off;
 mod far_end;
 mod floods;
+mod greedy;
 mod killed;
 mod limits;
 mod parts;

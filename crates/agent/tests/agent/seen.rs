@@ -7,9 +7,9 @@ use std::sync::mpsc::{Receiver, channel};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message as _;
-use trunkline_control::{FromAgent, ToAgent};
+use trunkline_control::{FromAgent, Identity, Peers, RefusalKind, ToAgent};
 
-use crate::support::{Ground, VOICE, experiment, part, prepare};
+use crate::support::{Desk, Ground, VOICE, experiment, part, prepare};
 
 fn get(address: std::net::SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
@@ -38,8 +38,8 @@ fn metrics_tell_what_has_happened() {
     assert!(matches!(line.hear(), FromAgent::Finished(_)));
     let text = get(metrics, "GET /metrics");
     assert!(text.contains("\ntrunkline_agent_parts_total{became=\"finished\"} 1\n"), "{text}");
-    // 100 packets of 80 bytes, with 40 of our header and 40 below.
-    assert!(text.contains("\ntrunkline_agent_sent_bytes_total 16000\n"), "{text}");
+    // 100 packets of 80 bytes, with 40 below.
+    assert!(text.contains("\ntrunkline_agent_sent_bytes_total 12000\n"), "{text}");
     assert!(get(metrics, "GET /").starts_with("HTTP/1.1 404 "));
     assert!(get(metrics, "POST /metrics").starts_with("HTTP/1.1 405 "));
 }
@@ -135,4 +135,67 @@ fn the_owner_looks_with_the_agents_own_key_and_does_nothing_with_it() {
     assert_eq!(line.refusal().kind, trunkline_control::RefusalKind::Permission);
     let address = std::fs::read_to_string(near.state.join(trunkline_agent::ADDRESS_FILE)).unwrap();
     assert_eq!(address, near.address);
+}
+
+#[test]
+fn a_controller_sees_its_own_and_the_owner_sees_all() {
+    let ground = Ground::new();
+    let (near, far) = (ground.agent("near", "127.0.0.2", ""), ground.agent("far", "127.0.0.3", ""));
+    let [studio, other] = ["studio", "other"].map(|name| ground.controller(name, &[&near, &far]));
+    let owner = Desk { identity: Identity::open(&near.state.join("identity")).unwrap() };
+    let mut line = studio.connect(&near);
+    let endpoint = studio.connect(&far).offer(&far, &part(0), &near);
+    line.prepare(&part(0), &experiment("50 s", VOICE), endpoint);
+    let status = |desk: &Desk| {
+        let mut line = desk.connect(&near);
+        line.say(ToAgent::Status);
+        let FromAgent::Status(status) = line.hear() else { panic!("no status") };
+        line.say(ToAgent::Facts);
+        let FromAgent::Facts(facts) = line.hear() else { panic!("no facts") };
+        (status, facts)
+    };
+    let (theirs, facts) = status(&other);
+    let names: Vec<&str> = theirs.controllers.iter().map(|controller| controller.name.as_str()).collect();
+    assert_eq!((names, theirs.parts.len(), theirs.sessions), (vec!["other"], 0, 1));
+    assert_eq!((facts.busy.parts, theirs.spool.count()), (0, 0));
+    assert!(theirs.notices.is_empty(), "{:?}", theirs.notices);
+    let (own, facts) = status(&studio);
+    assert_eq!((own.parts.len(), own.sessions, facts.busy.parts), (1, 2, 1));
+    let (all, _) = status(&owner);
+    assert_eq!((all.controllers.len(), all.parts.len()), (2, 1));
+    assert!(all.sessions >= 2);
+    // The owner may delete what is kept, and nothing else.
+    let mut line = owner.connect(&near);
+    line.say(ToAgent::Discard { part: part(0) });
+    assert!(matches!(line.hear(), FromAgent::Discarded { .. }));
+    assert!(status(&owner).0.parts.is_empty());
+    line.say(ToAgent::Stop { part: part(0) });
+    assert_eq!(line.refusal().kind, RefusalKind::Permission);
+}
+
+#[test]
+fn nothing_is_left_of_a_controller_that_is_revoked() {
+    let ground = Ground::new();
+    let (near, far) = (ground.agent("near", "127.0.0.2", ""), ground.agent("far", "127.0.0.3", ""));
+    let [studio, other] = ["studio", "other"].map(|name| ground.controller(name, &[&near, &far]));
+    for (number, desk) in [&studio, &other].into_iter().enumerate() {
+        let part = part(number as u32);
+        let mut line = desk.connect(&near);
+        let endpoint = desk.connect(&far).offer(&far, &part, &near);
+        line.prepare(&part, &experiment("10 ms", VOICE), endpoint);
+        line.attach(&part, 0);
+        line.start(&part);
+        assert!(matches!(line.hear(), FromAgent::Finished(_)));
+    }
+    assert_eq!(near.kept(), 2, "never acknowledged");
+    Peers::open(&near.state.join("controllers")).unwrap().remove("studio").unwrap();
+    let is_gone = (0..100).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        near.kept() == 1
+    });
+    assert!(is_gone, "{} parts are left", near.kept());
+    let mut line = other.connect(&near);
+    line.say(ToAgent::Status);
+    let FromAgent::Status(status) = line.hear() else { panic!("no status") };
+    assert_eq!((status.parts.len(), status.parts[0].controller.as_str()), (1, "other"));
 }

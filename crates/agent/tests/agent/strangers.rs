@@ -50,9 +50,9 @@ fn who_wants_to_pair_and_says_nothing_more_is_counted() {
 fn what_anybody_can_do_often_pushes_no_notice_out() {
     let ground = Ground::new();
     let agent = ground.agent("ottawa", "127.0.0.1", "");
-    let desk = ground.controller("studio", &[&agent]);
+    let owner = Identity::open(&agent.state.join("identity")).unwrap();
     let told = || {
-        let mut connection = connect(&agent.address, &desk.identity, &agent.fingerprint, PATIENCE).unwrap();
+        let mut connection = connect(&agent.address, &owner, &agent.fingerprint, PATIENCE).unwrap();
         connection.introduce(Purpose::Control, PATIENCE).unwrap();
         connection.send(&ToAgent::Status).unwrap();
         match connection.receive_within(PATIENCE, "its status") {

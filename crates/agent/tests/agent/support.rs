@@ -43,7 +43,12 @@ impl Ground {
 
     /// Starts an agent at an address of this machine, whose owner has written this.
     pub(crate) fn agent(&self, name: &str, ip: &str, config: &str) -> Host {
-        let text = format!("name = \"{name}\"\nlisten = \"{ip}:0\"\n{config}");
+        // All agents of the tests are on the loopback interface, to which an agent does not connect by default.
+        let here = match config.contains("[controller-default]") {
+            true => "",
+            false => "\n[controller-default]\nto = [\"127.0.0.0/8\"]\n",
+        };
+        let text = format!("name = \"{name}\"\nlisten = \"{ip}:0\"\n{config}{here}");
         self.agent_with(Config::parse("agent.toml", &text, "host").unwrap())
     }
 
@@ -146,6 +151,11 @@ pub(crate) struct Line {
 impl Line {
     pub(crate) fn say(&self, what: ToAgent) {
         self.connection.send(&what).unwrap();
+    }
+
+    /// Sends any message.
+    pub(crate) fn say_raw(&self, what: &impl trunkline_control::wire::Message) {
+        self.connection.send(what).unwrap();
     }
 
     /// The next answer that is neither a chunk nor progress.

@@ -109,6 +109,33 @@ fn a_loss_makes_no_click() {
     }
 }
 
+/// The sound comes back over up to 10 ms, however short the packets are.
+#[test]
+fn a_loss_among_short_packets_makes_no_click() {
+    // A short packet that is repeated has a seam as short.
+    for method in [Method::Silence, Method::Waveform] {
+        for (tone, frames) in [(60.0, 8), (60.0, 64), (110.0, 32), (440.0, 16)] {
+            let original = sine(tone, 48_000, 1, 0, 48_000);
+            let mut concealer = Concealer::new(method, 1, 48_000, frames);
+            let mut heard = original.clone();
+            for (packet, samples) in heard.chunks_exact_mut(frames).enumerate() {
+                // 20 ms of every 100.
+                match packet * frames % 4800 {
+                    2400..3360 => concealer.lost(samples),
+                    _ => concealer.received(samples),
+                }
+            }
+            let bound = largest_step(&original) + 2.0 * 0.5 / 48.0;
+            let largest = largest_step(&heard);
+            assert!(largest <= bound * 1.01, "{method:?}, {tone} Hz, {frames}: {largest} of {bound}");
+            assert!(
+                heard[47_500..] == original[47_500..],
+                "{method:?}, {tone} Hz, {frames}: it comes back whole"
+            );
+        }
+    }
+}
+
 #[test]
 fn channels_keep_their_phases() {
     let mut concealer = Concealer::new(Method::Waveform, 2, 48_000, 480);

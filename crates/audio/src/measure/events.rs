@@ -17,8 +17,14 @@ const SOFT: f64 = 1e-5;
 /// A gap has at least so many milliseconds.
 const SHORTEST: usize = 2;
 
+/// So many milliseconds in which nothing was sent do not part a gap.
+const PAUSE: usize = 3;
+
 /// A click bends the difference so much more than the sent audio is bent around it, root mean square.
 const SHARP: f64 = 8.0;
+
+/// And so much more than the difference itself is bent around it: a lone step is 14 times so at 16 kHz.
+const ALONE: f64 = 8.0;
 
 /// What is sharp is no click if it is so much softer than the loudest sample: 40 dB.
 const FAINT: f64 = 0.01;
@@ -41,13 +47,19 @@ fn gaps(sample_rate: u32, sent: &[f32], received: &[f32]) -> (u32, f64) {
             total += length;
         }
     };
+    let mut soft = 0;
     for (sent, received) in blocks() {
         let (sent, received) = (energy(sent), energy(received));
-        if sent > loudest * SOFT && received <= sent * GONE {
+        let is_audible = sent > loudest * SOFT;
+        if is_audible && received <= sent * GONE {
             length += 1;
+            soft = 0;
+        } else if !is_audible && received <= sent && length > 0 && soft < PAUSE {
+            // Of a soft moment nothing can be gone: it does not part a gap.
+            soft += 1;
         } else {
             end(length);
-            length = 0;
+            (length, soft) = (0, 0);
         }
     }
     end(length);
@@ -55,25 +67,21 @@ fn gaps(sample_rate: u32, sent: &[f32], received: &[f32]) -> (u32, f64) {
 }
 
 /// By the second difference, which is small in sound and large at a jump or a kink: of the difference between received and
-/// sent, against that of the sent audio within 10 ms.
+/// sent, against that of the sent audio within 10 ms, and against what it is itself there: noise and codecs are sharp throughout.
 fn clicks(sample_rate: u32, sent: &[f32], received: &[f32]) -> (u32, f64) {
     let around = (sample_rate as usize / 100).max(8);
-    let bend = |at: &dyn Fn(usize) -> f64, n: usize| at(n) - 2.0 * at(n - 1) + at(n - 2);
-    let of_sent = |n: usize| f64::from(sent[n]);
-    let of_difference = |n: usize| f64::from(received[n]) - f64::from(sent[n]);
-    let loudest = sent.iter().fold(0.0f64, |most, s| most.max(f64::from(s.abs())));
     let length = sent.len().min(received.len());
-    // The running sum of squares, exact enough since each is taken out as it was put in.
-    let squares: Vec<f64> =
-        (0..length).map(|n| if n < 2 { 0.0 } else { bend(&of_sent, n) }).map(|bend| bend * bend).collect();
-    let mut sum: f64 = squares.iter().take(around).sum();
+    let bends = |at: &dyn Fn(usize) -> f64| -> Vec<f64> {
+        (0..length).map(|n| if n < 2 { 0.0 } else { at(n) - 2.0 * at(n - 1) + at(n - 2) }).collect()
+    };
+    let of_sent = bends(&|n| f64::from(sent[n]));
+    let of_difference = bends(&|n| f64::from(received[n]) - f64::from(sent[n]));
+    let (usual, sharpness) = (usual(&of_sent, around), usual(&of_difference, around));
+    let loudest = sent.iter().fold(0.0f64, |most, s| most.max(f64::from(s.abs())));
     let (mut count, mut total, mut last) = (0, 0u64, None);
     for n in 2..length {
-        sum += squares.get(n + around).copied().unwrap_or(0.0);
-        sum -= n.checked_sub(around + 1).map_or(0.0, |gone| squares[gone]);
-        let usual = libm::sqrt(sum.max(0.0) / (2 * around + 1) as f64);
-        let sharp = bend(&of_difference, n).abs();
-        if sharp > SHARP * usual && sharp > FAINT * loudest {
+        let sharp = of_difference[n].abs();
+        if sharp > SHARP * usual[n] && sharp > ALONE * sharpness[n] && sharp > FAINT * loudest {
             total += 1;
             // What follows within 5 ms belongs to it.
             if last.is_none_or(|last| n - last > around / 2) {
@@ -83,4 +91,17 @@ fn clicks(sample_rate: u32, sent: &[f32], received: &[f32]) -> (u32, f64) {
         }
     }
     (count, total as f64 / f64::from(sample_rate))
+}
+
+/// The root mean square of values within `around` of each.
+fn usual(values: &[f64], around: usize) -> Vec<f64> {
+    // The running sum of squares, exact enough since each is taken out as it was put in.
+    let squares: Vec<f64> = values.iter().map(|value| value * value).collect();
+    let mut sum: f64 = squares.iter().take(around).sum();
+    let at = |n: usize| {
+        sum += squares.get(n + around).copied().unwrap_or(0.0);
+        sum -= n.checked_sub(around + 1).map_or(0.0, |gone| squares[gone]);
+        libm::sqrt(sum.max(0.0) / (2 * around + 1) as f64)
+    };
+    (0..values.len()).map(at).collect()
 }

@@ -1,5 +1,7 @@
 //! Samples between samples.
 
+use std::sync::OnceLock;
+
 /// Zero crossings of the kernel on either side.
 const HALF: usize = 32;
 
@@ -41,11 +43,20 @@ impl Interpolator {
         Interpolator { kernel, cutoff: (1.0 / step).min(1.0) }
     }
 
+    /// For signals that are read at their own rate; the kernel is computed once.
+    pub(super) fn same_rate() -> &'static Interpolator {
+        static SAME_RATE: OnceLock<Interpolator> = OnceLock::new();
+        SAME_RATE.get_or_init(|| Interpolator::new(1.0))
+    }
+
     /// The signal at this place, which may lie between samples; beyond its ends it is silent.
     pub(super) fn at(&self, signal: &[f32], place: f64) -> f32 {
         let nearest = libm::round(place);
         if nearest == place && self.cutoff == 1.0 {
             return if place < 0.0 { 0.0 } else { signal.get(place as usize).copied().unwrap_or(0.0) };
+        }
+        if self.cutoff == 1.0 {
+            return self.at_same_rate(signal, place);
         }
         let reach = HALF as f64 / self.cutoff;
         let first = libm::ceil(place - reach).max(0.0) as usize;
@@ -59,5 +70,22 @@ impl Interpolator {
             }
         }
         (sum * self.cutoff) as f32
+    }
+
+    /// As above, where all samples on one side are equally far from places of the kernel that are tabulated.
+    fn at_same_rate(&self, signal: &[f32], place: f64) -> f32 {
+        let whole = libm::floor(place);
+        let side = |first: f64, step: i64, distance: f64| -> f64 {
+            let x = distance * STEPS as f64;
+            let (tabulated, part) = (x as usize, x - libm::floor(x));
+            let value = |tap: usize| {
+                let sample =
+                    usize::try_from(first as i64 + step * tap as i64).ok().and_then(|n| signal.get(n))?;
+                let kernel = self.kernel.get(tabulated + tap * STEPS..)?.get(..2)?;
+                Some(f64::from(*sample) * (kernel[0] + part * (kernel[1] - kernel[0])))
+            };
+            (0..HALF).filter_map(value).sum()
+        };
+        (side(whole, -1, place - whole) + side(whole + 1.0, 1, whole + 1.0 - place)) as f32
     }
 }

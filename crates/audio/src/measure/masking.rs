@@ -17,17 +17,21 @@ pub(super) struct Audible {
     pub(super) disturbed: f64,
 }
 
-/// The model's sample rate and frames, of which half overlap.
+/// The model's sample rate in Hz.
 const SAMPLE_RATE: f64 = 48_000.0;
+/// Samples of a frame.
 const FRAME: usize = 2048;
+/// From the beginning of a frame to that of the next: half of it.
 const STEP: usize = FRAME / 2;
 
 /// A sine of full scale and 1019.5 Hz is played at 92 dB SPL.
 const FULL_SCALE: f64 = 92.0;
 
-/// The width of a band in Bark, and where they begin and end in Hz.
+/// The width of a band in Bark.
 const WIDTH: f64 = 0.25;
+/// Where the lowest band begins, in Hz.
 const LOWEST: f64 = 80.0;
+/// Where the highest band ends, in Hz.
 const HIGHEST: f64 = 18_000.0;
 
 /// A frame is disturbed if a band of it has this noise-to-mask ratio: 1.5 dB.

@@ -64,7 +64,12 @@ impl<T: FftNum> Correlator<T> {
         }
     }
 
-    /// Correlates; the scale is arbitrary.
+    /// By what [`correlate`](Self::correlate) has to be multiplied.
+    pub(super) fn scale(&self) -> f64 {
+        1.0 / self.a.len() as f64
+    }
+
+    /// Correlates; the values are too large by a factor, of which [`scale`](Self::scale) is the inverse.
     pub(super) fn correlate(&mut self, a: &[T], b: &[T]) -> impl Iterator<Item = (i64, T)> {
         for (place, samples) in [(&mut self.a, a), (&mut self.b, b)] {
             place.fill(Complex::new(T::zero(), T::zero()));

@@ -81,11 +81,11 @@ fn a_copy_is_perfect_wherever_and_however_loud_it_is() {
         let channel = found.channels[0];
         // What is cut off at the front was earlier than it can be: the rest begins at once.
         if received.len() > sent.len() || received.len() == sent.len() {
-            assert_near(found.alignment.delay * f64::from(RATE), delay, 1e-6);
+            assert_near(found.channels[0].alignment.delay * f64::from(RATE), delay, 1e-6);
         } else {
-            assert_near(found.alignment.delay * f64::from(RATE), -4_321.0, 1e-6);
+            assert_near(found.channels[0].alignment.delay * f64::from(RATE), -4_321.0, 1e-6);
         }
-        assert_eq!((found.alignment.drift, channel.inverted), (0.0, gain < 0.0));
+        assert_eq!((found.channels[0].alignment.drift, channel.inverted), (0.0, gain < 0.0));
         assert_near(channel.gain, 20.0 * libm::log10(f64::abs(gain)), 1e-4);
         let measures = channel.measures;
         assert!(measures.snr > 140.0 && measures.segmental_snr == 35.0, "{measures:?}");
@@ -104,9 +104,9 @@ fn parts_of_samples_and_drifting_clocks_are_undone() {
             .collect();
         let found = compared(&sent, &received);
         let first = f64::max(0.0, -delay).ceil();
-        assert_near(found.alignment.delay * f64::from(RATE), delay + drift * first, 0.02);
-        assert_near(found.alignment.drift, drift * 1e6, 0.2);
-        assert!(found.alignment.wander * f64::from(RATE) < 1.0, "{found:?}");
+        assert_near(found.channels[0].alignment.delay * f64::from(RATE), delay + drift * first, 0.02);
+        assert_near(found.channels[0].alignment.drift, drift * 1e6, 0.2);
+        assert!(found.channels[0].alignment.wander * f64::from(RATE) < 1.0, "{found:?}");
         let measures = found.channels[0].measures;
         assert!(measures.snr > 50.0 && measures.noise_to_mask < -20.0, "{delay} {drift} {measures:?}");
         assert_eq!((measures.disturbed, measures.gaps, measures.clicks), (0.0, 0, 0));
@@ -225,7 +225,7 @@ fn another_sample_rate_is_no_difference_below_what_it_can_carry() {
     let found = compare(&sent, &received).unwrap();
     let measures = found.channels[0].measures;
     assert!(measures.snr > 40.0 && measures.disturbed == 0.0, "{found:?}");
-    assert_near(found.alignment.drift, 0.0, 0.5);
+    assert_near(found.channels[0].alignment.drift, 0.0, 0.5);
 }
 
 #[test]
@@ -235,8 +235,38 @@ fn a_part_that_moved_is_told_of() {
     let at = 7 * RATE as usize / 2;
     let received = [sent[..at].to_vec(), vec![0.0; 240], sent[at..].to_vec()].concat();
     let found = compared(&sent, &received);
-    assert_near(found.alignment.delay, 0.0, 1e-6);
-    assert_near(found.alignment.wander, 0.005, 1e-4);
+    assert_near(found.channels[0].alignment.delay, 0.0, 1e-6);
+    assert_near(found.channels[0].alignment.wander, 0.005, 1e-4);
+}
+
+/// What a receiver does that leaves out 15 ms once: its clock is right.
+#[test]
+fn a_jump_is_no_drift_wherever_it_is() {
+    let sent = music(RATE, 8.0, 3);
+    let left_out = RATE as usize * 15 / 1000;
+    for (second, drift) in [(2.5, 0.0), (4.0, 0.0), (4.0, 60e-6), (5.0, 0.0)] {
+        let cut = (second * f64::from(RATE)) as usize;
+        let joined = [&sent[..cut], &sent[cut + left_out..]].concat();
+        let interpolator = interpolate::Interpolator::new(1.0);
+        let received: Vec<f32> =
+            (0..joined.len()).map(|n| interpolator.at(&joined, n as f64 / (1.0 + drift))).collect();
+        let alignment = compared(&sent, &received).channels[0].alignment;
+        let off = (alignment.drift - drift * 1e6).abs();
+        assert!(off <= alignment.drift_error.max(0.1) && off < 5.0, "{second} s, {drift}: {alignment:?}");
+        assert_eq!(alignment.jumps, 1, "{alignment:?}");
+        assert_near(alignment.jump_time, 0.015, 1e-4);
+    }
+}
+
+#[test]
+fn an_exact_place_wins_over_one_of_a_sound_that_nearly_repeats_itself() {
+    // A Weyl sequence is nearly alike after every Fibonacci number of samples, the more so the larger that is.
+    let sent: Vec<f32> =
+        (0..RATE).map(|n| f64::from(n.wrapping_mul(2_654_435_761) >> 16) as f32 / 65_536.0 - 0.5).collect();
+    let received = [vec![0.0; 100], sent.iter().map(|s| s / 2.0).collect()].concat();
+    let alignment = compared(&sent, &received).channels[0].alignment;
+    assert_eq!(libm::round(alignment.delay * f64::from(RATE)), 100.0, "{alignment:?}");
+    assert_eq!(alignment.doubt, None, "{alignment:?}");
 }
 
 #[test]
@@ -246,7 +276,7 @@ fn a_long_tone_is_found_where_it_is() {
         .collect();
     let received = [vec![0.0; 5_000], tone.clone()].concat();
     let found = compared(&tone, &received);
-    assert_near(found.alignment.delay * f64::from(RATE), 5_000.0, 0.01);
+    assert_near(found.channels[0].alignment.delay * f64::from(RATE), 5_000.0, 0.01);
     assert!(found.channels[0].measures.snr > 60.0, "{found:?}");
 }
 

@@ -82,6 +82,12 @@ impl Blocks {
         }
     }
 
+    /// Frames of the device that wait for their block to fill; `None` if they are resampled.
+    pub fn held(&self) -> Option<u64> {
+        let frames = self.held.len() / usize::from(self.stream.channels);
+        self.resampler.is_none().then_some(frames as u64)
+    }
+
     /// What resampling adds to the latency; waiting for a block to fill is not in it.
     pub fn delay(&self) -> Duration {
         let frames = self.resampler.as_ref().map_or(0.0, Resampler::delay);

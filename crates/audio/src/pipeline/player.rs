@@ -61,8 +61,9 @@ pub struct Player {
     read: usize,
     /// The block that came last, and when it was captured.
     last: Option<(u32, Time)>,
-    /// How long blocks wait for their turn, in frames, smoothed.
+    /// How long blocks wait for their turn, in frames, smoothed; and by how many frames the buffer has been moved in all.
     waits: f64,
+    moved: i64,
 }
 
 impl Player {
@@ -112,6 +113,7 @@ impl Player {
             read: made,
             last: None,
             waits,
+            moved: 0,
         })
     }
 
@@ -123,23 +125,25 @@ impl Player {
             samples: block.samples,
             made: block.concealed,
         };
-        let restarts = self.playout.counters().restarts;
         let arrival = self.playout.insert_part(arrived, block.sequence, packet);
         if arrival != Arrival::Queued {
             return arrival;
         }
         self.last = Some((block.sequence, block.captured));
-        let again = self.playout.counters().restarts > restarts;
+        let is_established = self.playout.is_established();
         if let Some(fill) = self.playout.fill(arrived) {
             let waits = fill - f64::from(self.stream.block_frames);
-            self.waits += (waits - self.waits) * if again { 1.0 } else { SMOOTHING };
+            let over = if is_established { SMOOTHING } else { EARLY_SMOOTHING };
+            let moved = self.playout.moved();
+            self.waits -= (moved - core::mem::replace(&mut self.moved, moved)) as f64;
+            let share = self.stream.block_duration().as_secs_f64() / over.as_secs_f64();
+            self.waits += (waits - self.waits) * share.min(1.0);
         }
         if let Some(controller) = &mut self.controller {
-            if again {
-                controller.restart();
-            }
-            if let Some(surplus) = self.playout.surplus(arrived) {
-                controller.observe(arrived, surplus);
+            match self.playout.surplus(arrived).filter(|_| is_established) {
+                Some(surplus) => _ = controller.observe(arrived, surplus),
+                // What is wrong with the depth is put right by the buffer itself.
+                None => controller.restart(),
             }
         }
         arrival
@@ -220,8 +224,9 @@ impl Player {
     }
 }
 
-/// Share of a packet in the smoothed waiting time.
-const SMOOTHING: f64 = 0.02;
+/// Over how long the waiting time is smoothed; and while the depth is still put right.
+const SMOOTHING: Duration = Duration::from_millis(250);
+const EARLY_SMOOTHING: Duration = Duration::from_millis(50);
 
 /// Copies frames of `from` channels to as many of `to` channels: one channel to all of them, several to the first.
 fn spread(samples: &[f32], from: usize, out: &mut [f32], to: usize) {

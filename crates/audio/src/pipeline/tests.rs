@@ -377,7 +377,8 @@ fn a_player_is_pulled_in_any_lengths() {
     let (mut heard, mut next, mut now) = (Vec::new(), 0, Time::ZERO);
     for length in (0..).map(|n: usize| 1 + n * 37 % 300) {
         while next < packets.len() && Time::from_nanos(next as u64 * 2_500_000) <= now {
-            unpacker.unpack(now, &packets[next], &mut |block| _ = player.insert(now, block)).unwrap();
+            let at = Time::from_nanos(next as u64 * 2_500_000);
+            unpacker.unpack(at, &packets[next], &mut |block| _ = player.insert(at, block)).unwrap();
             next += 1;
         }
         if next == packets.len() {

@@ -38,7 +38,7 @@ impl Settings {
 /// The delay between the arrival of packets and their turn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Depth {
-    /// Always the same, measured from the first packet.
+    /// Always the same, measured from the typical packet of the first second: half of them come sooner.
     Fixed(Duration),
     /// As much as lets all but a share of the packets come in time, measured from the fastest of the last seconds.
     ///

@@ -90,7 +90,7 @@ pub enum AgentAction {
         state: State,
     },
 
-    /// On the agent's host: no longer serve a controller; its parts end
+    /// On the agent's host: no longer serve a controller; its parts end, and what is kept for it is deleted
     Revoke {
         /// The controller
         #[arg(value_name = "CONTROLLER")]

@@ -1,5 +1,6 @@
 //! Exit codes and examples: on man pages, in `--help` and in the reference.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 
 use clap::{Command, CommandFactory as _};
@@ -116,6 +117,35 @@ pub fn command() -> Command {
     names.into_iter().fold(command, |command, name| command.mut_subcommand(name, with_examples))
 }
 
+/// Puts the global options that stand between a command and its subcommand before both, as in `trunkline --json runs tag`: clap
+/// refuses arguments of a command that also works without a subcommand, even if they are global.
+pub fn globals_first(arguments: Vec<OsString>) -> Vec<OsString> {
+    let command = 1 + leading_globals(arguments.get(1..).unwrap_or_default());
+    let Some(behind) = arguments.get(command + 1..) else { return arguments };
+    let globals = leading_globals(behind);
+    let mut sorted = arguments.clone();
+    sorted[command..=command + globals].rotate_left(1);
+    sorted
+}
+
+/// How many arguments the global options take with which these begin.
+fn leading_globals(arguments: &[OsString]) -> usize {
+    let mut rest = arguments;
+    while let Some(first) = rest.first().and_then(|first| first.to_str()) {
+        let taken = match first {
+            "--json" | "-q" | "--quiet" => 1,
+            "--store" | "--color" => 2,
+            other if other.starts_with("--store=") || other.starts_with("--color=") => 1,
+            _ => break,
+        };
+        match rest.get(taken..) {
+            Some(behind) => rest = behind,
+            None => break,
+        }
+    }
+    arguments.len() - rest.len()
+}
+
 fn examples(name: &str) -> &'static [Example] {
     EXAMPLES.iter().find(|(of, _)| *of == name).map_or(&[], |(_, examples)| examples)
 }
@@ -198,6 +228,28 @@ pub fn man_pages() -> Vec<(String, Command)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn globals_between_a_command_and_its_subcommand_come_first() {
+        for (typed, read) in [
+            ("trunkline runs --json --store x tag 1 y", "trunkline --json --store x runs tag 1 y"),
+            ("trunkline -q runs --color=never tag 1 y", "trunkline -q --color=never runs tag 1 y"),
+            ("trunkline wire --json -- prog --json", "trunkline --json wire -- prog --json"),
+            ("trunkline runs tag --json 1 y", "trunkline runs tag --json 1 y"),
+            ("trunkline runs --name --json", "trunkline runs --name --json"),
+            ("trunkline runs --store", "trunkline runs --store"),
+            ("trunkline --json", "trunkline --json"),
+            ("trunkline --store", "trunkline --store"),
+            ("trunkline", "trunkline"),
+        ] {
+            let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+            assert_eq!(globals_first(words(typed)), words(read), "{typed}");
+        }
+        let globals = command().get_opts().filter(|option| option.is_global_set()).count();
+        assert_eq!(globals, 4, "`leading_globals` knows --json, --quiet, --store and --color");
+        let typed = ["trunkline", "runs", "--json", "tag", "1", "y"].map(OsString::from).to_vec();
+        assert!(command().try_get_matches_from(globals_first(typed)).is_ok());
+    }
 
     /// Every example is one that the program takes.
     #[test]

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use clap::Args;
-use trunkline_core::Duration;
+use trunkline_core::{Bytes, Duration};
 use trunkline_session::TransportChoice;
 use trunkline_session::program::{Correction, Format, Playout};
 use trunkline_sound::Place;
@@ -153,6 +153,27 @@ pub struct Receive {
     /// Frames of a block of the device; JACK has its own [default: 128]
     #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(8..=8192))]
     pub block: Option<u32>,
+
+    /// Record exactly the samples that are sent: nothing is resampled, concealed or played at the pace of a clock. Needs a file;
+    /// a recording that is not whole is reported, and with `--once` exits with 1
+    #[arg(long, conflicts_with_all = ["channels", "mix", "block", "playout", "conceal", "sdp", "jacktrip"])]
+    pub exact: bool,
+
+    /// The longest recording; its sender is then told so
+    #[arg(long, value_name = "TIME", default_value = "12 h")]
+    pub max_length: Duration,
+
+    /// Bytes of all recordings together
+    #[arg(long, value_name = "BYTES", default_value = "16 GiB")]
+    pub max_size: Bytes,
+
+    /// The number of recordings
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_files: u64,
+
+    /// Bytes that recordings leave free on their disk
+    #[arg(long, value_name = "BYTES", default_value = "256 MiB")]
+    pub min_free: Bytes,
 
     /// How it is played.
     #[command(flatten)]

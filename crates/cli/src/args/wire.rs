@@ -23,8 +23,8 @@ pub struct Wire {
 
     /// Run a line of shell on another host meanwhile: `--with b='iperf3 -s'`
     ///
-    /// COMMAND starts as soon as each of these listens on a port, has ended, or a second has passed. They end with it. What
-    /// they print goes to standard error.
+    /// COMMAND starts as soon as each of these listens on a port, has ended, or a second has passed. They end with it. The
+    /// lines that they print go to standard error, each with `[HOST]` before it, or `[HOST PROGRAM]` where several run on a host.
     #[arg(long, value_name = "HOST=LINE")]
     pub with: Vec<String>,
 
@@ -67,7 +67,7 @@ pub enum WireAction {
 
     /// Show rates, queues, drops and waiting times of a running wire's links and flows, ten times a second
     ///
-    /// Where the output is not a terminal it is shown once, over a second. With --json the counters themselves. The socket
+    /// `q` leaves. Where the output is not a terminal it is shown once, over a second. With --json the counters themselves. The socket
     /// that `status` names answers `GET /metrics` with the same counters for Prometheus.
     Top {
         /// Which wire.
@@ -118,10 +118,14 @@ pub struct Which {
 #[derive(Debug, Args)]
 pub struct WireLinks {
     /// The experiment file; of what it sweeps, the first combination
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(required_unless_present_any = ["link", "up", "down"], value_name = "FILE")]
     pub file: Option<PathBuf>,
 
-    /// What the wire is called [default: as the file, without its extension]
+    /// A link in words, in place of a file.
+    #[command(flatten)]
+    pub words: LinkWords,
+
+    /// The wire's name [default: as the file, without its extension; with --link, `link-` and a number]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
 
@@ -142,8 +146,39 @@ pub struct WireLinks {
     pub devices: Devices,
 
     /// Let the last host be this machine itself, with its own network instead of a namespace; needs root
+    ///
+    /// The other hosts reach the networks beyond it: while the wire is up the machine forwards IPv4 for it and translates
+    /// addresses.
     #[arg(long)]
     pub outside: bool,
+}
+
+/// One link, described on the command line, between the hosts `client` and `server`.
+#[derive(Clone, Debug, Default, Args)]
+pub struct LinkWords {
+    /// A link in place of a file: `--link "20 Mbit/s, 30 ms, fq-codel"`
+    ///
+    /// COMMAND runs on the host `client`; the host at the other end is `server`. Words are separated by commas: a rate, a
+    /// delay (one way), a loss (`1 %`), a queue (`fq-codel`) and its limit (`64 KiB`, `100 packets`), `trace=FILE` for a
+    /// packet-delivery trace in place of the rate, or any other key of a link's direction as KEY=VALUE (`jitter=5 ms`,
+    /// `queue.target=10 ms`). Without a rate the link takes no time to transmit.
+    #[arg(long, value_name = "WORDS", conflicts_with = "file")]
+    pub link: Option<String>,
+
+    /// The same for the direction from `client` to `server` alone, in place of what --link says of it
+    #[arg(long, value_name = "WORDS", conflicts_with = "file")]
+    pub up: Option<String>,
+
+    /// The same for the direction from `server` to `client` alone
+    #[arg(long, value_name = "WORDS", conflicts_with = "file")]
+    pub down: Option<String>,
+}
+
+impl LinkWords {
+    /// Whether there are any.
+    pub fn is_given(&self) -> bool {
+        self.link.is_some() || self.up.is_some() || self.down.is_some()
+    }
 }
 
 /// What joins hosts and links.

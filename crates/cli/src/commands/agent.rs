@@ -4,9 +4,8 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use serde_json::json;
 use trunkline_agent::config::{DEFAULT_PORT, host_name};
-use trunkline_agent::{ADDRESS_FILE, Config, Ports, Settings, Stop, privileges};
+use trunkline_agent::{ADDRESS_FILE, AgentError, Config, Ports, Settings, Stop, privileges};
 use trunkline_control::facts::{Facts, PartState, Permissions, Status};
 use trunkline_control::message::{FromAgent, Purpose, ToAgent};
 use trunkline_control::{
@@ -17,6 +16,7 @@ use trunkline_core::{Bytes, Duration};
 use crate::args::Global;
 use crate::args::agent::{Agent, AgentAction, State};
 use crate::controller;
+use crate::json::{AgentStatusOutput, AgentsOutput, EnrolledOutput, PairingOutput};
 use crate::output::{self, Failure};
 
 /// How long an agent may take to answer.
@@ -37,7 +37,7 @@ pub(super) fn agent(global: &Global, arguments: &Agent) -> Result<u8, Failure> {
                 .and_then(|peers| peers.remove(name))
                 .map_err(control)?;
             output::note(format_args!(
-                "{name} is no longer served; what it is measuring here ends within seconds"
+                "{name} is no longer served; within seconds its parts here end, and what is kept for it is deleted"
             ));
             Ok(output::DONE)
         }
@@ -53,8 +53,11 @@ pub(super) fn agent(global: &Global, arguments: &Agent) -> Result<u8, Failure> {
 }
 
 fn serve(arguments: &Agent) -> Result<u8, Failure> {
-    let failed = |error: trunkline_agent::AgentError| {
-        if error.is_bad_input() { Failure::input(error) } else { Failure::environment(error) }
+    let failed = |error: AgentError| match error {
+        AgentError::Problems(problems) => Failure::invalid(&problems),
+        AgentError::Config { ref path, .. } => Failure::about(path, &error),
+        error if error.is_bad_input() => Failure::input(error),
+        error => Failure::environment(error),
     };
     let mut config = Config::load(arguments.config.as_deref()).map_err(failed)?;
     config.listen = arguments.listen.unwrap_or(config.listen);
@@ -92,8 +95,8 @@ fn pair(global: &Global, name: Option<&str>, state: &Path) -> Result<u8, Failure
     }
     let at = reachable(address);
     if global.json {
-        let code = code.to_string();
-        output::print_json(&json!({"address": at, "code": code, "key": identity.fingerprint().to_string()}));
+        let (code, key) = (code.to_string(), identity.fingerprint().to_string());
+        output::print_json(&PairingOutput { address: at, code, key });
         return Ok(output::DONE);
     }
     output::print(format_args!(
@@ -110,7 +113,7 @@ fn enrol_here(global: &Global, address: &str, code: &str, name: Option<&str>) ->
     let name = name.map_or_else(usual_name, str::to_owned);
     let peer = enrol(address, &code, &identity, &name, &agents, PATIENCE).map_err(control)?;
     if global.json {
-        output::print_json(&json!(peer));
+        output::print_json(&EnrolledOutput { agent: peer });
         return Ok(output::DONE);
     }
     output::print(format_args!("{} is enrolled, and knows this controller as {name}", peer.name));
@@ -142,7 +145,7 @@ fn list(global: &Global, state: &Path) -> Result<u8, Failure> {
         false => Vec::new(),
     };
     if global.json {
-        output::print_json(&json!({"agents": agents, "controllers": controllers}));
+        output::print_json(&AgentsOutput { agents, controllers });
         return Ok(output::DONE);
     }
     let row = |peer: &Peer| {
@@ -191,7 +194,7 @@ fn status(global: &Global, agent: Option<&str>, state: &State) -> Result<u8, Fai
         }
     };
     if global.json {
-        output::print_json(&json!({"address": address, "facts": facts, "status": status}));
+        output::print_json(&AgentStatusOutput { address, facts, status });
     } else {
         output::print(told(&facts, &status, &address));
     }

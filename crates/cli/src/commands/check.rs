@@ -1,13 +1,14 @@
 //! `trunkline check`
 
-use serde_json::json;
 use trunkline_core::Duration;
 use trunkline_experiment::{Experiment, Scenario};
 use trunkline_live::LiveOptions;
+use trunkline_report::output::Backend;
 use trunkline_runner::{Hear, Request, RunnerError};
 
 use super::run::{backend, far_end};
 use crate::args::{Check, Global, On};
+use crate::json::{CheckOutput, CheckedLimit, RefusedBackend};
 use crate::output::{self, Failure};
 
 pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
@@ -15,19 +16,34 @@ pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
     let length = total_length(&experiment);
     let refused = refused(&experiment);
     judge(&experiment, arguments, &refused)?;
-    let backends: Vec<&str> =
-        refused.iter().filter(|(_, reason)| reason.is_none()).map(|(backend, _)| *backend).collect();
     if global.json {
-        output::print_json(&json!({
-            "format": 1,
-            "name": experiment.name,
-            "points": experiment.points.len(),
-            "repetitions": experiment.repetitions,
-            "length_ns": length.as_nanos(),
-            "backends": backends,
-            "sweep": experiment.axes,
-            "limits": experiment.limits,
-        }));
+        if !has_flows(&experiment) {
+            output::add_to_json(NO_FLOWS);
+        }
+        let (mut backends, mut others) = (Vec::new(), Vec::new());
+        for (backend, reason) in refused {
+            match reason {
+                None => backends.push(backend),
+                Some(reason) => others.push(RefusedBackend { backend, reason }),
+            }
+        }
+        let limits = experiment.limits.iter();
+        output::print_json(&CheckOutput {
+            name: experiment.name.clone(),
+            points: experiment.points.len(),
+            repetitions: experiment.repetitions,
+            length_s: length.as_secs_f64(),
+            backends,
+            refused: others,
+            sweep: experiment.axes.iter().map(Into::into).collect(),
+            limits: limits
+                .map(|limit| CheckedLimit {
+                    key: limit.key.clone(),
+                    condition: limit.condition.clone(),
+                    bound: limit.bound,
+                })
+                .collect(),
+        });
         return Ok(output::DONE);
     }
     let points = experiment.points.len();
@@ -41,12 +57,12 @@ pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
         if ends_early(&experiment) { "at most " } else { "" },
         if matches!(arguments.on, None | Some(On::Sim)) { "virtual" } else { "real" },
     ));
-    if experiment.points.iter().all(|point| point.scenario.flows.is_empty()) {
-        output::print("  no flows: for `trunkline wire`; `trunkline run` has nothing to measure");
+    if !has_flows(&experiment) {
+        output::print(format_args!("  {NO_FLOWS}"));
     }
     for (backend, reason) in &refused {
         if let Some(reason) = reason {
-            output::print(format_args!("  not on `{backend}`: {reason}"));
+            output::print(format_args!("  not on `{}`: {reason}", word(*backend)));
         }
     }
     for axis in &experiment.axes {
@@ -66,15 +82,30 @@ pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
     Ok(output::DONE)
 }
 
+/// What is said of a file without flows.
+const NO_FLOWS: &str = "no flows: for `trunkline wire`; `trunkline run` has nothing to measure";
+
+fn has_flows(experiment: &Experiment) -> bool {
+    experiment.points.iter().any(|point| !point.scenario.flows.is_empty())
+}
+
+fn word(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Sim => "sim",
+        Backend::Wire => "wire",
+        Backend::Live => "live",
+    }
+}
+
 /// Each backend with the reason why the file cannot be measured there, on any machine.
-fn refused(experiment: &Experiment) -> [(&'static str, Option<String>); 3] {
+fn refused(experiment: &Experiment) -> [(Backend, Option<String>); 3] {
     let on = |refuses: &dyn Fn(&Scenario) -> Option<String>| {
         experiment.points.iter().find_map(|point| refuses(&point.scenario))
     };
     [
-        ("sim", on(&|of| trunkline_runner::refuse_unsimulated(of).err().map(|e| e.to_string()))),
-        ("wire", on(&|of| trunkline_runner::refuse_unwired(of).err().map(|e| e.to_string()))),
-        ("live", on(&|of| trunkline_live::refuse_simulated(of).err().map(|e| e.to_string()))),
+        (Backend::Sim, on(&|of| trunkline_runner::refuse_unsimulated(of).err().map(|e| e.to_string()))),
+        (Backend::Wire, on(&|of| trunkline_runner::refuse_unwired(of).err().map(|e| e.to_string()))),
+        (Backend::Live, on(&|of| trunkline_live::refuse_simulated(of).err().map(|e| e.to_string()))),
     ]
 }
 
@@ -83,9 +114,9 @@ fn refused(experiment: &Experiment) -> [(&'static str, Option<String>); 3] {
 fn judge(
     experiment: &Experiment,
     arguments: &Check,
-    refused: &[(&'static str, Option<String>)],
+    refused: &[(Backend, Option<String>)],
 ) -> Result<(), Failure> {
-    let has_flows = experiment.points.iter().any(|point| !point.scenario.flows.is_empty());
+    let has_flows = has_flows(experiment);
     if !has_flows && arguments.on.is_none() {
         return Ok(());
     }
@@ -107,8 +138,8 @@ fn judge(
         Ok(()) | Err(RunnerError::AgentsUnused) => Ok(()),
         Err(error) => {
             let mut message = error.to_string();
-            let elsewhere: Vec<&str> =
-                refused.iter().filter(|(_, reason)| reason.is_none()).map(|(backend, _)| *backend).collect();
+            let elsewhere = refused.iter().filter(|(_, reason)| reason.is_none());
+            let elsewhere: Vec<&str> = elsewhere.map(|(backend, _)| word(*backend)).collect();
             if has_flows && arguments.on.is_none() && !elsewhere.is_empty() {
                 message += &format!("; not refused with `--on {}`", elsewhere.join("` or `--on "));
             }

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
-use trunkline_audio::measure::{Channel, Comparison, Recording, compare};
+use trunkline_audio::measure::{Channel, Comparison, Doubt, Recording, compare};
 use trunkline_sound::file::Reader;
 
 use crate::args::Global;
 use crate::args::listen::Listen;
+use crate::json::{ListenChannel, ListenDoubt, ListenOutput};
 use crate::output::{self, Failure};
 
 pub(super) fn listen(global: &Global, arguments: &Listen) -> Result<u8, Failure> {
@@ -22,11 +22,11 @@ pub(super) fn listen(global: &Global, arguments: &Listen) -> Result<u8, Failure>
 }
 
 fn read(path: &Path) -> Result<Recording, Failure> {
-    let mut reader = Reader::open(path).map_err(Failure::input)?;
-    reader.cut_short().into_iter().for_each(output::warn);
+    let mut reader = Reader::open(path).map_err(|error| Failure::about(path, error))?;
+    reader.cut_short().into_iter().for_each(|why| output::warn_about(path, why));
     let mut channels = vec![Vec::new(); usize::from(reader.channels())];
     let mut frames = Vec::new();
-    while reader.read(&mut frames).map_err(Failure::input)? {
+    while reader.read(&mut frames).map_err(|error| Failure::about(path, error))? {
         for frame in frames.chunks_exact(channels.len().max(1)) {
             channels.iter_mut().zip(frame).for_each(|(channel, sample)| channel.push(*sample));
         }
@@ -36,24 +36,54 @@ fn read(path: &Path) -> Result<Recording, Failure> {
 }
 
 fn as_text(compared: &Comparison) -> String {
-    let alignment = compared.alignment;
-    let (delay, word) =
-        (alignment.delay.abs() * 1000.0, if alignment.delay < 0.0 { "earlier" } else { "later" });
-    let mut lines = vec![format!(
-        "{:.1} s compared: {delay:.3} ms {word}, clock {:+.1} ppm, parts up to {:.3} ms beside that",
-        alignment.compared,
-        alignment.drift,
-        alignment.wander * 1000.0
-    )];
-    let heading =
-        "channel|received|gain dB|SNR dB|segmental|spectral dB|noise/mask dB|heard %|altered %|gaps|s|clicks";
-    let mut rows = vec![heading.split('|').map(str::to_owned).collect::<Vec<_>>()];
+    let longest = compared.channels.iter().map(|channel| channel.alignment.compared).fold(0.0, f64::max);
+    let mut lines = vec![format!("{longest:.1} s compared")];
+    lines.push(output::table(&alignments(compared), output::screen()));
+    lines.push(String::new());
+    lines.push(output::table(&measures(compared), output::screen()));
+    lines.push("heard: time in which the difference is loud enough to be noticed; altered: in which it is as loud as the sound".to_owned());
+    lines.extend(
+        compared.channels.iter().enumerate().filter_map(|(number, channel)| note(number + 1, channel)),
+    );
+    lines.join("\n")
+}
+
+fn row(cells: &str) -> Vec<String> {
+    cells.split('|').map(str::to_owned).collect()
+}
+
+/// Where each channel is in the received recording.
+fn alignments(compared: &Comparison) -> Vec<Vec<String>> {
+    let mut rows = vec![row("channel|received|polarity|delay ms|±|clock ppm|±|moved ms|jumps|gain dB")];
     for (number, channel) in compared.channels.iter().enumerate() {
-        let Channel { received, gain, inverted, measures } = *channel;
+        let alignment = channel.alignment;
         rows.push(vec![
             (number + 1).to_string(),
-            format!("{}{}", received + 1, if inverted { " inverted" } else { "" }),
-            format!("{gain:+.2}"),
+            (channel.received + 1).to_string(),
+            if channel.inverted { "inverted" } else { "same" }.to_owned(),
+            format!("{:+.3}", alignment.delay * 1000.0 + 0.0),
+            format!("{:.3}", alignment.delay_error * 1000.0),
+            format!("{:+.1}", alignment.drift + 0.0),
+            if alignment.drift_error.is_finite() {
+                format!("{:.1}", alignment.drift_error)
+            } else {
+                "unknown".to_owned()
+            },
+            format!("{:.3}", alignment.wander * 1000.0),
+            alignment.jumps.to_string(),
+            format!("{:+.2}", channel.gain),
+        ]);
+    }
+    rows
+}
+
+/// The differences of each channel.
+fn measures(compared: &Comparison) -> Vec<Vec<String>> {
+    let mut rows =
+        vec![row("channel|SNR dB|segmental|spectral dB|noise/mask dB|heard %|altered %|gaps|s|clicks")];
+    for (number, Channel { measures, .. }) in compared.channels.iter().enumerate() {
+        rows.push(vec![
+            (number + 1).to_string(),
             format!("{:.1}", measures.snr),
             format!("{:.1}", measures.segmental_snr),
             format!("{:.2}", measures.log_spectral_distance),
@@ -65,41 +95,93 @@ fn as_text(compared: &Comparison) -> String {
             measures.clicks.to_string(),
         ]);
     }
-    lines.push(output::table(&rows, output::screen()));
-    lines.push("heard: time in which the difference is loud enough to be noticed; altered: in which it is as loud as the sound".to_owned());
-    lines.join("\n")
+    rows
 }
 
-fn as_json(arguments: &Listen, compared: &Comparison) -> Value {
-    let alignment = compared.alignment;
-    let channels = compared.channels.iter().enumerate().map(|(number, channel)| {
-        let Channel { received, gain, inverted, measures } = *channel;
-        json!({
-            "channel": number + 1,
-            "received": received + 1,
-            "gain_db": rounded(gain),
-            "inverted": inverted,
-            "snr_db": rounded(measures.snr),
-            "segmental_snr_db": rounded(measures.segmental_snr),
-            "log_spectral_distance_db": rounded(measures.log_spectral_distance),
-            "noise_to_mask_db": rounded(measures.noise_to_mask),
-            "disturbed": rounded(measures.disturbed),
-            "altered": rounded(measures.altered),
-            "gaps": measures.gaps,
-            "gap_time_s": rounded(measures.gap_time),
-            "clicks": measures.clicks,
-            "click_time_s": rounded(measures.click_time),
-        })
-    });
-    json!({
-        "sent": arguments.sent.display().to_string(),
-        "received": arguments.received.display().to_string(),
-        "compared_s": rounded(alignment.compared),
-        "delay_s": (alignment.delay * 1e9).round() / 1e9,
-        "drift_ppm": rounded(alignment.drift),
-        "wander_s": rounded(alignment.wander),
-        "channels": channels.collect::<Vec<_>>(),
-    })
+/// A sentence about a channel that is identical, or whose alignment is not certain.
+fn note(number: usize, channel: &Channel) -> Option<String> {
+    let note = match channel.alignment.doubt {
+        None if channel.identical => "identical".to_owned(),
+        None => return None,
+        Some(Doubt::Periodic { later, flips }) => {
+            let (here, there) =
+                (channel.alignment.delay * 1000.0, (channel.alignment.delay + later) * 1000.0);
+            let polarity = if flips { " with the opposite polarity" } else { "" };
+            format!(
+                "delay not certain: the sound repeats itself, and {there:+.3} ms{polarity} fits nearly as well as {here:+.3} ms; \
+                 the delay is known only up to multiples of {:.3} ms. Use a sound that does not repeat, such as speech or noise",
+                later.abs() * 1000.0
+            )
+        }
+        Some(Doubt::Faint) => {
+            "delay not certain: most of the received sound is not what was sent. Check that the files \
+                               belong together"
+                .to_owned()
+        }
+        Some(Doubt::Unrelated) => {
+            "not found in the received recording; compared at the delay of the loudest channel".to_owned()
+        }
+    };
+    Some(format!("channel {number}: {note}"))
+}
+
+fn as_json(arguments: &Listen, compared: &Comparison) -> ListenOutput {
+    let channels =
+        compared.channels.iter().enumerate().map(|(number, channel)| channel_json(number + 1, channel));
+    ListenOutput {
+        sent: arguments.sent.display().to_string(),
+        received: arguments.received.display().to_string(),
+        channels: channels.collect(),
+    }
+}
+
+fn channel_json(number: usize, channel: &Channel) -> ListenChannel {
+    let Channel { received, alignment, gain, inverted, identical, measures } = *channel;
+    ListenChannel {
+        channel: number,
+        received: received + 1,
+        identical,
+        compared_s: rounded(alignment.compared),
+        delay_s: nanoseconds(alignment.delay),
+        delay_error_s: nanoseconds(alignment.delay_error),
+        drift_ppm: rounded(alignment.drift),
+        // JSON has no infinity.
+        drift_error_ppm: alignment.drift_error.is_finite().then(|| rounded(alignment.drift_error)),
+        wander_s: nanoseconds(alignment.wander),
+        jumps: alignment.jumps,
+        jump_time_s: nanoseconds(alignment.jump_time),
+        doubt: alignment.doubt.map(doubt_json),
+        gain_db: rounded(gain),
+        inverted,
+        snr_db: rounded(measures.snr),
+        segmental_snr_db: rounded(measures.segmental_snr),
+        log_spectral_distance_db: rounded(measures.log_spectral_distance),
+        noise_to_mask_db: rounded(measures.noise_to_mask),
+        disturbed: rounded(measures.disturbed),
+        altered: rounded(measures.altered),
+        gaps: measures.gaps,
+        gap_time_s: rounded(measures.gap_time),
+        clicks: measures.clicks,
+        click_time_s: rounded(measures.click_time),
+    }
+}
+
+fn doubt_json(doubt: Doubt) -> ListenDoubt {
+    let (kind, other) = match doubt {
+        Doubt::Periodic { later, flips } => ("periodic", Some((nanoseconds(later), flips))),
+        Doubt::Faint => ("faint", None),
+        Doubt::Unrelated => ("unrelated", None),
+    };
+    ListenDoubt {
+        kind,
+        other_later_s: other.map(|(later, _)| later),
+        other_inverts: other.map(|(_, flips)| flips),
+    }
+}
+
+/// Seconds to nine places.
+fn nanoseconds(value: f64) -> f64 {
+    (value * 1e9).round() / 1e9 + 0.0
 }
 
 /// To six places: what lies behind them nobody measures.

@@ -16,6 +16,8 @@ mod serve;
 #[cfg(target_os = "linux")]
 mod wire;
 #[cfg(target_os = "linux")]
+mod wire_link;
+#[cfg(target_os = "linux")]
 mod wire_live;
 
 use std::path::{Path, PathBuf};
@@ -120,7 +122,7 @@ fn load(file: &Path, settings: &[Setting]) -> Result<Experiment, Failure> {
         ),
         false => trunkline_runner::load(file, settings),
     };
-    read.map_err(Failure::input)
+    read.map_err(|error| Failure::load(&error))
 }
 
 fn open_store(global: &Global) -> Result<Store, Failure> {

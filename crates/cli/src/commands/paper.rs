@@ -36,7 +36,7 @@ pub(super) fn paper(global: &Global, arguments: &args::Paper) -> Result<u8, Fail
 
     let display = Display::new();
     let results = trunkline_papers::run(study, &tables, how, &display);
-    display.finish().into_iter().for_each(output::note);
+    display.finish();
     let results = results.map_err(|error| failure(&error))?;
 
     let say: fn(&str) = if global.json { |text| output::note(text) } else { |text| output::print(text) };

@@ -31,32 +31,49 @@ pub(super) fn plan(global: &Global, arguments: &args::Plan) -> Result<u8, Failur
         arguments.resume.as_deref().map(|run| store.find(run)).transpose().map_err(super::store_failure)?;
 
     let stop = stop_on_signal()?;
-    let display = Display::new();
+    let display = Display::of_plan();
     let found = trunkline_planner::run(&store, &plan, resume, &means, &display, &stop);
     display.finish();
     let found = found.map_err(|error| failure(&error))?;
 
+    let page = match arguments.no_report {
+        true => None,
+        false => {
+            let run = store.run(found.run.id).map_err(Failure::environment)?;
+            write_report(&run, None, None)?;
+            Some(write_pages(&plan, &found)?)
+        }
+    };
     if global.json {
-        output::print_json(&trunkline_planner::json(&plan, &found));
+        // The object has the warnings before it.
+        warn_if_stopped(&found);
+        trunkline_planner::cautions(&plan, &found).into_iter().for_each(output::add_to_json);
+        output::print_json(&trunkline_planner::output::PlanOutput {
+            run: (&found.run).into(),
+            plan: trunkline_planner::of_plan(&plan, &found),
+            html: page.as_deref().map(|page| page.display().to_string()),
+        });
     } else {
         output::print(trunkline_planner::terminal(&plan, &found, output::screen()).trim_end());
     }
-    if !arguments.no_report {
-        let run = store.run(found.run.id).map_err(Failure::environment)?;
-        write_report(&run, None, None)?;
-        let page = write_pages(&plan, &found)?;
+    if let Some(page) = page {
         let say: fn(String) =
             if global.json { |text| output::note(text) } else { |text| output::print(text) };
         say(format!("\nplan: {}", page.display()));
     }
+    if !global.json {
+        warn_if_stopped(&found);
+    }
+    Ok(if found.stopped { output::INTERRUPTED } else { output::DONE })
+}
+
+fn warn_if_stopped(found: &Found) {
     if found.stopped {
         output::warn(format_args!(
             "stopped early: run {0} is partial; go on with the same command and `--resume {0}`",
             found.run.id
         ));
-        return Ok(output::INTERRUPTED);
     }
-    Ok(output::DONE)
 }
 
 /// The question that was asked, read against the file.
@@ -119,5 +136,9 @@ fn write_pages(plan: &Plan, found: &Found) -> Result<std::path::PathBuf, Failure
 }
 
 fn failure(error: &PlanError) -> Failure {
-    if error.is_bad_input() { Failure::input(error) } else { Failure::environment(error) }
+    match error {
+        PlanError::Load(error) => Failure::load(error),
+        _ if error.is_bad_input() => Failure::input(error),
+        _ => Failure::environment(error),
+    }
 }

@@ -1,7 +1,6 @@
 //! `trunkline probe`
 
 use std::cell::RefCell;
-use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,7 +50,7 @@ pub(super) fn run(global: &Global, arguments: &Probe) -> Result<u8, Failure> {
         )));
     };
     if global.json {
-        output::print_json(&trunkline_advisor::json(&advice));
+        output::print_json(&trunkline_advisor::output::Advice::from(&advice));
     } else {
         output::print(trunkline_advisor::terminal(&advice, output::screen()).trim_end());
     }
@@ -107,7 +106,7 @@ struct Display {
 
 impl Display {
     fn new(budget: Duration, stopped: Arc<AtomicBool>) -> Display {
-        let is_terminal = std::io::stderr().is_terminal();
+        let is_terminal = output::is_error_terminal();
         let bar = if is_terminal {
             let style = ProgressStyle::with_template("{msg}  {wide_bar} {percent:>3} %");
             let bar = ProgressBar::with_draw_target(
@@ -130,7 +129,8 @@ impl Display {
 impl Observer for Display {
     fn begins(&self, step: &Step, left: Duration) {
         let seconds = left.as_secs_f64().ceil();
-        self.bar.set_message(format!("{}: {}, {seconds} s left", purpose(step.stage), step.configuration));
+        let message = format!("{}: {}, {seconds} s left", purpose(step.stage), step.configuration);
+        output::set_message(&self.bar, message);
         self.bar.set_position((self.budget - left).as_nanos());
         if !self.is_terminal && self.stage.replace(Some(step.stage)) != Some(step.stage) {
             self.say(&format!("{}, {seconds} s left", purpose(step.stage)));

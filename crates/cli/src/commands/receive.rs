@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use trunkline_audio::foreign::jacktrip;
 use trunkline_audio::sdp;
-use trunkline_session::program::{self, ReceiveOptions};
+use trunkline_session::program::{self, ReceiveOptions, RecordingLimits};
 use trunkline_session::{ServerOptions, Stop};
 
 use super::send::{failure, on_signal, player};
@@ -26,6 +26,13 @@ pub(super) fn receive(global: &Global, arguments: &Receive) -> Result<u8, Failur
         mix: arguments.mix,
         senders: arguments.senders.into(),
         block_frames: arguments.block,
+        exact: arguments.exact,
+        recordings: RecordingLimits {
+            length: arguments.max_length,
+            bytes: arguments.max_size,
+            files: arguments.max_files,
+            free: arguments.min_free,
+        },
         player: player(&arguments.playing),
         once: arguments.once,
         jack_server: arguments.playing.jack_server.clone(),
@@ -49,9 +56,10 @@ pub(super) fn receive(global: &Global, arguments: &Receive) -> Result<u8, Failur
 
 /// The session description in a file.
 fn describe(file: &Path) -> Result<sdp::Session, Failure> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| Failure::input(format_args!("`{}` cannot be read: {error}", file.display())))?;
-    text.parse().map_err(|error| Failure::input(format_args!("`{}`: {error}", file.display())))
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        Failure::about(file, format_args!("`{}` cannot be read: {error}", file.display()))
+    })?;
+    text.parse().map_err(|error| Failure::about(file, format_args!("`{}`: {error}", file.display())))
 }
 
 /// Set by Ctrl-C.

@@ -26,7 +26,11 @@ pub(super) fn report(global: &Global, arguments: &Report) -> Result<u8, Failure>
         false => Some(write_report(&run, counterpart, arguments.html.clone())?),
     };
     if global.json {
-        output::print_json(&trunkline_report::json(&run, counterpart));
+        trunkline_report::cautions(&run).into_iter().for_each(output::add_to_json);
+        output::print_json(&trunkline_report::output::Report {
+            html: path.as_deref().map(|path| path.display().to_string()),
+            ..trunkline_report::report(&run, counterpart)
+        });
     } else {
         output::print(trunkline_report::terminal(&run, output::screen()).trim_end());
     }

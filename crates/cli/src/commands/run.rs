@@ -9,29 +9,33 @@ use trunkline_core::Duration;
 use trunkline_experiment::Experiment;
 use trunkline_fleet::{Fleet, FleetError};
 use trunkline_live::{FarEnd, LiveOptions, Spin};
-use trunkline_runner::{DirectoryFiles, Hear, Outcome, Request, RunnerError, WireMeans};
-use trunkline_store::{Backend, Status, Store};
+use trunkline_report::output::{Report, ReportHeard};
+use trunkline_runner::{DirectoryFiles, Hear, Heard, Outcome, Request, RunnerError, WireMeans};
+use trunkline_store::{Backend, Status, Store, StoredRun};
 
 use super::{open_store, own_program, write_report};
 use crate::args::{self, Global, On};
 use crate::controller;
 use crate::output::{self, Failure};
-use crate::progress::Display;
+use crate::progress::{Display, heard_line};
 
 pub(super) fn run(global: &Global, arguments: &args::Run) -> Result<u8, Failure> {
     let live = live_options(&arguments.live)?;
     let hear = hear(arguments)?;
-    let (store, outcome) = match (&arguments.resume, &arguments.file) {
+    let (store, (outcome, heard)) = match (&arguments.resume, &arguments.file) {
         (Some(selector), _) => resume(global, arguments, selector, (&live, &hear)),
         (None, Some(file)) => begin(global, arguments, file, (&live, &hear)),
         (None, None) => Err(Failure::input("an experiment file is needed: `trunkline run FILE`")),
     }?;
     let outcome = outcome.map_err(|error| failure(&error))?;
-    show(global, arguments, &store, &outcome)
+    show(global, arguments, &store, &outcome, &heard)
 }
 
 /// What a run gives back: the store it is in, and how it ended.
-type Ran = Result<(Store, Result<Outcome, RunnerError>), Failure>;
+type Ran = Result<(Store, Watched), Failure>;
+
+/// How a run ended, and what was written for listeners.
+type Watched = (Result<Outcome, RunnerError>, Vec<Heard>);
 
 fn begin(global: &Global, arguments: &args::Run, file: &Path, (live, hear): (&LiveOptions, &Hear)) -> Ran {
     // The file is judged before the store is touched: bad input writes nothing.
@@ -77,7 +81,7 @@ fn resume(
     let file: &PathBuf = &stored.info.file;
     let beside = DirectoryFiles::beside(file);
     let experiment = trunkline_runner::stored(&store, &stored, &file.display().to_string(), &beside);
-    let experiment = experiment.map_err(Failure::input)?;
+    let experiment = experiment.map_err(|problems| Failure::invalid(&problems))?;
     let wire = wire_means(stored.info.backend)?;
     hear.check(&experiment).map_err(Failure::input)?;
     let fleet = fleet(&experiment, stored.info.backend)?;
@@ -90,16 +94,17 @@ fn resume(
 /// Shows how far it is meanwhile, and stops it when the user wants that.
 fn watched(
     run: impl FnOnce(&Display, &AtomicBool) -> Result<Outcome, RunnerError>,
-) -> Result<Result<Outcome, RunnerError>, Failure> {
+) -> Result<Watched, Failure> {
     let stop = stop_on_signal()?;
     let display = Display::new();
     let outcome = run(&display, &stop);
-    display.finish().into_iter().for_each(output::note);
+    let heard = display.finish();
+    heard.iter().map(heard_line).for_each(output::note);
     // What has failed is said next; without this nobody would know what was kept.
     if let (Err(_), Some(id)) = (&outcome, display.run()) {
         warn_of_partial("", id);
     }
-    Ok(outcome)
+    Ok((outcome, heard))
 }
 
 /// `--set 'link.trunk.rate=5 Mbit/s' --set seed=7`
@@ -218,35 +223,72 @@ pub(super) fn stop_on_signal() -> Result<Arc<AtomicBool>, Failure> {
 }
 
 /// Prints the summary and writes the report.
-fn show(global: &Global, arguments: &args::Run, store: &Store, outcome: &Outcome) -> Result<u8, Failure> {
+fn show(
+    global: &Global,
+    arguments: &args::Run,
+    store: &Store,
+    outcome: &Outcome,
+    heard: &[Heard],
+) -> Result<u8, Failure> {
     let run = store.run(outcome.run.id).map_err(Failure::environment)?;
     let counterpart = store.counterpart(&run).map_err(Failure::environment)?;
     let report = match arguments.no_report {
         true => None,
         false => Some(write_report(&run, counterpart.as_ref(), None)?),
     };
-    if global.json {
-        output::print_json(&trunkline_report::json(&run, counterpart.as_ref()));
-    } else {
-        output::print(trunkline_report::terminal(&run, output::screen()).trim_end());
-    }
     let say: fn(String) = if global.json { |text| output::note(text) } else { |text| output::print(text) };
+    if !global.json {
+        output::print(trunkline_report::terminal(&run, output::screen()).trim_end());
+        say_where(report.as_deref(), say);
+    }
+    let code = judge(arguments, &run, outcome);
+    if global.json {
+        // Behind the warnings: it has them.
+        trunkline_report::cautions(&run).into_iter().for_each(output::add_to_json);
+        output::print_json(&Report {
+            heard: heard.iter().map(of_heard).collect(),
+            html: report.as_deref().map(|report| report.display().to_string()),
+            ..trunkline_report::report(&run, counterpart.as_ref())
+        });
+        say_where(report.as_deref(), say);
+    }
+    Ok(code)
+}
+
+fn of_heard(heard: &Heard) -> ReportHeard {
+    let Heard { key, of: (point, repetition), path, frames, sample_rate, concealed } = heard;
+    ReportHeard {
+        key: key.clone(),
+        point: *point,
+        repetition: *repetition,
+        file: path.display().to_string(),
+        frames: *frames,
+        sample_rate: *sample_rate,
+        concealed: concealed.value(),
+    }
+}
+
+fn say_where(report: Option<&Path>, say: fn(String)) {
     if let Some(report) = report {
         say(format!("\nreport: {}", report.display()));
     }
+}
+
+/// The exit code, with a warning if it is not 0.
+fn judge(arguments: &args::Run, run: &StoredRun, outcome: &Outcome) -> u8 {
     if outcome.stopped {
         warn_of_partial("stopped early: ", outcome.run.id);
-        return Ok(output::INTERRUPTED);
+        return output::INTERRUPTED;
     }
     if outcome.run.status == Status::Partial {
         warn_of_partial("", outcome.run.id);
-        return Ok(output::ENVIRONMENT);
+        return output::ENVIRONMENT;
     }
-    if arguments.strict && trunkline_report::limits_hold(&run) != Some(true) {
+    if arguments.strict && trunkline_report::limits_hold(run) != Some(true) {
         output::warn("not every limit was shown to hold: exit code 3 (`--strict`)");
-        return Ok(output::BROKEN);
+        return output::BROKEN;
     }
-    Ok(output::DONE)
+    output::DONE
 }
 
 fn failure(error: &RunnerError) -> Failure {

@@ -5,12 +5,15 @@ use std::io::{BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
-use serde_json::json;
+use trunkline_report::output::RunSummary;
 use trunkline_store::{Backend, Imported, Retention, RunFilter, RunInfo, Status, Store, StoreError};
 
 use super::open_store;
 use crate::args::Global;
 use crate::args::runs::{Choice, On, RunStatus, Runs, RunsCommand};
+use crate::json::{
+    ComparisonOutput, ExportOutput, ImportOutput, ImportedRun, RemovedOutput, RunTagsOutput, RunsOutput,
+};
 use crate::output::{self, Failure};
 
 pub(super) fn runs(global: &Global, arguments: &Runs) -> Result<u8, Failure> {
@@ -34,7 +37,7 @@ fn list(global: &Global, store: &Store, choice: &Choice) -> Result<u8, Failure> 
     let any = !runs.is_empty();
     runs.retain(|run| filter.matches(run));
     if global.json {
-        output::print_json(&json!({ "format": 1, "runs": runs }));
+        output::print_json(&RunsOutput { runs: runs.iter().map(RunSummary::from).collect() });
         return Ok(output::DONE);
     }
     if runs.is_empty() {
@@ -108,7 +111,7 @@ fn tag(global: &Global, store: &Store, run: &str, tags: &[String], on: bool) -> 
     tags.iter().try_for_each(|tag| store.tag(id, tag.trim(), on)).map_err(Failure::environment)?;
     let info = store.run(id).map_err(Failure::environment)?.info;
     if global.json {
-        output::print_json(&json!({ "format": 1, "run": id, "tags": info.tags }));
+        output::print_json(&RunTagsOutput { run: id, tags: info.tags });
     } else if info.tags.is_empty() {
         output::print(format_args!("run {id} has no tags"));
     } else {
@@ -126,7 +129,7 @@ fn compare(global: &Global, store: &Store, names: [&str; 2], all: bool) -> Resul
     let comparison =
         trunkline_report::compare(&run.map_err(Failure::environment)?, &with.map_err(Failure::environment)?);
     if global.json {
-        output::print_json(&json!({ "format": 1, "comparison": comparison }));
+        output::print_json(&ComparisonOutput { comparison: (&comparison).into() });
     } else {
         let text = trunkline_report::terminal_comparison(&comparison, all, output::screen());
         output::print(text.trim_end());
@@ -147,7 +150,7 @@ fn export(global: &Global, store: &Store, run: &str, to: Option<&Path>) -> Resul
         return Err(failure(error));
     }
     if global.json {
-        output::print_json(&json!({ "format": 1, "run": id, "archive": path }));
+        output::print_json(&ExportOutput { run: id, archive: path.display().to_string() });
     } else {
         output::print(format_args!("run {id}: {}", path.display()));
     }
@@ -157,8 +160,9 @@ fn export(global: &Global, store: &Store, run: &str, to: Option<&Path>) -> Resul
 fn import(global: &Global, store: &Store, files: &[PathBuf]) -> Result<u8, Failure> {
     let mut imported = Vec::new();
     for path in files {
-        let file = File::open(path)
-            .map_err(|error| Failure::input(format_args!("{} cannot be read: {error}", path.display())))?;
+        let file = File::open(path).map_err(|error| {
+            Failure::about(path, format_args!("{} cannot be read: {error}", path.display()))
+        })?;
         let outcome = store
             .import(BufReader::new(file))
             .map_err(|error| Failure { message: format!("{}: {error}", path.display()), ..failure(error) })?;
@@ -170,10 +174,10 @@ fn import(global: &Global, store: &Store, files: &[PathBuf]) -> Result<u8, Failu
             let known = if is_new { "" } else { " (it was here before)" };
             output::print(format_args!("{}: run {id}{known}", path.display()));
         }
-        imported.push(json!({ "archive": path, "run": id, "new": is_new }));
+        imported.push(ImportedRun { archive: path.display().to_string(), run: id, new: is_new });
     }
     if global.json {
-        output::print_json(&json!({ "format": 1, "imported": imported }));
+        output::print_json(&ImportOutput { imported });
     }
     Ok(output::DONE)
 }
@@ -197,7 +201,7 @@ fn removed(global: &Global, store: &Store, ids: &[u64], dry_run: bool) -> Result
         ids.iter().try_for_each(|id| store.remove(*id)).map_err(failure)?;
     }
     if global.json {
-        output::print_json(&json!({ "format": 1, "removed": ids, "dry_run": dry_run }));
+        output::print_json(&RemovedOutput { removed: ids.to_vec(), dry_run });
         return Ok(output::DONE);
     }
     let done = if dry_run { "would be removed" } else { "removed" };

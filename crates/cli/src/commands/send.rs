@@ -45,7 +45,7 @@ fn warn_of_cut(from: &Place) {
     if let Place::File(path) | Place::Loop(path) = from
         && let Ok(file) = Reader::open(path)
     {
-        file.cut_short().into_iter().for_each(output::warn);
+        file.cut_short().into_iter().for_each(|why| output::warn_about(path, why));
     }
 }
 

@@ -3,15 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use serde_json::json;
 use trunkline_runner::WireMeans;
-use trunkline_server::{Options, ServeError, Server, Token, TokenKind, Tokens, Transport, tokens_folder};
+use trunkline_server::{
+    Connections, Options, ServeError, Server, Token, TokenKind, Tokens, Transport, tokens_folder,
+};
 
 use super::run::stop_on_signal;
 use super::{open_store, own_program};
 use crate::args::Global;
 use crate::args::serve::{Serve, ServeCommand};
 use crate::controller;
+use crate::json::{LoginLinkOutput, ServerOutput, TokenOutput, TokensOutput};
 use crate::output::{self, Failure};
 
 /// Where it is written how browsers reach the server that was started last, for links.
@@ -48,6 +50,7 @@ fn answer(global: &Global, arguments: &Serve) -> Result<u8, Failure> {
         listen: arguments.listen,
         transport: transport(arguments),
         authenticate: arguments.authenticate,
+        connections: Connections::default(),
         place: place(global, store.directory()),
         store,
         files,
@@ -68,7 +71,7 @@ fn answer(global: &Global, arguments: &Serve) -> Result<u8, Failure> {
         output::note(format_args!("serving on {url}, for this machine only"));
     }
     if global.json {
-        output::print_json(&json!({ "format": 1, "url": url }));
+        output::print_json(&ServerOutput { url });
     }
     server.serve(&stop).map_err(failure)?;
     Ok(output::DONE)
@@ -119,7 +122,7 @@ fn token(global: &Global, name: Option<&str>, address: Option<&str>) -> Result<u
         let code = tokens.make_link(now).map_err(failure)?;
         let link = format!("{}/#/login/{code}", address.trim().trim_end_matches('/'));
         match global.json {
-            true => output::print_json(&json!({ "format": 1, "link": link })),
+            true => output::print_json(&LoginLinkOutput { link }),
             false => output::print(&link),
         }
         output::note("open it in a browser within ten minutes; it works once");
@@ -127,7 +130,7 @@ fn token(global: &Global, name: Option<&str>, address: Option<&str>) -> Result<u
     };
     let token = tokens.make_program(name, now).map_err(failure)?;
     match global.json {
-        true => output::print_json(&json!({ "format": 1, "name": name, "token": token })),
+        true => output::print_json(&TokenOutput { name: name.to_owned(), token }),
         false => output::print(&token),
     }
     output::note("send it as `Authorization: Bearer TOKEN`; it is kept nowhere and cannot be shown again");
@@ -137,7 +140,7 @@ fn token(global: &Global, name: Option<&str>, address: Option<&str>) -> Result<u
 fn list(global: &Global) -> Result<u8, Failure> {
     let tokens = tokens()?.list(Timestamp::now()).map_err(failure)?;
     if global.json {
-        output::print_json(&json!({ "format": 1, "tokens": tokens }));
+        output::print_json(&TokensOutput { tokens });
         return Ok(output::DONE);
     }
     if tokens.is_empty() {

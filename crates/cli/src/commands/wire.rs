@@ -1,34 +1,40 @@
 //! `trunkline wire`
 
 use std::ffi::OsString;
-use std::io::{self, BufRead as _, BufReader};
+use std::io::{self, BufRead as _, BufReader, IsTerminal as _};
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use serde_json::json;
 use trunkline_core::{Duration, Seed};
 use trunkline_runner::DirectoryFiles;
-use trunkline_wire::ground::{self, Access, DeviceKind, FoundWire, GroundOptions, HostState, InitProgram};
-use trunkline_wire::programs::{self, Companion, Signals};
-use trunkline_wire::{Wire, WireError, WireOptions};
+use trunkline_wire::ground::{
+    self, Access, DeviceKind, FoundWire, GroundOptions, HostState, InitProgram, Namespace,
+};
+use trunkline_wire::programs::{self, Companion, Front, Signals};
+use trunkline_wire::{Wire, WireError, WireOptions, prompt};
 
-use super::{own_program, wire_live};
+use super::{own_program, wire_link, wire_live};
 use crate::args::Global;
 use crate::args::wire::{self as args, Devices, Which, WireAction, WireLinks};
+use crate::json::{WireHost, WireInterface, WireOutput, WireUpOutput, WiresOutput, WiresRemovedOutput};
 use crate::output::{self, Failure};
 
 pub(super) fn wire(global: &Global, arguments: &args::Wire) -> Result<u8, Failure> {
     match &arguments.action {
         None => run(arguments),
-        Some(WireAction::Up { links, foreground: false }) => up(links),
-        Some(WireAction::Up { links, foreground: true }) => stay_up(links),
+        Some(WireAction::Up { links, foreground: false }) => up(global, links),
+        Some(WireAction::Up { links, foreground: true }) => stay_up(global, links),
         Some(WireAction::Exec { host, which, command }) => exec(host, which, command),
         Some(WireAction::Status) => status(global),
         Some(WireAction::Top { which }) => wire_live::top(global, which),
         Some(WireAction::Set { assignments, which }) => wire_live::set(which, assignments),
-        Some(WireAction::Down { which, stale }) => down(which, *stale),
+        Some(WireAction::Down { which, stale: false }) => {
+            find(which)?.take_down().map_err(failure)?;
+            Ok(output::DONE)
+        }
+        Some(WireAction::Down { stale: true, .. }) => remove_stale(global),
         Some(WireAction::Init) => {
             ground::serve_init().map_err(Failure::environment)?;
             Ok(output::DONE)
@@ -42,13 +48,15 @@ fn run(arguments: &args::Wire) -> Result<u8, Failure> {
     let (wire, signals) = start(&arguments.links)?;
     let first = wire.plan().hosts.first().map_or("", |host| host.name.as_str());
     let at = wire.host(arguments.at.as_deref().unwrap_or(first)).map_err(failure)?;
-    let start = |(host, line): &(&str, &str)| wire.host(host).and_then(|host| Companion::start(host, line));
+    let start = |with: &(&str, &str)| {
+        wire.host(with.0).and_then(|host| Companion::start(host, with.1, &label(with, &beside)))
+    };
     let mut beside = beside.iter().map(start).collect::<Result<Vec<_>, _>>().map_err(failure)?;
     // Ctrl-C while there was nothing in front yet.
     if signals.want_end().map_err(Failure::environment)? {
         return Ok(output::INTERRUPTED);
     }
-    let front = at.spawn(command(&arguments.command)?).map_err(failure)?;
+    let front = Front::start(at, command(&arguments.command, at)?).map_err(failure)?;
     let status = programs::wait(&signals, front, &mut beside, &mut |text| output::warn(text));
     beside.into_iter().for_each(Companion::end);
     end(wire);
@@ -56,13 +64,14 @@ fn run(arguments: &args::Wire) -> Result<u8, Failure> {
 }
 
 /// Leaves a process in the background that drives the links: the same command, in front of nobody.
-fn up(links: &WireLinks) -> Result<u8, Failure> {
+fn up(global: &Global, links: &WireLinks) -> Result<u8, Failure> {
     // Bad input is told here, with colours.
     load(links)?;
     let unable =
         |e: io::Error| Failure::environment(format_args!("the wire cannot be left in the background: {e}"));
     let mut process = Command::new(own_program()?)
-        .args(std::env::args_os().skip(1))
+        // It says in one line that it is up, or why not.
+        .args(std::env::args_os().skip(1).filter(|argument| argument != "--json"))
         .arg("--foreground")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -71,25 +80,43 @@ fn up(links: &WireLinks) -> Result<u8, Failure> {
         .process_group(0)
         .spawn()
         .map_err(unable)?;
-    let (Some(stdout), Some(mut stderr)) = (process.stdout.take(), process.stderr.take()) else {
+    let (Some(stdout), Some(stderr)) = (process.stdout.take(), process.stderr.take()) else {
         return Err(unable(io::ErrorKind::BrokenPipe.into()));
     };
     // What it has to say until it is up; after that nobody listens.
-    let told = std::thread::spawn(move || io::copy(&mut stderr, &mut io::stderr()));
+    let told = std::thread::spawn(move || {
+        let lines = BufReader::new(stderr).lines().map_while(Result::ok);
+        lines.inspect(|line| output::pass_on(line)).collect::<Vec<String>>()
+    });
     if let Some(line) = BufReader::new(stdout).lines().next() {
-        output::print(line.map_err(unable)?);
+        let line = line.map_err(unable)?;
+        match global.json {
+            true => output::print_json(&WireUpOutput {
+                wire: line.split('`').nth(1).unwrap_or_default().to_owned(),
+            }),
+            false => output::print(line),
+        }
         output::note("run programs on its hosts with `trunkline wire exec HOST -- COMMAND`");
         return Ok(output::DONE);
     }
     // It has ended, and so what it tells.
-    let _ = told.join();
-    process.wait().map(programs::exit_code).map_err(unable)
+    let told = told.join().unwrap_or_default().join("\n");
+    let code = process.wait().map(programs::exit_code).map_err(unable)?;
+    if global.json {
+        let message = told.rsplit("error: ").next().unwrap_or_default();
+        output::print_failure(&Failure { code, ..Failure::environment(message) });
+    }
+    Ok(code)
 }
 
 /// Drives the links until somebody wants them to end.
-fn stay_up(links: &WireLinks) -> Result<u8, Failure> {
+fn stay_up(global: &Global, links: &WireLinks) -> Result<u8, Failure> {
     let (wire, signals) = start(links)?;
-    output::print(format_args!("wire `{}` is up", name(links)?));
+    let wire_name = name(links)?;
+    match global.json {
+        true => output::print_json(&WireUpOutput { wire: wire_name }),
+        false => output::print(format_args!("wire `{wire_name}` is up")),
+    }
     signals.wait_for_end().map_err(Failure::environment)?;
     end(wire);
     Ok(output::DONE)
@@ -99,7 +126,7 @@ fn exec(host: &str, which: &Which, arguments: &[OsString]) -> Result<u8, Failure
     let found = find(which)?;
     let signals = Signals::keep().map_err(Failure::environment)?;
     let host = ground::join(&found, host).map_err(failure)?;
-    let front = host.spawn(command(arguments)?).map_err(failure)?;
+    let front = Front::start(&host, command(arguments, &host)?).map_err(failure)?;
     programs::wait(&signals, front, &mut [], &mut |_| {})
         .map(programs::exit_code)
         .map_err(Failure::environment)
@@ -113,18 +140,16 @@ pub(super) fn find(which: &Which) -> Result<FoundWire, Failure> {
 fn status(global: &Global) -> Result<u8, Failure> {
     let wires = FoundWire::all(&Access::root().map_err(failure)?).map_err(failure)?;
     if global.json {
-        let wires = wires.iter().map(|wire| {
-            json!({
-                "name": wire.state.name,
-                "file": wire.state.file,
-                "process": wire.state.owner.pid,
-                "running": wire.is_running(),
-                "socket": wire.socket(),
-                "counters": wire_live::counters(wire),
-                "hosts": wire.state.hosts.iter().map(host_json).collect::<Vec<_>>(),
-            })
+        let wires = wires.iter().map(|wire| WireOutput {
+            name: wire.state.name.clone(),
+            file: wire.state.file.display().to_string(),
+            process: wire.state.owner.pid,
+            running: wire.is_running(),
+            socket: wire.socket().display().to_string(),
+            counters: wire_live::counters(wire),
+            hosts: wire.state.hosts.iter().map(WireHost::from).collect(),
         });
-        output::print_json(&wires.collect());
+        output::print_json(&WiresOutput { wires: wires.collect() });
         return Ok(output::DONE);
     }
     if wires.is_empty() {
@@ -144,6 +169,12 @@ fn status(global: &Global) -> Result<u8, Failure> {
         if !rows.is_empty() {
             output::print(output::list(&rows, output::screen()));
         }
+        for host in state.hosts.iter().filter(|host| !host.is_alive()) {
+            output::warn(format_args!(
+                "the first process of host `{}` of wire `{}` has been killed: no program can run there",
+                host.name, state.name
+            ));
+        }
     }
     Ok(output::DONE)
 }
@@ -161,22 +192,38 @@ fn host_rows(host: &HostState) -> Vec<Vec<String>> {
     }
 }
 
-fn host_json(host: &HostState) -> serde_json::Value {
-    json!({ "name": host.name, "interfaces": host.interfaces })
+impl From<&HostState> for WireHost {
+    fn from(host: &HostState) -> WireHost {
+        let interfaces = host.interfaces.iter().map(|interface| WireInterface {
+            name: interface.name.clone(),
+            link: interface.link.clone(),
+            addresses: interface.addresses.iter().map(IpAddr::to_string).collect(),
+        });
+        WireHost {
+            name: host.name.clone(),
+            interfaces: interfaces.collect(),
+            process: host.first.map(|first| first.pid),
+            alive: host.is_alive(),
+        }
+    }
 }
 
-fn down(which: &Which, stale: bool) -> Result<u8, Failure> {
-    if !stale {
-        find(which)?.take_down().map_err(failure)?;
-        return Ok(output::DONE);
-    }
+/// Removes what wires of dead processes have left.
+fn remove_stale(global: &Global) -> Result<u8, Failure> {
+    let mut removed = Vec::new();
     for wire in FoundWire::all(&Access::root().map_err(failure)?)
         .map_err(failure)?
         .iter()
         .filter(|wire| !wire.is_running())
     {
         wire.take_down().map_err(failure)?;
-        output::print(format_args!("removed what `{}` left", wire.state.name));
+        if !global.json {
+            output::print(format_args!("removed what `{}` left", wire.state.name));
+        }
+        removed.push(wire.state.name.clone());
+    }
+    if global.json {
+        output::print_json(&WiresRemovedOutput { removed });
     }
     Ok(output::DONE)
 }
@@ -184,7 +231,7 @@ fn down(which: &Which, stale: bool) -> Result<u8, Failure> {
 /// Brings the links up, and keeps signals from ending this process without order.
 fn start(links: &WireLinks) -> Result<(Wire, Signals), Failure> {
     let (experiment, file) = load(links)?;
-    let files = Box::new(DirectoryFiles::beside(&file));
+    let files = Box::new(DirectoryFiles::beside(if links.words.is_given() { Path::new("") } else { &file }));
     let point = experiment.points.first().ok_or_else(|| Failure::input("the file has no point"))?;
     let init = InitProgram { program: own_program()?, arguments: vec!["wire".into(), "init".into()] };
     let options = WireOptions {
@@ -207,6 +254,12 @@ fn start(links: &WireLinks) -> Result<(Wire, Signals), Failure> {
     let access = Access::enter().map_err(failure)?;
     let signals = Signals::keep().map_err(Failure::environment)?;
     let mut wire = Wire::up(&point.scenario, &access, &options).map_err(failure)?;
+    if let Some(why) = wire.way_out_failure() {
+        output::warn(format_args!(
+            "hosts reach this machine and nothing beyond it: forwarding and translation of addresses cannot be set up: {why}; \
+             they need nftables in the kernel (modules nf_tables, nft_chain_nat, nft_masq)"
+        ));
+    }
     if let Some(folder) = &links.pcap {
         wire.capture(folder).map_err(failure)?;
     }
@@ -236,25 +289,34 @@ fn end(wire: Wire) {
     }
 }
 
-fn load(links: &WireLinks) -> Result<(trunkline_experiment::Experiment, std::path::PathBuf), Failure> {
-    let file = file(links)?;
-    let experiment = trunkline_runner::load(file, &[]).map_err(Failure::input)?;
-    Ok((experiment, std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf())))
+/// The experiment of the file or of the words, and what it is called: a path beside which relative paths begin, or the words.
+fn load(links: &WireLinks) -> Result<(trunkline_experiment::Experiment, PathBuf), Failure> {
+    let Some(file) = &links.file else {
+        return Ok((wire_link::load(&links.words)?, wire_link::shown(&links.words)));
+    };
+    let experiment = trunkline_runner::load(file, &[]).map_err(|error| Failure::load(&error))?;
+    Ok((experiment, std::path::absolute(file).unwrap_or_else(|_| file.clone())))
 }
 
-fn file(links: &WireLinks) -> Result<&Path, Failure> {
-    links
-        .file
-        .as_deref()
-        .ok_or_else(|| Failure::input("an experiment file is needed: `trunkline wire FILE -- COMMAND`"))
-}
-
-/// What the wire is called.
+/// The wire's name.
 fn name(links: &WireLinks) -> Result<String, Failure> {
-    let stem = file(links)?.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let name = links.name.clone().unwrap_or(stem);
+    let default = || match &links.file {
+        Some(file) => file.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        // Several may be up at once.
+        None => format!("link-{}", std::process::id()),
+    };
+    let name = links.name.clone().unwrap_or_else(default);
     ground::valid_name(&name).map_err(failure)?;
     Ok(name)
+}
+
+/// The label of the output of a line beside COMMAND: its host, and its program where several run there.
+fn label((host, line): &(&str, &str), all: &[(&str, &str)]) -> String {
+    if all.iter().filter(|(other, _)| other == host).count() == 1 {
+        return (*host).to_owned();
+    }
+    let program = line.split_whitespace().next().unwrap_or_default();
+    format!("{host} {}", program.rsplit('/').next().unwrap_or(program))
 }
 
 fn host_and_line(with: &str) -> Result<(&str, &str), Failure> {
@@ -265,14 +327,22 @@ fn host_and_line(with: &str) -> Result<(&str, &str), Failure> {
     })
 }
 
-fn command(arguments: &[OsString]) -> Result<Command, Failure> {
+/// What the user runs on a host. At a terminal it may be a shell, or start one.
+fn command(arguments: &[OsString], host: &Namespace) -> Result<Command, Failure> {
     let (program, rest) =
         arguments.split_first().ok_or_else(|| Failure::input("a command is needed after `--`"))?;
     let mut command = Command::new(program);
     command.args(rest);
+    if io::stdin().is_terminal() {
+        prompt::name_host(&mut command, host);
+    }
     Ok(command)
 }
 
 pub(super) fn failure(error: WireError) -> Failure {
-    if error.is_bad_input() { Failure::input(error) } else { Failure::environment(error) }
+    match error.exit_code() {
+        Some(code) => Failure { code, ..Failure::environment(error) },
+        None if error.is_bad_input() => Failure::input(error),
+        None => Failure::environment(error),
+    }
 }

@@ -1,47 +1,74 @@
 //! `trunkline wire top`, `trunkline wire set`: a running wire by its socket.
 
 use std::collections::VecDeque;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
 use std::thread;
 use std::time::Duration;
 
-use serde_json::json;
 use trunkline_core::Bytes;
 use trunkline_report::{Screen, Style};
 use trunkline_wire::control::{Client, Packets, Rates, WireSnapshot};
 use trunkline_wire::ground::FoundWire;
+use trunkline_wire::programs::{Keys, Signals};
 
 use super::wire::{failure, find};
 use crate::args::Global;
 use crate::args::wire::Which;
+use crate::escape::escaped_line;
+use crate::json::WireCountersOutput;
 use crate::output::{self, Failure};
 
 /// Looks in a second, which is what rates are over.
 const LOOKS: usize = 10;
 const BETWEEN: Duration = Duration::from_millis(1000 / LOOKS as u64);
 
-/// Shows rates, queues and drops: on a terminal ten times a second until Ctrl-C, otherwise once; as JSON the counters
+/// Shows rates, queues and drops: on a terminal ten times a second until `q` or Ctrl-C, otherwise once; as JSON the counters
 /// themselves.
 pub(super) fn top(global: &Global, which: &Which) -> Result<u8, Failure> {
-    let mut client = Client::connect(&find(which)?.socket()).map_err(failure)?;
+    let found = find(which)?;
+    let mut client = Client::connect(&found.socket()).map_err(failure)?;
     let first = client.counters().map_err(failure)?;
     if global.json {
-        output::print_json(&json!(first));
+        output::print_json(&WireCountersOutput { counters: first });
         return Ok(output::DONE);
     }
     // Lines are cut to the terminal by their characters: no colours.
     let screen = Screen { style: Style::Plain, ..output::screen() };
-    if !io::stdout().is_terminal() {
+    if !output::is_terminal() {
         thread::sleep(BETWEEN * LOOKS as u32);
         let now = client.counters().map_err(failure)?;
         output::print(view(&first, &now, screen).join("\n"));
         return Ok(output::DONE);
     }
+    watch(&mut client, first, screen, &found.state.name)
+}
+
+/// Shows it on the terminal, until somebody wants no more of it or the wire goes down.
+fn watch(client: &mut Client, first: WireSnapshot, screen: Screen, wire: &str) -> Result<u8, Failure> {
+    const CTRL_D: u8 = 4;
+    let signals = Signals::keep().map_err(Failure::environment)?;
+    let mut keys = Keys::take();
     let mut looks = VecDeque::from([first]);
     let mut shown = 0;
     loop {
-        thread::sleep(BETWEEN);
-        let now = client.counters().map_err(failure)?;
+        let key = keys.next(BETWEEN.into()).map_err(Failure::environment)?;
+        if matches!(key, Some(b'q' | b'Q' | CTRL_D)) {
+            return Ok(output::DONE);
+        }
+        if signals.want_end().map_err(Failure::environment)? {
+            return Ok(output::INTERRUPTED);
+        }
+        if key.is_some() {
+            continue;
+        }
+        let now = match client.counters() {
+            Ok(now) => now,
+            Err(error) if error.is_disconnection() => {
+                output::note(format_args!("wire `{wire}` has been taken down"));
+                return Ok(output::DONE);
+            }
+            Err(error) => return Err(failure(error)),
+        };
         let lines = view(looks.front().unwrap_or(&now), &now, screen);
         shown = draw(&lines, shown).map_err(Failure::environment)?;
         looks.push_back(now);
@@ -86,12 +113,16 @@ fn draw(lines: &[String], shown: usize) -> io::Result<usize> {
     };
     let fitting = &lines[..lines.len().min(rows)];
     for line in fitting {
-        text.extend(line.chars().take(columns));
+        text.extend(escaped_line(line).chars().take(columns));
         // What is left of the line before.
         text.push_str("\x1b[K\n");
     }
     // And of the lines below.
     text.push_str("\x1b[J");
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "lines are escaped above, and cursor movements are not text"
+    )]
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()?;

@@ -3,6 +3,10 @@
 #![allow(dead_code, unreachable_pub, reason = "every test program uses a part of this")]
 #![allow(clippy::print_stderr, reason = "a test says why it is skipped")]
 
+pub mod json_schema;
+#[cfg(target_os = "linux")]
+pub mod terminal;
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -102,11 +106,36 @@ impl Ran {
         self
     }
 
-    /// Standard output as JSON.
+    /// Standard output as one object of JSON, which is as its schema says.
     #[track_caller]
     pub fn json(&self) -> serde_json::Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}: {self:#?}"))
+        let mut all = self.all_json();
+        assert_eq!(all.len(), 1, "one object: {self:#?}");
+        all.remove(0)
     }
+
+    /// Standard output as objects of JSON, which are as their schemas say.
+    #[track_caller]
+    pub fn all_json(&self) -> Vec<serde_json::Value> {
+        let all: Result<Vec<_>, _> = serde_json::Deserializer::from_str(&self.out).into_iter().collect();
+        let all = all.unwrap_or_else(|e| panic!("{e}: {self:#?}"));
+        all.iter().for_each(assert_described);
+        all
+    }
+}
+
+/// Asserts that the committed schema of JSON outputs describes every key of this object.
+#[track_caller]
+pub fn assert_described(object: &serde_json::Value) {
+    let schema = include_str!("../../../../docs/reference/json-output.schema.json");
+    let schema: serde_json::Value = serde_json::from_str(schema).expect("the schema is JSON");
+    let kind = &object["kind"];
+    let layout = schema["$defs"].as_object().and_then(|all| {
+        all.values().find(|one| !kind.is_null() && one["properties"]["kind"]["const"] == *kind)
+    });
+    let layout = layout.unwrap_or_else(|| panic!("no layout is named {kind}: {object:#}"));
+    let problems = json_schema::problems(&schema, layout, object);
+    assert!(problems.is_empty(), "{kind}: {problems:#?}");
 }
 
 /// Every file below a folder.

@@ -8,6 +8,7 @@ use trunkline_core::Duration;
 use super::pipe::PipeReader;
 use super::shared::{Closer, Got, Shared};
 use crate::error::ControlError;
+use crate::memory::{Held, Share};
 use crate::wire::{Deframer, Frame, MAX_FRAME, Message, WireError, tag};
 
 /// The reading end of a connection. Somebody has to read all the time: it is here that the other end is known to live.
@@ -32,6 +33,25 @@ impl FrameReader {
         frame.map(|frame| self.understand(frame)).transpose()
     }
 
+    /// As [`receive`](FrameReader::receive), with the memory that it takes of the other end's share
+    /// ([`trust_within`](FrameReader::trust_within)); what it holds is not larger than its frame was.
+    ///
+    /// # Errors
+    /// As there, and [`ControlError::Memory`] if the share has no room for it, after which the connection can be used on.
+    pub fn receive_held<M: Message>(&mut self) -> Result<Option<(M, Option<Held>)>, ControlError> {
+        let Some(frame) = self.frame(None)? else { return Ok(None) };
+        let held_by_frame = self.deframer.take_held();
+        let own = match (&held_by_frame, self.deframer.share()) {
+            (Some(held), Some(share)) => {
+                let length = frame.body.len() as u64;
+                let taken = share.take(held.bytes()).map_err(|why| WireError::Memory { length, why });
+                Some(taken.map_err(|error| self.no_memory(&error))?)
+            }
+            _ => None,
+        };
+        self.understand(frame).map(|said| Some((said, own)))
+    }
+
     /// The next thing that is said within so long.
     ///
     /// # Errors
@@ -49,6 +69,12 @@ impl FrameReader {
     /// Accepts large frames from now on: the other end is known.
     pub fn trust(&mut self) {
         self.deframer.set_limit(MAX_FRAME);
+    }
+
+    /// The same, and what is said takes its memory from this share.
+    pub fn trust_within(&mut self, share: Share) {
+        self.deframer.set_share(share);
+        self.trust();
     }
 
     pub(super) fn set_limit(&mut self, limit: usize) {
@@ -92,6 +118,7 @@ impl FrameReader {
             match self.deframer.advance(read) {
                 Ok(Some(frame)) if frame.tag != tag::PING => return Ok(Some(frame)),
                 Ok(_) => {}
+                Err(error @ WireError::Memory { .. }) => return Err(self.no_memory(&error)),
                 Err(error) => return Err(self.not_understood(&error)),
             }
             // However often somebody says that they live, or a bit of an answer, it is none.
@@ -105,6 +132,11 @@ impl FrameReader {
     fn timed_out(&self) -> ControlError {
         let who = self.shared.who.clone();
         ControlError::TimedOut { who, patience: Duration::ZERO, step: "it was waited for" }
+    }
+
+    /// The connection can be used on.
+    fn no_memory(&self, error: &WireError) -> ControlError {
+        ControlError::Memory { who: self.shared.who.clone(), reason: error.to_string() }
     }
 
     pub(super) fn understand<M: Message>(&self, frame: Frame) -> Result<M, ControlError> {

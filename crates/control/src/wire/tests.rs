@@ -198,3 +198,27 @@ fn what_a_later_version_adds_is_skipped() {
     let refusal = Refusal::new(RefusalKind::Other, "it is new");
     assert_eq!(FromAgent::from_frame(frame), Ok(FromAgent::Refused { part: None, refusal }));
 }
+
+/// A frame for which its sender has no memory is skipped: it is reported once, holds nothing, and the next is read.
+#[test]
+fn a_frame_beyond_its_senders_memory_is_skipped() {
+    let memory = crate::Memory::new(trunkline_core::Bytes(200 << 10));
+    let share = memory.share(fingerprint());
+    let mut deframer = Deframer::new(MAX_FRAME);
+    deframer.set_share(share.clone());
+    let frame = |length: usize| Frame { tag: tag::MESSAGE, body: vec![7; length] };
+    let error = deframe(&mut deframer, &bytes_of(&frame(300 << 10)), 5000).unwrap_err();
+    let WireError::Memory { length, why } = error else { panic!("{error}") };
+    assert_eq!((length, why.most), ((300 << 10) + 1, trunkline_core::Bytes(100 << 10)));
+    assert_eq!(memory.held(), trunkline_core::Bytes::ZERO);
+    assert!(deframer.is_between_frames());
+
+    let next = frame(50 << 10);
+    assert_eq!(deframe(&mut deframer, &bytes_of(&next), 5000), Ok(vec![next]));
+    // The frame is in use until its holder is dropped.
+    let held = deframer.take_held().unwrap();
+    assert_eq!(share.held(), held.bytes());
+    assert!(held.bytes() >= trunkline_core::Bytes(50 << 10));
+    drop(held);
+    assert_eq!(memory.held(), trunkline_core::Bytes::ZERO);
+}

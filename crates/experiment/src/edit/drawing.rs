@@ -1,13 +1,17 @@
 //! What is to be drawn of an experiment file.
 
+use std::cell::OnceCell;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::{Section, placed, places};
+use crate::alike::{self, COUNT};
 use crate::problem::Problems;
+use crate::range;
 use crate::schema::{POSITION, Schema, Shape};
-use crate::sweep::flattened;
+use crate::sweep::{self, flattened};
 use crate::tree::{self, Item, Node, Table};
 
 /// A TOML table as it is written, in JSON: texts, numbers, flags, lists, tables.
@@ -46,6 +50,8 @@ pub struct DrawingHost {
     pub y: f64,
     /// Whether the file says that it stands there; else the place was found from the links.
     pub placed: bool,
+    /// How many hosts it stands for; 1 for itself.
+    pub count: u64,
     /// The agent that is this host in `live`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
@@ -109,8 +115,12 @@ pub struct DrawingBundle {
 pub struct DrawingAxis {
     /// `flow.voice.count`.
     pub key: String,
-    /// Its values; one that is no list by itself.
+    /// Its values; one that is no list by itself. Of a range those that it stands for, as far as it can be read.
     pub values: Vec<Value>,
+    /// The range as it is written, if it is one: `from`, `to` and a step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<BTreeMap<String, Value>>)]
+    pub range: Option<Tree>,
 }
 
 /// A limit.
@@ -132,9 +142,17 @@ pub fn drawing(text: &str) -> Result<Drawing, Problems> {
     let nothing = Table::default();
     let root = root.table().unwrap_or(&nothing);
     let reading = Reading { text, schema: Schema::new() };
-    let links: Vec<DrawingLink> = reading.tables(root, Section::Link, DrawingLink::read);
-    let flows = reading.tables(root, Section::Flow, DrawingFlow::read);
+    let mut links: Vec<DrawingLink> = reading.tables(root, Section::Link, DrawingLink::read);
+    let mut flows: Vec<DrawingFlow> = reading.tables(root, Section::Flow, DrawingFlow::read);
     let mut hosts = reading.tables(root, Section::Hosts, DrawingHost::read);
+    let count = |section: Section, name: &str| alike::count_of(&reading.schema, root, section.key(), name);
+    let many = |label: &mut String, count: Option<u32>| {
+        if let Some(count) = count {
+            *label = format!("{count} × {label}");
+        }
+    };
+    links.iter_mut().for_each(|link| many(&mut link.label, count(Section::Link, &link.name)));
+    flows.iter_mut().for_each(|flow| many(&mut flow.label, count(Section::Flow, &flow.name)));
     places::find(&mut hosts, &links, &flows);
     Ok(Drawing {
         title: root.node("name").and_then(Node::text).unwrap_or_default().to_owned(),
@@ -174,12 +192,22 @@ impl Reading<'_> {
 
     fn sweep(&self, root: &Table) -> Vec<DrawingAxis> {
         let entries = flattened(root, "sweep", &mut Vec::new());
-        let swept = entries.into_iter().map(|(key, _, node)| DrawingAxis {
-            key,
-            values: match json_of(self.text, node) {
-                Value::Array(values) => values,
-                value => vec![value],
-            },
+        let keys: Vec<&str> = entries.iter().flat_map(|(key, _, _)| sweep::together(key)).collect();
+        let known = OnceCell::new();
+        let known = || known.get_or_init(|| sweep::sweepable(&self.schema, root, &keys));
+        let swept = entries.iter().map(|(key, _, node)| {
+            let range = node.table().filter(|table| range::is_range(table));
+            let values = match (range, json_of(self.text, node)) {
+                (Some(table), _) => {
+                    let of = sweep::together(key).next().and_then(|key| sweep::find(key, known()).ok());
+                    let values = of.and_then(|of| range::values(key, node, table, of).ok());
+                    let (nodes, _) = values.unwrap_or_default();
+                    nodes.iter().map(|node| json_of(self.text, node)).collect()
+                }
+                (None, Value::Array(values)) => values,
+                (None, value) => vec![value],
+            };
+            DrawingAxis { key: key.clone(), values, range: range.map(|table| tree_of(self.text, table)) }
         });
         swept.collect()
     }
@@ -212,7 +240,8 @@ impl DrawingHost {
         };
         let (x, y) = place.unwrap_or_default();
         let agent = keys.get("agent").and_then(Value::as_str).map(str::to_owned);
-        DrawingHost { name, x, y, placed: place.is_some(), agent, keys }
+        let count = keys.get(COUNT).and_then(Value::as_u64).unwrap_or(1);
+        DrawingHost { name, x, y, placed: place.is_some(), count, agent, keys }
     }
 }
 

@@ -1,6 +1,8 @@
 //! Names of hosts, links, flows and bundles.
 
 use super::{EditError, Section};
+use crate::alike;
+use crate::schema::Schema;
 use crate::tree::{self, Node};
 
 /// Those of a section, in the order of the file.
@@ -8,6 +10,14 @@ pub(super) fn of(text: &str, section: Section) -> Vec<String> {
     let root = tree::parse(text).ok();
     let table = root.as_ref().and_then(|root| root.table()?.node(section.key())?.table().cloned());
     table.into_iter().flat_map(|table| table.0).map(|entry| entry.key.to_string()).collect()
+}
+
+/// How many things a name of a section stands for that have names of their own, `phone-3`; 0 if it stands for itself.
+pub(super) fn count_of(schema: &Schema, text: &str, section: Section, name: &str) -> u32 {
+    let root = tree::parse(text).ok();
+    let count =
+        root.as_ref().and_then(Node::table).map(|root| alike::count_of(schema, root, section.key(), name));
+    count.flatten().unwrap_or(0)
 }
 
 /// Refuses a name that nothing can have.

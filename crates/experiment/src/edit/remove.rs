@@ -1,6 +1,7 @@
 //! Takes keys and tables away, and what named them.
 
 use core::ops::Range;
+use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
 
@@ -9,19 +10,20 @@ use super::document::{Document, Item, Pair, Value};
 use super::drawing::{Drawing, Tree, drawing};
 use super::set::segments;
 use super::splice::{Splice, spliced};
-use super::{EditError, Editor, Section};
+use super::{EditError, Editor, Section, names};
+use crate::alike::{number_of, numbered};
 
 impl Editor {
     pub(super) fn remove(&self, text: String, path: &[String]) -> Result<String, EditError> {
         let way = segments(path);
         let edited = self.take(&text, &way)?;
-        match path {
-            [section, name] => match Section::of_key(section) {
-                Some(section) => self.forget(edited, section, name),
-                None => Ok(edited),
-            },
-            _ => Ok(edited),
-        }
+        let [section, name] = path else { return Ok(edited) };
+        let Some(section) = Section::of_key(section) else { return Ok(edited) };
+        let count = names::count_of(&self.schema, &text, section, name);
+        let forgotten = self.forget(edited, section, name)?;
+        // What stood for several may be named one by one.
+        let mut singles = singles_in(&forgotten, name, count).into_iter();
+        singles.try_fold(forgotten, |text, number| self.forget(text, section, &numbered(name, number)))
     }
 
     /// Takes away what stands at the end of a way, and nothing else.
@@ -174,6 +176,13 @@ impl Editor {
     ) -> Result<String, EditError> {
         all.iter().try_fold(text, |text, one| edit(self, text, one))
     }
+}
+
+/// The numbers of those of several things that a text names.
+fn singles_in(text: &str, name: &str, count: u32) -> BTreeSet<u32> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let words = text.split(|c| !is_part(c)).filter(|_| count > 0);
+    words.filter_map(|word| number_of(word, name, count)).collect()
 }
 
 fn way(path: &[&str]) -> Vec<String> {

@@ -6,6 +6,7 @@ use super::document::{Document, Item, Key, Pair, Value, plain_text};
 use super::set::is_dotted;
 use super::splice::{Splice, spliced};
 use super::{EditError, Editor, Section, names, shape, write};
+use crate::alike::{number_of, numbered};
 
 impl Editor {
     pub(super) fn rename(
@@ -33,6 +34,7 @@ impl Editor {
             section,
             from,
             to,
+            count: names::count_of(&self.schema, &text, section, from),
             splices: Vec::new(),
             is_defined: false,
         };
@@ -62,6 +64,8 @@ struct Renaming<'r> {
     section: Section,
     from: &'r str,
     to: &'r str,
+    /// How many it stands for, which have names of their own: `phone-3`.
+    count: u32,
     splices: Vec<Splice>,
     /// Whether the thing itself was found, not only what names it.
     is_defined: bool,
@@ -89,10 +93,21 @@ impl Renaming<'_> {
             return self.figure(&keys[1..], done);
         }
         for (place, key) in keys.iter().enumerate() {
-            if *key.name == *self.from && self.is_name(&names[..place]) && done.insert(key.span.start) {
+            let Some(new) = self.renamed(&key.name).filter(|_| self.is_name(&names[..place])) else {
+                continue;
+            };
+            if done.insert(key.span.start) {
                 self.is_defined |= place == 1;
-                self.write_key(key, self.to.to_owned());
+                self.write_key(key, new);
             }
+        }
+    }
+
+    /// The new name of what has this one, if it gets one.
+    fn renamed(&self, name: &str) -> Option<String> {
+        match number_of(name, self.from, self.count) {
+            Some(number) => Some(numbered(self.to, number)),
+            None => (name == self.from).then(|| self.to.to_owned()),
         }
     }
 
@@ -112,9 +127,9 @@ impl Renaming<'_> {
                     }
                     let name = part.trim();
                     let before: Vec<&str> = way.iter().map(String::as_str).collect();
-                    match name == self.from && self.is_name(&before) {
-                        true => new += &part.replacen(name, self.to, 1),
-                        false => new += part,
+                    match self.renamed(name).filter(|_| self.is_name(&before)) {
+                        Some(renamed) => new += &part.replacen(name, &renamed, 1),
+                        None => new += part,
                     }
                     way.push(name.to_owned());
                 }
@@ -185,15 +200,14 @@ impl Renaming<'_> {
     fn values(&mut self, value: &Value) {
         match &value.item {
             Item::Scalar => {
-                if names::text_of(self.document.slice(&value.span)).as_deref() != Some(self.from) {
-                    return;
-                }
-                // Without escapes the name stands there as it is, between whatever quotation marks.
                 let written = self.document.slice(&value.span);
-                let place = written.find(self.from).filter(|_| !written.contains('\\'));
+                let Some(name) = names::text_of(written) else { return };
+                let Some(new) = self.renamed(&name) else { return };
+                // Without escapes the name stands there as it is, between whatever quotation marks.
+                let place = written.find(&name).filter(|_| !written.contains('\\'));
                 let splice = match place.map(|place| value.span.start + place) {
-                    Some(start) => Splice::new(start..start + self.from.len(), self.to),
-                    None => Splice::new(value.span.clone(), write::text(self.to)),
+                    Some(start) => Splice::new(start..start + name.len(), new),
+                    None => Splice::new(value.span.clone(), write::text(&new)),
                 };
                 self.splices.push(splice);
             }

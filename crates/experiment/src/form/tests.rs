@@ -116,10 +116,15 @@ fn a_distribution_that_a_form_makes_is_read() {
         all.iter().filter(|(key, _)| matches!(key.shape, FormShape::Durations | FormShape::Sizes)).collect();
     assert!(!drawn.is_empty());
     for (key, kind) in drawn {
-        for alternative in key.alternatives.iter().flatten().filter(|alternative| alternative.name != "trace")
+        for alternative in key
+            .alternatives
+            .iter()
+            .flatten()
+            .filter(|alternative| !matches!(alternative.name, "trace" | "empirical"))
         {
             let value = |part: &FormKey| match part.shape {
                 FormShape::Ratio => "\"50 %\"".to_owned(),
+                FormShape::Number => part.max.clone().expect("a range"),
                 _ => format!("\"{}\"", part.max.clone().or(part.min.clone()).expect("a range")),
             };
             let parts = alternative.keys.iter().map(|part| format!(", {} = {}", part.name, value(part)));

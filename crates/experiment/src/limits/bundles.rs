@@ -7,7 +7,7 @@ use crate::model::{BundleMetric, ClassMetric, Over};
 
 /// Every figure of a bundle as a whole, as written behind its name.
 pub(crate) const BUNDLE_METRICS: &[Metric<BundleMetric>] = &[
-    metric("throughput", BundleMetric::Throughput, Unit::Rate, "Payload received by all flows together."),
+    metric("throughput", BundleMetric::Throughput, Unit::Rate, "Payload delivered by all flows together."),
     metric(
         "throughput.network",
         BundleMetric::NetworkThroughput,
@@ -40,6 +40,32 @@ pub(crate) const CLASS_METRICS: &[Metric<ClassMetric>] = &[
     metric("loss.mean", ClassMetric::Loss(Over::Mean), Unit::Share, "Loss of a connection: the mean of all."),
     metric("loss.min", ClassMetric::Loss(Over::Min), Unit::Share, "The same: the smallest of all."),
     metric("loss.max", ClassMetric::Loss(Over::Max), Unit::Share, "The same: the largest of all."),
+    metric(
+        "unfinished.mean",
+        ClassMetric::Unfinished(Over::Mean),
+        Unit::Share,
+        "Unfinished messages of a connection, of those due: the mean of all.",
+    ),
+    metric(
+        "unfinished.min",
+        ClassMetric::Unfinished(Over::Min),
+        Unit::Share,
+        "The same: the smallest of all.",
+    ),
+    metric(
+        "unfinished.max",
+        ClassMetric::Unfinished(Over::Max),
+        Unit::Share,
+        "The same: the largest of all.",
+    ),
+    metric(
+        "refused.mean",
+        ClassMetric::Refused(Over::Mean),
+        Unit::Share,
+        "Refused messages of a connection, of those due: the mean of all.",
+    ),
+    metric("refused.min", ClassMetric::Refused(Over::Min), Unit::Share, "The same: the smallest of all."),
+    metric("refused.max", ClassMetric::Refused(Over::Max), Unit::Share, "The same: the largest of all."),
     metric(
         "latency.mean.mean",
         ClassMetric::LatencyMean(Over::Mean),
@@ -103,6 +129,8 @@ impl ClassMetric {
         match self {
             ClassMetric::Throughput(over) => Some(over.of(class.throughput?).bits_per_second() as f64),
             ClassMetric::Loss(over) => Some(over.of(class.loss?).value()),
+            ClassMetric::Unfinished(over) => Some(over.of(class.unfinished?).value()),
+            ClassMetric::Refused(over) => Some(over.of(class.refused?).value()),
             ClassMetric::LatencyMean(over) => Some(over.of(class.latency_mean?).as_secs_f64()),
             ClassMetric::LatencyP999(over) => Some(over.of(class.latency_p999?).as_secs_f64()),
             ClassMetric::Fairness => class.fairness,

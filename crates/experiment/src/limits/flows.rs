@@ -11,9 +11,28 @@ use crate::model::LimitMetric;
 
 /// Every figure of a flow, as written behind its name.
 pub(crate) const FLOW_METRICS: &[Metric<LimitMetric>] = &[
-    metric("loss", LimitMetric::Loss, Unit::Share, "Lost and refused messages, of those due."),
+    metric("loss", LimitMetric::Loss, Unit::Share, "Lost messages, of those due."),
     metric("late", LimitMetric::Late, Unit::Share, "Messages after their playout deadline, of those due."),
     metric("loss-and-late", LimitMetric::LossAndLate, Unit::Share, "Both together."),
+    metric(
+        "unfinished",
+        LimitMetric::Unfinished,
+        Unit::Share,
+        "Messages that a reliable transport took and had not delivered by the end, of those due.",
+    ),
+    metric(
+        "refused",
+        LimitMetric::Refused,
+        Unit::Share,
+        "Messages that the transport had no room for in time, or that were too large, of those due.",
+    ),
+    metric(
+        "undelivered",
+        LimitMetric::Undelivered,
+        Unit::Share,
+        "Messages that did not arrive: lost, unfinished or refused, of those due.",
+    ),
+    metric("not-in-time", LimitMetric::NotInTime, Unit::Share, "Messages undelivered or late, of those due."),
     metric(
         "affected",
         LimitMetric::Affected,
@@ -53,13 +72,13 @@ pub(crate) const FLOW_METRICS: &[Metric<LimitMetric>] = &[
         "throughput",
         LimitMetric::Throughput,
         Unit::Rate,
-        "Payload received, each message once, per time.",
+        "Payload delivered, each message once, per time.",
     ),
     metric(
         "voice-channels",
         LimitMetric::VoiceChannels,
         Unit::Number,
-        "Throughput divided by 64 kbit/s, rounded down.",
+        "Telephone channels of 64 kbit/s that were delivered, rounded down.",
     ),
     metric(
         "fairness",
@@ -129,11 +148,15 @@ impl LimitMetric {
             |of: fn(&DelaySummary) -> Duration| Some(of(flow.voice_path?.start_up.as_ref()?).as_secs_f64());
         let quality = |of: fn(&QualitySummary) -> Option<f64>| of(flow.quality.as_ref()?);
         // Without a message there is no share of messages.
-        let share = |share: f64| (is_measured && flow.counts.sent + flow.counts.refused > 0).then_some(share);
+        let share = |share: f64| (is_measured && flow.counts.due() > 0).then_some(share);
         match self {
             LimitMetric::Loss => share(flow.loss.value()),
             LimitMetric::Late => share(flow.late.value()),
             LimitMetric::LossAndLate => share(flow.loss.value() + flow.late.value()),
+            LimitMetric::Unfinished => share(flow.unfinished.value()),
+            LimitMetric::Refused => share(flow.refused.value()),
+            LimitMetric::Undelivered => share(flow.undelivered()),
+            LimitMetric::NotInTime => share(flow.undelivered() + flow.late.value()),
             LimitMetric::Affected => flow.affected.map(|share| share.value()),
             LimitMetric::LatencyMean => latency(|l| l.mean),
             LimitMetric::LatencyP50 => latency(|l| l.p50),
@@ -175,6 +198,10 @@ impl LimitMetric {
             LimitMetric::Loss => |sink| share_at(sink, sink.loss.value()),
             LimitMetric::Late => |sink| share_at(sink, sink.late.value()),
             LimitMetric::LossAndLate => |sink| share_at(sink, sink.loss.value() + sink.late.value()),
+            LimitMetric::Unfinished => |sink| share_at(sink, sink.unfinished.value()),
+            LimitMetric::Refused => |sink| share_at(sink, sink.refused.value()),
+            LimitMetric::Undelivered => |sink| share_at(sink, sink.undelivered()),
+            LimitMetric::NotInTime => |sink| share_at(sink, sink.undelivered() + sink.late.value()),
             LimitMetric::LatencyMean => |sink| Some(sink.latency?.mean.as_secs_f64()),
             LimitMetric::LatencyP50 => |sink| Some(sink.latency?.p50.as_secs_f64()),
             LimitMetric::LatencyP90 => |sink| Some(sink.latency?.p90.as_secs_f64()),
@@ -192,7 +219,7 @@ impl LimitMetric {
 }
 
 fn share_at(sink: &SinkSummary, share: f64) -> Option<f64> {
-    (sink.counts.sent + sink.counts.refused > 0).then_some(share)
+    (sink.counts.due() > 0).then_some(share)
 }
 
 impl Metric<LimitMetric> {

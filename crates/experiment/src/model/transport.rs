@@ -1,8 +1,15 @@
 //! Transports with their options.
 
 use serde::{Deserialize, Serialize};
+use trunkline_adapters::quic::Mode;
+use trunkline_core::schema::Limit;
 use trunkline_core::{Bytes, Duration, Ecn, Rate, Ratio};
+use trunkline_transport::sctp::Reliability;
+use trunkline_transport::xtp::ErrorControl;
 use trunkline_transport::{Features, features};
+
+/// Bytes of the largest IP packet.
+const LARGEST_PACKET: u64 = 65_535;
 
 /// A flow's transport with its options.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -11,7 +18,7 @@ pub enum Transport {
     Udp(UdpOptions),
     /// UDP-Lite.
     UdpLite(UdpLiteOptions),
-    /// TCP: the kernel's in `live` and `wire`; in `sim` smoltcp's or ours.
+    /// TCP: the kernel's in `live` and `wire`; in `sim` ours.
     Tcp(TcpOptions),
     /// MPTCP: the kernel's, in `live` only.
     Mptcp(TcpOptions),
@@ -30,6 +37,30 @@ pub enum Transport {
 }
 
 impl Transport {
+    /// The most that one end of a conversation holds in buffers of our engines: data that waits to be sent or acknowledged,
+    /// and data that waits to be read. Buffers of the kernel's sockets do not count.
+    pub fn buffers(&self) -> Bytes {
+        let sum = |sent: Bytes, received: Bytes| Bytes(sent.count().saturating_add(received.count()));
+        match self {
+            Transport::Udp(_)
+            | Transport::UdpLite(_)
+            | Transport::Rtp(_)
+            | Transport::Tcp(_)
+            | Transport::Mptcp(_) => Bytes::ZERO,
+            Transport::Urp(options) => {
+                let blocks = Bytes(options.block.count().saturating_mul(options.window.into()));
+                sum(blocks, blocks)
+            }
+            Transport::Dccp(options) => match options.send_queue {
+                Limit::Bytes(bytes) => bytes,
+                Limit::Packets(packets) => Bytes(packets.saturating_mul(LARGEST_PACKET)),
+            },
+            Transport::Xtp(options) => sum(options.window, options.window),
+            Transport::Quic(options) => sum(options.send_buffer.unwrap_or(options.window), options.window),
+            Transport::Sctp(options) => sum(options.send_buffer.unwrap_or(options.window), options.window),
+        }
+    }
+
     /// How long a message may wait for room at the sender before it is given up and counted as refused; `None` for as long
     /// as it takes.
     pub fn send_timeout(&self) -> Option<Duration> {
@@ -43,6 +74,50 @@ impl Transport {
             | Transport::Dccp(_)
             | Transport::Xtp(_)
             | Transport::Rtp(_) => None,
+        }
+    }
+}
+
+impl Transport {
+    /// The option that limits what a conversation may have under way, with the limit: the smaller of its peer's window and
+    /// its own send buffer. `None` where nothing, or only the engine, sets one.
+    pub fn under_way(&self) -> Option<(&'static str, Bytes)> {
+        let smaller = |window: Bytes, buffer: Option<Bytes>| match buffer {
+            Some(buffer) if buffer < window => ("send-buffer", buffer),
+            _ => ("window", window),
+        };
+        match self {
+            Transport::Tcp(options) | Transport::Mptcp(options) => Some(("window", options.window?)),
+            Transport::Sctp(options) => Some(smaller(options.window, options.send_buffer)),
+            Transport::Quic(options) if options.mode != Mode::Datagrams => {
+                Some(smaller(options.window, options.send_buffer))
+            }
+            Transport::Xtp(options) if options.service == XtpService::Stream => {
+                Some(("window", options.window))
+            }
+            Transport::Urp(options) => {
+                Some(("window", Bytes(options.block.count() * u64::from(options.window))))
+            }
+            Transport::Udp(_)
+            | Transport::UdpLite(_)
+            | Transport::Dccp(_)
+            | Transport::Quic(_)
+            | Transport::Xtp(_)
+            | Transport::Rtp(_) => None,
+        }
+    }
+
+    /// Whether everything that it takes is delivered, however late, as long as its conversation lasts.
+    pub fn is_reliable(&self) -> bool {
+        match self {
+            Transport::Tcp(_) | Transport::Mptcp(_) | Transport::Urp(_) => true,
+            Transport::Sctp(options) => options.reliability == Reliability::Full,
+            Transport::Quic(options) => options.mode != Mode::Datagrams,
+            Transport::Xtp(options) => match options.service {
+                XtpService::Stream => options.error_control != ErrorControl::None,
+                service => service.features().reliable,
+            },
+            Transport::Udp(_) | Transport::UdpLite(_) | Transport::Dccp(_) | Transport::Rtp(_) => false,
         }
     }
 }
@@ -77,7 +152,7 @@ pub struct TcpOptions {
     pub mss: Option<Bytes>,
     /// `TCP_NODELAY`: send at once instead of collecting small messages (RFC 896 off).
     pub nodelay: bool,
-    /// Congestion control by name: `reno`, `cubic` and `none` in `sim`, whatever the kernel offers in `live`.
+    /// Congestion control by name: those of `trunkline_transport::tcp::ALGORITHMS` in `sim`, whatever the kernel offers in `live`.
     pub congestion_control: Option<String>,
     /// How long a send may block before the message is given up and counted as refused (Schiavoni: 40 ms).
     pub send_timeout: Option<Duration>,
@@ -88,7 +163,7 @@ pub struct TcpOptions {
 /// Whose TCP runs in the simulator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum TcpEngine {
-    /// smoltcp's.
+    /// Ours as Linux has it.
     Modern,
     /// Ours of the 1990s, in `sim` only.
     Classic(ClassicTcpOptions),
@@ -110,7 +185,7 @@ pub struct ClassicTcpOptions {
     /// With how many segments slow start begins.
     pub initial_window: u32,
     /// The retransmission timer.
-    pub timer: trunkline_transport::tcp::TimerConfig,
+    pub timer: trunkline_transport::classic_tcp::TimerConfig,
     /// Whether three duplicate acknowledgements are a loss.
     pub fast_retransmit: bool,
 }
@@ -136,7 +211,7 @@ pub struct DccpOptions {
     /// Congestion control, both ways.
     pub ccid: trunkline_transport::dccp::Ccid,
     /// How much may wait at the sender until congestion control lets it out.
-    pub send_queue: trunkline_core::schema::Limit,
+    pub send_queue: Limit,
     /// What happens to a message for which the send queue has no room.
     pub when_full: trunkline_transport::dccp::WhenFull,
     /// How long a message may wait there; for as long as it takes if absent.
@@ -170,7 +245,7 @@ pub struct XtpOptions {
     /// Which service.
     pub service: XtpService,
     /// What is done about losses.
-    pub error_control: trunkline_transport::xtp::ErrorControl,
+    pub error_control: ErrorControl,
     /// Whether a receiver reports a gap as soon as it finds one.
     pub fast_nak: bool,
     /// What holds the sender back.
@@ -270,7 +345,7 @@ pub struct SctpOptions {
     /// Whether the messages of a stream are delivered in the order of sending.
     pub ordered: bool,
     /// How long a lost message is repaired.
-    pub reliability: trunkline_transport::sctp::Reliability,
+    pub reliability: Reliability,
     /// Receive window.
     pub window: Bytes,
     /// How much waits at the sender; as much as the window if absent.
@@ -305,7 +380,7 @@ pub enum SctpStyle {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QuicOptions {
     /// What carries messages.
-    pub mode: trunkline_adapters::quic::Mode,
+    pub mode: Mode,
     /// Congestion control, both ways.
     pub congestion_control: trunkline_adapters::quic::CongestionControl,
     /// Receive window of streams, receive buffer of datagrams.

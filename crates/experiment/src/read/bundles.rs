@@ -5,20 +5,14 @@ use core::ops::Range;
 use trunkline_metrics::{BundleMeta, Measured};
 
 use super::Reader;
-use crate::model::{Flow, Link, PathStep};
+use crate::model::Flow;
 use crate::problem::suggestion;
 use crate::tree::{Entry, Item, Node, Table};
 
 impl Reader<'_> {
     /// The bundles, in the order of the file.
-    pub(super) fn bundles(
-        &mut self,
-        root: &Table,
-        hosts: &[String],
-        links: &[Link],
-        flows: &[Flow],
-    ) -> Vec<BundleMeta> {
-        let file = File { hosts, links, flows };
+    pub(super) fn bundles(&mut self, root: &Table, flows: &[Flow]) -> Vec<BundleMeta> {
+        let file = File { flows };
         let mut bundles: Vec<BundleMeta> = Vec::new();
         for entry in self.named_tables(root, "bundle") {
             let Some(named) = self.bundled(entry, flows) else { continue };
@@ -83,8 +77,6 @@ impl Reader<'_> {
 
 /// What the flows of a bundle are looked up in.
 struct File<'f> {
-    hosts: &'f [String],
-    links: &'f [Link],
     flows: &'f [Flow],
 }
 
@@ -97,53 +89,23 @@ impl File<'_> {
             1 => return None,
             _ => "several sinks",
         };
-        Some(format!("a bundle is on one path, and the flow `{}` has {has}", flow.meta.name))
+        Some(format!("a flow of a bundle has one sink, and `{}` has {has}", flow.meta.name))
     }
 
     /// Why two flows cannot be in one bundle.
     fn apart(&self, first: usize, second: usize) -> Option<String> {
-        let [a, b] = [first, second].map(|flow| &self.flows[flow]);
-        let [Some(sink_of_a), Some(sink_of_b)] = [a, b].map(|flow| flow.to.first()) else { return None };
-        let (ends, path) = (|flow: &Flow| self.ends(flow), |path: &[PathStep]| self.path(path));
-        let (name_of_a, name_of_b) = (&a.meta.name, &b.meta.name);
-        if (a.from, sink_of_a.host) != (b.from, sink_of_b.host) {
-            return Some(format!(
-                "a bundle is on one path, and the flow `{name_of_b}` goes {}, `{name_of_a}` {}",
-                ends(b),
-                ends(a)
-            ));
-        }
-        if sink_of_a.forward != sink_of_b.forward {
-            return Some(format!(
-                "a bundle is on one path, and the flow `{name_of_b}` goes over {}, `{name_of_a}` over {}",
-                path(&sink_of_b.forward),
-                path(&sink_of_a.forward)
-            ));
-        }
-        let mixes_latencies = a.meta.transport == b.meta.transport && a.meta.measured != b.meta.measured;
+        let [a, b] = [first, second].map(|flow| &self.flows[flow].meta);
+        let mixes_latencies = a.transport == b.transport && a.measured != b.measured;
         mixes_latencies.then(|| {
-            let (there_and_back, one_way) = match a.meta.measured {
-                Measured::RoundTrip => (name_of_a, name_of_b),
-                _ => (name_of_b, name_of_a),
+            let (there_and_back, one_way) = match a.measured {
+                Measured::RoundTrip => (&a.name, &b.name),
+                _ => (&b.name, &a.name),
             };
             format!(
                 "both flows go over `{}`, and latency is measured there and back in `{there_and_back}`, one way in \
                  `{one_way}`; let both `reflect`, or none",
-                a.meta.transport
+                a.transport
             )
         })
-    }
-
-    /// ``from `a` to `b` ``
-    fn ends(&self, flow: &Flow) -> String {
-        let to = flow.to.first().map_or("", |sink| &self.hosts[sink.host]);
-        format!("from `{}` to `{to}`", self.hosts[flow.from])
-    }
-
-    /// `` `there`, `on` ``
-    fn path(&self, path: &[PathStep]) -> String {
-        let names: Vec<String> =
-            path.iter().map(|step| format!("`{}`", self.links[step.link].name)).collect();
-        names.join(", ")
     }
 }

@@ -4,11 +4,10 @@ use trunkline_adapters::quic::{self, Mode};
 use trunkline_core::schema::{Kind, Value};
 use trunkline_core::{Bytes, Distribution};
 use trunkline_traffic::SourceKind;
+use trunkline_transport::classic_tcp::{self as tcp, TimerConfig};
 use trunkline_transport::dccp::{self, WhenFull};
-use trunkline_transport::framing::HEADER_LENGTH;
 use trunkline_transport::rtp;
 use trunkline_transport::sctp::{self, Reliability};
-use trunkline_transport::tcp::{self, TimerConfig};
 use trunkline_transport::udp::{IPV4_HEADER_LENGTH, UDP_HEADER_LENGTH};
 use trunkline_transport::urp;
 use trunkline_transport::xtp::{self, ErrorControl, FlowControl};
@@ -129,10 +128,10 @@ impl Reader<'_> {
             );
             self.remark(at, message);
         }
-        // The largest of an exponential distribution comes once in 10^27 messages.
-        if message > transport.max_message
-            && !draws_size(flow, source, |d| matches!(d, Distribution::Exponential { .. }))
-        {
+        // The largest of an exponential distribution comes once in 10^27 messages, that of a normal one once in 10^19.
+        let is_rare =
+            |d: &Distribution| matches!(d, Distribution::Exponential { .. } | Distribution::Normal { .. });
+        if message > transport.max_message && !draws_size(flow, source, is_rare) {
             let message = format!(
                 "a message of {message} B is larger than the {} B that one over `{}` may have",
                 transport.max_message, transport.name
@@ -315,6 +314,7 @@ impl Reader<'_> {
         }
         let mtu = |&(link, port): &(usize, u16)| links[link].directions[usize::from(port)].mtu.count();
         for (place, (path, noun, size, drawn)) in ways.into_iter().enumerate() {
+            let whole = size.saturating_add(flow.added_to(size));
             // What answers a multicast of XTP is a datagram.
             let is_datagram = |service: XtpService| {
                 !service.features().fragmentation || service.is_multicast() && place > 0
@@ -323,8 +323,8 @@ impl Reader<'_> {
                 // Where sizes vary, some packets may pass; those that do not are counted as too large.
                 Transport::Udp(_) | Transport::UdpLite(_) if drawn => continue,
                 Transport::Udp(_) | Transport::UdpLite(_) => {
-                    let headers = (HEADER_LENGTH + UDP_HEADER_LENGTH + IPV4_HEADER_LENGTH) as u64;
-                    let packet = size.saturating_add(headers);
+                    let headers = (UDP_HEADER_LENGTH + IPV4_HEADER_LENGTH) as u64;
+                    let packet = whole.saturating_add(headers);
                     let what = format!("{noun} of {size} B makes a packet of {packet} B");
                     (packet, &places.source.span, what)
                 }
@@ -341,22 +341,22 @@ impl Reader<'_> {
                 }
                 Transport::Rtp(_) if drawn => continue,
                 Transport::Rtp(_) => {
-                    let packet = size.saturating_add((HEADER_LENGTH + rtp::HEADERS) as u64);
+                    let packet = whole.saturating_add(rtp::HEADERS as u64);
                     let what = format!("{noun} of {size} B makes a packet of {packet} B");
                     (packet, &places.source.span, what)
                 }
                 // Where sizes vary, some packets may pass; those that do not are refused as too large.
                 Transport::Dccp(_) if drawn => continue,
                 Transport::Dccp(options) => {
-                    let headers = (HEADER_LENGTH + dccp::HEADERS + options.encapsulation.overhead()) as u64;
-                    let packet = size.saturating_add(headers);
+                    let headers = (dccp::HEADERS + options.encapsulation.overhead()) as u64;
+                    let packet = whole.saturating_add(headers);
                     let what = format!("{noun} of {size} B makes a packet of up to {packet} B");
                     (packet, &places.source.span, what)
                 }
                 // Where sizes vary, some datagrams may pass; those that do not are refused as too large.
                 Transport::Xtp(options) if is_datagram(options.service) && drawn => continue,
                 Transport::Xtp(options) if is_datagram(options.service) => {
-                    let data = size.saturating_add(HEADER_LENGTH as u64) + FIRST_SEGMENTS;
+                    let data = whole.saturating_add(FIRST_SEGMENTS);
                     if let Some(most) = options.max_data.filter(|most| most.count() < data) {
                         let message = format!(
                             "{noun} of {size} B makes data of {data} B, more than the {most} of `max-data`"
@@ -370,13 +370,10 @@ impl Reader<'_> {
                 Transport::Xtp(options)
                     if options.service == XtpService::Transaction
                         && !drawn
-                        && size + HEADER_LENGTH as u64 > options.window.count() =>
+                        && whole > options.window.count() =>
                 {
-                    let whole = size + HEADER_LENGTH as u64;
-                    let message = format!(
-                        "{noun} of {size} B has {whole} B with its header, more than the `window` of {}",
-                        options.window
-                    );
+                    let message =
+                        format!("{noun} of {whole} B does not fit into the `window` of {}", options.window);
                     return self.remark(places.transport.span_of("window"), message);
                 }
                 Transport::Xtp(options) => {
@@ -389,9 +386,9 @@ impl Reader<'_> {
                 Transport::Quic(options) if options.mode == Mode::Datagrams => {
                     // Where sizes vary, some datagrams may pass; those that do not are refused as too large. Packets of
                     // handshakes are large in any case.
-                    let headers = (HEADER_LENGTH + quic::DATAGRAM_OVERHEAD + quic::HEADERS) as u64;
-                    let size = if drawn { 0 } else { size };
-                    let packet = size.saturating_add(headers).max(*quic::PACKET.start() as u64);
+                    let headers = (quic::DATAGRAM_OVERHEAD + quic::HEADERS) as u64;
+                    let data = if drawn { 0 } else { whole };
+                    let packet = data.saturating_add(headers).max(*quic::PACKET.start() as u64);
                     if packet > *quic::PACKET.end() as u64 {
                         let message = format!(
                             "{noun} of {size} B makes a datagram of {packet} B with all headers; QUIC's packets here are \

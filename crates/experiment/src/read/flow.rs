@@ -3,16 +3,17 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use trunkline_core::FlowId;
 use trunkline_core::schema::Kind;
-use trunkline_metrics::{FlowMeta, Lasting, Measured};
+use trunkline_core::{Duration, FlowId, Time};
+use trunkline_metrics::{FlowMeta, Lasting, Measured, SendLimit};
 
 use super::Reader;
 use super::checks::Places;
 use super::paths::{MOST_HOPS, Map};
+use super::sinks::Ways;
 use super::table::Chosen;
 use crate::files::Speech;
-use crate::model::{Flow, Framing, Link, Path, Source};
+use crate::model::{Ends, Flow, Framing, Link, Path, PathStep, SctpStyle, Sink, Source, Transport};
 use crate::problem::{enumerate, suggestion};
 use crate::schema::Shape;
 use crate::schema::transport;
@@ -32,12 +33,35 @@ impl Reader<'_> {
         let before = self.remarks.len();
         let entries = self.named_tables(root, "flow");
         let links = links.map(|links| (links, Map::new(links, hosts.len())));
-        let mut flows = Vec::with_capacity(entries.len());
-        let mut members = 0;
+        let mut read: Vec<(Flow, &Entry)> = Vec::with_capacity(entries.len());
         for entry in entries {
-            let Some(mut flow) = self.flow(entry, hosts, links.as_ref()) else { continue };
+            if self.is_full() {
+                return None;
+            }
+            if !entry.is_repeated() {
+                read.extend(self.flow(entry, hosts, links.as_ref()).map(|flow| (flow, entry)));
+                continue;
+            }
+            // Only its ends differ from those of the first; without that one, all has been told.
+            let first =
+                read.last_mut().map(|(flow, _)| flow).filter(|flow| flow.meta.name == entry.written());
+            if let Some(flow) = first {
+                flow.each.extend(self.ends(entry, hosts, links.as_ref()));
+            }
+        }
+        let mut flows = Vec::with_capacity(read.len());
+        let mut members: u64 = 0;
+        for (mut flow, entry) in read {
+            let alike = flow.each.len().max(1) as u64;
+            let own = u64::from(flow.meta.members) * alike;
+            flow.meta.members = u32::try_from(own).unwrap_or(u32::MAX);
+            if !flow.each.is_empty() {
+                flow.meta.sinks = (0..flow.to.len()).map(|sink| together(&flow, sink, hosts)).collect();
+            }
+            // At most as many as there are hosts.
+            flow.meta.send_limit.iter_mut().for_each(|limit| limit.conversations *= alike as u32);
             flow.meta.first = FlowId(u32::try_from(members).unwrap_or(u32::MAX));
-            members += u64::from(flow.meta.members) * flow.to.len().max(1) as u64;
+            members += own * flow.to.len().max(1) as u64;
             if members > MOST_MEMBERS {
                 let message =
                     format!("with this flow there are more than {MOST_MEMBERS} members; lower a `count`");
@@ -49,10 +73,19 @@ impl Reader<'_> {
         (self.remarks.len() == before && links.is_some()).then_some(flows)
     }
 
+    /// Where one of several flows that are alike begins and ends.
+    fn ends(&mut self, entry: &Entry, hosts: &[String], links: Option<&(&[Link], Map)>) -> Option<Ends> {
+        let (table, at) = (entry.node.table()?, &entry.node.span);
+        let place = format!("in [flow.{}]", entry.written());
+        let from = self.end(table, at, &place, "from", hosts);
+        let Ways { to, nowhere } = self.ways(table, at, &place, from, hosts, links)?;
+        Some(Ends { from: from?, to, nowhere })
+    }
+
     fn flow(&mut self, entry: &Entry, hosts: &[String], links: Option<&(&[Link], Map)>) -> Option<Flow> {
         let table = self.table_of(entry, "flow")?;
         let keys = &self.schema.flow;
-        let (at, place) = (&entry.node.span, format!("[flow.{}]", entry.key));
+        let (at, place) = (&entry.node.span, format!("[flow.{}]", entry.written()));
         let known: Vec<&str> = keys.iter().map(|key| key.name).collect();
         self.refuse_unknown(table, &known, &place);
         let place = format!("in {place}");
@@ -70,9 +103,10 @@ impl Reader<'_> {
         let source_kind = trunkline_traffic::KINDS.get(source.index)?;
         let is_written = (source_kind.samples_per_packet)(&source.values).is_some();
         let reflect = values.flag("reflect");
+        let transport = (transport_kind.read)(&chosen.values);
         let mut flow = Flow {
             meta: FlowMeta {
-                name: entry.key.to_string(),
+                name: entry.written().to_owned(),
                 transport: transport_kind.name.to_owned(),
                 first: FlowId(0),
                 members: u32::try_from(values.integer("count")).unwrap_or(u32::MAX),
@@ -83,10 +117,16 @@ impl Reader<'_> {
                     _ if reflect => Measured::RoundTrip,
                     _ => Measured::OneWay,
                 },
+                // Known with the experiment's own values.
+                ends: Time::MAX,
+                propagation: Vec::new(),
+                // To a host that falls silent nothing is delivered any more.
+                reliable: ways.to.iter().map(|sink| transport.is_reliable() && sink.fail.is_none()).collect(),
+                send_limit: None,
+                is_greedy: (source_kind.needs_flow_control)(&source.values),
                 lasting: match (source_kind.endless)(&source.values) {
                     false => Lasting::Volume,
-                    true if (source_kind.needs_flow_control)(&source.values) => Lasting::Greedy,
-                    true => Lasting::Paced,
+                    true => Lasting::Run,
                 },
                 playout: values.duration_if_given("playout"),
                 carries_audio: (source_kind.audio)(&source.values).is_some(),
@@ -94,21 +134,31 @@ impl Reader<'_> {
                 voice_path,
                 listening: None,
             },
+            each: match &entry.of {
+                Some(_) => vec![Ends { from, to: ways.to.clone(), nowhere: ways.nowhere }],
+                None => Vec::new(),
+            },
+            alike: (0, 1),
             from,
             to: ways.to,
             nowhere: ways.nowhere,
-            transport: (transport_kind.read)(&chosen.values),
+            transport,
             source: Source { kind: source.index, values: source.values.clone(), speech },
             reflect,
             start: values.duration("start"),
             stagger: values.duration("stagger"),
             priority: u16::try_from(values.integer("priority")).unwrap_or(u16::MAX),
             effort: values.number("effort"),
-            framing: match values.text("framing").as_str() {
-                "none" => Framing::None,
-                _ => Framing::Header,
+            framing: match values.text_if_given("framing").as_deref() {
+                None => Framing::Within,
+                Some("none") => Framing::None,
+                Some(_) => Framing::Before,
             },
         };
+        if let Some((links, _)) = links {
+            flow.meta.send_limit = send_limit(&flow, links);
+            flow.meta.propagation = flow.to.iter().map(|sink| propagation(sink, reflect, links)).collect();
+        }
         flow.meta.listening = self.listening(table, at, &place, &source, &flow.meta)?;
         let places = Places { flow: table, transport: &chosen, source: &source };
         self.check_flow(&flow, transport_kind, source_kind, &places, links.map(|(links, _)| *links));
@@ -240,4 +290,41 @@ impl Reader<'_> {
         }
         Some(path)
     }
+}
+
+/// What the file calls a sink of flows that are alike: the host, or all for which it stands.
+fn together(flow: &Flow, sink: usize, hosts: &[String]) -> String {
+    let first = &hosts[flow.to[sink].host];
+    let is_one = flow.each.iter().all(|ends| ends.to[sink].host == flow.to[sink].host);
+    match first.rsplit_once('-') {
+        Some((written, _)) if !is_one => written.to_owned(),
+        _ => first.clone(),
+    }
+}
+
+/// How long the path to a sink takes at least, and back if the flow is reflected.
+fn propagation(sink: &Sink, reflect: bool, links: &[Link]) -> Duration {
+    let back = if reflect { sink.backward.as_slice() } else { &[] };
+    propagation_of(&sink.forward, links) + propagation_of(back, links)
+}
+
+/// The most that a flow's conversations may have under way, on the path to its first sink.
+fn send_limit(flow: &Flow, links: &[Link]) -> Option<SendLimit> {
+    let (option, bytes) = flow.transport.under_way()?;
+    let sink = flow.to.first()?;
+    let direction = |step: &PathStep| &links[step.link].directions[usize::from(step.from_port)];
+    let shares = matches!(&flow.transport, Transport::Sctp(options) if options.style == SctpStyle::OneToMany);
+    Some(SendLimit {
+        option,
+        bytes,
+        conversations: if shares { 1 } else { flow.meta.members },
+        narrowest: sink.forward.iter().map(|step| direction(step).rate).min(),
+        packet: sink.forward.iter().map(|step| direction(step).mtu).min(),
+        back: Some(propagation_of(&sink.backward, links)),
+    })
+}
+
+fn propagation_of(path: &[PathStep], links: &[Link]) -> Duration {
+    let delay = |step: &PathStep| links[step.link].directions[usize::from(step.from_port)].delay;
+    path.iter().map(delay).fold(Duration::ZERO, |sum, delay| sum + delay)
 }

@@ -7,6 +7,7 @@ use trunkline_core::schema::Values;
 use trunkline_network::host::PARAMETERS;
 
 use super::Reader;
+use crate::alike::COUNT;
 use crate::model::Host;
 use crate::schema::{AGENT, FARTHEST, POSITION, PROCESSOR, PROFILE_DOC};
 use crate::tree::{Entry, Item, Node, Table};
@@ -14,11 +15,16 @@ use crate::tree::{Entry, Item, Node, Table};
 impl Reader<'_> {
     /// The hosts, each at least with its name.
     pub(super) fn hosts(&mut self, root: &Table) -> Vec<Host> {
-        let mut hosts = Vec::new();
+        let mut hosts: Vec<Host> = Vec::new();
         for entry in self.named_tables(root, "hosts") {
-            let (values, profile) = self.costs(entry).unwrap_or_default();
+            let processor = hosts.len();
+            // What one of several has, all have.
+            let (values, profile) = match hosts.last().filter(|_| entry.is_repeated()) {
+                Some(Host { values, profile, .. }) => (values.clone(), profile.clone()),
+                None => self.costs(entry).unwrap_or_default(),
+            };
             let agent = self.agent(entry);
-            hosts.push(Host { name: entry.key.to_string(), values, profile, processor: hosts.len(), agent });
+            hosts.push(Host { name: entry.key.to_string(), values, profile, processor, agent });
         }
         let names: Vec<String> = hosts.iter().map(|host| host.name.clone()).collect();
         for (index, entry) in self.named_tables(root, "hosts").iter().enumerate() {
@@ -46,7 +52,7 @@ impl Reader<'_> {
     fn costs(&mut self, entry: &Entry) -> Option<(Values, Option<String>)> {
         let table = self.table_of(entry, "hosts")?;
         let keys = &self.schema.host;
-        let place = format!("[hosts.{}]", entry.key);
+        let place = format!("[hosts.{}]", entry.written());
         let known: Vec<&str> = keys.iter().map(|key| key.name).collect();
         self.refuse_unknown(table, &known, &place);
         let own = self.plain_values(table, &entry.node.span, &format!("in {place}"), keys);
@@ -67,6 +73,14 @@ impl Reader<'_> {
     /// Where the host's agent is, with its port; `None` also after remarks.
     fn agent(&mut self, entry: &Entry) -> Option<String> {
         let node = entry.node.table()?.node(AGENT)?;
+        if let Some(alike) = &entry.of {
+            let message = format!(
+                "an agent is one host, and `{}` stands for {}; leave `{AGENT}` or `{COUNT}` out",
+                alike.written, alike.count
+            );
+            self.remark(&node.span, message);
+            return None;
+        }
         // What is no text was told before.
         let written = node.text()?;
         let address = agent_address(written);

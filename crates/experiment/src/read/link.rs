@@ -7,6 +7,7 @@ use trunkline_core::{Bytes, Duration, Rate};
 use trunkline_network::{Impairments, Loss, impairment, medium};
 
 use super::Reader;
+use crate::alike::numbered;
 use crate::link_profile;
 use crate::model::{Direction, Link};
 use crate::problem::{enumerate, suggestion};
@@ -17,14 +18,33 @@ impl Reader<'_> {
     /// The links; `None` after remarks.
     pub(super) fn links(&mut self, root: &Table, hosts: &[String]) -> Option<Vec<Link>> {
         let before = self.remarks.len();
-        let entries = self.named_tables(root, "link");
-        let links = entries.iter().filter_map(|entry| self.link(entry, hosts)).collect();
+        let mut links: Vec<Link> = Vec::new();
+        for entry in self.named_tables(root, "link") {
+            let link = match entry.is_repeated() {
+                // Only its ends differ from those of the one before; without that one, all has been told.
+                true => self.again(entry, hosts, links.last()),
+                false => self.link(entry, hosts),
+            };
+            links.extend(link);
+        }
         (self.remarks.len() == before).then_some(links)
     }
 
+    /// A link like the one before, between other hosts.
+    fn again(&mut self, entry: &Entry, hosts: &[String], before: Option<&Link>) -> Option<Link> {
+        let of = entry.of.as_ref()?;
+        let before = before.filter(|link| link.name == numbered(&of.written, of.number - 1))?;
+        let (at, place) = (&entry.node.span, format!("[link.{}]", entry.written()));
+        let between = self.between(entry.node.table()?, at, &place, hosts, &(2..=2))?;
+        Some(Link { name: entry.key.to_string(), between, ..before.clone() })
+    }
+
     fn link(&mut self, entry: &Entry, hosts: &[String]) -> Option<Link> {
+        if self.is_full() {
+            return None;
+        }
         let table = &*link_profile::filled_in(self.table_of(entry, "link")?);
-        let place = format!("[link.{}]", entry.key);
+        let place = format!("[link.{}]", entry.written());
         let schema = self.schema;
         // Of an unknown profile everything would be missing: that alone is told.
         self.plain_values(table, &entry.node.span, &format!("in {place}"), &schema.link)?;

@@ -15,14 +15,21 @@ mod voice_path;
 
 use core::ops::Range;
 
+use trunkline_core::Time;
 use trunkline_core::schema::Values;
 use trunkline_metrics::Lasting;
 
+use crate::alike;
 use crate::files::Shelf;
 use crate::model::{Flow, Scenario};
 use crate::problem::{Remark, suggestion};
 use crate::schema::{SECTIONS, Schema};
 use crate::tree::{Entry, Item, Node, Table};
+
+/// The most problems of one point that are shown.
+pub(crate) const MOST_REMARKS: usize = 100;
+/// Characters of the longest name of an experiment.
+const LONGEST_NAME: usize = 200;
 
 /// Reads trees of one file.
 pub(crate) struct Reader<'r> {
@@ -51,10 +58,28 @@ pub(crate) fn read(schema: &Schema, shelf: &Shelf<'_>, root: &Node) -> Result<Re
 
 impl Reader<'_> {
     fn remark(&mut self, at: &Range<usize>, message: impl Into<String>) {
-        self.remarks.push(Remark::new(at.clone(), message));
+        if !self.is_full() {
+            self.remarks.push(Remark::new(at.clone(), message));
+        }
+    }
+
+    /// Whether there are as many remarks as are shown: the rest need not be read.
+    fn is_full(&self) -> bool {
+        self.remarks.len() >= MOST_REMARKS
+    }
+
+    /// Refuses a name that is too long to be shown.
+    fn check_name(&mut self, table: &Table, values: &Values) {
+        let length = values.text("name").chars().count();
+        if let Some(node) = table.node("name").filter(|_| length > LONGEST_NAME) {
+            let message = format!("`name` has {length} characters; a name has at most {LONGEST_NAME}");
+            self.remark(&node.span, message);
+        }
     }
 
     fn experiment(&mut self, root: &Node) -> Option<Reading> {
+        let (root, remarks) = alike::spread(self.schema, root);
+        self.remarks.extend(remarks);
         let table = root.table()?;
         let schema = self.schema;
         let sections = SECTIONS.iter().map(|(name, _)| *name);
@@ -62,13 +87,16 @@ impl Reader<'_> {
         self.refuse_unknown(table, &known, "");
         // A missing key has no place: the file's first line stands for it.
         let values = self.plain_values(table, &(0..0), "before the first table", &schema.experiment);
+        values.iter().for_each(|values| self.check_name(table, values));
         let hosts = self.hosts(table);
         let names: Vec<String> = hosts.iter().map(|host| host.name.clone()).collect();
         let links = self.links(table, &names);
         let flows = self.flows(table, &names, links.as_deref());
-        let (values, links, flows) = (values?, links?, flows?);
-        let bundles = self.bundles(table, &names, &links, &flows);
+        let (values, links, mut flows) = (values?, links?, flows?);
+        let bundles = self.bundles(table, &flows);
         let until = self.until(table, &flows);
+        let ends = Time::ZERO + values.duration("duration");
+        flows.iter_mut().for_each(|flow| flow.meta.ends = ends);
         let scenario = Scenario {
             duration: values.duration("duration"),
             drain: values.duration("drain"),
@@ -95,7 +123,10 @@ impl Reader<'_> {
             return None;
         };
         let flow = &flows[index];
-        if flow.meta.lasting != Lasting::Volume {
+        if let count @ 1.. = flow.each.len() {
+            let message = format!("`until` waits for one flow, and `{name}` stands for {count}");
+            self.remark(&node.span, message);
+        } else if flow.meta.lasting != Lasting::Volume {
             let message = format!(
                 "`until` waits for the flow `{name}`, whose source goes on to the end of the run; give the source an \
                  end, such as a number of `messages`"
@@ -120,7 +151,7 @@ impl Reader<'_> {
             if entry.key.is_empty() || !entry.key.chars().all(good) {
                 let message = format!(
                     "the name `{}` must consist of letters a to z, digits, `-` and `_`",
-                    entry.key.escape_debug()
+                    entry.written().escape_debug()
                 );
                 self.remark(&entry.key_span, message);
             }
@@ -131,7 +162,8 @@ impl Reader<'_> {
     fn table_of<'t>(&mut self, entry: &'t Entry, section: &str) -> Option<&'t Table> {
         let table = entry.node.table();
         if table.is_none() {
-            let message = format!("`{section}.{}` must be a table, not {}", entry.key, entry.node.describe());
+            let message =
+                format!("`{section}.{}` must be a table, not {}", entry.written(), entry.node.describe());
             self.remark(&entry.node.span, message);
         }
         table

@@ -32,6 +32,9 @@ impl Reader<'_> {
     /// Remarks on every key that is not known; `place` names the table: `[link.trunk]`, or nothing for the root.
     pub(super) fn refuse_unknown(&mut self, table: &Table, known: &[&str], place: &str) {
         for entry in table.0.iter().filter(|entry| !known.contains(&&*entry.key)) {
+            if self.is_full() {
+                return;
+            }
             let of = if place.is_empty() { String::new() } else { format!(" in {place}") };
             let suggestion = if known.is_empty() {
                 "; it takes no keys".to_owned()

@@ -1,5 +1,7 @@
 //! Distributions that a size or an interval can be drawn from.
 
+use trunkline_core::schema::Kind;
+
 /// A distribution: `{ kind = "exponential", mean = "10 ms" }`.
 pub(crate) struct DistributionKind {
     pub(crate) name: &'static str,
@@ -15,6 +17,8 @@ pub(crate) enum Part {
     Value,
     /// A share.
     Probability,
+    /// A number above 0.
+    Shape,
     /// The path of a file.
     File,
 }
@@ -37,6 +41,29 @@ pub(crate) const DISTRIBUTIONS: &[DistributionKind] = &[
         parts: &[("min", Part::Value, "The smallest."), ("max", Part::Value, "The largest.")],
     },
     DistributionKind {
+        name: "normal",
+        doc: "Normal, without its negative part: a value below 0 is never drawn, and the others come as often as they do in the \
+              whole distribution. With a mean of three deviations or more that changes next to nothing.",
+        parts: &[
+            ("mean", Part::Value, "The mean of the whole distribution."),
+            ("deviation", Part::Value, "Its standard deviation."),
+        ],
+    },
+    DistributionKind {
+        name: "pareto",
+        doc: "Pareto between two values, for what has a heavy tail: the share of the values above x falls as x^(-`shape`), and \
+              none lies above `max`.",
+        parts: &[
+            ("min", Part::Value, "The smallest, above 0."),
+            ("max", Part::Value, "The largest."),
+            (
+                "shape",
+                Part::Shape,
+                "A number above 0: the smaller, the heavier the tail. Files and pauses of web traffic have 1 to 1.5.",
+            ),
+        ],
+    },
+    DistributionKind {
         name: "bivalue",
         doc: "One of two values (Lamont et al. 1998 section 5.2.2).",
         parts: &[
@@ -46,9 +73,33 @@ pub(crate) const DISTRIBUTIONS: &[DistributionKind] = &[
         ],
     },
     DistributionKind {
+        name: "empirical",
+        doc: "One of the values of a text file, each as likely as the others, whatever came before: what was measured, without its \
+              order. The file is written like that of a `trace`.",
+        parts: &[("file", Part::File, "Its path, relative to the experiment file.")],
+    },
+    DistributionKind {
         name: "trace",
         doc: "The values of a text file in their order, then again from the first: one per line, such as `10 ms` or \
               `80 B`. A bare number is in microseconds or bytes; empty lines and what follows a `#` do not count.",
         parts: &[("file", Part::File, "Its path, relative to the experiment file.")],
     },
 ];
+
+impl Part {
+    /// The kind of value that it is, of a parameter of this kind.
+    pub(crate) fn kind(self, of: Kind) -> Kind {
+        match self {
+            Part::Value => of,
+            Part::Probability => Kind::Ratio,
+            Part::Shape => Kind::Number { min: 0.01, max: 100.0 },
+            Part::File => Kind::File,
+        }
+    }
+}
+
+/// The part of that name of any distribution.
+pub(crate) fn part(name: &str) -> Option<Part> {
+    let parts = DISTRIBUTIONS.iter().flat_map(|kind| kind.parts);
+    parts.into_iter().find(|(part, _, _)| *part == name).map(|(_, part, _)| *part)
+}

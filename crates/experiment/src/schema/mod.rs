@@ -6,6 +6,7 @@ pub(crate) mod distribution;
 mod playback;
 pub(crate) mod transport;
 
+use crate::alike::{COUNT, MOST_ALIKE};
 use crate::link_profile;
 use trunkline_core::Duration;
 use trunkline_core::schema::{Choice, Default as Preset, Kind, Parameter};
@@ -95,8 +96,8 @@ pub(crate) const SECTIONS: &[(&str, &str)] = &[
     (
         "bundle",
         "Flows to be counted together, `[bundle.NAME]`: beside the figures of each flow there are those of its bundle, and \
-         of the connections of each transport in it. A bundle is on one path: its flows go from the same host to the \
-         same host over the same links.",
+         of the connections of each transport in it. Its flows may go between different hosts, over different links: \
+         `network-throughput` is then what each takes of its own first link.",
     ),
     (
         "sweep",
@@ -122,7 +123,7 @@ const EXPERIMENT: &[Parameter] = &[
         name: "drain",
         kind: Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(3600) },
         default: Preset::Text("1 s"),
-        doc: "How long receivers wait for stragglers after that; what has not arrived then is lost.",
+        doc: "How long receivers wait for stragglers after that; what has not arrived then is lost, or unfinished if it may still be under way.",
     },
     Parameter {
         name: "repetitions",
@@ -169,8 +170,11 @@ pub(crate) const SINK: &[Parameter] = &[
 
 /// The words of `framing`.
 const FRAMINGS: &[Choice] = &[
-    Choice { name: "header", doc: "The header of 40 bytes by which a message is found and measured." },
-    Choice { name: "none", doc: "Nothing." },
+    Choice { name: "header", doc: "In front of every message: it is 40 bytes larger." },
+    Choice {
+        name: "none",
+        doc: "Nowhere, for `sim` only. The transport must repair loss and keep the order.",
+    },
 ];
 
 /// The key of a host that shares another's processor.
@@ -244,10 +248,10 @@ const FLOW: &[Parameter] = &[
     Parameter {
         name: "framing",
         kind: Kind::Choice(FRAMINGS),
-        default: Preset::Text("header"),
-        doc: "What stands in front of every message. Without a header a message of 1 B costs 1 B, as in studies that \
-              measured with one program at both ends. That needs a transport that repairs loss and keeps the order, and \
-              is for `sim` only.",
+        default: Preset::Absent,
+        doc: "Where the header of 40 bytes stands by which a message is found and measured. Without this key it is the first \
+              part of the message, which keeps its size; messages of less than 40 bytes have it in front, or a short one of \
+              16 bytes as their first part.",
     },
     Parameter {
         name: "audio",
@@ -309,12 +313,21 @@ impl Schema {
              sources stop and the drain time begins. `duration` is then the longest that this may take.",
         ));
         let mut host = vec![Key::new(
+            COUNT,
+            Shape::Plain(Kind::Integer { min: 1, max: MOST_ALIKE }),
+            Preset::Absent,
+            "How many hosts this one stands for: `phone = { count = 50 }` is `phone-1` to `phone-50`. A link of two ends or a flow \
+             that names `phone` is made for each of them, `up-1` to `up-50`; a medium of many stations, and a list of sinks, has \
+             all of them. Where a link or flow names two such hosts, those of the same number are joined. Without this key it is \
+             one host of this name.",
+        )];
+        host.push(Key::new(
             "profile",
             Shape::Plain(Kind::File),
             Preset::Absent,
             "A TOML file with any of the keys below, and a text `doc` if it likes: the costs of a kind of machine. Keys \
              beside this one override it.",
-        )];
+        ));
         host.push(Key::new(
             PROCESSOR,
             Shape::Host,

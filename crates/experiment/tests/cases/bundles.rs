@@ -50,35 +50,6 @@ one.flows = ["voice"]
         ],
     ),
     (
-        r#"[flow.bulk]
-from = "a"
-to = "b""#,
-        r#"[bundle.trunk]
-flows = ["voice", "bulk"]
-[flow.bulk]
-from = "b"
-to = "a""#,
-        &[
-            r#"x.toml:22:19: a bundle is on one path, and the flow `bulk` goes from `b` to `a`, `voice` from `a` to `b`"#,
-        ],
-    ),
-    (
-        r#"[flow.bulk]"#,
-        r#"[link.first]
-between = ["a", "c"]
-rate = "1 Mbit/s"
-[link.second]
-between = ["c", "b"]
-rate = "1 Mbit/s"
-[bundle.trunk]
-flows = ["voice", "bulk"]
-[flow.bulk]
-path = ["first", "second"]"#,
-        &[
-            r#"x.toml:28:19: a bundle is on one path, and the flow `bulk` goes over `first`, `second`, `voice` over `trunk`"#,
-        ],
-    ),
-    (
         r#"[flow.bulk]"#,
         r#"[bundle.trunk]
 flows = ["nowhere", "voice"]
@@ -88,7 +59,10 @@ to = []
 transport = "udp"
 source = "voice"
 [flow.bulk]"#,
-        &[r#"x.toml:22:10: a bundle is on one path, and the flow `nowhere` has no sink"#],
+        &[
+            r#"x.toml:22:10: a flow of a bundle has one sink, and `nowhere` has no sink"#,
+            r#"x.toml:22:21: both flows go over `udp`, and latency is measured there and back in `voice`, one way in `nowhere`; let both `reflect`, or none"#,
+        ],
     ),
     (
         r#"[flow.bulk]"#,
@@ -122,7 +96,7 @@ flows = ["voice", "bulk"]
             r#"x.toml:25:1: a bundle has no figure `fairnes`; did you mean `fairness`?"#,
             r#"x.toml:26:1: connections have `loss`, a bundle as a whole has not: name their transport, `bundle.trunk.TRANSPORT.loss`"#,
             r#"x.toml:27:1: connections have `loss.max`, a bundle as a whole has not: name their transport, `bundle.trunk.TRANSPORT.loss.max`"#,
-            r#"x.toml:28:1: a transport of a bundle has no figure `loss`; known are `throughput.mean`, `throughput.min`, `throughput.max`, `loss.mean`, `loss.min`, `loss.max`, `latency.mean.mean`, `latency.mean.min`, `latency.mean.max`, `latency.p999.mean`, `latency.p999.min`, `latency.p999.max` and `fairness`"#,
+            r#"x.toml:28:1: a transport of a bundle has no figure `loss`; known are `throughput.mean`, `throughput.min`, `throughput.max`, `loss.mean`, `loss.min`, `loss.max`, `unfinished.mean`, `unfinished.min`, `unfinished.max`, `refused.mean`, `refused.min`, `refused.max`, `latency.mean.mean`, `latency.mean.min`, `latency.mean.max`, `latency.p999.mean`, `latency.p999.min`, `latency.p999.max` and `fairness`"#,
             r#"x.toml:29:32: the limit of `bundle.trunk.udp.loss.mean`: `1 ms` has the unknown unit `ms`; expected a share from `0 %` to `100 %` (or 0 to 1)"#,
         ],
     ),

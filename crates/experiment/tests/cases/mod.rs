@@ -197,14 +197,14 @@ source = { kind = "bulk", bytes = "1 MB", transfers = 10 }"#,
         r#"source = { kind = "interactive", message = "1 B", answer = "70000 B" }"#,
         &[
             r#"x.toml:19:10: an answer of 70000 B is larger than the 65467 B that one over `udp` may have"#,
-            r#"x.toml:19:10: an answer of 70000 B makes a packet of 70068 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+            r#"x.toml:19:10: an answer of 70000 B makes a packet of 70028 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
         ],
     ),
     (
         r#"source = { kind = "voice", samples = 80 }"#,
         r#"source = { kind = "interactive", message = "1 B", answer = "2000 B" }"#,
         &[
-            r#"x.toml:19:10: an answer of 2000 B makes a packet of 2068 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+            r#"x.toml:19:10: an answer of 2000 B makes a packet of 2028 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
         ],
     ),
     (
@@ -289,7 +289,7 @@ source = { kind = "bulk", bytes = "1 MB", transfers = 10 }"#,
         r#"delay = "20 ms""#,
         r#"mtu = "100 B""#,
         &[
-            r#"x.toml:19:10: a message of 80 B makes a packet of 148 B with all headers, which link `trunk` would drop: its MTU is 100 B"#,
+            r#"x.toml:19:10: a message of 80 B makes a packet of 108 B with all headers, which link `trunk` would drop: its MTU is 100 B"#,
         ],
     ),
     (
@@ -328,10 +328,15 @@ source = { kind = "bulk", bytes = "1 MB", transfers = 10 }"#,
     ),
     (
         r#"delay = "20 ms""#,
-        r#"jitter = { kind = "normal", mean = "1 ms" }"#,
+        r#"jitter = { kind = "gaussian", mean = "1 ms" }"#,
         &[
-            r#"x.toml:12:19: the kind of a distribution cannot be the text `normal`; known are `constant`, `exponential`, `uniform`, `bivalue` and `trace`"#,
+            r#"x.toml:12:19: the kind of a distribution cannot be the text `gaussian`; known are `constant`, `exponential`, `uniform`, `normal`, `pareto`, `bivalue`, `empirical` and `trace`"#,
         ],
+    ),
+    (
+        r#"delay = "20 ms""#,
+        r#"jitter = { kind = "normal", mean = "1 ms" }"#,
+        &[r#"x.toml:12:10: the distribution of `jitter` lacks the key `deviation`"#],
     ),
     (
         r#"delay = "20 ms""#,

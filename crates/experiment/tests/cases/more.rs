@@ -77,7 +77,7 @@ codec = { kind = "other", ie = 41 }"#,
         r#"source = { kind = "voice", samples = 80 }"#,
         r#"source = { kind = "voice", samples = 80, fifo = 2000 }"#,
         &[
-            r#"x.toml:19:10: a message of 2000 B makes a packet of 2068 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+            r#"x.toml:19:10: a message of 2000 B makes a packet of 2028 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
         ],
     ),
     (
@@ -124,9 +124,9 @@ source = { kind = "bulk", message = "1000 B" }"#,
         r#"transport = { kind = "tcp", window = "32 KiB" }
 source = { kind = "bulk", message = "8 KiB" }"#,
         r#"transport = { kind = "dccp", encapsulation = "udp" }
-source = { kind = "bulk", message = "1400 B" }"#,
+source = { kind = "bulk", message = "1440 B" }"#,
         &[
-            r#"x.toml:25:10: a message of 1400 B makes a packet of up to 1508 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+            r#"x.toml:25:10: a message of 1440 B makes a packet of up to 1508 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
         ],
     ),
     (
@@ -142,9 +142,9 @@ source = { kind = "bulk", message = "1400 B" }"#,
         r#"transport = { kind = "tcp", window = "32 KiB" }
 source = { kind = "bulk", message = "8 KiB" }"#,
         r#"transport = "rtp"
-source = { kind = "bulk", message = "1421 B", interval = "10 ms" }"#,
+source = { kind = "bulk", message = "1461 B", interval = "10 ms" }"#,
         &[
-            r#"x.toml:25:10: a message of 1421 B makes a packet of 1501 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+            r#"x.toml:25:10: a message of 1461 B makes a packet of 1501 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
         ],
     ),
     (
@@ -213,9 +213,9 @@ source = { kind = "bulk", message = "1000 B" }"#,
         r#"transport = { kind = "tcp", window = "32 KiB" }
 source = { kind = "bulk", message = "8 KiB" }"#,
         r#"transport = { kind = "quic", mode = "datagrams" }
-source = { kind = "bulk", message = "1400 B" }"#,
+source = { kind = "bulk", message = "1440 B" }"#,
         &[
-            r#"x.toml:25:10: a message of 1400 B makes a packet of up to 1506 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+            r#"x.toml:25:10: a message of 1440 B makes a packet of up to 1506 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
         ],
     ),
     (
@@ -309,7 +309,7 @@ transport = "udp"
         r#"samples = 80"#,
         r#"samples = 4096"#,
         &[
-            r#"x.toml:19:10: a message of 4096 B makes a packet of 4164 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+            r#"x.toml:19:10: a message of 4096 B makes a packet of 4124 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
         ],
     ),
     (
@@ -360,7 +360,7 @@ transport = "udp"
         r#"{ kind = "voice", samples = 80 }"#,
         r#""bulk""#,
         &[
-            r#"x.toml:19:10: a message of 8192 B makes a packet of 8260 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+            r#"x.toml:19:10: a message of 8192 B makes a packet of 8220 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
             r#"x.toml:19:10: the source `bulk` sends as fast as the transport takes it, and `udp` has no flow control; give it an `interval` or use {flow control}"#,
         ],
     ),
@@ -371,9 +371,9 @@ transport = "udp"
     ),
     (
         r#"{ kind = "voice", samples = 80 }"#,
-        r#"{ kind = "load", message = "1433 B", interval = "1 ms" }"#,
+        r#"{ kind = "load", message = "1473 B", interval = "1 ms" }"#,
         &[
-            r#"x.toml:19:10: a message of 1433 B makes a packet of 1501 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+            r#"x.toml:19:10: a message of 1473 B makes a packet of 1501 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
         ],
     ),
     (
@@ -414,7 +414,9 @@ rate = "1 Mbit/s"
         r#"[sweep]
 "flow.voice.count" = 3
 [flow.bulk]"#,
-        &[r#"x.toml:22:22: the sweep of `flow.voice.count` must be a list of values, not the number 3"#],
+        &[
+            r#"x.toml:22:22: the sweep of `flow.voice.count` must be a list of values such as `[1, 2, 5]`, or a range such as `{ from = 1, to = 9, step = 2 }`, not the number 3"#,
+        ],
     ),
     (
         r#"[flow.bulk]"#,
@@ -429,7 +431,7 @@ rate = "1 Mbit/s"
 "flow.voice.source.samples" = [80, 160, 2000]
 [flow.bulk]"#,
         &[
-            r#"x.toml:22:41: a message of 2000 B makes a packet of 2068 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+            r#"x.toml:22:41: a message of 2000 B makes a packet of 2028 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
         ],
     ),
     (
@@ -438,7 +440,7 @@ rate = "1 Mbit/s"
 "flow.bulk.transport" = ["tcp", "udp"]
 [flow.bulk]"#,
         &[
-            r#"x.toml:22:33: a message of 8192 B makes a packet of 8260 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+            r#"x.toml:22:33: a message of 8192 B makes a packet of 8220 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
             r#"x.toml:22:33: the source `bulk` sends as fast as the transport takes it, and `udp` has no flow control; give it an `interval` or use {flow control}"#,
         ],
     ),
@@ -512,7 +514,7 @@ seed = [1, 2]
 "voice.loss" = "< 1 %"
 [flow.bulk]"#,
         &[
-            r#"x.toml:22:1: `voice.loss` is neither `flow.NAME.FIGURE` nor `bundle.NAME.FIGURE` nor `bundle.NAME.TRANSPORT.FIGURE`; the figures of a flow are `loss`, `late`, `loss-and-late`, `affected`, `latency.mean`, `latency.p50`, `latency.p90`, `latency.p99`, `latency.p999`, `latency.max`, `jitter.mean-absolute-deviation`, `jitter.interarrival`, `jitter.pdv-p999`, `throughput`, `voice-channels`, `fairness`, `margin.mean`, `margin.min`, `margin.p001`, `margin.p01`, `underflows`, `silence`, `silence.longest`, `capture-overflows`, `playback-overflows`, `samples-lost`, `start-up.mean`, `start-up.max`, `r`, `mos`, `mouth-to-ear` and `ppl`"#,
+            r#"x.toml:22:1: `voice.loss` is neither `flow.NAME.FIGURE` nor `bundle.NAME.FIGURE` nor `bundle.NAME.TRANSPORT.FIGURE`; the figures of a flow are `loss`, `late`, `loss-and-late`, `unfinished`, `refused`, `undelivered`, `not-in-time`, `affected`, `latency.mean`, `latency.p50`, `latency.p90`, `latency.p99`, `latency.p999`, `latency.max`, `jitter.mean-absolute-deviation`, `jitter.interarrival`, `jitter.pdv-p999`, `throughput`, `voice-channels`, `fairness`, `margin.mean`, `margin.min`, `margin.p001`, `margin.p01`, `underflows`, `silence`, `silence.longest`, `capture-overflows`, `playback-overflows`, `samples-lost`, `start-up.mean`, `start-up.max`, `r`, `mos`, `mouth-to-ear` and `ppl`"#,
         ],
     ),
     (

@@ -176,20 +176,18 @@ framing = "none""#,
     ),
     (
         r#"transport = { kind = "tcp", window = "32 KiB" }"#,
-        r#"transport = { kind = "xtp", service = "transaction", window = "8200 B" }
+        r#"transport = { kind = "xtp", service = "transaction", window = "8000 B" }
 reflect = true"#,
-        &[
-            r#"x.toml:24:63: a message of 8192 B has 8232 B with its header, more than the `window` of 8200 B"#,
-        ],
+        &[r#"x.toml:24:63: a message of 8192 B does not fit into the `window` of 8000 B"#],
     ),
     (
         r#"transport = { kind = "tcp", window = "32 KiB" }
 source = { kind = "bulk", message = "8 KiB" }"#,
         r#"transport = { kind = "xtp", service = "reliable-multicast" }
 reflect = true
-source = { kind = "bulk", message = "1369 B" }"#,
+source = { kind = "bulk", message = "1409 B" }"#,
         &[
-            r#"x.toml:26:10: a message of 1369 B makes a packet of 1501 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+            r#"x.toml:26:10: a message of 1409 B makes a packet of 1501 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
         ],
     ),
     (
@@ -201,13 +199,13 @@ source = { kind = "bulk", message = "1369 B" }"#,
         r#"transport = { kind = "tcp", window = "32 KiB" }"#,
         r#"transport = { kind = "xtp", service = "datagram" }"#,
         &[
-            r#"x.toml:25:10: a message of 8192 B makes a packet of 8324 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
+            r#"x.toml:25:10: a message of 8192 B makes a packet of 8284 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
             r#"x.toml:25:10: the source `bulk` sends as fast as the transport takes it, and the service `datagram` of `xtp` has no flow control; give it an `interval` or use {flow control}"#,
         ],
     ),
     (
         r#"transport = "udp""#,
         r#"transport = { kind = "xtp", service = "acknowledged-datagram", max-data = "100 B" }"#,
-        &[r#"x.toml:18:75: a message of 80 B makes data of 160 B, more than the 100 B of `max-data`"#],
+        &[r#"x.toml:18:75: a message of 80 B makes data of 120 B, more than the 100 B of `max-data`"#],
     ),
 ];

@@ -5,12 +5,13 @@
 use trunkline_experiment::{Files, FilesError};
 
 /// The files in `examples/` that every reader of experiment files must understand.
-pub(crate) const EXAMPLES: [&str; 12] = [
+pub(crate) const EXAMPLES: [&str; 13] = [
     "voice-beside-bulk.toml",
     "bursty-loss.toml",
     "calls-on-a-t1.toml",
     "voice-path.toml",
     "wifi-cell.toml",
+    "phones.toml",
     "switched-lan.toml",
     "multicast.toml",
     "bundle.toml",

@@ -215,6 +215,7 @@ fn refuse_all(members: u32) {
         Speaker::new(FlowId(member), 1, source, false, None)
     };
     let flow = EngineFlow {
+        cover: trunkline_transport::framing::Cover::default(),
         engines,
         speakers: (0..members).map(speaker).collect(),
         is_shared: members > 1,

@@ -7,7 +7,7 @@ use trunkline_core::{Bytes, FlowId};
 use trunkline_io::clock;
 use trunkline_metrics::Observation;
 use trunkline_transport::SendError;
-use trunkline_transport::framing::{HEADER_LENGTH, Header, answer, reflect_in_place};
+use trunkline_transport::framing::{Header, answer, reflect_in_place};
 
 use super::{LOOK, Reporter, Session};
 use crate::ceiling::Turn;
@@ -90,7 +90,7 @@ impl Application for Sink<'_> {
         }
         let Some(reply) = self.terms.reply(header.kind) else { return };
         if !self.terms.reflect {
-            let payload = &bytes[HEADER_LENGTH..];
+            let payload = header.message(bytes);
             let what = Observation::Received {
                 channel: header.channel,
                 sequence: header.sequence,

@@ -85,9 +85,9 @@ fn serve(mut stream: TcpStream, session: &Session, mut reporter: Reporter) {
                     sequence: header.sequence,
                     sent: header.sent,
                     reflected: header.reflected,
-                    payload: Bytes(framed.payload().len() as u64),
+                    payload: Bytes(framed.message().len() as u64),
                 };
-                reporter.push(now, flow, &what, terms.keeps_payload.then_some(framed.payload()));
+                reporter.push(now, flow, &what, terms.keeps_payload.then_some(framed.message()));
             }
             let back = match reply {
                 Reply::Nothing => continue,

@@ -112,7 +112,7 @@ fn take(
         let stamped = stamps.as_ref().and_then(|stamps| stamps.bring(batch.stamp(place)?));
         let at = stamped.map_or(now, |raw| clock.from_raw(raw).min(now));
         let Some(reply) = terms.reply(header.kind) else { continue };
-        let datagram_length = payload.len() + HEADER_LENGTH;
+        let datagram_length = header.sent_length();
         if !terms.reflect {
             let what = Observation::Received {
                 channel: header.channel,
@@ -126,6 +126,7 @@ fn take(
         let length = match reply {
             Reply::Nothing => continue,
             Reply::Whole => datagram_length,
+            Reply::Bytes(length) if header.place.is_within() && length >= HEADER_LENGTH => length,
             Reply::Bytes(length) => length + HEADER_LENGTH,
         };
         if !back.passes(flow, length) {

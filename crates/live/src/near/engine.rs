@@ -7,7 +7,7 @@ use trunkline_core::{Bytes, Duration, FlowId, Time};
 use trunkline_io::{clock, pace};
 use trunkline_metrics::Observation;
 use trunkline_traffic::{Feedback, MessageBuffer, Source};
-use trunkline_transport::framing::{HEADER_LENGTH, Header, MessageKind};
+use trunkline_transport::framing::{Cover, HEADER_LENGTH, Header, MessageKind, Place};
 use trunkline_transport::{CloseReason, SendError};
 
 use super::{Answer, BROKEN, Common, LOOK};
@@ -29,6 +29,8 @@ pub(crate) struct EngineFlow<'s> {
     /// Whether what comes back is what is measured.
     pub(crate) round_trip: bool,
     pub(crate) keeps_payload: bool,
+    /// What headers of messages may be.
+    pub(crate) cover: Cover,
     /// Whether the source sends as fast as the transport takes it: then it wants nothing in particular, and nothing is
     /// refused when it cannot send.
     pub(crate) is_unpaced: bool,
@@ -101,6 +103,7 @@ pub(crate) fn converse(flow: EngineFlow<'_>, common: &Common<'_>) -> Counters {
         sender,
         round_trip,
         keeps_payload,
+        cover,
         is_unpaced,
         spin,
     } = flow;
@@ -113,6 +116,7 @@ pub(crate) fn converse(flow: EngineFlow<'_>, common: &Common<'_>) -> Counters {
         first: 0,
         round_trip,
         keeps_payload,
+        cover,
         is_unpaced,
         departures: Some(common.departures(sender)),
         arrivals: common.arrivals(sender),
@@ -170,6 +174,7 @@ struct Talk<'t> {
     first: usize,
     round_trip: bool,
     keeps_payload: bool,
+    cover: Cover,
     is_unpaced: bool,
     /// Until all members are done with sending.
     departures: Option<Outbox>,
@@ -196,7 +201,7 @@ impl Application for Talk<'_> {
         };
         let now = self.common.clock.now();
         if self.round_trip {
-            let payload = &bytes[HEADER_LENGTH..];
+            let payload = header.message(bytes);
             let length = Bytes(payload.len() as u64);
             let what = Observation::Received { channel, sequence, sent, reflected, payload: length };
             self.arrivals.push(now, flow, what, self.keeps_payload.then_some(payload));
@@ -342,6 +347,7 @@ impl Talk<'_> {
         let header = Header {
             key: self.common.key,
             length: length as u32,
+            place: Place::Before,
             flow: id,
             sequence,
             channel,
@@ -350,13 +356,13 @@ impl Talk<'_> {
             sent: start,
             reflected: Time::ZERO,
         };
-        header.encode(bytes);
-        match line.send(bytes) {
+        match line.send(header.stamp(bytes, self.cover)) {
             Ok(()) => {}
             Err(SendError::Full | SendError::Closed(CloseReason::NotConnected)) => return false,
             Err(error) => {
                 if let SendError::TooLarge { limit } = error {
-                    let counter = format!("refused-larger-than-{}", limit.saturating_sub(HEADER_LENGTH));
+                    let added = self.cover.added(limit);
+                    let counter = format!("refused-larger-than-{}", limit.saturating_sub(added));
                     *self.counters.entry(counter).or_default() += 1;
                 }
                 self.refuse(member, name, length);

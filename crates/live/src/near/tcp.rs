@@ -11,7 +11,7 @@ use trunkline_io::poll::Interest;
 use trunkline_io::{Pacer, Poller, clock, pace};
 use trunkline_metrics::Observation;
 use trunkline_traffic::{Feedback, MessageBuffer, Source};
-use trunkline_transport::framing::{Deframer, HEADER_LENGTH, Header, MessageKind};
+use trunkline_transport::framing::{Cover, Deframer, HEADER_LENGTH, Header, MessageKind, Place};
 
 use super::{Answer, Common, LOOK};
 use crate::ceiling::Turn;
@@ -25,6 +25,8 @@ pub(crate) struct Conversation {
     pub(crate) stream: TcpStream,
     pub(crate) source: Box<dyn Source>,
     pub(crate) channels: u16,
+    /// What headers of messages may be.
+    pub(crate) cover: Cover,
     pub(crate) send_timeout: Option<Duration>,
     /// What comes back, if anything does.
     pub(crate) answers: Option<Receiver<Answer>>,
@@ -133,12 +135,15 @@ impl Speaker<'_> {
         let bytes = messages.bytes_mut(place);
         let payload = Bytes((bytes.len() - HEADER_LENGTH) as u64);
         let sent = self.common.clock.now();
-        self.header(kind, channel, sequence, due, sent, payload).encode(bytes);
+        let header = self.header(kind, channel, sequence, due, sent, payload);
+        let bytes = header.stamp(bytes, self.conversation.cover);
 
         let id = self.conversation.id;
         let patience = self.conversation.send_timeout.unwrap_or(Duration::MAX);
         let Conversation { stream, turn, .. } = &mut self.conversation;
+        self.outbox.begin(sent);
         let (taken, result) = write(stream, bytes, patience, turn.as_mut(), &mut self.outbox, self.common);
+        self.outbox.end();
         let end = self.common.clock.now();
         if taken == 0 {
             self.outbox.push(end, id, Observation::Refused { channel, sequence, due, payload }, None);
@@ -207,6 +212,7 @@ impl Speaker<'_> {
         Header {
             key: self.common.key,
             length: payload.0 as u32,
+            place: Place::Before,
             flow: self.conversation.id,
             sequence,
             channel,
@@ -377,11 +383,11 @@ impl Listener {
                 if header.kind != MessageKind::Reflected {
                     continue;
                 }
-                let payload = Bytes(framed.payload().len() as u64);
+                let payload = Bytes(framed.message().len() as u64);
                 let Header { channel, sequence, sent, reflected, .. } = header;
                 if round_trip {
                     let what = Observation::Received { channel, sequence, sent, reflected, payload };
-                    outbox.push(now, id, what, keeps_payload.then_some(framed.payload()));
+                    outbox.push(now, id, what, keeps_payload.then_some(framed.message()));
                 }
                 // The sending thread may have finished: then nobody asks.
                 let _ = answers.send(Answer { flow: id, channel, sequence, at: now });

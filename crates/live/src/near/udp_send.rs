@@ -11,8 +11,8 @@ use trunkline_io::poll::Interest;
 use trunkline_io::udp::SendBatch;
 use trunkline_io::{Pacer, Poller, clock};
 use trunkline_metrics::Observation;
-use trunkline_traffic::{MessageBuffer, Source};
-use trunkline_transport::framing::{HEADER_LENGTH, Header, Key, MessageKind};
+use trunkline_traffic::{MessageBuffer, Produced, Source};
+use trunkline_transport::framing::{Cover, HEADER_LENGTH, Header, Key, MessageKind, Place};
 
 use super::{Answer, Answers, Common, LOOK};
 use crate::ceiling::Turn;
@@ -35,6 +35,8 @@ pub(crate) struct Member {
     pub(crate) lane: usize,
     pub(crate) source: Box<dyn Source>,
     pub(crate) channels: u16,
+    /// What headers of messages may be.
+    pub(crate) cover: Cover,
     /// Whether an answer can make its source due, so that it has to be told at once.
     pub(crate) answered: bool,
     /// Whether the sending ends with it.
@@ -108,8 +110,8 @@ impl Scheduled {
 struct Lane<'s> {
     socket: &'s UdpSocket,
     messages: MessageBuffer,
-    /// Beside every message: who sends it, and its number.
-    names: Vec<(FlowId, u32)>,
+    /// Beside every message: who sends it, its number, and what its header may be.
+    names: Vec<(FlowId, u32, Cover)>,
 }
 
 /// A message of a lane.
@@ -130,7 +132,7 @@ impl<'s> Lane<'s> {
     /// What is known of the message at this place.
     fn name(&self, place: usize) -> Name {
         let message = &self.messages.messages()[place];
-        let (flow, sequence) = self.names[place];
+        let (flow, sequence, _) = self.names[place];
         let payload = Bytes((message.range.len() - HEADER_LENGTH) as u64);
         let kind = if message.asks { MessageKind::Ask } else { MessageKind::Forward };
         Name { flow, channel: message.channel, sequence, due: message.due, payload, kind }
@@ -140,9 +142,15 @@ impl<'s> Lane<'s> {
     fn stamp(&mut self, place: usize, key: Key, sent: Time) {
         let Name { flow, channel, sequence, due, payload, kind } = self.name(place);
         let length = payload.0 as u32;
-        let (late, reflected) = (sent.since(due), Time::ZERO);
-        let header = Header { key, length, flow, sequence, channel, kind, late, sent, reflected };
-        header.encode(self.messages.bytes_mut(place));
+        let (late, reflected, at) = (sent.since(due), Time::ZERO, Place::Before);
+        let header = Header { key, length, place: at, flow, sequence, channel, kind, late, sent, reflected };
+        header.stamp(self.messages.bytes_mut(place), self.names[place].2);
+    }
+
+    /// What is sent of a message with its header.
+    fn sent(&self, place: usize) -> &[u8] {
+        let bytes = self.messages.bytes(place);
+        &bytes[self.names[place].2.unsent_room(bytes.len())..]
     }
 
     /// Notes that a message was given up.
@@ -277,7 +285,7 @@ impl Scheduler<'_> {
             let Some(Reverse((_, place))) = self.agenda.pop() else { return };
             let scheduled = &mut self.members[place as usize];
             scheduled.due = Time::MAX;
-            let Member { id, lane, source, turn, .. } = &mut scheduled.member;
+            let Member { id, lane, source, turn, cover, .. } = &mut scheduled.member;
             if let Some(turn) = turn {
                 let at = self.common.clock.from_raw(turn.at(clock::raw_now()));
                 if at > horizon {
@@ -286,7 +294,7 @@ impl Scheduler<'_> {
                     continue;
                 }
             }
-            let (id, lane) = (*id, *lane);
+            let (id, lane, cover) = (*id, *lane, *cover);
             let Lane { messages, names, .. } = &mut self.lanes[lane];
             source.produce(horizon, messages);
             self.outbox.push_overflows(id, messages);
@@ -295,14 +303,15 @@ impl Scheduler<'_> {
                 continue; // nothing came although it was due: it is over, and never asked twice at one moment
             }
             if let Some(turn) = turn {
-                turn.sent(new.iter().map(|message| message.range.len()).sum());
+                let sent = |message: &Produced| message.range.len() - cover.unsent_room(message.range.len());
+                turn.sent(new.iter().map(sent).sum());
             }
             for message in new {
                 let Some(counter) = scheduled.sequences.get_mut(usize::from(message.channel)) else {
-                    names.push((id, 0));
+                    names.push((id, 0, cover));
                     continue;
                 };
-                names.push((id, *counter));
+                names.push((id, *counter, cover));
                 *counter = counter.wrapping_add(1);
             }
             let full = names.len() >= BATCH;
@@ -324,7 +333,7 @@ impl Scheduler<'_> {
             let upto = (done + BATCH).min(waiting);
             let start = ready.take().unwrap_or_else(|| clock.now());
             (done..upto).for_each(|place| lane.stamp(place, self.common.key, start));
-            let result = self.batch.send(lane.socket, (done..upto).map(|place| lane.messages.bytes(place)));
+            let result = self.batch.send(lane.socket, (done..upto).map(|place| lane.sent(place)));
             let end = clock.now();
             let (taken, refused) = match result {
                 Ok(taken) => (taken, 0),

@@ -21,7 +21,7 @@ fn run(flows: &str, greedy: usize) -> (Memory, DriverOutcome) {
 }
 
 fn sent(memory: &Memory, length: usize) -> u64 {
-    let of_message = in_packets(trunkline_core::Bytes(length as u64 + 40)).0;
+    let of_message = in_packets(trunkline_core::Bytes(length as u64)).0;
     memory.messages.values().filter(|seen| seen.sent == 1).count() as u64 * of_message
 }
 

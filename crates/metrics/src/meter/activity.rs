@@ -29,10 +29,9 @@ impl Activity {
         let first = self.first_due?;
         let end = match (self.last_arrival, lasting) {
             (Some(last), Lasting::Volume) => last,
-            (Some(last), Lasting::Greedy) => last.max(end_of_run),
             // A first message that was due at the very end has no time of its own.
-            (Some(last), Lasting::Paced) if end_of_run <= first => last,
-            (Some(_), Lasting::Paced) | (None, _) => end_of_run,
+            (Some(last), Lasting::Run) if end_of_run <= first => last,
+            (Some(_), Lasting::Run) | (None, _) => end_of_run,
         };
         Some((first, end))
     }

@@ -6,7 +6,9 @@ use crate::bundle::{Member, MemberDelay, Part};
 use crate::bursts::LossRun;
 use crate::delays::Delays;
 use crate::jitter::{InterarrivalJitter, IpdvPairs};
+use crate::limited::{LimitedBy, Reached};
 use crate::meter::activity::Activity;
+use crate::meter::delivery::{Delivery, Window};
 use crate::meter::listening::ListeningMeter;
 use crate::meter::member::MemberMeter;
 use crate::meter::outstanding::{Arrival, Outstanding};
@@ -16,13 +18,13 @@ use crate::moments::Moments;
 use crate::over_time::LatencyOverTime;
 use crate::percentile::PerMille;
 use crate::playout::Playout;
-use crate::record::{Fate, FlowMeta, FlowOutcome, TraceSink};
+use crate::record::{Fate, FlowMeta, FlowOutcome, Lasting, OnNetwork, TraceSink};
 use crate::reordering::NextExpected;
 use crate::robust::robust_delay;
 use crate::summary::{
-    Counts, FlowSummary, JitterSummary, Measured, RobustDelay, SinkSummary, ThroughputSummary,
+    Counts, FlowSummary, JitterSummary, Measured, RobustDelay, SinkSummary, ThroughputSummary, share,
 };
-use crate::throughput::{jain_fairness, voice_channels};
+use crate::throughput::jain_fairness;
 use crate::transfers::Transfers;
 
 /// Most points of a latency distribution in a summary.
@@ -40,7 +42,7 @@ pub(super) struct Channel {
     jitter: InterarrivalJitter,
     /// [`Time::MAX`] before the first.
     last_arrival: Time,
-    received: Bytes,
+    delivered: Bytes,
     ipdv: IpdvPairs,
     playout: Playout,
     pub(super) losses: LossRun,
@@ -62,7 +64,8 @@ pub(super) struct FlowMeter {
     first: Vec<Duration>,
     transfers: Transfers,
     offered: Bytes,
-    received: Bytes,
+    window: Window,
+    delivery: Delivery,
     /// Audio that was heard in time, and that which found no room before it got into a message.
     heard: Bytes,
     overflowed: Bytes,
@@ -85,7 +88,7 @@ impl Channel {
             channel,
             jitter: InterarrivalJitter::default(),
             last_arrival: Time::MAX,
-            received: Bytes::ZERO,
+            delivered: Bytes::ZERO,
             ipdv: IpdvPairs::default(),
             playout: Playout::default(),
             losses: LossRun::default(),
@@ -116,7 +119,8 @@ impl FlowMeter {
             first: Vec::new(),
             transfers: Transfers::default(),
             offered: Bytes::ZERO,
-            received: Bytes::ZERO,
+            window: Window::new(meta),
+            delivery: Delivery::default(),
             heard: Bytes::ZERO,
             overflowed: Bytes::ZERO,
             activity: Activity::default(),
@@ -149,6 +153,25 @@ impl FlowMeter {
         }
     }
 
+    /// Counts a message more, or less, that was sent and did not arrive.
+    pub(super) fn count_missing(&mut self, member: u32, fate: Fate, change: i64) {
+        self.count(member, |counts| {
+            let count = if fate == Fate::Lost { &mut counts.lost } else { &mut counts.unfinished };
+            *count = count.saturating_add_signed(change);
+        });
+    }
+
+    /// What a message is that was sent and had not arrived when the sink stopped to listen, if it has. It may still have been
+    /// under way if others took longer than it had time to.
+    pub(super) fn fate_of_missing(&self, member: u32, sent: Time, listened: Option<Time>) -> Fate {
+        let sink = (member / self.meta.members.max(1)) as usize;
+        let reliable = self.meta.reliable.get(sink).is_some_and(|reliable| *reliable);
+        let least = self.meta.propagation.get(sink).copied().unwrap_or_default();
+        let takes = self.latency.longest().max(least);
+        let is_under_way = listened.is_some_and(|listened| sent + takes > listened);
+        if reliable || is_under_way { Fate::Unfinished } else { Fate::Lost }
+    }
+
     /// The sink that has messages under this number of a member, if there are several.
     #[inline]
     fn sink(&mut self, member: u32) -> Option<&mut SinkMeter> {
@@ -159,7 +182,12 @@ impl FlowMeter {
     }
 
     pub(super) fn received(&self) -> Bytes {
-        self.received
+        self.delivery.all()
+    }
+
+    /// The measurement ends before it was planned to.
+    pub(super) fn end_measurement(&mut self, at: Time) {
+        self.window.end(at);
     }
 
     /// Takes a message that the source handed over, whether the transport took it or not.
@@ -185,8 +213,12 @@ impl FlowMeter {
 
         let reordered = u64::from(channel.next_expected.is_reordered(sequence));
         self.summary.counts.reordered += reordered;
-        if let Some(sink) = self.sink(channel.member) {
-            sink.arrived(latency, payload, reordered);
+        let payload = Bytes(u64::from(payload));
+        let place = (channel.member / self.meta.members.max(1)) as usize;
+        let in_window = self.delivery.arrived(&self.window, place, received, latency, payload);
+        if let Some(sink) = self.sinks.get_mut(place) {
+            sink.delivery.arrived(&self.window, place, received, latency, payload);
+            sink.arrived(latency, reordered);
         }
         if let Some(member) = self.members.get_mut(channel.member as usize) {
             member.arrived(received, latency);
@@ -200,9 +232,9 @@ impl FlowMeter {
         }
         channel.last_arrival = received;
 
-        let payload = Bytes(u64::from(payload));
-        self.received += payload;
-        channel.received += payload;
+        if in_window {
+            channel.delivered += payload;
+        }
         self.activity.arrived(received);
     }
 
@@ -273,20 +305,25 @@ impl FlowMeter {
         outcome: FlowOutcome,
         channels: ChannelSums,
     ) -> FlowSummary {
-        let active = length(self.activity.span(self.meta.lasting, Time::ZERO + duration));
+        let end_of_run = Time::ZERO + duration;
+        self.window.end(end_of_run);
+        let active = self.activity.span(self.meta.lasting, end_of_run);
         let throughput = ThroughputSummary {
-            offered: Rate::of(self.offered, active),
-            user: Rate::of(self.received, active),
-            network: outcome.network.map(|bytes| Rate::of(bytes, active)),
-            active,
+            offered: Rate::of(self.offered, length(active)),
+            user: self.delivery.rate(&self.window, active),
+            network: outcome.network.map(|network| on_network(network, self.meta.lasting, active)),
+            active: length(active),
         };
         let counts = self.summary.counts;
-        let due = counts.sent + counts.refused;
-        let sinks: Vec<SinkSummary> =
-            core::mem::take(&mut self.sinks).into_iter().map(|sink| sink.finish(active)).collect();
+        let sinks: Vec<SinkSummary> = core::mem::take(&mut self.sinks)
+            .into_iter()
+            .map(|sink| sink.finish(&self.window, active))
+            .collect();
         FlowSummary {
-            loss: share(counts.lost + counts.refused, due),
-            late: share(counts.late, due),
+            loss: counts.share(counts.lost),
+            unfinished: counts.share(counts.unfinished),
+            refused: counts.share(counts.refused),
+            late: counts.share(counts.late),
             affected: self.affected(),
             clock_error: outcome.clock_error.filter(|_| self.meta.measured == Measured::OneWay),
             latency: self.latency.summary(),
@@ -294,14 +331,15 @@ impl FlowMeter {
             jitter: self.jitter(channels.jitter),
             robust: robust_delay(&self.first),
             throughput,
+            limited_by: self.limited_by(throughput),
             transfers: self.transfers.summary(u64::from(self.meta.ids()) * u64::from(self.meta.channels)),
             voice_channels: sinks
                 .iter()
                 .map(|sink| sink.voice_channels)
                 .min()
-                .unwrap_or_else(|| voice_channels(throughput.user)),
+                .unwrap_or_else(|| self.delivery.voice_channels(&self.window, active)),
             sinks,
-            fairness: jain_fairness(channels.received.iter().map(|bytes| bytes.count() as f64)),
+            fairness: jain_fairness(channels.delivered.iter().map(|bytes| bytes.count() as f64)),
             schedule_error: self.schedule_error.summary(),
             send_call: self.send_call.summary(),
             transport_counters: outcome.transport_counters,
@@ -309,6 +347,23 @@ impl FlowMeter {
             latency_over_time: self.over_time.points(),
             ..self.summary
         }
+    }
+
+    /// The window or the send buffer that held the flow back: its sender had more to send, and could not.
+    fn limited_by(&self, throughput: ThroughputSummary) -> Option<LimitedBy> {
+        let limit = self.meta.send_limit.as_ref()?;
+        let counts = self.summary.counts;
+        if !self.meta.is_greedy && counts.refused + counts.unfinished == 0 {
+            return None;
+        }
+        limit.judge(Reached {
+            user: throughput.user,
+            wanted: (!self.meta.is_greedy).then_some(throughput.offered),
+            fastest: self.delivery.fastest()?,
+            message: self.delivery.fastest_payload(),
+            propagation: self.meta.propagation.first().copied(),
+            is_round_trip: self.meta.measured == Measured::RoundTrip,
+        })
     }
 
     /// The share of the audio that was not heard in time.
@@ -322,30 +377,29 @@ impl FlowMeter {
     pub(super) fn part(
         &mut self,
         duration: Duration,
-        network: Option<Bytes>,
+        network: Option<OnNetwork>,
         channels: &ChannelSums,
     ) -> Part {
+        self.window.end(Time::ZERO + duration);
         let end_of_run = Time::ZERO + duration;
         let of_flow = self.latency.summary().map(|d| MemberDelay { mean: d.mean, p999: d.p999 });
-        let member = |(index, received): (usize, &Bytes)| {
+        let member = |(index, delivered): (usize, &Bytes)| {
             // A single member is measured by what its flow keeps.
             let (activity, counts, latency) = match self.members.get(index) {
                 Some(member) => (member.activity, member.counts, member.latency()),
                 None => (self.activity, self.summary.counts, of_flow),
             };
             let active = length(activity.span(self.meta.lasting, end_of_run));
-            let due = counts.sent + counts.refused;
-            let loss = (due > 0).then(|| share(counts.lost + counts.refused, due));
-            Member { user: Rate::of(*received, active), loss, latency }
+            Member { user: Rate::of(*delivered, active), counts, latency }
         };
-        let members = channels.received.iter().enumerate().map(member).collect();
+        let members = channels.delivered.iter().enumerate().map(member).collect();
         Part {
             flow: self.meta.name.clone(),
             transport: self.meta.transport.clone(),
             measured: self.meta.measured,
             active: self.activity.span(self.meta.lasting, end_of_run),
-            received: self.received,
-            network,
+            delivered: self.delivery.measured(),
+            network: network.map(|network| network.of(self.meta.lasting)),
             members,
         }
     }
@@ -371,13 +425,13 @@ impl FlowMeter {
 #[derive(Clone, Debug)]
 pub(super) struct ChannelSums {
     jitter: JitterSum,
-    /// Payload received by each member, at each sink.
-    received: Vec<Bytes>,
+    /// What was delivered in the active time to each member, at each sink.
+    delivered: Vec<Bytes>,
 }
 
 impl ChannelSums {
     pub(super) fn new(flow: &FlowMeter) -> ChannelSums {
-        ChannelSums { jitter: JitterSum::default(), received: vec![Bytes::ZERO; flow.meta.ids() as usize] }
+        ChannelSums { jitter: JitterSum::default(), delivered: vec![Bytes::ZERO; flow.meta.ids() as usize] }
     }
 
     pub(super) fn add(&mut self, channel: &Channel) {
@@ -385,8 +439,8 @@ impl ChannelSums {
             self.jitter.nanos += u128::from(jitter.as_nanos());
             self.jitter.channels += 1;
         }
-        if let Some(member) = self.received.get_mut(channel.member as usize) {
-            *member += channel.received;
+        if let Some(member) = self.delivered.get_mut(channel.member as usize) {
+            *member += channel.delivered;
         }
     }
 }
@@ -410,6 +464,9 @@ fn length(span: Option<(Time, Time)>) -> Duration {
     span.map_or(Duration::ZERO, |(first, end)| end.since(first))
 }
 
-pub(super) fn share(part: u64, whole: u64) -> Ratio {
-    Ratio::new(part as f64 / whole.max(1) as f64).unwrap_or_default()
+/// The rate on the first link over the flow's active time, or over as much more of it as was measured.
+fn on_network(network: OnNetwork, lasting: Lasting, active: Option<(Time, Time)>) -> Rate {
+    let Some((begin, end)) = active else { return Rate::ZERO };
+    let end = if lasting == Lasting::Volume { end } else { network.until.max(end) };
+    Rate::of(network.of(lasting), end.since(begin))
 }

@@ -2,6 +2,7 @@
 
 mod activity;
 mod channels;
+mod delivery;
 mod flow;
 mod listening;
 mod member;
@@ -29,8 +30,8 @@ use crate::summary::{Counts, Measured, RepetitionSummary};
 /// for both due and sent. What belongs to no flow, member or channel of the scenario is ignored, and so is the second
 /// `Sent` of a message.
 ///
-/// Records are written when a message is settled: refused at once, received when both reports are there, lost when
-/// [`finish`](Meter::finish) is called. Every further copy makes a duplicate's record, however late it comes.
+/// Records are written when a message is settled: refused at once, received when both reports are there, lost or unfinished
+/// when [`finish`](Meter::finish) is called. Every further copy makes a duplicate's record, however late it comes.
 ///
 /// Memory is bounded for runs of any length: less than 1 KiB for a channel in use, and some 50 MB for messages that are
 /// neither received nor known to be lost. Of these, the last 262,144 that were overtaken (most of the messages sent
@@ -44,6 +45,8 @@ pub struct Meter<'t> {
     bundles: Vec<BundleMeta>,
     channels: Channels,
     bounds: Bounds,
+    /// How long sinks listen after the measurement; `None` if that is not known.
+    drain: Option<Duration>,
 }
 
 /// How one flow stands while it runs.
@@ -81,7 +84,15 @@ impl<'t> Meter<'t> {
             bundles: Vec::new(),
             channels: Channels::new(flows),
             bounds: Bounds::new(limits),
+            drain: None,
         }
+    }
+
+    /// Sinks listen for so long after the measurement, unless the run is stopped before. With this, what may still be under
+    /// way when they stop is told from what is lost.
+    pub fn with_drain(mut self, drain: Duration) -> Meter<'t> {
+        self.drain = Some(drain);
+        self
     }
 
     /// Makes summaries of these bundles too, for which each member of their flows is measured by itself: some 16 KiB
@@ -100,7 +111,7 @@ impl<'t> Meter<'t> {
     pub fn progress(&self) -> impl ExactSizeIterator<Item = FlowProgress<'_>> {
         self.flows.iter().map(|flow| {
             let counts = flow.summary.counts;
-            let settled = counts.received + counts.late + counts.lost;
+            let settled = counts.received + counts.late + counts.lost + counts.unfinished;
             FlowProgress {
                 flow: &flow.meta.name,
                 counts,
@@ -116,15 +127,17 @@ impl<'t> Meter<'t> {
         Remembered { windows, overtaken }
     }
 
-    /// Settles what is left (what was sent and not received is lost) and makes the summary. Call it after the drain
-    /// time.
+    /// Settles what is left (what was sent and not received is lost; or unfinished, over a reliable transport or if it may
+    /// still be under way) and makes the summary. Call it after the drain time.
     pub fn finish(self, outcome: DriverOutcome) -> RepetitionSummary {
-        let Meter { trace, mut flows, bundles, channels, .. } = self;
+        let Meter { trace, mut flows, bundles, channels, drain, .. } = self;
+        let listens = drain.map(|drain| if outcome.partial { Duration::ZERO } else { drain });
+        let listened = listens.map(|listens| Time::ZERO + outcome.duration + listens);
         let mut sums: Vec<ChannelSums> = flows.iter().map(ChannelSums::new).collect();
         for mut channel in channels.into_used() {
             let index = channel.flow as usize;
             for (number, entry) in std::mem::take(&mut channel.outstanding).into_unsettled() {
-                settle(&mut channel, number, entry, &mut flows[index], trace);
+                settle(&mut channel, number, entry, &mut flows[index], trace, listened);
             }
             channel.losses.end(&mut flows[index].summary.loss_bursts);
             sums[index].add(&channel);
@@ -235,7 +248,9 @@ impl<'t> Meter<'t> {
                 return;
             }
             OnArrival::GivenUp => {
-                flow.count(channel.member, |counts| counts.lost -= 1);
+                // It was given up long before the end.
+                let fate = flow.fate_of_missing(channel.member, arrival.sent, None);
+                flow.count_missing(channel.member, fate, -1);
                 flow.arrived(channel, sequence, &arrival);
                 (flow.joined(channel, arrival.sent, arrival.received), arrival.sent)
             }
@@ -272,13 +287,17 @@ impl<'t> Meter<'t> {
             let channel = &mut self.channels[place];
             if let Some(entry) = channel.outstanding.give_up(number) {
                 let flow = &mut self.flows[channel.flow as usize];
-                settle(channel, number, entry, flow, self.trace);
+                settle(channel, number, entry, flow, self.trace, None);
             }
         }
     }
 }
 
 impl Recorder for Meter<'_> {
+    fn end_measurement(&mut self, at: Time) {
+        self.flows.iter_mut().for_each(|flow| flow.end_measurement(at));
+    }
+
     fn record(&mut self, at: Time, flow: FlowId, what: Observation) {
         match what {
             Observation::Sent { channel, sequence, due, payload } => {
@@ -330,14 +349,24 @@ impl Recorder for Meter<'_> {
     }
 }
 
-/// Settles a message of which no more is expected.
-fn settle(channel: &mut Channel, number: u64, entry: Entry, flow: &mut FlowMeter, trace: &mut dyn TraceSink) {
+/// Settles a message of which no more is expected, since the sink has stopped to listen or there are too many behind it.
+fn settle(
+    channel: &mut Channel,
+    number: u64,
+    entry: Entry,
+    flow: &mut FlowMeter,
+    trace: &mut dyn TraceSink,
+    listened: Option<Time>,
+) {
     let index = channel.flow as usize;
     let sequence = number as u32; // The wire's 32 bits of it.
     match entry {
         Entry::Sent { due, sent, payload } => {
-            flow.count(channel.member, |counts| counts.lost += 1);
-            channel.losses.lost(number, &mut flow.summary.loss_bursts);
+            let fate = flow.fate_of_missing(channel.member, sent, listened);
+            flow.count_missing(channel.member, fate, 1);
+            if fate == Fate::Lost {
+                channel.losses.lost(number, &mut flow.summary.loss_bursts);
+            }
             let record = Record {
                 member: channel.member,
                 channel: channel.channel,
@@ -347,11 +376,10 @@ fn settle(channel: &mut Channel, number: u64, entry: Entry, flow: &mut FlowMeter
                 received: None,
                 reflected: None,
                 payload,
-                fate: Fate::Lost,
+                fate,
             };
             trace.write(index, &record);
         }
-        Entry::Refused => channel.losses.lost(number, &mut flow.summary.loss_bursts),
         Entry::Early { received, sent, reflected, payload } => {
             flow.count(channel.member, |counts| counts.sent += 1);
             flow.offered(channel.member, sent, payload);
@@ -360,7 +388,7 @@ fn settle(channel: &mut Channel, number: u64, entry: Entry, flow: &mut FlowMeter
             flow.play(channel, sequence, sent, &arrival, fate, trace);
             trace.write(index, &record_of(channel, sequence, sent, arrival, fate));
         }
-        Entry::Unknown | Entry::Settled => {}
+        Entry::Unknown | Entry::Refused | Entry::Settled => {}
     }
 }
 

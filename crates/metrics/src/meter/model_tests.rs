@@ -148,7 +148,7 @@ fn model(reports: &[(Time, Observation)]) -> Model {
             model.counts.lost += 1;
             model.fates.entry((channel, sequence)).or_default().push(Fate::Lost);
         }
-        if lost || message.refused {
+        if lost {
             run = match run {
                 Some((last, length)) if last.0 == channel && last.1 + 1 == sequence => {
                     Some(((channel, sequence), length + 1))

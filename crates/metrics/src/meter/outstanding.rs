@@ -21,7 +21,7 @@ pub(super) enum Entry {
     Sent { due: Time, sent: Time, payload: u32 },
     /// Received, and not yet reported as sent.
     Early { received: Time, sent: Time, reflected: Time, payload: u32 },
-    /// Refused: settled, and part of a loss burst, which is known only later.
+    /// Refused, and so settled.
     Refused,
     /// Settled.
     Settled,

@@ -1,11 +1,10 @@
 //! Statistics of one of several sinks of a flow.
 
-use trunkline_core::{Bytes, Duration, Rate};
+use trunkline_core::{Duration, Time};
 
 use crate::delays::Delays;
-use crate::meter::flow::share;
+use crate::meter::delivery::{Delivery, Window};
 use crate::summary::{Counts, SinkSummary};
-use crate::throughput::voice_channels;
 
 /// What is kept of one sink.
 #[derive(Debug, Default)]
@@ -14,7 +13,7 @@ pub(super) struct SinkMeter {
     pub(super) counts: Counts,
     latency: Delays,
     pub(super) latency_from_due: Delays,
-    received: Bytes,
+    pub(super) delivery: Delivery,
 }
 
 impl SinkMeter {
@@ -23,27 +22,27 @@ impl SinkMeter {
     }
 
     /// Takes the first arrival of a message.
-    pub(super) fn arrived(&mut self, latency: Duration, payload: u32, reordered: u64) {
+    pub(super) fn arrived(&mut self, latency: Duration, reordered: u64) {
         self.latency.record(latency);
-        self.received += Bytes(u64::from(payload));
         self.counts.reordered += reordered;
     }
 
     /// The sink's summary over the flow's active time.
-    pub(super) fn finish(mut self, active: Duration) -> SinkSummary {
-        let due = self.counts.sent + self.counts.refused;
-        let user = Rate::of(self.received, active);
+    pub(super) fn finish(mut self, window: &Window, active: Option<(Time, Time)>) -> SinkSummary {
+        let counts = self.counts;
         SinkSummary {
             sink: self.name,
-            counts: self.counts,
-            loss: share(self.counts.lost + self.counts.refused, due),
-            late: share(self.counts.late, due),
+            counts,
+            loss: counts.share(counts.lost),
+            unfinished: counts.share(counts.unfinished),
+            refused: counts.share(counts.refused),
+            late: counts.share(counts.late),
             latency: self.latency.summary(),
             latency_from_due: self.latency_from_due.summary(),
             mean_absolute_deviation: (self.latency.count() > 1)
                 .then(|| self.latency.mean_absolute_deviation()),
-            user,
-            voice_channels: voice_channels(user),
+            user: self.delivery.rate(window, active),
+            voice_channels: self.delivery.voice_channels(window, active),
         }
     }
 }

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use trunkline_core::{Rate, Ratio};
 
 use super::*;
-use crate::record::{BundleMeta, FlowOutcome, Lasting};
+use crate::record::{BundleMeta, FlowOutcome, Lasting, OnNetwork};
 use crate::summary::{FlowSummary, Measured, Spread};
 
 /// Keeps every record.
@@ -25,6 +25,11 @@ pub(super) fn meta(first: u32, members: u32, channels: u16) -> FlowMeta {
         sinks: vec!["b".to_owned()],
         channels,
         measured: Measured::OneWay,
+        ends: ms(1000),
+        propagation: Vec::new(),
+        reliable: Vec::new(),
+        send_limit: None,
+        is_greedy: false,
         lasting: Lasting::Volume,
         playout: None,
         carries_audio: false,
@@ -43,6 +48,11 @@ const MS: fn(u64) -> Duration = Duration::from_millis;
 fn send(meter: &mut Meter<'_>, flow: u32, channel: u16, sequence: u32, due: u64, sent: u64) {
     let what = Observation::Sent { channel, sequence, due: ms(due), payload: Bytes(80) };
     meter.record(ms(sent), FlowId(flow), what);
+}
+
+/// Read when the measurement ended after a second.
+fn on_network(bytes: u64) -> Option<OnNetwork> {
+    Some(OnNetwork { measured: Bytes(bytes), until: ms(1000), all: Bytes(bytes) })
 }
 
 fn refuse(meter: &mut Meter<'_>, flow: u32, channel: u16, sequence: u32, due: u64) {
@@ -95,9 +105,10 @@ fn every_message_gets_one_record_with_due_and_sent() {
     );
     let expected = Counts { sent: 3, refused: 1, received: 2, lost: 1, duplicate: 1, ..Counts::default() };
     assert_eq!(summary.counts, expected);
-    assert_eq!(summary.loss, Ratio::new(0.5).unwrap());
-    // The lost one and the refused one are neighbours: one burst of two.
-    assert_eq!(summary.loss_bursts, BTreeMap::from([(2, 1)]));
+    let quarter = Ratio::new(0.25).unwrap();
+    assert_eq!((summary.loss, summary.refused, summary.unfinished), (quarter, quarter, Ratio::ZERO));
+    // The refused one beside it is no loss.
+    assert_eq!(summary.loss_bursts, BTreeMap::from([(1, 1)]));
     let (latency, from_due) = (summary.latency.unwrap(), summary.latency_from_due.unwrap());
     assert_eq!((latency.min, latency.max, latency.mean), (MS(20), MS(25), Duration::from_micros(22_500)));
     assert_eq!((from_due.min, from_due.max), (MS(21), MS(25)));
@@ -194,14 +205,14 @@ fn throughput_of_a_source_with_an_end_lasts_to_the_last_arrival() {
     assert_eq!(summary.throughput.offered, Rate::from_bits_per_second(64_000));
     assert_eq!(summary.voice_channels, 1);
 
-    let (summary, _) = measure(FlowMeta { lasting: Lasting::Greedy, ..meta(0, 1, 1) }, run);
+    let (summary, _) = measure(FlowMeta { lasting: Lasting::Run, ..meta(0, 1, 1) }, run);
     assert_eq!(summary.throughput.active, MS(900));
     assert_eq!(summary.throughput.user, Rate::from_bits_per_second(35_556));
     assert_eq!(summary.voice_channels, 0);
 }
 
 #[test]
-fn what_arrives_in_the_drain_time_counts_with_its_time_if_only_the_transport_held_it_back() {
+fn what_arrives_in_the_drain_time_counts_in_no_throughput() {
     let run = |meter: &mut Meter<'_>| {
         for sequence in 0..100u32 {
             let at = 10 * u64::from(sequence);
@@ -210,14 +221,59 @@ fn what_arrives_in_the_drain_time_counts_with_its_time_if_only_the_transport_hel
             receive(meter, 0, 0, sequence, at, 20 * u64::from(sequence + 1));
         }
     };
-    let (summary, _) = measure(FlowMeta { lasting: Lasting::Greedy, ..meta(0, 1, 1) }, run);
+    let flow = FlowMeta { lasting: Lasting::Run, propagation: vec![MS(10)], ..meta(0, 1, 1) };
+    let (summary, _) = measure(flow, run);
+    assert_eq!(summary.throughput.active, MS(1_000));
+    assert_eq!(summary.throughput.user, Rate::from_bits_per_second(32_000));
+    assert_eq!(summary.throughput.offered, Rate::from_bits_per_second(64_000));
+    assert_eq!(summary.counts.received, 100);
+    let (summary, _) = measure(meta(0, 1, 1), run);
     assert_eq!(summary.throughput.active, MS(2_000));
     assert_eq!(summary.throughput.user, Rate::from_bits_per_second(32_000));
-    assert_eq!(summary.throughput.offered, Rate::from_bits_per_second(32_000));
-    let (summary, _) = measure(FlowMeta { lasting: Lasting::Paced, ..meta(0, 1, 1) }, run);
-    assert_eq!(summary.throughput.active, MS(1_000));
-    assert_eq!(summary.throughput.user, Rate::from_bits_per_second(64_000));
-    assert_eq!(summary.throughput.offered, Rate::from_bits_per_second(64_000));
+}
+
+#[test]
+fn what_a_reliable_transport_has_not_delivered_is_unfinished_and_no_loss() {
+    let (summary, records) = measure(FlowMeta { reliable: vec![true], ..meta(0, 1, 1) }, |meter| {
+        for sequence in 0..4 {
+            send(meter, 0, 0, sequence, 0, 0);
+        }
+        refuse(meter, 0, 0, 4, 10);
+        receive(meter, 0, 0, 0, 0, 20);
+    });
+    assert_eq!(
+        summary.counts,
+        Counts { sent: 4, refused: 1, received: 1, unfinished: 3, ..Counts::default() }
+    );
+    let share = |n| Ratio::new(n).unwrap();
+    assert_eq!((summary.loss, summary.unfinished, summary.refused), (Ratio::ZERO, share(0.6), share(0.2)));
+    assert!(summary.loss_bursts.is_empty(), "{:?}", summary.loss_bursts);
+    assert_eq!(records.iter().filter(|record| record.fate == Fate::Unfinished).count(), 3);
+}
+
+#[test]
+fn what_may_be_under_way_when_the_sinks_stop_to_listen_is_unfinished() {
+    let counts = |propagation: Vec<Duration>, drain, partial, arrives: bool| {
+        let flows = [FlowMeta { propagation, ..meta(0, 1, 1) }];
+        let mut nothing = ();
+        let mut meter = Meter::new(&flows, &mut nothing).with_drain(MS(drain));
+        for sequence in 0..10 {
+            send(&mut meter, 0, 0, sequence, 100 * u64::from(sequence), 100 * u64::from(sequence));
+        }
+        if arrives {
+            receive(&mut meter, 0, 0, 0, 0, 250);
+        }
+        let outcome = DriverOutcome { duration: MS(1000), partial, ..DriverOutcome::default() };
+        let counts = meter.finish(outcome).flows[0].counts;
+        (counts.received, counts.lost, counts.unfinished)
+    };
+    // Sent from 0 to 900 ms: what was sent after 750 ms may take longer than until 1000 ms.
+    assert_eq!(counts(Vec::new(), 0, false, true), (1, 7, 2));
+    assert_eq!(counts(Vec::new(), 1000, true, true), (1, 7, 2), "a run that is stopped does not wait");
+    assert_eq!(counts(Vec::new(), 1000, false, true), (1, 9, 0));
+    assert_eq!(counts(vec![MS(350)], 0, false, true), (1, 6, 3), "nothing is faster than the path");
+    assert_eq!(counts(vec![MS(350)], 0, false, false), (0, 7, 3));
+    assert_eq!(counts(Vec::new(), 0, false, false), (0, 10, 0), "how long the way is is not known");
 }
 
 #[test]
@@ -240,7 +296,7 @@ fn members_and_channels_are_kept_apart() {
         duration: MS(1_000),
         flows: vec![
             FlowOutcome::default(),
-            FlowOutcome { network: Some(Bytes(1_000)), ..FlowOutcome::default() },
+            FlowOutcome { network: on_network(1_000), ..FlowOutcome::default() },
         ],
         ..DriverOutcome::default()
     };
@@ -505,7 +561,7 @@ fn of_a_flow_to_nobody_only_the_sending_is_counted() {
 fn members_of_a_bundle_are_measured_by_themselves_and_count_once() {
     let mut flows = [meta(0, 2, 1), meta(2, 1, 1), meta(3, 1, 1)];
     flows[1].transport = "tcp".to_owned();
-    flows.iter_mut().for_each(|flow| flow.lasting = Lasting::Paced);
+    flows.iter_mut().for_each(|flow| flow.lasting = Lasting::Run);
     let mut kept = Kept::default();
     let bundle = BundleMeta { name: "trunk".to_owned(), flows: vec![0, 1] };
     let mut meter = Meter::new(&flows, &mut kept).with_bundles(&[bundle]);
@@ -517,7 +573,7 @@ fn members_of_a_bundle_are_measured_by_themselves_and_count_once() {
     receive(&mut meter, 0, 0, 0, 0, 90);
     send(&mut meter, 1, 0, 1, 10, 10);
     refuse(&mut meter, 2, 0, 1, 10);
-    let network = |bytes| FlowOutcome { network: Some(Bytes(bytes)), ..FlowOutcome::default() };
+    let network = |bytes| FlowOutcome { network: on_network(bytes), ..FlowOutcome::default() };
     let summary = meter.finish(DriverOutcome {
         duration: MS(1000),
         flows: vec![network(200), network(300), network(1)],
@@ -559,7 +615,7 @@ fn a_member_of_a_bundle_is_measured_over_its_own_life() {
     };
     // 640 bit in 100 and in 200 ms; to the end of the run in 1000 and in 700 ms.
     assert_eq!(run(Lasting::Volume), (6400, 3200));
-    assert_eq!(run(Lasting::Paced), (914, 640));
+    assert_eq!(run(Lasting::Run), (914, 640));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use trunkline_core::{Duration, Ratio};
 
-use super::codec::Codec;
+use super::codec::{CODECS, Codec};
 use super::emodel::EModel;
 use super::losses::Losses;
 use super::opinion::mos;
@@ -33,6 +33,31 @@ pub struct QualitySummary {
     pub burst_r: f64,
     /// The codec's name.
     pub codec: String,
+}
+
+/// By how much a figure of quality changes with one message.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct QualityStep {
+    /// Of R.
+    pub r: f64,
+    /// Of MOS.
+    pub mos: f64,
+}
+
+impl QualitySummary {
+    /// By how much R and MOS fall if one more of so many messages is not heard. Nothing of what was never heard, or of a codec
+    /// that is unknown.
+    pub fn step(&self, messages: u64) -> QualityStep {
+        let codec = CODECS.iter().find(|codec| codec.name == self.codec);
+        let (Some(codec), Some(delay)) = (codec, self.mouth_to_ear) else { return QualityStep::default() };
+        let at = |ppl: f64| {
+            let ppl = Ratio::new(ppl.min(1.0)).unwrap_or_default();
+            EModel::call(codec, delay, ppl, self.burst_r).r().clamp(0.0, 100.0)
+        };
+        let one = 1.0 / messages.max(1) as f64;
+        let (before, after) = (at(self.ppl.value()), at(self.ppl.value() + one));
+        QualityStep { r: before - after, mos: mos(before) - mos(after) }
+    }
 }
 
 impl Listening {

@@ -1,6 +1,6 @@
 //! One direction: from the packets that a host offers to those that arrive.
 
-use trunkline_core::{Amount, Bytes, Packet, Port, Rate, Seed, Time};
+use trunkline_core::{Amount, Bytes, Packet, Port, Seed, Time};
 
 use super::adapter::Adapter;
 use super::bundle::Bundle;
@@ -15,7 +15,6 @@ use crate::queue::Backlog;
 #[derive(Debug)]
 pub(super) struct Direction {
     mtu: Bytes,
-    rate: Rate,
     source: Source,
     path: Path,
 }
@@ -52,7 +51,7 @@ impl Direction {
             Some(limit) => Source::PerFlow(PerFlow::new(limit)),
             None => Source::Bundle(Bundle::new(config.queue)),
         };
-        Direction { mtu: config.mtu, rate: config.rate, source, path }
+        Direction { mtu: config.mtu, source, path }
     }
 
     /// Takes a packet once everything due up to `at` is done.
@@ -101,12 +100,17 @@ impl Direction {
 
     pub(super) fn counters(&self) -> MediumCounters {
         let transmitted = self.path.network.transmitted();
-        let busy = self.rate.time_for(transmitted);
+        let busy = self.path.network.busy();
         let counters = MediumCounters { transmitted, busy, ..self.path.counters.clone() };
         match &self.source {
             Source::Bundle(bundle) => counters.with_queue(bundle.queue_counters()),
             Source::PerFlow(_) => counters,
         }
+    }
+
+    /// What is transmitted from `at` on does not count as busy time.
+    pub(super) fn end_measurement(&mut self, at: Time) {
+        self.path.network.end_measurement(at);
     }
 
     pub(super) fn figures(&self) -> impl Iterator<Item = (&'static str, Amount)> {

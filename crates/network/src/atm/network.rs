@@ -4,6 +4,7 @@ use trunkline_core::{Amount, Bytes, Duration, FlowId, Time};
 
 use super::config::{AtmConfig, Discard, Policing};
 use super::record::{CellRecord, Interarrival};
+use crate::busy::BusyTime;
 use crate::fate::DropCause;
 use crate::gcra::{CELL, Contract, Gcra, TheoreticalArrival, Usage};
 
@@ -17,6 +18,7 @@ pub(super) struct Network {
     limits: Limits,
     delay: Duration,
     transmitted: u64,
+    busy: BusyTime,
     /// The most that the output line was behind.
     behind_most: Duration,
     all: CellRecord,
@@ -79,6 +81,7 @@ impl Network {
             },
             delay: config.delay,
             transmitted: 0,
+            busy: BusyTime::default(),
             behind_most: Duration::ZERO,
             all: CellRecord::default(),
             observe: config.observe,
@@ -158,10 +161,25 @@ impl Network {
             channel.crowded_out = true;
             return Err(DropCause::CellLost);
         }
+        let before = self.output.due(&self.free);
         self.output.count(&mut self.free, at);
         self.behind_most = self.behind_most.max(self.output.ahead(&self.free, at));
         self.transmitted += 1;
-        Ok(self.output.due(&self.free) + self.delay)
+        let end = self.output.due(&self.free);
+        // Times are rounded up, so that cells behind each other are some of them a nanosecond shorter.
+        self.busy.add(end, end.since(before).min(self.output.increment()));
+        Ok(end + self.delay)
+    }
+
+    /// How long the output line was busy.
+    pub(super) fn busy(&self) -> BusyTime {
+        self.busy.with_total(self.output.time_for(self.transmitted))
+    }
+
+    /// What is transmitted from `at` on does not count as busy time.
+    pub(super) fn end_measurement(&mut self, at: Time) {
+        self.busy = self.busy();
+        self.busy.end(at);
     }
 
     /// What has been transmitted on the output line.

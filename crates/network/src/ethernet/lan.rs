@@ -111,7 +111,7 @@ impl EthernetLan {
         let station = &mut self.stations[index];
         let (end, busy) = switch::transmit(&mut station.line, now, &packet, station.overhead);
         station.counters.transmitted += switch::on_line(&packet, station.overhead);
-        station.counters.busy += busy;
+        station.counters.busy.add(now + busy, busy);
         let known = if self.cuts_through && onward <= station.rate {
             end.min(now + station.rate.time_for(PREAMBLE_AND_HEADER))
         } else {
@@ -275,6 +275,11 @@ impl Medium for EthernetLan {
 
     fn backlog(&self, from: Port) -> Backlog {
         self.stations.get(usize::from(from.0)).map(Station::waiting).unwrap_or_default()
+    }
+
+    fn end_measurement(&mut self, at: Time) {
+        self.stations.iter_mut().for_each(|station| station.counters.busy.end(at));
+        self.outputs.iter_mut().for_each(|output| output.end_measurement(at));
     }
 
     fn figures(&self, over: Duration) -> Vec<Figure> {

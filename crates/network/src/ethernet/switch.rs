@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 
 use trunkline_core::schema::{Limit, Values};
-use trunkline_core::{Amount, Bytes, Duration, Packet, Ratio, Time};
+use trunkline_core::{Amount, Bytes, Duration, Packet, Time};
 
 use super::{GAP, LEAST_DATA};
+use crate::busy::BusyTime;
 use crate::serial::serialiser::Serialiser;
 
 /// A packet on its way through the switch, with what its sender's impairments decided.
@@ -27,7 +28,7 @@ pub(super) struct Output {
     line: Serialiser,
     waiting: VecDeque<Frame>,
     bytes: Bytes,
-    busy: Duration,
+    busy: BusyTime,
     dropped: u64,
     sent: u64,
     waited: Duration,
@@ -45,7 +46,7 @@ impl Output {
             line: Serialiser::new(station.rate("rate")),
             waiting: VecDeque::new(),
             bytes: Bytes::ZERO,
-            busy: Duration::ZERO,
+            busy: BusyTime::default(),
             dropped: 0,
             sent: 0,
             waited: Duration::ZERO,
@@ -81,15 +82,19 @@ impl Output {
         self.waited += waited;
         self.waited_most = self.waited_most.max(waited);
         let (end, busy) = transmit(&mut self.line, now, &frame.packet, self.overhead);
-        self.busy += busy;
+        self.busy.add(now + busy, busy);
         Some((end + self.delay, frame))
     }
 
-    /// Figures of the port, in a run that lasted `over`.
+    /// Transmissions do not count as busy time any more.
+    pub(super) fn end_measurement(&mut self, at: Time) {
+        self.busy.end(at);
+    }
+
+    /// Figures of the port, in a measurement that lasted `over`.
     pub(super) fn figures(&self, over: Duration) -> [(&'static str, Amount); 5] {
-        let share = self.busy.as_secs_f64() / over.as_secs_f64();
         [
-            ("switch-utilisation", Amount::Share(Ratio::new(share.min(1.0)).unwrap_or_default())),
+            ("switch-utilisation", Amount::Share(self.busy.share(over))),
             ("switch-sojourn-mean", Amount::Time(self.waited / self.sent.max(1))),
             ("switch-sojourn-max", Amount::Time(self.waited_most)),
             ("switch-backlog-max", Amount::Bytes(self.bytes_most)),

@@ -70,7 +70,7 @@ fn a_frame_is_stored_before_it_is_forwarded() {
     // 1000 B and 26 of framing; the gap of 12 comes behind it.
     assert_eq!(arrivals(&out), [(0, 2, 50 + 1026 + 10 + 7 + 1026 + 100)]);
     assert_eq!(lan.counters(Port(0)).transmitted, Bytes(1038));
-    assert_eq!(lan.counters(Port(0)).busy, Duration::from_micros(1038));
+    assert_eq!(lan.counters(Port(0)).busy.total(), Duration::from_micros(1038));
     assert_eq!(lan.next_event(), None);
 }
 

@@ -156,7 +156,7 @@ impl Station {
         let on_ring = packet.size + self.framing;
         let (end, busy) = line.transmit(now, on_ring);
         self.counters.transmitted += on_ring;
-        self.counters.busy += busy;
+        self.counters.busy.add(end, busy);
         let sent = Sent { at: now, end, ring, from: index };
         let stations = ring.stations();
         match packet.to {
@@ -212,9 +212,14 @@ impl Station {
         matches!(self.class, Class::Synchronous(_))
     }
 
-    /// How long it has been sending.
-    pub(super) fn busy(&self) -> Duration {
-        self.counters.busy
+    /// How long it was sending in a measurement of this length.
+    pub(super) fn busy(&self, over: Duration) -> Duration {
+        self.counters.busy.measured(over)
+    }
+
+    /// Sending does not count as busy any more.
+    pub(super) fn end_measurement(&mut self, at: Time) {
+        self.counters.busy.end(at);
     }
 
     /// Frames that it has sent.

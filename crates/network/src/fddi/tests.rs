@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 use trunkline_core::schema::Limit;
-use trunkline_core::{Destination, PacketId};
+use trunkline_core::{Destination, PacketId, Ratio};
 
 use super::walker::{Joining, Plan, Walker, walk};
 use super::*;
@@ -119,7 +119,7 @@ fn nobodys_frames_take_their_time() {
             panic!("{nobody:?}: {out:?}")
         };
         assert_eq!((at, arrivals(&out)), (us(2), vec![]));
-        assert_eq!(ring.counters(Port(0)).busy, Duration::from_nanos(333_360));
+        assert_eq!(ring.counters(Port(0)).busy.total(), Duration::from_nanos(333_360));
     }
 }
 

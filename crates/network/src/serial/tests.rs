@@ -75,7 +75,7 @@ fn a_busy_line_lets_packets_wait_and_transmits_back_to_back() {
     assert_eq!(out.deliveries[3].packet.enqueued, ms(0));
     let counters = link.counters(Port(0));
     assert_eq!((counters.offered, counters.delivered, counters.dequeued), (4, 4, 4));
-    assert_eq!(counters.busy, Duration::from_millis(4));
+    assert_eq!(counters.busy.total(), Duration::from_millis(4));
     assert_eq!(counters.sojourn_total, Duration::from_millis(1 + 2 + 3));
     assert_eq!(counters.sojourns.longest(), Duration::from_millis(3));
     assert_eq!((counters.backlog_packets_max, counters.backlog_max), (3, Bytes(3000)));

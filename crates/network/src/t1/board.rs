@@ -328,12 +328,17 @@ impl Board {
         }
     }
 
+    /// Transmissions do not count as busy time any more.
+    pub(super) fn end_measurement(&mut self, at: Time) {
+        self.counters.busy.end(at);
+    }
+
     /// Puts a chunk on the line; with the last of a packet its delivery is known.
     fn transmit(&mut self, now: Time, chunk: Chunk, out: &mut Outcome) {
         let (end, busy, on_line) = self.frames.transmit(now, chunk.flow, chunk.size);
         self.on_line = Some((end, chunk.size));
         self.counters.transmitted += on_line;
-        self.counters.busy += busy;
+        self.counters.busy.add(end, busy);
         let Some(mut packet) = self.part_with(chunk.slot) else { return };
         let passage = self.stage.pass(end + self.delay, &mut packet);
         if passage.lost {

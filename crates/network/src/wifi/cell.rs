@@ -7,12 +7,13 @@ use core::mem;
 use std::collections::BinaryHeap;
 
 use trunkline_core::schema::Values;
-use trunkline_core::{Amount, Destination, Duration, Packet, PacketId, Port, Ratio, Seed, Time};
+use trunkline_core::{Amount, Destination, Duration, Packet, PacketId, Port, Seed, Time};
 
 use super::phy::{self, Phy};
 use super::station::{Air, Fallback, Frame, Receiver, Station};
 use super::strangers::Strangers;
 use super::{ACCESS_POINT, EQUAL};
+use crate::busy::BusyTime;
 use crate::fate::{DropCause, Fate};
 use crate::medium::{Figure, Medium, MediumCounters, Outcome, PortConfig};
 use crate::queue::{Backlog, Dequeued};
@@ -57,7 +58,7 @@ pub struct WifiCell {
     /// The first of the stations' own.
     wake: Time,
     /// How long the cell has used the channel, acknowledgements and silences in their place included.
-    used: Duration,
+    used: BusyTime,
     collisions: u64,
 }
 
@@ -96,7 +97,7 @@ impl WifiCell {
             transmitting: false,
             relayed: None,
             wake: Time::MAX,
-            used: Duration::ZERO,
+            used: BusyTime::default(),
             collisions: 0,
         }
     }
@@ -154,11 +155,13 @@ impl Medium for WifiCell {
         self.stations.get(usize::from(from.0)).map(Station::waiting).unwrap_or_default()
     }
 
+    fn end_measurement(&mut self, at: Time) {
+        self.used.end(at);
+        self.stations.iter_mut().for_each(|station| station.counters.busy.end(at));
+    }
+
     fn figures(&self, over: Duration) -> Vec<Figure> {
-        let share = |time: Duration| {
-            let share = time.as_secs_f64() / over.as_secs_f64();
-            Amount::Share(Ratio::new(share.min(1.0)).unwrap_or_default())
-        };
+        let share = |busy: BusyTime| Amount::Share(busy.share(over));
         let mut figures = vec![
             Figure { station: None, name: "channel-use", amount: share(self.used) },
             Figure { station: None, name: "collisions", amount: Amount::Count(self.collisions) },
@@ -319,7 +322,7 @@ impl WifiCell {
         }
         self.senders = senders;
         self.transmitting = true;
-        self.used += self.busy_until.since(now);
+        self.used.add(self.busy_until, self.busy_until.since(now));
         self.collisions += u64::from(collision);
     }
 
@@ -331,7 +334,7 @@ impl WifiCell {
         let end = now + airtime;
         let station = self.station(from);
         station.counters.transmitted += frame.size;
-        station.counters.busy += airtime;
+        station.counters.busy.add(end, airtime);
         station.air.transmissions += 1;
         station.air.retries += u64::from(frame.transmissions > 0);
         station.air.collisions += u64::from(collision);

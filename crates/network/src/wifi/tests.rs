@@ -140,7 +140,7 @@ fn a_packet_on_an_idle_channel_begins_with_the_next_slot() {
     finish(&mut cell, &mut out);
     assert_eq!(arrivals(&out)[1], (1, 0, us(438 + slot * 9 + 20 + 4 * 4 + 6)));
     assert_eq!(cell.next_event(), None, "nobody has anything to send");
-    assert_eq!(cell.counters(Port(1)).busy, Duration::from_micros(258 + 42));
+    assert_eq!(cell.counters(Port(1)).busy.total(), Duration::from_micros(258 + 42));
     assert_eq!(cell.counters(Port(1)).transmitted, Bytes(1540 + 2 + 82));
 }
 
@@ -183,7 +183,7 @@ fn a_slow_station_slows_all_others_down() {
     let received = saturate(&mut cell, 4, 1500, us(20_000_000));
     let mean = received.iter().sum::<u64>() as f64 / 3.0;
     assert!(received[1..].iter().all(|&n| (n as f64 / mean - 1.0).abs() < 0.05), "{received:?}");
-    let share = |port| cell.counters(Port(port)).busy.as_secs_f64() / 20.0;
+    let share = |port| cell.counters(Port(port)).busy.total().as_secs_f64() / 20.0;
     assert!(share(3) > 0.65 && share(1) < 0.1, "{} and {}", share(3), share(1));
 }
 

@@ -78,13 +78,27 @@ pub struct Search {
     pending: Option<u64>,
     /// Which of the two values far from the edge were asked for: behind it, before it.
     controls: [bool; 2],
+    /// Values between which the edge is expected: they are tried first.
+    expected: Option<[Option<u64>; 2]>,
 }
 
 impl Search {
     /// A search within a range that is not empty.
     pub fn new(goal: Goal, range: RangeInclusive<u64>, begin: Begin, precision: Precision) -> Search {
         let told = BTreeMap::new();
-        Search { goal, range, begin, precision, told, pending: None, controls: [false; 2] }
+        Search { goal, range, begin, precision, told, pending: None, controls: [false; 2], expected: None }
+    }
+
+    /// The same search, which begins with these values: the last one that is expected to keep the limits and the first one
+    /// that is expected to break one. What is expected decides nothing: if it is wrong, the search widens from there.
+    pub fn expecting(self, kept: Option<u64>, broken: Option<u64>) -> Search {
+        let any = kept.or(broken).is_some();
+        Search { expected: any.then_some([kept, broken]), ..self }
+    }
+
+    /// The same search, which tries no values far from the edge.
+    pub fn without_controls(self) -> Search {
+        Search { controls: [true; 2], ..self }
     }
 
     /// The value to try now, always one that was not told yet; `None` when all is known that was asked for.
@@ -140,11 +154,12 @@ impl Search {
 
     fn first(&self) -> Option<u64> {
         let (near, far) = self.ends();
-        let values = match self.begin {
-            Begin::At(value) => [value.clamp(*self.range.start(), *self.range.end()); 2],
-            Begin::Ends => [near, far],
+        let values = match (self.expected, self.begin) {
+            (Some(expected), _) => expected.map(|value| value.filter(|value| self.range.contains(value))),
+            (None, Begin::At(value)) => [Some(value.clamp(*self.range.start(), *self.range.end())), None],
+            (None, Begin::Ends) => [Some(near), Some(far)],
         };
-        values.into_iter().find(|value| !self.told.contains_key(value))
+        values.into_iter().flatten().find(|value| !self.told.contains_key(value))
     }
 
     /// A value on the side of the edge that has none yet.
@@ -153,9 +168,23 @@ impl Search {
         let ((near, far), edge) = (self.ends(), self.edge());
         let (nearest, farthest) = (told.first()?.0, told.last()?.0);
         if edge.kept.is_none() && nearest != near {
-            return Some(self.doubled(nearest, near));
+            return Some(self.outward(farthest, nearest, near));
         }
-        (edge.broken.is_none() && farthest != far).then(|| self.doubled(farthest, far))
+        (edge.broken.is_none() && farthest != far).then(|| self.outward(nearest, farthest, far))
+    }
+
+    /// The next value towards `end` while the edge is not bracketed: twice the value or half of it. From where the edge is
+    /// expected the steps begin small, each twice as far as all before.
+    fn outward(&self, other: u64, value: u64, end: u64) -> u64 {
+        let doubled = self.doubled(value, end);
+        if self.expected.is_none() {
+            return doubled;
+        }
+        let step = value.abs_diff(other).max(self.tolerance(value)).saturating_mul(2);
+        match end > value {
+            true => value.saturating_add(step).min(doubled),
+            false => value.saturating_sub(step).max(doubled),
+        }
     }
 
     /// Twice the value or half of it, whichever lies towards `end`; from nothing to a unit.
@@ -185,7 +214,11 @@ impl Search {
         let Edge { kept, broken, .. } = self.edge();
         let nearest = self.in_order().first()?.0;
         let behind = |search: &Search| Some(search.doubled(broken?, search.ends().1));
-        let before = |search: &Search| search.between(nearest, kept?);
+        // A search that began next to the edge has tried nothing before it.
+        let before = |search: &Search| match kept? {
+            kept if kept == nearest => Some(search.doubled(kept, search.ends().0)),
+            kept => search.between(nearest, kept),
+        };
         for (place, value) in [behind(self), before(self)].into_iter().enumerate() {
             let asked = core::mem::replace(&mut self.controls[place], true);
             if let Some(value) = value.filter(|value| !asked && !self.told.contains_key(value)) {

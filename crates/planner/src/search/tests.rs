@@ -62,6 +62,24 @@ proptest! {
     }
 
     #[test]
+    fn a_threshold_is_found_wherever_it_is_expected(
+        goal in goal(), threshold in 0u64..100_000, off in 0u64..100_000, wide in 0u64..1000, near in any::<bool>(),
+    ) {
+        let range = 0..=100_000;
+        let expected = if near { threshold + off % 8 } else { off };
+        let (low, high) = (expected.saturating_sub(wide), (expected + wide).min(100_000));
+        let (kept, broken) = if goal == Goal::Maximise { (low, high) } else { (high, low) };
+        let search = Search::new(goal, range.clone(), Begin::At(1), Precision::Step(1));
+        let (search, trials) = searched(search.expecting(Some(kept), Some(broken)), monotone(goal, threshold));
+        let next = if goal == Goal::Maximise { threshold + 1 } else { threshold.wrapping_sub(1) };
+        let edge = search.edge();
+        prop_assert_eq!((edge.kept, edge.broken), (Some(threshold), Some(next).filter(|next| range.contains(next))));
+        // As many as the distance has bits, there and back, and two controls.
+        let distance = bits(threshold.abs_diff(kept).max(threshold.abs_diff(broken)));
+        prop_assert!(trials <= 2 + 2 * distance + bits(wide) + 3, "{trials} trials for {distance} bits");
+    }
+
+    #[test]
     fn every_threshold_is_found_within_the_share(
         goal in goal(), threshold in 1_000u64..1_000_000_000_000, begin in 0u64..1_000_000_000_000,
         share in 0.001..0.5f64, unit in prop_oneof![Just(1u64), Just(1000), Just(1024), Just(1_000_000)],
@@ -164,4 +182,15 @@ fn values_are_round() {
     let search = Search::new(Goal::Maximise, 1..=1 << 40, Begin::At(1 << 16), binary);
     let (search, _) = searched(search, monotone(Goal::Maximise, 100_000));
     assert!(search.told.keys().all(|value| value.is_multiple_of(256)), "{:?}", search.told);
+}
+
+#[test]
+fn an_edge_that_was_expected_takes_two_values_and_the_controls() {
+    let search = || Search::new(Goal::Maximise, 1..=1_000_000, Begin::At(1), Precision::Step(1));
+    let count = |search: Search| searched(search, monotone(Goal::Maximise, 700)).1;
+    assert_eq!(count(search().expecting(Some(700), Some(701))), 4);
+    assert_eq!(count(search().expecting(Some(700), Some(701)).without_controls()), 2);
+    assert!(count(search()) > 20);
+    // Nothing that was expected stays as it was.
+    assert_eq!(count(search().expecting(None, None)), count(search()));
 }

@@ -19,6 +19,8 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
     ),
     ("fairness", &[("Jain", "fairness")]),
     ("loss", &[("mean", "connection_loss"), ("most", "connection_loss_max")]),
+    ("unfinished", &[("mean", "connection_unfinished"), ("most", "connection_unfinished_max")]),
+    ("refused", &[("mean", "connection_refused"), ("most", "connection_refused_max")]),
     (
         "latency mean",
         &[
@@ -37,6 +39,9 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
+/// Groups without which most runs do.
+const ONLY_IF_ANY: &[&str] = &["unfinished", "refused"];
+
 /// Per point, bundle and side: the bundle as a whole, then its connections by transport. Empty without bundles.
 pub(super) fn section(view: &View) -> Markup {
     let rows: Vec<_> = view
@@ -48,7 +53,15 @@ pub(super) fn section(view: &View) -> Markup {
         return html! {};
     }
     let several = view.sides.len() > 1;
-    let columns = GROUPS.iter().flat_map(|(_, columns)| {
+    let is_any = |columns: &[(&str, &str)]| {
+        let figures =
+            rows.iter().flat_map(|(_, _, row)| columns.iter().filter_map(|(_, id)| row.estimate(id)));
+        figures.map(|figure| figure.mean).any(|mean| mean > 0.0)
+    };
+    let is_shown =
+        |(heading, columns): &&(&str, &[(&str, &str)])| !ONLY_IF_ANY.contains(heading) || is_any(columns);
+    let groups: Vec<_> = GROUPS.iter().filter(is_shown).collect();
+    let columns = groups.iter().flat_map(|(_, columns)| {
         let ids: Vec<&str> = columns.iter().map(|(_, id)| *id).collect();
         let scale = scale(rows.iter().map(|(_, _, row)| row), &ids);
         columns.iter().map(move |(heading, id)| (*heading, figure(id), scale))
@@ -63,7 +76,7 @@ pub(super) fn section(view: &View) -> Markup {
                     thead {
                         tr {
                             td colspan=(view.axes().len() + 1 + usize::from(several)) {}
-                            @for (heading, columns) in GROUPS {
+                            @for (heading, columns) in &groups {
                                 th.group scope="colgroup" colspan=(columns.len()) { (heading) }
                             }
                         }
@@ -108,7 +121,13 @@ mod tests {
 
     #[test]
     fn every_column_is_on_the_page_under_its_name() {
-        let page = section(&View::new(&fixtures::bundles(), None)).into_string();
+        let mut run = fixtures::bundles();
+        let summaries =
+            run.points.iter_mut().flat_map(|p| &mut p.repetitions).filter_map(|r| r.summary.as_mut());
+        for class in summaries.flat_map(|s| &mut s.bundles).flat_map(|b| &mut b.classes) {
+            (class.unfinished, class.refused) = (class.loss, class.loss);
+        }
+        let page = section(&View::new(&run, None)).into_string();
         for (_, id) in GROUPS.iter().flat_map(|(_, columns)| *columns) {
             assert_eq!(figure(id).id, *id);
             assert!(page.contains(&format!("title=\"{}\"", figure(id).name)), "{id}");

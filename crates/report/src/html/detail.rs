@@ -36,7 +36,7 @@ pub(super) fn every_figure(view: &View) -> Markup {
 
 fn of_point(view: &View, point: u32, name: &str) -> Markup {
     let sinks =
-        |flow, side: usize| view.sides[side].sinks(point, flow).into_iter().map(move |sink| (sink, side));
+        |flow, side: usize| view.sides[side].shown(point, flow).0.into_iter().map(move |sink| (sink, side));
     let of_flow = |flow, side| std::iter::once((Subject::flow(flow), side)).chain(sinks(flow, side));
     let sides = |flow| (0..view.sides.len()).flat_map(move |side| of_flow(flow, side));
     let columns: Vec<(Subject, usize)> = view.flows.iter().flat_map(|flow| sides(*flow)).collect();

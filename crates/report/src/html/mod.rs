@@ -189,6 +189,9 @@ fn notes(view: &View) -> Markup {
                 @if let Some(reason) = view.refused_counterpart {
                     li { "The other run is not shown beside this one: " (reason) "." }
                 }
+                @for side in &view.sides {
+                    @for hint in crate::hints::of(view, side) { li { strong { (side.label) ": " } (hint) } }
+                }
                 @if view.run().info.repetitions > 1 {
                     li {
                         "Figures are " a href="#def-estimate" { "mean ± half width" } " of the 95 % confidence interval over "

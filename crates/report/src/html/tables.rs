@@ -14,7 +14,15 @@ use crate::view::{Side, Subject, View, axis_name, is_cut_short, over_repetitions
 const GROUPS: &[(&str, &[(&str, &str)])] = &[
     ("throughput", &[("user", "throughput_user"), ("network", "throughput_network")]),
     ("transfers", &[("mean", "transfer_rate_mean"), ("all channels", "transfer_rate_total")]),
-    ("not in time", &[("loss", "loss"), ("late", "late")]),
+    (
+        "not in time",
+        &[
+            ("loss", "loss"),
+            ("unfinished", "unfinished_share"),
+            ("refused", "refused_share"),
+            ("late", "late"),
+        ],
+    ),
     (
         "latency",
         &[
@@ -58,8 +66,20 @@ const GROUPS: &[(&str, &[(&str, &str)])] = &[
             ("burst\nratio", "burst_r"),
         ],
     ),
-    ("messages", &[("sent", "sent"), ("received", "received"), ("lost", "lost")]),
+    (
+        "messages",
+        &[
+            ("sent", "sent"),
+            ("received", "received"),
+            ("lost", "lost"),
+            ("unfinished", "unfinished"),
+            ("refused", "refused"),
+        ],
+    ),
 ];
+
+/// Figures without which most runs do.
+const ONLY_IF_ANY: &[&str] = &["unfinished_share", "refused_share", "unfinished", "refused"];
 
 /// Tables longer than this scroll within the page, under headings that stay; shorter ones show all rows.
 pub(super) const LONG: usize = 200;
@@ -110,9 +130,9 @@ pub(super) fn flows(view: &View) -> Markup {
                                 @for (i, flow) in view.flows.iter().enumerate() {
                                     @for (s, side) in view.sides.iter().enumerate() {
                                         (flow_row(view, side, point, Subject::flow(flow), &groups, i == 0 && s == 0))
-                                        @for sink in side.sinks(point.index, flow) {
-                                            (flow_row(view, side, point, sink, &groups, false))
-                                        }
+                                        @let (parts, left) = side.shown(point.index, flow);
+                                        @for part in parts { (flow_row(view, side, point, part, &groups, false)) }
+                                        @if left > 0 { (left_row(view, point, flow, left, &groups)) }
                                     }
                                 }
                             }
@@ -151,6 +171,7 @@ fn shown_columns(view: &View, columns: &[(&'static str, &str)]) -> Vec<Column> {
         .iter()
         .zip(metrics)
         .filter(|(_, metric)| has_any(metric))
+        .filter(|(_, metric)| !ONLY_IF_ANY.contains(&metric.id) || view.telling(&[*metric]) > 0.0)
         .map(|((heading, _), metric)| Column { heading, metric, scale })
         .collect()
 }
@@ -165,6 +186,24 @@ fn heading(column: &Column, extra: bool) -> Markup {
         th.number.extra[extra] scope="col" {
             a href={ "#def-" (column.metric.definition().id) } title=(column.metric.name) { (column.heading) }
             @if !column.scale.heading().is_empty() { " " span.unit { (column.scale.heading()) } }
+        }
+    }
+}
+
+/// How many of the flows that a flow is made as are not shown.
+fn left_row(
+    view: &View,
+    point: &StoredPoint,
+    flow: &str,
+    left: usize,
+    groups: &[(&str, Vec<Column>)],
+) -> Markup {
+    let columns = groups.iter().map(|(_, columns)| columns.len()).sum::<usize>();
+    html! {
+        tr.sink {
+            (axis_values(view, point))
+            th scope="row" { span.of { (flow) " " } (left) " better ones" }
+            td colspan=(columns + usize::from(view.sides.len() > 1) + 1) { "in the tables of " code { "--csv" } " and in " code { "--json" } }
         }
     }
 }

@@ -11,9 +11,14 @@ const COLUMNS: &[(&str, &[&str])] = &[
     ("most", &["connection_throughput_max"]),
     ("fairness", &["fairness"]),
     ("loss", &["connection_loss"]),
+    ("unfinished", &["connection_unfinished"]),
+    ("refused", &["connection_refused"]),
     ("mean", &["connection_latency_mean"]),
     ("p99.9", &["connection_latency_p999"]),
 ];
+
+/// Figures without which most runs do.
+const ONLY_IF_ANY: &[&str] = &["unfinished", "refused"];
 
 /// The figures that are shown in one unit.
 const ALIKE: &[&[&str]] = &[
@@ -35,7 +40,12 @@ pub(super) fn table(out: &mut Text, view: &View, side: &Side) {
         let alike = ALIKE.iter().find(|alike| alike.contains(&ids[0]));
         scale(rows.iter().map(|(_, row)| row), alike.copied().unwrap_or(ids))
     };
-    let columns: Vec<_> = COLUMNS.iter().map(|(heading, ids)| (heading, ids, scale_of(ids))).collect();
+    let is_any = |ids: &[&str]| {
+        let figures = rows.iter().filter_map(|(_, row)| row.estimate(ids[0]));
+        figures.map(|figure| figure.mean).any(|mean| mean > 0.0)
+    };
+    let shown = COLUMNS.iter().filter(|(heading, ids)| !ONLY_IF_ANY.contains(heading) || is_any(ids));
+    let columns: Vec<_> = shown.map(|(heading, ids)| (heading, ids, scale_of(ids))).collect();
     let mut table = Table::new(keys(view));
     table.column(Column::words("bundle").key());
     let mut named = "";

@@ -118,6 +118,17 @@ fn what_was_cut_short_has_no_verdict() {
 }
 
 #[test]
+fn what_was_cut_short_without_limits_has_no_point_measured() {
+    let mut run = fixtures::single(Backend::Sim);
+    run.info.status = trunkline_store::Status::Partial;
+    run.info.repetitions_done = 0;
+    run.limits.clear();
+    let view = View::new(&run, None);
+    let expected = format!("0 of {} repetitions measured; the file sets no limits.", run.info.repetitions);
+    assert_eq!(headline(&view, &view.sides[0]).text, expected);
+}
+
+#[test]
 fn a_name_cannot_move_the_cursor() {
     let mut run = fixtures::swept(Backend::Sim);
     run.info.name = "\u{1b}[2Jgone\r".to_owned();

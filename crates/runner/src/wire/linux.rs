@@ -1,16 +1,17 @@
 //! Where there are namespaces.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::sync::Arc;
 
-use trunkline_core::{Duration, Port, Seed, Time};
-use trunkline_experiment::{Experiment, Path, Point, Progress, Scenario, Supervisor};
+use trunkline_core::{Bytes, Duration, Port, Seed, Time};
+use trunkline_experiment::{Experiment, Flow, Path, Point, Progress, Scenario, Supervisor};
 use trunkline_live::{Pair, Place};
-use trunkline_metrics::{DriverOutcome, Recorder};
+use trunkline_metrics::{DriverOutcome, OnNetwork, Recorder, SocketPair};
 use trunkline_wire::ground::{Access, DeviceKind, GroundOptions, InitProgram, Namespace};
+use trunkline_wire::relay::{FlowKey, RelayCounters, RelayHandle, Volume};
 use trunkline_wire::{Plan, Wire, WireError, WireOptions};
 
 use super::on_sockets;
@@ -61,7 +62,7 @@ pub(crate) fn run(
         spin: Duration::ZERO,
         cores: Vec::new(),
     };
-    let scenario = Arc::new(on_sockets(&point.scenario));
+    let scenario = Arc::new(on_sockets(&point.scenario.singles()));
     let mut wire = Wire::up(&scenario, &means.access, &options)?;
     let of_point = Experiment { points: vec![point.clone()], ..request.experiment.clone() };
     wire.listen(of_point, Box::new(files::named(request.experiment, request.file)))?;
@@ -70,7 +71,9 @@ pub(crate) fn run(
     let mut watch = Watch::new(&scenario, &wire, supervisor);
     let measured = trunkline_live::run_pairs(&scenario, seed, &pairs, request.live, recorder, &mut watch);
     let (mut outcome, failed) = kept(measured)?;
-    summarise(&wire, &scenario, &mut outcome);
+    let measured = watch.measured.take();
+    summarise(&wire, &scenario, measured, &mut outcome);
+    let mut outcome = point.scenario.together(outcome);
     drop(pairs);
     drop(hosts);
     let ends = scenario.links.iter().zip(wire.down().links);
@@ -108,12 +111,18 @@ fn pairs<'w>(scenario: &Scenario, plan: &Plan, hosts: &'w [Host<'w>]) -> Vec<Pai
 }
 
 /// Adds what the links have counted: as the simulator does, and what the machine lost before a link saw it.
-fn summarise(wire: &Wire, scenario: &Arc<Scenario>, outcome: &mut DriverOutcome) {
-    let duration = outcome.duration;
-    for (index, relay) in wire.relays().iter().enumerate() {
+fn summarise(wire: &Wire, scenario: &Arc<Scenario>, measured: Option<Measured>, outcome: &mut DriverOutcome) {
+    // One that has ended says why when it is stopped.
+    let counted: Counted = wire.relays().iter().map(|relay| relay.counters().ok()).collect();
+    if let Some(measured) = &measured {
+        for (flow, outcome) in scenario.flows.iter().zip(&mut outcome.flows) {
+            outcome.network = on_network(scenario, flow, &outcome.sockets, measured, &counted);
+        }
+    }
+    let duration = measured.map_or(outcome.duration, |measured| measured.at);
+    for (index, (relay, counters)) in wire.relays().iter().zip(counted).enumerate() {
         let scenario = Arc::clone(scenario);
-        // One that has ended says why when it is stopped.
-        let Ok(counters) = relay.counters() else { continue };
+        let Some(counters) = counters else { continue };
         let summaries = relay.change(move |_, medium, _| {
             let link = &scenario.links[index];
             (
@@ -131,6 +140,60 @@ fn summarise(wire: &Wire, scenario: &Arc<Scenario>, outcome: &mut DriverOutcome)
     }
 }
 
+/// What every link had counted; nothing of one that has ended.
+type Counted = Vec<Option<RelayCounters>>;
+
+/// What the links had counted when the measurement ended.
+struct Measured {
+    /// How long it had lasted.
+    at: Duration,
+    counted: Counted,
+}
+
+/// What a flow took of the first link of its path; `None` where its packets cannot be told from others.
+fn on_network(
+    scenario: &Scenario,
+    flow: &Flow,
+    sockets: &[SocketPair],
+    measured: &Measured,
+    all: &Counted,
+) -> Option<OnNetwork> {
+    let (link, port) = flow.first_link()?;
+    // Protocols that stand directly over IP have no sockets of their own.
+    if sockets.is_empty() {
+        return None;
+    }
+    let overhead = scenario.links[link].directions[usize::from(port)].overhead;
+    let bytes = |counted: &Counted| -> Option<Bytes> {
+        let counters = counted.get(link)?.as_ref()?;
+        let of_pair = |pair: &SocketPair| transmitted(counters, pair, overhead);
+        sockets.iter().map(of_pair).try_fold(Bytes::ZERO, |sum, bytes| Some(sum + bytes?))
+    };
+    Some(OnNetwork { measured: bytes(&measured.counted)?, until: Time::ZERO + measured.at, all: bytes(all)? })
+}
+
+/// What a link has transmitted from the first of two sockets to the second, with its framing.
+fn transmitted(counters: &RelayCounters, pair: &SocketPair, overhead: Bytes) -> Option<Bytes> {
+    // Without ports conversations look alike, and so do all fragments.
+    let fragments = |key: &FlowKey| key.ports == [0; 2] && key.protocol == pair.protocol;
+    let has_fragments = counters.flows.iter().filter_map(|flow| flow.key.as_ref()).any(fragments);
+    if counters.flows_forgotten > 0 || pair.near.port() == 0 || has_fragments {
+        return None;
+    }
+    let ends = [pair.near, pair.far];
+    let direction = counters.flows.iter().find_map(|flow| {
+        let key = flow.key.as_ref().filter(|key| key.protocol == pair.protocol)?;
+        let known = [0, 1].map(|end| SocketAddr::new(key.addresses[end], key.ports[end]));
+        match known {
+            known if known == ends => Some(&flow.directions[0]),
+            [to, from] if [from, to] == ends => Some(&flow.directions[1]),
+            _ => None,
+        }
+    });
+    let Volume { packets, bytes } = direction.map(|direction| direction.transmitted).unwrap_or_default();
+    Some(bytes + Bytes(packets * overhead.count()))
+}
+
 /// Looks at the queues of the links while they are measured, for a supervisor that wants to know.
 struct Watch<'w> {
     supervisor: &'w mut (dyn Supervisor + Send),
@@ -139,6 +202,7 @@ struct Watch<'w> {
     links: Vec<(String, Vec<String>)>,
     interval: Duration,
     next: Duration,
+    measured: Option<Measured>,
 }
 
 impl<'w> Watch<'w> {
@@ -149,6 +213,7 @@ impl<'w> Watch<'w> {
             links: links.map(|link| (link.name.clone(), scenario.directions(link))).collect(),
             interval: interval.unwrap_or_default(),
             next: Duration::ZERO,
+            measured: None,
             supervisor,
             wire,
         }
@@ -176,6 +241,15 @@ impl Supervisor for Watch<'_> {
             self.look(Time::ZERO + done);
         }
         self.supervisor.progress(done)
+    }
+
+    fn measured(&mut self, at: Duration) {
+        let count = |relay: &Arc<RelayHandle>| {
+            relay.change(|now, medium, _| medium.end_measurement(now)).ok()?;
+            relay.counters().ok()
+        };
+        self.measured = Some(Measured { at, counted: self.wire.relays().iter().map(count).collect() });
+        self.supervisor.measured(at);
     }
 }
 

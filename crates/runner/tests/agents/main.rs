@@ -94,7 +94,9 @@ fn three_agents_measure_what_one_machine_does() {
         let bound = flow.clock_error.unwrap_or_default();
         assert!(bound.as_nanos() < 50_000_000 && latency.p50.as_nanos() < 50_000_000 + bound.as_nanos());
     }
-    assert!(warnings.0.lock().unwrap().is_empty(), "{:?}", warnings.0);
+    let of_the_machine =
+        |warning: &String| warning.contains("its congestion control is this machine's default");
+    assert!(warnings.0.lock().unwrap().iter().all(of_the_machine), "{:?}", warnings.0);
     for (name, agent) in &agents {
         assert_eq!(agent.kept(), 0, "agent {name} keeps nothing that is stored");
     }

@@ -47,7 +47,8 @@ pub(crate) fn be_what_is_asked() -> bool {
         }
         name => {
             let listen = std::env::var(LISTEN).unwrap();
-            let config = format!("name = \"{name}\"\nlisten = \"{listen}\"\n");
+            let here = "[controller-default]\nto = [\"127.0.0.0/8\"]\n";
+            let config = format!("name = \"{name}\"\nlisten = \"{listen}\"\n{here}");
             let config = Config::parse("agent.toml", &config, "host").unwrap();
             let log = Box::new(|_: &str| ());
             let agent = Agent::bind(Settings { config, state: folder, log }).unwrap();

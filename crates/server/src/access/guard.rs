@@ -14,6 +14,7 @@ use super::Access;
 use super::tokens::TokenKind;
 use crate::api::ApiError;
 use crate::app::App;
+use crate::door::Place;
 use crate::routes::BASE;
 
 /// The cookie of a browser that is logged in.
@@ -21,10 +22,23 @@ pub(crate) const SESSION: &str = "trunkline";
 
 /// Lets a request in, or answers why not.
 pub(crate) async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let place = request.extensions().get::<Arc<Place>>();
     match app.access.judge(&request) {
-        Ok(()) => next.run(request).await,
+        Ok(Shown::Permission) if place.is_some_and(|place| !place.know()) => {
+            ApiError::busy("too many connections are open: close other pages and programs, and try again")
+                .into_response()
+        }
+        Ok(_) => next.run(request).await,
         Err(error) => error.into_response(),
     }
+}
+
+/// What a request that is let in has shown.
+pub(super) enum Shown {
+    /// That it may use the API.
+    Permission,
+    /// Nothing: what it asks for is everybody's.
+    Nothing,
 }
 
 /// What a cookie of the request says.
@@ -37,7 +51,7 @@ pub(crate) fn cookie_of<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h st
 }
 
 impl Access {
-    pub(super) fn judge(&self, request: &Request) -> Result<(), ApiError> {
+    pub(super) fn judge(&self, request: &Request) -> Result<Shown, ApiError> {
         let headers = request.headers();
         let host = host_of(request)?;
         self.check_host(&host)?;
@@ -45,7 +59,10 @@ impl Access {
         let path = request.uri().path();
         // The page itself is no secret, and somebody who logs in has no token yet.
         let is_open = !path.starts_with(BASE) || path == "/api/v1/login";
-        if is_open { Ok(()) } else { self.check_token(headers) }
+        if is_open && !self.is_open() {
+            return Ok(Shown::Nothing);
+        }
+        self.check_token(headers).map(|()| Shown::Permission)
     }
 
     /// Whether browsers that come by HTTPS can trust that it will always be so.

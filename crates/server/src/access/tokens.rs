@@ -25,7 +25,7 @@ pub struct Tokens {
 }
 
 /// For whom a token is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TokenKind {
     /// The code of a link: a browser gives it for a cookie, once.
@@ -36,16 +36,17 @@ pub enum TokenKind {
     Browser,
 }
 
-/// What is known of a token.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A token, without its secret.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Token {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// For whom it is.
+    /// Its holder.
     pub kind: TokenKind,
-    /// Since when.
+    /// The time of its making, in UTC.
     pub made: Timestamp,
-    /// Until when; for ever if missing.
+    /// End of its validity, in UTC; null if it is valid until it is revoked.
+    #[schema(required = true)]
     pub expires: Option<Timestamp>,
 }
 

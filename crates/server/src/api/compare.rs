@@ -3,15 +3,15 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::RunInfo;
+use super::RunSummary;
 
 /// Two runs beside each other.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Comparison {
     /// The first.
-    pub run: RunInfo,
+    pub run: RunSummary,
     /// The second.
-    pub with: RunInfo,
+    pub with: RunSummary,
     /// Whether both ran the same experiment file.
     pub same_experiment: bool,
     /// A row per point, flow and figure that both have.

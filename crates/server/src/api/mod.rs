@@ -33,15 +33,17 @@ pub use papers::{
     PaperTableName, Study, StudyBackend, StudyResult,
 };
 pub use plan::{
-    NewPlan, Plan, PlanAnswer, PlanLimit, PlanLimitVerdict, PlanResult, PlanTrial, PlanValue, PlanVerdict,
+    NewPlan, PlanAnswer, PlanEstimate, PlanFound, PlanGoal, PlanLimit, PlanLimitVerdict, PlanResult,
+    PlanRising, PlanTrial, PlanValue, PlanVerdict,
 };
 pub use report::{
-    Estimate, FigureDefinition, LimitOutcome, LimitPoint, Report, ReportBundle, ReportFlow, ReportLimit,
-    ReportLink, ReportMedium, ReportPoint, ReportRun, ReportSide, ReportSink, RunLimit,
+    Estimate, FigureDefinition, LimitOutcome, LimitPoint, Report, ReportBundle, ReportFlow, ReportHeard,
+    ReportLimit, ReportLink, ReportMedium, ReportPart, ReportPoint, ReportRun, ReportSide, ReportSink,
+    RunLimit,
 };
 pub use runs::{
     Axis, Backend, Cdf, FigureName, Imported, Limit, NewRun, Run, RunInfo, RunList, RunPoint, RunRepetition,
-    RunStarted, Status, TraceName,
+    RunStarted, RunSummary, Status, TraceName,
 };
 pub use server::{Login, ServerBackend, ServerInfo};
 

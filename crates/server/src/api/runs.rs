@@ -1,76 +1,17 @@
 //! Stored runs.
 
 use serde::{Deserialize, Serialize};
+pub use trunkline_report::output::{Axis, Backend, RunSummary, Status};
 use utoipa::ToSchema;
 
 use super::Report;
 
-/// On what a run is executed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Backend {
-    /// In virtual time, over the links that the file describes.
-    Sim,
-    /// In real time over the same links, between namespaces of the server's machine.
-    Wire,
-    /// On real sockets over the network as it is.
-    Live,
-}
-
-/// How far a run is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Status {
-    /// Being executed.
-    Running,
-    /// Every repetition of every point was measured.
-    Complete,
-    /// Interrupted: what was measured is kept, and it can be resumed.
-    Partial,
-}
-
-/// What a run is, without its results.
+/// A stored run, without its results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RunInfo {
-    /// Its number in this store, from 1.
-    pub id: u64,
-    /// The experiment's name.
-    pub name: String,
-    /// On what it was executed.
-    pub backend: Backend,
-    /// How far it is.
-    pub status: Status,
-    /// When it started.
-    pub started: jiff::Timestamp,
-    /// When it ended, if it has.
-    #[schema(required = true)]
-    pub finished: Option<jiff::Timestamp>,
-    /// The version of Trunkline that made it.
-    pub version: String,
-    /// The machine: kernel, processor, number of cores, host name.
-    pub machine: String,
-    /// The seed, in decimal digits: it may be larger than a browser's numbers.
-    pub seed: String,
-    /// How often every point is measured.
-    pub repetitions: u32,
-    /// How many points it has.
-    pub points: u32,
-    /// How many repetitions were measured to the end, over all points.
-    pub repetitions_done: u32,
-    /// How long one repetition lasts (duration and drain), in seconds.
-    pub repetition_length_s: f64,
-    /// The folder with its traces, audio and report, on the host that measured it.
-    pub directory: String,
-    /// The experiment file's path when it was run.
-    pub file: String,
-    /// Runs with the same one ran the same experiment file.
-    pub experiment_hash: String,
-    /// What users have marked it with, in alphabetical order.
-    pub tags: Vec<String>,
-    /// What tells it from the runs of all other stores.
-    pub key: String,
-    /// What was set beside the file, `link.trunk.rate=5 Mbit/s`; the run's text has it.
-    pub settings: Vec<String>,
+    /// The run.
+    #[serde(flatten)]
+    pub summary: RunSummary,
     /// The job of this server that executes it now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
@@ -139,20 +80,6 @@ pub struct Run {
     /// Every figure of every point, over repetitions.
     #[schema(value_type = Report)]
     pub figures: serde_json::Value,
-}
-
-/// A swept key.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Axis {
-    /// `flow.voice.count`
-    pub key: String,
-    /// The values as written: `16 KiB`.
-    pub values: Vec<String>,
-    /// The same as numbers in `unit`; null if they are words.
-    #[schema(required = true)]
-    pub numbers: Option<Vec<f64>>,
-    /// The unit of `numbers`: `KiB`, `ms`, `kbit/s`, or empty for counts.
-    pub unit: String,
 }
 
 /// A limit.
@@ -230,80 +157,6 @@ pub struct Cdf {
     pub p: Vec<f64>,
     /// The latency that so large a share does not exceed.
     pub value: Vec<f64>,
-}
-
-impl From<trunkline_store::Backend> for Backend {
-    fn from(backend: trunkline_store::Backend) -> Backend {
-        match backend {
-            trunkline_store::Backend::Sim => Backend::Sim,
-            trunkline_store::Backend::Wire => Backend::Wire,
-            trunkline_store::Backend::Live => Backend::Live,
-        }
-    }
-}
-
-impl From<Backend> for trunkline_store::Backend {
-    fn from(backend: Backend) -> trunkline_store::Backend {
-        match backend {
-            Backend::Sim => trunkline_store::Backend::Sim,
-            Backend::Wire => trunkline_store::Backend::Wire,
-            Backend::Live => trunkline_store::Backend::Live,
-        }
-    }
-}
-
-impl From<trunkline_store::Status> for Status {
-    fn from(status: trunkline_store::Status) -> Status {
-        match status {
-            trunkline_store::Status::Running => Status::Running,
-            trunkline_store::Status::Complete => Status::Complete,
-            trunkline_store::Status::Partial => Status::Partial,
-        }
-    }
-}
-
-impl From<Status> for trunkline_store::Status {
-    fn from(status: Status) -> trunkline_store::Status {
-        match status {
-            Status::Running => trunkline_store::Status::Running,
-            Status::Complete => trunkline_store::Status::Complete,
-            Status::Partial => trunkline_store::Status::Partial,
-        }
-    }
-}
-
-impl From<&trunkline_store::RunInfo> for RunInfo {
-    fn from(info: &trunkline_store::RunInfo) -> RunInfo {
-        RunInfo {
-            id: info.id,
-            name: info.name.clone(),
-            backend: info.backend.into(),
-            status: info.status.into(),
-            started: info.started,
-            finished: info.finished,
-            version: info.version.clone(),
-            machine: info.machine.clone(),
-            seed: info.seed.to_string(),
-            repetitions: info.repetitions,
-            points: info.points,
-            repetitions_done: info.repetitions_done,
-            repetition_length_s: info.repetition_length.as_secs_f64(),
-            directory: info.directory.display().to_string(),
-            file: info.file.display().to_string(),
-            experiment_hash: info.experiment_hash.clone(),
-            tags: info.tags.clone(),
-            key: info.key.clone(),
-            settings: info.settings.clone(),
-            job: None,
-        }
-    }
-}
-
-impl From<&trunkline_experiment::Axis> for Axis {
-    fn from(axis: &trunkline_experiment::Axis) -> Axis {
-        let trunkline_experiment::Axis { key, values, numbers, unit } = axis.clone();
-        Axis { key, values, numbers, unit }
-    }
 }
 
 impl From<&trunkline_experiment::Limit> for Limit {

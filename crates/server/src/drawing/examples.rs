@@ -20,6 +20,7 @@ examples![
     "dsl-video-call",
     "calls-on-a-t1",
     "wifi-cell",
+    "phones",
     "switched-lan",
     "multicast",
     "voice-path",

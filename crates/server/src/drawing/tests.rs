@@ -3,7 +3,7 @@ use super::*;
 #[test]
 fn every_example_can_be_run_wherever_the_server_was_started_and_has_a_title() {
     let elsewhere = tempfile::tempdir().expect("a folder");
-    let files = crate::files::served(elsewhere.path());
+    let files = crate::files::ServedFiles { folder: elsewhere.path().to_path_buf() };
     let examples = examples::readable(&files);
     let names: Vec<&str> = examples.iter().map(|example| example.name.as_str()).collect();
     let all: Vec<&str> = examples::EXAMPLES.iter().map(|(name, _)| *name).collect();

@@ -3,14 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde_json::Value;
 use trunkline_core::{Duration, Ratio};
 use trunkline_fleet::Fleet;
-use trunkline_planner::{Goal, Means, Nearness, Plan, PlanError, Question, answered, json};
+use trunkline_planner::{Forecast, Goal, Means, Nearness, Plan, PlanError, Question, answered, of_plan};
 use trunkline_runner::Observer;
 use trunkline_store::RunInfo;
 
-use crate::api::{ApiError, Backend, MAIN_FILE, NewPlan};
+use crate::api::{ApiError, Backend, MAIN_FILE, NewPlan, PlanResult};
 use crate::app::{App, cores};
 use crate::jobs::{Ended, Job, Live, Needs};
 use crate::measure;
@@ -96,13 +95,12 @@ impl Planned {
             trunkline_planner::run(&app.store, plan, None, means, &Told(job), job.stop())
         };
         let live = Live::new(job, self.backend != Backend::Sim);
+        job.lasts(None);
         let found =
             live.during(|live| self.with_means(app, Some(live), fleet.as_ref(), run)).map_err(failure)?;
-        let mut result = json(plan, &found);
-        // What else is to be known of the run, `/runs/{id}` says in the words of the API.
-        result["run"] = found.run.id.into();
         let experiment = answered(text, plan, &found).transpose().map_err(ApiError::environment)?;
-        result["experiment"] = experiment.map_or(Value::Null, Value::from);
+        let result = PlanResult { run: found.run.id, plan: of_plan(plan, &found), experiment };
+        let result = serde_json::to_value(result).map_err(ApiError::environment)?;
         Ok(match found.stopped {
             true => Ended::Stopped(Some(result)),
             false => Ended::Done(Some(result)),
@@ -173,5 +171,13 @@ impl Observer for Told<'_> {
 impl trunkline_planner::Observer for Told<'_> {
     fn judged(&self, sentence: &str) {
         self.0.warn(sentence);
+    }
+
+    fn estimated(&self, forecast: &Forecast) {
+        self.forecast(forecast);
+    }
+
+    fn forecast(&self, forecast: &Forecast) {
+        self.0.lasts(Some(forecast.left));
     }
 }

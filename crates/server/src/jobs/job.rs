@@ -33,8 +33,20 @@ struct Now {
     length: Duration,
     passed: Duration,
     since: Instant,
+    /// When it will be over, of work in rounds that knows that better than from what a round measures.
+    over: Over,
     error: Option<String>,
     result: Option<Value>,
+}
+
+/// When a job will be over.
+#[derive(Clone, Copy, Debug)]
+enum Over {
+    /// When all that is measured has been.
+    Measured,
+    /// Not known yet.
+    Unknown,
+    At(Instant),
 }
 
 impl Job {
@@ -46,6 +58,7 @@ impl Job {
             length: Duration::ZERO,
             passed: Duration::ZERO,
             since: Instant::now(),
+            over: Over::Measured,
             error: None,
             result: None,
         };
@@ -114,6 +127,11 @@ impl Job {
             now.progress.fraction = fraction.clamp(0.0, 1.0);
             now.progress.left_s = left.map(Duration::as_secs_f64);
         });
+    }
+
+    /// It works in rounds, and the rest of them takes so long; `None` while nobody knows.
+    pub(crate) fn lasts(&self, left: Option<std::time::Duration>) {
+        self.change(|now| now.over = left.map_or(Over::Unknown, |left| Over::At(Instant::now() + left)));
     }
 
     /// Tells its watchers what they should know.
@@ -187,12 +205,19 @@ impl Job {
 impl Now {
     /// How far it is: what it was told itself, or from the length of what it measures.
     fn progress(&self) -> JobProgress {
-        if self.length == Duration::ZERO {
-            return self.progress;
-        }
-        let fraction = self.passed.as_secs_f64() / self.length.as_secs_f64();
         let elapsed = self.since.elapsed().as_secs_f64();
-        let left_s = (fraction > 0.0).then(|| elapsed / fraction * (1.0 - fraction));
+        let (fraction, left_s) = match self.over {
+            Over::Measured if self.length == Duration::ZERO => return self.progress,
+            Over::Measured => {
+                let fraction = self.passed.as_secs_f64() / self.length.as_secs_f64();
+                (fraction, (fraction > 0.0).then(|| elapsed / fraction * (1.0 - fraction)))
+            }
+            Over::Unknown => (0.0, None),
+            Over::At(end) => {
+                let left = end.saturating_duration_since(Instant::now()).as_secs_f64();
+                (elapsed / (elapsed + left), Some(left))
+            }
+        };
         JobProgress { fraction, left_s, ..self.progress }
     }
 }

@@ -89,7 +89,7 @@ pub(crate) async fn list(
             .collect();
         let is_last = page.len() <= limit;
         page.truncate(limit);
-        let next = page.last().filter(|_| !is_last).map(|run| run.id);
+        let next = page.last().filter(|_| !is_last).map(|run| run.summary.id);
         Ok(Json(RunList { runs: page, total, next }))
     })
     .await
@@ -259,11 +259,11 @@ pub(crate) async fn stop(State(app): Shared, Path(id): Path<u64>) -> Result<Stat
 impl App {
     /// What clients see of a run.
     pub(crate) fn shown(&self, info: &trunkline_store::RunInfo) -> RunInfo {
-        let mut shown = RunInfo::from(info);
-        if info.status == trunkline_store::Status::Running {
-            shown.job = self.jobs.of_run(info.id).map(|job| job.id().to_owned());
-        }
-        shown
+        let job = match info.status {
+            trunkline_store::Status::Running => self.jobs.of_run(info.id).map(|job| job.id().to_owned()),
+            _ => None,
+        };
+        RunInfo { summary: info.into(), job }
     }
 }
 

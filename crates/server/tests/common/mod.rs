@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use trunkline_server::{Options, ServeError, Server, Transport};
+use trunkline_server::{Connections, Options, ServeError, Server, Transport};
 use trunkline_store::Store;
 
 /// Nothing here takes so long.
@@ -171,6 +171,7 @@ pub(crate) fn options(place: &Path) -> Options {
         listen: "127.0.0.1:0".parse().unwrap(),
         transport: Transport::Plain,
         authenticate: false,
+        connections: Connections::default(),
         store: Store::open(&place.join("store")).unwrap(),
         place: "a store of tests".to_owned(),
         files,

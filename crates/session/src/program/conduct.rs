@@ -58,6 +58,7 @@ pub(super) fn conduct(
     let stream = desk.stream;
     let outgoing = ways.packer.map(|packer| Outgoing::new(&stream, packer, limits.blocks));
     let incoming = ways.unpacker.map(Incoming::new);
+    desk.begin();
     let Desk { device, wakeup, arriving, ends, overflows, .. } = desk;
     let worker = Worker {
         aim,
@@ -107,6 +108,8 @@ pub(super) fn conduct(
                 advice = device.advice().or_else(|| told.try_recv().ok().map(|()| ADVICE));
                 advice.iter().for_each(|advice| tell(Event::Advice(advice)));
             }
+            let left_out = device.xruns() - lost + overflows.captured.load(Ordering::Relaxed) - overflowed;
+            shared.left_out.store(left_out, Ordering::Relaxed);
             let now = device.status();
             if now != status {
                 match &now {
@@ -132,6 +135,8 @@ pub(super) fn conduct(
         }
         work.join().map_err(|_| ProgramError::Panicked)
     })?;
+    // A file waits for the next session.
+    device.hold(true);
     match failure {
         Some(why) => Err(ProgramError::Device(why)),
         None => Ok((end, complete(figures))),

@@ -10,6 +10,7 @@ use trunkline_audio::pipeline::{DeviceFormat, Player, PlayerSettings, Stream};
 use trunkline_io::Wakeup;
 use trunkline_sound::{Device, Format, SoundError, Wanted};
 
+use super::exact::Recording;
 use super::halves::{CaptureHalf, Captured, Halves, Mix, Overflows, PlaybackHalf};
 use super::incoming::PlaybackEnd;
 use super::outgoing::CaptureEnd;
@@ -52,7 +53,7 @@ impl Desk {
         let (mut decide, mut known) = (Some(decide), None);
         let kit = Kit { player, mix, wakeup: Arc::clone(&wakeup), overflows: Arc::clone(&overflows) };
         let device = trunkline_sound::open(
-            wanted,
+            Wanted { hold: true, ..wanted },
             Box::new(move |format| {
                 if let Some(decide) = decide.take() {
                     let stream = decide(format)?;
@@ -71,6 +72,31 @@ impl Desk {
         let refused = || SoundError::Refused("the device was opened without a stream".to_owned());
         let stream = stream.try_recv().map_err(|_| refused())?;
         Ok(Desk { device, stream, wakeup, arriving, ends: None, overflows })
+    }
+
+    /// Writes what arrives to a file instead of playing it.
+    pub(super) fn record(&mut self, recording: Recording) {
+        self.ends = self.arriving.try_iter().last().or(self.ends.take());
+        if let Some(ends) = &mut self.ends {
+            ends.playback = Some(PlaybackEnd::file(recording));
+        }
+    }
+
+    /// Whether a file has all that was sent, and if not, why not.
+    ///
+    /// # Errors
+    /// A sentence without its full stop.
+    pub(super) fn outcome(&self) -> Result<(), String> {
+        self.ends.as_ref().and_then(|ends| ends.playback.as_ref()).map_or(Ok(()), PlaybackEnd::outcome)
+    }
+
+    /// A session begins: what was captured before is nobody's, and a file goes on where it is.
+    pub(super) fn begin(&mut self) {
+        self.ends = self.arriving.try_iter().last().or(self.ends.take());
+        if let Some(capture) = self.ends.as_mut().and_then(|ends| ends.capture.as_mut()) {
+            capture.clear();
+        }
+        self.device.hold(false);
     }
 }
 

@@ -30,6 +30,12 @@ pub enum ProgramError {
     /// A file can no longer be read or written.
     #[error("{0}")]
     Device(String),
+    /// A limit of recordings is reached.
+    #[error("{0}")]
+    Limit(String),
+    /// A recording that had to be whole is not.
+    #[error("{0}")]
+    NotWhole(String),
     /// A descriptor or a thread.
     #[error("{what}: {error}")]
     System {

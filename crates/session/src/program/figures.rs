@@ -20,6 +20,8 @@ pub struct Figures {
     /// What this program itself adds, at the end: from the callback that captures until the packets of a block were handed
     /// over, and from the arrival of a part of a block until it is where the callback that plays takes it.
     pub added: [Option<DelaySummary>; 2],
+    /// Whether the sender resamples what its device captures, as far as it has told.
+    pub resampled: bool,
     /// What was counted.
     pub counts: Counts,
     /// How much faster the sender's clock is than that of the device that plays, in parts per million.
@@ -35,37 +37,38 @@ pub struct RoundTrip {
     pub jitter: Duration,
 }
 
-/// What was counted in a session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Counters of a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
+#[schema(as = SessionCounts)]
 pub struct Counts {
-    /// Packets that were handed to the transport.
+    /// Packets sent.
     pub sent: u64,
-    /// Packets that arrived.
+    /// Packets received.
     pub received: u64,
-    /// Blocks that were to arrive; of those that travel in parts, each part counts, and of what a reflector sends back each
+    /// Blocks expected; of those that travel in parts each part counts, and of reflected ones each
     /// channel.
     pub expected: u64,
-    /// Of these, those that did not, and did not come back from redundancy either.
+    /// Of these, those that neither arrived nor came back from redundancy.
     pub lost: u64,
-    /// Of those that did, those whose turn to be played was over.
+    /// Of those that arrived, those that were too late to be played.
     pub late: u64,
-    /// Blocks that were made up, because they were lost or late.
+    /// Blocks that were concealed, because they were lost or late.
     pub concealed: u64,
-    /// Blocks, or parts of them, that came back from redundancy.
+    /// Blocks, or parts of them, that redundancy restored.
     pub recovered: u64,
-    /// Those that came after one of a later block (RFC 4737, section 3).
+    /// Packets that arrived after one of a later block (RFC 4737, section 3).
     pub reordered: u64,
-    /// Those that came again.
+    /// Packets that arrived again.
     pub duplicate: u64,
     /// Packets that the transport did not take within the send timeout.
     pub timed_out: u64,
-    /// Packets that were not handed over because too much waited.
+    /// Packets that were not sent because the send queue was full.
     pub refused: u64,
-    /// Packets of strangers, and packets that were damaged or not of the stream.
+    /// Unmatched packets: damaged, or not of the stream.
     pub strange: u64,
-    /// Blocks that found no room between the device and the network's thread, either way.
+    /// Blocks dropped between the device's thread and the network's, in either direction.
     pub overflowed: u64,
-    /// Blocks of the device that were lost because somebody was too slow.
+    /// Blocks that the device lost to an overrun or underrun.
     pub xruns: u64,
 }
 

@@ -15,7 +15,8 @@ use super::conduct::{Limits, conduct, play_out};
 use super::desk::Desk;
 use super::figures::Figures;
 use super::link::Ways;
-use super::receive::ReceiveOptions;
+use super::receive::{ReceiveOptions, numbered};
+use super::recordings::Recordings;
 use super::send::{RETRY, SendOptions, Sent};
 use super::worker::{Aim, End};
 use super::{Event, Observer, ProgramError};
@@ -92,8 +93,12 @@ pub fn receive_rtp(
     let stream = media.stream();
     let mut desk = open(options.wanted(&stream, 1), (options.player, options.mix), move |_| Ok(stream))?;
     let mut tell = |event: Event<'_>| observer.event(1, event);
-    let is_stopped = || stop.is_stopped();
-    talk("rtp", Aim::Play, foreign, &mut desk, Limits::NONE, &is_stopped, &mut tell).map(|_| ())
+    let recordings = Recordings::new(options.recordings);
+    let recorded = recordings.begin(&options.to);
+    let is_stopped = || stop.is_stopped() || recorded.as_ref().is_some_and(|recorded| recorded.is_over());
+    let limit = || recorded.as_ref().and_then(|recorded| recorded.why());
+    let until = Until { is_over: &is_stopped, limit: &limit };
+    talk("rtp", Aim::Play, foreign, &mut desk, Limits::NONE, until, &mut tell).map(|_| ())
 }
 
 /// Calls a JackTrip server, or a hub as a client of this name, sends it what the device captures and plays what it sends,
@@ -143,11 +148,21 @@ pub fn receive_jacktrip(
 ) -> Result<(), ProgramError> {
     let jacktrip = JackTripOptions { settings: options.settings(), ..JackTripOptions::default() };
     let is_stopped = || stop.is_stopped();
+    let recordings = Recordings::new(options.recordings);
     let mut number = 0;
     while let Some(foreign) = jacktrip::answer(local, &jacktrip, &is_stopped)? {
         number += 1;
         let mut tell = |event: Event<'_>| observer.event(number, event);
-        if let Err(error) = answer_one(options, from, foreign, number, &is_stopped, &mut tell) {
+        let place = numbered(&options.to, number);
+        let answered = recordings.check(&place).map_err(ProgramError::Limit).and_then(|()| {
+            let recorded = recordings.begin(&place);
+            let is_over =
+                || stop.is_stopped() || recorded.as_ref().is_some_and(|recorded| recorded.is_over());
+            let limit = || recorded.as_ref().and_then(|recorded| recorded.why());
+            let until = Until { is_over: &is_over, limit: &limit };
+            answer_one(options, from, foreign, number, until, &mut tell)
+        });
+        if let Err(error) = answered {
             tell(Event::Ended { figures: None, why: Some(&error.to_string()) });
             // It goes on sending, and would be heard again at once.
             pace::sleep(RETRY);
@@ -164,7 +179,7 @@ fn answer_one(
     from: &Place,
     mut foreign: Foreign,
     number: u64,
-    is_stopped: &dyn Fn() -> bool,
+    until: Until<'_>,
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<(), ProgramError> {
     let Some(stream) = foreign.receives.as_ref().map(|(stream, _)| *stream) else { return Ok(()) };
@@ -175,7 +190,7 @@ fn answer_one(
         wanted.capture = Some((from.clone(), stream.channels));
     }
     let mut desk = open(wanted, (options.player, options.mix), move |_| Ok(stream))?;
-    talk("jacktrip", Aim::Talk, foreign, &mut desk, Limits::NONE, is_stopped, tell).map(|_| ())
+    talk("jacktrip", Aim::Talk, foreign, &mut desk, Limits::NONE, until, tell).map(|_| ())
 }
 
 /// As [`talk`], within the bounds of what is to be sent.
@@ -191,8 +206,17 @@ fn carry(
     let limits = options.limits(crate::now());
     let mut tell = |event: Event<'_>| observer.event(1, event);
     let is_stopped = || stop.load(Ordering::Relaxed);
-    let (end, figures) = talk(transport, aim, foreign, desk, limits, &is_stopped, &mut tell)?;
+    let until = Until { is_over: &is_stopped, limit: &|| None };
+    let (end, figures) = talk(transport, aim, foreign, desk, limits, until, &mut tell)?;
     Ok(Sent { stream: desk.stream, figures, stopped: end == End::Stopped })
+}
+
+/// What ends a conversation from this side.
+#[derive(Clone, Copy)]
+struct Until<'u> {
+    is_over: &'u dyn Fn() -> bool,
+    /// The limit that has ended it, if one has.
+    limit: &'u dyn Fn() -> Option<String>,
 }
 
 /// Joins a conversation with a device until it ends.
@@ -202,7 +226,7 @@ fn talk(
     mut foreign: Foreign,
     desk: &mut Desk,
     limits: Limits,
-    is_stopped: &dyn Fn() -> bool,
+    until: Until<'_>,
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<(End, Figures), ProgramError> {
     tell(Event::Began { peer: foreign.peer, transport: transport.to_owned(), stream: Some(desk.stream) });
@@ -210,14 +234,15 @@ fn talk(
         packer: foreign.sends.take().map(|(_, packer)| packer),
         unpacker: foreign.receives.take().map(|(_, unpacker)| unpacker),
     };
-    let (end, figures) = conduct(&mut foreign, ways, desk, aim, limits, is_stopped, tell)?;
+    let (end, figures) = conduct(&mut foreign, ways, desk, aim, limits, until.is_over, tell)?;
     foreign.line.close(crate::now());
     if aim != Aim::Send {
         play_out(&figures);
     }
-    let why = match &end {
-        End::Gone(why) => Some(why.as_str()),
-        End::Stopped | End::Done => None,
+    let limit = (until.limit)();
+    let why = match (&limit, &end) {
+        (Some(why), _) | (None, End::Gone(why)) => Some(why.as_str()),
+        (None, End::Stopped | End::Done) => None,
     };
     tell(Event::Ended { figures: Some(&figures), why });
     Ok((end, figures))

@@ -5,28 +5,81 @@ use trunkline_audio::pipeline::{UnpackCounters, Unpacker};
 use trunkline_core::Time;
 use trunkline_metrics::Delays;
 
+use super::exact::Recording;
 use super::figures::Mean;
 use super::halves::{Arrived, Played};
 use super::ring::Writer;
 use super::round_trips::RoundTrips;
+use super::words::Sending;
 
-/// The network's end of what a device plays.
+/// The network's end of what a device plays, or of a file that is written.
 pub(super) struct PlaybackEnd {
-    ring: Writer<Arrived>,
-    told: Consumer<Played>,
+    sink: Sink,
     /// What the callback has told last.
     pub(super) played: Played,
 }
 
+/// Where blocks go.
+enum Sink {
+    /// To the callback of a device, which tells how it is doing.
+    Device { ring: Writer<Arrived>, told: Consumer<Played> },
+    /// To a file, as they are.
+    File(Box<Recording>),
+}
+
 impl PlaybackEnd {
     pub(super) fn new(ring: Writer<Arrived>, told: Consumer<Played>) -> PlaybackEnd {
-        PlaybackEnd { ring, told, played: Played::default() }
+        PlaybackEnd { sink: Sink::Device { ring, told }, played: Played::default() }
     }
 
-    /// Hears what the callback has told meanwhile.
-    pub(super) fn hear(&mut self) {
-        while let Ok(played) = self.told.pop() {
-            self.played = played;
+    /// The end of a file.
+    pub(super) fn file(recording: Recording) -> PlaybackEnd {
+        PlaybackEnd { sink: Sink::File(Box::new(recording)), played: Played::default() }
+    }
+
+    /// Whether a device plays at its own pace.
+    pub(super) fn is_device(&self) -> bool {
+        matches!(self.sink, Sink::Device { .. })
+    }
+
+    /// Takes a block, or a part of one; says whether there was room.
+    fn write(&mut self, arrived: Arrived, samples: &[f32]) -> bool {
+        match &mut self.sink {
+            Sink::Device { ring, .. } => ring.write(arrived, samples),
+            Sink::File(recording) => recording.take(&arrived, samples),
+        }
+    }
+
+    /// Completes a file.
+    pub(super) fn finish(&mut self, sender: &Sending) {
+        if let Sink::File(recording) = &mut self.sink {
+            recording.finish(sender);
+        }
+    }
+
+    /// Whether a file has all that was sent, and if not, why not.
+    ///
+    /// # Errors
+    /// A sentence without its full stop.
+    pub(super) fn outcome(&self) -> Result<(), String> {
+        match &self.sink {
+            Sink::Device { .. } => Ok(()),
+            Sink::File(recording) => recording.outcome.clone(),
+        }
+    }
+
+    /// Receives what the callback has told meanwhile, or what a file has counted.
+    pub(super) fn hear(&mut self, sender: &Sending) {
+        match &mut self.sink {
+            Sink::Device { told, .. } => {
+                while let Ok(played) = told.pop() {
+                    self.played = played;
+                }
+            }
+            Sink::File(recording) => {
+                recording.settle(sender);
+                self.played.stats.counters = recording.counters();
+            }
         }
     }
 }
@@ -111,7 +164,7 @@ impl Incoming {
                 concealed: block.concealed,
             };
             if let Some(playback) = &mut playback
-                && !playback.ring.write(arrived, block.samples)
+                && !playback.write(arrived, block.samples)
             {
                 *overflowed += 1;
             }

@@ -1,99 +1,159 @@
-//! A session's figures for programs.
+//! A session's figures for programs: what `trunkline send`, `receive` and `reflect` print with `--json`.
+//!
+//! Times are in seconds, shares from 0 to 1; null where nothing is known.
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use trunkline_audio::pipeline::Stages;
 use trunkline_core::Duration;
 use trunkline_metrics::DelaySummary;
+use utoipa::ToSchema;
 
 use super::figures::{Counts, Figures, RoundTrip};
 
-/// What is known of a session: seconds, counts, shares from 0 to 1; `null` where nothing is known.
-///
-/// - `elapsed`: how long it was.
-/// - `stages`: the latency of each stage, and `total`, from mouth to ear. `network` is there and back if `network_returns`;
-///   otherwise `network_bound` says how far it may be from the truth.
-/// - `round_trip`: of what a reflector sent back, from handing over to arrival: `mean`, `jitter` (mean absolute deviation),
-///   `standard_deviation`, `min`, `p50`, `p90`, `p99`, `p999`, `max`, `count`.
-/// - `added`: what the program itself adds, from the callback that captures to the socket (`capture`) and from the socket to the
-///   callback that plays (`playback`), in the same figures.
-/// - `loss`: the share of what was expected that did not come.
-/// - `counts`: see [`Counts`].
-/// - `drift_ppm`: how much faster the sender's clock is than the player's; null until it has been followed for a minute.
-pub fn json(figures: &Figures) -> Value {
-    let Figures { elapsed, stages, returns, network_bound, round_trip, added, counts, drift_ppm } = figures;
-    let Counts {
-        sent,
-        received,
-        expected,
-        lost,
-        late,
-        concealed,
-        recovered,
-        reordered,
-        duplicate,
-        timed_out,
-        refused,
-        strange,
-        overflowed,
-        xruns,
-    } = *counts;
-    json!({
-        "elapsed": seconds(*elapsed),
-        "stages": {
-            "capture": seconds(stages.capture),
-            "block": seconds(stages.block),
-            "packet": seconds(stages.packet),
-            "network": stages.network.map(seconds),
-            "network_returns": returns,
-            "network_bound": network_bound.map(seconds),
-            "playout": seconds(stages.playout),
-            "resampling": seconds(stages.resampling),
-            "playback": seconds(stages.playback),
-            "total": seconds(stages.total()),
-        },
-        "round_trip": round_trip.as_ref().map(of_round_trip),
-        "added": {
-            "capture": added[0].as_ref().map(of_delays),
-            "playback": added[1].as_ref().map(of_delays),
-        },
-        "loss": counts.loss(),
-        "counts": {
-            "sent": sent,
-            "received": received,
-            "expected": expected,
-            "lost": lost,
-            "late": late,
-            "concealed": concealed,
-            "recovered": recovered,
-            "reordered": reordered,
-            "duplicate": duplicate,
-            "timed_out": timed_out,
-            "refused": refused,
-            "strange": strange,
-            "overflowed": overflowed,
-            "xruns": xruns,
-        },
-        "drift_ppm": drift_ppm,
-    })
+/// The figures of a session.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct SessionFigures {
+    /// Its length, in seconds.
+    pub elapsed: f64,
+    /// The latency of each stage.
+    pub stages: SessionStages,
+    /// Round trips by a reflector, from handing over to arrival; null without a reflector.
+    #[schema(required = true)]
+    pub round_trip: Option<SessionRoundTrip>,
+    /// Delays within the program itself.
+    pub added: AddedDelays,
+    /// Share of what was expected that did not come; null if nothing was expected.
+    #[schema(required = true)]
+    pub loss: Option<f64>,
+    /// Counts.
+    pub counts: Counts,
+    /// Frequency offset of the sender's clock from the player's, in parts per million; null until it has been followed for a
+    /// minute.
+    #[schema(required = true)]
+    pub drift_ppm: Option<f64>,
 }
 
-fn of_round_trip(RoundTrip { delays, jitter }: &RoundTrip) -> Value {
-    let mut value = of_delays(delays);
-    value["jitter"] = json!(seconds(*jitter));
-    value
+/// The latency of each stage on the average of a session, in seconds.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct SessionStages {
+    /// The capturing device's block, in seconds.
+    pub capture: f64,
+    /// Resampling, and filling a block of the stream, in seconds.
+    pub block: f64,
+    /// Filling a packet, in seconds.
+    pub packet: f64,
+    /// The network, there and back if `network_returns`; in seconds, null if it is not known.
+    #[schema(required = true)]
+    pub network: Option<f64>,
+    /// Whether `network` is there and back.
+    pub network_returns: bool,
+    /// Bound on the error of `network` from the offset of two hosts' clocks; in seconds, null if it is not known.
+    #[schema(required = true)]
+    pub network_bound: Option<f64>,
+    /// The playout buffer, in seconds.
+    pub playout: f64,
+    /// Resampling to the playing device's clock, in seconds.
+    pub resampling: f64,
+    /// The playing device's block, in seconds.
+    pub playback: f64,
+    /// Their sum, from mouth to ear, in seconds.
+    pub total: f64,
 }
 
-fn of_delays(delays: &DelaySummary) -> Value {
-    json!({
-        "count": delays.count,
-        "mean": seconds(delays.mean),
-        "standard_deviation": seconds(delays.standard_deviation),
-        "min": seconds(delays.min),
-        "p50": seconds(delays.p50),
-        "p90": seconds(delays.p90),
-        "p99": seconds(delays.p99),
-        "p999": seconds(delays.p999),
-        "max": seconds(delays.max),
-    })
+/// Round trips, in seconds.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct SessionRoundTrip {
+    /// Their distribution.
+    #[serde(flatten)]
+    pub delays: DelayFigures,
+    /// The mean absolute deviation from the mean, in seconds.
+    pub jitter: f64,
+}
+
+/// Delays within the program itself.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct AddedDelays {
+    /// From the callback that captures to the socket; null if nothing was captured.
+    #[schema(required = true)]
+    pub capture: Option<DelayFigures>,
+    /// From the socket to the callback that plays; null if nothing was played.
+    #[schema(required = true)]
+    pub playback: Option<DelayFigures>,
+}
+
+/// A distribution of delays, in seconds.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct DelayFigures {
+    /// Number of delays.
+    pub count: u64,
+    /// The mean, in seconds.
+    pub mean: f64,
+    /// The sample standard deviation, in seconds.
+    pub standard_deviation: f64,
+    /// The smallest, in seconds.
+    pub min: f64,
+    /// The median, in seconds.
+    pub p50: f64,
+    /// The 90th percentile, in seconds.
+    pub p90: f64,
+    /// The 99th percentile, in seconds.
+    pub p99: f64,
+    /// The 99.9th percentile, in seconds.
+    pub p999: f64,
+    /// The largest, in seconds.
+    pub max: f64,
+}
+
+impl From<&Figures> for SessionFigures {
+    fn from(figures: &Figures) -> SessionFigures {
+        let round_trip = |RoundTrip { delays, jitter }: &RoundTrip| SessionRoundTrip {
+            delays: delays.into(),
+            jitter: seconds(*jitter),
+        };
+        SessionFigures {
+            elapsed: seconds(figures.elapsed),
+            stages: stages(&figures.stages, figures),
+            round_trip: figures.round_trip.as_ref().map(round_trip),
+            added: AddedDelays {
+                capture: figures.added[0].as_ref().map(Into::into),
+                playback: figures.added[1].as_ref().map(Into::into),
+            },
+            loss: figures.counts.loss(),
+            counts: figures.counts,
+            drift_ppm: figures.drift_ppm,
+        }
+    }
+}
+
+fn stages(stages: &Stages, figures: &Figures) -> SessionStages {
+    SessionStages {
+        capture: seconds(stages.capture),
+        block: seconds(stages.block),
+        packet: seconds(stages.packet),
+        network: stages.network.map(seconds),
+        network_returns: figures.returns,
+        network_bound: figures.network_bound.map(seconds),
+        playout: seconds(stages.playout),
+        resampling: seconds(stages.resampling),
+        playback: seconds(stages.playback),
+        total: seconds(stages.total()),
+    }
+}
+
+impl From<&DelaySummary> for DelayFigures {
+    fn from(delays: &DelaySummary) -> DelayFigures {
+        DelayFigures {
+            count: delays.count,
+            mean: seconds(delays.mean),
+            standard_deviation: seconds(delays.standard_deviation),
+            min: seconds(delays.min),
+            p50: seconds(delays.p50),
+            p90: seconds(delays.p90),
+            p99: seconds(delays.p99),
+            p999: seconds(delays.p999),
+            max: seconds(delays.max),
+        }
+    }
 }
 
 fn seconds(duration: Duration) -> f64 {

@@ -14,6 +14,7 @@
 mod conduct;
 mod desk;
 mod error;
+mod exact;
 mod figures;
 mod foreign;
 mod halves;
@@ -23,6 +24,7 @@ mod link;
 mod notation;
 mod outgoing;
 mod receive;
+mod recordings;
 mod reflect;
 mod ring;
 mod round_trips;
@@ -39,9 +41,10 @@ pub(crate) use conduct::PRIORITY;
 pub use error::ProgramError;
 pub use figures::{Counts, Figures, RoundTrip};
 pub use foreign::{RtpOptions, receive_jacktrip, receive_rtp, send_jacktrip, send_rtp};
-pub use json::json;
+pub use json::{AddedDelays, DelayFigures, SessionFigures, SessionRoundTrip, SessionStages};
 pub use notation::{Correction, Format, Playout};
 pub use receive::{ReceiveOptions, receive};
+pub use recordings::RecordingLimits;
 pub use reflect::reflect;
 pub use send::{SendOptions, Sent, send};
 

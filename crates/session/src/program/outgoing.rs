@@ -38,6 +38,21 @@ impl CaptureEnd {
         duration_of(self.device.block_frames.into(), self.device.sample_rate)
     }
 
+    /// What was captured and not yet sent.
+    #[cfg(test)]
+    pub(super) fn taken(&mut self) -> Vec<f32> {
+        let mut samples = Vec::new();
+        while let Some((_, frames)) = self.ring.read() {
+            samples.extend_from_slice(frames);
+        }
+        samples
+    }
+
+    /// Whether the device has another sample rate than the stream.
+    pub(super) fn is_resampled(&self) -> bool {
+        self.blocks.held().is_none()
+    }
+
     /// Forgets what was captured until now.
     pub(super) fn clear(&mut self) {
         while self.ring.read().is_some() {}
@@ -57,6 +72,8 @@ pub(super) struct Outgoing {
     /// Blocks that were sent, and those that may be.
     pub(super) blocks: u64,
     most_blocks: u64,
+    /// Frames of all blocks, without the silence that fills the last one; known when everything was captured that there is.
+    pub(super) frames: Option<u64>,
     /// From the first frame of a block to the callback, and from there until its packets were handed over.
     pub(super) block: Mean,
     pub(super) packing: Mean,
@@ -75,6 +92,7 @@ impl Outgoing {
             last: None,
             blocks: 0,
             most_blocks,
+            frames: None,
             block: Mean::default(),
             packing: Mean::default(),
             packings: Delays::default(),
@@ -119,6 +137,8 @@ impl Outgoing {
     /// That the conversation is over.
     pub(super) fn flush(&mut self, end: &mut CaptureEnd, line: &mut dyn Line) -> Result<(), Ended> {
         self.turn(end, line)?;
+        let full = self.blocks * u64::from(self.stream.block_frames);
+        self.frames = end.blocks.held().filter(|_| !self.is_done()).map(|held| full + held);
         let now = crate::now();
         let lasting = self.stream.block_duration() + end.blocks.delay();
         let frames = lasting.as_secs_f64() * f64::from(end.device.sample_rate);

@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use trunkline_audio::pipeline::{PlayerSettings, Stream};
 use trunkline_core::Duration;
@@ -12,7 +12,9 @@ use trunkline_sound::{Place, SoundError, Wanted};
 
 use super::conduct::{Limits, conduct, play_out};
 use super::desk::Desk;
+use super::exact::{Recording, not_a_file, refusal};
 use super::link::Ways;
+use super::recordings::{RecordingLimits, Recordings};
 use super::send::encoding;
 use super::worker::{Aim, End};
 use super::{Event, Observer, ProgramError};
@@ -41,6 +43,10 @@ pub struct ReceiveOptions {
     pub senders: usize,
     /// Frames of a block of the device; JACK has its own.
     pub block_frames: Option<u32>,
+    /// Whether exactly the samples that were sent are recorded, in the file [`to`](Self::to): nothing is resampled or concealed.
+    pub exact: bool,
+    /// How much is recorded, where [`to`](Self::to) is a file.
+    pub recordings: RecordingLimits,
     /// How it is played.
     pub player: PlayerSettings,
     /// Whether it ends with the first session.
@@ -59,6 +65,8 @@ impl ReceiveOptions {
             mix: false,
             senders: 1,
             block_frames: None,
+            exact: false,
+            recordings: RecordingLimits::default(),
             player: PlayerSettings::default(),
             once: false,
             jack_server: None,
@@ -97,13 +105,25 @@ pub fn receive(
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), ProgramError> {
     options.to.check_playback()?;
+    if options.exact && !matches!(options.to, Place::File(_)) {
+        return Err(SoundError::Wanted(not_a_file(&options.to)).into());
+    }
     check_folder(&options.to)?;
     let server = options.server;
     let sessions = AtomicU64::new(0);
-    let receiver = Receiver { options, observer, sessions, playing: AtomicUsize::new(0) };
+    let (once, failure) = (options.once, Mutex::new(None));
+    let playing = AtomicUsize::new(0);
+    let recordings = Recordings::new(options.recordings);
+    let receiver = Receiver { options, observer, sessions, playing, recordings, failure: &failure };
     let server = Server::bind(server, receiver)?;
     ready(server.local_address().map_err(ProgramError::system("the control port has no address"))?);
-    Ok(server.serve(stop)?)
+    server.serve(stop)?;
+    drop(server);
+    // Of several sessions, each has told how it ended.
+    match failure.into_inner().unwrap_or_else(PoisonError::into_inner).filter(|_| once) {
+        Some(why) => Err(ProgramError::NotWhole(why)),
+        None => Ok(()),
+    }
 }
 
 /// A recording that cannot be made is better known now than when the first sender comes.
@@ -124,6 +144,9 @@ struct Receiver<'o> {
     sessions: AtomicU64,
     /// Senders that are played now.
     playing: AtomicUsize,
+    recordings: Recordings,
+    /// Why a recording that had to be whole is not.
+    failure: &'o Mutex<Option<String>>,
 }
 
 impl Handler for Receiver<'_> {
@@ -135,6 +158,9 @@ impl Handler for Receiver<'_> {
     fn admit(&self, request: &Request, _: SocketAddr) -> Result<(), String> {
         let stream = request.stream.as_ref().ok_or("a sender has to say what its stream is")?;
         stream.check().map_err(|error| error.to_string())?;
+        if let Some(why) = self.options.exact.then(|| refusal(stream, &self.options.to)).flatten() {
+            return Err(why);
+        }
         if let Some(channels) = self.options.channels
             && stream.channels > channels
             && !self.options.mix
@@ -144,6 +170,7 @@ impl Handler for Receiver<'_> {
                 stream.channels
             ));
         }
+        self.recordings.check(&self.options.to)?;
         let deadline = crate::now() + HANDOVER;
         while self.playing.load(Ordering::Relaxed) >= self.options.senders {
             if crate::now() >= deadline {
@@ -184,22 +211,44 @@ impl Receiver<'_> {
         let mut tell = |event: Event<'_>| self.observer.event(number, event);
         let Some(stream) = session.request().stream else { return Ok(()) };
         let wakeup = Wakeup::new().map_err(ProgramError::system("a pipe cannot be made"))?;
-        let wanted = self.options.wanted(&stream, number);
+        let mut wanted = self.options.wanted(&stream, number);
+        let mut recording = None;
+        if self.options.exact {
+            recording = Some(Recording::create(&numbered(&self.options.to, number), &stream)?);
+            // Nothing is played: what arrives goes to the file as it is.
+            wanted.playback = Some((Place::None, stream.channels));
+        }
         let player = (self.options.player, self.options.mix);
         let mut desk = Desk::open(wanted, move |_| Ok(stream), player, Arc::new(wakeup))?;
-        let is_stopped = || stop.is_stopped();
+        recording.into_iter().for_each(|recording| desk.record(recording));
+        let recorded = self.recordings.begin(&numbered(&self.options.to, number));
+        let is_stopped = || stop.is_stopped() || recorded.as_ref().is_some_and(|recorded| recorded.is_over());
         let ways = Ways::native(&stream, Aim::Play)?;
         let limits = Limits::NONE;
         let (end, figures) = conduct(session, ways, &mut desk, Aim::Play, limits, &is_stopped, &mut tell)?;
         play_out(&figures);
-        let why = match &end {
-            End::Gone(why) => Some(why.as_str()),
-            End::Stopped | End::Done => None,
+        let outcome = desk.outcome();
+        let limit = recorded.as_ref().and_then(|recorded| recorded.why());
+        let why = match (&limit, &outcome, &end) {
+            (Some(why), ..) | (None, Err(why), _) | (None, Ok(()), End::Gone(why)) => Some(why.as_str()),
+            (None, Ok(()), End::Stopped | End::Done) => None,
         };
+        if self.options.exact && figures.resampled {
+            tell(Event::Advice(RESAMPLED));
+        }
         tell(Event::Ended { figures: Some(&figures), why });
+        if let Some(why) = limit {
+            session.end(crate::now(), &Ended(why));
+        }
+        if let Err(why) = outcome {
+            *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+        }
         Ok(())
     }
 }
+
+const RESAMPLED: &str = "the sender has resampled its audio, so the recording has other samples than the sender's device or file: \
+     give `send` the `--rate` of that";
 
 /// Counts a sender out when it has gone.
 struct Playing<'p>(&'p AtomicUsize);
@@ -221,7 +270,7 @@ impl Drop for Playing<'_> {
 }
 
 /// Where the session of this number goes to: no recording is overwritten by the next.
-fn numbered(place: &Place, number: u64) -> Place {
+pub(super) fn numbered(place: &Place, number: u64) -> Place {
     match place {
         Place::File(path) if number > 1 => Place::File(numbered_path(path, number)),
         place => place.clone(),

@@ -4,6 +4,7 @@ use trunkline_audio::pipeline::Stages;
 use trunkline_core::Duration;
 
 use super::figures::{Counts, Figures, Mean, RoundTrip};
+use super::incoming::PlaybackEnd;
 use super::outgoing::duration_of;
 use super::words::Playing;
 use super::worker::{Aim, Worker};
@@ -41,6 +42,7 @@ impl Worker<'_> {
                 let sender = self.sender;
                 let Stages { capture, block, packet, .. } = &mut figures.stages;
                 (*capture, *block, *packet) = (sender.capture, sender.block, sender.packet);
+                figures.resampled = sender.resampled;
                 self.playing(&mut figures);
                 self.crossing(&mut figures, lately);
                 self.became(&mut figures.counts, sender.blocks.or(self.span()));
@@ -137,9 +139,11 @@ impl Worker<'_> {
     /// The stages behind the network.
     fn playing(&self, figures: &mut Figures) {
         let (Some(ends), Some(played)) = (self.ends.as_ref(), self.played()) else { return };
-        figures.stages.playout = played.stats.playout;
-        figures.stages.resampling = played.stats.resampling;
-        figures.stages.playback = duration_of(ends.format.block_frames.into(), ends.format.sample_rate);
+        if ends.playback.as_ref().is_some_and(PlaybackEnd::is_device) {
+            figures.stages.playout = played.stats.playout;
+            figures.stages.resampling = played.stats.resampling;
+            figures.stages.playback = duration_of(ends.format.block_frames.into(), ends.format.sample_rate);
+        }
         figures.drift_ppm = played.stats.drift_ppm;
         figures.counts.late = played.stats.counters.late;
         figures.counts.concealed = played.stats.counters.missing;

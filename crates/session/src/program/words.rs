@@ -23,6 +23,15 @@ pub(super) struct Sending {
     pub(super) packet: Duration,
     /// How many parts of blocks there were, when there are no more.
     pub(super) blocks: Option<u64>,
+    /// How many frames there were, when there are no more: the last block may not be full. Not known if they were resampled.
+    #[serde(default)]
+    pub(super) frames: Option<u64>,
+    /// How many blocks of its device were lost before they were sent.
+    #[serde(default)]
+    pub(super) left_out: u64,
+    /// Whether what the device captured was resampled to the rate of the stream.
+    #[serde(default)]
+    pub(super) resampled: bool,
 }
 
 /// What only the player knows.

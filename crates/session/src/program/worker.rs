@@ -1,7 +1,7 @@
 //! The network's thread of a session: it joins the rings of a device, the pipeline and the line.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
 
 use trunkline_audio::pipeline::Stages;
@@ -12,7 +12,7 @@ use super::desk::Ends;
 use super::figures::{Counts, Figures};
 use super::incoming::Incoming;
 use super::link::Link;
-use super::outgoing::Outgoing;
+use super::outgoing::{CaptureEnd, Outgoing};
 use super::words::{Playing, Sending, Word};
 use crate::line::Ended;
 use crate::wait::Waiter;
@@ -54,6 +54,8 @@ pub(super) struct Shared {
     pub(super) stop: AtomicBool,
     /// The device has captured all that there is.
     pub(super) captured_all: AtomicBool,
+    /// Blocks that were lost between the device and the network's thread.
+    pub(super) left_out: AtomicU64,
     /// How it is doing.
     pub(super) figures: Mutex<Figures>,
 }
@@ -85,11 +87,12 @@ pub(super) struct Worker<'w> {
 impl Worker<'_> {
     /// Works until the session is over, and says how it went.
     pub(super) fn run(mut self) -> (End, Figures) {
-        if let Some(capture) = self.ends.as_mut().and_then(|ends| ends.capture.as_mut()) {
-            capture.clear();
-        }
         let end = self.work();
         self.hear();
+        if let Some(playback) = self.ends.as_mut().and_then(|ends| ends.playback.as_mut()) {
+            playback.finish(&self.sender);
+            playback.hear(&self.sender);
+        }
         (end, self.figures(false))
     }
 
@@ -164,7 +167,7 @@ impl Worker<'_> {
 
     fn hear(&mut self) {
         if let Some(playback) = self.ends.as_mut().and_then(|ends| ends.playback.as_mut()) {
-            playback.hear();
+            playback.hear(&self.sender);
         }
         while let Some(told) = self.session.told() {
             match serde_json::from_value(told) {
@@ -223,7 +226,11 @@ impl Worker<'_> {
                 let offset = self.session.offset(now).map(|offset| (offset.estimate, offset.bound));
                 let outgoing = self.outgoing.as_ref().filter(|_| self.all_sent);
                 let blocks = outgoing.map(|outgoing| outgoing.blocks * self.parts);
-                Word::Sending(Sending { offset, capture, block, packet, blocks })
+                let frames = outgoing.and_then(|outgoing| outgoing.frames);
+                let left_out = self.shared.left_out.load(Ordering::Relaxed);
+                let capturing = self.ends.as_ref().and_then(|ends| ends.capture.as_ref());
+                let resampled = capturing.is_some_and(CaptureEnd::is_resampled);
+                Word::Sending(Sending { offset, capture, block, packet, blocks, frames, left_out, resampled })
             }
             Aim::Play => {
                 let Counts {

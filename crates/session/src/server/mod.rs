@@ -7,10 +7,11 @@ use core::ops::RangeInclusive;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::{io, thread};
 
 use ring::rand::{SecureRandom as _, SystemRandom};
-use trunkline_core::Duration;
+use trunkline_core::{Bytes, Duration};
 use trunkline_io::{Interest, PollSet};
 use trunkline_metrics::clocks::Turning;
 
@@ -43,7 +44,7 @@ pub struct ServerOptions {
     pub address: SocketAddr,
     /// So many sessions at once.
     pub most_clients: usize,
-    /// The most that is sent to a client that asks for bulk, in bits per second.
+    /// The most that is sent to all clients together that ask for bulk, in bits per second.
     pub most_rate: u64,
     /// And for how long at a time.
     pub longest_source: Duration,
@@ -99,6 +100,8 @@ pub struct Server<H = ()> {
     handler: H,
     transports: Vec<TransportChoice>,
     clients: AtomicUsize,
+    /// Bits per second that sources have been granted.
+    granted: Mutex<u64>,
 }
 
 impl<H: Handler> Server<H> {
@@ -118,7 +121,14 @@ impl<H: Handler> Server<H> {
             SessionError::Listen { address: options.address, reason }
         })?;
         let transports = lines::available();
-        Ok(Server { listener, options, handler, transports, clients: AtomicUsize::new(0) })
+        Ok(Server {
+            listener,
+            options,
+            handler,
+            transports,
+            clients: AtomicUsize::new(0),
+            granted: Mutex::default(),
+        })
     }
 
     /// Where the control port is.
@@ -181,7 +191,7 @@ impl<H: Handler> Server<H> {
     /// Serves one client from its first line to its end.
     fn attend(&self, mut control: Channel, peer: SocketAddr, stop: &Stop) {
         let opened = self.welcome(&mut control, peer, stop);
-        let (line, terms) = match opened {
+        let (line, terms, mut granted) = match opened {
             Ok(opened) => opened,
             Err(why) => return refuse(&mut control, &why),
         };
@@ -196,6 +206,9 @@ impl<H: Handler> Server<H> {
             Role::Source { rate, packet, lasting } => handler.around(&mut session, &mut |session| {
                 let plan = roles::Plan { rate, packet: packet as usize, lasting };
                 roles::source(session, plan, stop);
+                // A client that stays on keeps no rate from others.
+                granted.release();
+                roles::sink(session, stop);
             }),
             Role::Play => handler.play(&mut session, stop),
         }
@@ -210,7 +223,7 @@ impl<H: Handler> Server<H> {
         control: &mut Channel,
         peer: SocketAddr,
         stop: &Stop,
-    ) -> Result<(Box<dyn Line>, Terms), String> {
+    ) -> Result<(Box<dyn Line>, Terms, Granted<'_>), String> {
         let read = |line: &[u8]| match wire::version_of(line) {
             Some(VERSION) => wire::read::<ToServer>(line),
             Some(other) => {
@@ -226,6 +239,7 @@ impl<H: Handler> Server<H> {
             Err(Ended(why)) => return Err(why),
         };
         self.check(&request, peer)?;
+        let granted = self.grant(&request)?;
         let local = control.stream().local_addr().map_err(|error| error.to_string())?.ip().to_canonical();
         let (key, seed) = (Key(random()?), random()?);
         let line_terms = lines::Terms { request: &request, key, seed };
@@ -237,12 +251,36 @@ impl<H: Handler> Server<H> {
         let clock = Turning::of(trunkline_io::clock::IS_FREE);
         let welcome = Welcome { key, port, seed, facts: facts.clone(), clock };
         control.say(&ToClient::Welcome(Box::new(welcome))).map_err(|Ended(why)| why)?;
-        Ok((line, Terms { request, facts, key, peer }))
+        Ok((line, Terms { request, facts, key, peer }, granted))
+    }
+
+    /// Reserves the rate of a source, which all sources share.
+    fn grant(&self, request: &Request) -> Result<Granted<'_>, String> {
+        let rate = if let Role::Source { rate, .. } = request.role { rate } else { 0 };
+        let most = self.options.most_rate;
+        let mut granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = most.saturating_sub(*granted);
+        if rate > left {
+            return Err(format!(
+                "it sends at most {most} bit/s to all clients, and {granted} bit/s to others now; ask for at most {left} \
+                 bit/s, or try again later"
+            ));
+        }
+        *granted += rate;
+        Ok(Granted { granted: &self.granted, rate })
     }
 
     /// Whether this is within the server's bounds.
     fn check(&self, request: &Request, peer: SocketAddr) -> Result<(), String> {
         let ServerOptions { most_rate, longest_source, .. } = self.options;
+        let (buffers, most) = (request.transport.transport().buffers(), Bytes(lines::MOST_BUFFER as u64));
+        if buffers > most {
+            return Err(format!(
+                "transport `{}` may hold {buffers} in its buffers, and a client may ask for {most}; make its window or send \
+                 buffer smaller",
+                request.transport
+            ));
+        }
         match request.role {
             Role::Play => self.handler.admit(request, peer),
             Role::Source { rate, .. } if rate == 0 || rate > most_rate => {
@@ -257,6 +295,24 @@ impl<H: Handler> Server<H> {
             }
             Role::Echo | Role::Sink | Role::Source { .. } => Ok(()),
         }
+    }
+}
+
+/// The rate that a source has been granted, until it has sent everything.
+struct Granted<'s> {
+    granted: &'s Mutex<u64>,
+    rate: u64,
+}
+
+impl Granted<'_> {
+    fn release(&mut self) {
+        *self.granted.lock().unwrap_or_else(PoisonError::into_inner) -= core::mem::take(&mut self.rate);
+    }
+}
+
+impl Drop for Granted<'_> {
+    fn drop(&mut self) {
+        self.release();
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) struct Plan {
     pub(super) lasting: Duration,
 }
 
-/// Sends probes at the rate asked for, then takes packets until the client ends the session. What the transport does not
+/// Sends probes at the rate asked for, for as long as asked for. What the transport does not
 /// take in time is lost: a source does not catch up on more than a burst.
 pub(super) fn source(session: &mut Session, plan: Plan, stop: &Stop) {
     const BURST: u64 = 64;
@@ -72,7 +72,6 @@ pub(super) fn source(session: &mut Session, plan: Plan, stop: &Stop) {
             return;
         }
     }
-    sink(session, stop);
 }
 
 impl Plan {

@@ -11,9 +11,9 @@ use std::thread::{self, JoinHandle};
 
 use trunkline_audio::pipeline::{Packing, PlayerSettings, Stream};
 use trunkline_audio::playout::Depth;
-use trunkline_core::Duration;
+use trunkline_core::{Bytes, Duration};
 use trunkline_session::program::{
-    self, Event, Figures, Observer, ProgramError, ReceiveOptions, SendOptions, Sent,
+    self, Event, Figures, Observer, ProgramError, ReceiveOptions, RecordingLimits, SendOptions, Sent,
 };
 use trunkline_session::{Client, Line as _, Request, Role, ServerOptions, Stop, now};
 use trunkline_sound::Place;
@@ -188,6 +188,110 @@ fn a_tone_is_recorded_by_a_receiver() {
         assert_eq!(sent.figures.counts.lost, 0);
         assert!(sent.figures.stages.playout > Duration::from_millis(100), "{:?}", sent.figures);
     });
+}
+
+/// A file of noise that is no whole number of blocks long, and its samples as integers.
+fn noise(path: &Path, channels: u16, bits: u32) -> Vec<i32> {
+    use trunkline_audio::format::Encoding;
+
+    let encoding = if bits == 16 { Encoding::I16 } else { Encoding::I24 };
+    let full_scale = (1u32 << (bits - 1)) as f32;
+    let mut state = 1u32;
+    let mut random = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state as i32) >> (32 - bits)
+    };
+    let samples: Vec<i32> = (0..33_333 * u32::from(channels)).map(|_| random()).collect();
+    let mut writer = trunkline_sound::file::Writer::create(path, channels, 44_100, encoding).unwrap();
+    writer.write(&samples.iter().map(|sample| *sample as f32 / full_scale).collect::<Vec<_>>()).unwrap();
+    writer.finish().unwrap();
+    samples
+}
+
+/// The samples of a file, as integers.
+fn samples(path: &Path, bits: u32) -> Vec<i32> {
+    let mut reader = trunkline_sound::file::Reader::open(path).unwrap();
+    let mut samples = Vec::new();
+    while reader.read(&mut samples).unwrap() {}
+    samples.iter().map(|sample| (sample * (1u32 << (bits - 1)) as f32) as i32).collect()
+}
+
+#[test]
+fn an_exact_recording_has_the_samples_that_were_sent() {
+    use trunkline_audio::format::Encoding;
+    use trunkline_audio::pipeline::Codec;
+
+    for (take, transport, channels, bits) in
+        [("take.wav", "tcp", 2, 24), ("take.flac", "tcp", 1, 16), ("take.wav", "udp", 3, 16)]
+    {
+        in_real_time(|| {
+            let folder = Folder::new();
+            let (from, to) = (folder.path("from.wav"), folder.path(take));
+            let sent = noise(&from, channels, bits);
+            let options = ReceiveOptions { exact: true, ..ReceiveOptions::new(Place::File(to.clone())) };
+            let receiver = Serving::receiver(options);
+            let figures = send(&SendOptions {
+                from: Place::File(from),
+                lasting: None,
+                codec: Codec::Pcm(if bits == 16 { Encoding::I16 } else { Encoding::I24 }),
+                transport: transport.parse().unwrap(),
+                ..tone(receiver.address)
+            })
+            .unwrap()
+            .figures;
+            let ended = receiver.end();
+            let [(Some(received), Some(why))] = ended.as_slice() else { panic!("{ended:?}") };
+            assert!(why.contains("client has ended"), "{why}");
+            assert!(samples(&to, bits) == sent, "{take} {transport} {received:?}");
+            for counts in [figures.counts, received.counts] {
+                assert_eq!((counts.lost, counts.concealed, counts.late), (0, 0, 0), "{counts:?}");
+                assert!(counts.expected > 60, "{counts:?}");
+            }
+        });
+    }
+}
+
+#[test]
+fn a_recording_ends_at_its_limit_and_the_next_is_refused() {
+    let folder = Folder::new();
+    let take = folder.path("take.wav");
+    let recordings = RecordingLimits { bytes: Bytes(20_000), files: 1, ..RecordingLimits::default() };
+    let options = ReceiveOptions { recordings, ..ReceiveOptions::new(Place::File(take.clone())) };
+    let receiver = Serving::receiver(options);
+    // Without an end of its own.
+    let why = send(&SendOptions { lasting: None, ..tone(receiver.address) }).unwrap_err().to_string();
+    assert!(why.contains("its recordings have 20 KB, their limit"), "{why}");
+    let why = send(&tone(receiver.address)).unwrap_err().to_string();
+    assert!(why.contains("`--max-files` of `receive`"), "{why}");
+    let ended = receiver.end();
+    let [(Some(_), Some(why))] = ended.as_slice() else { panic!("{ended:?}") };
+    assert!(why.contains("`--max-size` of `receive`"), "{why}");
+    // What was recorded until then can be played.
+    assert!(hound::WavReader::open(&take).unwrap().duration() > 0);
+    assert!(!folder.path("take-2.wav").exists());
+}
+
+#[test]
+fn what_cannot_be_recorded_exactly_is_refused() {
+    use trunkline_audio::format::Encoding;
+    use trunkline_audio::pipeline::Codec;
+
+    let folder = Folder::new();
+    let exact =
+        |name: &str| ReceiveOptions { exact: true, ..ReceiveOptions::new(Place::File(folder.path(name))) };
+    for (name, codec, why) in [
+        ("take.wav", Codec::Pcmu, "which a codec that loses something cannot carry"),
+        ("take.flac", Codec::Pcm(Encoding::F32), "has no floating-point samples"),
+    ] {
+        let receiver = Serving::receiver(exact(name));
+        let refused = send(&SendOptions { codec, ..tone(receiver.address) }).unwrap_err().to_string();
+        assert!(refused.contains(why), "{refused}");
+    }
+    let options = ReceiveOptions { exact: true, ..ReceiveOptions::new(Place::None) };
+    let stop = Stop::new().unwrap();
+    let refused = program::receive(options, &stop, &Notes::default(), |_| {}).unwrap_err();
+    assert!(refused.to_string().contains("`--exact` records to a file, and `none` is none"), "{refused}");
+    assert!(refused.is_bad_input());
 }
 
 /// The device plays on when the file has ended.

@@ -3,7 +3,9 @@
 use std::net::UdpSocket;
 
 use trunkline_core::Duration;
-use trunkline_session::{Line as _, Request, Role, ServerOptions, SessionError, TransportChoice, now};
+use trunkline_session::{
+    Line as _, Request, Role, ServerOptions, Session, SessionError, TransportChoice, now,
+};
 
 use crate::support::{PATIENCE, Running, packet, until};
 
@@ -99,4 +101,57 @@ fn bulk_beyond_the_bounds_is_refused() {
         let error = server.ask(Request::new(role, TransportChoice::udp())).err().unwrap().to_string();
         assert!(error.ends_with(expected), "{error}");
     }
+}
+
+/// The buffers of an engine are the server's memory: 1 GiB for each session, filled by a client that acknowledges nothing.
+#[test]
+fn buffers_of_more_than_16_mib_are_refused() {
+    let server = Running::new();
+    for transport in [
+        "{ kind = \"xtp\", window = \"1 GiB\", patience = \"24 h\" }",
+        "{ kind = \"quic\", window = \"1 GiB\", send-buffer = \"1 GiB\" }",
+        "{ kind = \"quic\", send-buffer = \"17 MiB\" }",
+        "{ kind = \"sctp\", window = \"9 MiB\" }",
+    ] {
+        let role = Role::Source { rate: 1_000_000, packet: 1000, lasting: Duration::from_secs(1) };
+        let refused = server.ask(Request::new(role, transport.parse().unwrap())).map(drop);
+        let Err(SessionError::Refused { why, .. }) = refused else { panic!("{transport}: {refused:?}") };
+        assert!(why.contains("a client may ask for 16 MiB"), "{why}");
+    }
+    // Without options every transport is within the limit.
+    for transport in ["dccp", "sctp", "xtp", "quic", "{ kind = \"quic\", mode = \"datagrams\" }", "urp"] {
+        server.connect(Role::Echo, transport);
+    }
+}
+
+#[test]
+fn all_sources_share_one_rate() {
+    let server = Running::with(ServerOptions { most_rate: 1_000_000, ..ServerOptions::default() }, ());
+    let for_a_while = |rate, lasting| {
+        let role = Role::Source { rate, packet: 1000, lasting };
+        server.ask(Request::new(role, TransportChoice::udp()))
+    };
+    let source = |rate| for_a_while(rate, Duration::from_secs(60));
+    // One that has sent everything keeps nothing from others.
+    let mut over = for_a_while(1_000_000, Duration::from_millis(100)).unwrap();
+    let all = |session: &Session| {
+        session.far_counters().is_some_and(|far| far.sent + far.refused + far.timed_out >= 12)
+    };
+    until(&mut over, |session, _| all(session)).unwrap();
+    let first = loop {
+        // Its last packet is counted before its rate is free.
+        if let Ok(first) = source(600_000) {
+            break first;
+        }
+    };
+    let refused = source(600_000).map(drop);
+    let Err(SessionError::Refused { why, .. }) = refused else { panic!("{refused:?}") };
+    assert!(why.contains("ask for at most 400000 bit/s"), "{why}");
+    let second = source(400_000).unwrap();
+    drop((over, first, second));
+    // What the server gives back when it has seen that they have left.
+    while (server.clients)() > 0 {
+        std::thread::yield_now();
+    }
+    source(1_000_000).unwrap();
 }

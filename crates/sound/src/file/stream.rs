@@ -59,9 +59,12 @@ impl FileSource {
         Ok(source)
     }
 
-    /// Fills the next frames; says how many samples there are, and 0 at the end. Where the disk is too slow, there is
-    /// silence.
+    /// Fills the next frames; says how many samples there are, and 0 at the end and while it is held. Where the disk is too
+    /// slow, there is silence.
     pub(crate) fn fill(&mut self, samples: &mut [f32], shared: &Shared) -> usize {
+        if shared.is_held() {
+            return 0;
+        }
         // In this order: what came before the end is seen.
         let is_read = self.is_read.load(Ordering::Acquire);
         let count = self.ring.slots().min(samples.len());

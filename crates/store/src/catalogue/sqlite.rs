@@ -12,6 +12,7 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehav
 use self::opened::Opened;
 use super::{Catalogue, RepetitionKey};
 use crate::StoreError;
+use crate::folders;
 use crate::model::{RunInfo, Status, StoredRun, backend_name, status_name};
 use crate::recovery::RunLock;
 use crate::run_writer::{NewRun, Revision};
@@ -92,11 +93,17 @@ impl Catalogue for Sqlite {
         let connection = &mut self.opened.connection;
         let transaction =
             connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        let last: Option<i64> = transaction
+            .query_row("SELECT seq FROM sqlite_sequence WHERE name = 'run'", [], |row| row.get(0))
+            .optional()
+            .map_err(failed)?;
+        // A database from a backup does not know the latest runs: their numbers are not given again.
+        let unknown = folders::highest_measured(&self.runs, last.unwrap_or(0) as u64)?;
         transaction
             .execute(
-                "INSERT INTO run (name, backend, status, repair, started, version, machine, seed, repetitions,
+                "INSERT INTO run (id, name, backend, status, repair, started, version, machine, seed, repetitions,
                     repetition_length_ns, folder, file, experiment_hash, text, axes, limits, key, settings)
-                 VALUES (?1, ?2, 'running', 1, ?3, ?4, ?5, ?6, ?7, ?8, '', ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+                 VALUES (?16, ?1, ?2, 'running', 1, ?3, ?4, ?5, ?6, ?7, ?8, '', ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
                 params![
                     run.name,
                     backend_name(run.backend),
@@ -113,6 +120,7 @@ impl Catalogue for Sqlite {
                     limits,
                     key,
                     serde_json::to_string(&run.settings)?,
+                    unknown.map(|number| number as i64 + 1),
                 ],
             )
             .map_err(failed)?;

@@ -7,12 +7,13 @@ use trunkline_metrics::{Fate, Record};
 pub(crate) const ROW: usize = 48;
 
 /// The names of the fates in a trace, by their number.
-pub(crate) const FATES: [(Fate, &str); 5] = [
+pub(crate) const FATES: [(Fate, &str); 6] = [
     (Fate::Received, "received"),
     (Fate::Late, "late"),
     (Fate::Lost, "lost"),
     (Fate::Duplicate, "duplicate"),
     (Fate::Refused, "refused"),
+    (Fate::Unfinished, "unfinished"),
 ];
 
 const SENT: u8 = 1;

@@ -56,7 +56,7 @@ pub fn latency_series(
         |Course { due, sent, received, fate }| match (fate, sent.zip(received)) {
             (Fate::Duplicate, _) => {}
             (_, Some((sent, received))) if is_within(sent) => latencies.push(sent, received.since(sent)),
-            (Fate::Lost | Fate::Refused, None) if is_within(due) => lost.push(due, Duration::ZERO),
+            (Fate::Lost, None) if is_within(due) => lost.push(due, Duration::ZERO),
             _ => {}
         },
     )?;

@@ -28,7 +28,7 @@ fn exact(records: &[Record], from: Time, to: Time) -> LatencySeries {
         match (record.sent, record.received) {
             (Some(sent), Some(received)) if within(&sent) => series.points.push((sent, received.since(sent))),
             (Some(_), Some(_)) => {}
-            _ if matches!(record.fate, Fate::Lost | Fate::Refused) && within(&record.due) => {
+            _ if record.fate == Fate::Lost && within(&record.due) => {
                 series.lost.push(record.due);
             }
             _ => {}

@@ -41,14 +41,14 @@ pub struct Framed<'d> {
     pub skipped: usize,
     /// The header, decoded.
     pub header: Header,
-    /// Header and payload. They may be changed in place, to be reflected.
+    /// The message and its header. They may be changed in place, to be reflected.
     pub bytes: &'d mut [u8],
 }
 
 impl Framed<'_> {
-    /// What stands behind the header.
-    pub fn payload(&self) -> &[u8] {
-        &self.bytes[HEADER_LENGTH..]
+    /// The message, without its header where that stands in front of it.
+    pub fn message(&self) -> &[u8] {
+        self.header.message(self.bytes)
     }
 }
 

@@ -60,6 +60,7 @@ fn message(sequence: u32, payload: &[u8]) -> Vec<u8> {
     let header = Header {
         key: RUN,
         length: payload.len() as u32,
+        place: super::Place::Before,
         flow: FlowId(3),
         sequence,
         channel: 0,

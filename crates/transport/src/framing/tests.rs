@@ -9,6 +9,7 @@ fn header(sequence: u32, length: usize) -> Header {
     Header {
         key: RUN,
         length: length as u32,
+        place: Place::Before,
         flow: FlowId(2),
         sequence,
         channel: 1,
@@ -114,6 +115,63 @@ fn an_answer_names_the_message_and_has_a_size_of_its_own() {
     assert_eq!(decode_message(&whole, RUN).unwrap().0, Header { length: 100, ..expected });
 }
 
+/// What may be covered, in all ways.
+fn covers() -> impl Iterator<Item = Cover> {
+    [false, true].into_iter().flat_map(|message| [false, true].map(|short| Cover { message, short }))
+}
+
+#[test]
+fn a_header_that_is_a_part_of_a_message_leaves_its_size() {
+    for cover in covers() {
+        for length in [0, 1, 15, 16, 17, 39, 40, 41, 1000] {
+            let mut room_and_message = vec![7; HEADER_LENGTH + length];
+            let sent = header(5, length).stamp(&mut room_and_message, cover).to_vec();
+            let added = match (cover.message, cover.short) {
+                (true, true) if length >= SHORT_LENGTH => 0,
+                (true, false) if length >= HEADER_LENGTH => 0,
+                (_, true) => SHORT_LENGTH,
+                (_, false) => HEADER_LENGTH,
+            };
+            assert_eq!((sent.len(), cover.added(length)), (length + added, added), "{cover:?} {length}");
+            assert_eq!(cover.unsent_room(HEADER_LENGTH + length), HEADER_LENGTH - added);
+            let (found, message) = decode_message(&sent, RUN).unwrap();
+            assert_eq!((message.len(), found.sent_length()), (length, sent.len()));
+            assert_eq!(found.place.is_within(), added == 0);
+            if added > 0 {
+                assert!(message.iter().all(|byte| *byte == 7), "what is not covered is whole");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_header_that_is_a_part_of_a_message_is_found_in_a_stream_and_answered() {
+    let cover = Cover { message: true, short: false };
+    for length in [0, 1, 39, 40, 41, 1000] {
+        let mut room_and_message = vec![7; HEADER_LENGTH + length];
+        let sent = header(5, length).stamp(&mut room_and_message, cover).to_vec();
+        let (found, _) = decode_message(&sent, RUN).unwrap();
+        let mut deframer = deframer();
+        deframer.push(&sent);
+        deframer.push(&sent);
+        assert_eq!(deframer.next().map(|framed| framed.message().len()), Some(length));
+        assert_eq!(deframer.next().map(|framed| framed.message().len()), Some(length));
+
+        let mut reflected = sent.clone();
+        assert!(reflect_in_place(&mut reflected, Time::from_nanos(77)));
+        let (back, _) = decode_message(&reflected, RUN).unwrap();
+        assert_eq!((back.kind, back.place), (MessageKind::Reflected, found.place));
+        for answered in [0, 39, 40, 100] {
+            let mut bytes = Vec::new();
+            answer(&found, Time::from_nanos(77), answered, &mut bytes);
+            let (given, message) = decode_message(&bytes, RUN).unwrap();
+            assert_eq!(message.len(), answered);
+            let is_within = found.place.is_within() && answered >= HEADER_LENGTH;
+            assert_eq!(bytes.len() == answered, is_within, "{given:?}");
+        }
+    }
+}
+
 #[test]
 fn a_message_is_delivered_with_its_last_byte() {
     let mut deframer = deframer();
@@ -122,7 +180,7 @@ fn a_message_is_delivered_with_its_last_byte() {
     assert!(deframer.next().is_none());
     deframer.push(&bytes[139..]);
     let framed = deframer.next().unwrap();
-    assert_eq!((framed.skipped, framed.header, framed.payload()), (0, header(1, 100), &[7; 100][..]));
+    assert_eq!((framed.skipped, framed.header, framed.message()), (0, header(1, 100), &[7; 100][..]));
 }
 
 #[test]
@@ -244,12 +302,47 @@ fn payloads() -> impl Strategy<Value = Vec<Vec<u8>>> {
 proptest! {
     #![proptest_config(cases(256))]
 
+    /// What a datagram tells of a message is what was written, wherever the header stands, and strangers tell nothing.
+    #[test]
+    fn every_header_is_read_from_its_datagram(
+        key: u32, other: u32, length in 0..2000usize, flow: u16, sequence: u32, channel in 0..64u16,
+        kind in prop_oneof![Just(MessageKind::Forward), Just(MessageKind::End)], sent in 0..1u64 << 56,
+        message: bool, short: bool,
+    ) {
+        let header = Header {
+            key: Key(key), length: length as u32, place: Place::Before, flow: FlowId(flow.into()), sequence, channel,
+            kind, late: Duration::ZERO, sent: Time::from_nanos(sent), reflected: Time::ZERO,
+        };
+        let mut bytes = vec![0xA5; HEADER_LENGTH + length];
+        let datagram = header.stamp(&mut bytes, Cover { message, short }).to_vec();
+        let (found, payload) = decode_message(&datagram, Key(key)).unwrap();
+        let (place, behind) = (found.place, found.length);
+        prop_assert_eq!(found, Header { place, length: behind, ..header });
+        prop_assert_eq!(payload.len(), length);
+        if other >> 17 != key >> 17 && other >> 17 != !key >> 17 {
+            prop_assert!(decode_message(&datagram, Key(other)).is_err());
+        }
+    }
+
+    /// No datagram makes it panic.
+    #[test]
+    fn any_datagram_is_read_or_refused(key: u32, mut datagram in proptest::collection::vec(any::<u8>(), 0..80), is_ours: bool) {
+        if is_ours && datagram.len() > 4 {
+            datagram[..2].copy_from_slice(&(!(key >> 16) as u16).to_be_bytes());
+        }
+        if let Ok((header, message)) = decode_message(&datagram, Key(key)) {
+            prop_assert_eq!(header.sent_length(), datagram.len());
+            prop_assert!(message.len() <= datagram.len());
+        }
+    }
+
     #[test]
     fn headers_come_back_as_they_were(
         key: u32, length in 0..=MAX_PAYLOAD as u32, flow: u32, sequence: u32, channel: u16, kind in 0..3u16,
         late: u32, sent: u64, reflected: u64,
     ) {
         let header = Header {
+            place: Place::Before,
             key: Key(key), length, flow: FlowId(flow), sequence, channel,
             kind: MessageKind::from_number(kind).unwrap(), late: Duration::from_nanos(u64::from(late)),
             sent: Time::from_nanos(sent), reflected: Time::from_nanos(reflected),

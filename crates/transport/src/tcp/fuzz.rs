@@ -2,13 +2,13 @@
 
 use trunkline_core::{Address, Duration, Ecn, Time};
 
-use super::wire::Header;
-use super::{TcpConfig, TcpEndpoint};
+use super::segment::{Header, Options};
+use super::{BufferConfig, Nagle, TcpConfig, TcpEndpoint};
 use crate::{Close, Conversation as _, Endpoint as _, Message};
 
 const ENDS: [Address; 2] = [Address { host: 0, port: 1 }, Address { host: 1, port: 2 }];
 
-/// Checks classic TCP on arbitrary bytes and panics where it breaks its word: two ends, of which at least one has a
+/// Checks TCP on arbitrary bytes and panics where it breaks its contract: two ends, of which at least one has a
 /// connection, survive any segments, near enough to the sequence numbers in use and with a right checksum so that they get
 /// that far, and keep to the contract: they come to rest, and their next timeout is later than their last input.
 ///
@@ -16,9 +16,16 @@ const ENDS: [Address; 2] = [Address { host: 0, port: 1 }, Address { host: 1, por
 /// that were sent last, its window, and the length of its data.
 #[doc(hidden)]
 pub fn fuzz_tcp(data: &[u8]) {
-    let config = TcpConfig { window: 4 << 10, mss: 536, nagle: 100, ..TcpConfig::default() };
+    let buffer = BufferConfig { initial: 4 << 10, max: 16 << 10 };
+    let config = TcpConfig {
+        receive_buffer: buffer,
+        send_buffer: buffer,
+        mss: 536,
+        nagle: Nagle::Minshall,
+        ..TcpConfig::default()
+    };
     let [near, far] = ENDS;
-    let mut ends = [TcpEndpoint::connect(near, far, &config, 1), TcpEndpoint::listen(far, &config, 2)]
+    let mut ends = [TcpEndpoint::connect(near, far, config.clone(), 1), TcpEndpoint::listen(far, config, 2)]
         .map(|end| end.expect("the configuration is in range"));
     let (mut now, mut last, mut rest) = (Time::ZERO, [Header::default(); 2], data);
     exchange(&mut ends, now, &mut last, u32::MAX);
@@ -39,9 +46,9 @@ pub fn fuzz_tcp(data: &[u8]) {
                 let header = Header {
                     sequence: near_to(theirs.sequence, sequence),
                     acknowledgement: near_to(theirs.acknowledgement, acknowledgement),
-                    flags: flags & 0x3F,
+                    flags: u16::from(flags & 0x3F) | u16::from(window & 7) << 6,
                     window: u16::from(window) << 5,
-                    mss: (flags & 0x80 != 0).then_some(u16::from(window)),
+                    options: options(theirs, flags >> 6, sequence, window),
                 };
                 let mut packet = Vec::new();
                 header.write(ENDS[1 - to], ENDS[to], [data, &[]], &mut packet);
@@ -57,6 +64,34 @@ pub fn fuzz_tcp(data: &[u8]) {
     }
 }
 
+/// Options of a segment after one with the header `last`: none, those of a SYN, a time stamp near the last one, or a block of
+/// a selective acknowledgement near the acknowledged byte.
+fn options(last: Header, kind: u8, place: u8, value: u8) -> Options {
+    let mut options = Options::default();
+    match kind {
+        0 => {}
+        1 => {
+            options.mss = Some(value.into());
+            options.window_scale = Some(place);
+            options.sack_permitted = value & 1 != 0;
+            options.timestamps = Some((value.into(), 0));
+        }
+        _ => {
+            options.timestamps = last.options.timestamps.map(|(stamp, echo)| {
+                (
+                    stamp.wrapping_add_signed((value as i8).into()),
+                    echo.wrapping_add_signed((place as i8).into()),
+                )
+            });
+            let from = last.acknowledgement.wrapping_add_signed(i32::from(place as i8) * 67);
+            if kind == 3 {
+                options.sacks.push((from, from.wrapping_add_signed(i32::from(value as i8) * 67)));
+            }
+        }
+    }
+    options
+}
+
 /// Drains both ends, and gives each the first `passing` packets of the other; notes the last headers.
 fn exchange(ends: &mut [TcpEndpoint; 2], now: Time, last: &mut [Header; 2], mut passing: u32) {
     let mut packet = Vec::new();
@@ -70,7 +105,7 @@ fn exchange(ends: &mut [TcpEndpoint; 2], now: Time, last: &mut [Header; 2], mut 
                 sent += 1;
                 assert!(sent < 10_000, "an end sends for ever");
                 let (header, _) =
-                    Header::verify(ENDS[side], ENDS[1 - side], &packet).expect("packets are well-formed");
+                    Header::read(ENDS[side], ENDS[1 - side], &packet).expect("packets are well-formed");
                 last[side] = header;
                 if passing > 0 {
                     passing -= 1;

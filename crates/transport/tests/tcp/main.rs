@@ -1,7 +1,12 @@
-//! Classic TCP end to end: the conformance suite, what a bad path may do to it, how much a window carries, allocation, and
-//! tshark's opinion.
+//! TCP end to end, ours and the classic one.
+
+use trunkline_testkit::alloc::CountingAllocator;
 
 mod allocation;
+mod classic;
 mod goodput;
-mod judge;
 mod properties;
+mod windows;
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;

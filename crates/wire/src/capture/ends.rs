@@ -1,9 +1,10 @@
 //! The files of one link, one for each of its ends.
 //!
-//! A packet's comment stands beside it in the file, so that one that enters a link is written when its fate is known; until
-//! then those behind it wait too, for a file is in the order of time.
+//! A file is in the order of time. The relay sees what enters over a moment before what leaves over the same moment, so that
+//! packets are sorted here and written once the relay has passed their time. A packet's comment stands beside it in the file:
+//! one that enters a link is written when its fate is known, and those behind it wait.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -25,18 +26,21 @@ pub(super) struct Ends {
     offset: i64,
     ends: Vec<End>,
     /// Packets in the link: by number, the end where they entered and the place in its order.
-    inside: BTreeMap<PacketId, (usize, u64)>,
+    inside: BTreeMap<PacketId, (usize, Place)>,
+    /// Nothing earlier is still to come.
+    passed: Time,
 }
+
+/// A packet's place in a file: its time, and its number among all that were seen at this end.
+type Place = (Time, u64);
 
 /// The file of one end.
 #[derive(Debug)]
 struct End {
     path: PathBuf,
     file: File,
-    pending: VecDeque<Pending>,
+    pending: BTreeMap<Place, Pending>,
     pending_bytes: usize,
-    /// How many were pending before the first that is.
-    first: u64,
     /// What is to be written next.
     out: Vec<u8>,
     /// How much is.
@@ -48,7 +52,6 @@ struct End {
 
 #[derive(Debug)]
 struct Pending {
-    at: Time,
     bytes: Vec<u8>,
     way: Way,
     id: PacketId,
@@ -82,7 +85,7 @@ impl Ends {
         };
         let ends = hosts.iter().map(end).collect::<Result<_, _>>()?;
         let offset = trunkline_io::clock::realtime_offset();
-        Ok(Ends { clock, offset, ends, inside: BTreeMap::new() })
+        Ok(Ends { clock, offset, ends, inside: BTreeMap::new(), passed: Time::ZERO })
     }
 
     /// Takes what the relay saw, and writes what is known.
@@ -93,6 +96,7 @@ impl Ends {
         for (end, missed) in self.ends.iter_mut().zip(&batch.missed) {
             end.missed += missed;
         }
+        self.passed = self.passed.max(batch.passed);
         self.write(false)
     }
 
@@ -114,21 +118,15 @@ impl Ends {
         match what {
             What::Arrived => {
                 let Some(end) = self.ends.get_mut(here) else { return };
-                let place = end.first + end.pending.len() as u64;
-                end.push(Pending {
-                    at,
-                    bytes: frame(),
-                    way: Way::Outbound,
-                    id,
-                    settled: false,
-                    comment: None,
-                });
+                let packet =
+                    Pending { bytes: frame(), way: Way::Outbound, id, settled: false, comment: None };
+                let place = end.push(at, packet);
                 self.inside.insert(id, (here, place));
             }
             What::Delivered => {
                 self.settle(id, None);
                 let Some(end) = self.ends.get_mut(here) else { return };
-                end.push(Pending { at, bytes: frame(), way: Way::Inbound, id, settled: true, comment: None });
+                end.push(at, Pending { bytes: frame(), way: Way::Inbound, id, settled: true, comment: None });
             }
             What::Dropped(cause) => self.settle(id, Some((at, cause))),
         }
@@ -136,9 +134,9 @@ impl Ends {
 
     fn settle(&mut self, id: PacketId, drop: Option<(Time, &'static str)>) {
         let Some((end, place)) = self.inside.remove(&id) else { return };
-        if let Some(pending) = self.ends[end].pending_at(place) {
+        if let Some(pending) = self.ends[end].pending.get_mut(&place) {
             pending.settled = true;
-            pending.comment = drop.map(|(at, cause)| match at.since(pending.at) {
+            pending.comment = drop.map(|(at, cause)| match at.since(place.0) {
                 after if after.is_zero() => format!("dropped by the link: {cause}"),
                 after => format!("dropped by the link after {after}: {cause}"),
             });
@@ -147,23 +145,28 @@ impl Ends {
 
     fn write(&mut self, everything: bool) -> Result<(), (PathBuf, io::Error)> {
         for end in &mut self.ends {
-            while let Some(first) = end.pending.front() {
-                if !first.settled {
+            while let Some(entry) = end.pending.first_entry() {
+                let &(at, _) = entry.key();
+                if at > self.passed && !everything {
+                    break;
+                }
+                if !entry.get().settled {
                     if !everything && end.pending_bytes <= MOST_PENDING {
                         break;
                     }
                     // Its fate comes too late.
-                    self.inside.remove(&first.id);
+                    self.inside.remove(&entry.get().id);
                 }
+                let packet = entry.remove();
+                end.pending_bytes -= packet.bytes.len();
                 let packet = CapturedPacket {
-                    at: epoch(self.clock, self.offset, first.at),
-                    bytes: &first.bytes,
-                    way: first.way,
-                    id: first.id.0,
-                    comment: first.comment.as_deref(),
+                    at: epoch(self.clock, self.offset, at),
+                    bytes: &packet.bytes,
+                    way: packet.way,
+                    id: packet.id.0,
+                    comment: packet.comment.as_deref(),
                 };
                 pcapng::packet(&mut end.out, &packet);
-                end.pop();
             }
             end.write()?;
         }
@@ -178,36 +181,16 @@ fn epoch(clock: MonotonicClock, offset: i64, at: Time) -> pcapng::Epoch {
 impl End {
     fn new(path: PathBuf, file: File, out: Vec<u8>) -> End {
         let (seen, missed, last) = (0, 0, Time::ZERO);
-        End {
-            path,
-            file,
-            pending: VecDeque::new(),
-            pending_bytes: 0,
-            first: 0,
-            out,
-            written: 0,
-            seen,
-            missed,
-            last,
-        }
+        End { path, file, pending: BTreeMap::new(), pending_bytes: 0, out, written: 0, seen, missed, last }
     }
 
-    fn push(&mut self, pending: Pending) {
+    fn push(&mut self, at: Time, pending: Pending) -> Place {
+        let place = (at, self.seen);
         self.seen += 1;
-        self.last = self.last.max(pending.at);
+        self.last = self.last.max(at);
         self.pending_bytes += pending.bytes.len();
-        self.pending.push_back(pending);
-    }
-
-    fn pop(&mut self) {
-        if let Some(pending) = self.pending.pop_front() {
-            self.pending_bytes -= pending.bytes.len();
-            self.first += 1;
-        }
-    }
-
-    fn pending_at(&mut self, place: u64) -> Option<&mut Pending> {
-        self.pending.get_mut(usize::try_from(place.checked_sub(self.first)?).ok()?)
+        self.pending.insert(place, pending);
+        place
     }
 
     fn write(&mut self) -> Result<(), (PathBuf, io::Error)> {

@@ -36,6 +36,8 @@ pub(super) struct Batch {
     pub(super) bytes: Vec<u8>,
     /// Frames that found no room, by port.
     pub(super) missed: Vec<u64>,
+    /// Nothing earlier is still to come.
+    pub(super) passed: Time,
 }
 
 /// Between a relay and the writer. The relay never waits for a disk: it appends to memory that is swapped for the writer's
@@ -52,6 +54,7 @@ impl Log {
         empty.seen.clear();
         empty.bytes.clear();
         empty.missed.clear();
+        empty.passed = Time::ZERO;
         std::mem::replace(&mut *self.batch.lock().unwrap_or_else(PoisonError::into_inner), empty)
     }
 
@@ -97,5 +100,9 @@ impl Capture for Tap {
 
     fn dropped(&mut self, at: Time, port: Port, id: PacketId, _frame: &[u8], cause: &'static str) {
         self.saw(What::Dropped(cause), at, port, id, &[]);
+    }
+
+    fn passed(&mut self, until: Time) {
+        self.0.batch.lock().unwrap_or_else(PoisonError::into_inner).passed = until;
     }
 }

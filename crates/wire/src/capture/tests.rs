@@ -76,6 +76,52 @@ fn wireshark_reads_both_ends_and_sees_what_was_dropped() {
     assert_eq!(names, ["trunk", "trunk"]);
 }
 
+/// The times of the packets of a file in nanoseconds, and their numbers.
+fn packets(file: &[u8]) -> Vec<(u64, u64)> {
+    let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
+    let (mut at, mut packets) = (0, Vec::new());
+    while at < file.len() {
+        let length = word(at + 4) as usize;
+        if word(at) == 6 {
+            // Type, length, interface, time, captured length, length, data; options end with the packet's number.
+            let id = u64::from_le_bytes(file[at + length - 16..at + length - 8].try_into().unwrap());
+            packets.push(((u64::from(word(at + 12)) << 32) + u64::from(word(at + 16)), id));
+        }
+        at += length;
+    }
+    packets
+}
+
+#[test]
+fn a_file_is_in_the_order_of_time_whatever_the_relay_sees_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let captures = Captures::start(folder.path(), &[link()], MonotonicClock::starting_now()).unwrap();
+    let mut tap = captures.of_link(0);
+    let (there, back) = (Port(0), Port(1));
+    let file = || std::fs::read(folder.path().join("trunk-berlin.pcapng")).unwrap();
+    let numbers = || packets(&file()).into_iter().map(|(_, id)| id).collect::<Vec<_>>();
+    // What enters over a turn of the relay is seen before what leaves over the same turn.
+    tap.arrived(ms(1), back, PacketId(1), &PACKET);
+    tap.arrived(ms(4), there, PacketId(2), &PACKET);
+    tap.arrived(ms(6), there, PacketId(3), &PACKET);
+    tap.delivered(ms(5), back, PacketId(2), &PACKET);
+    // Longer than the writer waits: nothing may be written before its time has passed.
+    thread::sleep(3 * LOOK);
+    tap.delivered(ms(3), there, PacketId(1), &PACKET);
+    tap.passed(ms(6));
+    tap.delivered(ms(8), back, PacketId(3), &PACKET);
+    let until = std::time::Instant::now() + Duration::from_secs(60);
+    while packets(&file()).len() < 3 {
+        assert!(std::time::Instant::now() < until, "what has passed is not written");
+        thread::yield_now();
+    }
+    assert_eq!(numbers(), [1, 2, 3]);
+    tap.arrived(ms(9), there, PacketId(4), &PACKET);
+    captures.finish().unwrap();
+    assert_eq!(numbers(), [1, 2, 3, 4]);
+    assert!(packets(&file()).is_sorted());
+}
+
 #[test]
 fn ethernet_frames_are_said_to_be_such() {
     if !is_installed("tshark", "the Debian package `tshark`") {
@@ -101,6 +147,7 @@ fn a_full_disk_ends_the_capture_and_nothing_else() {
     while captures.failure().is_none() {
         tap.arrived(ms(1), Port(0), PacketId(1), &PACKET);
         tap.delivered(ms(1), Port(1), PacketId(1), &PACKET);
+        tap.passed(ms(1));
         thread::yield_now();
     }
     // Whoever goes on is not held up.

@@ -9,48 +9,49 @@ use trunkline_network::{DropCause, MarkCause, MediumCounters};
 
 use crate::relay::{FlowCounters, FlowDirection, LINK_DOWN, PortCounters, RelayCounters, Volume};
 
-/// What all links have counted since the wire is up.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// Counters of all links since the wire is up.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct WireSnapshot {
     /// The wire's name.
     pub wire: String,
     /// Its links, in the file's order.
     pub links: Vec<LinkSnapshot>,
-    /// Why its capture has ended early, if it has.
+    /// The reason why its capture has ended early, if it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture_failure: Option<String>,
 }
 
 /// One link.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct LinkSnapshot {
     /// Its name.
     pub link: String,
-    /// When this was read, by the wire's clock. A rate is a difference of counters over that of these times.
+    /// Time of reading by the wire's clock, in nanoseconds. A rate is a difference of counters over that of these times.
     pub at_ns: u64,
     /// Whether it is up.
     pub up: bool,
     /// Whether its relay has ended, because an interface is gone; then there is nothing else here.
     #[serde(default)]
     pub ended: bool,
-    /// By port: of packets that entered there.
+    /// Counters of the packets that entered at each port.
     pub directions: Vec<DirectionSnapshot>,
     /// The flows seen lately.
     pub flows: Vec<FlowSnapshot>,
 }
 
-/// Of packets from one host.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// Counters of the packets from one host.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct DirectionSnapshot {
     /// The host.
     pub from: String,
-    /// The host at the other end, if there is only one.
+    /// The host at the other end; null on a medium of several.
+    #[schema(required = true)]
     pub to: Option<String>,
-    /// What came from the host.
+    /// Packets that came from the host.
     pub offered: Packets,
-    /// What came out of the link, duplicates too.
+    /// Packets that the link delivered, duplicates too.
     pub delivered: Packets,
-    /// What is in front of the line.
+    /// Packets in the queue.
     pub waiting: Packets,
     /// Packets dropped, by cause; causes that did not occur are absent.
     pub dropped: BTreeMap<String, u64>,
@@ -62,55 +63,56 @@ pub struct DirectionSnapshot {
     pub refused: u64,
     /// Bytes on the line with the link's framing.
     pub transmitted_bytes: u64,
-    /// How long the line was busy.
+    /// Time in which the line was busy, in nanoseconds.
     pub busy_ns: u64,
-    /// Times in the queue, of packets that left it for transmission.
+    /// Times in the queue of packets that were transmitted.
     pub sojourn: Sojourn,
 }
 
 /// Packets and their bytes at the network layer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = PacketCount)]
 pub struct Packets {
-    /// How many.
+    /// Number of packets.
     pub packets: u64,
     /// Their bytes, network header included.
     pub bytes: u64,
 }
 
 /// Times that packets spent in a queue. Quantiles are of all since the wire is up, at most 0.8 % off.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct Sojourn {
-    /// Of how many packets.
+    /// Number of packets.
     pub count: u64,
-    /// The sum of all times.
+    /// The sum of all times, in nanoseconds.
     pub total_ns: u64,
-    /// The median.
+    /// The median, in nanoseconds.
     pub p50_ns: u64,
-    /// What 99 % do not exceed.
+    /// The 99th percentile, in nanoseconds.
     pub p99_ns: u64,
-    /// What 99.9 % do not exceed.
+    /// The 99.9th percentile, in nanoseconds.
     pub p999_ns: u64,
-    /// The longest.
+    /// The longest, in nanoseconds.
     pub max_ns: u64,
 }
 
 /// One flow.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct FlowSnapshot {
     /// Its number on the link, given to another flow after a long silence.
     pub flow: u32,
     /// Its protocol and ends, `udp 198.18.0.1:5004 198.18.0.2:5004`, or `other` for what is not of IP.
     pub name: String,
-    /// From the end that sent the first packet, and back.
+    /// Counters from the end that sent the first packet, and back.
     pub directions: [FlowSide; 2],
 }
 
 /// One direction of a flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 pub struct FlowSide {
-    /// What entered the link.
+    /// Packets that entered the link.
     pub offered: Packets,
-    /// What came out.
+    /// Packets that the link delivered.
     pub delivered: Packets,
     /// Packets in the link.
     pub waiting: u64,
@@ -118,9 +120,9 @@ pub struct FlowSide {
     pub dropped: u64,
     /// Packets marked "congestion experienced".
     pub marked: u64,
-    /// Sum of the times from end to end of the link.
+    /// Sum of the times from end to end of the link, in nanoseconds.
     pub transit_total_ns: u64,
-    /// The longest of them.
+    /// The longest of them, in nanoseconds.
     pub transit_max_ns: u64,
 }
 
@@ -161,7 +163,7 @@ fn direction(from: &str, to: Option<String>, port: &PortCounters) -> DirectionSn
         overflowed: port.overflowed,
         refused: port.refused,
         transmitted_bytes: medium.transmitted.count(),
-        busy_ns: medium.busy.as_nanos(),
+        busy_ns: medium.busy.total().as_nanos(),
         sojourn: Sojourn::from(medium),
     }
 }

@@ -89,6 +89,7 @@ impl Drive for ByHand {
             up: *up,
             ports: vec![port(0), port(1)],
             flows: vec![flow(0, None), flow(7, Some(key))],
+            flows_forgotten: 0,
         })
     }
 

@@ -1,21 +1,16 @@
-//! The first process of a wire's process namespace: when it ends, the kernel ends all others in there. It ends when the
-//! pipe from the wire's own process closes, which happens however that one ends.
+//! The first process of a host: when it ends, the kernel ends all other processes of that host's process namespace. It ends
+//! when the pipe from the wire's own process closes, which happens however that one ends.
 
-use std::fs::File;
 use std::io::{self, Read as _, Write as _};
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nix::mount::{MsFlags, mount};
-use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 
-use super::namespace::on_a_thread;
-use crate::WireError;
+use super::settings;
 
 /// How to start a program that calls [`serve`].
 #[derive(Clone, Debug)]
@@ -27,76 +22,73 @@ pub struct InitProgram {
 }
 
 /// How long it may take to end, with all the others.
-const PATIENCE: Duration = Duration::from_secs(1);
-const LOOK: Duration = Duration::from_millis(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 const READY: &[u8] = b"ready\n";
 
 /// It runs while this lives.
 #[derive(Debug)]
 pub(super) struct Init {
     process: Child,
-    /// The file system as hosts find it, with a `/proc` that shows the wire's processes.
-    pub(super) mounts: OwnedFd,
-    pub(super) processes: Arc<OwnedFd>,
 }
 
 impl Init {
-    /// Starts it in a new process namespace.
-    pub(super) fn start(program: &InitProgram) -> Result<Init, WireError> {
-        let start = || -> io::Result<Child> {
-            unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWPID)?;
-            // What is mounted in here stays in here; what the machine mounts later appears.
-            mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_SLAVE, None::<&str>)?;
-            Command::new(&program.program)
-                .args(&program.arguments)
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .spawn()
-        };
-        let failed = "starting the first process of the wire's process namespace";
-        let mut process = on_a_thread(start).map_err(WireError::system(failed))?;
-        let mut ready = || -> io::Result<_> {
-            let mut said = [0; READY.len()];
-            process.stdout.take().map(|mut stdout| stdout.read_exact(&mut said)).transpose()?;
-            if said != READY {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "it does not say that it is ready"));
-            }
-            let open =
-                |kind: &str| File::open(format!("/proc/{}/ns/{kind}", process.id())).map(OwnedFd::from);
-            Ok((open("mnt")?, open("pid")?))
-        };
-        match ready() {
-            Ok((mounts, processes)) => Ok(Init { process, mounts, processes: Arc::new(processes) }),
-            Err(error) => {
-                let _ = process.kill();
-                let _ = process.wait();
-                Err(WireError::system(failed)(error))
-            }
+    /// Starts it and waits until it is ready. The calling thread has unshared its process namespace: this is the first
+    /// process of the new one. It has the thread's other namespaces, and puts a `/proc` that shows the new process namespace
+    /// into its mounts.
+    pub(super) fn start(program: &InitProgram) -> io::Result<Init> {
+        let mut process = Command::new(&program.program)
+            .args(&program.arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let mut said = [0; READY.len()];
+        let stdout = process.stdout.take();
+        // From here on it ends when this is dropped.
+        let init = Init { process };
+        stdout.map(|mut stdout| stdout.read_exact(&mut said)).transpose()?;
+        if said != READY {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the first process does not report that it is ready",
+            ));
         }
+        Ok(init)
+    }
+
+    /// Gives it a setting of its network to write when its standard input is closed.
+    pub(super) fn remember(&self, key: &str, value: &str) -> io::Result<()> {
+        let Some(mut stdin) = self.process.stdin.as_ref() else { return Ok(()) };
+        writeln!(stdin, "{key} {value}")
     }
 
     /// Its process number, as this process sees it.
     pub(super) fn pid(&self) -> u32 {
         self.process.id()
     }
+
+    /// Lets it end, without waiting for it.
+    pub(super) fn release(&mut self) {
+        drop(self.process.stdin.take());
+        // It takes all others with it; if it hangs, the kernel does. An error means that it is gone.
+        let _ = self.process.kill();
+    }
 }
 
 impl Drop for Init {
     fn drop(&mut self) {
-        drop(self.process.stdin.take());
-        // It takes all others with it; if it hangs, the kernel does. An error means that it is gone.
-        let _ = self.process.kill();
+        self.release();
         // The kernel keeps it until every program that we started has been waited for. They are dead by then, but whoever
         // started one may never ask.
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         while matches!(self.process.try_wait(), Ok(None)) && Instant::now() < until {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 }
 
-/// Is that process: says that it is ready, collects processes that nobody waits for, and returns when standard input is
-/// closed. The program must end then, and must not have started another thread before.
+/// Runs as that process: reports that it is ready, collects processes that nobody waits for, and returns when standard input
+/// is closed, after writing the settings that it was given there. The program must end then, and must not have started another thread before.
 ///
 /// # Errors
 /// If signals cannot be waited for or the standard streams are no pipes from a wire.
@@ -115,5 +107,10 @@ pub fn serve() -> io::Result<()> {
     let mut stdout = io::stdout();
     stdout.write_all(READY)?;
     stdout.flush()?;
-    io::copy(&mut io::stdin(), &mut io::sink()).map(|_| ())
+    let lines: Vec<String> = io::stdin().lines().map_while(Result::ok).collect();
+    for (key, value) in lines.iter().filter_map(|line| line.split_once(' ')) {
+        // An interface may have gone.
+        let _ = settings::set(key, value);
+    }
+    Ok(())
 }

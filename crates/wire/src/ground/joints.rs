@@ -7,18 +7,18 @@ use nix::libc::{EACCES, ENODEV, ENOENT, ENOTTY, ENXIO};
 use trunkline_io::interface;
 use trunkline_io::tun::Tun;
 
-use super::namespace::Namespace;
+use super::namespace::Network;
 use super::netlink::Netlink;
 use super::settings;
 use crate::device::{self, Device};
-use crate::plan::{Attachment, Plan, Target};
+use crate::plan::{Attachment, Plan, PlannedLink, Target};
 
 /// How many packets the kernel keeps for a relay that is late, where it keeps any.
 const QUEUE: u32 = Tun::QUEUE as u32;
 
 /// A TUN interface on the host, for a station to which packets of up to `largest` bytes come.
 pub(super) fn tun(
-    host: &Namespace,
+    host: &Network,
     station: &Attachment,
     name: &str,
     largest: u32,
@@ -39,15 +39,15 @@ pub(super) fn tun(
 /// A pair of Ethernet interfaces, one on the host and the relay's in the hub. Either drops what is larger than its own MTU
 /// in both directions, so both have the link's largest.
 pub(super) fn pair(
-    host: &Namespace,
-    hub: &Namespace,
+    host: &Network,
+    hub: &Network,
     station: &Attachment,
     name: &str,
     largest: u32,
 ) -> io::Result<Box<dyn Device>> {
     let behind = format!("l{}p{}", station.link, station.port);
     inside(host, || {
-        Netlink::open()?.add_pair((name, station.mac), (&behind, hub.network()))?;
+        Netlink::open()?.add_pair((name, station.mac), (&behind, hub.descriptor()))?;
         interface::disable_offloads(name)
     })?;
     let device = inside(hub, || {
@@ -63,8 +63,8 @@ pub(super) fn pair(
     Ok(device)
 }
 
-fn inside<T: Send>(namespace: &Namespace, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
-    namespace.run(work).map_err(io::Error::other)?
+fn inside<T: Send>(network: &Network, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    network.run(work).map_err(io::Error::other)?
 }
 
 /// Gives the interface of a station, in the network of the calling thread, its addresses.
@@ -89,13 +89,38 @@ fn add_link_local(station: &Attachment, name: &str) -> io::Result<()> {
         return Ok(());
     }
     let netlink = Netlink::open()?;
-    let address = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, station.port + 1);
-    netlink.add_address(netlink.index(name)?, address.into(), 64, true)
+    netlink.add_address(netlink.index(name)?, link_local(station).into(), 64, true)
+}
+
+fn link_local(station: &Attachment) -> Ipv6Addr {
+    Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, station.port + 1)
+}
+
+/// Records, on the Ethernet interface `name` in the network of the calling thread, the hardware addresses of the other
+/// stations of its link. On a real network a host asks for those of its own segment only, which takes no time; across a link
+/// the question would wait in its queue, take its delay, and be lost like any other packet.
+pub(super) fn add_neighbours(link: &PlannedLink, own: &Attachment, name: &str) -> io::Result<()> {
+    let netlink = Netlink::open()?;
+    let index = netlink.index(name)?;
+    let has_ipv6 = settings::has_ipv6();
+    for station in link.stations.iter().filter(|station| station.port != own.port) {
+        let ipv6 = station.ipv6.filter(|_| has_ipv6).map(|ipv6| [ipv6, link_local(station)]);
+        let addresses = ipv6.into_iter().flatten().map(IpAddr::from);
+        for address in core::iter::once(station.ipv4.into()).chain(addresses) {
+            netlink.add_neighbour(index, address, station.mac)?;
+        }
+    }
+    Ok(())
 }
 
 /// Gives the host, in the network of the calling thread, its routes. The kernel has made those to its own links, but for
-/// links over which it gets larger packets than it may send.
-pub(super) fn add_routes(plan: &Plan, host: usize, name: impl Fn(&Attachment) -> String) -> io::Result<()> {
+/// links over which it gets larger packets than it may send. IPv6 goes beyond the links only if `beyond_ipv6`.
+pub(super) fn add_routes(
+    plan: &Plan,
+    host: usize,
+    beyond_ipv6: bool,
+    name: impl Fn(&Attachment) -> String,
+) -> io::Result<()> {
     let netlink = Netlink::open()?;
     let has_ipv6 = settings::has_ipv6();
     let interface = |station: &Attachment| -> io::Result<_> {
@@ -121,7 +146,8 @@ pub(super) fn add_routes(plan: &Plan, host: usize, name: impl Fn(&Attachment) ->
                 IpAddr::V4(_) => Some(IpAddr::from(next.ipv4)),
                 IpAddr::V6(_) => next.ipv6.filter(|_| has_ipv6).map(IpAddr::from),
             };
-            if gateway.is_some() {
+            let is_open = route.to != Target::Elsewhere || subnet.first.is_ipv4() || beyond_ipv6;
+            if gateway.is_some() && is_open {
                 netlink.add_route(subnet, gateway, index, mtu)?;
             }
         }

@@ -1,8 +1,9 @@
 //! What the wire makes in the kernel: namespaces, interfaces, addresses, routes.
 //!
-//! All of it is held by this process alone. Namespaces have no names, only descriptors; programs live in a process
+//! All of it is held by this process alone. Namespaces have no names, only descriptors; a host's programs live in a process
 //! namespace whose first process ends when this one does; interfaces go with the namespaces or descriptors that hold them.
-//! So nothing outlives the wire's process, however that ends, but the folder in which it is written down.
+//! So nothing outlives the wire's process, however that ends, but the folder in which it is written down. What a wire to the
+//! outside changes on the machine, the kernel and the outside host's first process change back.
 
 mod access;
 mod init;
@@ -11,6 +12,7 @@ mod namespace;
 mod netlink;
 mod settings;
 mod state;
+mod way_out;
 
 use std::fs;
 use std::io;
@@ -29,9 +31,10 @@ pub use state::{FoundWire, HostState, InterfaceState, ProcessId, WireState};
 use crate::WireError;
 use crate::device::Device;
 use crate::plan::{Attachment, Plan};
-use init::Init;
+use namespace::Network;
 use netlink::Netlink;
 use state::StateFolder;
+use way_out::WayOut;
 
 /// What lies between the kernel of a host and its end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -63,18 +66,19 @@ pub struct GroundOptions {
     pub devices: DeviceKind,
     /// Whether the last host is the machine itself, with its own network.
     pub outside: bool,
-    /// How the first process of the wire's process namespace is started.
+    /// How the first process of each host is started.
     pub init: InitProgram,
 }
 
 /// Hosts and their interfaces, in the kernel.
 #[derive(Debug)]
 pub struct Ground {
+    /// The way beyond this machine, if it is the last host.
+    way_out: Option<io::Result<WayOut>>,
     // Programs end first, then what they stand on, and last what is written down.
-    _init: Init,
     hosts: Vec<Namespace>,
     /// Where the relays' ends of Ethernet pairs are.
-    hub: Option<Namespace>,
+    hub: Option<Network>,
     state: WireState,
     folder: StateFolder,
 }
@@ -96,33 +100,46 @@ impl Ground {
             let problem = "only root may join a host to the machine's own network: leave out `--outside`, or run it as root";
             return Err(WireError::Forbidden(problem.into()));
         }
-        // For each host two namespaces, for each station a device with some descriptors of its own, and a few.
+        // For each host four namespaces and a pipe, for each station a device with some descriptors of its own, and a few.
         let stations: usize = plan.links.iter().map(|link| link.stations.len()).sum();
-        let descriptors = 2 * plan.hosts.len() + 4 * stations + 64;
+        let descriptors = 5 * plan.hosts.len() + 4 * stations + 64;
         raise_open_files(descriptors as u64).map_err(WireError::system("raising the limit on open files"))?;
         let owner = ProcessId::of(std::process::id()).ok_or_else(|| {
             WireError::Forbidden("`/proc` does not show this process: the wire needs it mounted".into())
         })?;
         let (name, file) = (options.name.clone(), options.file.clone());
-        let mut state = WireState { name, file, owner, init: None, ready: false, hosts: Vec::new() };
+        let state = WireState { name, file, owner, ready: false, hosts: Vec::new() };
         let folder = StateFolder::claim(access.wires(), &state)?;
-        let init = Init::start(&options.init)?;
-        state.init = ProcessId::of(init.pid());
-        folder.update(&state)?;
         let outside = plan.hosts.len().checked_sub(1).filter(|_| options.outside);
-        let host = |host: usize| match Some(host) == outside {
-            true => Namespace::outside(&plan.hosts[host].name, init.processes.clone()),
-            false => make_host(plan, host, &init, folder.path()),
-        };
-        let hosts = (0..plan.hosts.len()).map(host).collect::<Result<_, _>>()?;
         let hub = match options.devices {
             DeviceKind::Tun => None,
-            DeviceKind::Ring => Some(make_hub(&init)?),
+            DeviceKind::Ring => Some(make_hub()?),
         };
-        let mut ground = Ground { _init: init, hosts, hub, state, folder };
-        let devices = ground.attach(plan, outside)?;
+        let mut ground = Ground { way_out: None, hosts: Vec::new(), hub, state, folder };
+        for host in 0..plan.hosts.len() {
+            ground.hosts.push(match Some(host) == outside {
+                true => Namespace::outside(&plan.hosts[host].name, &options.init)?,
+                false => make_host(plan, host, &options.init, ground.folder.path())?,
+            });
+        }
         ground.write_down(plan, outside)?;
+        let devices = ground.attach(plan, outside)?;
+        ground.way_out = outside.map(|host| ground.open_way_out(host)).transpose()?;
+        ground.state.ready = true;
+        ground.folder.update(&ground.state)?;
         Ok((ground, devices))
+    }
+
+    /// Lets the wire's hosts reach the networks beyond this machine.
+    fn open_way_out(&self, outside: usize) -> Result<io::Result<WayOut>, WireError> {
+        let host = &self.hosts[outside];
+        let prefix = self.outside_prefix();
+        host.run(|| WayOut::open(&prefix, &mut |key, value| host.remember(key, value)))
+    }
+
+    /// Why the hosts of a wire that has this machine as its last host reach nothing beyond it.
+    pub fn way_out_failure(&self) -> Option<&io::Error> {
+        self.way_out.as_ref().and_then(|opened| opened.as_ref().err())
     }
 
     /// The wire's name.
@@ -150,16 +167,39 @@ impl Ground {
         };
         let devices = plan.links.iter().map(|link| link.stations.iter().map(attach).collect());
         let devices = devices.collect::<Result<_, _>>()?;
+        if self.hub.is_some() {
+            self.introduce(plan, name)?;
+        }
+        let beyond_ipv6 = match outside {
+            Some(outside) => self.hosts[outside].run(settings::forwards_ipv6)?,
+            None => false,
+        };
         for (host, namespace) in self.hosts.iter().enumerate() {
             let doing = || format!("giving `{}` its routes", namespace.name());
-            namespace.run(|| joints::add_routes(plan, host, name))?.map_err(WireError::system(doing()))?;
+            namespace
+                .run(|| joints::add_routes(plan, host, beyond_ipv6, name))?
+                .map_err(WireError::system(doing()))?;
         }
         Ok(devices)
     }
 
+    /// Lets the Ethernet interfaces of each link know each other's hardware addresses.
+    fn introduce(&self, plan: &Plan, name: impl Fn(&Attachment) -> String + Sync) -> Result<(), WireError> {
+        for (host, namespace) in self.hosts.iter().enumerate() {
+            let own = || plan.hosts[host].attachments.iter().map(|own| plan.station(*own));
+            let doing = || format!("giving `{}` its neighbours", namespace.name());
+            namespace
+                .run(|| {
+                    own().try_for_each(|own| joints::add_neighbours(&plan.links[own.link], own, &name(own)))
+                })?
+                .map_err(WireError::system(doing()))?;
+        }
+        Ok(())
+    }
+
     /// Makes the interface of a station, and opens the relay's end of it.
     fn interface(&self, plan: &Plan, station: &Attachment, name: &str) -> io::Result<Box<dyn Device>> {
-        let host = &self.hosts[station.host];
+        let host = self.hosts[station.host].network();
         let mtus = plan.links[station.link].stations.iter().map(|station| station.mtu);
         let largest = mtus.max().unwrap_or(station.mtu);
         match &self.hub {
@@ -171,9 +211,14 @@ impl Ground {
     /// As planned; on the machine's own network it tells whose it is.
     fn interface_name(&self, station: &Attachment, outside: Option<usize>) -> String {
         match Some(station.host) == outside {
-            true => format!("tl-{:x}-{}", self.state.owner.pid, station.link),
+            true => format!("{}{}", self.outside_prefix(), station.link),
             false => station.interface.clone(),
         }
+    }
+
+    /// The beginning of the names of this wire's interfaces on the machine's own network.
+    fn outside_prefix(&self) -> String {
+        format!("tl-{:x}-", self.state.owner.pid)
     }
 
     fn write_down(&mut self, plan: &Plan, outside: Option<usize>) -> Result<(), WireError> {
@@ -191,10 +236,18 @@ impl Ground {
             name: host.name.clone(),
             interfaces: host.attachments.iter().map(interface).collect(),
             held: namespace.held(),
+            first: namespace.first_process().and_then(ProcessId::of),
         });
         self.state.hosts = hosts.collect();
-        self.state.ready = true;
         self.folder.update(&self.state)
+    }
+}
+
+impl Drop for Ground {
+    fn drop(&mut self) {
+        self.way_out = None;
+        // All at once, and then one is waited for after the other.
+        self.hosts.iter_mut().for_each(Namespace::release);
     }
 }
 
@@ -225,16 +278,22 @@ pub fn join(wire: &FoundWire, host: &str) -> Result<Namespace, WireError> {
             known: state.hosts.iter().map(|host| host.name.clone()).collect(),
         })?;
     wire.within_sight()?;
+    if !found.is_alive() {
+        return Err(WireError::Refused(format!(
+            "the first process of host `{host}` has been killed, and all programs there with it; take the wire down with \
+             `trunkline wire down --wire {}` and start it again",
+            state.name
+        )));
+    }
     access::enter_that_of(state.owner.pid)?;
     Namespace::of_process(host, state.owner.pid, found.held)
 }
 
-fn make_host(plan: &Plan, host: usize, init: &Init, folder: &Path) -> Result<Namespace, WireError> {
+fn make_host(plan: &Plan, host: usize, init: &InitProgram, folder: &Path) -> Result<Namespace, WireError> {
     let planned = &plan.hosts[host];
-    Namespace::make(&planned.name, &init.mounts, init.processes.clone(), || {
+    Namespace::make(&planned.name, init, || {
         show_own_interfaces();
-        let names = plan.names(host) + &own_name(plan);
-        give_names(&names, folder)?;
+        give_names(&plan.names(host), folder)?;
         settings::quieten("default");
         if planned.attachments.len() > 1 {
             settings::forward()?;
@@ -243,21 +302,11 @@ fn make_host(plan: &Plan, host: usize, init: &Init, folder: &Path) -> Result<Nam
     })
 }
 
-fn make_hub(init: &Init) -> Result<Namespace, WireError> {
-    Namespace::make("the links' ends", &init.mounts, init.processes.clone(), || {
+fn make_hub() -> Result<Network, WireError> {
+    Network::make("the links' ends", || {
         settings::quieten("default");
         Ok(())
     })
-}
-
-/// The machine's own name, for which programs look too, as a line of `/etc/hosts`; nothing if a host has it.
-fn own_name(plan: &Plan) -> String {
-    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    match name.trim() {
-        "" | "localhost" => String::new(),
-        name if plan.host(name).is_some() => String::new(),
-        name => format!("127.0.1.1 {name}\n"),
-    }
 }
 
 fn loopback_up() -> io::Result<()> {

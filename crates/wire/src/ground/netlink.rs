@@ -5,13 +5,17 @@ use std::net::IpAddr;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
+    NetlinkPayload,
 };
 use netlink_packet_route::address::{
     AddressAttribute, AddressFlags, AddressHeaderFlags, AddressMessage, AddressScope,
 };
 use netlink_packet_route::link::{
     InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+};
+use netlink_packet_route::neighbour::{
+    NeighbourAddress, NeighbourAttribute, NeighbourHeader, NeighbourMessage, NeighbourState,
 };
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope,
@@ -107,6 +111,27 @@ impl Netlink {
                 .push(AddressAttribute::Flags(AddressFlags::Nodad | AddressFlags::Noprefixroute));
         }
         self.ask(RouteNetlinkMessage::NewAddress(message), CREATE)
+    }
+
+    /// Records the hardware address behind an address for good: the kernel does not ask for it.
+    pub(super) fn add_neighbour(&self, index: u32, address: IpAddr, mac: [u8; 6]) -> io::Result<()> {
+        let destination = match address {
+            IpAddr::V4(address) => NeighbourAddress::Inet(address),
+            IpAddr::V6(address) => NeighbourAddress::Inet6(address),
+        };
+        let mut message = NeighbourMessage::default();
+        message.header = NeighbourHeader {
+            family: family(address),
+            ifindex: index,
+            state: NeighbourState::Permanent,
+            kind: RouteType::Unspec,
+            ..NeighbourHeader::default()
+        };
+        message.attributes = vec![
+            NeighbourAttribute::Destination(destination),
+            NeighbourAttribute::LinkLayerAddress(mac.to_vec()),
+        ];
+        self.ask(RouteNetlinkMessage::NewNeighbour(message), NLM_F_CREATE | NLM_F_REPLACE)
     }
 
     /// Sends what is for a subnet over an interface, to a gateway or at once, in packets of at most `mtu` bytes if that is

@@ -17,6 +17,38 @@ pub(super) fn forward() -> io::Result<()> {
     if has_ipv6() { set("ipv6/conf/all/forwarding", "1") } else { Ok(()) }
 }
 
+/// The interfaces that do not forward IPv4, in the network namespace of the calling thread.
+pub(super) fn not_forwarding() -> io::Result<Vec<String>> {
+    let mut interfaces = Vec::new();
+    for entry in fs::read_dir("/proc/sys/net/ipv4/conf")? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        let path = format!("/proc/sys/net/{}", forwarding_key(&name));
+        if !["all", "default", "lo"].contains(&&*name)
+            && fs::read_to_string(path).is_ok_and(|now| now.trim() == "0")
+        {
+            interfaces.push(name);
+        }
+    }
+    interfaces.sort();
+    Ok(interfaces)
+}
+
+/// The key of an interface's setting that lets it forward IPv4.
+pub(super) fn forwarding_key(interface: &str) -> String {
+    format!("ipv4/conf/{interface}/forwarding")
+}
+
+/// Lets an interface forward IPv4, or not.
+pub(super) fn set_forwarding(interface: &str, forward: bool) -> io::Result<()> {
+    set(&forwarding_key(interface), if forward { "1" } else { "0" })
+}
+
+/// Whether the network namespace of the calling thread forwards IPv6. A machine that does no longer takes its own routes from
+/// routers (RFC 4861 section 6.2.1), so that nobody else may switch that on.
+pub(super) fn forwards_ipv6() -> bool {
+    fs::read_to_string("/proc/sys/net/ipv6/conf/all/forwarding").is_ok_and(|now| now.trim() == "1")
+}
+
 /// Keeps an interface quiet, or with `default` all that come: no addresses, routers or redirects but those of the plan,
 /// and packets are taken wherever they come from, since the way back may be another.
 pub(super) fn quieten(interface: &str) {
@@ -45,7 +77,8 @@ pub(super) fn quieten(interface: &str) {
     }
 }
 
-fn set(key: &str, value: &str) -> io::Result<()> {
+/// Sets a key of the network namespace of the calling thread.
+pub(super) fn set(key: &str, value: &str) -> io::Result<()> {
     let path = format!("/proc/sys/net/{key}");
     // Somebody may have set it so already where it cannot be written.
     if fs::read_to_string(&path).is_ok_and(|now| now.trim() == value) {

@@ -20,7 +20,7 @@ use crate::WireError;
 
 const STATE: &str = "state.json";
 /// How long a wire may take to end before it is ended the hard way.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A process, told from a later one of the same number by when it started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,8 +94,6 @@ pub struct WireState {
     pub file: PathBuf,
     /// The process that drives it.
     pub owner: ProcessId,
-    /// The first process of its process namespace; `None` while it is being made.
-    pub(super) init: Option<ProcessId>,
     /// Whether everything is there.
     pub ready: bool,
     /// Its hosts.
@@ -111,6 +109,15 @@ pub struct HostState {
     pub interfaces: Vec<InterfaceState>,
     /// Numbers of the owner's descriptors for its namespaces.
     pub(super) held: Held,
+    /// The first process of its process namespace.
+    pub first: Option<ProcessId>,
+}
+
+impl HostState {
+    /// Whether programs can run there: its first process lives, as far as can be seen from here.
+    pub fn is_alive(&self) -> bool {
+        self.first.is_none_or(|first| !first.is_within_sight() || first.is_alive())
+    }
 }
 
 /// An interface as it is written down.
@@ -284,25 +291,24 @@ impl FoundWire {
         }
         let owner = &self.state.owner;
         owner.signal(Signal::SIGTERM);
-        if !owner.wait(PATIENCE) {
+        if !owner.wait(TIMEOUT) {
             owner.signal(Signal::SIGKILL);
         }
-        // It has ended by itself when the owner did, unless it hangs.
-        let init = self.state.init;
-        let gone = init.is_none_or(|init| {
-            init.wait(Duration::from_secs(1)) || {
-                init.signal(Signal::SIGKILL);
-                init.wait(PATIENCE)
+        let stuck = |process: &ProcessId| WireError::State {
+            path: self.folder.clone(),
+            problem: format!("process {} cannot be ended", process.pid),
+        };
+        // These have ended by themselves when the owner did, unless they hang.
+        for first in self.state.hosts.iter().filter_map(|host| host.first) {
+            if !first.wait(Duration::from_secs(1)) {
+                first.signal(Signal::SIGKILL);
+                if !first.wait(TIMEOUT) {
+                    return Err(stuck(&first));
+                }
             }
-        });
-        if !gone || !owner.wait(PATIENCE) {
-            return Err(WireError::State {
-                path: self.folder.clone(),
-                problem: format!(
-                    "process {} cannot be ended",
-                    if gone { owner.pid } else { init.map_or(0, |i| i.pid) }
-                ),
-            });
+        }
+        if !owner.wait(TIMEOUT) {
+            return Err(stuck(owner));
         }
         remove(&self.folder);
         Ok(())

@@ -16,7 +16,7 @@ pub(super) fn fill(plan: &mut Plan, scenario: &Scenario) -> Result<(), PlanError
             }
         }
     }
-    for flow in &scenario.flows {
+    for flow in &scenario.singles().flows {
         for sink in &flow.to {
             plan.follow(&flow.meta.name, &sink.forward, last_station(&sink.forward))?;
             // What comes back is for the address that the source sends from: its end of the first link.

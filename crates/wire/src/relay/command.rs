@@ -42,6 +42,9 @@ pub trait Capture: Send {
     /// A frame that came from `port` was dropped at `at`: for the name of a [`DropCause`](trunkline_network::DropCause),
     /// or [`LINK_DOWN`].
     fn dropped(&mut self, at: Time, port: Port, id: PacketId, frame: &[u8], cause: &'static str);
+
+    /// All that happened up to `until` has been shown: what is shown later is not earlier.
+    fn passed(&mut self, until: Time);
 }
 
 /// The cause of a drop while the link is down.

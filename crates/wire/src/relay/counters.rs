@@ -16,6 +16,8 @@ pub struct RelayCounters {
     pub ports: Vec<PortCounters>,
     /// Of every flow seen lately; the first is that of all packets that are not of IP.
     pub flows: Vec<FlowCounters>,
+    /// How many flows have given their number away, and are no longer among them.
+    pub flows_forgotten: u64,
 }
 
 /// Of packets that entered at one port.
@@ -66,6 +68,8 @@ pub struct FlowDirection {
     pub offered: Volume,
     /// What came out.
     pub delivered: Volume,
+    /// What was transmitted, whether it came out or not, each packet once.
+    pub transmitted: Volume,
     /// Packets dropped.
     pub dropped: u64,
     /// Packets marked "congestion experienced" by the link.

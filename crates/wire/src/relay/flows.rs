@@ -25,6 +25,8 @@ pub(super) struct Flows {
     last: u32,
     /// Where the search for silent ones goes on.
     hand: u32,
+    /// How many have given their number away.
+    forgotten: u64,
 }
 
 #[derive(Debug)]
@@ -40,7 +42,7 @@ impl Flows {
     pub(super) fn new() -> Flows {
         let mut flows = Vec::with_capacity(MOST);
         flows.push(Flow { key: None, next: NONE, seen: Time::ZERO, directions: Default::default() });
-        Flows { buckets: vec![NONE; BUCKETS].into(), flows, last: 0, hand: 1 }
+        Flows { buckets: vec![NONE; BUCKETS].into(), flows, last: 0, hand: 1, forgotten: 0 }
     }
 
     /// The flow of a packet, and whether the packet goes against the direction of the flow's first.
@@ -87,6 +89,11 @@ impl Flows {
         (0..).zip(&self.flows).map(counters).collect()
     }
 
+    /// How many flows have given their number away.
+    pub(super) fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
     /// A number for a new flow: an unused one, or else that of a flow that has been silent for long.
     fn vacant(&mut self) -> u32 {
         if self.flows.len() < MOST {
@@ -97,6 +104,7 @@ impl Flows {
         let silent = candidates.min_by_key(|&place| self.flows[place as usize].seen).unwrap_or(1);
         self.hand = 1 + (self.hand - 1 + CANDIDATES as u32) % (MOST as u32 - 1);
         self.forget(silent);
+        self.forgotten += 1;
         silent
     }
 

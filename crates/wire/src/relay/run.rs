@@ -83,6 +83,7 @@ pub fn relay(
         // What the kernel had stamped before is all received now; of what it stamps later we know nothing.
         core.run(if is_stamped { before } else { clock.now() });
         send(&mut core, &mut devices, &mut leaving)?;
+        core.pass();
         match obey(&mut core, &mut devices, commands) {
             Go::On => {}
             Go::Stop => return Ok(count(&mut core, &mut devices)),

@@ -157,6 +157,13 @@ impl RelayCore {
         self.capture = capture;
     }
 
+    /// Tells the capture that all up to virtual time has been seen. After frames have left.
+    pub(super) fn pass(&mut self) {
+        if let Some(capture) = &mut self.capture {
+            capture.passed(self.now);
+        }
+    }
+
     /// Lets `change` work on the medium at virtual time.
     pub fn change(&mut self, change: impl FnOnce(Time, &mut dyn Medium, &mut Outcome)) {
         change(self.now, &mut *self.config.medium, &mut self.outcome);
@@ -185,6 +192,7 @@ impl RelayCore {
             up: self.up,
             ports: (0..).zip(&self.ports).map(of_port).collect(),
             flows: self.flows.counters(),
+            flows_forgotten: self.flows.forgotten(),
         }
     }
 
@@ -259,10 +267,14 @@ impl RelayCore {
             let counters = &mut self.ports[from].counters;
             counters.delivered.add(packet.size);
             // Copies come out together.
-            if core::mem::replace(&mut self.last_out, packet.id) != packet.id {
+            let is_first = core::mem::replace(&mut self.last_out, packet.id) != packet.id;
+            if is_first {
                 counters.waiting.remove(packet.size);
             }
             if let Some(direction) = self.flows.direction(packet.flow, packet.backward) {
+                if is_first {
+                    direction.transmitted.add(packet.size);
+                }
                 let transit = at.since(Time::from_nanos(packet.id.0));
                 direction.delivered.add(packet.size);
                 direction.transit_total += transit;
@@ -294,6 +306,9 @@ impl RelayCore {
         state.counters.waiting.remove(packet.size);
         if let Some(direction) = self.flows.direction(packet.flow, packet.backward) {
             direction.dropped += 1;
+            if cause.was_transmitted() {
+                direction.transmitted.add(packet.size);
+            }
         }
         if let Some(capture) = &mut self.capture {
             capture.dropped(at, from, packet.id, &packet.bytes, cause.name());

@@ -124,7 +124,7 @@ function hostAt(host: DrawnHost, selected: Item | undefined, problems: readonly 
     position: { x: host.x, y: host.y },
     origin: [0.5, 0.5],
     selected: same(selected, item),
-    ariaLabel: `Host ${host.name}${host.agent ? `, agent ${host.agent}` : ''}`,
+    ariaLabel: `Host ${host.name}${host.count > 1 ? `, ${host.count} of them` : ''}${host.agent ? `, agent ${host.agent}` : ''}`,
     data: { host, item, problems: problemsOf(problems, item).length },
   };
 }

@@ -12,7 +12,7 @@ use crate::model::{DccpOptions, Transport};
 pub(super) const KIND: TransportKind = TransportKind {
     name: "dccp",
     doc: "DCCP (RFC 4340), one connection per member. Every message is one \
-          packet, with a header of 40 bytes by which it is measured, at a rate that congestion control allows; nothing is repaired. What it does \
+          packet, at a rate that congestion control allows; nothing is repaired. What it does \
           not let out waits in the send queue, and is dropped there and counted when it waits too long or finds no \
           room.",
     parameters: &[

@@ -15,7 +15,7 @@ pub(super) const KIND: TransportKind = TransportKind {
     doc: "QUIC (RFC 9000), one connection per member, which carries all its channels. Packets are encrypted \
           (TLS 1.3 with AES-128-GCM), and the end that connects trusts one certificate, made for the conversation. Links \
           on the way must carry packets of 1228 bytes. `mode` decides what is promised: one stream is as TCP, datagrams \
-          are as UDP with congestion control. Messages carry a header of 40 bytes by which they are measured.",
+          are as UDP with congestion control.",
     parameters: &[
         Parameter {
             name: "mode",

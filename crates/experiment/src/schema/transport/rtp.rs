@@ -12,7 +12,7 @@ use crate::model::{RtpOptions, Transport};
 pub(super) const KIND: TransportKind = TransportKind {
     name: "rtp",
     doc: "RTP and RTCP (RFC 3550) over UDP, both on one port (RFC 5761), one session per member. Every \
-          message is the payload of one packet, with a header of 40 bytes by which it is measured. Nothing is repaired, \
+          message is the payload of one packet. Nothing is repaired, \
           nothing holds the sender back, and duplicates are dropped. Both ends send reports while either sends data.",
     parameters: &[
         Parameter {

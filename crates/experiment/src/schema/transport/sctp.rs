@@ -15,8 +15,7 @@ const KERNEL: &str = "kernel";
 /// SCTP.
 pub(super) const KIND: TransportKind = TransportKind {
     name: "sctp",
-    doc: "SCTP (RFC 9260). Messages keep their borders and carry a header of 40 \
-          bytes by which they are measured; large ones are sent in pieces. Links on the way must carry packets of 576 bytes. \
+    doc: "SCTP (RFC 9260). Messages keep their borders; large ones are sent in pieces. Links on the way must carry packets of 576 bytes. \
           A message may be up to half the window, and 128 KiB. Several streams, `ordered`, `lifetime` and `retransmissions` \
           change what is promised.",
     parameters: &[

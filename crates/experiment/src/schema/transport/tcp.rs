@@ -2,9 +2,9 @@
 
 use trunkline_core::schema::{Choice, Default as Preset, Kind, Parameter, Values};
 use trunkline_core::{Bytes, Duration};
+use trunkline_transport::classic_tcp::{MAX_MSS, TimerConfig};
 use trunkline_transport::features;
 use trunkline_transport::framing::MAX_PAYLOAD;
-use trunkline_transport::tcp::{MAX_MSS, TimerConfig};
 
 use super::TransportKind;
 use crate::model::{ClassicTcpOptions, TcpEngine, TcpOptions, Transport};
@@ -17,8 +17,7 @@ const TIMEOUT: Kind = Kind::Duration { min: Duration::from_millis(1), max: Durat
 /// TCP.
 pub(super) const KIND: TransportKind = TransportKind {
     name: "tcp",
-    doc: "TCP (RFC 9293), one connection per member: the kernel's in `live` and `wire`; in `sim` as `engine` says. \
-          Messages carry a header of 40 bytes by which they are found in the byte stream and measured.",
+    doc: "TCP (RFC 9293), one connection per member: the kernel's in `live` and `wire`; in `sim` as `engine` says.",
     parameters: &[
         WINDOW,
         MSS,
@@ -28,7 +27,11 @@ pub(super) const KIND: TransportKind = TransportKind {
         Parameter {
             name: "engine",
             kind: Kind::Choice(&[
-                Choice { name: "modern", doc: "smoltcp's, with window scaling" },
+                Choice {
+                    name: "modern",
+                    doc: "ours, which behaves as Linux 6.1's: CUBIC with HyStart, time stamps, selective acknowledgements with RACK \
+                            and tail loss probes, timeouts of at least 200 ms, buffers that grow",
+                },
                 Choice {
                     name: CLASSIC,
                     doc: "ours, as hosts had it in the 1990s: RFC 793, RFC 1122 and the congestion control of RFC 2001",
@@ -138,16 +141,17 @@ const WINDOW: Parameter = Parameter {
     name: "window",
     kind: Kind::Bytes { min: Bytes(1 << 10), max: Bytes(1 << 30) },
     default: Preset::Absent,
-    doc: "Receive window: in `sim` exactly this, in `live` set as `SO_RCVBUF` and `SO_SNDBUF` (Linux \
-          doubles what it is told and uses part of it for its own books). Without this key the backend's \
-          default.",
+    doc: "Receive window, and with it the send buffer: in `sim` this, of which whole segments are announced, in `live` set as `SO_RCVBUF` and `SO_SNDBUF` (Linux \
+          doubles what it is told and uses part of it for its own books). Without this key the kernel's \
+          default, which `sim` has too: buffers that grow with what the path carries, to 3 MiB received and 4 MiB sent.",
 };
 
 const MSS: Parameter = Parameter {
     name: "mss",
     kind: Kind::Bytes { min: Bytes(88), max: Bytes(65_495) },
     default: Preset::Absent,
-    doc: "Largest segment payload; without this key what the MTU allows.",
+    doc: "Maximum segment size, as announced in the SYN: the largest payload of a segment without options. Time stamps, which \
+          `modern` has, take 12 bytes of it. Without this key what the MTU allows.",
 };
 
 const NODELAY: Parameter = Parameter {
@@ -161,8 +165,8 @@ const CONGESTION_CONTROL: Parameter = Parameter {
     name: "congestion-control",
     kind: Kind::Text,
     default: Preset::Absent,
-    doc: "By name: `reno`, `cubic` or `none` in `sim`, whatever the kernel offers in `live`. Without this \
-          key the backend's default.",
+    doc: "By name: `cubic`, `reno`, `bbr`, `dctcp` or `none` in `sim`, whatever the kernel offers in `live`. Without this \
+          key `cubic` in `sim` and the kernel's default in `live`.",
 };
 
 const SEND_TIMEOUT: Parameter = Parameter {

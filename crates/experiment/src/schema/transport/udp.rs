@@ -12,8 +12,7 @@ use crate::model::{Transport, UdpLiteOptions, UdpOptions};
 /// UDP.
 pub(super) const KIND: TransportKind = TransportKind {
     name: "udp",
-    doc: "UDP (RFC 768): every message is one datagram, with a header of 40 bytes by which it is measured. Nothing is \
-          repaired and nothing holds the sender back.",
+    doc: "UDP (RFC 768): every message is one datagram. Nothing is repaired and nothing holds the sender back.",
     parameters: &[
         BUFFER,
         Parameter {

@@ -12,8 +12,7 @@ use crate::model::{Transport, UrpOptions};
 pub(super) const KIND: TransportKind = TransportKind {
     name: "urp",
     doc: "URP, the protocol of Datakit's circuits, in block mode (Fraser and Marshall 1989; Hawley 1989), one circuit \
-          per member; in `live` over UDP. Messages carry a header of 40 bytes by which they are found in the byte stream \
-          and measured. On a link a block counts its data and 6 bytes of trailer, an answer 2 bytes; there is no \
+          per member; in `live` over UDP. On a link a block counts its data and 6 bytes of trailer, an answer 2 bytes; there is no \
           network header.",
     parameters: &[
         Parameter {

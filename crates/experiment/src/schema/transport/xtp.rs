@@ -12,7 +12,7 @@ use crate::model::{Transport, XtpOptions, XtpService};
 pub(super) const KIND: TransportKind = TransportKind {
     name: "xtp",
     doc: "XTP 4.0 (XTP Forum 1995), one conversation per member. Every mechanism is chosen \
-          by itself. Messages carry a header of 40 bytes by which they are found in the byte stream and measured; messages that \
+          by itself. Messages that \
           wait leave together, as many whole ones in a packet as fit.",
     parameters: &[
         Parameter {

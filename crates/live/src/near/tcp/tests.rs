@@ -35,6 +35,7 @@ fn send_to(peer: impl FnOnce(TcpStream)) -> (Option<&'static str>, usize) {
     let stop = Time::ZERO + LONG;
     let common = Common { clock, stop, key: Key(7), stage: &stage, inbox, pool: Pool::default() };
     let conversation = Conversation {
+        cover: trunkline_transport::framing::Cover::default(),
         id: FlowId(0),
         sender: 1,
         stream,

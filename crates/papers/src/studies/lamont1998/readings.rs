@@ -11,13 +11,10 @@ const TRUNK: &str = "trunk";
 /// The sender across the Atlantic.
 const ENDOR: &str = "endor";
 
-/// A voice unit over that part of it which is payload here: of 80 bytes 40 are the header by which messages are measured.
-const UNIT: f64 = 2.0;
-
 pub(super) const TCP: &[Metric] =
     &[bundle("tcp_throughput_kbytes_s", |bundle| Some(kbytes(throughput(bundle, "tcp")?)))];
 pub(super) const UDP: &[Metric] =
-    &[bundle("udp_throughput_kbytes_s", |bundle| Some(UNIT * kbytes(throughput(bundle, "udp")?)))];
+    &[bundle("udp_throughput_kbytes_s", |bundle| Some(kbytes(throughput(bundle, "udp")?)))];
 pub(super) const LOSS: &[Metric] =
     &[bundle("udp_loss_pct", |bundle| Some(100.0 * class(bundle, "udp")?.loss?.mean.value()))];
 

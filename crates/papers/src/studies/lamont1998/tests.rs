@@ -119,7 +119,7 @@ const EASY_FILE: &str = r#"
     from = "endor"
     to = "fred"
     transport = "udp"
-    source = { kind = "load", message = "40 B", interval = "10 ms" }
+    source = { kind = "load", message = "80 B", interval = "10 ms" }
     [bundle.bundle]
     flows = ["voice", "bulk"]
     [sweep]

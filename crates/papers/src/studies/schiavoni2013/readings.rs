@@ -66,11 +66,11 @@ fn absolute_deviation(flow: &FlowSummary) -> Option<f64> {
 /// Also what a blocked sender gave up: the study ignored the error and counted the packet as lost.
 fn lost(flow: &FlowSummary) -> Option<f64> {
     let counts = &flow.counts;
-    Some((counts.lost + counts.refused) as f64)
+    Some((counts.lost + counts.unfinished + counts.refused) as f64)
 }
 
 fn lost_percent(flow: &FlowSummary) -> Option<f64> {
-    Some(100.0 * flow.loss.value())
+    Some(100.0 * flow.undelivered())
 }
 
 fn milliseconds(duration: Duration) -> f64 {

@@ -2,6 +2,7 @@ use trunkline_audio::pipeline::{Codec, NativePacker, NativeUnpacker, Packer, Pac
 use trunkline_core::{Duration, Time};
 use trunkline_sound::Callbacks as _;
 use trunkline_testkit::alloc::{CountingAllocator, allocations_during};
+use trunkline_testkit::real_time::in_real_time;
 
 use super::*;
 use crate::program::incoming::Incoming;
@@ -74,4 +75,49 @@ fn channels_that_do_not_fit_are_refused_or_mixed() {
     let error = kit(false).make(&stream(), FORMAT).map(|_| ()).unwrap_err();
     assert!(error.contains("3"), "{error}");
     assert!(kit(true).make(&stream(), FORMAT).is_ok());
+}
+
+fn opened(from: &str) -> Desk {
+    let wanted = Wanted { capture: Some((from.parse().unwrap(), 1)), ..Wanted::default() };
+    let wakeup = Arc::new(Wakeup::new().unwrap());
+    let stream = Stream { channels: 1, sample_rate: 48_000, ..Stream::default() };
+    Desk::open(wanted, move |_| Ok(stream), (PlayerSettings::default(), false), wakeup).unwrap()
+}
+
+fn taken(desk: &mut Desk) -> Vec<f32> {
+    desk.ends.as_mut().and_then(|ends| ends.capture.as_mut()).expect("it captures").taken()
+}
+
+/// It takes three round trips to connect: what is captured meanwhile would be played too late.
+#[test]
+fn what_is_captured_before_a_session_is_not_sent() {
+    in_real_time(|| {
+        let mut desk = opened("tone");
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        desk.begin();
+        let first = taken(&mut desk).len();
+        assert!(first <= 48_000 / 20, "{first} frames are older than the session");
+    });
+}
+
+#[test]
+fn a_file_begins_with_the_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("take.wav");
+    let mut writer =
+        trunkline_sound::file::Writer::create(&path, 1, 48_000, trunkline_audio::format::Encoding::I16)
+            .unwrap();
+    let ramp: Vec<f32> = (0..9_600u16).map(|n| f32::from(n) / 32_768.0).collect();
+    writer.write(&ramp).unwrap();
+    writer.finish().unwrap();
+    let mut desk = opened(path.to_str().unwrap());
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    desk.begin();
+    let mut heard = Vec::new();
+    while desk.device.status() != trunkline_sound::Status::Finished {
+        heard.extend(taken(&mut desk));
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    heard.extend(taken(&mut desk));
+    assert!(heard == ramp, "{} of {} frames", heard.len(), ramp.len());
 }

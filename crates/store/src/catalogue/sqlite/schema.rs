@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration as StdDuration;
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use crate::StoreError;
 
@@ -99,12 +99,27 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
         let found = version(&transaction).map_err(database)?;
         check_version(path, found)?;
         for script in &MIGRATIONS[found as usize..] {
-            transaction.execute_batch(script).map_err(database)?;
+            transaction.execute_batch(script).map_err(|source| of_script(path, found, source))?;
         }
         transaction.pragma_update(None, "user_version", MIGRATIONS.len() as i64).map_err(database)?;
         transaction.commit().map_err(database)?;
     }
     Ok(connection)
+}
+
+/// Why a script has failed: the tables may not be those of the version that the database says it has.
+fn of_script(path: &Path, found: i64, source: rusqlite::Error) -> StoreError {
+    let why = match &source {
+        rusqlite::Error::SqlInputError { msg, .. } => msg,
+        rusqlite::Error::SqliteFailure(error, Some(msg)) if error.code == ErrorCode::Unknown => msg,
+        _ => return StoreError::database(path, source),
+    };
+    StoreError::damaged(
+        path,
+        format!(
+            "its `user_version` is {found}, and its tables are not of that version ({why}); restore a backup"
+        ),
+    )
 }
 
 /// Whether the database can be read, and has the tables of this version.

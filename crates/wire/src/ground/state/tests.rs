@@ -2,7 +2,7 @@ use super::*;
 
 fn state(name: &str, owner: ProcessId) -> WireState {
     let file = PathBuf::from("links.toml");
-    WireState { name: name.into(), file, owner, init: None, ready: false, hosts: Vec::new() }
+    WireState { name: name.into(), file, owner, ready: false, hosts: Vec::new() }
 }
 
 fn ourselves() -> ProcessId {

@@ -99,4 +99,5 @@ impl Capture for Log {
     fn dropped(&mut self, at: Time, port: Port, id: PacketId, _: &[u8], cause: &'static str) {
         self.0.lock().unwrap().push(Seen::Dropped(at, port, id, cause));
     }
+    fn passed(&mut self, _: Time) {}
 }

@@ -1,0 +1,238 @@
+//! Links described on the command line: `--link "20 Mbit/s, 30 ms, fq-codel"`.
+//!
+//! A description becomes an experiment file of two hosts and one link, and settings of its keys, so that values are checked
+//! like those of any file and problems are reported at the text that the user typed.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr as _;
+
+use trunkline_core::{Bytes, Duration, Rate, Ratio};
+use trunkline_experiment::{Experiment, Setting};
+use trunkline_runner::DirectoryFiles;
+
+use crate::args::wire::LinkWords;
+use crate::output::Failure;
+
+/// The host on which COMMAND runs.
+pub(super) const CLIENT: &str = "client";
+/// The host at the other end.
+pub(super) const SERVER: &str = "server";
+/// The link's name.
+const LINK: &str = "link";
+
+/// One word: the value of a key.
+struct Word<'w> {
+    option: &'static str,
+    /// The table of a direction and a dot, or nothing.
+    direction: &'static str,
+    key: &'w str,
+    value: &'w str,
+    /// The word as typed.
+    text: &'w str,
+}
+
+/// The experiment that the words describe.
+pub(super) fn load(words: &LinkWords) -> Result<Experiment, Failure> {
+    let all =
+        [("--link", "", &words.link), ("--up", "forward.", &words.up), ("--down", "backward.", &words.down)];
+    let mut read = Vec::new();
+    for (option, direction, text) in all {
+        let word = |text| {
+            let (key, value) = key_and_value(option, text)?;
+            Ok(Word { option, direction, key, value, text })
+        };
+        let mut words =
+            text.iter().flat_map(|text| split(text)).map(word).collect::<Result<Vec<_>, Failure>>()?;
+        // The keys of a queue hold for the queue that another word names, in whatever order.
+        words.sort_by_key(|word| word.key.contains('.'));
+        read.extend(words);
+    }
+    let text = format!(
+        "name = \"{LINK}\"\nduration = \"1 s\"\n\n[hosts]\n{CLIENT} = {{}}\n{SERVER} = {{}}\n\n[link.{LINK}]\n\
+         between = [\"{CLIENT}\", \"{SERVER}\"]\n{}",
+        medium(&read)?
+    );
+    let settings: Vec<Setting> = read.iter().map(Word::setting).collect();
+    let files = DirectoryFiles::beside(Path::new(LINK));
+    trunkline_runner::load_from(text.as_bytes(), Path::new("--link"), &files, &settings)
+        .map_err(|error| Failure::load(&error))
+}
+
+impl Word<'_> {
+    fn setting(&self) -> Setting {
+        // A word that is more than its value is shown with its key.
+        let before = self.text.strip_suffix(self.value).unwrap_or_default().trim_end();
+        let before = before.trim_end_matches('=').trim_end();
+        let shown = format!("{} {before}", self.option);
+        Setting::of_option(
+            shown.trim_end(),
+            &format!("link.{LINK}.{}{}", self.direction, self.key),
+            self.value,
+        )
+    }
+}
+
+/// The keys that the link's medium requires; settings replace them.
+fn medium(words: &[Word<'_>]) -> Result<String, Failure> {
+    let Some(trace) = words.iter().find(|word| word.key == TRACE) else {
+        return Ok(format!("rate = \"{FASTEST}\"\n"));
+    };
+    if let Some(rate) = words.iter().find(|word| word.key == RATE) {
+        return Err(Failure::input(format_args!(
+            "{} {}: a trace takes the place of the rate in both directions; leave the rate out, or give `trace=FILE` for \
+             that direction too",
+            rate.option, rate.text
+        )));
+    }
+    let has = |direction: &str| words.iter().any(|word| word.key == TRACE && word.direction == direction);
+    let has_both = has("") || (has("forward.") && has("backward."));
+    if !has_both {
+        return Err(Failure::input(format_args!(
+            "{} {}: a trace is needed for the other direction too; give one each in `--up` and `--down`, or one in `--link`",
+            trace.option, trace.text
+        )));
+    }
+    Ok(format!("medium = \"trace\"\nfile = {}\n", serde_json::Value::from(trace.value)))
+}
+
+const RATE: &str = "rate";
+/// The key of a trace link's file.
+const TRACE: &str = "file";
+/// The rate of a link for which none is given: the highest that a file takes.
+const FASTEST: &str = "1000 Gbit/s";
+
+/// The options as typed, for `status`.
+pub(super) fn shown(words: &LinkWords) -> PathBuf {
+    let all = [("--link", &words.link), ("--up", &words.up), ("--down", &words.down)];
+    let shown = all.iter().filter_map(|(option, text)| Some(format!("{option} \"{}\"", text.as_ref()?)));
+    shown.collect::<Vec<_>>().join(" ").into()
+}
+
+/// The words between commas, but for commas within brackets or quotation marks.
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    let (mut depth, mut quote) = (0_i32, None);
+    let words = text.split(move |c: char| {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '[' | '{') => depth += 1,
+            (None, ']' | '}') => depth -= 1,
+            (None, ',') => return depth <= 0,
+            _ => {}
+        }
+        false
+    });
+    words.map(str::trim).filter(|word| !word.is_empty())
+}
+
+/// The key of a direction that a word gives a value, and the value: `loss=1 %`, `loss 1%`, or a value that shows its key.
+fn key_and_value<'w>(option: &str, word: &'w str) -> Result<(&'w str, &'w str), Failure> {
+    let is_key =
+        |key: &str| key.starts_with(|c: char| c.is_ascii_alphabetic()) && !key.contains(char::is_whitespace);
+    let split = word.split_once('=').or_else(|| word.split_once(char::is_whitespace));
+    if let Some((key, value)) =
+        split.map(|(key, value)| (key.trim(), value.trim())).filter(|(key, _)| is_key(key))
+    {
+        let key = match key {
+            "trace" => TRACE,
+            "limit" => "queue.limit",
+            key => key,
+        };
+        return Ok((key, value));
+    }
+    let key = match word {
+        _ if is_key(word) => "queue",
+        _ if Rate::from_str(word).is_ok() => RATE,
+        _ if Duration::from_str(word).is_ok() => "delay",
+        _ if word.ends_with('%') && Ratio::from_str(word).is_ok() => "loss",
+        _ if word.ends_with("packets") || Bytes::from_str(word).is_ok() => "queue.limit",
+        _ => {
+            return Err(Failure::input(format_args!(
+                "{option}: `{word}` is not a rate (`20 Mbit/s`), delay (`30 ms`), loss (`1 %`), queue (`fq-codel`) or its limit \
+                 (`64 KiB`, `100 packets`); write other keys of a link as KEY=VALUE, such as `jitter=5 ms`"
+            )));
+        }
+    };
+    Ok((key, word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(link: &str, up: &str, down: &str) -> LinkWords {
+        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        LinkWords { link: some(link), up: some(up), down: some(down) }
+    }
+
+    /// The table of the link in the file that the words stand for.
+    fn table(words: &LinkWords) -> String {
+        let text = load(words).unwrap_or_else(|failure| panic!("{}", failure.message)).text;
+        text.split_once("[link.link]\n").expect("the link's table").1.to_owned()
+    }
+
+    #[test]
+    fn words_become_the_keys_of_a_link() {
+        let text = table(&words("20 Mbit/s, 30 ms, fq-codel, 1 %, jitter=2 ms, mtu 1400B", "", ""));
+        for line in [
+            "rate = \"20 Mbit/s\"",
+            "delay = \"30 ms\"",
+            "queue = \"fq-codel\"",
+            "loss = \"1 %\"",
+            "jitter = \"2 ms\"",
+            "mtu = \"1400B\"",
+        ] {
+            assert!(text.contains(line), "{line} in {text}");
+        }
+        assert!(!text.contains(FASTEST), "{text}");
+    }
+
+    #[test]
+    fn each_direction_can_have_its_own() {
+        let loaded = load(&words(
+            "20 ms, 64 KiB",
+            "1mbit",
+            "5mbit, loss={ kind = \"bernoulli\", probability = \"1 %\" }",
+        ))
+        .unwrap_or_else(|failure| panic!("{}", failure.message));
+        let link = &loaded.points[0].scenario.links[0];
+        assert_eq!(link.directions.len(), 2);
+        let text = table(&words("20 ms, 64 KiB", "1mbit", "5mbit"));
+        assert!(
+            text.contains("delay = \"20 ms\"") && text.contains("1mbit") && text.contains("5mbit"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn the_limit_may_stand_before_its_queue() {
+        for text in ["20 Mbit/s, fq-codel, 64 KiB", "20 Mbit/s, limit=64 KiB, fq-codel"] {
+            let text = table(&words(text, "", ""));
+            assert!(text.contains("fq-codel") && text.contains("64 KiB"), "{text}");
+        }
+    }
+
+    #[test]
+    fn without_a_rate_the_link_is_as_fast_as_can_be() {
+        assert!(table(&words("30 ms", "", "")).contains(FASTEST));
+    }
+
+    #[test]
+    fn wrong_words_are_refused_where_they_stand() {
+        let wrong = [
+            (words("20 Mbitt/s", "", ""), "--link: `20 Mbitt/s` is not a rate"),
+            (words("fq-kodel", "", ""), "fq-codel"),
+            (words("los=1 %", "", ""), "did you mean `link.link.loss`"),
+            (words("", "", "delay=x"), "--down delay x"),
+            (words("", "trace=up.txt", ""), "a trace is needed for the other direction too"),
+            (words("", "trace=up.txt", "5mbit"), "--down 5mbit: a trace takes the place of the rate"),
+            (words("trace=nothing.txt", "", ""), "nothing.txt"),
+        ];
+        for (words, expected) in wrong {
+            let failure = load(&words).expect_err(expected);
+            assert_eq!(failure.code, crate::output::BAD_INPUT);
+            assert!(failure.message.contains(expected), "{expected}: {}", failure.message);
+        }
+    }
+}

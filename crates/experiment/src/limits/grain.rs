@@ -1,0 +1,139 @@
+//! The grain of a figure that counts messages: repetitions may agree in it by chance, whatever its spread is.
+
+use trunkline_metrics::{BundleSummary, FlowSummary, RepetitionSummary};
+
+use crate::model::{ClassMetric, Limit, LimitMetric, Over, Single, Subject};
+
+/// How finely a figure that counts messages is divided, in one repetition.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Grain {
+    /// It is a share of these messages.
+    Share {
+        /// Their number.
+        messages: u64,
+    },
+    /// One message more or less changes it by so much.
+    Step(f64),
+}
+
+impl Limit {
+    /// The grain of the limit's figure in one repetition; `None` if it does not count messages, or if there are none.
+    pub fn grain(&self, of: &RepetitionSummary) -> Option<Grain> {
+        match &self.subject {
+            Subject::Single { flow, single, metric } => {
+                let flow = of.flows.get(*flow)?;
+                match single {
+                    Single::Number(number) => metric.grain(flow.each.get(*number as usize - 1)?),
+                    // The worst of several varies less than each of them.
+                    Single::Each => {
+                        let steps = flow.each.iter().filter_map(|one| Some(metric.grain(one)?.step()));
+                        steps.reduce(f64::max).map(Grain::Step)
+                    }
+                }
+            }
+            Subject::Flow { flow, sink, metric } => {
+                let flow = of.flows.get(*flow)?;
+                let Some(sink) = sink else { return metric.grain(flow) };
+                let sink = flow.sinks.iter().find(|summary| summary.sink == *sink)?;
+                metric.is_share_of_messages().then_some(())?;
+                Grain::share(sink.counts.due())
+            }
+            Subject::Class { bundle, transport, metric } => {
+                let bundle = of.bundles.get(*bundle)?;
+                let messages = messages(of, bundle, transport);
+                let members = bundle.classes.iter().find(|class| class.transport == *transport)?.members;
+                match metric {
+                    ClassMetric::Loss(over) | ClassMetric::Unfinished(over) | ClassMetric::Refused(over) => {
+                        match over {
+                            Over::Mean => Grain::share(messages),
+                            Over::Min | Over::Max => {
+                                (messages > 0).then(|| Grain::Step(f64::from(members) / messages as f64))
+                            }
+                        }
+                    }
+                    _ => None,
+                }
+            }
+            Subject::Bundle { .. } => None,
+        }
+    }
+}
+
+/// Messages of all connections over a transport.
+fn messages(of: &RepetitionSummary, bundle: &BundleSummary, transport: &str) -> u64 {
+    let flows = of.flows.iter().filter(|flow| bundle.flows.contains(&flow.flow));
+    flows.filter(|flow| flow.transport == transport).map(|flow| flow.counts.due()).sum()
+}
+
+impl Grain {
+    /// That of a share of so many messages.
+    fn share(messages: u64) -> Option<Grain> {
+        (messages > 0).then_some(Grain::Share { messages })
+    }
+
+    /// By how much one message more or less changes the figure.
+    pub fn step(&self) -> f64 {
+        match self {
+            Grain::Share { messages } => 1.0 / (*messages).max(1) as f64,
+            Grain::Step(step) => *step,
+        }
+    }
+}
+
+impl LimitMetric {
+    fn grain(&self, flow: &FlowSummary) -> Option<Grain> {
+        let messages = flow.counts.due();
+        let quality = || flow.quality.as_ref().filter(|_| messages > 0).map(|quality| quality.step(messages));
+        match self {
+            LimitMetric::R => quality().map(|step| Grain::Step(step.r)),
+            LimitMetric::Mos => quality().map(|step| Grain::Step(step.mos)),
+            _ if self.is_share_of_messages() => Grain::share(messages),
+            _ => None,
+        }
+    }
+
+    fn is_share_of_messages(&self) -> bool {
+        matches!(
+            self,
+            LimitMetric::Loss
+                | LimitMetric::Late
+                | LimitMetric::LossAndLate
+                | LimitMetric::Unfinished
+                | LimitMetric::Refused
+                | LimitMetric::Undelivered
+                | LimitMetric::NotInTime
+                | LimitMetric::Affected
+                | LimitMetric::Ppl
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trunkline_metrics::{Counts, QualitySummary};
+
+    use super::*;
+    use crate::model::Operator;
+
+    fn grain(metric: LimitMetric) -> Option<Grain> {
+        let counts = Counts { sent: 500, received: 499, lost: 1, ..Counts::default() };
+        let quality = QualitySummary { codec: "g711".to_owned(), r: 93.2, mos: 4.4, ..Default::default() };
+        let quality = QualitySummary { mouth_to_ear: Some(trunkline_core::Duration::ZERO), ..quality };
+        let flow = FlowSummary { members: 1, counts, quality: Some(quality), ..FlowSummary::default() };
+        let of = RepetitionSummary { flows: vec![flow], ..RepetitionSummary::default() };
+        let subject = Subject::Flow { flow: 0, sink: None, metric };
+        let (key, condition) = (String::new(), String::new());
+        Limit { key, condition, subject, operator: Operator::Less, bound: 0.01 }.grain(&of)
+    }
+
+    #[test]
+    fn shares_of_messages_and_what_follows_from_them_have_a_grain() {
+        assert_eq!(grain(LimitMetric::Loss), Some(Grain::Share { messages: 500 }));
+        assert_eq!(grain(LimitMetric::LatencyP99), None);
+        // G.711 without concealment: 95 Ppl / (Ppl + 4.3), with a Ppl of 0.2 %.
+        let Some(Grain::Step(r)) = grain(LimitMetric::R) else { panic!("R has a step") };
+        assert!((r - 95.0 * 0.2 / 4.5).abs() < 0.05, "{r}");
+        let Some(Grain::Step(mos)) = grain(LimitMetric::Mos) else { panic!("MOS has a step") };
+        assert!(mos > 0.05 && mos < 0.2, "{mos}");
+    }
+}

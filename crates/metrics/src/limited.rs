@@ -1,0 +1,190 @@
+//! Flows that are held back by a window or a send buffer, and by no network.
+
+use serde::{Deserialize, Serialize};
+use trunkline_core::{Bytes, Duration, Rate};
+
+/// The most that a conversation may have under way, as the file sets it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SendLimit {
+    /// The option of the transport that sets it: `window` or `send-buffer`.
+    pub option: &'static str,
+    /// How much it is.
+    pub bytes: Bytes,
+    /// How many conversations have as much each.
+    pub conversations: u32,
+    /// The rate of the slowest link of the path; `None` where that is not known.
+    pub narrowest: Option<Rate>,
+    /// The largest packet that the path takes; `None` where that is not known.
+    pub packet: Option<Bytes>,
+    /// The propagation delay of the way back; `None` where that is not known, or counts in the latency.
+    pub back: Option<Duration>,
+}
+
+/// What held a flow back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LimitedBy {
+    /// The option of the transport: `window` or `send-buffer`.
+    pub option: String,
+    /// How much it is.
+    pub bytes: Bytes,
+    /// The shortest time after which it can be filled again.
+    pub round_trip: Duration,
+    /// As much as that lets through, of all conversations of the flow.
+    pub at_most: Rate,
+    /// How much it would have to be, at the least, for what was to be sent: the offered load, or all that the path carries of
+    /// a source without a pace of its own. `None` where neither is known.
+    pub enough: Option<Bytes>,
+}
+
+/// What a flow has come to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reached {
+    pub(crate) user: Rate,
+    /// The offered load, of a source with a pace of its own.
+    pub(crate) wanted: Option<Rate>,
+    /// The smallest latency, and whether that is a round trip.
+    pub(crate) fastest: Duration,
+    pub(crate) is_round_trip: bool,
+    /// The payload of the message that had it.
+    pub(crate) message: Bytes,
+    /// What nothing on the way of the latency can save; `None` where that is not known.
+    pub(crate) propagation: Option<Duration>,
+}
+
+/// A flow that reaches so much of what its limit lets through is limited by it: messages have headers, and losses and
+/// delayed acknowledgements cost something.
+const SHARE: f64 = 0.75;
+
+/// Where the path is not known, the latency of a message that is a larger part of the limit than this says too little of a
+/// packet's.
+const PART_OF_LIMIT: u64 = 8;
+
+impl SendLimit {
+    /// What held a flow back, if it was this limit.
+    pub(crate) fn judge(&self, reached: Reached) -> Option<LimitedBy> {
+        let one_way = self.of_a_packet(&reached)?;
+        let back = if reached.is_round_trip { Duration::ZERO } else { self.back.unwrap_or(one_way) };
+        let round_trip = one_way + back;
+        let bits = |rate: Rate| rate.bits_per_second() as f64;
+        let at_most =
+            self.bytes.count() as f64 * 8.0 * f64::from(self.conversations) / round_trip.as_secs_f64();
+        let path_is_narrower = self.narrowest.is_some_and(|narrowest| bits(narrowest) <= at_most);
+        let has_enough = reached.wanted.is_some_and(|wanted| bits(wanted) <= SHARE * at_most);
+        if round_trip.is_zero() || path_is_narrower || has_enough || self.had(&reached) < SHARE * at_most {
+            return None;
+        }
+        let target = reached.wanted.or(self.narrowest).map(bits);
+        let enough = target.map(|rate| {
+            let each = rate / f64::from(self.conversations.max(1)) * round_trip.as_secs_f64() / 8.0;
+            Bytes(each.ceil() as u64)
+        });
+        Some(LimitedBy {
+            option: self.option.to_owned(),
+            bytes: self.bytes,
+            round_trip,
+            at_most: Rate::from_bits_per_second(at_most as u64),
+            // What would be enough is more than there is.
+            enough: enough.filter(|enough| *enough > self.bytes),
+        })
+    }
+
+    /// How long a packet takes at least: as long as the fastest message, or as the path takes for one if the message is
+    /// several. `None` if the path is not known and the message is large.
+    fn of_a_packet(&self, reached: &Reached) -> Option<Duration> {
+        match (self.packet, self.narrowest, reached.propagation) {
+            (Some(packet), Some(narrowest), Some(propagation)) if reached.message > packet => {
+                let times = if reached.is_round_trip { 2 } else { 1 };
+                Some(reached.fastest.min(propagation + narrowest.time_for(packet) * times))
+            }
+            (Some(_), Some(_), Some(_)) => Some(reached.fastest),
+            _ if reached.message.count() * PART_OF_LIMIT > self.bytes.count() => None,
+            _ => Some(reached.fastest),
+        }
+    }
+
+    /// The rate that the flow had, in bit/s. Where a message is sent over several round trips, its throughput does not count the
+    /// last one, which may be most of what was carried: then the rate of the fastest one, if that is more.
+    fn had(&self, reached: &Reached) -> f64 {
+        let user = reached.user.bits_per_second() as f64;
+        if reached.message <= self.bytes || reached.is_round_trip {
+            return user;
+        }
+        let of_message = Rate::of(reached.message, reached.fastest).bits_per_second() as f64;
+        user.max(of_message * f64::from(self.conversations))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MBIT: fn(u64) -> Rate = |n| Rate::from_bits_per_second(n * 1_000_000);
+
+    fn window(narrowest: u64) -> SendLimit {
+        SendLimit {
+            option: "window",
+            bytes: Bytes(262_144),
+            conversations: 1,
+            narrowest: Some(MBIT(narrowest)),
+            packet: Some(Bytes(1500)),
+            back: Some(Duration::from_millis(15)),
+        }
+    }
+
+    fn reached(user: u64, wanted: Option<u64>) -> Reached {
+        Reached {
+            user: MBIT(user),
+            wanted: wanted.map(MBIT),
+            fastest: Duration::from_millis(15),
+            is_round_trip: false,
+            message: Bytes(1400),
+            propagation: Some(Duration::from_millis(15)),
+        }
+    }
+
+    #[test]
+    fn a_window_that_is_too_small_for_the_path_is_found() {
+        // 256 KiB in 30 ms are 69.9 Mbit/s.
+        let limited = window(200).judge(reached(65, Some(74))).unwrap();
+        assert_eq!((limited.option.as_str(), limited.bytes), ("window", Bytes(262_144)));
+        assert_eq!(limited.round_trip, Duration::from_millis(30));
+        assert_eq!(limited.at_most.bits_per_second(), 69_905_066);
+        assert_eq!(limited.enough, Some(Bytes(277_500)));
+        assert_eq!(window(200).judge(reached(65, None)).unwrap().enough, Some(Bytes(750_000)));
+    }
+
+    #[test]
+    fn what_the_network_or_the_source_limits_is_not_blamed_on_a_window() {
+        assert_eq!(window(50).judge(reached(49, Some(74))), None, "the path is narrower");
+        assert_eq!(window(200).judge(reached(20, None)), None, "something else holds it back");
+        assert_eq!(window(200).judge(reached(40, Some(40))), None, "it carries what is wanted");
+    }
+
+    #[test]
+    fn a_round_trip_is_not_doubled() {
+        let reached =
+            Reached { fastest: Duration::from_millis(30), is_round_trip: true, ..reached(65, None) };
+        assert_eq!(window(200).judge(reached).unwrap().round_trip, Duration::from_millis(30));
+    }
+
+    #[test]
+    fn the_round_trip_is_that_of_a_packet_and_not_of_a_message() {
+        // 16 KiB over 20 Mbit/s and 2 x 50 ms; a message of 2 MiB takes 13.75 s, and one is delivered in 20 s.
+        let window =
+            SendLimit { bytes: Bytes(16 << 10), back: Some(Duration::from_millis(50)), ..window(20) };
+        let reached = Reached {
+            user: Rate::from_bits_per_second(838_861),
+            fastest: Duration::from_millis(13_750),
+            message: Bytes(2 << 20),
+            propagation: Some(Duration::from_millis(50)),
+            ..reached(0, None)
+        };
+        let limited = window.judge(reached).unwrap();
+        assert_eq!(limited.round_trip, Duration::from_micros(100_600));
+        assert_eq!(limited.at_most, Rate::from_bits_per_second(1_302_902));
+        assert_eq!(limited.enough, Some(Bytes(251_500)));
+        // Over a network that is not known such a message says nothing of a packet.
+        let unknown = SendLimit { narrowest: None, packet: None, back: None, ..window };
+        assert_eq!(unknown.judge(Reached { propagation: None, ..reached }), None);
+    }
+}

@@ -1,0 +1,78 @@
+//! The JSON of studies: what `trunkline papers --json` and `trunkline paper --json` print.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Number, Value};
+use trunkline_report::output::Backend;
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{Object, ObjectBuilder, Schema, SchemaType, Type};
+
+/// The published studies that can be repeated.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Studies {
+    /// All of them.
+    pub studies: Vec<ListedStudy>,
+}
+
+/// A published study.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ListedStudy {
+    /// Its name on the command line: `hawley1989`.
+    pub name: &'static str,
+    /// The paper's title.
+    pub title: &'static str,
+    /// Its authors.
+    pub authors: &'static str,
+    /// The year it was published.
+    pub year: u16,
+    /// The part of it that is reproduced, in a sentence.
+    pub reproduced: &'static str,
+    /// The names of its tables.
+    pub tables: Vec<&'static str>,
+    /// The numbers of its figures.
+    pub figures: Vec<u32>,
+}
+
+/// A cell of a study's tables, as a line of its own.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct StudyCell {
+    /// The name of this layout: `study-cell`.
+    pub kind: &'static str,
+    /// The version of this layout.
+    pub format: u32,
+    /// The study's name.
+    pub paper: &'static str,
+    /// The table's name.
+    pub table: &'static str,
+    /// The row's key columns, by their names: numbers or words.
+    #[schema(schema_with = numbers_or_words)]
+    pub row: BTreeMap<String, Value>,
+    /// The column, with its unit.
+    pub metric: &'static str,
+    /// The published figure, in the column's unit; null if it was not published, or is not at hand.
+    #[schema(value_type = Option<f64>, required = true)]
+    pub published: Option<Number>,
+    /// The simulated figure, in the column's unit; null if it was not simulated.
+    #[schema(value_type = Option<f64>, required = true)]
+    pub simulated: Option<Number>,
+    /// The measured figure, in the column's unit, of tables that are measured; null if it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<f64>)]
+    pub measured: Option<Option<Number>>,
+    /// The backend, of tables that are measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Backend, required = false)]
+    pub on: Option<Backend>,
+    /// The reason why the simulation cannot follow here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    pub note: Option<&'static str>,
+}
+
+fn numbers_or_words() -> Object {
+    let either =
+        ObjectBuilder::new().schema_type(SchemaType::Array(vec![Type::Number, Type::String])).build();
+    let all = ObjectBuilder::new().additional_properties(Some(Schema::Object(either)));
+    all.description(Some("The row's key columns, by their names: numbers or words.")).build()
+}

@@ -1,0 +1,461 @@
+//! The JSON of runs: what `trunkline run --json` and the API's `figures` hold. The JSON Schema and the description of the API
+//! are made from these types.
+//!
+//! Numbers are in base units: seconds, bits per second, bytes, shares from 0 to 1, counts.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{Object, ObjectBuilder, OneOfBuilder, Ref, Schema, Type};
+
+/// Every figure of a run, beside those of its counterpart on another backend.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Report {
+    /// The name of this layout: `run`.
+    pub kind: String,
+    /// The version of this layout.
+    pub format: u32,
+    /// The experiment's name.
+    pub name: String,
+    /// The experiment file.
+    pub text: String,
+    /// The run that was asked for, and its counterpart if there is one.
+    pub runs: Vec<ReportRun>,
+    /// The swept keys, in the order of the file.
+    pub axes: Vec<Axis>,
+    /// The limits of the file, and whether they hold.
+    pub limits: Vec<ReportLimit>,
+    /// The figures of every point.
+    pub points: Vec<ReportPoint>,
+    /// Name, unit and definition of each figure of a flow, by the key under which it stands.
+    pub figures: BTreeMap<String, FigureDefinition>,
+    /// Name, unit and definition of each figure of a bundle, by the key under which it stands.
+    pub bundle_figures: BTreeMap<String, FigureDefinition>,
+    /// Name, unit and definition of each figure of a medium in these runs, by the key under which it stands.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub medium_figures: BTreeMap<String, FigureDefinition>,
+    /// Sounds that `--hear` has written in this command; not there if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub heard: Vec<ReportHeard>,
+    /// The HTML report that this command has written; not there if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub html: Option<String>,
+}
+
+/// A file with what the listeners of a flow heard.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ReportHeard {
+    /// The flow, or the channel of it: `flow.voice.1`.
+    pub key: String,
+    /// The point, from 0.
+    pub point: u32,
+    /// The repetition, from 0.
+    pub repetition: u32,
+    /// The file.
+    pub file: String,
+    /// Frames in it, each with a sample of every channel.
+    pub frames: u64,
+    /// Frames per second.
+    pub sample_rate: u32,
+    /// Share of the audio that is made up, since it did not arrive in time.
+    pub concealed: f64,
+}
+
+/// The means by which a run is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Backend {
+    /// Simulated, in virtual time, over the links that the file describes.
+    Sim,
+    /// In real time, over the same links, between network namespaces of one machine.
+    Wire,
+    /// On real sockets over the network as it is.
+    Live,
+}
+
+/// Progress of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// Being executed.
+    Running,
+    /// Every repetition of every point was measured.
+    Complete,
+    /// Interrupted: what was measured is kept, and it can be resumed.
+    Partial,
+}
+
+/// A run, without its results.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RunSummary {
+    /// Its number in this store, from 1.
+    pub id: u64,
+    /// The experiment's name.
+    pub name: String,
+    /// Its backend.
+    pub backend: Backend,
+    /// Its progress.
+    pub status: Status,
+    /// Start, in UTC.
+    pub started: jiff::Timestamp,
+    /// End, in UTC; null if it has not ended.
+    #[schema(required = true)]
+    pub finished: Option<jiff::Timestamp>,
+    /// The version of Trunkline that made it.
+    pub version: String,
+    /// The machine: kernel, processor, number of cores, host name.
+    pub machine: String,
+    /// The seed, in decimal digits: it may be larger than the integers that JavaScript and jq keep exactly.
+    pub seed: String,
+    /// Repetitions of every point.
+    pub repetitions: u32,
+    /// Number of points.
+    pub points: u32,
+    /// Repetitions that were measured to the end, over all points.
+    pub repetitions_done: u32,
+    /// Length of one repetition (duration and drain), in seconds.
+    pub repetition_length_s: f64,
+    /// The folder with its traces, audio and report, on the host that measured it.
+    pub directory: String,
+    /// The experiment file's path when it was run.
+    pub file: String,
+    /// A hash of the experiment file: runs with the same one ran the same file.
+    pub experiment_hash: String,
+    /// Tags that users have put on it, in alphabetical order.
+    pub tags: Vec<String>,
+    /// 32 hexadecimal digits that no other run of any store has.
+    pub key: String,
+    /// Settings of the command line, `link.trunk.rate=5 Mbit/s`; the stored file has them.
+    pub settings: Vec<String>,
+}
+
+/// A run in a report.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ReportRun {
+    /// The run.
+    #[serde(flatten)]
+    pub info: RunSummary,
+    /// Its result in a sentence.
+    pub headline: String,
+    /// Settings that limited its flows, with the values that would not: a sentence each.
+    pub hints: Vec<String>,
+    /// Whether its limits hold; null without limits.
+    #[schema(required = true)]
+    pub outcome: Option<LimitOutcome>,
+}
+
+/// A swept key.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Axis {
+    /// `flow.voice.count`
+    pub key: String,
+    /// The values as written: `16 KiB`.
+    pub values: Vec<String>,
+    /// The same as numbers in `unit`; null if they are words.
+    #[schema(required = true)]
+    pub numbers: Option<Vec<f64>>,
+    /// The unit of `numbers`: `KiB`, `ms`, `kbit/s`, or empty for counts.
+    pub unit: String,
+}
+
+/// Whether a limit holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LimitOutcome {
+    /// It holds.
+    Holds,
+    /// It is broken.
+    Broken,
+    /// Its figure was not measured, or not to the end.
+    NotMeasured,
+    /// No members are subject to it.
+    NotApplicable,
+}
+
+/// A limit in a report.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReportLimit {
+    /// As written in the file.
+    pub key: String,
+    /// As written in the file.
+    pub condition: String,
+    /// The name of the figure that it is about.
+    pub figure: String,
+    /// The bound, in the base unit of the figure.
+    pub bound: f64,
+    /// The outcome in each run.
+    pub runs: Vec<RunLimit>,
+}
+
+/// The outcome of a limit in a run.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunLimit {
+    /// The run's number.
+    pub run: u64,
+    /// The outcome over all points.
+    pub outcome: LimitOutcome,
+    /// The index of the point that fares worst; null if nothing was measured.
+    #[schema(required = true)]
+    pub worst: Option<u32>,
+    /// The outcome at every point.
+    pub points: Vec<LimitPoint>,
+}
+
+/// The outcome of a limit at a point.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LimitPoint {
+    /// The point's index, from 0.
+    pub point: u32,
+    /// Whether it holds.
+    pub outcome: LimitOutcome,
+    /// Whether the confidence interval reaches across the bound.
+    pub uncertain: bool,
+    /// The figure's mean, in its base unit.
+    #[schema(required = true)]
+    pub mean: Option<f64>,
+    /// Half the width of its 95 % confidence interval.
+    #[schema(required = true)]
+    pub ci95: Option<f64>,
+}
+
+/// A point in a report.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReportPoint {
+    /// Counted from 0.
+    pub index: u32,
+    /// The swept values by key, as written.
+    pub values: BTreeMap<String, String>,
+    /// The figures of each run.
+    pub runs: Vec<ReportSide>,
+}
+
+/// The figures of a run at a point.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReportSide {
+    /// The run's number.
+    pub run: u64,
+    /// Its backend.
+    pub backend: Backend,
+    /// Number of repetitions behind the figures.
+    pub repetitions: usize,
+    /// Whether the figures are of an interrupted repetition.
+    pub cut_short: bool,
+    /// Its flows.
+    pub flows: Vec<ReportFlow>,
+    /// Its bundles.
+    pub bundles: Vec<ReportBundle>,
+    /// Its links.
+    pub links: Vec<ReportLink>,
+    /// Its media.
+    pub media: Vec<ReportMedium>,
+}
+
+/// A figure over repetitions, in its base unit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Estimate {
+    /// The mean.
+    pub mean: f64,
+    /// The sample standard deviation; 0 for a single repetition.
+    #[schema(required = true)]
+    pub sd: Option<f64>,
+    /// Half the width of the 95 % confidence interval; null for a single repetition.
+    #[schema(required = true)]
+    pub ci95: Option<f64>,
+    /// Number of repetitions.
+    pub repetitions: usize,
+}
+
+/// A flow in a report.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReportFlow {
+    /// Its name.
+    pub flow: String,
+    /// Its transport.
+    pub transport: String,
+    /// Number of members.
+    pub members: u32,
+    /// Channels of each member.
+    pub channels: u32,
+    /// The latency that is measured: `one-way`, `round-trip` or `nothing`.
+    pub measured: String,
+    /// The codec by which its quality is judged; null without one.
+    #[schema(required = true)]
+    pub codec: Option<String>,
+    /// Whether percentiles are exact; otherwise they are within 0.1 %.
+    pub percentiles_exact: bool,
+    /// Its figures by name; `figures` of the report says what they are, with their units.
+    pub figures: BTreeMap<String, Estimate>,
+    /// Its sinks, if there are several; those that fare worst first.
+    pub sinks: Vec<ReportSink>,
+    /// The flows that it is made as for several hosts; those that fare worst first.
+    pub each: Vec<ReportPart>,
+}
+
+/// A sink in a report.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReportSink {
+    /// Its host.
+    pub sink: String,
+    /// Its figures by name.
+    pub figures: BTreeMap<String, Estimate>,
+}
+
+/// One of the flows that a flow is made as for several hosts.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReportPart {
+    /// Its name: `voice.phone.3`.
+    pub flow: String,
+    /// Its figures by name.
+    pub figures: BTreeMap<String, Estimate>,
+}
+
+/// A bundle in a report.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReportBundle {
+    /// Its name.
+    pub bundle: String,
+    /// Its flows.
+    pub flows: Vec<String>,
+    /// The transport whose connections these are; null for the bundle as a whole.
+    #[schema(required = true)]
+    pub transport: Option<String>,
+    /// The latency that is measured: `one-way`, `round-trip` or `nothing`; null for the bundle as a whole.
+    #[schema(required = true)]
+    pub measured: Option<String>,
+    /// Number of members.
+    pub members: u32,
+    /// Its figures by name; `bundle_figures` of the report says what they are, with their units.
+    pub figures: BTreeMap<String, Estimate>,
+}
+
+/// A link in a report.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReportLink {
+    /// Its name, with the direction.
+    pub link: String,
+    /// Share of the measured time in which it was busy.
+    #[schema(required = true)]
+    pub utilisation: Option<Estimate>,
+    /// Packets offered to it.
+    #[schema(required = true)]
+    pub offered: Option<Estimate>,
+    /// Packets that it delivered.
+    #[schema(required = true)]
+    pub delivered: Option<Estimate>,
+    /// Mean time in its queue, in seconds.
+    #[schema(required = true)]
+    pub sojourn_mean: Option<Estimate>,
+    /// The median time in its queue, in seconds.
+    #[schema(required = true)]
+    pub sojourn_p50: Option<Estimate>,
+    /// The 99th percentile, in seconds.
+    #[schema(required = true)]
+    pub sojourn_p99: Option<Estimate>,
+    /// The 99.9th percentile, in seconds.
+    #[schema(required = true)]
+    pub sojourn_p999: Option<Estimate>,
+    /// The longest, in seconds.
+    #[schema(required = true)]
+    pub sojourn_max: Option<Estimate>,
+    /// The most bytes in the queue.
+    #[schema(required = true)]
+    pub backlog_max: Option<Estimate>,
+    /// The most packets in the queue.
+    #[schema(required = true)]
+    pub backlog_packets_max: Option<Estimate>,
+    /// Dropped packets by cause, for each repetition.
+    pub dropped: Vec<BTreeMap<String, u64>>,
+    /// Packets marked as having met congestion, by cause, for each repetition.
+    pub marked: Vec<BTreeMap<String, u64>>,
+}
+
+/// A medium in a report.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReportMedium {
+    /// Its name.
+    pub medium: String,
+    /// One of its stations; null for the medium as a whole.
+    #[schema(required = true)]
+    pub station: Option<String>,
+    /// Its figures by name, in base units; null where there was nothing to measure.
+    #[schema(schema_with = estimates_or_null)]
+    pub figures: BTreeMap<String, Option<Estimate>>,
+}
+
+/// The macro knows no map of what may be null.
+fn estimates_or_null() -> Object {
+    let null = ObjectBuilder::new().schema_type(Type::Null);
+    let estimate = OneOfBuilder::new().item(null).item(Ref::from_schema_name("Estimate")).build();
+    let all = ObjectBuilder::new().additional_properties(Some(Schema::OneOf(estimate)));
+    let description = "Its figures by name, in base units; null where there was nothing to measure.";
+    all.description(Some(description)).build()
+}
+
+/// The definition of a figure.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FigureDefinition {
+    /// The name that reports show.
+    pub name: String,
+    /// Its base unit: `s`, `bit/s`, `B`, `count`, or `1` for shares and other numbers.
+    pub unit: String,
+    /// The definition; empty of a figure that its name defines.
+    pub definition: String,
+    /// Standard or paper; empty if the definition says it all.
+    pub source: String,
+}
+
+/// Two runs beside each other.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ComparedRuns {
+    /// The run that was named first.
+    pub run: RunSummary,
+    /// The run that it is compared with.
+    pub with: RunSummary,
+    /// Whether both are of the same experiment file.
+    pub same_experiment: bool,
+    /// A row for each point, flow and figure that both have.
+    pub rows: Vec<ComparedFigure>,
+    /// Points that only one of them has, by name.
+    pub unmatched: Vec<String>,
+}
+
+/// One figure in both runs, in its base unit.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ComparedFigure {
+    /// The point: `bulk.count = 2`; empty where nothing is swept.
+    pub point: String,
+    /// The flow.
+    pub flow: String,
+    /// The figure's name.
+    pub figure: String,
+    /// Its base unit: `s`, `bit/s`, `B`, `count`, or `1` for shares and other numbers.
+    pub unit: String,
+    /// The figure in the first run.
+    pub run: Estimate,
+    /// The figure in the second run.
+    pub with: Estimate,
+    /// The mean of the second minus that of the first.
+    pub difference: f64,
+    /// The same as a share of the first; null if that is zero.
+    #[schema(required = true)]
+    pub relative: Option<f64>,
+    /// Half the width of the difference's 95 % confidence interval (Welch's t-interval); null unless both were repeated.
+    #[schema(required = true)]
+    pub ci95: Option<f64>,
+}

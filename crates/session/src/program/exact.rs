@@ -1,0 +1,289 @@
+//! A recording of exactly the samples that were sent: every block in its place, nothing resampled, nothing made up.
+//!
+//! Blocks are written as they come, not at the pace of a clock. What a network reorders is put in order again within a
+//! second of audio; after that, silence of the same length stands in the place of what is missing, and the recording says
+//! that it is not whole.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::mpsc::{self, SyncSender};
+use std::thread::JoinHandle;
+
+use trunkline_audio::format::Encoding;
+use trunkline_audio::pipeline::{Codec, Stream};
+use trunkline_audio::playout::Counters;
+use trunkline_sound::file::Writer;
+use trunkline_sound::{Place, SoundError};
+
+use super::ProgramError;
+use super::halves::Arrived;
+use super::words::Sending;
+
+/// Blocks that wait for the disk, as a time in seconds: beyond that the network waits too.
+const BACKLOG: u32 = 5;
+/// A gap that is longer than this, in seconds, is not filled: what comes behind it is refused.
+const LONGEST_GAP: u32 = 600;
+/// Blocks that are held back, since the sender may say that the last ones are not full.
+const HELD_BACK: usize = 2;
+
+/// Why a stream cannot be recorded exactly to a place, in a sentence without its full stop.
+pub(super) fn refusal(stream: &Stream, to: &Place) -> Option<String> {
+    let is_flac = to.to_string().to_ascii_lowercase().ends_with(".flac");
+    match stream.codec {
+        Codec::Pcm(Encoding::F32) if is_flac => Some(
+            "it records exactly what is sent to a FLAC file, which has no floating-point samples; send `--format i24`, or \
+             record to a `.wav` file"
+                .to_owned(),
+        ),
+        Codec::Pcm(_) => None,
+        Codec::Pcmu | Codec::Pcma | Codec::Opus { .. } => Some(
+            "it records exactly what is sent, which a codec that loses something cannot carry; send `--format i16`, `i24` \
+             or `f32`"
+                .to_owned(),
+        ),
+    }
+}
+
+/// Puts the blocks of a stream in order.
+struct Order {
+    channels: usize,
+    frames: usize,
+    /// Parts of a block.
+    parts: u64,
+    /// So many blocks are waited for one that is missing.
+    window: i64,
+    longest_gap: i64,
+    held: BTreeMap<i64, Pending>,
+    /// The next to write; not known before the first ones have come.
+    next: Option<i64>,
+    highest: Option<i64>,
+    counters: Counters,
+}
+
+/// A block of which some channels have come.
+struct Pending {
+    samples: Vec<f32>,
+    present: Vec<bool>,
+    parts: u64,
+}
+
+impl Order {
+    fn new(stream: &Stream) -> Order {
+        let blocks = |seconds: u32| {
+            i64::from((seconds * stream.sample_rate).div_ceil(stream.block_frames.max(1))).max(2)
+        };
+        Order {
+            channels: stream.channels.into(),
+            frames: stream.block_frames as usize,
+            parts: stream.parts() as u64,
+            window: blocks(1),
+            longest_gap: blocks(LONGEST_GAP),
+            held: BTreeMap::new(),
+            next: None,
+            highest: None,
+            counters: Counters::default(),
+        }
+    }
+
+    /// Takes a block, or a part of one, and emits those whose turn has come.
+    fn take(&mut self, arrived: &Arrived, samples: &[f32], emit: &mut dyn FnMut(Vec<f32>)) {
+        let (first, count) = (usize::from(arrived.first_channel), usize::from(arrived.channels));
+        if count == 0 || first + count > self.channels || samples.len() != count * self.frames {
+            self.counters.refused += 1;
+            return;
+        }
+        let highest = self.highest.unwrap_or(i64::from(arrived.sequence));
+        let number = highest + i64::from(arrived.sequence.wrapping_sub(highest as u32) as i32);
+        if number > highest + self.longest_gap {
+            self.counters.refused += 1;
+            return;
+        }
+        if self.next.is_some_and(|next| number < next) {
+            self.counters.late += 1;
+            return;
+        }
+        self.counters.reordered += u64::from(number < highest);
+        let (channels, frames) = (self.channels, self.frames);
+        let pending = self.held.entry(number).or_insert_with(|| Pending {
+            samples: vec![0.0; channels * frames],
+            present: vec![false; channels],
+            parts: 0,
+        });
+        if pending.present[first..first + count].contains(&true) {
+            self.counters.duplicate += 1;
+            return;
+        }
+        pending.present[first..first + count].fill(true);
+        pending.parts += 1;
+        for (frame, part) in pending.samples.chunks_exact_mut(channels).zip(samples.chunks_exact(count)) {
+            frame[first..first + count].copy_from_slice(part);
+        }
+        self.highest = Some(highest.max(number));
+        self.release(false, emit);
+    }
+
+    /// Emits what is in order, and what has been waited for long enough; at the end everything.
+    fn release(&mut self, is_end: bool, emit: &mut dyn FnMut(Vec<f32>)) {
+        while let (Some((&lowest, _)), Some(highest)) = (self.held.first_key_value(), self.highest) {
+            let next = self.next.unwrap_or(lowest);
+            let is_over = is_end || highest - next >= self.window;
+            let is_whole = self.next.is_some()
+                && self.held.get(&next).is_some_and(|pending| pending.present.iter().all(|is| *is));
+            if !is_over && !is_whole {
+                return;
+            }
+            let pending = self.held.remove(&next);
+            let present = pending.as_ref().map_or(0, |pending| pending.parts);
+            self.counters.played += present;
+            self.counters.missing += self.parts.saturating_sub(present);
+            emit(pending.map_or_else(|| vec![0.0; self.channels * self.frames], |pending| pending.samples));
+            self.next = Some(next + 1);
+        }
+    }
+}
+
+/// A file that is written by a thread of its own, which may wait for the disk.
+pub(super) struct Recording {
+    order: Order,
+    /// What was put in order last, and is not yet written.
+    tail: VecDeque<Vec<f32>>,
+    /// Frames that were put in order.
+    frames: u64,
+    channels: u64,
+    to_writer: Option<SyncSender<Vec<f32>>>,
+    writer: Option<JoinHandle<Result<(), SoundError>>>,
+    /// What [`finish`](Self::finish) has found out.
+    pub(super) outcome: Result<(), String>,
+}
+
+impl Recording {
+    /// Creates the file.
+    ///
+    /// # Errors
+    /// It cannot be created, or its format has no such audio; or there is no thread to be had.
+    pub(super) fn create(place: &Place, stream: &Stream) -> Result<Recording, ProgramError> {
+        let Place::File(path) = place else {
+            return Err(SoundError::Wanted(not_a_file(place)).into());
+        };
+        let encoding = super::send::encoding(stream.codec, Some(place));
+        let mut file = Writer::create(path, stream.channels, stream.sample_rate, encoding)?;
+        let blocks = BACKLOG * stream.sample_rate / stream.block_frames.max(1);
+        let (to_writer, blocks) = mpsc::sync_channel::<Vec<f32>>(blocks as usize + 1);
+        let writer = std::thread::Builder::new()
+            .name("recording".to_owned())
+            .spawn(move || {
+                for block in blocks {
+                    file.write(&block)?;
+                }
+                file.finish()
+            })
+            .map_err(ProgramError::system("a thread that writes the recording cannot be started"))?;
+        Ok(Recording {
+            order: Order::new(stream),
+            tail: VecDeque::new(),
+            frames: 0,
+            channels: stream.channels.into(),
+            to_writer: Some(to_writer),
+            writer: Some(writer),
+            outcome: Ok(()),
+        })
+    }
+
+    /// What became of the parts of blocks.
+    pub(super) fn counters(&self) -> Counters {
+        self.order.counters
+    }
+
+    /// Takes a block, or a part of one; says whether it could be given to the disk.
+    pub(super) fn take(&mut self, arrived: &Arrived, samples: &[f32]) -> bool {
+        let mut ready = Vec::new();
+        self.order.take(arrived, samples, &mut |block| ready.push(block));
+        self.push(ready)
+    }
+
+    /// Puts in order what is there when all has arrived that was sent, so that the sender need not wait for more.
+    pub(super) fn settle(&mut self, sender: &Sending) {
+        let held: u64 = self.order.held.values().map(|pending| pending.parts).sum();
+        if held > 0 && sender.blocks.is_some_and(|sent| self.order.counters.played + held >= sent) {
+            self.release();
+        }
+    }
+
+    fn release(&mut self) -> bool {
+        let mut ready = Vec::new();
+        self.order.release(true, &mut |block| ready.push(block));
+        self.push(ready)
+    }
+
+    fn push(&mut self, ready: Vec<Vec<f32>>) -> bool {
+        let mut is_written = true;
+        for block in ready {
+            self.frames += block.len() as u64 / self.channels.max(1);
+            self.tail.push_back(block);
+            if self.tail.len() > HELD_BACK
+                && let Some(block) = self.tail.pop_front()
+            {
+                is_written &= self.to_writer.as_ref().is_some_and(|writer| writer.send(block).is_ok());
+            }
+        }
+        is_written
+    }
+
+    /// Writes what is left and completes the file. [`outcome`](Self::outcome) then says whether the recording is whole.
+    pub(super) fn finish(&mut self, sender: &Sending) {
+        let Some(writer) = self.to_writer.clone() else { return };
+        self.release();
+        let wholeness = wholeness(self.order.counters, sender);
+        // The sender fills its last block with silence.
+        let end = sender.frames.filter(|_| wholeness.is_ok()).unwrap_or(self.frames);
+        let mut beyond = self.frames.saturating_sub(end).saturating_mul(self.channels) as usize;
+        for block in self.tail.iter_mut().rev() {
+            let cut = beyond.min(block.len());
+            block.truncate(block.len() - cut);
+            beyond -= cut;
+        }
+        // A writer that has failed says why when it is joined.
+        self.tail.drain(..).for_each(|block| _ = writer.send(block));
+        drop(writer);
+        self.to_writer = None;
+        let written = self.writer.take().map(JoinHandle::join);
+        self.outcome = match written {
+            Some(Ok(Err(error))) => Err(error.to_string()),
+            Some(Err(_)) => Err("the thread that writes the recording has failed".to_owned()),
+            Some(Ok(Ok(()))) | None => wholeness,
+        };
+    }
+}
+
+/// Why there is no exact recording to a place that is no file.
+pub(super) fn not_a_file(place: &Place) -> String {
+    format!(
+        "`--exact` records to a file, and `{place}` is none; give `--to` a path that ends in `.wav` or `.flac`"
+    )
+}
+
+/// Whether all has arrived that was sent; if not, why not.
+fn wholeness(counters: Counters, sender: &Sending) -> Result<(), String> {
+    let Some(sent) = sender.blocks else {
+        return Err(
+            "it is not known whether the recording is whole: the sender has not said how much it sent"
+                .to_owned(),
+        );
+    };
+    let missing = sent.saturating_sub(counters.played).max(counters.missing);
+    if missing > 0 {
+        return Err(format!(
+            "the recording is not whole: {missing} of {sent} blocks are missing, and silence stands for those that are missing \
+             between others"
+        ));
+    }
+    if sender.left_out > 0 {
+        return Err(format!(
+            "the recording is not whole: the sender lost {} blocks before they were sent",
+            sender.left_out
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,130 @@
+//! Bytes that flows take of the first link of their path.
+
+use trunkline_core::{Bytes, Packet, PacketId, Port, Time};
+use trunkline_experiment::Scenario;
+use trunkline_metrics::OnNetwork;
+use trunkline_network::{DropCause, Medium};
+
+/// By flow of the file, what its forward packets took of their first link, with that link's framing: counted when their
+/// transmission begins, whether they arrive or not.
+pub(crate) struct OnFirstLinks {
+    flows: Vec<Flow>,
+    /// The packet counted last: a copy made by the link takes nothing of it.
+    last: PacketId,
+}
+
+struct Flow {
+    /// Its first link, the port at which packets enter it, and the link's framing.
+    link: Option<(usize, Port, Bytes)>,
+    /// Whether several packets come out of the link for one that enters it.
+    spreads: bool,
+    transmitted: Bytes,
+    /// What was transmitted before the flow's first message, to connect.
+    before: Option<Bytes>,
+    /// The packet counted last: when, and its bytes.
+    last: (Time, Bytes),
+    measured: Option<(Time, Bytes)>,
+}
+
+impl OnFirstLinks {
+    pub(crate) fn new(scenario: &Scenario) -> OnFirstLinks {
+        let flow = |flow: &trunkline_experiment::Flow| {
+            let first = flow.first_link();
+            Flow {
+                link: first.map(|(link, port)| {
+                    let overhead = scenario.links[link].directions[usize::from(port)].overhead;
+                    (link, Port(port), overhead)
+                }),
+                spreads: flow.is_multicast()
+                    && first.is_some_and(|(link, _)| scenario.links[link].between.len() > 2),
+                transmitted: Bytes::ZERO,
+                before: None,
+                last: (Time::ZERO, Bytes::ZERO),
+                measured: None,
+            }
+        };
+        OnFirstLinks { flows: scenario.flows.iter().map(flow).collect(), last: PacketId(u64::MAX) }
+    }
+
+    /// A flow has its first message. What it sent to connect is not of the time that is measured.
+    #[inline]
+    pub(crate) fn begin(&mut self, flow: usize) {
+        let flow = &mut self.flows[flow];
+        flow.before.get_or_insert(flow.transmitted);
+    }
+
+    /// A packet enters a link. One that is for several stations of it counts at once: their copies come out one by one, or
+    /// not at all.
+    #[inline]
+    pub(crate) fn entered(&mut self, flow: usize, link: usize, packet: &Packet) {
+        if packet.group && self.flows[flow].spreads {
+            let bytes = self.flows[flow].takes(link, packet);
+            self.flows[flow].transmitted += bytes;
+        }
+    }
+
+    /// A link delivers a packet, whose transmission begins now.
+    #[inline]
+    pub(crate) fn delivered(&mut self, now: Time, flow: usize, link: usize, packet: &Packet) {
+        if !(packet.group && self.flows[flow].spreads) {
+            self.transmits(now, flow, link, packet);
+        }
+    }
+
+    /// A link drops a packet.
+    pub(crate) fn dropped(&mut self, now: Time, flow: usize, link: usize, packet: &Packet, cause: DropCause) {
+        let counted = packet.group && self.flows[flow].spreads;
+        match (counted, cause.was_transmitted()) {
+            (false, true) => self.transmits(now, flow, link, packet),
+            (true, false) => {
+                let flow = &mut self.flows[flow];
+                flow.transmitted = flow.transmitted.saturating_sub(flow.takes(link, packet));
+            }
+            (false, false) | (true, true) => {}
+        }
+    }
+
+    /// The measurement ends now. Of a packet whose transmission has begun only the part counts that is through.
+    pub(crate) fn end_measurement(&mut self, now: Time, links: &[Box<dyn Medium>]) {
+        for flow in &mut self.flows {
+            let under_way =
+                flow.link.and_then(|(link, port, _)| links[link].counters(port).busy.under_way(now));
+            let (begun, bytes) = flow.last;
+            let rest = match under_way {
+                Some((since, share)) if since == begun => Bytes((bytes.count() as f64 * share).ceil() as u64),
+                _ => Bytes::ZERO,
+            };
+            flow.measured.get_or_insert((now, flow.transmitted.saturating_sub(rest)));
+        }
+    }
+
+    /// What a flow took.
+    pub(crate) fn of(&self, flow: usize) -> OnNetwork {
+        let Flow { transmitted, before, measured, .. } = self.flows[flow];
+        let before = before.unwrap_or(transmitted);
+        let (until, measured) = measured.unwrap_or((Time::ZERO, transmitted));
+        let [measured, all] = [measured, transmitted].map(|bytes| bytes.saturating_sub(before));
+        OnNetwork { measured, until, all }
+    }
+
+    fn transmits(&mut self, now: Time, flow: usize, link: usize, packet: &Packet) {
+        let flow = &mut self.flows[flow];
+        let bytes = flow.takes(link, packet);
+        if bytes > Bytes::ZERO && core::mem::replace(&mut self.last, packet.id) != packet.id {
+            flow.transmitted += bytes;
+            flow.last = (now, bytes);
+        }
+    }
+}
+
+impl Flow {
+    /// What a packet takes of this link, if that is the flow's first.
+    fn takes(&self, link: usize, packet: &Packet) -> Bytes {
+        match self.link {
+            Some((first, _, overhead)) if first == link && !packet.backward && packet.hop == 0 => {
+                packet.size + overhead
+            }
+            _ => Bytes::ZERO,
+        }
+    }
+}
