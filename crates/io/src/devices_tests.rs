@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::UdpSocket;
-use std::os::fd::AsRawFd as _;
 
 use trunkline_core::Duration;
 
@@ -20,37 +19,10 @@ fn alone(test: fn()) {
             eprintln!("skipped: a network namespace needs CAP_SYS_ADMIN, which this user has not");
             return;
         }
-        bring_up("lo");
+        interface::set_up("lo").unwrap();
         test();
     };
     std::thread::spawn(inside).join().unwrap();
-}
-
-fn ioctl(what: libc::Ioctl, request: &libc::ifreq) {
-    let socket = UdpSocket::bind("127.0.0.1:0").or_else(|_| UdpSocket::bind("0.0.0.0:0")).unwrap();
-    // SAFETY: `request` is an ifreq, filled in for this call.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), what, request) };
-    assert_eq!(result, 0, "{}", io::Error::last_os_error());
-}
-
-fn bring_up(name: &str) {
-    let mut request = interface::request(name).unwrap();
-    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
-    ioctl(libc::SIOCSIFFLAGS, &request);
-}
-
-fn give_address(name: &str, address: [u8; 4]) {
-    for (what, address) in [(libc::SIOCSIFADDR, address), (libc::SIOCSIFNETMASK, [255, 255, 255, 0])] {
-        let mut request = interface::request(name).unwrap();
-        // SAFETY: all-zero bytes are a valid sockaddr.
-        let mut socket: libc::sockaddr = unsafe { core::mem::zeroed() };
-        socket.sa_family = libc::AF_INET as libc::sa_family_t;
-        for (into, byte) in socket.sa_data[2..6].iter_mut().zip(address) {
-            *into = byte as libc::c_char;
-        }
-        request.ifr_ifru.ifru_addr = socket;
-        ioctl(what, &request);
-    }
 }
 
 fn wait(descriptor: impl std::os::fd::AsFd) {
@@ -63,8 +35,8 @@ fn a_tun_interface_carries_packets_both_ways() {
     alone(|| {
         let tun = Tun::create("tun-test").unwrap();
         assert_eq!(Tun::create("tun-test").unwrap_err().raw_os_error(), Some(libc::EBUSY));
-        give_address("tun-test", [10, 9, 0, 1]);
-        bring_up("tun-test");
+        interface::set_address("tun-test", [10, 9, 0, 1], 24).unwrap();
+        interface::set_up("tun-test").unwrap();
         let socket = UdpSocket::bind("10.9.0.1:7000").unwrap();
         socket.send_to(b"there", "10.9.0.2:7000").unwrap();
         let mut packet = Vec::with_capacity(2048);

@@ -64,6 +64,36 @@ pub fn disable_offloads(name: &str) -> io::Result<()> {
     Ok(())
 }
 
+/// Brings an interface up.
+///
+/// # Errors
+/// If there is no such interface, or without the right to (`CAP_NET_ADMIN`).
+pub fn set_up(name: &str) -> io::Result<()> {
+    let mut request = request(name)?;
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    call(libc::SIOCSIFFLAGS, &mut request)
+}
+
+/// Gives an interface an IPv4 address, the first so many bits of which are its network's.
+///
+/// # Errors
+/// If there is no such interface, or without the right to (`CAP_NET_ADMIN`).
+pub fn set_address(name: &str, address: [u8; 4], bits: u32) -> io::Result<()> {
+    let mask = u32::MAX.checked_shl(32 - bits.min(32)).unwrap_or(0).to_be_bytes();
+    for (what, address) in [(libc::SIOCSIFADDR, address), (libc::SIOCSIFNETMASK, mask)] {
+        let mut request = request(name)?;
+        // SAFETY: all-zero bytes are a valid sockaddr.
+        let mut socket: libc::sockaddr = unsafe { core::mem::zeroed() };
+        socket.sa_family = libc::AF_INET as libc::sa_family_t;
+        for (into, byte) in socket.sa_data[2..6].iter_mut().zip(address) {
+            *into = byte as libc::c_char;
+        }
+        request.ifr_ifru.ifru_addr = socket;
+        call_through(Domain::IPV4, what, &mut request)?;
+    }
+    Ok(())
+}
+
 /// `struct ethtool_value` of linux/ethtool.h.
 #[repr(C)]
 struct EthtoolValue {
@@ -88,7 +118,12 @@ pub(crate) fn request(name: &str) -> io::Result<libc::ifreq> {
 }
 
 fn call(what: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
-    let socket: OwnedFd = Socket::new(Domain::UNIX, Type::DGRAM, None)?.into();
+    call_through(Domain::UNIX, what, request)
+}
+
+/// The same through a socket of that family, whose own calls no other family knows.
+fn call_through(domain: Domain, what: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
+    let socket: OwnedFd = Socket::new(domain, Type::DGRAM, None)?.into();
     // SAFETY: `request` is an ifreq with a name that ends in a zero; what its other field points to, where it does, lives
     // as long as the caller's frame.
     if unsafe { libc::ioctl(socket.as_raw_fd(), what, request) } < 0 {

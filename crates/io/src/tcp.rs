@@ -209,43 +209,107 @@ pub struct TcpCounters {
     pub smoothed_rtt_micros: u64,
 }
 
+/// What the kernel believes of the network, in segments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpWindow {
+    /// The congestion window.
+    pub congestion_window: u32,
+    /// The slow-start threshold; `None` before there is one.
+    pub slow_start_threshold: Option<u32>,
+    /// Segments in flight.
+    pub in_flight: u32,
+}
+
 /// Reads the kernel's counters (`TCP_INFO`); `None` where it has none.
 #[cfg(target_os = "linux")]
 pub fn counters(stream: &TcpStream) -> Option<TcpCounters> {
+    use std::os::fd::AsFd as _;
+
+    info(stream.as_fd()).map(|info| TcpCounters {
+        retransmitted_segments: u64::from(info.total_retrans),
+        segments_sent: u64::from(info.segs_out),
+        segments_received: u64::from(info.segs_in),
+        smoothed_rtt_micros: u64::from(info.rtt),
+    })
+}
+
+/// Reads the kernel's congestion window and what is in flight (`TCP_INFO`); `None` where it has none.
+#[cfg(target_os = "linux")]
+pub fn window(socket: std::os::fd::BorrowedFd<'_>) -> Option<TcpWindow> {
+    // The kernel's "none yet".
+    const NO_THRESHOLD: u32 = 0x7fff_ffff;
+    let info = info(socket)?;
+    let gone = info.sacked + info.lost;
+    Some(TcpWindow {
+        congestion_window: info.snd_cwnd,
+        slow_start_threshold: Some(info.snd_ssthresh).filter(|threshold| *threshold < NO_THRESHOLD),
+        in_flight: (info.unacked + info.retrans).saturating_sub(gone),
+    })
+}
+
+/// The fields of `struct tcp_info` up to those that are read here (linux/tcp.h; grows at its end only).
+#[cfg(target_os = "linux")]
+#[repr(C)]
+struct TcpInfo {
+    states: [u8; 8],
+    before_unacked: [u32; 4],
+    unacked: u32,
+    sacked: u32,
+    lost: u32,
+    retrans: u32,
+    before_rtt: [u32; 7],
+    rtt: u32,
+    rttvar: u32,
+    snd_ssthresh: u32,
+    snd_cwnd: u32,
+    before_rcv_space: [u32; 3],
+    rcv_space: u32,
+    total_retrans: u32,
+    rates: [u64; 4],
+    segs_out: u32,
+    segs_in: u32,
+}
+
+#[cfg(target_os = "linux")]
+fn info(socket: std::os::fd::BorrowedFd<'_>) -> Option<TcpInfo> {
     use std::os::fd::AsRawFd as _;
 
-    /// The fields of `struct tcp_info` up to those that are read here (linux/tcp.h; grows at its end only).
-    #[repr(C)]
-    struct TcpInfo {
-        states: [u8; 8],
-        before_rtt: [u32; 15],
-        rtt: u32,
-        before_total: [u32; 6],
-        rcv_space: u32,
-        total_retrans: u32,
-        rates: [u64; 4],
-        segs_out: u32,
-        segs_in: u32,
-    }
     // SAFETY: the structure is plain integers, for which all-zero bytes are valid.
     let mut info: TcpInfo = unsafe { core::mem::zeroed() };
     let mut length = size_of::<TcpInfo>() as libc::socklen_t;
     // SAFETY: the kernel writes at most `length` bytes into a structure of that length.
     let result = unsafe {
         libc::getsockopt(
-            stream.as_raw_fd(),
+            socket.as_raw_fd(),
             libc::IPPROTO_TCP,
             libc::TCP_INFO,
             (&raw mut info).cast(),
             &mut length,
         )
     };
-    (result == 0).then_some(TcpCounters {
-        retransmitted_segments: u64::from(info.total_retrans),
-        segments_sent: u64::from(info.segs_out),
-        segments_received: u64::from(info.segs_in),
-        smoothed_rtt_micros: u64::from(info.rtt),
-    })
+    (result == 0).then_some(info)
+}
+
+/// Has the kernel space a connection's departures itself, whatever queue the interface has (`SO_MAX_PACING_RATE`), at this
+/// many bytes a second at most.
+///
+/// # Errors
+/// If the kernel refuses it.
+#[cfg(target_os = "linux")]
+pub fn pace(socket: std::os::fd::BorrowedFd<'_>, most: u64) -> io::Result<()> {
+    use std::os::fd::AsRawFd as _;
+
+    // SAFETY: the kernel reads an integer of the length that it is told.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MAX_PACING_RATE,
+            (&raw const most).cast(),
+            size_of::<u64>() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Reads the kernel's counters (`TCP_INFO`); `None` where it has none.
