@@ -13,6 +13,7 @@ pub mod postgres;
 pub mod programs;
 pub mod promises;
 pub mod real_time;
+pub mod script;
 pub mod split;
 pub mod tone;
 pub mod two_process;
