@@ -6,6 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+#[cfg(target_os = "linux")]
+pub mod kernel;
 pub mod live;
 pub mod tone;
 

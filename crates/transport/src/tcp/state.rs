@@ -129,6 +129,8 @@ impl TcpEndpoint {
     fn take_connecting(&mut self, from: Address, field: Codepoint, header: &Header, data: &[u8]) {
         let answers = header.has(segment::ACK);
         if answers && self.sender.place_of(header.acknowledgement) != 1 {
+            // It is about another connection, which the reset ends.
+            self.sender.hasten_syn(self.now, &self.config);
             return self.refuse(from, header, data);
         }
         if header.has(segment::RST) {
@@ -225,6 +227,14 @@ impl TcpEndpoint {
                 && header.has(segment::ACK)
                 && first + 1 == self.receiver.expected()
                 && self.sender.place_of(header.acknowledgement) == self.sender.flow.next as i64;
+            let is_repetition = self.state == State::SynReceived
+                && self.is_passive
+                && !header.has(segment::ACK)
+                && first + 1 == self.receiver.expected();
+            if is_repetition && !self.is_challenge_limited() {
+                self.sender.repeat_syn();
+                return false;
+            }
             if !is_answer {
                 // RFC 5961 section 4.2.
                 self.challenge();
@@ -433,6 +443,7 @@ impl TcpEndpoint {
         } else if is_finished && !self.progress.closing {
             self.end(CloseReason::Peer);
         }
+        let before = self.state;
         self.state = match (self.state, is_acknowledged, is_finished) {
             (State::Established, _, true) => State::CloseWait,
             (State::FinWait1, false, true) => State::Closing,
@@ -444,6 +455,11 @@ impl TcpEndpoint {
             (State::LastAck, true, _) => State::Closed,
             (state, ..) => state,
         };
+        // This end sends nothing more that could bring the acknowledgement of the peer's FIN.
+        let has_finished = matches!(self.state, State::Closing | State::TimeWait);
+        if has_finished && matches!(before, State::FinWait1 | State::FinWait2) {
+            self.receiver.acknowledge_now();
+        }
     }
 
     /// Answers a segment that belongs to no connection (RFC 9293 section 3.5.2).

@@ -6,6 +6,7 @@ mod allocation;
 mod classic;
 mod goodput;
 mod properties;
+mod scripts;
 mod windows;
 
 #[global_allocator]

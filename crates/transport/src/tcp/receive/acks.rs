@@ -133,6 +133,11 @@ impl Acks {
         self.delay = self.config.delay;
     }
 
+    /// The peer sends nothing more: whatever this end still sends brings the acknowledgement with it.
+    pub(super) fn peer_finished(&mut self) {
+        self.interactive = INTERACTIVE;
+    }
+
     pub(super) fn quicken(&mut self, least: u32) {
         self.quick = self.quick.max(least);
     }

@@ -192,6 +192,9 @@ impl Receiver {
         if self.fin == Some(self.next) {
             self.next += 1;
         }
+        if self.is_finished() {
+            self.acks.peer_finished();
+        }
         if had_gaps {
             self.forget_filled();
             // RFC 5681 section 4.2: at once where a gap is filled.
@@ -208,7 +211,12 @@ impl Receiver {
         self.note_fin(fin, to);
         let to = self.fin.map_or(to, |fin| to.min(fin));
         if from < to {
-            self.store(from, &data[..(to - from) as usize]);
+            self.keep(from, &data[..(to - from) as usize]);
+        }
+        // A FIN has a place like a byte, and is reported like one.
+        let end = to + u64::from(fin && self.fin == Some(to));
+        if from < end {
+            self.join_rows(from, end);
         }
         if data.len() >= 128 {
             self.grow_window(data.len());
@@ -287,14 +295,20 @@ impl Receiver {
     }
 
     /// Puts bytes into their places, of which the first is not before the expected one.
-    fn store(&mut self, from: u64, data: &[u8]) {
-        let (at, to) = ((from - self.read) as usize, from + data.len() as u64);
+    fn keep(&mut self, from: u64, data: &[u8]) {
+        let at = (from - self.read) as usize;
         if at == self.bytes.len() {
             self.bytes.extend(data);
         } else {
             self.bytes.resize(self.bytes.len().max(at + data.len()), 0);
             self.bytes.range_mut(at..).zip(data).for_each(|(old, new)| *old = *new);
         }
+    }
+
+    /// The same, and notes that they are there.
+    fn store(&mut self, from: u64, data: &[u8]) {
+        self.keep(from, data);
+        let to = from + data.len() as u64;
         if from == self.next && self.rows.is_empty() {
             self.next = to;
             return;

@@ -17,6 +17,7 @@ const OVERHEAD: u64 = 832;
 pub(super) struct Window {
     /// How much may wait here, and how much at most one day.
     pub(super) buffer: u64,
+    initial: u64,
     max: u64,
     /// The most that is announced.
     pub(super) clamp: u64,
@@ -38,6 +39,7 @@ impl Window {
         let buffer = config.receive_buffer.initial as u64;
         Window {
             buffer,
+            initial: buffer,
             max: config.receive_buffer.max as u64,
             clamp: buffer,
             threshold: buffer,
@@ -51,9 +53,11 @@ impl Window {
         }
     }
 
-    /// The shift that lets the largest buffer be announced (RFC 7323 section 2.3).
+    /// The shift that lets the largest buffer be announced (RFC 7323 section 2.3), as Linux computes it: from all of the
+    /// buffer's memory if it may grow, of which half is for what surrounds the data.
     fn wanted_scale(&self) -> u8 {
-        (0..MAX_WINDOW_SCALE).find(|scale| self.max <= UNSCALED << scale).unwrap_or(MAX_WINDOW_SCALE)
+        let memory = if self.max > self.initial { 2 * self.max } else { self.max };
+        (memory.max(1).ilog2().saturating_sub(15) as u8).min(MAX_WINDOW_SCALE)
     }
 
     fn round_up(&self, window: u64) -> u64 {

@@ -311,7 +311,9 @@ impl Sender {
             self.flow.next += part;
             let mut marks = if is_syn { mark::SYN } else { 0 };
             let is_end = n + 1 == segments;
-            if is_end && part > 0 && (self.flow.next == self.end() || self.flow.next == self.buffer_end) {
+            // Linux pushes the end of every burst, so that the receiver's host does not wait for more of it.
+            let is_pushed = segments > 1 || self.flow.next == self.end() || self.flow.next == self.buffer_end;
+            if is_end && part > 0 && is_pushed {
                 marks |= mark::PUSH;
             }
             if is_end && !is_syn && self.is_finishing && self.flow.next == self.end() {

@@ -106,6 +106,14 @@ impl Sender {
         (sent_at + self.flow.rtt.timeout()).since(self.flow.now)
     }
 
+    /// Sends the first SYN again in a moment: what came instead of its answer belongs to an older connection.
+    pub(in crate::tcp) fn hasten_syn(&mut self, now: Time, config: &TcpConfig) {
+        self.flow.now = now;
+        if self.retransmits == 0 {
+            self.start_timer(SendTimer::Timeout, config.tick * 2, config);
+        }
+    }
+
     // Tail loss probes.
 
     /// Plans a probe two round trips from now, if the timeout is not earlier (RFC 8985 section 7.2). `is_fresh`: the timeout
