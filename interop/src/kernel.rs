@@ -83,7 +83,7 @@ impl KernelHost {
                     "off" => sysctl("tcp_ecn", "0"),
                     "on" => sysctl("tcp_ecn", "1"),
                     "accept" => sysctl("tcp_ecn", "2"),
-                    _ => sysctl("tcp_ecn", "3"),
+                    other => return Err(format!("the kernel has no `{other}` ECN")),
                 },
                 "sack" => sysctl("tcp_sack", flag),
                 "timestamps" => sysctl("tcp_timestamps", flag),
@@ -263,11 +263,13 @@ impl Host for KernelHost {
         if matches!(self.outcome, Outcome::Reset | Outcome::TimedOut) {
             return self.outcome;
         }
+        let is_pending = self.outcome == Outcome::Pending;
         let Some(socket) = self.socket() else { return self.outcome };
         let outcome = match socket.take_error().expect("any socket can be asked") {
             Some(error) if error.kind() == ErrorKind::TimedOut => Outcome::TimedOut,
             Some(_) => Outcome::Reset,
-            None if socket.peer_addr().is_err() => Outcome::Pending,
+            // A connection that is over has no peer any more.
+            None if is_pending && socket.peer_addr().is_err() => Outcome::Pending,
             None => match socket.peek(&mut [core::mem::MaybeUninit::uninit()]) {
                 Ok(0) => Outcome::Ended,
                 _ => Outcome::Connected,

@@ -98,8 +98,8 @@ struct End {
     away: Line,
 }
 
-/// The path away from an end, at work.
-struct Line {
+/// One direction of a path, at work.
+pub struct Line {
     path: Path,
     stream: Stream,
     free: Time,
@@ -137,12 +137,7 @@ impl Pair {
         let end = |endpoint, path, place| End {
             endpoint: Checked::new(endpoint),
             events: Vec::new(),
-            away: Line {
-                path,
-                stream: seed.stream(place),
-                free: Time::ZERO,
-                counters: PathCounters::default(),
-            },
+            away: Line::new(path, seed.stream(place)),
         };
         let mut pair = Pair {
             addresses,
@@ -346,9 +341,19 @@ impl Pair {
 }
 
 impl Line {
+    /// A path, whose faults are drawn from `stream`.
+    pub fn new(path: Path, stream: Stream) -> Line {
+        Line { path, stream, free: Time::ZERO, counters: PathCounters::default() }
+    }
+
+    /// What happened on it.
+    pub fn counters(&self) -> PathCounters {
+        self.counters
+    }
+
     /// Carries a packet that enters at `at`: when it arrives and what arrives; nothing if it is lost, twice if it is
     /// duplicated. Draws the same numbers for every packet, so that a changed probability changes no other draw.
-    fn carry(&mut self, at: Time, size: Bytes, packet: &[u8]) -> Vec<(Time, Vec<u8>)> {
+    pub fn carry(&mut self, at: Time, size: Bytes, packet: &[u8]) -> Vec<(Time, Vec<u8>)> {
         let Line { path, stream, free, counters } = self;
         let number = counters.sent;
         counters.sent += 1;

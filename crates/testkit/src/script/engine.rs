@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use trunkline_core::{Duration, Ecn, Time};
+use trunkline_core::{Address, Duration, Ecn, Time};
 use trunkline_transport::tcp::{
     BufferConfig, EcnConfig, Hystart, KeepaliveConfig, Nagle, Pacing, Recovery, TcpConfig, TcpEndpoint,
 };
@@ -13,7 +13,10 @@ use super::{HOST_AND_PEER, Host, HostFigures, Outcome, Setting};
 
 /// The engine under test.
 pub struct EngineHost {
+    /// Its own address and its peer's.
+    addresses: [Address; 2],
     config: TcpConfig,
+    seed: u64,
     endpoint: Option<TcpEndpoint>,
     now: Time,
     /// What was sent, by when it departs.
@@ -34,14 +37,30 @@ impl EngineHost {
             set(&mut config, setting).map_err(|problem| format!("`set {}`: {problem}", setting.key))?;
         }
         config.check().map_err(|error| error.to_string())?;
-        Ok(EngineHost {
+        Ok(EngineHost::with(config, HOST_AND_PEER, 7))
+    }
+
+    /// An engine with this configuration, its own address and its peer's, which draws from `seed`.
+    pub fn with(config: TcpConfig, addresses: [Address; 2], seed: u64) -> EngineHost {
+        EngineHost {
+            addresses,
             config,
+            seed,
             endpoint: None,
             now: Time::ZERO,
             sent: BTreeMap::new(),
             count: 0,
             outcome: Outcome::Pending,
-        })
+        }
+    }
+
+    /// One of the engine's counters.
+    pub fn counter(&self, name: &str) -> u64 {
+        let mut value = 0;
+        if let Some(endpoint) = &self.endpoint {
+            endpoint.counters(&mut |counter, count| value = if counter == name { count } else { value });
+        }
+        value
     }
 
     fn endpoint(&mut self, at: Time) -> &mut TcpEndpoint {
@@ -162,16 +181,17 @@ impl Host for EngineHost {
     fn deliver(&mut self, at: Time, segment: &[u8], ecn: Ecn) {
         if self.endpoint.is_some() {
             let now = self.now.max(at);
-            self.endpoint(at).handle_packet(now, HOST_AND_PEER[1], ecn, segment);
+            let peer = self.addresses[1];
+            self.endpoint(at).handle_packet(now, peer, ecn, segment);
             self.settle();
         }
     }
 
     fn open(&mut self, at: Time, passive: bool) {
-        let [host, peer] = HOST_AND_PEER;
+        let [host, peer] = self.addresses;
         let made = match passive {
-            true => TcpEndpoint::listen(host, self.config.clone(), 7),
-            false => TcpEndpoint::connect(host, peer, self.config.clone(), 7),
+            true => TcpEndpoint::listen(host, self.config.clone(), self.seed),
+            false => TcpEndpoint::connect(host, peer, self.config.clone(), self.seed),
         };
         self.endpoint = Some(made.expect("the configuration was checked"));
         self.now = self.now.max(at);

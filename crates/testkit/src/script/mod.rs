@@ -254,7 +254,7 @@ fn byte(place: u64) -> u8 {
 }
 
 /// So many bytes from a place on.
-fn bytes(from: u64, length: usize) -> Vec<u8> {
+pub fn bytes(from: u64, length: usize) -> Vec<u8> {
     (from..from + length as u64).map(byte).collect()
 }
 
