@@ -13,9 +13,12 @@ use trunkline_testkit::script::{Script, all_in, play, show};
 /// So many scripts run at the same time: they mostly wait.
 const AT_ONCE: usize = 16;
 
-fn scripts() -> Vec<Script> {
+/// The scripts for the kernel, and how many are for the engine alone.
+fn scripts() -> (Vec<Script>, usize) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/transport/tests/tcp/scripts");
-    all_in(&folder).into_iter().filter(|script| script.engine_only.is_none()).collect()
+    let (ours, both): (Vec<_>, Vec<_>) =
+        all_in(&folder).into_iter().partition(|script| script.engine_only.is_some());
+    (both, ours.len())
 }
 
 /// Runs a script against the kernel; `None` where that is refused.
@@ -31,7 +34,8 @@ fn run(script: &Script) -> Option<Result<(), String>> {
 
 #[test]
 fn the_kernel_holds_every_script_that_is_not_the_engine_s_alone() {
-    let scripts = scripts();
+    let (scripts, ours) = scripts();
+    println!("{} scripts for the kernel, {ours} for the engine alone", scripts.len());
     let is_allowed = alone(|| ()).is_some();
     if !is_allowed {
         return;

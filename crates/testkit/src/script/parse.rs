@@ -47,7 +47,10 @@ impl Script {
         let (first, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let rest = rest.trim();
         match first {
-            "holds" => self.holds = rest.to_owned(),
+            "holds" => {
+                self.holds += if self.holds.is_empty() { "" } else { " " };
+                self.holds += rest;
+            }
             "engine-only" => self.engine_only = Some(rest.to_owned()),
             "set" => {
                 let (key, value) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));

@@ -54,7 +54,7 @@ pub fn play(script: &Script, host: &mut dyn Host) -> Result<Vec<String>, Failure
         }
     }
     let Some((line, problem)) = failure else { return Ok(player.transcript) };
-    let last = script.steps.last().map_or(Time::ZERO, |step| step.at);
+    let last = script.steps.last().map_or(Time::ZERO, |step| player.time_of(step));
     while player.next_sent(last + Duration::from_millis(300)).is_some() {}
     Err(Failure { script: script.name.clone(), line, problem, transcript: player.transcript })
 }
@@ -79,6 +79,8 @@ struct Player<'h> {
     peer_window: u64,
     written: u64,
     read: u64,
+    /// How late the host has been so far: what follows is as much later.
+    lateness: Duration,
 }
 
 impl<'h> Player<'h> {
@@ -99,7 +101,13 @@ impl<'h> Player<'h> {
             peer_window: 65_535,
             written: 0,
             read: 0,
+            lateness: Duration::ZERO,
         }
+    }
+
+    /// When a step is due: times count from what was sent before, not from when it should have been.
+    fn time_of(&self, step: &Step) -> Time {
+        step.at + self.lateness
     }
 
     /// Does what a step says, and holds the host to it.
@@ -110,29 +118,26 @@ impl<'h> Player<'h> {
                 return (0..count).try_for_each(|part| self.expect_sent(step, &part_of(pattern, part)));
             }
             What::Drain => {
-                while self.next_sent(step.at).is_some() {}
+                while self.next_sent(self.time_of(step)).is_some() {}
                 return Ok(());
             }
             _ => {}
         }
-        if self.next_sent(step.at).is_some() {
-            return Err(format!(
-                "this was not to be sent before {}:\n        {}",
-                millis(step.at),
-                self.last()
-            ));
+        let at = self.time_of(step);
+        if self.next_sent(at).is_some() {
+            return Err(format!("this was not to be sent before {}:\n        {}", millis(at), self.last()));
         }
         self.act(step)
     }
 
     /// Does what a step says, whatever the host sends.
     fn go_on(&mut self, step: &Step) -> Result<(), String> {
-        while self.next_sent(step.at).is_some() {}
+        while self.next_sent(self.time_of(step)).is_some() {}
         self.act(step)
     }
 
     fn act(&mut self, step: &Step) -> Result<(), String> {
-        let at = step.at;
+        let at = self.time_of(step);
         match &step.what {
             What::In(pattern) => {
                 let count = pattern.by.map_or(1, |by| pattern.length.div_ceil(by));
@@ -285,11 +290,12 @@ impl<'h> Player<'h> {
     /// Holds the host to a segment.
     fn expect_sent(&mut self, step: &Step, pattern: &Pattern) -> Result<(), String> {
         let tolerance = step.tolerance.unwrap_or(TOLERANCE) + self.host.slack();
-        let Some((at, segment, ecn)) = self.next_sent(step.at + tolerance) else {
-            return Err(format!("nothing was sent until {}", millis(step.at + tolerance)));
+        let due = self.time_of(step);
+        let Some((at, segment, ecn)) = self.next_sent(due + tolerance) else {
+            return Err(format!("nothing was sent until {}", millis(due + tolerance)));
         };
         let sent = segment?;
-        let early = step.at.since(at);
+        let early = due.since(at);
         if early > tolerance {
             return Err(format!(
                 "this was sent {:.3} ms early:\n        {}",
@@ -297,6 +303,7 @@ impl<'h> Player<'h> {
                 self.last()
             ));
         }
+        self.lateness += at.since(due);
         let problem = self.difference(&sent, ecn, pattern);
         if let (Some(label), Some((stamp, _))) = (&pattern.label, sent.stamps) {
             self.labels.insert(label.clone(), stamp);

@@ -240,6 +240,7 @@ impl TcpEndpoint {
                 self.challenge();
                 return false;
             }
+            self.receiver.note_syn_again();
         }
         true
     }

@@ -260,6 +260,12 @@ impl Receiver {
         self.note_duplicate(from.max(1) as u64, (to.max(1) as u64).min(self.next));
     }
 
+    /// The peer's SYN came a second time, as it does where both ends connect at once: it is reported as a duplicate.
+    pub(in crate::tcp) fn note_syn_again(&mut self) {
+        self.note_duplicate(0, 1);
+        self.acknowledge_now();
+    }
+
     /// Has an acknowledgement sent at once.
     pub(in crate::tcp) fn acknowledge_now(&mut self) {
         (self.acks.is_scheduled, self.acks.is_due) = (true, true);
