@@ -10,7 +10,7 @@ const LAYERS: &[&[&str]] = &[
     &["core"],
     &["network", "transport", "traffic", "audio", "metrics"],
     &["adapters", "experiment"],
-    &["endpoints"],
+    &["flows"],
     &["simulator", "io", "live", "wire", "sound", "session", "control", "fleet"],
     &["store", "runner"],
     &["report", "papers", "planner", "advisor", "agent"],
@@ -38,7 +38,7 @@ const SIBLINGS: &[(&str, &str, &str)] = &[
 ];
 
 const PURE: &[&str] =
-    &["core", "network", "transport", "traffic", "audio", "metrics", "adapters", "experiment", "endpoints"];
+    &["core", "network", "transport", "traffic", "audio", "metrics", "adapters", "experiment", "flows"];
 
 /// Packages that do IO, threads or global randomness, which no pure crate may reach through normal dependencies.
 const FORBIDDEN: &[&str] = &[

@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use trunkline_control::RefusalKind;
 use trunkline_control::facts::Facts;
 use trunkline_core::{Bytes, Duration, Rate};
-use trunkline_endpoints::{Blueprint, Carrier};
 use trunkline_experiment::{Answer, Flow, Scenario};
+use trunkline_flows::{Carrier, FlowSpec};
 use trunkline_io::tcp::StreamProtocol;
 use trunkline_traffic::KINDS;
 
@@ -181,8 +181,8 @@ fn has_feature(scenario: &Scenario, index: usize, agent: &Agent, host: &Host) ->
 /// What carries a flow over engines of ours.
 fn carrier(scenario: &Scenario, index: usize) -> Option<Carrier> {
     let localhost = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
-    let blueprint = Blueprint::of(scenario, index).over_sockets([localhost; 2]).ok()?;
-    Some(blueprint.carrier())
+    let spec = FlowSpec::of(scenario, index).over_sockets([localhost; 2]).ok()?;
+    Some(spec.carrier())
 }
 
 #[cfg(test)]

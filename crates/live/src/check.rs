@@ -3,8 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 
 use trunkline_core::{Ecn, Seed};
-use trunkline_endpoints::{Blueprint, Carrier};
 use trunkline_experiment::{Framing, Scenario, SctpEngine, TcpEngine, TcpOptions, Transport};
+use trunkline_flows::{Carrier, FlowSpec};
 use trunkline_io::tcp::{StreamProtocol, TcpError, TcpSetup, offered_congestion_controls};
 
 use crate::engine;
@@ -25,11 +25,11 @@ pub fn check(scenario: &Scenario, options: &LiveOptions) -> Result<(), LiveError
     let mut ports = (port..=u16::MAX).skip(1);
     let mut engines = Vec::new();
     for (index, flow) in scenario.flows.iter().enumerate() {
-        let Some(Ok(blueprint)) = blueprint(scenario, index, [address; 2]) else { continue };
-        let carrier = blueprint.carrier();
+        let Some(Ok(spec)) = spec(scenario, index, [address; 2]) else { continue };
+        let carrier = spec.carrier();
         // Where the port does not matter, one socket shows whether the system has its kind.
         let is_any = port == 0 || matches!(carrier, Carrier::Ip { .. });
-        let conversations = if is_any || blueprint.is_shared() { 1 } else { flow.meta.members };
+        let conversations = if is_any || spec.is_shared() { 1 } else { flow.meta.members };
         for _ in 0..conversations.min(flow.meta.members) {
             let next = if is_any { Some(0) } else { ports.next() };
             let Some(port) = next else {
@@ -94,15 +94,15 @@ pub fn kernel_stream(transport: &Transport) -> Option<(StreamProtocol, TcpOption
 
 /// How a flow's endpoints are made between these addresses of its ends, if it runs over protocol engines of ours and not over the kernel's UDP
 /// or one of its streams.
-pub(crate) fn blueprint(
+pub(crate) fn spec(
     scenario: &Scenario,
     flow: usize,
     network: [IpAddr; 2],
-) -> Option<Result<Blueprint, String>> {
+) -> Option<Result<FlowSpec, String>> {
     match &scenario.flows[flow].transport {
         transport if kernel_stream(transport).is_some() => None,
         Transport::Udp(_) => None,
-        _ => Some(Blueprint::of(scenario, flow).over_sockets(network)),
+        _ => Some(FlowSpec::of(scenario, flow).over_sockets(network)),
     }
 }
 
@@ -115,8 +115,8 @@ pub(crate) fn blueprint(
 pub fn refuse_simulated(scenario: &Scenario) -> Result<(), LiveError> {
     for (index, flow) in scenario.flows.iter().enumerate() {
         // What the options are refused for, a dry run tells.
-        let made = blueprint(scenario, index, [Ipv4Addr::LOCALHOST.into(); 2])
-            .map(|blueprint| blueprint.and_then(|blueprint| blueprint.pair(0, Seed::new(0, 0)).map(|_| ())));
+        let made = spec(scenario, index, [Ipv4Addr::LOCALHOST.into(); 2])
+            .map(|spec| spec.and_then(|spec| spec.pair(0, Seed::new(0, 0)).map(|_| ())));
         let reason = if flow.is_multicast() || flow.to.len() != 1 {
             "several sinks, or none, are for `sim` only; in `live` name one host in `to`, and for XTP a service that is no \
              multicast"

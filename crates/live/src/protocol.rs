@@ -26,7 +26,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use trunkline_core::Duration;
-use trunkline_endpoints::Blueprint;
+use trunkline_flows::FlowSpec;
 use trunkline_io::tcp::StreamProtocol;
 use trunkline_metrics::clocks::Turning;
 use trunkline_transport::framing::MessageKind;
@@ -90,14 +90,14 @@ pub(crate) struct EngineTerms {
     /// Its place among the flows.
     pub(crate) flow: usize,
     /// From which both ends make its endpoints.
-    pub(crate) blueprint: Blueprint,
+    pub(crate) spec: FlowSpec,
 }
 
 impl EngineTerms {
     /// The ids of the members of each conversation of this flow: all share one, or every member has one.
     pub(crate) fn conversations(&self, flow: &FlowTerms) -> impl Iterator<Item = Range<u32>> + use<> {
         let (first, end) = (flow.first, flow.first.saturating_add(flow.members));
-        let is_shared = self.blueprint.is_shared();
+        let is_shared = self.spec.is_shared();
         let step = if is_shared { flow.members.max(1) } else { 1 };
         (first..end).step_by(step as usize).map(move |id| id..if is_shared { end } else { id + 1 })
     }

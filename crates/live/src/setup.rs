@@ -6,8 +6,8 @@ use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::mpsc::{Sender, channel};
 
 use trunkline_core::{Duration, Seed};
-use trunkline_endpoints::Carrier;
 use trunkline_experiment::{Answer, Flow, Scenario, TcpOptions, Transport};
+use trunkline_flows::Carrier;
 use trunkline_io::tcp::{self, StreamProtocol, TcpError, TcpSetup};
 use trunkline_io::udp::SocketOptions;
 use trunkline_metrics::SocketPair;
@@ -107,13 +107,13 @@ impl Terms {
                         udp_buffer = udp_buffer.max(lite.buffer);
                     }
                     if members > 0
-                        && let Some(Ok(blueprint)) = check::blueprint(scenario, index, options.ends())
+                        && let Some(Ok(spec)) = check::spec(scenario, index, options.ends())
                     {
                         sender_of.resize(sender_of.len() + members, sender_numbers);
                         engine_senders.push(sender_numbers);
                         sender_numbers += 1;
                         engine_members += members;
-                        engines.push(EngineTerms { flow: index, blueprint });
+                        engines.push(EngineTerms { flow: index, spec });
                     }
                 }
             }
@@ -384,13 +384,13 @@ pub(crate) fn carriers(
     let [near, far] = options.ends();
     let local = SocketAddr::new(near, 0);
     let open = |(engines, ports): (&EngineTerms, &Vec<u16>)| {
-        let carrier = engines.blueprint.carrier();
+        let carrier = engines.spec.carrier();
         let one = |&port| {
             let far = SocketAddr::new(far, port);
             engine::open(carrier, local, Some(far), terms.open.udp_buffer)
         };
         let opened = ports.iter().map(one).collect::<io::Result<_>>();
-        opened.map_err(engine::not_opened(engines.blueprint.flow(), carrier, local))
+        opened.map_err(engine::not_opened(engines.spec.flow(), carrier, local))
     };
     terms.open.engines.iter().zip(&ready.engines).map(open).collect()
 }
@@ -408,15 +408,15 @@ pub(crate) fn engines<'s>(
     let spin = if carriers.len() <= cores / 2 { terms.spin } else { Duration::ZERO };
     let mut flows = Vec::new();
     for ((place, engine_terms), sockets) in terms.open.engines.iter().enumerate().zip(carriers) {
-        let EngineTerms { flow: index, blueprint } = engine_terms;
+        let EngineTerms { flow: index, spec } = engine_terms;
         let flow = &scenario.flows[*index];
         let seed = Seed::new(terms.open.seed, 0);
         let engine = |((member, ids), socket)| {
             let refused = |reason| LiveError::Flow { flow: flow.meta.name.clone(), reason };
-            let pair = blueprint.pair(member, seed).map_err(refused)?;
+            let pair = spec.pair(member, seed).map_err(refused)?;
             let (messages, loss) = ((terms.key, ids), Loss::every(options.lose_every));
             let (near, far) = (pair.near.address, pair.far.address);
-            let intake = Intake::of(blueprint.carrier(), options.ends(), near, far);
+            let intake = Intake::of(spec.carrier(), options.ends(), near, far);
             Engine::new(pair.near.endpoint, far, (socket, Route::Fixed, intake), messages, loss)
                 .map_err(LiveError::system("a socket has no address"))
         };
@@ -431,7 +431,7 @@ pub(crate) fn engines<'s>(
         let flow = EngineFlow {
             engines: Engines::new(engines, sockets, options.receive),
             speakers: speakers.collect(),
-            is_shared: blueprint.is_shared(),
+            is_shared: spec.is_shared(),
             send_timeout: flow.transport.send_timeout(),
             sender: terms.engine_senders[place],
             round_trip: flow.reflect,
@@ -525,16 +525,16 @@ pub(crate) fn socket_pairs(
         pairs[*flow].extend(ends(protocol, stream.local_addr(), stream.peer_addr()));
     }
     for (engines, sockets) in terms.open.engines.iter().zip(carriers) {
-        let protocol = match engines.blueprint.carrier() {
+        let protocol = match engines.spec.carrier() {
             Carrier::Udp => UDP,
             Carrier::UdpLite { .. } => UDP_LITE,
             Carrier::Ip { protocol } => protocol,
         };
-        let has_ports = engines.blueprint.carrier().has_ports();
+        let has_ports = engines.spec.carrier().has_ports();
         for (member, socket) in (0..).zip(sockets) {
             let Some(mut pair) = ends(protocol, socket.local_addr(), socket.peer_addr()) else { continue };
             // A raw socket's packets have the ports of their endpoints.
-            if has_ports && let Ok(made) = engines.blueprint.pair(member, Seed::new(terms.open.seed, 0)) {
+            if has_ports && let Ok(made) = engines.spec.pair(member, Seed::new(terms.open.seed, 0)) {
                 pair.near.set_port(made.near.address.port);
                 pair.far.set_port(made.far.address.port);
             }

@@ -4,8 +4,8 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
 use trunkline_core::{Bytes, Duration, Ecn, Seed};
-use trunkline_endpoints::{Blueprint, Carrier, Pair};
 use trunkline_experiment::{TcpEngine, TcpOptions, Transport};
+use trunkline_flows::{Carrier, FlowSpec, Pair};
 use trunkline_io::tcp::{self, StreamProtocol, TcpSetup};
 use trunkline_io::udp::{self, SocketOptions};
 use trunkline_live::engine::{self, Carried, Intake, Loss, Route};
@@ -52,8 +52,8 @@ pub(crate) fn near(
             Ok(line(request, StreamCarrier::open(stream, key, features_of(protocol))))
         }
         Way::Engine => {
-            let (blueprint, Pair { near, far }) = engines(terms, [local, peer.ip()])?;
-            let carrier = blueprint.carrier();
+            let (spec, Pair { near, far }) = engines(terms, [local, peer.ip()])?;
+            let carrier = spec.carrier();
             let socket = open(request, carrier, SocketAddr::new(local, 0), Some(peer))?;
             let intake = Intake::of(carrier, [local, peer.ip()], near.address, far.address);
             let carried =
@@ -84,8 +84,8 @@ pub(crate) fn far(terms: &Terms<'_>, local: IpAddr, host: IpAddr) -> Result<(Box
             Ok((line(request, StreamCarrier::listen(awaited, features_of(protocol))), port))
         }
         Way::Engine => {
-            let (blueprint, Pair { near, far }) = engines(terms, [host, local])?;
-            let carrier = blueprint.carrier();
+            let (spec, Pair { near, far }) = engines(terms, [host, local])?;
+            let carrier = spec.carrier();
             let socket = open(request, carrier, any_port, None)?;
             let port = socket.local_addr().map_err(said)?.port();
             let intake = Intake::of(carrier, [host, local], far.address, near.address);
@@ -246,11 +246,11 @@ fn open(
 }
 
 /// Both endpoints of an engine's conversation between a client and a server at these addresses.
-fn engines(terms: &Terms<'_>, network: [IpAddr; 2]) -> Result<(Blueprint, Pair), String> {
+fn engines(terms: &Terms<'_>, network: [IpAddr; 2]) -> Result<(FlowSpec, Pair), String> {
     let transport = terms.request.transport.transport().clone();
-    let blueprint = Blueprint::between("session", transport).over_sockets(network)?;
-    let pair = blueprint.pair(0, Seed::new(terms.seed, 0))?;
-    Ok((blueprint, pair))
+    let spec = FlowSpec::between("session", transport).over_sockets(network)?;
+    let pair = spec.pair(0, Seed::new(terms.seed, 0))?;
+    Ok((spec, pair))
 }
 
 fn setup(request: &Request, protocol: StreamProtocol, options: TcpOptions) -> TcpSetup {

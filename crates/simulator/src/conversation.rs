@@ -4,16 +4,11 @@
 //! them; each packet still carries its member's flow id, by which queues tell them apart. Every member of a TCP flow has
 //! a connection of its own. The members of an SCTP flow have associations of their own, or share one.
 
-use std::collections::VecDeque;
-
 use trunkline_core::{Address, FlowId, Time};
+use trunkline_flows::{Listener, NOT_REFLECTED, Reader};
 use trunkline_transport::Endpoint;
-use trunkline_transport::framing::Header;
 
-use crate::stream::Stream;
-
-/// How many reflected messages may wait for a full byte stream.
-pub(crate) const BACKLOG_LIMIT: usize = 16;
+use crate::observed::Presence;
 
 /// Which end of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +31,15 @@ impl Side {
     /// The end at that place.
     pub(crate) fn at(place: u16) -> Side {
         place.checked_sub(1).map_or(Side::Near, Side::Far)
+    }
+}
+
+impl From<Side> for trunkline_flows::Side {
+    fn from(side: Side) -> trunkline_flows::Side {
+        match side {
+            Side::Near => trunkline_flows::Side::Source,
+            Side::Far(sink) => trunkline_flows::Side::Sink(sink),
+        }
     }
 }
 
@@ -64,15 +68,12 @@ pub(crate) struct Conversation {
 pub(crate) struct End {
     pub(crate) address: Address,
     pub(crate) endpoint: Box<dyn Endpoint>,
-    /// For byte streams: finds the messages again.
-    pub(crate) stream: Option<Stream>,
-    /// Reflected messages that the transport did not take yet.
-    pub(crate) backlog: VecDeque<Vec<u8>>,
+    /// Finds messages in what it receives.
+    pub(crate) reader: Reader,
+    pub(crate) listener: Listener,
     pub(crate) scheduled: Time,
-    /// Whether nothing reaches it: its host does not listen, or is silent.
-    pub(crate) is_away: bool,
-    /// Whether messages that are sent now are for it.
-    pub(crate) is_awaited: bool,
+    /// Of a sink; the sources are always there.
+    pub(crate) presence: Presence,
 }
 
 impl Conversation {
@@ -98,38 +99,25 @@ impl Conversation {
         core::iter::once(&self.far).chain(&self.others)
     }
 
-    /// The message with this header comes to an end, without it where messages carry none.
-    pub(crate) fn expect(&mut self, side: Side, header: Header) {
-        if let Some(stream) = &mut self.end(side).stream {
-            stream.expect(header);
-        }
-    }
-
     /// The transport's counters, of all ends.
     pub(crate) fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {
-        self.near.endpoint.counters(count);
-        for end in self.sinks() {
+        for end in core::iter::once(&self.near).chain(self.sinks()) {
             end.endpoint.counters(count);
+            if end.listener.not_reflected() > 0 {
+                count(NOT_REFLECTED, end.listener.not_reflected());
+            }
         }
     }
 }
 
 impl End {
-    pub(crate) fn new(address: Address, endpoint: Box<dyn Endpoint>, stream: Option<Stream>) -> End {
-        End {
-            address,
-            endpoint,
-            stream,
-            backlog: VecDeque::new(),
-            scheduled: Time::MAX,
-            is_away: false,
-            is_awaited: true,
-        }
-    }
-
-    /// Whether it reads more: a reflector reads no more than it can send back, so that its backlog holds the sender back
-    /// by flow control.
-    pub(crate) fn reads(&self) -> bool {
-        self.backlog.len() < BACKLOG_LIMIT
+    pub(crate) fn new(
+        address: Address,
+        endpoint: Box<dyn Endpoint>,
+        reader: Reader,
+        listener: Listener,
+    ) -> End {
+        let presence = Presence { is_away: false, is_awaited: true };
+        End { address, endpoint, reader, listener, scheduled: Time::MAX, presence }
     }
 }

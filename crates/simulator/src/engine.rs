@@ -4,17 +4,18 @@ use std::collections::BTreeMap;
 
 use trunkline_core::{FlowId, Seed, Time};
 use trunkline_experiment::{Progress, Scenario, Supervisor};
+use trunkline_flows::{Buffers, Lane, Talker, TalkerSpec};
 use trunkline_metrics::{DriverOutcome, FlowOutcome, Recorder};
-use trunkline_traffic::MessageBuffer;
-use trunkline_transport::framing::{HEADER_LENGTH, Key};
+use trunkline_transport::framing::Key;
 
 use crate::SimulationError;
 use crate::conversation::{Conversation, Side};
 use crate::covered::Covered;
 use crate::events::EventQueue;
-use crate::hosts::{Hosts, Kept};
+use crate::hosts::{Handing, Hosts, Kept};
 use crate::member::Member;
 use crate::network::Network;
+use crate::observed::Counted;
 use crate::transports;
 use crate::watch::Watch;
 
@@ -92,13 +93,18 @@ pub(crate) struct Engine<'s> {
     over_at: Time,
     /// When the run ends, drain time included.
     end: Time,
+    /// By flow of the file: what its talkers have in common.
+    pub(crate) talks: Vec<TalkerSpec>,
     /// Where sources produce.
-    pub(crate) messages: MessageBuffer,
+    pub(crate) lane: Lane,
+    /// Memory of messages that wait.
+    pub(crate) waiting: Buffers,
+    /// By member: the message that its host is handing over.
+    pub(crate) handing: BTreeMap<u32, Handing>,
     pub(crate) covered: Covered,
     /// Where received bytes are read into.
     pub(crate) received: Vec<u8>,
-    /// How often the sources of a flow lost sight of a sink, by flow and what is counted.
-    pub(crate) memberships: BTreeMap<(u32, String), u64>,
+    pub(crate) counted: Counted,
 }
 
 impl<'s> Engine<'s> {
@@ -120,10 +126,13 @@ impl<'s> Engine<'s> {
             is_over: false,
             over_at: Time::MAX,
             end: Time::ZERO + scenario.duration + scenario.drain,
-            messages: MessageBuffer::with_headroom(HEADER_LENGTH),
+            talks: Vec::new(),
+            lane: Lane::default(),
+            waiting: Buffers::new(usize::MAX),
+            handing: BTreeMap::new(),
             covered: Covered::default(),
             received: Vec::new(),
-            memberships: BTreeMap::new(),
+            counted: Counted::new(),
         };
         // Before whatever else happens at that moment.
         engine.events.push(Time::ZERO + scenario.duration, Event::Measured);
@@ -137,6 +146,7 @@ impl<'s> Engine<'s> {
             let host = engine.hosts.get(flow.from);
             let (is_slow, is_watched) = (host.costs().send_message, host.one_burst_at_a_time());
             let send_buffer = host.send_buffer().filter(|_| !flow.is_multicast());
+            engine.talks.push(TalkerSpec::in_one(flow, engine.key));
             engine.slow_flows.push(is_slow);
             engine.watched.push(is_watched);
             if is_watched {
@@ -171,7 +181,8 @@ impl<'s> Engine<'s> {
             // The first call lets the source say when it is due, and the endpoint start to connect.
             engine.events.push(Time::ZERO, Event::Source(place));
             let channels = scenario.flows[f].meta.channels;
-            engine.members.push(Member::new(source, id, channels, f as u32, conversation));
+            let talker = Talker::new(source, id, channels);
+            engine.members.push(Member { talker, source_scheduled: Time::MAX, flow: f as u32, conversation });
         }
         Ok(engine)
     }
@@ -249,7 +260,7 @@ impl<'s> Engine<'s> {
             return;
         }
         let meta = &self.scenario.flows[flow as usize].meta;
-        let over_at = |m| self.members[self.place(FlowId(meta.first.0 + m)).member as usize].source.over_at();
+        let over_at = |m| self.members[self.place(FlowId(meta.first.0 + m)).member as usize].talker.over_at();
         let Some(over) = (0..meta.members).map(over_at).reduce(|a, b| Some(a?.max(b?))).flatten() else {
             return;
         };
@@ -276,8 +287,8 @@ impl<'s> Engine<'s> {
             let counters = &mut counters[conversation.flow as usize];
             conversation.counters(&mut |name, count| *counters.entry(name.to_owned()).or_insert(0) += count);
         }
-        for ((flow, name), count) in &self.memberships {
-            counters[*flow as usize].insert(name.clone(), *count);
+        for ((flow, name), count) in &self.counted {
+            *counters[*flow as usize].entry(name.clone()).or_insert(0) += count;
         }
         let flows = counters.into_iter().enumerate().map(|(flow, transport_counters)| FlowOutcome {
             transport_counters,

@@ -1,12 +1,13 @@
 //! Sinks that come and go, and what a sender knows of those of a multicast.
 
-use trunkline_core::{FlowId, Time};
+use trunkline_core::Time;
 use trunkline_experiment::{Flow, Sink, Transport, XtpService};
 use trunkline_metrics::Recorder;
 use trunkline_transport::{Close, Membership};
 
 use crate::conversation::Side;
 use crate::engine::{Engine, Event};
+use crate::observed::Presence;
 
 /// Whether the senders of a flow are told which sinks listen, instead of hoping that they do.
 pub(crate) fn knows_its_sinks(flow: &Flow) -> bool {
@@ -36,17 +37,17 @@ impl Engine<'_> {
         let knows = knows_its_sinks(&self.scenario.flows[flow as usize]);
         let end = self.conversations[conversation as usize].end(side);
         if at == Some(join) {
-            end.is_away = false;
-            end.is_awaited |= !knows;
+            end.presence.is_away = false;
+            end.presence.is_awaited |= !knows;
         }
-        if at == leave && !end.is_away {
+        if at == leave && !end.presence.is_away {
             end.endpoint.close(self.now, Close::Graceful);
             self.serve(conversation, side, recorder);
             let end = self.conversations[conversation as usize].end(side);
-            (end.is_away, end.is_awaited) = (true, false);
+            end.presence = Presence { is_away: true, is_awaited: false };
         }
         if at == fail {
-            self.conversations[conversation as usize].end(side).is_away = true;
+            self.conversations[conversation as usize].end(side).presence.is_away = true;
         }
     }
 
@@ -61,21 +62,8 @@ impl Engine<'_> {
         };
         let sinks = &self.scenario.flows[flow as usize].to;
         let Some(sink) = sinks.iter().position(|sink| sink.host == usize::from(address.host)) else { return };
-        conversation.end(Side::Far(sink as u16)).is_awaited = is_member;
+        conversation.end(Side::Far(sink as u16)).presence.is_awaited = is_member;
         let host = &self.scenario.hosts[sinks[sink].host].name;
-        *self.memberships.entry((flow, format!("{name} {host}"))).or_insert(0) += 1;
-    }
-
-    /// The ids under which a message of a member is measured that is sent now, one for each sink that it is for; of one that
-    /// is refused, for each that listens.
-    pub(crate) fn for_each_sink(&self, m: u32, refused: bool, mut tell: impl FnMut(FlowId)) {
-        let member = &self.members[m as usize];
-        let conversation = &self.conversations[member.conversation as usize];
-        let members = self.scenario.flows[member.flow as usize].meta.members;
-        for (place, end) in (0..).zip(conversation.sinks()) {
-            if if refused { !end.is_away } else { end.is_awaited } {
-                tell(FlowId(member.id.0 + place * members));
-            }
-        }
+        *self.counted.entry((flow, format!("{name} {host}"))).or_insert(0) += 1;
     }
 }

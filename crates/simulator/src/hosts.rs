@@ -2,17 +2,18 @@
 //!
 //! A host without costs is passed by: none of this is on the way of its messages.
 
+use std::collections::BTreeMap;
+
 use trunkline_core::{FlowId, Seed, Time};
-use trunkline_experiment::{Framing, Scenario};
+use trunkline_experiment::Scenario;
 use trunkline_metrics::Recorder;
 use trunkline_network::host::HostModel;
-use trunkline_traffic::Feedback;
-use trunkline_transport::framing::{HEADER_LENGTH, Header};
+use trunkline_transport::framing::Header;
 use trunkline_transport::{CloseReason, Message, SendError};
 
 use crate::conversation::Side;
 use crate::engine::{Engine, Event};
-use crate::member::{Handing, WaitsFor};
+use crate::send::Outlet;
 
 /// The hosts of a scenario.
 pub(crate) struct Hosts {
@@ -40,6 +41,51 @@ pub(crate) enum KeptFor {
     Application,
     /// Its transport gets it: the sink's answer.
     Transport,
+}
+
+/// A message that a host is handing over to its transport, in pieces. It was observed as sent when the host began.
+pub(crate) struct Handing {
+    /// All that is sent of it.
+    bytes: Vec<u8>,
+    /// How many of these the transport has.
+    handed: usize,
+    waits_for: WaitsFor,
+}
+
+/// What a message waits for that is being handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WaitsFor {
+    /// Its event.
+    Event,
+    /// Room in the transport.
+    Room,
+    /// That the burst before has left the network.
+    Burst,
+}
+
+/// How a member's messages get to its transport on a host where that takes time: one after the other.
+pub(crate) struct HandOver<'a> {
+    pub(crate) member: u32,
+    pub(crate) handing: &'a mut BTreeMap<u32, Handing>,
+}
+
+impl HandOver<'_> {
+    /// Begins with a message, unless the one before it is not with its transport yet.
+    pub(crate) fn begin(
+        &mut self,
+        now: Time,
+        bytes: &[u8],
+        outlet: &mut Outlet<'_, '_>,
+    ) -> Result<(), SendError> {
+        if self.handing.contains_key(&self.member) {
+            return Err(SendError::Full);
+        }
+        let at = outlet.begins_at(now);
+        let bytes = outlet.copy(bytes);
+        self.handing.insert(self.member, Handing { bytes, handed: 0, waits_for: WaitsFor::Event });
+        outlet.queue(at, Event::HandOver(self.member));
+        Ok(())
+    }
 }
 
 impl Hosts {
@@ -97,31 +143,6 @@ impl Engine<'_> {
         self.scenario.flows[self.conversations[conversation as usize].flow as usize].effort
     }
 
-    /// Whether the messages of a member's source take time, or go in pieces, to its transport.
-    pub(crate) fn hands_over_slowly(&self, m: u32) -> bool {
-        self.slow_flows[self.members[m as usize].flow as usize]
-    }
-
-    /// Begins with the message at the head of a member's queue, unless one is being handed over.
-    pub(crate) fn begin_handing_over(&mut self, m: u32, recorder: &mut dyn Recorder) {
-        let member = &self.members[m as usize];
-        let Some(queue) = &member.queue else { return };
-        let (None, Some(message)) = (&queue.handing, queue.messages.front()) else { return };
-        let (name, length, flow) = (message.name, message.bytes.len(), member.flow);
-        let header = self.header(m, name, length);
-        let flow = &self.scenario.flows[flow as usize];
-        let at = self.hosts.get(flow.from).send_message(self.now, flow.effort);
-        if let Some(queue) = &mut self.members[m as usize].queue {
-            queue.handing = Some(Handing { header, handed: 0, waits_for: WaitsFor::Event });
-            if let Some(message) = queue.messages.front_mut() {
-                self.covered.keep(flow, &header, &message.bytes);
-                header.stamp(&mut message.bytes, flow.cover());
-            }
-        }
-        self.sent(m, name, length - HEADER_LENGTH, recorder);
-        self.events.push(at, Event::HandOver(m));
-    }
-
     /// The event for which the next piece of a message has waited.
     pub(crate) fn hand_over(&mut self, m: u32, recorder: &mut dyn Recorder) {
         let conversation = self.members[m as usize].conversation;
@@ -131,16 +152,10 @@ impl Engine<'_> {
         }
     }
 
-    /// The transport has room again.
+    /// The transport has room again while a message is handed over.
     pub(crate) fn go_on_handing_over(&mut self, m: u32, recorder: &mut dyn Recorder) {
-        let handing = self.members[m as usize].queue.as_ref().and_then(|queue| queue.handing.as_ref());
-        match handing {
-            Some(Handing { waits_for: WaitsFor::Room, .. }) => self.hand_over_piece(m, recorder),
-            Some(_) => {}
-            None => {
-                self.members[m as usize].source.notify(self.now, Feedback::Writable);
-                self.fill(m, recorder);
-            }
+        if self.handing.get(&m).is_some_and(|handing| handing.waits_for == WaitsFor::Room) {
+            self.hand_over_piece(m, recorder);
         }
     }
 
@@ -152,26 +167,23 @@ impl Engine<'_> {
         if conversation.on_their_way > 0 {
             return;
         }
-        let member = &mut self.members[place.member as usize];
-        let host = self.hosts.get(self.scenario.flows[member.flow as usize].from);
-        let Some(queue) = &mut member.queue else { return };
-        let (Some(handing), Some(message)) = (&mut queue.handing, queue.messages.front()) else { return };
+        let Some(handing) = self.handing.get_mut(&place.member) else { return };
         if handing.waits_for == WaitsFor::Burst {
             handing.waits_for = WaitsFor::Event;
-            let length = message.bytes.len();
-            let length = length - self.scenario.flows[member.flow as usize].unsent_room(length);
-            let at = host.send_piece(self.now, length, handing.handed);
+            let flow = self.members[place.member as usize].flow;
+            let host = self.hosts.get(self.scenario.flows[flow as usize].from);
+            let at = host.send_piece(self.now, handing.bytes.len(), handing.handed);
             self.events.push(at, Event::HandOver(place.member));
         }
     }
 
     /// Gives the next piece of a message to its transport.
     fn hand_over_piece(&mut self, m: u32, recorder: &mut dyn Recorder) {
-        let member = &mut self.members[m as usize];
-        let (id, index, flow) = (member.id, member.conversation, &self.scenario.flows[member.flow as usize]);
-        let Some(queue) = &mut member.queue else { return };
-        let (Some(handing), Some(message)) = (&mut queue.handing, queue.messages.front()) else { return };
-        let bytes = &message.bytes[flow.unsent_room(message.bytes.len())..];
+        let member = &self.members[m as usize];
+        let (id, index) = (member.talker.id(), member.conversation);
+        let flow = &self.scenario.flows[member.flow as usize];
+        let Some(handing) = self.handing.get_mut(&m) else { return };
+        let bytes = &handing.bytes;
         let host = self.hosts.get(flow.from);
         let conversation = &mut self.conversations[index as usize];
         // What keeps the borders of messages takes a message at once.
@@ -197,16 +209,14 @@ impl Engine<'_> {
                 return self.handed_over(m, recorder);
             }
         }
-        if handing.handed == 0 && flow.framing == Framing::None {
-            conversation.expect(Side::Far(0), handing.header);
-        }
+        let length = bytes.len();
         handing.handed = end;
         if !is_last {
             // Nobody waits until all of a group have a burst.
             let waits = host.one_burst_at_a_time() && conversation.group.is_none();
             handing.waits_for = if waits { WaitsFor::Burst } else { WaitsFor::Event };
             if handing.waits_for == WaitsFor::Event {
-                let at = host.send_piece(self.now, bytes.len(), end);
+                let at = host.send_piece(self.now, length, end);
                 self.events.push(at, Event::HandOver(m));
             }
         }
@@ -216,20 +226,12 @@ impl Engine<'_> {
         }
     }
 
-    /// The message at the head of a queue is with its transport: on to the next.
+    /// A message is with its transport: on to the next.
     fn handed_over(&mut self, m: u32, recorder: &mut dyn Recorder) {
-        let Some(queue) = &mut self.members[m as usize].queue else { return };
-        queue.handing = None;
-        queue.head_since = self.now;
-        if let Some(message) = queue.messages.pop_front() {
-            self.network.recycle(message.bytes);
+        if let Some(handing) = self.handing.remove(&m) {
+            self.network.recycle(handing.bytes);
         }
-        self.arm_send_timeout(m);
-        if self.members[m as usize].is_waiting() {
-            return self.begin_handing_over(m, recorder);
-        }
-        self.members[m as usize].source.notify(self.now, Feedback::Writable);
-        self.fill(m, recorder);
+        self.send_waiting(m, recorder);
     }
 
     /// Keeps a message until its host's processor has time for it.

@@ -2,6 +2,7 @@
 
 use trunkline_core::{Destination, Duration, FlowId, Packet, PacketId, Port, Seed, Time};
 use trunkline_experiment::{Flow, PathStep, Scenario};
+use trunkline_flows::Buffers;
 use trunkline_metrics::{LinkSummary, MediumSummary, OnNetwork};
 use trunkline_network::host::SendBuffer;
 use trunkline_network::{Backlog, Delivery, Fate, Medium, Outcome};
@@ -22,7 +23,8 @@ pub(crate) struct Network<'s> {
     /// `free`.
     in_flight: Vec<(Packet, u32)>,
     free: Vec<u32>,
-    buffers: Vec<Vec<u8>>,
+    /// Memory of packets.
+    buffers: Buffers,
     outcome: Outcome,
     /// The flow of the file to which each id belongs.
     flow_of: Vec<u32>,
@@ -47,7 +49,7 @@ impl<'s> Network<'s> {
             links,
             in_flight: Vec::new(),
             free: Vec::new(),
-            buffers: Vec::new(),
+            buffers: Buffers::new(usize::MAX),
             outcome: Outcome::default(),
             flow_of,
             trees: scenario.flows.iter().map(tree).collect(),
@@ -60,13 +62,12 @@ impl<'s> Network<'s> {
 
     /// An empty buffer, with the memory of an earlier packet.
     pub(crate) fn buffer(&mut self) -> Vec<u8> {
-        self.buffers.pop().unwrap_or_default()
+        self.buffers.take()
     }
 
     /// Takes a buffer back.
-    pub(crate) fn recycle(&mut self, mut buffer: Vec<u8>) {
-        buffer.clear();
-        self.buffers.push(buffer);
+    pub(crate) fn recycle(&mut self, buffer: Vec<u8>) {
+        self.buffers.recycle(buffer);
     }
 
     /// Says from now on when a packet of this flow's sources has been dropped.

@@ -1,22 +1,23 @@
 //! From the network to whoever measures: packets to endpoints, endpoints to messages, reflecting.
 
-use trunkline_core::{Bytes, Destination, FlowId, Packet, Time};
+use trunkline_core::{Destination, FlowId, Packet, Time};
 use trunkline_experiment::Framing;
-use trunkline_metrics::{Observation, Recorder};
-use trunkline_traffic::{Answer, Feedback, Transfer};
-use trunkline_transport::framing::{self, HEADER_LENGTH, Header, MessageKind};
-use trunkline_transport::{Event as Happened, Message, SendError};
+use trunkline_flows::{Delivery, Found, Listener};
+use trunkline_metrics::Recorder;
+use trunkline_transport::framing::{HEADER_LENGTH, Header};
+use trunkline_transport::{CloseReason, Event as Happened, Message, SendError};
 
-use crate::conversation::Side;
+use crate::conversation::{End, Side};
 use crate::engine::{Engine, Event};
 use crate::hosts::{Kept, KeptFor};
+use crate::observed::Receiving;
 
 impl Engine<'_> {
     /// Takes a packet that has reached the end of its path.
     pub(crate) fn packet_arrived(&mut self, packet: Packet, recorder: &mut dyn Recorder) {
         let side = side(&packet);
         let index = self.place(packet.flow).conversation;
-        if self.conversations[index as usize].end(side).is_away {
+        if self.conversations[index as usize].end(side).presence.is_away {
             return self.network.recycle(packet.bytes);
         }
         if side != Side::Near
@@ -66,7 +67,7 @@ impl Engine<'_> {
             return; // an earlier call took its place
         }
         end.scheduled = Time::MAX;
-        if end.is_away {
+        if end.presence.is_away {
             return;
         }
         end.endpoint.handle_timeout(self.now);
@@ -95,7 +96,7 @@ impl Engine<'_> {
             if writable {
                 match side {
                     Side::Near => self.room_again(index, owner, recorder),
-                    Side::Far(_) => self.reflect_backlog(index, side),
+                    Side::Far(_) => self.reflect_backlog(index, side, owner),
                 }
             }
             if !writable && !received {
@@ -129,32 +130,25 @@ impl Engine<'_> {
     /// Reads all that an endpoint has received; true if that was anything.
     fn receive(&mut self, index: u32, side: Side, recorder: &mut dyn Recorder) -> bool {
         let mut any = false;
-        let mut received = core::mem::take(&mut self.received);
+        let mut scratch = core::mem::take(&mut self.received);
         loop {
-            let end = self.conversations[index as usize].end(side);
-            received.clear();
-            if !end.reads() || end.endpoint.receive(&mut received).is_none() {
+            let End { endpoint, reader, listener, .. } = self.conversations[index as usize].end(side);
+            if !listener.reads() || !reader.receive(endpoint.as_mut(), &mut scratch) {
                 break;
             }
             any = true;
-            match end.stream.take() {
-                None => match framing::decode_message(&received, self.key) {
-                    Ok((header, _)) => self.message(index, side, header, &mut received, recorder),
-                    Err(_) => self.stray(index, received.len(), recorder),
-                },
-                Some(mut stream) => {
-                    stream.push(&received);
-                    while let Some((skipped, header, bytes)) = stream.next() {
-                        if skipped > 0 {
-                            self.stray(index, skipped, recorder);
-                        }
-                        self.message(index, side, header, bytes, recorder);
-                    }
-                    self.conversations[index as usize].end(side).stream = Some(stream);
+            let mut reader = core::mem::take(reader);
+            reader.messages(&mut scratch, |found| match found {
+                Found::Message(header, bytes) => self.message(index, side, header, bytes, recorder),
+                Found::Unmatched(bytes) => {
+                    let now = self.now;
+                    let (listener, mut out) = self.receiving(index, side, recorder);
+                    listener.unmatched(now, bytes, &mut out);
                 }
-            }
+            });
+            self.conversations[index as usize].end(side).reader = reader;
         }
-        self.received = received;
+        self.received = scratch;
         any
     }
 
@@ -188,71 +182,39 @@ impl Engine<'_> {
         bytes: &mut [u8],
         recorder: &mut dyn Recorder,
     ) {
-        let flow_index = self.conversations[index as usize].flow;
-        let flow = &self.scenario.flows[flow_index as usize];
-        let Header { flow: mut id, channel, sequence, sent, reflected, kind, .. } = header;
-        let first = flow.meta.first.0;
-        let members = match side {
-            Side::Near => first..first + flow.meta.ids(),
-            Side::Far(_) => first..first + flow.meta.members,
-        };
-        if !members.contains(&id.0) || channel >= flow.meta.channels {
-            return self.stray(index, bytes.len(), recorder);
-        }
-        if let Side::Far(sink) = side {
-            id.0 += u32::from(sink) * flow.meta.members;
-        }
-        let is_forward = matches!(kind, MessageKind::Forward | MessageKind::Ask);
-        let is_measured = match side {
-            Side::Far(_) => is_forward && !flow.reflect,
-            Side::Near => kind == MessageKind::Reflected && flow.reflect,
-        };
-        if is_measured {
-            let payload = header.message(bytes);
-            let length = Bytes(payload.len() as u64);
-            let reader = match side {
-                Side::Far(sink) => flow.to[usize::from(sink)].host,
-                Side::Near => flow.from,
-            };
-            let sent = self.hosts.measured([flow.from, reader], sent, self.now);
-            let observation = Observation::Received { channel, sequence, sent, reflected, payload: length };
-            recorder.record(self.now, id, observation);
-            if flow.meta.keeps_payload {
-                recorder.payload(id, channel, sequence, &self.covered.uncovered(&header, payload));
+        let now = self.now;
+        let (listener, mut out) = self.receiving(index, side, recorder);
+        match listener.deliver(now, &header, bytes, &mut out) {
+            Delivery::Done => {}
+            Delivery::Reply(flow, reply) => {
+                let mut back = self.network.buffer();
+                Listener::reply(now, &header, (flow, reply), bytes, &mut back);
+                self.answer(index, side, Header { flow, ..header }, back);
             }
-        }
-        match (side, kind, flow.answer()) {
-            (Side::Far(_), MessageKind::Ask, Answer::Bytes(length)) => {
-                let mut answered = self.network.buffer();
-                framing::answer(
-                    &header,
-                    self.now,
-                    usize::try_from(length).unwrap_or(usize::MAX),
-                    &mut answered,
-                );
-                self.answer(index, side, header, answered);
-            }
-            (Side::Far(_), MessageKind::Forward | MessageKind::Ask, _) if flow.reflect => {
-                let mut whole = self.network.buffer();
-                whole.extend_from_slice(bytes);
-                // Its id says from which sink it comes back.
-                let header = Header { flow: id, ..header };
-                header.reflected(self.now).encode(&mut whole);
-                self.answer(index, side, header, whole);
-            }
-            (Side::Near, MessageKind::Reflected, _) => {
-                let place = self.place(id).member;
-                let source = &mut self.members[place as usize].source;
-                source.notify(self.now, Feedback::Answered { channel, sequence });
-                while let Some(Transfer { channel, began, bytes }) = source.take_transfer() {
-                    recorder.record(self.now, id, Observation::Transferred { channel, began, bytes });
-                }
+            Delivery::Answered(answer) => {
+                let place = self.place(answer.flow).member;
+                let Engine { members, conversations, scenario, covered, hosts, .. } = self;
+                let flow_index = conversations[index as usize].flow;
+                let flow = &scenario.flows[flow_index as usize];
+                let mut out = Receiving { recorder, hosts, covered, flow, side };
+                members[place as usize].talker.answered(now, answer, &mut out);
                 self.fill(place, recorder);
                 self.look_for_the_end(flow_index, recorder);
             }
-            (Side::Far(_), MessageKind::Forward | MessageKind::Ask, _) => {}
-            _ => self.stray(index, bytes.len(), recorder),
         }
+    }
+
+    /// The listener at an end of a conversation, and where its observations go.
+    fn receiving<'a>(
+        &'a mut self,
+        index: u32,
+        side: Side,
+        recorder: &'a mut dyn Recorder,
+    ) -> (&'a Listener, Receiving<'a>) {
+        let Engine { conversations, scenario, covered, hosts, .. } = self;
+        let conversation = &mut conversations[index as usize];
+        let flow = &scenario.flows[conversation.flow as usize];
+        (&conversation.end(side).listener, Receiving { recorder, hosts, covered, flow, side })
     }
 
     /// Sends a message back to its source, when the host's processor has time.
@@ -275,49 +237,35 @@ impl Engine<'_> {
         let conversation = &mut self.conversations[index as usize];
         let is_stream = conversation.owner.is_some();
         let is_bare = self.scenario.flows[conversation.flow as usize].framing == Framing::None;
-        let room = if is_bare { HEADER_LENGTH } else { 0 };
-        let mut sent = Err(SendError::Full);
-        let end = conversation.end(side);
-        if end.backlog.is_empty() {
-            sent = end.endpoint.send(self.now, Message::new(&bytes[room..]));
-        }
-        if sent.is_ok() || is_stream {
-            conversation.expect(Side::Near, *header);
-        }
+        let message = &bytes[if is_bare { HEADER_LENGTH } else { 0 }..];
+        let End { endpoint, listener, .. } = conversation.end(side);
+        let sent = match listener.has_replies() {
+            true => Err(SendError::Full),
+            false => endpoint.send(self.now, Message::new(message)),
+        };
         match sent {
-            Ok(()) => self.transmit(index, side, header.flow),
-            // A byte stream promises delivery: the message waits for room. A datagram that finds none is lost, as at a
-            // full socket.
-            Err(_) if is_stream => {
-                let mut kept = self.network.buffer();
-                kept.extend_from_slice(&bytes[room..]);
-                self.conversations[index as usize].end(side).backlog.push_back(kept);
+            Ok(()) => {
+                conversation.near.reader.expect(header);
+                self.transmit(index, side, header.flow);
             }
-            Err(_) => {}
+            // A conversation with a state of its own has room again later.
+            Err(SendError::Full | SendError::Closed(CloseReason::NotConnected)) if is_stream => {
+                listener.keep_reply(self.waiting.copy(message));
+                conversation.near.reader.expect(header);
+            }
+            // A datagram that finds no room is lost, as at a full socket.
+            Err(_) => listener.lose_reply(),
         }
     }
 
-    fn reflect_backlog(&mut self, index: u32, side: Side) {
+    fn reflect_backlog(&mut self, index: u32, side: Side, id: FlowId) {
         loop {
-            let conversation = &mut self.conversations[index as usize];
-            let owner = conversation.owner;
-            let end = conversation.end(side);
-            let (Some(message), Some(id)) = (end.backlog.pop_front(), owner) else { return };
-            if end.endpoint.send(self.now, Message::new(&message)) == Err(SendError::Full) {
-                end.backlog.push_front(message);
+            let End { endpoint, listener, .. } = self.conversations[index as usize].end(side);
+            if listener.send_reply(self.now, &mut self.waiting, endpoint.as_mut()).is_none() {
                 return;
             }
-            self.network.recycle(message);
             self.transmit(index, side, id);
         }
-    }
-
-    /// Bytes that are no message of this run.
-    fn stray(&self, index: u32, bytes: usize, recorder: &mut dyn Recorder) {
-        let conversation = &self.conversations[index as usize];
-        let first = self.scenario.flows[conversation.flow as usize].meta.first;
-        let observation = Observation::Stray { bytes: Bytes(bytes as u64) };
-        recorder.record(self.now, conversation.member.unwrap_or(first), observation);
     }
 }
 

@@ -1,15 +1,48 @@
-//! From a source to the network: producing, sending, waiting for a full transport, giving up.
+//! From a source to the network: talkers, and the near ends of conversations as they use them.
 
-use trunkline_core::{Bytes, FlowId, Packet, Time};
-use trunkline_experiment::{Framing, Sink};
-use trunkline_metrics::{Observation, Recorder};
-use trunkline_traffic::{Feedback, Overflow};
-use trunkline_transport::framing::{HEADER_LENGTH, Header, MessageKind};
-use trunkline_transport::{CloseReason, Message, SendError, drain};
+use trunkline_core::{Address, FlowId, Packet, Time};
+use trunkline_experiment::{Flow, Sink};
+use trunkline_flows::{Buffers, Lane, Progress, Talker, TalkerSpec};
+use trunkline_metrics::Recorder;
+use trunkline_transport::{self as transport, Close, Features, Message, Received, SendError, drain};
 
-use crate::conversation::Side;
+use crate::conversation::{Conversation, End, Side};
 use crate::engine::{Engine, Event};
-use crate::member::{self, Member, Name, Waiting};
+use crate::events::EventQueue;
+use crate::hosts::{HandOver, Hosts};
+use crate::network::Network;
+use crate::observed::Sending;
+
+/// A member's talker with all that it needs.
+struct Talk<'a, 's> {
+    talker: &'a mut Talker,
+    spec: &'a TalkerSpec,
+    lane: &'a mut Lane,
+    buffers: &'a mut Buffers,
+    line: Line<'a, 's>,
+    out: Sending<'a>,
+}
+
+/// The near end of a conversation as one of its talkers uses it: what the transport takes leaves at once, unless the host
+/// takes time to hand it over.
+struct Line<'a, 's> {
+    id: FlowId,
+    near: &'a mut End,
+    outlet: Outlet<'a, 's>,
+    hand_over: Option<HandOver<'a>>,
+}
+
+/// Where the packets of a conversation leave to.
+pub(crate) struct Outlet<'a, 's> {
+    flow: &'s Flow,
+    /// The flow's index in the scenario.
+    index: u32,
+    group: Option<Address>,
+    on_their_way: &'a mut u32,
+    network: &'a mut Network<'s>,
+    events: &'a mut EventQueue<Event>,
+    hosts: &'a mut Hosts,
+}
 
 impl Engine<'_> {
     /// Sends what a member's source has due, as far as the transport takes it.
@@ -24,62 +57,30 @@ impl Engine<'_> {
         }
     }
 
-    /// Gives up the message that has waited for the whole send timeout, as a blocking send would.
+    /// Gives up the message that has waited for the whole send timeout.
     pub(crate) fn give_up(&mut self, m: u32, recorder: &mut dyn Recorder) {
-        let member = &mut self.members[m as usize];
-        let conversation = member.conversation;
-        let (Some(timeout), Some(queue)) =
-            (member::send_timeout(self.scenario, member.flow), &mut member.queue)
-        else {
-            return;
-        };
-        if queue.handing.is_some() {
-            return; // the transport has begun to take it
+        if self.is_handing_over(m) {
+            return; // the one before it is not yet with the transport: it is not the next to go
         }
-        if queue.head_since + timeout > self.now {
+        let now = self.now;
+        let Talk { talker, spec, buffers, mut out, .. } = self.talk(m, recorder);
+        if !talker.give_up(now, (spec, buffers), &mut out) {
             return; // the transport took it meanwhile
         }
-        let Some(message) = queue.messages.pop_front() else { return };
-        queue.head_since = self.now;
-        self.refused(m, message.name, message.bytes.len() - HEADER_LENGTH, recorder);
-        self.network.recycle(message.bytes);
         self.arm_send_timeout(m);
         self.fill(m, recorder);
+        let conversation = self.members[m as usize].conversation;
         self.serve(conversation, Side::Near, recorder);
     }
 
-    /// At the end of the run: what a source wanted sent and its transport never took is refused, so that a blocked sender
-    /// cannot hide its own queue. A source without a pace wanted nothing in particular.
+    /// At the end of the run: what a source wanted sent and its transport never took is refused.
     pub(crate) fn refuse_the_rest(&mut self, m: u32, recorder: &mut dyn Recorder) {
-        let mut is_blocked = self.members[m as usize].is_waiting();
-        if let Some(queue) = &mut self.members[m as usize].queue
-            && queue.handing.take().is_some()
-        {
-            queue.messages.pop_front(); // reported as sent when the host began with it
-        }
-        let source = &self.scenario.flows[self.members[m as usize].flow as usize].source;
-        if (trunkline_traffic::KINDS[source.kind].needs_flow_control)(&source.values) {
-            return;
-        }
-        while is_blocked {
-            while let Some(message) = self.pop_waiting(m) {
-                self.refused(m, message.name, message.bytes.len() - HEADER_LENGTH, recorder);
-            }
-            self.messages.clear();
-            let member = &mut self.members[m as usize];
-            if member.source.next_due().is_some_and(|due| due <= self.now) {
-                member.source.produce(self.now, &mut self.messages);
-                self.report_overflows(m, recorder);
-            }
-            let messages = core::mem::take(&mut self.messages);
-            for (index, produced) in messages.messages().iter().enumerate() {
-                let sequence = self.members[m as usize].next_sequence(produced.channel);
-                let asks = produced.asks;
-                let name = Name { channel: produced.channel, sequence, due: produced.due, asks };
-                self.wait(m, name, messages.bytes(index));
-            }
-            self.messages = messages;
-            is_blocked = self.members[m as usize].is_waiting();
+        // What the host had begun with was observed as sent.
+        let was_handing = self.handing.remove(&m).is_some();
+        if was_handing || self.members[m as usize].talker.is_waiting() {
+            let now = self.now;
+            let Talk { talker, spec, lane, buffers, mut out, .. } = self.talk(m, recorder);
+            talker.refuse_overdue(now, (spec, lane, buffers), &mut out);
         }
     }
 
@@ -87,19 +88,26 @@ impl Engine<'_> {
     pub(crate) fn fill(&mut self, m: u32, recorder: &mut dyn Recorder) {
         loop {
             let member = &mut self.members[m as usize];
-            if member.is_waiting() || self.is_over {
+            if member.talker.is_waiting() || self.is_over || self.is_handing_over(m) {
                 return; // called again when the transport has room
             }
-            match member.source.next_due() {
+            let member = &mut self.members[m as usize];
+            match member.talker.next_due() {
                 Some(due) if due <= self.now => {
                     self.network.begin(member.flow as usize);
-                    self.messages.clear();
-                    member.source.produce(self.now, &mut self.messages);
-                    self.report_overflows(m, recorder);
-                    if self.messages.messages().is_empty() {
+                    let now = self.now;
+                    let Talk { talker, spec, lane, buffers, mut line, mut out } = self.talk(m, recorder);
+                    if talker.produce(now, lane, &mut out) == 0 {
                         return; // nothing came although it was due: never ask twice at one moment
                     }
-                    self.send_produced(m, recorder);
+                    loop {
+                        let parts = (spec, &mut *lane, &mut *buffers);
+                        match talker.send_next(now, parts, &mut line, &mut out) {
+                            Progress::Sent | Progress::Full => {}
+                            Progress::Nothing => break,
+                        }
+                    }
+                    self.arm_send_timeout(m);
                 }
                 Some(due) => {
                     if due < member.source_scheduled {
@@ -116,60 +124,159 @@ impl Engine<'_> {
         }
     }
 
-    /// Reports samples that found no room in the FIFOs of a member's source while it was asked for messages.
-    #[inline]
-    fn report_overflows(&mut self, m: u32, recorder: &mut dyn Recorder) {
-        let id = self.members[m as usize].id;
-        for Overflow { channel, at, samples } in self.messages.take_overflows() {
-            recorder.record(at, id, Observation::Overflowed { channel, samples });
-        }
-    }
-
     /// Sends what has waited, now that the transport takes messages again, and lets the source go on.
     pub(crate) fn send_waiting(&mut self, m: u32, recorder: &mut dyn Recorder) {
-        if self.hands_over_slowly(m) {
+        if self.is_handing_over(m) {
             return self.go_on_handing_over(m, recorder);
         }
-        while let Some(mut message) = self.pop_waiting(m) {
-            let payload = message.bytes.len() - HEADER_LENGTH;
-            match self.offer(m, message.name, &mut message.bytes) {
-                Ok(()) => self.sent(m, message.name, payload, recorder),
-                Err(SendError::Full | SendError::Closed(CloseReason::NotConnected)) => {
-                    if let Some(queue) = &mut self.members[m as usize].queue {
-                        queue.messages.push_front(message);
-                    }
-                    return;
-                }
-                Err(SendError::TooLarge { .. } | SendError::Closed(_)) => {
-                    self.refused(m, message.name, payload, recorder);
-                }
+        let now = self.now;
+        let Talk { talker, spec, buffers, mut line, mut out, .. } = self.talk(m, recorder);
+        let mut any = false;
+        let is_full = loop {
+            match talker.send_waiting(now, (spec, &mut *buffers), &mut line, &mut out) {
+                Progress::Sent if line.hand_over.is_some() => return, // the host is busy with it
+                Progress::Sent => any = true,
+                Progress::Full => break true,
+                Progress::Nothing => break false,
             }
-            self.network.recycle(message.bytes);
-            if let Some(queue) = &mut self.members[m as usize].queue {
-                queue.head_since = self.now;
-            }
+        };
+        if any {
             self.arm_send_timeout(m);
         }
-        self.members[m as usize].source.notify(self.now, Feedback::Writable);
-        self.fill(m, recorder);
+        if !is_full {
+            self.fill(m, recorder);
+        }
     }
 
     /// Puts every packet that an endpoint wants to send on its path, as packets of the member `id`.
     pub(crate) fn transmit(&mut self, conversation: u32, side: Side, id: FlowId) {
-        let now = self.now;
-        let conversation = &mut self.conversations[conversation as usize];
-        let flow = &self.scenario.flows[conversation.flow as usize];
-        let (priority, group) = (flow.priority, conversation.group);
-        let (network, events) = (&mut self.network, &mut self.events);
-        let mut buffer = network.buffer();
-        let (end, sent) = match side {
-            Side::Near => (&mut conversation.near, &mut conversation.on_their_way),
-            Side::Far(_) => (conversation.end(side), &mut 0),
+        let Conversation { near, far, others, group, on_their_way, flow, .. } =
+            &mut self.conversations[conversation as usize];
+        let end = match side {
+            Side::Near => near,
+            Side::Far(0) => far,
+            Side::Far(sink) => &mut others[usize::from(sink) - 1],
         };
+        let mut outlet = Outlet {
+            flow: &self.scenario.flows[*flow as usize],
+            index: *flow,
+            group: *group,
+            on_their_way,
+            network: &mut self.network,
+            events: &mut self.events,
+            hosts: &mut self.hosts,
+        };
+        outlet.transmit(self.now, end, side, id);
+    }
+
+    /// Queues the end of the send timeout of the first message that waits.
+    fn arm_send_timeout(&mut self, m: u32) {
+        let member = &self.members[m as usize];
+        if let Some(at) = member.talker.gives_up_at(&self.talks[member.flow as usize]) {
+            self.events.push(at.max(self.now), Event::GiveUp(m));
+        }
+    }
+
+    fn is_handing_over(&self, m: u32) -> bool {
+        !self.handing.is_empty() && self.handing.contains_key(&m)
+    }
+}
+
+impl<'s> Engine<'s> {
+    fn talk<'a>(&'a mut self, m: u32, recorder: &'a mut dyn Recorder) -> Talk<'a, 's> {
+        let member = &mut self.members[m as usize];
+        let index = member.flow;
+        let flow = &self.scenario.flows[index as usize];
+        let Conversation { near, far, others, group, on_their_way, .. } =
+            &mut self.conversations[member.conversation as usize];
+        let outlet = Outlet {
+            flow,
+            index,
+            group: *group,
+            on_their_way,
+            network: &mut self.network,
+            events: &mut self.events,
+            hosts: &mut self.hosts,
+        };
+        let hand_over =
+            self.slow_flows[index as usize].then_some(HandOver { member: m, handing: &mut self.handing });
+        Talk {
+            spec: &self.talks[index as usize],
+            lane: &mut self.lane,
+            buffers: &mut self.waiting,
+            line: Line { id: member.talker.id(), near, outlet, hand_over },
+            out: Sending {
+                recorder,
+                flow,
+                index,
+                counted: &mut self.counted,
+                covered: &mut self.covered,
+                reader: &mut far.reader,
+                first: far.presence,
+                others,
+            },
+            talker: &mut member.talker,
+        }
+    }
+}
+
+impl transport::Conversation for Line<'_, '_> {
+    fn send(&mut self, now: Time, message: Message<'_>) -> Result<(), SendError> {
+        let Line { id, near, outlet, hand_over } = self;
+        if let Some(hand_over) = hand_over {
+            return hand_over.begin(now, message.bytes, outlet);
+        }
+        if outlet.network.is_full(outlet.index, *id) {
+            return Err(SendError::Full);
+        }
+        near.endpoint.send(now, message)?;
+        outlet.transmit(now, near, Side::Near, *id);
+        Ok(())
+    }
+
+    fn receive(&mut self, into: &mut Vec<u8>) -> Option<Received> {
+        self.near.endpoint.receive(into)
+    }
+
+    fn poll_event(&mut self) -> Option<transport::Event> {
+        self.near.endpoint.poll_event()
+    }
+
+    fn close(&mut self, now: Time, how: Close) {
+        self.near.endpoint.close(now, how);
+    }
+
+    fn features(&self) -> &'static Features {
+        self.near.endpoint.features()
+    }
+}
+
+impl Outlet<'_, '_> {
+    /// When a host with this message at hand can begin to hand it over to its transport.
+    pub(crate) fn begins_at(&mut self, now: Time) -> Time {
+        self.hosts.get(self.flow.from).send_message(now, self.flow.effort)
+    }
+
+    /// A buffer with a copy of these bytes.
+    pub(crate) fn copy(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut copy = self.network.buffer();
+        copy.extend_from_slice(bytes);
+        copy
+    }
+
+    pub(crate) fn queue(&mut self, at: Time, event: Event) {
+        self.events.push(at, event);
+    }
+
+    /// Puts every packet that an endpoint wants to send on its path, as packets of the member `id`.
+    fn transmit(&mut self, now: Time, end: &mut End, side: Side, id: FlowId) {
+        let Outlet { flow, group, network, events, hosts, .. } = self;
+        let mut buffer = network.buffer();
+        let mut sent = 0u32;
         let from = end.address;
-        let mut host = self.hosts.slow_sender(from.host);
+        let mut host = hosts.slow_sender(from.host);
         drain(end.endpoint.as_mut(), now, &mut buffer, |transmit, bytes| {
-            let to_group = group == Some(transmit.to);
+            let to_group = *group == Some(transmit.to);
             let sink = match side {
                 Side::Far(sink) => sink,
                 Side::Near if to_group => 0,
@@ -182,7 +289,7 @@ impl Engine<'_> {
                 flow: id,
                 size: transmit.size,
                 ecn: transmit.ecn,
-                priority,
+                priority: flow.priority,
                 backward: side != Side::Near,
                 sink,
                 group: to_group,
@@ -190,7 +297,7 @@ impl Engine<'_> {
                 bytes: core::mem::replace(bytes, network.buffer()),
                 ..Packet::default()
             };
-            *sent = sent.wrapping_add(u32::from(!to_group));
+            sent = sent.wrapping_add(u32::from(!to_group));
             let mut departs = transmit.earliest;
             if let Some(host) = &mut host {
                 departs = departs.max(host.send_packet(now, transmit.size, flow.effort));
@@ -202,111 +309,8 @@ impl Engine<'_> {
             }
         });
         network.recycle(buffer);
-    }
-
-    /// Sends the messages that the source has just produced; those that the transport does not take wait.
-    fn send_produced(&mut self, m: u32, recorder: &mut dyn Recorder) {
-        let mut messages = core::mem::take(&mut self.messages);
-        let slowly = self.hands_over_slowly(m);
-        for index in 0..messages.messages().len() {
-            let produced = &messages.messages()[index];
-            let (channel, due) = (produced.channel, produced.due);
-            let member = &mut self.members[m as usize];
-            let asks = produced.asks;
-            let name = Name { channel, sequence: member.next_sequence(channel), due, asks };
-            let bytes = messages.bytes_mut(index);
-            let payload = bytes.len() - HEADER_LENGTH;
-            let taken = match member.is_waiting() || slowly {
-                true => Err(SendError::Full), // behind those that wait already
-                false => self.offer(m, name, bytes),
-            };
-            match taken {
-                Ok(()) => self.sent(m, name, payload, recorder),
-                Err(SendError::Full | SendError::Closed(CloseReason::NotConnected)) => {
-                    self.wait(m, name, bytes)
-                }
-                Err(SendError::TooLarge { .. } | SendError::Closed(_)) => {
-                    self.refused(m, name, payload, recorder)
-                }
-            }
-        }
-        self.messages = messages;
-        if slowly {
-            self.begin_handing_over(m, recorder);
-        }
-    }
-
-    /// Keeps a message until the transport takes it.
-    fn wait(&mut self, m: u32, name: Name, bytes: &[u8]) {
-        let mut kept = self.network.buffer();
-        kept.extend_from_slice(bytes);
-        let queue = self.members[m as usize].queue.get_or_insert_default();
-        queue.messages.push_back(Waiting { name, bytes: kept });
-        if queue.messages.len() == 1 {
-            queue.head_since = self.now;
-            self.arm_send_timeout(m);
-        }
-    }
-
-    fn pop_waiting(&mut self, m: u32) -> Option<Waiting> {
-        self.members[m as usize].queue.as_mut()?.messages.pop_front()
-    }
-
-    /// Writes the header into the room before the payload, hands the message to the transport, and sends what follows.
-    fn offer(&mut self, m: u32, name: Name, bytes: &mut [u8]) -> Result<(), SendError> {
-        let header = self.header(m, name, bytes.len());
-        let Member { id, conversation, flow, .. } = self.members[m as usize];
-        if self.network.is_full(flow, id) {
-            return Err(SendError::Full);
-        }
-        let pair = &mut self.conversations[conversation as usize];
-        let framing = self.scenario.flows[flow as usize].framing;
-        if framing == Framing::None {
-            pair.near.endpoint.send(self.now, Message::new(&bytes[HEADER_LENGTH..]))?;
-            pair.expect(Side::Far(0), header);
-        } else {
-            self.covered.keep(&self.scenario.flows[flow as usize], &header, bytes);
-            let sent = header.stamp(bytes, self.scenario.flows[flow as usize].cover());
-            pair.near.endpoint.send(self.now, Message::new(sent))?;
-        }
-        self.transmit(conversation, Side::Near, id);
-        Ok(())
-    }
-
-    /// The header, in front of it, of a message that is sent now, `length` with the room for it.
-    pub(crate) fn header(&self, m: u32, name: Name, length: usize) -> Header {
-        Header {
-            key: self.key,
-            length: (length - HEADER_LENGTH) as u32,
-            place: trunkline_transport::framing::Place::Before,
-            flow: self.members[m as usize].id,
-            sequence: name.sequence,
-            channel: name.channel,
-            kind: if name.asks { MessageKind::Ask } else { MessageKind::Forward },
-            late: self.now.since(name.due),
-            sent: self.now,
-            reflected: Time::ZERO,
-        }
-    }
-
-    pub(crate) fn sent(&self, m: u32, name: Name, payload: usize, recorder: &mut dyn Recorder) {
-        let Name { channel, sequence, due, .. } = name;
-        let sent = Observation::Sent { channel, sequence, due, payload: Bytes(payload as u64) };
-        self.for_each_sink(m, false, |id| recorder.record(self.now, id, sent));
-    }
-
-    fn refused(&self, m: u32, name: Name, payload: usize, recorder: &mut dyn Recorder) {
-        let Name { channel, sequence, due, .. } = name;
-        let refused = Observation::Refused { channel, sequence, due, payload: Bytes(payload as u64) };
-        self.for_each_sink(m, true, |id| recorder.record(self.now, id, refused));
-    }
-
-    pub(crate) fn arm_send_timeout(&mut self, m: u32) {
-        let member = &self.members[m as usize];
-        if member.is_waiting()
-            && let Some(timeout) = member::send_timeout(self.scenario, member.flow)
-        {
-            self.events.push(self.now + timeout, Event::GiveUp(m));
+        if side == Side::Near {
+            *self.on_their_way = self.on_their_way.wrapping_add(sent);
         }
     }
 }

@@ -1,13 +1,15 @@
 //! The conversations of a flow, as the simulator has them.
 
+use std::sync::Arc;
+
 use trunkline_core::Seed;
-use trunkline_endpoints::{Blueprint, Group, Made};
-use trunkline_experiment::{Scenario, Sink};
+use trunkline_experiment::{Framing, Scenario, Sink};
+use trunkline_flows::{FlowSpec, Group, Listener, ListenerSpec, Made, Reader};
 use trunkline_transport::framing::Key;
 
-use crate::conversation::{Conversation, End};
+use crate::conversation::{Conversation, End, Side};
 use crate::group::knows_its_sinks;
-use crate::stream::Stream;
+use crate::observed::Presence;
 
 /// Finds what [`conversations`] would refuse.
 pub(crate) fn check(scenario: &Scenario, flow: usize) -> Result<(), String> {
@@ -23,33 +25,44 @@ pub(crate) fn conversations(
     seed: Seed,
 ) -> Result<Vec<Conversation>, String> {
     let flow = &scenario.flows[flow_index];
-    let blueprint = Blueprint::of(scenario, flow_index);
+    let spec = FlowSpec::of(scenario, flow_index);
     let ids = flow.meta.first.0..flow.meta.first.0 + flow.meta.ids();
-    let end = |Made { address, endpoint }| {
-        let is_stream = !endpoint.features().message_oriented;
-        End::new(address, endpoint, is_stream.then(|| Stream::new(flow.framing, key, ids.clone())))
+    let listens: Arc<[ListenerSpec]> = Arc::new([ListenerSpec::of(flow)]);
+    let is_shared = spec.is_shared();
+    let end = |member, side: Side, Made { address, endpoint }| {
+        let features = endpoint.features();
+        let reader = match flow.framing {
+            Framing::None if !features.message_oriented => Reader::unframed(),
+            _ => Reader::new(features, key, ids.clone()),
+        };
+        let first = flow.member(member).0;
+        let own = first..if is_shared { flow.meta.first.0 + flow.meta.members } else { first + 1 };
+        End::new(address, endpoint, reader, Listener::new(side.into(), Arc::clone(&listens), own))
     };
-    let is_shared = blueprint.is_shared();
-    let sink = |(made, sink): (Made, &Sink)| {
+    let sink = |member, place, made, sink: &Sink| {
         let is_away = !sink.join.is_zero();
-        End { is_away, is_awaited: !is_away && !knows_its_sinks(flow), ..end(made) }
+        let presence = Presence { is_away, is_awaited: !is_away && !knows_its_sinks(flow) };
+        End { presence, ..end(member, Side::Far(place), made) }
     };
     let conversation = |member| {
         let first = flow.member(member);
         if flow.is_multicast() {
-            let Group { near, address, far } = blueprint.group(member, seed)?;
-            let mut sinks = far.into_iter().zip(&flow.to).map(sink);
+            let Group { near, address, far } = spec.group(member, seed)?;
+            let sinks = (0..).zip(far).zip(&flow.to);
+            let mut sinks = sinks.map(|((place, made), at)| sink(member, place, made, at));
             let first_sink = sinks.next().ok_or("a multicast needs a sink")?;
             let others = sinks.collect();
-            let conversation = Conversation::new(end(near), first_sink, flow_index as u32, first, is_shared);
+            let near = end(member, Side::Near, near);
+            let conversation = Conversation::new(near, first_sink, flow_index as u32, first, is_shared);
             return Ok(Conversation { others, group: Some(address), ..conversation });
         }
-        let pair = blueprint.pair(member, seed)?;
+        let pair = spec.pair(member, seed)?;
         let far = match flow.to.first() {
-            Some(only) => sink((pair.far, only)),
-            None => end(pair.far),
+            Some(only) => sink(member, 0, pair.far, only),
+            None => end(member, Side::Far(0), pair.far),
         };
-        Ok(Conversation::new(end(pair.near), far, flow_index as u32, first, is_shared))
+        let near = end(member, Side::Near, pair.near);
+        Ok(Conversation::new(near, far, flow_index as u32, first, is_shared))
     };
     (0..if is_shared { 1 } else { members }).map(conversation).collect()
 }

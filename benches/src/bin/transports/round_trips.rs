@@ -8,7 +8,7 @@ use std::thread;
 use anstream::println;
 use trunkline_benches::{Spread, experiment};
 use trunkline_core::{Address, Duration, Ecn, Seed};
-use trunkline_endpoints::{Blueprint, Made};
+use trunkline_flows::{FlowSpec, Made};
 use trunkline_io::MonotonicClock;
 use trunkline_transport::{Conversation as _, Endpoint, Event, Message, drain};
 
@@ -94,10 +94,10 @@ impl Trip {
              between = [\"a\", \"b\"]\nrate = \"1 Gbit/s\"\n[flow.audio]\nfrom = \"a\"\nto = \"b\"\n\
              transport = {transport}\nsource = {{ kind = \"voice\", samples = 80 }}\n"
         );
-        let blueprint = Blueprint::of(&experiment(&text).points[0].scenario, 0);
-        let pair = blueprint
+        let spec = FlowSpec::of(&experiment(&text).points[0].scenario, 0);
+        let pair = spec
             .over_sockets([IpAddr::V4(Ipv4Addr::LOCALHOST); 2])
-            .and_then(|blueprint| blueprint.pair(0, Seed::new(7, round)))
+            .and_then(|spec| spec.pair(0, Seed::new(7, round)))
             .unwrap_or_else(|error| panic!("{transport}: {error}"));
         let clock = MonotonicClock::starting_now();
         let addresses = [pair.near.address, pair.far.address];

@@ -6,7 +6,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use trunkline_core::Address;
-use trunkline_endpoints::Carrier;
+use trunkline_flows::Carrier;
 use trunkline_io::udp::SocketOptions;
 use trunkline_io::{raw, udp};
 

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 
 use trunkline_core::{Address, Bytes, Duration, Ecn, FlowId, Seed, Time};
-use trunkline_endpoints::{Blueprint, Carrier};
 use trunkline_experiment::{Experiment, Scenario};
+use trunkline_flows::{Carrier, FlowSpec};
 use trunkline_io::{MonotonicClock, clock};
 use trunkline_metrics::Observation;
 use trunkline_transport::framing::{Header, Key};
@@ -43,12 +43,12 @@ fn scenario(transport: &str) -> Arc<Scenario> {
     experiment.points[0].scenario.clone()
 }
 
-fn blueprint(transport: &str) -> Blueprint {
-    Blueprint::of(&scenario(transport), 0).over_sockets([Ipv4Addr::LOCALHOST.into(); 2]).unwrap()
+fn spec(transport: &str) -> FlowSpec {
+    FlowSpec::of(&scenario(transport), 0).over_sockets([Ipv4Addr::LOCALHOST.into(); 2]).unwrap()
 }
 
 fn near<'s>(transport: &str, socket: &'s UdpSocket) -> Engines<'s> {
-    let pair = blueprint(transport).pair(0, Seed::new(1, 0)).unwrap();
+    let pair = spec(transport).pair(0, Seed::new(1, 0)).unwrap();
     let way = (socket, Route::Fixed, Intake::Whole);
     let engine =
         Engine::new(pair.near.endpoint, pair.far.address, way, (KEY, 0..1), Loss::default()).unwrap();
@@ -58,7 +58,7 @@ fn near<'s>(transport: &str, socket: &'s UdpSocket) -> Engines<'s> {
 /// Hears the host with this address only.
 fn far<'s>(transport: &str, socket: &'s UdpSocket, host: &str) -> Engines<'s> {
     let host: IpAddr = host.parse().unwrap();
-    let pair = blueprint(transport).pair(0, Seed::new(1, 0)).unwrap();
+    let pair = spec(transport).pair(0, Seed::new(1, 0)).unwrap();
     let way = (socket, Route::Follows(host, None), Intake::Whole);
     let engine =
         Engine::new(pair.far.endpoint, pair.near.address, way, (KEY, 0..1), Loss::default()).unwrap();

@@ -18,7 +18,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::Scope;
 
 use trunkline_core::{Duration, Seed};
-use trunkline_endpoints::Carrier;
+use trunkline_flows::Carrier;
 use trunkline_io::tcp::{TcpError, TcpSetup, listen as listen_as};
 use trunkline_io::udp::SocketOptions;
 use trunkline_io::{MonotonicClock, clock};
@@ -299,7 +299,7 @@ fn carriers(open: &crate::protocol::Open) -> Result<Vec<Vec<UdpSocket>>, LiveErr
     let mut ports = (open.port..=u16::MAX).skip(1);
     let mut carriers = Vec::new();
     for terms in &open.engines {
-        let carrier = terms.blueprint.carrier();
+        let carrier = terms.spec.carrier();
         let socket = |_| {
             let port = match (carrier, open.port) {
                 (Carrier::Ip { .. }, _) | (_, 0) => Some(0),
@@ -311,7 +311,7 @@ fn carriers(open: &crate::protocol::Open) -> Result<Vec<Vec<UdpSocket>>, LiveErr
             })?;
             let local = SocketAddr::new(open.address, port);
             crate::engine::open(carrier, local, None, open.udp_buffer).map_err(crate::engine::not_opened(
-                terms.blueprint.flow(),
+                terms.spec.flow(),
                 carrier,
                 local,
             ))
@@ -330,11 +330,11 @@ fn engines<'s>(
 ) -> Result<Engines<'s>, LiveError> {
     let seed = Seed::new(open.seed, 0);
     let engine = |((member, ids), socket)| {
-        let refused = |reason| LiveError::Flow { flow: terms.blueprint.flow().to_owned(), reason };
-        let pair = terms.blueprint.pair(member, seed).map_err(refused)?;
+        let refused = |reason| LiveError::Flow { flow: terms.spec.flow().to_owned(), reason };
+        let pair = terms.spec.pair(member, seed).map_err(refused)?;
         let messages = (Key(open.key), ids);
         let (near, far) = (pair.near.address, pair.far.address);
-        let intake = Intake::of(terms.blueprint.carrier(), [open.address, open.peer], far, near);
+        let intake = Intake::of(terms.spec.carrier(), [open.address, open.peer], far, near);
         let way = (socket, Route::Follows(open.peer, None), intake);
         let loss = Loss::every(open.lose_every);
         Engine::new(pair.far.endpoint, near, way, messages, loss)

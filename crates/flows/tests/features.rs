@@ -4,8 +4,8 @@
 use std::thread;
 
 use trunkline_core::Seed;
-use trunkline_endpoints::{Blueprint, Made};
 use trunkline_experiment::{Experiment, TRANSPORTS};
+use trunkline_flows::{FlowSpec, Made};
 use trunkline_testkit::promises::{Group, Placed, Subject, untrue};
 use trunkline_transport::features::{Row, TABLE};
 
@@ -37,9 +37,9 @@ fn every_transport_has_a_row() {
 
 /// The features for which the row is wrong.
 fn prove(row: &Row) -> Vec<&'static str> {
-    let [one, two] = ["\"b\"", "[\"b\", \"c\"]"].map(|sinks| move || blueprint(row, sinks));
-    let group = |blueprint: Blueprint| {
-        let group = blueprint.group(0, Seed::new(1, 0)).expect("it is multicast");
+    let [one, two] = ["\"b\"", "[\"b\", \"c\"]"].map(|sinks| move || spec(row, sinks));
+    let group = |spec: FlowSpec| {
+        let group = spec.group(0, Seed::new(1, 0)).expect("it is multicast");
         let receivers = group.far.into_iter().map(placed).collect();
         Group { address: group.address, sender: placed(group.near), receivers }
     };
@@ -61,7 +61,7 @@ fn placed(made: Made) -> Placed {
 }
 
 /// Of a flow over this transport to these sinks.
-fn blueprint(Row { mode, features }: &Row, sinks: &str) -> Blueprint {
+fn spec(Row { mode, features }: &Row, sinks: &str) -> FlowSpec {
     let comma = if mode.is_empty() { "" } else { ", " };
     let reflect = mode.contains("transaction");
     let text = format!(
@@ -74,5 +74,5 @@ fn blueprint(Row { mode, features }: &Row, sinks: &str) -> Blueprint {
     );
     let experiment =
         Experiment::parse(&text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
-    Blueprint::of(&experiment.points[0].scenario, 0)
+    FlowSpec::of(&experiment.points[0].scenario, 0)
 }

@@ -30,7 +30,7 @@ const NO_HOST: u16 = u16::MAX;
 
 /// What both ends of a flow have to know to make their endpoints.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Blueprint {
+pub struct FlowSpec {
     /// The flow's name, after which random streams are named.
     flow: String,
     first: FlowId,
@@ -105,14 +105,14 @@ pub struct Made {
     pub endpoint: Box<dyn Endpoint + Send>,
 }
 
-impl Blueprint {
+impl FlowSpec {
     /// Of a flow of a scenario, by its index.
     ///
     /// # Panics
     /// If there is no such flow.
-    pub fn of(scenario: &Scenario, flow: usize) -> Blueprint {
+    pub fn of(scenario: &Scenario, flow: usize) -> FlowSpec {
         let flow = &scenario.flows[flow];
-        Blueprint {
+        FlowSpec {
             flow: flow.meta.name.clone(),
             first: flow.meta.first,
             from: flow.from as u16,
@@ -127,8 +127,8 @@ impl Blueprint {
     }
 
     /// Of one conversation by itself, between two hosts; what its endpoints draw is named after `flow`.
-    pub fn between(flow: &str, transport: Transport) -> Blueprint {
-        Blueprint {
+    pub fn between(flow: &str, transport: Transport) -> FlowSpec {
+        FlowSpec {
             flow: flow.to_owned(),
             first: FlowId(0),
             from: 0,
@@ -147,7 +147,7 @@ impl Blueprint {
     ///
     /// # Errors
     /// Why this transport's packets cannot travel so, or need not.
-    pub fn over_sockets(mut self, network: [IpAddr; 2]) -> Result<Blueprint, String> {
+    pub fn over_sockets(mut self, network: [IpAddr; 2]) -> Result<FlowSpec, String> {
         match &mut self.transport {
             Transport::Dccp(options) if options.encapsulation == dccp::Encapsulation::Udp => {
                 options.encapsulation = dccp::Encapsulation::UdpPayload;

@@ -16,14 +16,14 @@ fn scenario(transport: &str) -> std::sync::Arc<Scenario> {
     experiment.points[0].scenario.clone()
 }
 
-fn blueprint(transport: &str) -> Blueprint {
-    Blueprint::of(&scenario(transport), 0)
+fn spec(transport: &str) -> FlowSpec {
+    FlowSpec::of(&scenario(transport), 0)
 }
 
 #[test]
 fn every_transport_has_endpoints_that_are_of_it() {
     for features in TRANSPORTS {
-        let pair = blueprint(&format!("\"{}\"", features.name)).pair(2, Seed::new(1, 0));
+        let pair = spec(&format!("\"{}\"", features.name)).pair(2, Seed::new(1, 0));
         if features.name == "mptcp" {
             let refused = pair.err().unwrap();
             assert!(refused.starts_with("transport `mptcp` is the kernel's, for `live` only"), "{refused}");
@@ -40,7 +40,7 @@ fn every_transport_has_endpoints_that_are_of_it() {
 #[test]
 fn a_tcp_is_of_the_engine_that_the_file_names() {
     let counters = |transport: &str| {
-        let near = blueprint(transport).pair(0, Seed::new(1, 0)).unwrap().near.endpoint;
+        let near = spec(transport).pair(0, Seed::new(1, 0)).unwrap().near.endpoint;
         let mut names = Vec::new();
         near.counters(&mut |name, _| names.push(name));
         names
@@ -98,40 +98,40 @@ fn every_service_of_xtp_has_endpoints_that_are_of_it() {
         let scenario = scenario(&transport);
         let Transport::Xtp(options) = &scenario.flows[0].transport else { panic!("XTP") };
         assert_eq!(options.service.name(), service);
-        let pair = Blueprint::of(&scenario, 0).pair(0, Seed::new(1, 0)).unwrap();
+        let pair = FlowSpec::of(&scenario, 0).pair(0, Seed::new(1, 0)).unwrap();
         for made in [&pair.near, &pair.far] {
             assert_eq!(made.endpoint.features(), options.service.features(), "{service}");
         }
-        assert!(Blueprint::of(&scenario, 0).group(0, Seed::new(1, 0)).is_err());
+        assert!(FlowSpec::of(&scenario, 0).group(0, Seed::new(1, 0)).is_err());
     }
     for service in ["multicast", "reliable-multicast"] {
         for reflect in [false, true] {
             let transport = format!("{{ kind = \"xtp\", service = \"{service}\" }}\nreflect = {reflect}");
             let scenario = scenario(&transport);
             let Transport::Xtp(options) = &scenario.flows[0].transport else { panic!("XTP") };
-            let group = Blueprint::of(&scenario, 0).group(0, Seed::new(1, 0)).unwrap();
+            let group = FlowSpec::of(&scenario, 0).group(0, Seed::new(1, 0)).unwrap();
             for made in group.far.iter().chain([&group.near]) {
                 assert_eq!(made.endpoint.features(), options.service.features(), "{service}");
                 assert_ne!(made.address, group.address);
             }
-            assert!(Blueprint::of(&scenario, 0).pair(0, Seed::new(1, 0)).is_err());
+            assert!(FlowSpec::of(&scenario, 0).pair(0, Seed::new(1, 0)).is_err());
         }
     }
 }
 
 #[test]
-fn a_blueprint_can_be_sent() {
+fn a_flow_spec_can_be_sent() {
     for features in TRANSPORTS {
-        let blueprint = blueprint(&format!("\"{}\"", features.name));
-        let sent = serde_json::to_string(&blueprint).unwrap();
-        assert_eq!(serde_json::from_str::<Blueprint>(&sent).unwrap(), blueprint);
+        let spec = spec(&format!("\"{}\"", features.name));
+        let sent = serde_json::to_string(&spec).unwrap();
+        assert_eq!(serde_json::from_str::<FlowSpec>(&sent).unwrap(), spec);
     }
 }
 
 #[test]
 fn endpoints_draw_from_the_seed_and_their_place_alone() {
     let first_packet = |member, seed| {
-        let mut near = blueprint("\"dccp\"").pair(member, Seed::new(seed, 0)).unwrap().near.endpoint;
+        let mut near = spec("\"dccp\"").pair(member, Seed::new(seed, 0)).unwrap().near.endpoint;
         let mut packet = Vec::new();
         near.poll_transmit(Time::ZERO, &mut packet).unwrap();
         packet
@@ -144,7 +144,7 @@ fn endpoints_draw_from_the_seed_and_their_place_alone() {
 #[test]
 fn packets_are_carried_as_the_file_says() {
     let network = [core::net::IpAddr::from([127, 0, 0, 1]); 2];
-    let carrier = |transport: &str| blueprint(transport).over_sockets(network).unwrap().carrier();
+    let carrier = |transport: &str| spec(transport).over_sockets(network).unwrap().carrier();
     for (transport, protocol) in [("dccp", 33), ("xtp", 36), ("sctp", 132)] {
         let over_ip = carrier(&format!("\"{transport}\""));
         assert_eq!(over_ip, Carrier::Ip { protocol });
@@ -156,7 +156,7 @@ fn packets_are_carried_as_the_file_says() {
     assert_eq!(carrier(lite), Carrier::UdpLite { coverage: Some(48) });
     // The kernel has its own.
     for transport in ["\"udp\"", "\"tcp\"", "\"mptcp\""] {
-        assert!(blueprint(transport).over_sockets(network).is_err());
+        assert!(spec(transport).over_sockets(network).is_err());
     }
 }
 
@@ -164,8 +164,7 @@ fn packets_are_carried_as_the_file_says() {
 fn on_a_real_network_checksums_cover_real_addresses() {
     let first_packet = |network: [&str; 2]| {
         let network = network.map(|address| address.parse().unwrap());
-        let mut near =
-            blueprint("\"dccp\"").over_sockets(network).unwrap().pair(0, Seed::new(1, 0)).unwrap().near;
+        let mut near = spec("\"dccp\"").over_sockets(network).unwrap().pair(0, Seed::new(1, 0)).unwrap().near;
         let mut packet = Vec::new();
         near.endpoint.poll_transmit(Time::ZERO, &mut packet).unwrap();
         packet
