@@ -4,8 +4,8 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use trunkline_core::{Bytes, Duration, FlowId, Time};
+use trunkline_flows::Observer;
 use trunkline_metrics::Observation;
-use trunkline_traffic::{MessageBuffer, Overflow};
 
 use crate::protocol::FromFar;
 
@@ -122,13 +122,6 @@ impl Outbox {
         self.unfinished = Time::MAX;
     }
 
-    /// Notes samples that found no room in the FIFOs of a source, which has just been asked for messages.
-    pub(crate) fn push_overflows(&mut self, flow: FlowId, messages: &mut MessageBuffer) {
-        for Overflow { channel, at, samples } in messages.take_overflows() {
-            self.push(at, flow, Observation::Overflowed { channel, samples }, None);
-        }
-    }
-
     /// Passes the batch on if it is full or old. `now` must not be before anything that was put in.
     pub(crate) fn tick(&mut self, now: Time) {
         if self.batch.events.len() >= FULL || self.since + OLD <= now {
@@ -168,6 +161,15 @@ impl Outbox {
             Input::Arrivals { sender, batch }
         }
     }
+}
+
+impl Observer for Outbox {
+    fn observe(&mut self, at: Time, flow: FlowId, what: Observation, payload: Option<&[u8]>) {
+        self.push(at, flow, what, payload);
+    }
+
+    /// Who sends through engines counts these.
+    fn oversize(&mut self, _: usize) {}
 }
 
 /// The last batch goes through whatever it takes, and says that nothing follows.

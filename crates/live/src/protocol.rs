@@ -26,16 +26,15 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use trunkline_core::Duration;
-use trunkline_flows::FlowSpec;
+use trunkline_flows::{FlowSpec, ListenerSpec};
 use trunkline_io::tcp::StreamProtocol;
 use trunkline_metrics::clocks::Turning;
-use trunkline_transport::framing::MessageKind;
 
 use crate::error::{Failure, LiveError};
 use crate::options::Receive;
 
 /// Both ends must have the same.
-pub(crate) const VERSION: u32 = 7;
+pub(crate) const VERSION: u32 = 8;
 
 /// The largest frame that a reader accepts.
 pub(crate) const MAX_FRAME: usize = 64 << 20;
@@ -96,46 +95,21 @@ pub(crate) struct EngineTerms {
 impl EngineTerms {
     /// The ids of the members of each conversation of this flow: all share one, or every member has one.
     pub(crate) fn conversations(&self, flow: &FlowTerms) -> impl Iterator<Item = Range<u32>> + use<> {
-        let (first, end) = (flow.first, flow.first.saturating_add(flow.members));
+        let ListenerSpec { first, members, .. } = flow.listens;
+        let end = first.saturating_add(members);
         let is_shared = self.spec.is_shared();
-        let step = if is_shared { flow.members.max(1) } else { 1 };
+        let step = if is_shared { members.max(1) } else { 1 };
         (first..end).step_by(step as usize).map(move |id| id..if is_shared { end } else { id + 1 })
     }
 }
 
-/// What the far end does with a flow.
+/// What the far end has to know of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FlowTerms {
-    pub(crate) first: u32,
-    pub(crate) members: u32,
-    pub(crate) reflect: bool,
-    /// Payload of the answer to a message that asks for one; without this it is treated like any other.
-    pub(crate) answer: Option<u32>,
-    pub(crate) keeps_payload: bool,
+    /// By which both ends recognise its messages.
+    pub(crate) listens: ListenerSpec,
     /// Whether its source has no pace of its own.
     pub(crate) is_greedy: bool,
-}
-
-/// What goes back to the source of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reply {
-    Nothing,
-    /// The message itself.
-    Whole,
-    /// A message with a payload of so many bytes.
-    Bytes(usize),
-}
-
-impl FlowTerms {
-    /// What a message of this kind calls for; `None` if it is none for a sink.
-    pub(crate) fn reply(&self, kind: MessageKind) -> Option<Reply> {
-        match (kind, self.answer) {
-            (MessageKind::Ask, Some(length)) => Some(Reply::Bytes(length as usize)),
-            (MessageKind::Ask | MessageKind::Forward, _) if self.reflect => Some(Reply::Whole),
-            (MessageKind::Ask | MessageKind::Forward, _) => Some(Reply::Nothing),
-            (MessageKind::Reflected | MessageKind::End, _) => None,
-        }
-    }
 }
 
 /// Where the far end's sockets are.
@@ -334,11 +308,15 @@ mod tests {
             engines: Vec::new(),
             lose_every: 20,
             flows: vec![FlowTerms {
-                first: 0,
-                members: 4,
-                reflect: true,
-                answer: Some(4),
-                keeps_payload: false,
+                listens: ListenerSpec {
+                    first: 0,
+                    members: 4,
+                    ids: 4,
+                    channels: 2,
+                    reflect: true,
+                    answer: Some(4),
+                    keeps_payload: false,
+                },
                 is_greedy: true,
             }],
         };

@@ -102,7 +102,7 @@ pub(crate) fn session(
     supervisor: &mut dyn Supervisor,
 ) -> Result<DriverOutcome, LiveError> {
     let terms = Terms::of(scenario, options, Key(draw()));
-    let sources = setup::sources(scenario, &terms.lanes, &options.limited, build)?;
+    let sources = setup::sources(scenario, &terms.lanes, (terms.key, &options.limited), build)?;
     // Whatever fits; a socket that cannot be opened says so itself.
     let _ = process::raise_open_files(terms.descriptors);
 
@@ -152,7 +152,7 @@ pub(crate) fn session(
             for Connected { flow, conversation, listener } in connected {
                 if let Some(listener) = listener {
                     crew.start_slim("tcp-receive", move || {
-                        listener.listen(common);
+                        listener.receive(common);
                         None
                     })?;
                 }

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Sender, channel};
 
 use trunkline_core::{Duration, Seed};
 use trunkline_experiment::{Answer, Flow, Scenario, TcpOptions, Transport};
-use trunkline_flows::Carrier;
+use trunkline_flows::{Carrier, ListenerSpec, Talker, TalkerSpec};
 use trunkline_io::tcp::{self, StreamProtocol, TcpError, TcpSetup};
 use trunkline_io::udp::SocketOptions;
 use trunkline_metrics::SocketPair;
@@ -18,10 +18,8 @@ use crate::ceiling::Limited;
 use crate::check;
 use crate::engine::{self, Engine, Engines, Intake, Loss, NotConnected, Route};
 use crate::error::LiveError;
-use crate::near;
 use crate::near::engine::{EngineFlow, Speaker};
-use crate::near::tcp::{Conversation, Listener};
-use crate::near::udp_receive::Answered;
+use crate::near::tcp::{Conversation, Returns};
 use crate::near::udp_send::{Member, SENDER};
 use crate::options::{LiveOptions, Receive};
 use crate::protocol::{EngineTerms, FlowTerms, ListenerTerms, Open, Ready, VERSION};
@@ -95,7 +93,7 @@ impl Terms {
                     udp_members += members;
                     sender_of.resize(sender_of.len() + members, SENDER);
                     largest = largest.max((KINDS[flow.source.kind].max_message)(&flow.source.values));
-                    largest = largest.max(answer_length(flow).map_or(0, u64::from));
+                    largest = largest.max(ListenerSpec::of(flow).answer.map_or(0, u64::from));
                     udp_buffer = udp_buffer.max(udp.buffer);
                     per_second += datagrams_per_second(flow);
                     listener_of.push(usize::MAX);
@@ -122,11 +120,7 @@ impl Terms {
         let rest = if busy { REST } else { Duration::ZERO };
         let largest = (largest + HEADER_LENGTH as u64).min(LARGEST_DATAGRAM);
         let flow_terms = |(index, flow): (usize, &Flow)| FlowTerms {
-            first: flow.meta.first.0,
-            members: flow.meta.members,
-            reflect: flow.reflect,
-            answer: answer_length(flow),
-            keeps_payload: flow.meta.keeps_payload,
+            listens: ListenerSpec::of(flow),
             is_greedy: options.limited.is_greedy(index),
         };
         Terms {
@@ -176,19 +170,6 @@ fn lanes(scenario: &Scenario, members: usize, most: usize) -> Vec<Range<usize>> 
         start..next
     };
     scenario.flows.iter().map(of_flow).collect()
-}
-
-/// Payload of the answers to messages that ask for one.
-fn answer_length(flow: &Flow) -> Option<u32> {
-    match flow.answer() {
-        Answer::Bytes(length) => Some(u32::try_from(length).unwrap_or(u32::MAX)),
-        Answer::None | Answer::Echo => None,
-    }
-}
-
-/// Whether anything comes back of a flow.
-fn is_answered(flow: &Flow) -> bool {
-    flow.reflect || flow.answer() != Answer::None
 }
 
 /// How many datagrams the flow's sources want to send in a second; 0 if answers decide.
@@ -244,7 +225,7 @@ pub(crate) struct Sources {
 pub(crate) fn sources(
     scenario: &Scenario,
     lanes: &[Range<usize>],
-    limited: &Limited,
+    (key, limited): (Key, &Limited),
     build: &dyn Fn(usize, u32) -> Result<Box<dyn Source>, String>,
 ) -> Result<Sources, LiveError> {
     let mut sources = Sources { udp: Vec::new(), tcp: Vec::new(), engines: Vec::new() };
@@ -257,11 +238,9 @@ pub(crate) fn sources(
                     sources.tcp.push((index, member, source));
                 }
                 Transport::Udp(_) => sources.udp.push(Member {
-                    id: flow.member(member),
+                    talker: Talker::new(source, flow.member(member), flow.meta.channels),
                     lane: lanes[index].start + member as usize % lanes[index].len().max(1),
-                    source,
-                    channels: flow.meta.channels,
-                    cover: flow.cover_on_sockets(),
+                    spec: TalkerSpec::on_sockets(flow, key),
                     answered: flow.answer() != Answer::None,
                     awaited: scenario.until == Some(index),
                     turn: limited.turn(index),
@@ -296,24 +275,16 @@ pub(crate) fn udp_sockets(
 }
 
 /// The flows of which something comes back over UDP.
-pub(crate) fn answered(scenario: &Scenario) -> Vec<Answered> {
-    let udp =
-        scenario.flows.iter().filter(|flow| matches!(flow.transport, Transport::Udp(_)) && is_answered(flow));
-    udp.map(|flow| Answered {
-        first: flow.meta.first.0,
-        members: flow.meta.members,
-        round_trip: flow.reflect,
-        keeps_payload: flow.meta.keeps_payload,
-    })
-    .filter(|flow| flow.members > 0)
-    .collect()
+pub(crate) fn answered(scenario: &Scenario) -> Vec<ListenerSpec> {
+    let udp = scenario.flows.iter().filter(|flow| matches!(flow.transport, Transport::Udp(_)));
+    udp.map(ListenerSpec::of).filter(|flow| flow.is_answered() && flow.members > 0).collect()
 }
 
 /// A conversation, its flow's index, and who listens to what comes back.
 pub(crate) struct Connected {
     pub(crate) flow: usize,
     pub(crate) conversation: Conversation,
-    pub(crate) listener: Option<Listener>,
+    pub(crate) listener: Option<Returns>,
 }
 
 /// Connects every TCP member.
@@ -340,28 +311,20 @@ pub(crate) fn connect(
         let sender = terms.sender_of[id.0 as usize];
         let mut answers = None;
         let mut listener = None;
-        if is_answered(flow) {
+        if ListenerSpec::of(flow).is_answered() {
             let (give, take) = channel();
             answers = Some(take);
             listener = Some(listen(&stream, flow, member, sender, give)?);
         }
-        let send_timeout = flow.transport.send_timeout();
-        let channels = flow.meta.channels;
-        let awaited = scenario.until == Some(index);
-        let turn = options.limited.turn(index);
-        let cover = flow.cover_on_sockets();
         let conversation = Conversation {
-            id,
+            talker: Talker::new(source, id, flow.meta.channels),
+            spec: TalkerSpec::on_sockets(flow, terms.key),
             sender,
             stream,
-            source,
-            channels,
-            cover,
-            send_timeout,
             answers,
             spin,
-            awaited,
-            turn,
+            awaited: scenario.until == Some(index),
+            turn: options.limited.turn(index),
         };
         connected.push(Connected { flow: index, conversation, listener });
     }
@@ -426,18 +389,15 @@ pub(crate) fn engines<'s>(
         let awaited = scenario.until == Some(*index);
         let speakers = own.map(|(_, member, source)| {
             let turn = options.limited.turn(*index);
-            Speaker::new(flow.member(member), flow.meta.channels, source, awaited, turn)
+            Speaker::new(Talker::new(source, flow.member(member), flow.meta.channels), awaited, turn)
         });
         let flow = EngineFlow {
             engines: Engines::new(engines, sockets, options.receive),
             speakers: speakers.collect(),
             is_shared: spec.is_shared(),
-            send_timeout: flow.transport.send_timeout(),
+            spec: TalkerSpec::on_sockets(flow, terms.key),
+            listens: ListenerSpec::of(flow),
             sender: terms.engine_senders[place],
-            round_trip: flow.reflect,
-            keeps_payload: flow.meta.keeps_payload,
-            cover: flow.cover_on_sockets(),
-            is_unpaced: (KINDS[flow.source.kind].needs_flow_control)(&flow.source.values),
             spin,
         };
         flows.push((*index, flow));
@@ -487,21 +447,14 @@ fn listen(
     flow: &Flow,
     member: u32,
     sender: usize,
-    answers: Sender<near::Answer>,
-) -> Result<Listener, LiveError> {
+    answers: Sender<trunkline_flows::Answer>,
+) -> Result<Returns, LiveError> {
     let second = || -> io::Result<TcpStream> {
         stream.set_read_timeout(Some(crate::near::LOOK.to_std()))?;
         stream.try_clone()
     };
     let stream = second().map_err(LiveError::system("a connection cannot be set up"))?;
-    Ok(Listener {
-        stream,
-        id: flow.member(member),
-        sender,
-        round_trip: flow.reflect,
-        keeps_payload: flow.meta.keeps_payload,
-        answers,
-    })
+    Ok(Returns { stream, id: flow.member(member), flow: ListenerSpec::of(flow), sender, answers })
 }
 
 /// By flow, the sockets between which its messages go.

@@ -273,6 +273,11 @@ impl Carried {
         self.endpoint.receive(into).is_some()
     }
 
+    /// The endpoint as its application sees it.
+    pub(crate) fn conversation(&mut self) -> &mut (dyn Endpoint + Send) {
+        self.endpoint.as_mut()
+    }
+
     /// Hands a message to the endpoint.
     ///
     /// # Errors

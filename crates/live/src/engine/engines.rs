@@ -4,14 +4,15 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd as _;
 
 use trunkline_core::{Duration, Time};
+use trunkline_flows::Found;
 use trunkline_io::poll::Interest;
 use trunkline_io::udp::ReceiveBatch;
 use trunkline_io::{MonotonicClock, Poller, clock};
 use trunkline_transport::framing::Header;
-use trunkline_transport::{CloseReason, SendError};
+use trunkline_transport::{Close, CloseReason, Conversation, Event, Features, Message, Received, SendError};
 
 use super::carried::{Counters, receive_batch};
-use super::one::{Engine, Found};
+use super::one::Engine;
 use crate::options::Receive;
 
 /// The engines of a flow at one end, by place, and their sockets.
@@ -38,7 +39,7 @@ pub(crate) trait Application {
     fn message(&mut self, place: usize, header: Header, bytes: &mut [u8]);
 
     /// Takes note of bytes that are no message of this run.
-    fn stray(&mut self, place: usize, bytes: usize);
+    fn unmatched(&mut self, place: usize, bytes: usize);
 
     /// Sends what waits, as far as the engine takes it.
     fn pour(&mut self, place: usize, line: &mut Line<'_>);
@@ -51,13 +52,30 @@ pub(crate) struct Line<'e> {
     clock: MonotonicClock,
 }
 
-impl Line<'_> {
-    /// Hands a message over; the packets that follow from it leave at once.
-    pub(crate) fn send(&mut self, message: &[u8]) -> Result<(), SendError> {
+/// The packets that follow from a message leave at once. Engines have a clock of their own: the times of their
+/// applications do not count here.
+impl Conversation for Line<'_> {
+    fn send(&mut self, _: Time, message: Message<'_>) -> Result<(), SendError> {
         let now = self.clock.now();
-        self.engine.carried.send(now, message)?;
+        self.engine.carried.conversation().send(now, message)?;
         self.engine.carried.transmit(now, self.socket);
         Ok(())
+    }
+
+    fn receive(&mut self, into: &mut Vec<u8>) -> Option<Received> {
+        self.engine.carried.conversation().receive(into)
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.engine.carried.conversation().poll_event()
+    }
+
+    fn close(&mut self, _: Time, _: Close) {
+        self.engine.carried.close(self.clock.now(), self.socket);
+    }
+
+    fn features(&self) -> &'static Features {
+        self.engine.carried.features()
     }
 }
 
@@ -94,7 +112,7 @@ impl<'s> Engines<'s> {
                 false
             }
             fn message(&mut self, _: usize, _: Header, _: &mut [u8]) {}
-            fn stray(&mut self, _: usize, _: usize) {}
+            fn unmatched(&mut self, _: usize, _: usize) {}
             fn pour(&mut self, _: usize, _: &mut Line<'_>) {}
         }
         let deadline = clock::raw_now().saturating_add(patience.as_nanos());
@@ -197,7 +215,7 @@ impl<'s> Engines<'s> {
             while application.reads(place) {
                 let received = line.engine.receive(|found| match found {
                     Found::Message(header, bytes) => application.message(place, header, bytes),
-                    Found::Stray(bytes) => application.stray(place, bytes),
+                    Found::Unmatched(bytes) => application.unmatched(place, bytes),
                 });
                 if !received {
                     break;

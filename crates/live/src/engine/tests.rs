@@ -5,10 +5,10 @@ use std::sync::mpsc::sync_channel;
 
 use trunkline_core::{Address, Bytes, Duration, Ecn, FlowId, Seed, Time};
 use trunkline_experiment::{Experiment, Scenario};
-use trunkline_flows::{Carrier, FlowSpec};
+use trunkline_flows::{Carrier, FlowSpec, ListenerSpec, Talker, TalkerSpec};
 use trunkline_io::{MonotonicClock, clock};
 use trunkline_metrics::Observation;
-use trunkline_transport::framing::{Header, Key};
+use trunkline_transport::framing::{Cover, Header, Key};
 use trunkline_transport::{
     Close, CloseReason, Conversation, Endpoint, Event, Features, Message, Received, SendError, Transmit,
     features,
@@ -72,7 +72,7 @@ impl Application for Nobody {
         true
     }
     fn message(&mut self, _: usize, _: Header, _: &mut [u8]) {}
-    fn stray(&mut self, _: usize, _: usize) {}
+    fn unmatched(&mut self, _: usize, _: usize) {}
     fn pour(&mut self, _: usize, _: &mut Line<'_>) {}
 }
 
@@ -163,10 +163,10 @@ fn a_peer_that_falls_silent_is_given_up_and_named() {
             true
         }
         fn message(&mut self, _: usize, _: Header, _: &mut [u8]) {}
-        fn stray(&mut self, _: usize, _: usize) {}
+        fn unmatched(&mut self, _: usize, _: usize) {}
         fn pour(&mut self, _: usize, line: &mut Line<'_>) {
             // Whether it is taken or not: nobody will hear it.
-            let _ = line.send(b"is anybody there?");
+            let _ = line.send(Time::ZERO, Message::new(b"is anybody there?"));
         }
     }
     let transport = "{ kind = \"xtp\", encapsulation = \"udp\", wait = \"10 ms\", patience = \"100 ms\" }";
@@ -212,18 +212,20 @@ fn refuse_all(members: u32) {
     assert!(connected);
     let speaker = |member| {
         let source = scenario(transport).build_source(0, 0, Seed::new(1, 0)).unwrap();
-        Speaker::new(FlowId(member), 1, source, false, None)
+        Speaker::new(Talker::new(source, FlowId(member), 1), false, None)
     };
     let flow = EngineFlow {
-        cover: trunkline_transport::framing::Cover::default(),
         engines,
         speakers: (0..members).map(speaker).collect(),
         is_shared: members > 1,
-        send_timeout: None,
+        spec: TalkerSpec {
+            key: KEY,
+            cover: Some(Cover::default()),
+            send_timeout: None,
+            is_saturating: false,
+        },
+        listens: ListenerSpec { members, ids: members, ..ListenerSpec::of(&scenario(transport).flows[0]) },
         sender: 1,
-        round_trip: false,
-        keeps_payload: false,
-        is_unpaced: false,
         spin: Duration::ZERO,
     };
     let stage = Stage::new(&Start::of(1, None).awaited);

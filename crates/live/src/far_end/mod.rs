@@ -18,7 +18,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::Scope;
 
 use trunkline_core::{Duration, Seed};
-use trunkline_flows::Carrier;
+use trunkline_flows::{Carrier, Listener, ListenerSpec, Side};
 use trunkline_io::tcp::{TcpError, TcpSetup, listen as listen_as};
 use trunkline_io::udp::SocketOptions;
 use trunkline_io::{MonotonicClock, clock};
@@ -121,11 +121,18 @@ impl Session {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// What to do with a message of this conversation, and the index of its flow.
+    /// The index of the flow of the member with this id.
     #[inline]
-    pub(crate) fn terms(&self, id: u32) -> Option<(usize, &FlowTerms)> {
+    pub(crate) fn place_of(&self, id: u32) -> Option<usize> {
         // Files have few flows; the members of one are found by arithmetic.
-        self.flows.iter().enumerate().find(|(_, flow)| id.wrapping_sub(flow.first) < flow.members)
+        self.flows.iter().position(|flow| id.wrapping_sub(flow.listens.first) < flow.listens.members)
+    }
+
+    /// A listener on what may bring messages of any flow.
+    pub(crate) fn listener(&self) -> Listener {
+        let first = self.flows.first().map_or(0, |flow| flow.listens.first);
+        let flows = self.flows.iter().map(|flow| flow.listens).collect();
+        Listener::new(Side::Sink(0), flows, first..self.members)
     }
 
     /// The place of a conversation of this flow whose replies are held back; `None` if nothing holds them back.
@@ -171,7 +178,7 @@ fn session(
     if let Some(allowed) = allowed {
         replies = allowed.replies(&open.flows);
         (open.address, open.peer) = (allowed.address, allowed.peer);
-        let asked = open.flows.iter().fold(0, |sum: u32, flow| sum.saturating_add(flow.members));
+        let asked = open.flows.iter().fold(0, |sum: u32, flow| sum.saturating_add(flow.listens.members));
         if asked > allowed.members {
             return Err(LiveError::NotAllowed(format!(
                 "{asked} conversations at once are more than the {} that its owner allows",
@@ -179,7 +186,8 @@ fn session(
             )));
         }
     }
-    let members = open.flows.iter().map(|flow| flow.first.saturating_add(flow.members)).max().unwrap_or(0);
+    let end = |flow: &FlowTerms| flow.listens.first.saturating_add(flow.listens.members);
+    let members = open.flows.iter().map(end).max().unwrap_or(0);
     // Far more than the sockets of one host; one per TCP conversation, and some of our own.
     let _ = trunkline_io::process::raise_open_files(u64::from(members).min(1 << 16) + 64);
 
@@ -356,14 +364,16 @@ fn port_of(address: io::Result<SocketAddr>) -> Result<u16, LiveError> {
 /// For benches: the reflector alone, on a socket of the caller's, until `over` is set.
 #[doc(hidden)]
 pub fn reflect(socket: &UdpSocket, key: Key, peer: IpAddr, receive: crate::Receive, over: &AtomicBool) {
-    let terms = FlowTerms {
+    let listens = ListenerSpec {
         first: 0,
         members: 1,
+        ids: 1,
+        channels: u16::MAX,
         reflect: true,
         answer: None,
         keeps_payload: false,
-        is_greedy: false,
     };
+    let terms = FlowTerms { listens, is_greedy: false };
     let session = Session {
         key,
         peer,

@@ -3,6 +3,7 @@
 use std::sync::mpsc::{SyncSender, TrySendError};
 
 use trunkline_core::{Duration, FlowId, Time};
+use trunkline_flows::Observer;
 use trunkline_metrics::Observation;
 
 use crate::events::Report;
@@ -27,7 +28,7 @@ impl Reporter {
         Reporter { say, report: Report { bytes: Vec::with_capacity(FULL * 2) }, since: Time::MAX }
     }
 
-    pub(crate) fn push(&mut self, at: Time, flow: FlowId, what: &Observation, payload: Option<&[u8]>) {
+    fn push(&mut self, at: Time, flow: FlowId, what: &Observation, payload: Option<&[u8]>) {
         if self.since == Time::MAX {
             self.since = at;
         }
@@ -58,6 +59,15 @@ impl Reporter {
             self.since = Time::ZERO;
         }
     }
+}
+
+impl Observer for Reporter {
+    fn observe(&mut self, at: Time, flow: FlowId, what: Observation, payload: Option<&[u8]>) {
+        self.push(at, flow, &what, payload);
+    }
+
+    /// Nothing is sent here that a source has made.
+    fn oversize(&mut self, _: usize) {}
 }
 
 /// The last report goes through whatever it takes.

@@ -6,16 +6,15 @@ use std::os::fd::AsFd as _;
 use std::sync::mpsc::SyncSender;
 use std::thread::{Builder, Scope};
 
-use trunkline_core::{Bytes, FlowId};
+use trunkline_flows::{Delivery, Listener};
 use trunkline_io::poll::Interest;
 use trunkline_io::{Poller, clock, pace};
-use trunkline_metrics::Observation;
-use trunkline_transport::framing::{Deframer, answer, reflect_in_place};
+use trunkline_transport::framing::Deframer;
 
 use super::{LOOK, Reporter, Session};
 use crate::ceiling::Turn;
 use crate::near::tcp::is_timeout;
-use crate::protocol::{FromFar, Reply};
+use crate::protocol::FromFar;
 use crate::run::SLIM;
 
 /// Accepts connections of the peer until the session is over.
@@ -54,9 +53,9 @@ fn prepare(stream: &TcpStream) -> io::Result<()> {
 /// Takes messages from one connection until it ends or the session is over.
 fn serve(mut stream: TcpStream, session: &Session, mut reporter: Reporter) {
     let mut deframer = Deframer::new(session.key, 0..session.members);
+    let listener = session.listener();
     let mut chunk = vec![0; 64 << 10];
-    let mut answered = Vec::new();
-    let mut flow = FlowId(0);
+    let mut back = Vec::new();
     let mut turn = None;
     while !session.is_over() {
         let length = match stream.read(&mut chunk) {
@@ -72,37 +71,15 @@ fn serve(mut stream: TcpStream, session: &Session, mut reporter: Reporter) {
         let now = clock.now();
         deframer.push(&chunk[..length]);
         while let Some(framed) = deframer.next() {
-            let header = framed.header;
-            flow = header.flow;
             if framed.skipped > 0 {
-                reporter.push(now, flow, &Observation::Stray { bytes: Bytes(framed.skipped as u64) }, None);
+                listener.unmatched(now, framed.skipped, &mut reporter);
             }
-            let Some((index, terms)) = session.terms(flow.0) else { continue };
-            let Some(reply) = terms.reply(header.kind) else { continue };
-            if !terms.reflect {
-                let what = Observation::Received {
-                    channel: header.channel,
-                    sequence: header.sequence,
-                    sent: header.sent,
-                    reflected: header.reflected,
-                    payload: Bytes(framed.message().len() as u64),
-                };
-                reporter.push(now, flow, &what, terms.keeps_payload.then_some(framed.message()));
-            }
-            let back = match reply {
-                Reply::Nothing => continue,
-                Reply::Whole => {
-                    reflect_in_place(framed.bytes, now);
-                    &*framed.bytes
-                }
-                Reply::Bytes(length) => {
-                    answered.clear();
-                    answer(&header, now, length, &mut answered);
-                    &answered
-                }
-            };
-            let turn = turn.get_or_insert_with(|| session.turn(index));
-            if !wait_for(turn, back.len(), session) || write_all(&mut stream, back, session).is_err() {
+            let delivery = listener.deliver(now, &framed.header, framed.bytes, &mut reporter);
+            let Delivery::Reply(flow, reply) = delivery else { continue };
+            back.clear();
+            Listener::reply(now, &framed.header, (flow, reply), framed.bytes, &mut back);
+            let turn = turn.get_or_insert_with(|| session.turn(session.place_of(flow.0)?));
+            if !wait_for(turn, back.len(), session) || write_all(&mut stream, &back, session).is_err() {
                 return;
             }
         }
@@ -110,7 +87,7 @@ fn serve(mut stream: TcpStream, session: &Session, mut reporter: Reporter) {
     }
     let rest = deframer.finish();
     if let (1.., Some(clock)) = (rest, session.clock()) {
-        reporter.push(clock.now(), flow, &Observation::Stray { bytes: Bytes(rest as u64) }, None);
+        listener.unmatched(clock.now(), rest, &mut reporter);
     }
 }
 

@@ -3,17 +3,16 @@
 use std::net::UdpSocket;
 use std::sync::atomic::Ordering;
 
-use trunkline_core::{Bytes, Duration, FlowId};
+use trunkline_core::Duration;
+use trunkline_flows::{Delivery, Listener, Reply};
 use trunkline_io::clock::Stamps;
 use trunkline_io::pace;
 use trunkline_io::udp::{ReceiveBatch, Wait};
-use trunkline_metrics::Observation;
-use trunkline_transport::framing::{HEADER_LENGTH, answer, decode_message, reflect_in_place};
+use trunkline_transport::framing::{decode_message, reflect_in_place};
 
 use super::{Reporter, Session};
 use crate::ceiling::Turn;
 use crate::options::Receive;
-use crate::protocol::Reply;
 
 /// As many datagrams are taken from the kernel at once; one bit of a word each.
 const BATCH: usize = 64;
@@ -38,7 +37,7 @@ pub(super) fn run(socket: &UdpSocket, how: How, session: &Session, mut reporter:
     pace::reduce_timer_slack();
     let mut idle = 0u32;
     let turns = (0..session.flows.len()).map(|flow| session.turn(flow)).collect();
-    let mut back = Back { answered: Vec::new(), turns };
+    let mut back = Back { listener: session.listener(), answered: Vec::new(), turns };
     while !session.is_over() {
         // An error here is of an answer that nobody wanted, or of the moment.
         let count = batch.receive(socket, wait).unwrap_or(0);
@@ -66,6 +65,7 @@ pub(super) fn run(socket: &UdpSocket, how: How, session: &Session, mut reporter:
 
 /// What is sent back.
 struct Back {
+    listener: Listener,
     answered: Vec<u8>,
     /// By flow: what its owner allows. One socket serves all flows, so nothing can wait here.
     turns: Vec<Option<Turn>>,
@@ -101,35 +101,17 @@ fn take(
         let from_peer = batch.source(place).is_some_and(|source| source.ip() == session.peer);
         let datagram = batch.datagram(place);
         let message = decode_message(datagram, session.key).ok().filter(|_| from_peer);
-        let terms = message.and_then(|(header, _)| session.terms(header.flow.0));
-        let (Some((header, payload)), Some((flow, terms))) = (message, terms) else {
-            // Not of this run: counted with the first flow, never answered.
-            let first = session.flows.first().map_or(0, |flow| flow.first);
-            let stray = Observation::Stray { bytes: Bytes(datagram.len() as u64) };
-            reporter.push(now, FlowId(first), &stray, None);
+        let Some((header, _)) = message else {
+            // Never answered.
+            back.listener.unmatched(now, datagram.len(), reporter);
             continue;
         };
         let stamped = stamps.as_ref().and_then(|stamps| stamps.bring(batch.stamp(place)?));
         let at = stamped.map_or(now, |raw| clock.from_raw(raw).min(now));
-        let Some(reply) = terms.reply(header.kind) else { continue };
-        let datagram_length = header.sent_length();
-        if !terms.reflect {
-            let what = Observation::Received {
-                channel: header.channel,
-                sequence: header.sequence,
-                sent: header.sent,
-                reflected: header.reflected,
-                payload: Bytes(payload.len() as u64),
-            };
-            reporter.push(at, header.flow, &what, terms.keeps_payload.then_some(payload));
-        }
-        let length = match reply {
-            Reply::Nothing => continue,
-            Reply::Whole => datagram_length,
-            Reply::Bytes(length) if header.place.is_within() && length >= HEADER_LENGTH => length,
-            Reply::Bytes(length) => length + HEADER_LENGTH,
+        let Delivery::Reply(flow, reply) = back.listener.deliver(at, &header, datagram, reporter) else {
+            continue;
         };
-        if !back.passes(flow, length) {
+        if !back.passes(session.place_of(flow.0).unwrap_or(0), reply.length(&header)) {
             session.unreflected.fetch_add(1, Ordering::Relaxed);
             continue;
         }
@@ -138,15 +120,15 @@ fn take(
                 reflected |= 1 << place;
                 reflect_in_place(batch.datagram_mut(place), at);
             }
-            (Reply::Bytes(length), Some(source)) => {
+            (Reply::Bytes(_), Some(source)) => {
                 // A source waits for each, so there are few at once: they leave one by one.
                 back.answered.clear();
-                answer(&header, at, length, &mut back.answered);
+                Listener::reply(at, &header, (flow, reply), &[], &mut back.answered);
                 if socket.send_to(&back.answered, source).is_err() {
                     session.unreflected.fetch_add(1, Ordering::Relaxed);
                 }
             }
-            (Reply::Nothing | Reply::Bytes(_), _) => {}
+            (Reply::Bytes(_), None) => {}
         }
     }
     if reflected != 0 {

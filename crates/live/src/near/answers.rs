@@ -5,34 +5,10 @@ use std::os::fd::AsFd as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use trunkline_core::{FlowId, Time};
+use trunkline_core::Time;
+use trunkline_flows::Answer;
 use trunkline_io::poll::Interest;
 use trunkline_io::{MonotonicClock, Pacer, Poller, Wakeup, clock};
-use trunkline_metrics::Observation;
-use trunkline_traffic::{Feedback, Source, Transfer};
-
-use crate::events::Outbox;
-
-/// A message that has come back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
-    pub(crate) flow: FlowId,
-    pub(crate) channel: u16,
-    pub(crate) sequence: u32,
-    /// When it came.
-    pub(crate) at: Time,
-}
-
-impl Answer {
-    /// Tells the source, at `now`, and notes the transfers that this ends.
-    pub(crate) fn tell(self, source: &mut dyn Source, now: Time, outbox: &mut Outbox) {
-        let Answer { flow, channel, sequence, at } = self;
-        source.notify(now, Feedback::Answered { channel, sequence });
-        while let Some(Transfer { channel, began, bytes }) = source.take_transfer() {
-            outbox.push(at, flow, Observation::Transferred { channel, began, bytes }, None);
-        }
-    }
-}
 
 /// Answers that the sending thread has not seen yet. Locked once per batch of arrivals and once per look.
 #[derive(Debug)]

@@ -18,7 +18,7 @@ use trunkline_transport::framing::Key;
 use crate::events::{Input, Outbox, Pool};
 #[cfg(doc)]
 use crate::start::Start;
-pub(crate) use answers::{Answer, Answers};
+pub(crate) use answers::Answers;
 
 /// Counts conversations that ended before the run did; with why they did behind it, those of that kind.
 pub(crate) const BROKEN: &str = "connections-broken";

@@ -3,31 +3,28 @@
 use std::io::{self, Read as _};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd as _;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 
 use socket2::SockRef;
-use trunkline_core::{Bytes, Duration, FlowId, Time};
+use trunkline_core::{Duration, FlowId, Time};
+use trunkline_flows::{Answer, Buffers, Delivery, Lane, Listener, ListenerSpec, Side, Talker, TalkerSpec};
 use trunkline_io::poll::Interest;
 use trunkline_io::{Pacer, Poller, clock, pace};
 use trunkline_metrics::Observation;
-use trunkline_traffic::{Feedback, MessageBuffer, Source};
-use trunkline_transport::framing::{Cover, Deframer, HEADER_LENGTH, Header, MessageKind, Place};
+use trunkline_transport::framing::Deframer;
 
-use super::{Answer, Common, LOOK};
+use super::{Common, LOOK};
 use crate::ceiling::Turn;
 use crate::events::Outbox;
 
 /// One member of a TCP flow, connected.
 pub(crate) struct Conversation {
-    pub(crate) id: FlowId,
+    pub(crate) talker: Talker,
+    pub(crate) spec: TalkerSpec,
     /// Its number among the senders.
     pub(crate) sender: usize,
     pub(crate) stream: TcpStream,
-    pub(crate) source: Box<dyn Source>,
-    pub(crate) channels: u16,
-    /// What headers of messages may be.
-    pub(crate) cover: Cover,
-    pub(crate) send_timeout: Option<Duration>,
     /// What comes back, if anything does.
     pub(crate) answers: Option<Receiver<Answer>>,
     pub(crate) spin: Duration,
@@ -51,7 +48,7 @@ pub(crate) fn send(conversation: Conversation, common: &Common<'_>) -> Spoken {
     let mut speaker = Speaker {
         common,
         pacer: Pacer::new(common.clock, conversation.spin),
-        sequences: vec![0; usize::from(conversation.channels)],
+        lane: Lane::default(),
         outbox: common.departures(conversation.sender),
         conversation,
     };
@@ -66,35 +63,34 @@ struct Speaker<'s> {
     common: &'s Common<'s>,
     pacer: Pacer,
     conversation: Conversation,
-    sequences: Vec<u32>,
+    lane: Lane,
     outbox: Outbox,
 }
 
 impl Speaker<'_> {
     fn run(&mut self) -> Result<(), io::Error> {
-        let mut messages = MessageBuffer::with_headroom(HEADER_LENGTH);
         self.common.wait_for_begin(self.pacer.spin());
         while self.common.stage.is_sending() {
             self.hear_answers();
             let now = self.common.clock.now();
-            match self.conversation.source.next_due() {
+            match self.conversation.talker.next_due() {
                 Some(due) if due <= now => {
                     if let Some(turn) = self.turn().filter(|turn| *turn > now) {
                         self.wait_until(turn);
                         continue;
                     }
-                    messages.clear();
-                    self.conversation.source.produce(now, &mut messages);
-                    self.outbox.push_overflows(self.conversation.id, &mut messages);
-                    if messages.messages().is_empty() {
+                    if self.conversation.talker.produce(now, &mut self.lane, &mut self.outbox) == 0 {
                         self.wait_until(now + LOOK); // it is over; never asked twice at one moment
                     }
-                    for place in 0..messages.messages().len() {
-                        if let Err(error) = self.say(&mut messages, place) {
-                            self.refuse(&messages, place + 1);
+                    for place in 0..self.lane.len() {
+                        if let Err(error) = self.say(place) {
+                            let now = self.common.clock.now();
+                            let rest = place + 1..self.lane.len();
+                            rest.for_each(|place| self.lane.refuse(place, now, &mut self.outbox));
                             return Err(error);
                         }
                     }
+                    self.lane.clear();
                 }
                 Some(due) => self.wait_until(due),
                 None if self.is_over(now) || now >= self.common.stop => break,
@@ -113,11 +109,11 @@ impl Speaker<'_> {
     /// Whether nothing will be due; and for a source with which the sending ends, whether it has its answers too. Then
     /// it tells the run, once: nobody asks again.
     fn is_over(&self, now: Time) -> bool {
-        let Conversation { source, awaited, .. } = &self.conversation;
+        let Conversation { talker, awaited, .. } = &self.conversation;
         if !awaited {
-            return source.is_finished();
+            return talker.is_finished();
         }
-        let over = source.over_at().is_some_and(|at| at <= now);
+        let over = talker.over_at().is_some_and(|at| at <= now);
         if over {
             self.common.stage.one_is_over();
         }
@@ -126,101 +122,43 @@ impl Speaker<'_> {
 
     /// Hands one message to the kernel. Once a part of it is taken the rest follows, however long that takes: a
     /// message that has begun is sent, and one that could not begin within the send timeout is refused.
-    fn say(&mut self, messages: &mut MessageBuffer, place: usize) -> io::Result<()> {
-        let (channel, due) = (messages.messages()[place].channel, messages.messages()[place].due);
-        let Some(counter) = self.sequences.get_mut(usize::from(channel)) else { return Ok(()) };
-        let sequence = *counter;
-        *counter = counter.wrapping_add(1);
-        let kind = if messages.messages()[place].asks { MessageKind::Ask } else { MessageKind::Forward };
-        let bytes = messages.bytes_mut(place);
-        let payload = Bytes((bytes.len() - HEADER_LENGTH) as u64);
+    fn say(&mut self, place: usize) -> io::Result<()> {
         let sent = self.common.clock.now();
-        let header = self.header(kind, channel, sequence, due, sent, payload);
-        let bytes = header.stamp(bytes, self.conversation.cover);
-
-        let id = self.conversation.id;
-        let patience = self.conversation.send_timeout.unwrap_or(Duration::MAX);
-        let Conversation { stream, turn, .. } = &mut self.conversation;
+        let Conversation { stream, turn, spec, talker, .. } = &mut self.conversation;
+        self.lane.stamp(place..place + 1, sent, spec);
+        let bytes = self.lane.stamped(place, spec);
+        let patience = spec.send_timeout.unwrap_or(Duration::MAX);
         self.outbox.begin(sent);
         let (taken, result) = write(stream, bytes, patience, turn.as_mut(), &mut self.outbox, self.common);
         self.outbox.end();
         let end = self.common.clock.now();
         if taken == 0 {
-            self.outbox.push(end, id, Observation::Refused { channel, sequence, due, payload }, None);
+            self.lane.refuse(place, end, &mut self.outbox);
         } else {
-            self.outbox.push(sent, id, Observation::Sent { channel, sequence, due, payload }, None);
-            let error_nanos = sent.since(due).as_nanos();
+            self.lane.sent(place, sent, &mut self.outbox);
+            let error_nanos = sent.since(self.lane.due(place)).as_nanos();
             let call = Observation::SendCall { error_nanos, took_nanos: end.since(sent).as_nanos() };
-            self.outbox.push(sent, id, call, None);
+            self.outbox.push(sent, talker.id(), call, None);
         }
         self.outbox.tick(self.common.clock.now());
-        self.conversation.source.notify(end, Feedback::Writable);
         result
     }
 
     /// Refuses what should have left before the end: a sender that is held up must not hide it.
     fn refuse_overdue(&mut self) {
-        let now = self.common.clock.now();
-        let mut messages = MessageBuffer::with_headroom(HEADER_LENGTH);
-        while self.conversation.source.next_due().is_some_and(|due| due <= now) {
-            messages.clear();
-            self.conversation.source.produce(now, &mut messages);
-            self.outbox.push_overflows(self.conversation.id, &mut messages);
-            if messages.messages().is_empty() {
-                return;
-            }
-            self.refuse(&messages, 0);
-        }
-    }
-
-    /// Refuses the messages from this place on.
-    fn refuse(&mut self, messages: &MessageBuffer, from: usize) {
-        let now = self.common.clock.now();
-        for (place, message) in messages.messages().iter().enumerate().skip(from) {
-            let Some(counter) = self.sequences.get_mut(usize::from(message.channel)) else { continue };
-            let (channel, sequence, due) = (message.channel, *counter, message.due);
-            *counter = counter.wrapping_add(1);
-            let payload = Bytes((messages.bytes(place).len() - HEADER_LENGTH) as u64);
-            self.outbox.push(
-                now,
-                self.conversation.id,
-                Observation::Refused { channel, sequence, due, payload },
-                None,
-            );
-        }
+        let Speaker { common, conversation, lane, outbox, .. } = self;
+        let Conversation { talker, spec, .. } = conversation;
+        let now = common.clock.now();
+        talker.refuse_overdue(now, (spec, lane, &mut Buffers::new(0)), outbox);
     }
 
     /// Says that nothing follows, in a message and by closing this direction.
     fn say_goodbye(&mut self) -> io::Result<()> {
         self.outbox.flush(self.common.clock.now());
         let now = self.common.clock.now();
-        let mut end = [0; HEADER_LENGTH];
-        self.header(MessageKind::End, 0, 0, now, now, Bytes::ZERO).encode(&mut end);
+        let end = self.conversation.talker.goodbye(now, &self.conversation.spec);
         write(&self.conversation.stream, &end, Duration::MAX, None, &mut self.outbox, self.common).1?;
         self.conversation.stream.shutdown(Shutdown::Write)
-    }
-
-    fn header(
-        &self,
-        kind: MessageKind,
-        channel: u16,
-        sequence: u32,
-        due: Time,
-        sent: Time,
-        payload: Bytes,
-    ) -> Header {
-        Header {
-            key: self.common.key,
-            length: payload.0 as u32,
-            place: Place::Before,
-            flow: self.conversation.id,
-            sequence,
-            channel,
-            kind,
-            late: sent.since(due),
-            sent,
-            reflected: Time::ZERO,
-        }
     }
 
     fn hear_answers(&mut self) {
@@ -230,7 +168,7 @@ impl Speaker<'_> {
     }
 
     fn hear(&mut self, answer: Answer) {
-        answer.tell(self.conversation.source.as_mut(), self.common.clock.now(), &mut self.outbox);
+        self.conversation.talker.answered(self.common.clock.now(), answer, &mut self.outbox);
     }
 
     /// Returns at `due`, at an answer, or in time to look at the stage.
@@ -345,23 +283,23 @@ const NO_SIGNAL: libc::c_int = libc::MSG_NOSIGNAL;
 const NO_SIGNAL: libc::c_int = 0;
 
 /// Who hears what comes back of one conversation.
-pub(crate) struct Listener {
+pub(crate) struct Returns {
     pub(crate) stream: TcpStream,
     pub(crate) id: FlowId,
+    pub(crate) flow: ListenerSpec,
     /// The conversation's number among the senders.
     pub(crate) sender: usize,
-    /// Whether what comes back is what is measured.
-    pub(crate) round_trip: bool,
-    pub(crate) keeps_payload: bool,
     pub(crate) answers: Sender<Answer>,
 }
 
-impl Listener {
+impl Returns {
     /// Receives until the conversation ends or the run is over.
-    pub(crate) fn listen(self, common: &Common<'_>) {
-        let Listener { mut stream, id, sender, round_trip, keeps_payload, answers } = self;
+    pub(crate) fn receive(self, common: &Common<'_>) {
+        let Returns { mut stream, id, flow, sender, answers } = self;
         let mut outbox = common.arrivals(sender);
-        let mut deframer = Deframer::new(common.key, id.0..id.0 + 1);
+        let ids = id.0..id.0 + 1;
+        let listener = Listener::new(Side::Source, Arc::new([flow]), ids.clone());
+        let mut deframer = Deframer::new(common.key, ids);
         let mut chunk = vec![0; 64 << 10];
         while !common.stage.is_over() {
             let length = match stream.read(&mut chunk) {
@@ -377,26 +315,19 @@ impl Listener {
             deframer.push(&chunk[..length]);
             while let Some(framed) = deframer.next() {
                 if framed.skipped > 0 {
-                    outbox.push(now, id, Observation::Stray { bytes: Bytes(framed.skipped as u64) }, None);
+                    listener.unmatched(now, framed.skipped, &mut outbox);
                 }
-                let header = framed.header;
-                if header.kind != MessageKind::Reflected {
-                    continue;
+                let delivery = listener.deliver(now, &framed.header, framed.bytes, &mut outbox);
+                if let Delivery::Answered(answer) = delivery {
+                    // The sending thread may have finished: then nobody asks.
+                    let _ = answers.send(answer);
                 }
-                let payload = Bytes(framed.message().len() as u64);
-                let Header { channel, sequence, sent, reflected, .. } = header;
-                if round_trip {
-                    let what = Observation::Received { channel, sequence, sent, reflected, payload };
-                    outbox.push(now, id, what, keeps_payload.then_some(framed.message()));
-                }
-                // The sending thread may have finished: then nobody asks.
-                let _ = answers.send(Answer { flow: id, channel, sequence, at: now });
             }
             outbox.tick(now);
         }
         let rest = deframer.finish();
         if rest > 0 {
-            outbox.push(common.clock.now(), id, Observation::Stray { bytes: Bytes(rest as u64) }, None);
+            listener.unmatched(common.clock.now(), rest, &mut outbox);
         }
     }
 }

@@ -4,15 +4,14 @@ use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsFd as _;
 
-use trunkline_core::{Bytes, Duration, FlowId, Time};
+use trunkline_core::{Duration, Time};
+use trunkline_flows::{Answer, Delivery, Listener, ListenerSpec, Side};
 use trunkline_io::clock::Stamps;
 use trunkline_io::poll::Interest;
 use trunkline_io::udp::{ReceiveBatch, Wait};
 use trunkline_io::{Poller, pace};
-use trunkline_metrics::Observation;
-use trunkline_transport::framing::{Header, MessageKind, decode_message};
+use trunkline_transport::framing::decode_message;
 
-use super::answers::Answer;
 use super::udp_send::SENDER;
 use super::{Answers, Common, LOOK};
 use crate::events::Outbox;
@@ -22,27 +21,17 @@ use crate::protocol::Open;
 /// As many datagrams are taken from the kernel at once.
 const BATCH: usize = 32;
 
-/// What the receiver has to know of a flow of which something comes back: its members, whether what comes back is what
-/// is measured, and whether its payload is kept.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Answered {
-    pub(crate) first: u32,
-    pub(crate) members: u32,
-    pub(crate) round_trip: bool,
-    pub(crate) keeps_payload: bool,
-}
-
 /// Receives until the run is over, in the way that the terms say.
 pub(crate) fn receive(
     sockets: &[UdpSocket],
-    flows: &[Answered],
+    flows: &[ListenerSpec],
     terms: &Open,
     common: &Common<'_>,
     answers: &Answers,
 ) {
     let mut receiver = Receiver {
         common,
-        flows,
+        listener: listener(flows),
         answers,
         back: Vec::new(),
         batch: ReceiveBatch::new(BATCH, terms.largest as usize),
@@ -60,7 +49,7 @@ pub(crate) fn receive(
 
 struct Receiver<'r> {
     common: &'r Common<'r>,
-    flows: &'r [Answered],
+    listener: Listener,
     answers: &'r Answers,
     back: Vec<Answer>,
     batch: ReceiveBatch,
@@ -133,22 +122,19 @@ impl Receiver<'_> {
 
     fn take_one(&mut self, place: usize, at: Time) {
         let datagram = self.batch.datagram(place);
-        let stray = Observation::Stray { bytes: Bytes(datagram.len() as u64) };
-        let first = FlowId(self.flows.first().map_or(0, |flow| flow.first));
-        let Ok((header, payload)) = decode_message(datagram, self.common.key) else {
-            return self.outbox.push(at, first, stray, None);
+        let Ok((header, _)) = decode_message(datagram, self.common.key) else {
+            return self.listener.unmatched(at, datagram.len(), &mut self.outbox);
         };
-        let mut flows = self.flows.iter();
-        let flow = flows.find(|flow| (flow.first..flow.first + flow.members).contains(&header.flow.0));
-        let (Some(flow), MessageKind::Reflected) = (flow, header.kind) else {
-            return self.outbox.push(at, first, stray, None);
-        };
-        let Header { flow: id, channel, sequence, sent, reflected, .. } = header;
-        if flow.round_trip {
-            let payload_length = Bytes(payload.len() as u64);
-            let what = Observation::Received { channel, sequence, sent, reflected, payload: payload_length };
-            self.outbox.push(at, id, what, flow.keeps_payload.then_some(payload));
+        let delivery = self.listener.deliver(at, &header, datagram, &mut self.outbox);
+        if let Delivery::Answered(answer) = delivery {
+            self.back.push(answer);
         }
-        self.back.push(Answer { flow: id, channel, sequence, at });
     }
+}
+
+/// A listener on sockets that may bring messages of any of these flows.
+fn listener(flows: &[ListenerSpec]) -> Listener {
+    let first = flows.iter().map(|flow| flow.first).min().unwrap_or(0);
+    let end = flows.iter().map(|flow| flow.first + flow.members).max().unwrap_or(0);
+    Listener::new(Side::Source, flows.into(), first..end)
 }

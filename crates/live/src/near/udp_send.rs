@@ -6,15 +6,14 @@ use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsFd as _;
 
-use trunkline_core::{Bytes, Duration, FlowId, Time};
+use trunkline_core::{Duration, Time};
+use trunkline_flows::{Answer, Lane, Talker, TalkerSpec};
 use trunkline_io::poll::Interest;
 use trunkline_io::udp::SendBatch;
 use trunkline_io::{Pacer, Poller, clock};
 use trunkline_metrics::Observation;
-use trunkline_traffic::{MessageBuffer, Produced, Source};
-use trunkline_transport::framing::{Cover, HEADER_LENGTH, Header, Key, MessageKind, Place};
 
-use super::{Answer, Answers, Common, LOOK};
+use super::{Answers, Common, LOOK};
 use crate::ceiling::Turn;
 use crate::events::Outbox;
 
@@ -30,13 +29,11 @@ const PATIENCE: Duration = Duration::from_millis(10);
 
 /// One member of a UDP flow.
 pub(crate) struct Member {
-    pub(crate) id: FlowId,
+    pub(crate) talker: Talker,
     /// The socket it sends through.
     pub(crate) lane: usize,
-    pub(crate) source: Box<dyn Source>,
-    pub(crate) channels: u16,
-    /// What headers of messages may be.
-    pub(crate) cover: Cover,
+    /// What the flow's members have in common. No two flows share a socket.
+    pub(crate) spec: TalkerSpec,
     /// Whether an answer can make its source due, so that it has to be told at once.
     pub(crate) answered: bool,
     /// Whether the sending ends with it.
@@ -59,12 +56,12 @@ pub(crate) fn send(
         pacer: Pacer::new(common.clock, spin),
         answers: answers.map(|answers| (answers, members.iter().any(|member| member.answered))),
         seen: Vec::new(),
-        first: members.iter().map(|member| member.id.0).min().unwrap_or_default(),
+        first: members.iter().map(|member| member.talker.id().0).min().unwrap_or_default(),
         places: Vec::new(),
         awaited: (0..).zip(&members).filter(|(_, member)| member.awaited).map(|(place, _)| place).collect(),
         next_look: Time::ZERO,
         agenda: BinaryHeap::with_capacity(members.len() * 2),
-        lanes: sockets.iter().map(Lane::new).collect(),
+        lanes: lanes(sockets, &members),
         members: members.into_iter().map(Scheduled::new).collect(),
         batch: SendBatch::with_capacity(BATCH),
         outbox: common.departures(SENDER),
@@ -84,7 +81,7 @@ struct Scheduler<'s> {
     places: Vec<u32>,
     /// When which member is due. An entry counts only while it says what the member says.
     agenda: BinaryHeap<Reverse<(Time, u32)>>,
-    lanes: Vec<Lane<'s>>,
+    lanes: Vec<SocketLane<'s>>,
     batch: SendBatch,
     outbox: Outbox,
     /// The members with which the sending ends, as far as they are not over, and when to look at them again.
@@ -94,84 +91,43 @@ struct Scheduler<'s> {
 
 struct Scheduled {
     member: Member,
-    /// Messages so far, per channel.
-    sequences: Vec<u32>,
     /// Its entry in the agenda; [`Time::MAX`] for none.
     due: Time,
 }
 
 impl Scheduled {
     fn new(member: Member) -> Scheduled {
-        Scheduled { sequences: vec![0; usize::from(member.channels)], due: Time::MAX, member }
+        Scheduled { due: Time::MAX, member }
     }
 }
 
 /// A socket with what waits to go through it.
-struct Lane<'s> {
+struct SocketLane<'s> {
     socket: &'s UdpSocket,
-    messages: MessageBuffer,
-    /// Beside every message: who sends it, its number, and what its header may be.
-    names: Vec<(FlowId, u32, Cover)>,
+    spec: TalkerSpec,
+    messages: Lane,
 }
 
-/// A message of a lane.
-struct Name {
-    flow: FlowId,
-    channel: u16,
-    sequence: u32,
-    due: Time,
-    payload: Bytes,
-    kind: MessageKind,
-}
-
-impl<'s> Lane<'s> {
-    fn new(socket: &'s UdpSocket) -> Lane<'s> {
-        Lane { socket, messages: MessageBuffer::with_headroom(HEADER_LENGTH), names: Vec::new() }
-    }
-
-    /// What is known of the message at this place.
-    fn name(&self, place: usize) -> Name {
-        let message = &self.messages.messages()[place];
-        let (flow, sequence, _) = self.names[place];
-        let payload = Bytes((message.range.len() - HEADER_LENGTH) as u64);
-        let kind = if message.asks { MessageKind::Ask } else { MessageKind::Forward };
-        Name { flow, channel: message.channel, sequence, due: message.due, payload, kind }
-    }
-
-    /// Writes the header of a message that is about to be sent.
-    fn stamp(&mut self, place: usize, key: Key, sent: Time) {
-        let Name { flow, channel, sequence, due, payload, kind } = self.name(place);
-        let length = payload.0 as u32;
-        let (late, reflected, at) = (sent.since(due), Time::ZERO, Place::Before);
-        let header = Header { key, length, place: at, flow, sequence, channel, kind, late, sent, reflected };
-        header.stamp(self.messages.bytes_mut(place), self.names[place].2);
-    }
-
-    /// What is sent of a message with its header.
-    fn sent(&self, place: usize) -> &[u8] {
-        let bytes = self.messages.bytes(place);
-        &bytes[self.names[place].2.unsent_room(bytes.len())..]
-    }
-
-    /// Notes that a message was given up.
-    fn refuse(&self, place: usize, at: Time, outbox: &mut Outbox) {
-        let Name { flow, channel, sequence, due, payload, .. } = self.name(place);
-        outbox.push(at, flow, Observation::Refused { channel, sequence, due, payload }, None);
-    }
-
-    fn clear(&mut self) {
-        self.messages.clear();
-        self.names.clear();
-    }
+fn lanes<'s>(sockets: &'s [UdpSocket], members: &[Member]) -> Vec<SocketLane<'s>> {
+    let lane = |(place, socket)| {
+        let member = members.iter().find(|member| member.lane == place).or(members.first());
+        let spec = member?.spec;
+        Some(SocketLane { socket, spec, messages: Lane::default() })
+    };
+    sockets.iter().enumerate().map_while(lane).collect()
 }
 
 impl Scheduler<'_> {
     fn run(&mut self) {
-        let span =
-            self.members.iter().map(|scheduled| scheduled.member.id.0 - self.first + 1).max().unwrap_or(0);
+        let span = self
+            .members
+            .iter()
+            .map(|scheduled| scheduled.member.talker.id().0 - self.first + 1)
+            .max()
+            .unwrap_or(0);
         self.places = vec![u32::MAX; span as usize];
         for place in 0..self.members.len() {
-            self.places[(self.members[place].member.id.0 - self.first) as usize] = place as u32;
+            self.places[(self.members[place].member.talker.id().0 - self.first) as usize] = place as u32;
             self.enter(place);
         }
         self.common.wait_for_begin(self.pacer.spin());
@@ -188,7 +144,7 @@ impl Scheduler<'_> {
             // The reading that ended the spin is when the first call is made: another would only come later.
             let mut ready = Some(now);
             for lane in 0..self.lanes.len() {
-                if !self.lanes[lane].names.is_empty() {
+                if !self.lanes[lane].messages.is_empty() {
                     self.depart(lane, ready.take());
                 }
             }
@@ -206,7 +162,7 @@ impl Scheduler<'_> {
     fn is_finished(&self) -> bool {
         self.common.clock.now() >= self.common.stop
             || (self.awaited.is_empty()
-                && self.members.iter().all(|scheduled| scheduled.member.source.is_finished()))
+                && self.members.iter().all(|scheduled| scheduled.member.talker.is_finished()))
     }
 
     /// Tells the run of members that are over and with which the sending ends.
@@ -221,7 +177,7 @@ impl Scheduler<'_> {
         self.next_look = now + WATCH;
         let (members, stage) = (&self.members, self.common.stage);
         self.awaited.retain(|&place| {
-            let over = members[place as usize].member.source.over_at().is_some_and(|at| at <= now);
+            let over = members[place as usize].member.talker.over_at().is_some_and(|at| at <= now);
             if over {
                 stage.one_is_over();
             }
@@ -235,8 +191,8 @@ impl Scheduler<'_> {
         while self.next_due().is_some_and(|due| due <= now) {
             self.produce(now);
             for lane in &mut self.lanes {
-                (0..lane.names.len()).for_each(|place| lane.refuse(place, now, &mut self.outbox));
-                lane.clear();
+                (0..lane.messages.len()).for_each(|place| lane.messages.refuse(place, now, &mut self.outbox));
+                lane.messages.clear();
             }
             self.outbox.tick(self.common.clock.now());
         }
@@ -245,7 +201,7 @@ impl Scheduler<'_> {
     /// Puts a member's next due time into the agenda.
     fn enter(&mut self, place: usize) {
         let scheduled = &mut self.members[place];
-        let due = scheduled.member.source.next_due().unwrap_or(Time::MAX);
+        let due = scheduled.member.talker.next_due().unwrap_or(Time::MAX);
         if due != scheduled.due {
             scheduled.due = due;
             if due < Time::MAX {
@@ -285,7 +241,7 @@ impl Scheduler<'_> {
             let Some(Reverse((_, place))) = self.agenda.pop() else { return };
             let scheduled = &mut self.members[place as usize];
             scheduled.due = Time::MAX;
-            let Member { id, lane, source, turn, cover, .. } = &mut scheduled.member;
+            let Member { talker, lane, turn, .. } = &mut scheduled.member;
             if let Some(turn) = turn {
                 let at = self.common.clock.from_raw(turn.at(clock::raw_now()));
                 if at > horizon {
@@ -294,27 +250,15 @@ impl Scheduler<'_> {
                     continue;
                 }
             }
-            let (id, lane, cover) = (*id, *lane, *cover);
-            let Lane { messages, names, .. } = &mut self.lanes[lane];
-            source.produce(horizon, messages);
-            self.outbox.push_overflows(id, messages);
-            let new = &messages.messages()[names.len()..];
-            if new.is_empty() {
+            let SocketLane { messages, spec, .. } = &mut self.lanes[*lane];
+            let before = messages.len();
+            if talker.produce(horizon, messages, &mut self.outbox) == 0 {
                 continue; // nothing came although it was due: it is over, and never asked twice at one moment
             }
             if let Some(turn) = turn {
-                let sent = |message: &Produced| message.range.len() - cover.unsent_room(message.range.len());
-                turn.sent(new.iter().map(sent).sum());
+                turn.sent(messages.bytes(before..messages.len(), spec));
             }
-            for message in new {
-                let Some(counter) = scheduled.sequences.get_mut(usize::from(message.channel)) else {
-                    names.push((id, 0, cover));
-                    continue;
-                };
-                names.push((id, *counter, cover));
-                *counter = counter.wrapping_add(1);
-            }
-            let full = names.len() >= BATCH;
+            let full = messages.len() >= BATCH;
             self.enter(place as usize);
             if full {
                 return; // the rest is still due when these have left
@@ -325,33 +269,32 @@ impl Scheduler<'_> {
     /// Sends everything that waits in a lane, the first of it at `ready` if the clock has been read just now.
     fn depart(&mut self, lane: usize, mut ready: Option<Time>) {
         let clock = self.common.clock;
-        let lane = &mut self.lanes[lane];
-        let waiting = lane.names.len();
+        let SocketLane { socket, spec, messages } = &mut self.lanes[lane];
+        let waiting = messages.len();
         let mut done = 0;
         let mut told = false;
         while done < waiting {
             let upto = (done + BATCH).min(waiting);
             let start = ready.take().unwrap_or_else(|| clock.now());
-            (done..upto).for_each(|place| lane.stamp(place, self.common.key, start));
-            let result = self.batch.send(lane.socket, (done..upto).map(|place| lane.sent(place)));
+            messages.stamp(done..upto, start, spec);
+            let result = self.batch.send(socket, (done..upto).map(|place| messages.stamped(place, spec)));
             let end = clock.now();
             let (taken, refused) = match result {
                 Ok(taken) => (taken, 0),
-                Err(error) => (0, refuse(&error, lane.socket, waiting - done, &mut told)),
+                Err(error) => (0, refuse(&error, socket, waiting - done, &mut told)),
             };
             for place in done..done + taken {
-                let Name { flow, channel, sequence, due, payload, .. } = lane.name(place);
-                self.outbox.push(start, flow, Observation::Sent { channel, sequence, due, payload }, None);
-                let error_nanos = start.since(due).as_nanos();
+                messages.sent(place, start, &mut self.outbox);
+                let error_nanos = start.since(messages.due(place)).as_nanos();
                 let call = Observation::SendCall { error_nanos, took_nanos: end.since(start).as_nanos() };
-                self.outbox.push(start, flow, call, None);
+                self.outbox.push(start, messages.flow(place), call, None);
             }
             done += taken;
-            (done..done + refused).for_each(|place| lane.refuse(place, end, &mut self.outbox));
+            (done..done + refused).for_each(|place| messages.refuse(place, end, &mut self.outbox));
             done += refused;
         }
         if done > 0 {
-            lane.clear();
+            messages.clear();
             self.outbox.tick(clock.now());
         }
     }
@@ -370,7 +313,7 @@ impl Scheduler<'_> {
                 answer.flow.0.checked_sub(self.first).and_then(|place| self.places.get(place as usize));
             let Some(&place) = place else { continue };
             let Some(scheduled) = self.members.get_mut(place as usize) else { continue };
-            answer.tell(scheduled.member.source.as_mut(), now, &mut self.outbox);
+            scheduled.member.talker.answered(now, answer, &mut self.outbox);
             if scheduled.member.answered {
                 self.enter(place as usize);
             }

@@ -5,6 +5,7 @@
 mod carriers;
 mod ceilings;
 mod channels;
+mod conformance;
 mod endings;
 mod engines;
 mod flows;

@@ -4,7 +4,8 @@ use std::sync::mpsc::sync_channel;
 use trunkline_core::Seed;
 use trunkline_experiment::Experiment;
 use trunkline_io::MonotonicClock;
-use trunkline_transport::framing::Key;
+use trunkline_traffic::Source;
+use trunkline_transport::framing::{Cover, Key};
 
 use super::*;
 use crate::events::{Input, Pool};
@@ -35,13 +36,15 @@ fn send_to(peer: impl FnOnce(TcpStream)) -> (Option<&'static str>, usize) {
     let stop = Time::ZERO + LONG;
     let common = Common { clock, stop, key: Key(7), stage: &stage, inbox, pool: Pool::default() };
     let conversation = Conversation {
-        cover: trunkline_transport::framing::Cover::default(),
-        id: FlowId(0),
+        talker: Talker::new(source(), FlowId(0), 1),
+        spec: TalkerSpec {
+            key: Key(7),
+            cover: Some(Cover::default()),
+            send_timeout: None,
+            is_saturating: true,
+        },
         sender: 1,
         stream,
-        source: source(),
-        channels: 1,
-        send_timeout: None,
         answers: None,
         spin: Duration::ZERO,
         awaited: false,
