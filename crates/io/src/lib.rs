@@ -24,6 +24,7 @@ pub mod packet_ring;
 pub mod poll;
 pub mod process;
 pub mod raw;
+pub mod sockets;
 pub mod stall;
 pub mod tcp;
 #[cfg(target_os = "linux")]

@@ -88,8 +88,6 @@ pub(crate) struct Outbox {
     batch: Batch,
     /// When the oldest event of the batch was put in.
     since: Time,
-    /// When the sending of a message began that is not in a batch yet; never, if there is none.
-    unfinished: Time,
 }
 
 /// A batch is passed on when it has so many events, or when it is so old.
@@ -102,7 +100,7 @@ impl Outbox {
     /// For a thread that sends, or one that receives what `sender` has sent.
     pub(crate) fn new(to: SyncSender<Input>, pool: Pool, sender: usize, departures: bool) -> Outbox {
         let batch = pool.take();
-        Outbox { to, pool, sender, departures, batch, since: Time::MAX, unfinished: Time::MAX }
+        Outbox { to, pool, sender, departures, batch, since: Time::MAX }
     }
 
     pub(crate) fn push(&mut self, at: Time, flow: FlowId, what: Observation, payload: Option<&[u8]>) {
@@ -110,16 +108,6 @@ impl Outbox {
             self.since = at;
         }
         self.batch.push(at, flow, what, payload);
-    }
-
-    /// A message is being sent since `at`, and is put in when it is known how that ends.
-    pub(crate) fn begin(&mut self, at: Time) {
-        self.unfinished = at;
-    }
-
-    /// That message is put in next.
-    pub(crate) fn end(&mut self) {
-        self.unfinished = Time::MAX;
     }
 
     /// Passes the batch on if it is full or old. `now` must not be before anything that was put in.
@@ -156,7 +144,7 @@ impl Outbox {
     fn input(&mut self, until: Time) -> Input {
         let (sender, batch) = (self.sender, core::mem::take(&mut self.batch));
         if self.departures {
-            Input::Departures { sender, until: until.min(self.unfinished), batch }
+            Input::Departures { sender, until, batch }
         } else {
             Input::Arrivals { sender, batch }
         }
@@ -175,7 +163,6 @@ impl Observer for Outbox {
 /// The last batch goes through whatever it takes, and says that nothing follows.
 impl Drop for Outbox {
     fn drop(&mut self) {
-        self.end();
         let input = self.input(Time::MAX);
         // If nobody records any more, nobody misses it.
         let _ = self.to.send(input);
@@ -258,25 +245,6 @@ mod tests {
     use super::*;
 
     /// A message that waits for room in the socket's buffer is in no batch yet, and can have arrived.
-    #[test]
-    fn nothing_is_promised_beyond_the_message_that_is_being_sent() {
-        let at = |n: u64| Time::from_nanos(n);
-        let refused = Observation::Refused { channel: 0, sequence: 0, due: at(1), payload: Bytes(1) };
-        let (to, from) = std::sync::mpsc::sync_channel(2);
-        let mut outbox = Outbox::new(to, Pool::default(), 0, true);
-        outbox.push(at(1), FlowId(0), refused, None);
-        outbox.begin(at(5));
-        outbox.flush(at(9));
-        outbox.end();
-        outbox.push(at(5), FlowId(0), refused, None);
-        outbox.flush(at(9));
-        let promised = || match from.recv() {
-            Ok(Input::Departures { until, .. }) => until,
-            other => panic!("{other:?}"),
-        };
-        assert_eq!((promised(), promised()), (at(5), at(9)));
-    }
-
     #[test]
     fn a_report_is_unpacked_as_it_was_packed() {
         let received = |sequence, payload| Observation::Received {

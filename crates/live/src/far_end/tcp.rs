@@ -1,21 +1,25 @@
 //! The far end's TCP: one thread accepts, and one serves each connection.
 
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::sync::mpsc::SyncSender;
 use std::thread::{Builder, Scope};
 
-use trunkline_flows::{Delivery, Listener};
+use trunkline_core::Time;
+use trunkline_flows::{Buffers, Delivery, Found, Listener, Reader};
 use trunkline_io::poll::Interest;
+use trunkline_io::sockets::StreamSocket;
 use trunkline_io::{Poller, clock, pace};
-use trunkline_transport::framing::Deframer;
+use trunkline_transport::Conversation as _;
 
 use super::{LOOK, Reporter, Session};
 use crate::ceiling::Turn;
-use crate::near::tcp::is_timeout;
 use crate::protocol::FromFar;
 use crate::run::SLIM;
+
+/// So many buffers of replies are kept for the next.
+const SPARE: usize = 64;
 
 /// Accepts connections of the peer until the session is over.
 pub(super) fn accept<'scope, 'env>(
@@ -43,79 +47,74 @@ pub(super) fn accept<'scope, 'env>(
     }
 }
 
-/// Blocking calls, which look up in time to see that the session is over.
+/// Blocking reads, which look up in time to see that the session is over.
 fn prepare(stream: &TcpStream) -> io::Result<()> {
     stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(LOOK.to_std()))?;
-    stream.set_write_timeout(Some(LOOK.to_std()))
+    stream.set_read_timeout(Some(LOOK.to_std()))
 }
 
 /// Takes messages from one connection until it ends or the session is over.
-fn serve(mut stream: TcpStream, session: &Session, mut reporter: Reporter) {
-    let mut deframer = Deframer::new(session.key, 0..session.members);
-    let listener = session.listener();
-    let mut chunk = vec![0; 64 << 10];
-    let mut back = Vec::new();
+fn serve(stream: TcpStream, session: &Session, mut reporter: Reporter) {
+    let mut socket = StreamSocket::new(stream);
+    let mut reader = Reader::new(socket.features(), session.key, 0..session.members);
+    let mut listener = session.listener();
+    let (mut scratch, mut buffers, mut replies) = (Vec::new(), Buffers::new(SPARE), Vec::new());
     let mut turn = None;
-    while !session.is_over() {
-        let length = match stream.read(&mut chunk) {
-            Ok(0) => break,
-            Ok(length) => length,
-            Err(error) if is_timeout(&error) => {
-                session.clock().inspect(|clock| reporter.tick(clock.now()));
-                continue;
-            }
-            Err(_) => break,
-        };
-        let Some(clock) = session.clock() else { continue };
-        let now = clock.now();
-        deframer.push(&chunk[..length]);
-        while let Some(framed) = deframer.next() {
-            if framed.skipped > 0 {
-                listener.unmatched(now, framed.skipped, &mut reporter);
-            }
-            let delivery = listener.deliver(now, &framed.header, framed.bytes, &mut reporter);
-            let Delivery::Reply(flow, reply) = delivery else { continue };
-            back.clear();
-            Listener::reply(now, &framed.header, (flow, reply), framed.bytes, &mut back);
-            let turn = turn.get_or_insert_with(|| session.turn(session.place_of(flow.0)?));
-            if !wait_for(turn, back.len(), session) || write_all(&mut stream, &back, session).is_err() {
-                return;
-            }
+    while !session.is_over() && !socket.is_ended() {
+        let any = reader.receive(&mut socket, &mut scratch);
+        let Some(now) = session.clock().map(|clock| clock.now()) else { continue };
+        if any {
+            reader.messages(&mut scratch, |found| match found {
+                Found::Unmatched(bytes) => listener.unmatched(now, bytes, &mut reporter),
+                Found::Message(header, bytes) => {
+                    let delivery = listener.deliver(now, &header, bytes, &mut reporter);
+                    if let Delivery::Reply(flow, reply) = delivery {
+                        turn.get_or_insert_with(|| session.turn(session.place_of(flow.0)?));
+                        let mut back = buffers.take();
+                        Listener::reply(now, &header, (flow, reply), bytes, &mut back);
+                        replies.push(back);
+                    }
+                }
+            });
+            replies.drain(..).for_each(|reply| listener.keep_reply(reply));
+            let turn = turn.as_mut().and_then(Option::as_mut);
+            reply(&mut listener, &mut buffers, &mut socket, turn, session);
         }
         reporter.tick(now);
     }
-    let rest = deframer.finish();
+    let rest = reader.finish();
     if let (1.., Some(clock)) = (rest, session.clock()) {
         listener.unmatched(clock.now(), rest, &mut reporter);
     }
 }
 
-/// Waits until so much may be sent back; false if the session ends before.
-fn wait_for(turn: &mut Option<Turn>, bytes: usize, session: &Session) -> bool {
-    let Some(turn) = turn else { return true };
-    let at = turn.at(clock::raw_now());
-    loop {
-        let now = clock::raw_now();
-        if now >= at {
-            turn.sent(bytes);
-            return true;
+/// Sends all replies that wait, unless the session or the connection ends before.
+fn reply(
+    listener: &mut Listener,
+    buffers: &mut Buffers,
+    socket: &mut StreamSocket,
+    mut turn: Option<&mut Turn>,
+    session: &Session,
+) {
+    while !session.is_over() && socket.broken().is_none() {
+        if !listener.has_replies() && !socket.has_rest() {
+            return;
         }
-        if session.is_over() {
-            return false;
+        if let Some(turn) = &mut turn {
+            let (at, now) = (turn.at(clock::raw_now()), clock::raw_now());
+            if at > now {
+                pace::sleep_until_raw(at.min(now + LOOK.as_nanos()));
+                continue;
+            }
         }
-        pace::sleep_until_raw(at.min(now + LOOK.as_nanos()));
+        // The kernel's sockets keep their own time.
+        let went_on = socket.flush() || listener.send_reply(Time::ZERO, buffers, socket).is_some();
+        let taken = socket.take_taken();
+        if let (1.., Some(turn)) = (taken, &mut turn) {
+            turn.sent(taken);
+        }
+        if !went_on {
+            socket.wait_for_room(LOOK);
+        }
     }
-}
-
-/// Writes everything, unless the session ends meanwhile.
-fn write_all(stream: &mut TcpStream, mut bytes: &[u8], session: &Session) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match stream.write(bytes) {
-            Ok(taken) => bytes = &bytes[taken..],
-            Err(error) if is_timeout(&error) && !session.is_over() => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }

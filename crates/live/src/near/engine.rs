@@ -4,17 +4,13 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use trunkline_core::{Duration, FlowId, Time};
-use trunkline_flows::{
-    Buffers, Delivery, Lane, Listener, ListenerSpec, Observer, Progress, Side, Talker, TalkerSpec,
-    oversize_counter,
-};
-use trunkline_io::{MonotonicClock, clock, pace};
-use trunkline_metrics::Observation;
+use trunkline_core::{Duration, Time};
+use trunkline_flows::{Buffers, Delivery, Lane, Listener, ListenerSpec, Progress, Side, Talker, TalkerSpec};
+use trunkline_io::{clock, pace};
 use trunkline_transport::CloseReason;
 use trunkline_transport::framing::Header;
 
-use super::{BROKEN, Common, LOOK};
+use super::{BROKEN, Common, Departures, LOOK};
 use crate::ceiling::Turn;
 use crate::engine::{Application, Counters, Engines, Line};
 use crate::events::Outbox;
@@ -68,11 +64,8 @@ pub(crate) fn converse(flow: EngineFlow<'_>, common: &Common<'_>) -> Counters {
         true => vec![listener(listens.first..listens.first.saturating_add(listens.members))],
         false => ids.map(|id| listener(id..id + 1)).collect(),
     };
-    let departures = Departures {
-        outbox: Some(common.departures(sender)),
-        counters: Counters::from([(BROKEN.to_owned(), 0)]),
-        clock: common.clock,
-    };
+    let mut departures = Departures::of(sender, common);
+    departures.counters.insert(BROKEN.to_owned(), 0);
     let mut talk = Talk {
         common,
         speakers,
@@ -124,31 +117,6 @@ fn note_end(reason: CloseReason, counters: &mut Counters) {
     };
     *counters.entry(BROKEN.to_owned()).or_default() += 1;
     *counters.entry(format!("{BROKEN}-{how}")).or_default() += 1;
-}
-
-/// Where what is observed of sending goes.
-struct Departures {
-    /// Until all members are done with sending.
-    outbox: Option<Outbox>,
-    /// What is counted beside what the engines count.
-    counters: Counters,
-    clock: MonotonicClock,
-}
-
-impl Observer for Departures {
-    fn observe(&mut self, at: Time, flow: FlowId, what: Observation, _: Option<&[u8]>) {
-        let Some(outbox) = &mut self.outbox else { return };
-        outbox.push(at, flow, what, None);
-        if let Observation::Sent { due, .. } = what {
-            let took_nanos = self.clock.now().since(at).as_nanos();
-            let call = Observation::SendCall { error_nanos: at.since(due).as_nanos(), took_nanos };
-            outbox.push(at, flow, call, None);
-        }
-    }
-
-    fn oversize(&mut self, largest: usize) {
-        *self.counters.entry(oversize_counter(largest)).or_default() += 1;
-    }
 }
 
 struct Talk<'t> {

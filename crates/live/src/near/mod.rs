@@ -11,10 +11,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::mpsc::SyncSender;
 
-use trunkline_core::{Duration, Time};
+use trunkline_core::{Duration, FlowId, Time};
+use trunkline_flows::{Observer, oversize_counter};
 use trunkline_io::{MonotonicClock, clock, pace};
+use trunkline_metrics::Observation;
 use trunkline_transport::framing::Key;
 
+use crate::engine::Counters;
 use crate::events::{Input, Outbox, Pool};
 #[cfg(doc)]
 use crate::start::Start;
@@ -68,6 +71,45 @@ impl Common<'_> {
     /// Where a thread that receives what `sender` sent puts what it observes.
     pub(crate) fn arrivals(&self, sender: usize) -> Outbox {
         Outbox::new(self.inbox.clone(), self.pool.clone(), sender, false)
+    }
+}
+
+/// Where what is observed of sending goes.
+pub(crate) struct Departures {
+    /// Until all members are done with sending.
+    pub(crate) outbox: Option<Outbox>,
+    /// What is counted beside what transports count.
+    pub(crate) counters: Counters,
+    clock: MonotonicClock,
+}
+
+impl Departures {
+    fn of(sender: usize, common: &Common<'_>) -> Departures {
+        let outbox = Some(common.departures(sender));
+        Departures { outbox, counters: Counters::new(), clock: common.clock }
+    }
+
+    /// Passes on what is old enough.
+    fn tick(&mut self, now: Time) {
+        if let Some(outbox) = &mut self.outbox {
+            outbox.tick(now);
+        }
+    }
+}
+
+impl Observer for Departures {
+    fn observe(&mut self, at: Time, flow: FlowId, what: Observation, _: Option<&[u8]>) {
+        let Some(outbox) = &mut self.outbox else { return };
+        outbox.push(at, flow, what, None);
+        if let Observation::Sent { due, .. } = what {
+            let took_nanos = self.clock.now().since(at).as_nanos();
+            let call = Observation::SendCall { error_nanos: at.since(due).as_nanos(), took_nanos };
+            outbox.push(at, flow, call, None);
+        }
+    }
+
+    fn oversize(&mut self, largest: usize) {
+        *self.counters.entry(oversize_counter(largest)).or_default() += 1;
     }
 }
 

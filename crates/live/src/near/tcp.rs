@@ -1,22 +1,21 @@
 //! TCP conversations: one thread sends, and one receives if the flow is reflected.
 
-use std::io::{self, Read as _};
-use std::net::{Shutdown, TcpStream};
-use std::os::fd::AsFd as _;
+use std::io;
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 
-use socket2::SockRef;
 use trunkline_core::{Duration, FlowId, Time};
-use trunkline_flows::{Answer, Buffers, Delivery, Lane, Listener, ListenerSpec, Side, Talker, TalkerSpec};
-use trunkline_io::poll::Interest;
-use trunkline_io::{Pacer, Poller, clock, pace};
-use trunkline_metrics::Observation;
-use trunkline_transport::framing::Deframer;
+use trunkline_flows::{
+    Answer, Buffers, Delivery, Found, Lane, Listener, ListenerSpec, Progress, Reader, Side, Talker,
+    TalkerSpec,
+};
+use trunkline_io::sockets::StreamSocket;
+use trunkline_io::{Pacer, clock};
+use trunkline_transport::{Close, Conversation as _, Message};
 
-use super::{Common, LOOK};
+use super::{Common, Departures, LOOK};
 use crate::ceiling::Turn;
-use crate::events::Outbox;
 
 /// One member of a TCP flow, connected.
 pub(crate) struct Conversation {
@@ -45,141 +44,206 @@ pub(crate) struct Spoken {
 /// Sends what the source wants until it is finished, or until the run is stopped or over: then what was due by its end
 /// and has not left is refused.
 pub(crate) fn send(conversation: Conversation, common: &Common<'_>) -> Spoken {
+    let Conversation { talker, spec, sender, stream, answers, spin, awaited, turn } = conversation;
+    let socket = StreamSocket::new(stream);
     let mut speaker = Speaker {
         common,
-        pacer: Pacer::new(common.clock, conversation.spin),
+        pacer: Pacer::new(common.clock, spin),
+        socket: if turn.is_some() { socket.in_pieces(PIECE) } else { socket },
+        talker,
+        spec,
+        answers,
+        awaited,
+        turn,
         lane: Lane::default(),
-        outbox: common.departures(conversation.sender),
-        conversation,
+        buffers: Buffers::new(SPARE),
+        departures: Departures::of(sender, common),
     };
-    let broken = speaker.run().err().filter(|_| !common.stage.is_over());
-    if common.is_at_its_end() {
-        speaker.refuse_overdue();
-    }
-    Spoken { stream: speaker.conversation.stream, broken: broken.as_ref().map(how_it_broke) }
+    speaker.run();
+    let broken = speaker.socket.broken().filter(|_| !common.stage.is_over());
+    speaker.refuse_the_rest();
+    Spoken { stream: speaker.socket.into_stream(), broken: broken.map(how_it_broke) }
 }
 
 struct Speaker<'s> {
     common: &'s Common<'s>,
     pacer: Pacer,
-    conversation: Conversation,
+    socket: StreamSocket,
+    talker: Talker,
+    spec: TalkerSpec,
+    answers: Option<Receiver<Answer>>,
+    awaited: bool,
+    turn: Option<Turn>,
     lane: Lane,
-    outbox: Outbox,
+    buffers: Buffers,
+    departures: Departures,
 }
 
 impl Speaker<'_> {
-    fn run(&mut self) -> Result<(), io::Error> {
+    fn run(&mut self) {
         self.common.wait_for_begin(self.pacer.spin());
-        while self.common.stage.is_sending() {
+        while self.common.stage.is_sending() && self.socket.broken().is_none() {
             self.hear_answers();
+            if !self.pour() {
+                continue;
+            }
             let now = self.common.clock.now();
-            match self.conversation.talker.next_due() {
+            match self.talker.next_due() {
                 Some(due) if due <= now => {
                     if let Some(turn) = self.turn().filter(|turn| *turn > now) {
                         self.wait_until(turn);
-                        continue;
-                    }
-                    if self.conversation.talker.produce(now, &mut self.lane, &mut self.outbox) == 0 {
+                    } else if self.talker.produce(now, &mut self.lane, &mut self.departures) == 0 {
                         self.wait_until(now + LOOK); // it is over; never asked twice at one moment
+                    } else {
+                        while self.send_next() {}
                     }
-                    for place in 0..self.lane.len() {
-                        if let Err(error) = self.say(place) {
-                            let now = self.common.clock.now();
-                            let rest = place + 1..self.lane.len();
-                            rest.for_each(|place| self.lane.refuse(place, now, &mut self.outbox));
-                            return Err(error);
-                        }
-                    }
-                    self.lane.clear();
                 }
                 Some(due) => self.wait_until(due),
                 None if self.is_over(now) || now >= self.common.stop => break,
                 None => self.wait_until(now + LOOK),
             }
         }
-        self.say_goodbye()
+        if self.socket.broken().is_none() {
+            self.say_goodbye();
+        }
+    }
+
+    /// Sends the rest of a message that has begun, and what waits behind it; false if not all of it has left.
+    fn pour(&mut self) -> bool {
+        loop {
+            let has_rest = self.socket.has_rest();
+            if !has_rest && !self.talker.is_waiting() {
+                return true;
+            }
+            let now = self.common.clock.now();
+            if let Some(turn) = self.turn().filter(|turn| *turn > now) {
+                self.wait_until(turn);
+                return false;
+            }
+            let parts = (&self.spec, &mut self.buffers);
+            let is_full = match has_rest {
+                true => !self.socket.flush(),
+                false => {
+                    let sent = self.talker.send_waiting(now, parts, &mut self.socket, &mut self.departures);
+                    sent == Progress::Full
+                }
+            };
+            self.account();
+            if is_full {
+                self.wait_for_room(now);
+                return false;
+            }
+        }
+    }
+
+    /// Sends the next message of those that the source has just produced; false if there is none.
+    fn send_next(&mut self) -> bool {
+        let now = self.common.clock.now();
+        let parts = (&self.spec, &mut self.lane, &mut self.buffers);
+        let progress = self.talker.send_next(now, parts, &mut self.socket, &mut self.departures);
+        self.account();
+        self.departures.tick(self.common.clock.now());
+        progress != Progress::Nothing
+    }
+
+    /// Notes what the kernel has taken, where that is limited.
+    fn account(&mut self) {
+        let taken = self.socket.take_taken();
+        if let (1.., Some(turn)) = (taken, &mut self.turn) {
+            turn.sent(taken);
+        }
+    }
+
+    /// Waits until the kernel takes more, or the first message that waits is to be given up, which is done then.
+    fn wait_for_room(&mut self, now: Time) {
+        if self.socket.broken().is_some() {
+            return;
+        }
+        self.departures.tick(now);
+        let until = match self.socket.has_rest() {
+            // Once a part of a message is taken the rest follows, however long that takes.
+            true => now + LOOK,
+            false => self.talker.gives_up_at(&self.spec).unwrap_or(Time::MAX).min(now + LOOK),
+        };
+        self.socket.wait_for_room(until.since(now));
+        if !self.socket.has_rest() {
+            let now = self.common.clock.now();
+            self.talker.give_up(now, (&self.spec, &mut self.buffers), &mut self.departures);
+        }
     }
 
     /// When its owner lets it send next, if that is not up to the network alone.
     fn turn(&mut self) -> Option<Time> {
-        let at = self.conversation.turn.as_mut()?.at(clock::raw_now());
+        let at = self.turn.as_mut()?.at(clock::raw_now());
         Some(self.common.clock.from_raw(at))
     }
 
     /// Whether nothing will be due; and for a source with which the sending ends, whether it has its answers too. Then
     /// it tells the run, once: nobody asks again.
     fn is_over(&self, now: Time) -> bool {
-        let Conversation { talker, awaited, .. } = &self.conversation;
-        if !awaited {
-            return talker.is_finished();
+        if !self.awaited {
+            return self.talker.is_finished();
         }
-        let over = talker.over_at().is_some_and(|at| at <= now);
+        let over = self.talker.over_at().is_some_and(|at| at <= now);
         if over {
             self.common.stage.one_is_over();
         }
         over
     }
 
-    /// Hands one message to the kernel. Once a part of it is taken the rest follows, however long that takes: a
-    /// message that has begun is sent, and one that could not begin within the send timeout is refused.
-    fn say(&mut self, place: usize) -> io::Result<()> {
-        let sent = self.common.clock.now();
-        let Conversation { stream, turn, spec, talker, .. } = &mut self.conversation;
-        self.lane.stamp(place..place + 1, sent, spec);
-        let bytes = self.lane.stamped(place, spec);
-        let patience = spec.send_timeout.unwrap_or(Duration::MAX);
-        self.outbox.begin(sent);
-        let (taken, result) = write(stream, bytes, patience, turn.as_mut(), &mut self.outbox, self.common);
-        self.outbox.end();
-        let end = self.common.clock.now();
-        if taken == 0 {
-            self.lane.refuse(place, end, &mut self.outbox);
-        } else {
-            self.lane.sent(place, sent, &mut self.outbox);
-            let error_nanos = sent.since(self.lane.due(place)).as_nanos();
-            let call = Observation::SendCall { error_nanos, took_nanos: end.since(sent).as_nanos() };
-            self.outbox.push(sent, talker.id(), call, None);
+    /// At the end of the run refuses what should have left before, and otherwise what waits: a sender that is held up must
+    /// not hide it.
+    fn refuse_the_rest(&mut self) {
+        let now = self.common.clock.now();
+        let Speaker { talker, spec, lane, buffers, departures, .. } = self;
+        match self.common.is_at_its_end() {
+            true => talker.refuse_overdue(now, (spec, lane, buffers), departures),
+            false => talker.refuse_waiting(now, (spec, buffers), departures),
         }
-        self.outbox.tick(self.common.clock.now());
-        result
-    }
-
-    /// Refuses what should have left before the end: a sender that is held up must not hide it.
-    fn refuse_overdue(&mut self) {
-        let Speaker { common, conversation, lane, outbox, .. } = self;
-        let Conversation { talker, spec, .. } = conversation;
-        let now = common.clock.now();
-        talker.refuse_overdue(now, (spec, lane, &mut Buffers::new(0)), outbox);
     }
 
     /// Says that nothing follows, in a message and by closing this direction.
-    fn say_goodbye(&mut self) -> io::Result<()> {
-        self.outbox.flush(self.common.clock.now());
-        let now = self.common.clock.now();
-        let end = self.conversation.talker.goodbye(now, &self.conversation.spec);
-        write(&self.conversation.stream, &end, Duration::MAX, None, &mut self.outbox, self.common).1?;
-        self.conversation.stream.shutdown(Shutdown::Write)
+    fn say_goodbye(&mut self) {
+        if let Some(outbox) = &mut self.departures.outbox {
+            outbox.flush(self.common.clock.now());
+        }
+        let end = self.talker.goodbye(self.common.clock.now(), &self.spec);
+        while !self.common.stage.is_over() && self.socket.broken().is_none() {
+            // What is left of the last message goes first.
+            match self.socket.send(Time::ZERO, Message::new(&end)) {
+                Ok(()) => break,
+                Err(_) => self.socket.wait_for_room(LOOK),
+            }
+        }
+        while self.socket.has_rest() && self.socket.broken().is_none() && !self.common.stage.is_over() {
+            if !self.socket.flush() {
+                self.socket.wait_for_room(LOOK);
+            }
+        }
+        self.socket.close(Time::ZERO, Close::Graceful);
     }
 
     fn hear_answers(&mut self) {
-        while let Some(Ok(answer)) = self.conversation.answers.as_ref().map(Receiver::try_recv) {
+        while let Some(Ok(answer)) = self.answers.as_ref().map(Receiver::try_recv) {
             self.hear(answer);
         }
     }
 
     fn hear(&mut self, answer: Answer) {
-        self.conversation.talker.answered(self.common.clock.now(), answer, &mut self.outbox);
+        self.talker.answered(self.common.clock.now(), answer, &mut self.departures);
     }
 
     /// Returns at `due`, at an answer, or in time to look at the stage.
     fn wait_until(&mut self, due: Time) {
         let now = self.common.clock.now();
-        self.outbox.tick(now);
-        if due.since(now) >= LOOK {
-            self.outbox.flush(now);
+        self.departures.tick(now);
+        if due.since(now) >= LOOK
+            && let Some(outbox) = &mut self.departures.outbox
+        {
+            outbox.flush(now);
         }
         let until = due.min(now + LOOK);
-        let Some(answers) = &self.conversation.answers else {
+        let Some(answers) = &self.answers else {
             self.pacer.sleep_until(until);
             return;
         };
@@ -200,73 +264,13 @@ impl Speaker<'_> {
     }
 }
 
-/// Writes as the kernel takes it, and where somebody's turns are to be kept to, piece by piece: gives up if it takes nothing
-/// for `patience`, or when the run is over. Says how much was taken.
-fn write(
-    stream: &TcpStream,
-    bytes: &[u8],
-    patience: Duration,
-    mut turn: Option<&mut Turn>,
-    outbox: &mut Outbox,
-    common: &Common<'_>,
-) -> (usize, io::Result<()>) {
-    let begun = common.clock.now();
-    let mut taken = 0;
-    while taken < bytes.len() {
-        let end = if turn.is_some() { bytes.len().min(taken + PIECE) } else { bytes.len() };
-        match SockRef::from(stream).send_with_flags(&bytes[taken..end], libc::MSG_DONTWAIT | NO_SIGNAL) {
-            Ok(more) => {
-                taken += more;
-                let Some(turn) = &mut turn else { continue };
-                turn.sent(more);
-                // Before the next message it is looked at whether that is wanted still.
-                if taken < bytes.len() && !wait_for(turn, outbox, common) {
-                    return (taken, Err(io::ErrorKind::TimedOut.into()));
-                }
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let now = common.clock.now();
-                outbox.tick(now);
-                let left = if taken == 0 { (begun + patience).since(now) } else { Duration::MAX };
-                if left.is_zero() {
-                    return (taken, Ok(()));
-                }
-                if common.stage.is_over() {
-                    return (taken, Err(io::ErrorKind::TimedOut.into()));
-                }
-                let mut poller = Poller::new([(stream.as_fd(), Interest::Write)]);
-                if let Err(error) = poller.wait(left.min(LOOK)) {
-                    return (taken, Err(error));
-                }
-            }
-            Err(error) => return (taken, Err(error)),
-        }
-    }
-    (taken, Ok(()))
-}
-
-/// Waits until it may send; false if the run is over before.
-fn wait_for(turn: &mut Turn, outbox: &mut Outbox, common: &Common<'_>) -> bool {
-    let at = turn.at(clock::raw_now());
-    loop {
-        let now = clock::raw_now();
-        if now >= at {
-            return true;
-        }
-        if common.stage.is_over() {
-            return false;
-        }
-        outbox.tick(common.clock.now());
-        pace::sleep_until_raw(at.min(now + LOOK.as_nanos()));
-    }
-}
-
 /// So much of a message is written at once where turns are to be kept to.
 const PIECE: usize = 16 << 10;
+/// So many buffers of messages that waited are kept for the next.
+const SPARE: usize = 64;
 
-fn how_it_broke(error: &io::Error) -> &'static str {
-    match error.kind() {
+fn how_it_broke(error: io::ErrorKind) -> &'static str {
+    match error {
         // The peer closed, and did not want what was sent after that.
         io::ErrorKind::BrokenPipe => "closed-by-peer",
         io::ErrorKind::ConnectionReset => "reset-by-peer",
@@ -274,13 +278,6 @@ fn how_it_broke(error: &io::Error) -> &'static str {
         _ => "unreachable",
     }
 }
-
-/// A broken connection is an error, not a signal.
-#[cfg(target_os = "linux")]
-const NO_SIGNAL: libc::c_int = libc::MSG_NOSIGNAL;
-/// A broken connection is an error, not a signal: elsewhere the runtime ignores the signal.
-#[cfg(not(target_os = "linux"))]
-const NO_SIGNAL: libc::c_int = 0;
 
 /// Who hears what comes back of one conversation.
 pub(crate) struct Returns {
@@ -295,46 +292,35 @@ pub(crate) struct Returns {
 impl Returns {
     /// Receives until the conversation ends or the run is over.
     pub(crate) fn receive(self, common: &Common<'_>) {
-        let Returns { mut stream, id, flow, sender, answers } = self;
+        let Returns { stream, id, flow, sender, answers } = self;
         let mut outbox = common.arrivals(sender);
         let ids = id.0..id.0 + 1;
         let listener = Listener::new(Side::Source, Arc::new([flow]), ids.clone());
-        let mut deframer = Deframer::new(common.key, ids);
-        let mut chunk = vec![0; 64 << 10];
-        while !common.stage.is_over() {
-            let length = match stream.read(&mut chunk) {
-                Ok(0) => break,
-                Ok(length) => length,
-                Err(error) if is_timeout(&error) => {
-                    outbox.tick(common.clock.now());
-                    continue;
-                }
-                Err(_) => break,
-            };
+        let mut socket = StreamSocket::new(stream);
+        let mut reader = Reader::new(socket.features(), common.key, ids);
+        let mut scratch = Vec::new();
+        while !common.stage.is_over() && !socket.is_ended() {
+            let any = reader.receive(&mut socket, &mut scratch);
             let now = common.clock.now();
-            deframer.push(&chunk[..length]);
-            while let Some(framed) = deframer.next() {
-                if framed.skipped > 0 {
-                    listener.unmatched(now, framed.skipped, &mut outbox);
-                }
-                let delivery = listener.deliver(now, &framed.header, framed.bytes, &mut outbox);
-                if let Delivery::Answered(answer) = delivery {
-                    // The sending thread may have finished: then nobody asks.
-                    let _ = answers.send(answer);
-                }
+            if any {
+                reader.messages(&mut scratch, |found| match found {
+                    Found::Unmatched(bytes) => listener.unmatched(now, bytes, &mut outbox),
+                    Found::Message(header, bytes) => {
+                        let delivery = listener.deliver(now, &header, bytes, &mut outbox);
+                        if let Delivery::Answered(answer) = delivery {
+                            // The sending thread may have finished: then nobody asks.
+                            let _ = answers.send(answer);
+                        }
+                    }
+                });
             }
             outbox.tick(now);
         }
-        let rest = deframer.finish();
+        let rest = reader.finish();
         if rest > 0 {
             listener.unmatched(common.clock.now(), rest, &mut outbox);
         }
     }
-}
-
-/// Whether a blocking read only gave up waiting.
-pub(crate) fn is_timeout(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::sync::mpsc::sync_channel;
 use trunkline_core::Seed;
 use trunkline_experiment::Experiment;
 use trunkline_io::MonotonicClock;
+use trunkline_metrics::Observation;
 use trunkline_traffic::Source;
 use trunkline_transport::framing::{Cover, Key};
 
@@ -24,18 +25,8 @@ fn source() -> Box<dyn Source> {
     experiment.points[0].scenario.build_source(0, 0, Seed::new(1, 0)).unwrap()
 }
 
-/// Sends to a peer that does this with its end of the connection, until that breaks; says how it did, and how many
-/// messages were refused.
-fn send_to(peer: impl FnOnce(TcpStream)) -> (Option<&'static str>, usize) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    peer(listener.accept().unwrap().0);
-    let stage = Stage::new(&Start::of(1, None).awaited);
-    let (inbox, observed) = sync_channel(1024);
-    let clock = MonotonicClock::starting_now();
-    let stop = Time::ZERO + LONG;
-    let common = Common { clock, stop, key: Key(7), stage: &stage, inbox, pool: Pool::default() };
-    let conversation = Conversation {
+fn conversation(stream: TcpStream) -> Conversation {
+    Conversation {
         talker: Talker::new(source(), FlowId(0), 1),
         spec: TalkerSpec {
             key: Key(7),
@@ -49,8 +40,21 @@ fn send_to(peer: impl FnOnce(TcpStream)) -> (Option<&'static str>, usize) {
         spin: Duration::ZERO,
         awaited: false,
         turn: None,
-    };
-    let spoken = send(conversation, &common);
+    }
+}
+
+/// Sends to a peer that does this with its end of the connection, until that breaks; says how it did, and how many
+/// messages were refused.
+fn send_to(peer: impl FnOnce(TcpStream)) -> (Option<&'static str>, usize) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    peer(listener.accept().unwrap().0);
+    let stage = Stage::new(&Start::of(1, None).awaited);
+    let (inbox, observed) = sync_channel(1024);
+    let clock = MonotonicClock::starting_now();
+    let stop = Time::ZERO + LONG;
+    let common = Common { clock, stop, key: Key(7), stage: &stage, inbox, pool: Pool::default() };
+    let spoken = send(conversation(stream), &common);
     drop(common);
     let batches = observed.iter().filter_map(|input| match input {
         Input::Departures { batch, .. } => Some(batch),
