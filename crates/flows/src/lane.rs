@@ -10,7 +10,7 @@ use trunkline_transport::framing::{Cover, HEADER_LENGTH, Header, Key, MessageKin
 
 use crate::observer::Observer;
 
-/// What the messages of a flow's members have in common on their way out.
+/// The part of a flow's spec that its talkers share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TalkerSpec {
     /// The run's key.

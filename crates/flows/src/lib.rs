@@ -1,15 +1,17 @@
 //! What a flow is, the same for both of its ends and for every driver, in virtual time and over real sockets.
 //!
-//! - [`FlowSpec`] is what both ends have to know to make their endpoints. It can be serialised and sent, so that a far end in
-//!   another process makes the counterpart of what the near end makes. A new transport is an arm of [`FlowSpec::pair`], and
-//!   one of [`FlowSpec::over_sockets`] that says whether its packets can travel between real hosts.
+//! - [`FlowSpec`] is what both ends have to know to make their endpoints. It can be serialised and sent, so that a far
+//!   end in another process makes the counterpart of what the near end makes. A new transport is an arm of
+//!   [`FlowSpec::pair`], and one of [`FlowSpec::over_sockets`] that says whether its packets can travel between real
+//!   hosts.
 //! - [`Talker`] is the sending half of a member: source, sequence numbers, headers, the messages that wait, the send
-//!   timeout, refusals. Messages stand in a [`Lane`], from which a driver sends one by one or many with one system call.
+//!   timeout, refusals. Messages stand in a [`Lane`], from which a driver sends one by one or many with one system
+//!   call.
 //! - [`Listener`] is the receiving half of a conversation: it tells messages of its flows from unmatched ones, observes
 //!   them, and answers. A [`Reader`] finds the messages in what has arrived.
 //!
-//! Both work over any [`Conversation`](trunkline_transport::Conversation), are given the time, and hand what they observe to
-//! an [`Observer`]. Drivers own the clock, the sockets and the threads.
+//! Both work over any [`Conversation`](trunkline_transport::Conversation), are given the time, and hand what they
+//! observe to an [`Observer`]. Drivers own the clock, the sockets and the threads.
 
 mod answered;
 mod buffers;

@@ -18,7 +18,7 @@ use crate::talker::Answer;
 /// As many replies may wait for room; then nothing more is read, so that flow control holds the sender back.
 const BACKLOG: usize = 16;
 
-/// What either end of a flow has to know to recognise its messages, and to answer them.
+/// The part of a flow's spec by which either end recognises its messages and answers them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListenerSpec {
     /// Id of the first member.
@@ -53,7 +53,7 @@ pub enum Delivery {
     Done,
     /// A reply to its source.
     Reply(FlowId, Reply),
-    /// It is a reply itself, of which its [`Talker`](crate::Talker) hears.
+    /// It is a reply itself, for [`Talker::answered`](crate::Talker::answered).
     Answered(Answer),
 }
 
@@ -145,8 +145,8 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// A listener at this end of a conversation that belongs to the members with these ids, which are of these flows. What
-    /// it cannot match counts on the first of them.
+    /// A listener at this end of a conversation that belongs to the members with these ids, which are of these flows.
+    /// What it cannot match counts on the first of them.
     pub fn new(side: Side, flows: Arc<[ListenerSpec]>, own: Range<u32>) -> Listener {
         Listener { side, flows, own, backlog: VecDeque::new(), not_reflected: 0 }
     }
@@ -221,8 +221,8 @@ impl Listener {
         self.backlog.push_back(reply);
     }
 
-    /// Sends the first reply that waits, and returns how long it was; `None` if none waits or the conversation is full. One
-    /// that the conversation will never take is counted as not reflected.
+    /// Sends the first reply that waits, and returns how long it was; `None` if none waits or the conversation is full.
+    /// One that the conversation will never take is counted as not reflected.
     pub fn send_reply<C: Conversation + ?Sized>(
         &mut self,
         now: Time,

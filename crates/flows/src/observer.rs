@@ -1,4 +1,4 @@
-//! Where observations go, and what a driver that carries both ends has to know beside them.
+//! The interface to a driver's recorder.
 
 use trunkline_core::{FlowId, Time};
 use trunkline_metrics::Observation;

@@ -16,7 +16,8 @@ enum Kind {
     Messages(Key),
     /// A byte stream whose messages have headers.
     Stream(Box<Deframer>),
-    /// A byte stream whose messages have none: what was sent is known, and the transport delivers all of it in its order.
+    /// A byte stream whose messages have none: what was sent is known, and the transport delivers all of it in its
+    /// order.
     Unframed(Box<Unframed>),
 }
 
@@ -57,7 +58,8 @@ impl Reader {
         Reader(Kind::Stream(Box::new(Deframer::new(key, ids))))
     }
 
-    /// A reader of messages without headers, for a driver that carries both ends and says what was [sent](Self::expect).
+    /// A reader of messages without headers, for a driver that carries both ends and says what was
+    /// [sent](Self::expect).
     pub fn unframed() -> Reader {
         Reader(Kind::Unframed(Box::default()))
     }

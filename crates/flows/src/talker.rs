@@ -17,8 +17,8 @@ use crate::observer::Observer;
 /// A driver asks the source for messages when it is due ([`produce`](Self::produce)), and sends each through its
 /// conversation ([`send_next`](Self::send_next)). Once the conversation is full, messages wait here, in order, and the
 /// source is not asked until they are gone ([`send_waiting`](Self::send_waiting)) or were given up
-/// ([`give_up`](Self::give_up)). Every call takes the time: one call sends one message, so that a driver in real time can
-/// stamp each with its own.
+/// ([`give_up`](Self::give_up)). Every call takes the time: one call sends one message, so that a driver in real time
+/// can stamp each with its own.
 pub struct Talker {
     source: Box<dyn Source>,
     sequences: Sequences,
@@ -61,7 +61,7 @@ pub struct Answer {
     pub at: Time,
 }
 
-/// What came of sending.
+/// The result of a call that sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// There was nothing to send.
@@ -115,7 +115,7 @@ impl Talker {
         self.is_cut_off
     }
 
-    /// The message that tells the other end of a stream that nothing follows.
+    /// The last message of a stream, after which nothing follows.
     pub fn goodbye(&self, now: Time, spec: &TalkerSpec) -> [u8; HEADER_LENGTH] {
         let name = Name { channel: 0, sequence: 0, due: now, asks: false };
         let header = name.header(self.id, now, HEADER_LENGTH, spec.key);
@@ -124,8 +124,8 @@ impl Talker {
         message
     }
 
-    /// Asks the source for what is due, and appends it to the lane; returns how many messages that are. A source that is
-    /// due and gives none is over: it must not be asked again at the same moment.
+    /// Asks the source for what is due, and appends it to the lane; returns how many messages that are. A source that
+    /// is due and gives none is over: it must not be asked again at the same moment.
     #[inline]
     pub fn produce(&mut self, now: Time, lane: &mut Lane, out: &mut impl Observer) -> usize {
         let before = lane.names.len();
@@ -173,8 +173,8 @@ impl Talker {
         Progress::Full
     }
 
-    /// Sends the first message that waits, now that the conversation may have room; if none does, the source hears that it
-    /// may go on.
+    /// Sends the first message that waits, now that the conversation may have room. If none waits, notifies the source
+    /// that the conversation is writable.
     pub fn send_waiting<C: Conversation + ?Sized>(
         &mut self,
         now: Time,
@@ -223,7 +223,7 @@ impl Talker {
         is_given_up
     }
 
-    /// The source hears at `now` that a message has been answered; transfers that this ends are observed.
+    /// Notifies the source at `now` that a message has been answered, and observes the transfers that this ends.
     pub fn answered(&mut self, now: Time, answer: Answer, out: &mut impl Observer) {
         let Answer { flow, channel, sequence, at } = answer;
         self.source.notify(now, Feedback::Answered { channel, sequence });
@@ -232,7 +232,7 @@ impl Talker {
         }
     }
 
-    /// Refuses all that waits: nothing more is sent. What a saturating source has waiting is only forgotten, since it
+    /// Refuses all messages that wait: nothing more is sent. Those of a saturating source are only forgotten, since it
     /// wanted nothing in particular.
     pub fn refuse_waiting(
         &mut self,

@@ -18,8 +18,8 @@ const CHUNK: usize = 64 << 10;
 /// A connection of the kernel: TCP, or MPTCP or SCTP as a byte stream.
 ///
 /// Sending never blocks. A message of which the kernel has taken a part is sent: the rest is kept here and goes first,
-/// at the latest with [`flush`](Self::flush); until then the conversation is full. Receiving waits as long as the socket
-/// says.
+/// at the latest with [`flush`](Self::flush); until then the conversation is full. Receiving waits as long as the
+/// socket says.
 #[derive(Debug)]
 pub struct StreamSocket {
     stream: TcpStream,

@@ -23,8 +23,8 @@ struct Talk<'a, 's> {
     out: Sending<'a>,
 }
 
-/// The near end of a conversation as one of its talkers uses it: what the transport takes leaves at once, unless the host
-/// takes time to hand it over.
+/// The near end of a conversation as one of its talkers uses it: what the transport takes leaves at once, unless the
+/// host takes time to hand it over.
 struct Line<'a, 's> {
     id: FlowId,
     near: &'a mut End,

@@ -74,7 +74,7 @@ impl Common<'_> {
     }
 }
 
-/// Where what is observed of sending goes.
+/// Takes the observations of a thread that sends, and adds how long each call took.
 pub(crate) struct Departures {
     /// Until all members are done with sending.
     pub(crate) outbox: Option<Outbox>,

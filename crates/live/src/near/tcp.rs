@@ -191,8 +191,8 @@ impl Speaker<'_> {
         over
     }
 
-    /// At the end of the run refuses what should have left before, and otherwise what waits: a sender that is held up must
-    /// not hide it.
+    /// At the end of the run refuses what should have left before, and otherwise what waits: a sender that is held up
+    /// must not hide it.
     fn refuse_the_rest(&mut self) {
         let now = self.common.clock.now();
         let Speaker { talker, spec, lane, buffers, departures, .. } = self;

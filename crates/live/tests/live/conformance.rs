@@ -1,5 +1,6 @@
-//! One flow, three drivers: what is observed of every message is the same in virtual time, over the kernel's sockets and over
-//! engines of ours, whatever the transport. Times are each driver's own; all else is compared message by message.
+//! One flow, three drivers: what is observed of every message is the same in virtual time, over the kernel's sockets
+//! and over engines of ours, whatever the transport. Times are each driver's own; all else is compared message by
+//! message.
 
 use std::collections::BTreeMap;
 
@@ -92,8 +93,8 @@ fn oversize(outcome: &DriverOutcome) -> Vec<u64> {
     outcome.flows.iter().map(of_flow).collect()
 }
 
-/// Runs a scenario in virtual time and on this host, where every so many packets of our engines are lost, and compares; says
-/// how many messages there were.
+/// Runs a scenario in virtual time and on this host, where every so many packets of our engines are lost, and compares;
+/// says how many messages there were.
 fn compare(name: &str, scenario: &Scenario, lose_every: u32) -> usize {
     let seed = Seed::new(7, 0);
     let mut simulated = Observed::default();
