@@ -180,7 +180,10 @@ impl ToFar {
     pub(crate) fn read(from: &mut impl Read) -> Result<Option<ToFar>, LiveError> {
         let Some((tag, body)) = read_frame(from)? else { return Ok(None) };
         Ok(Some(match tag {
-            b'O' => ToFar::Open(from_json(&body)?),
+            b'O' => {
+                check_version(&body)?;
+                ToFar::Open(from_json(&body)?)
+            }
             b'S' => ToFar::Start(number(&body, 0)?),
             b'A' => ToFar::Ask(number(&body, 0)?),
             b'F' => ToFar::Finish,
@@ -229,6 +232,21 @@ impl FromFar {
 fn number(body: &[u8], place: usize) -> Result<u64, LiveError> {
     let bytes = body.chunks_exact(8).nth(place).and_then(|bytes| bytes.try_into().ok());
     bytes.map(u64::from_be_bytes).ok_or_else(|| LiveError::Protocol("a frame that is too short".to_owned()))
+}
+
+/// Refuses terms of another version, whatever else they have.
+fn check_version(open: &[u8]) -> Result<(), LiveError> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        version: u32,
+    }
+    let Versioned { version } = from_json(open)?;
+    if version == VERSION {
+        return Ok(());
+    }
+    Err(LiveError::Protocol(format!(
+        "the near end has version {version} of it, this end version {VERSION}; update the older of the two"
+    )))
 }
 
 fn unknown(tag: u8) -> LiveError {
@@ -352,6 +370,17 @@ mod tests {
         for what in said {
             assert_eq!(FromFar::read(&mut from).unwrap(), Some(what));
         }
+    }
+
+    #[test]
+    fn another_version_is_refused_by_its_number_and_not_by_what_it_lacks() {
+        let mut pipe = Vec::new();
+        write_frame(&mut pipe, b'O', br#"{"version":7,"flows":[{"first":0}]}"#).unwrap();
+        let refused = ToFar::read(&mut pipe.as_slice()).unwrap_err().to_string();
+        assert!(
+            refused.ends_with("has version 7 of it, this end version 8; update the older of the two"),
+            "{refused}"
+        );
     }
 
     #[test]

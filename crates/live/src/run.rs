@@ -7,6 +7,7 @@ use std::thread::{Scope, ScopedJoinHandle};
 
 use trunkline_core::{Duration, Seed, Time};
 use trunkline_experiment::{Flow, Scenario, Supervisor, Transport};
+use trunkline_flows::NOT_REFLECTED;
 use trunkline_io::{process, tcp};
 use trunkline_metrics::{DriverOutcome, FlowOutcome, Measured, Recorder};
 use trunkline_traffic::Source;
@@ -242,7 +243,7 @@ fn flow_outcomes(scenario: &Scenario, terms: &Terms, left: &[Left], bye: Option<
     if let (Some(bye), Some(flow)) = (bye, scenario.flows.iter().position(reflected))
         && bye.unreflected > 0
     {
-        count(flow, "not-reflected", bye.unreflected);
+        count(flow, NOT_REFLECTED, bye.unreflected);
     }
     flows
 }

@@ -29,7 +29,7 @@ use crate::ceiling::{Limited, Turn};
 use crate::engine::{Counters, Engine, Engines, Intake, Loss, Route};
 use crate::error::{Failure, LiveError};
 use crate::part::FarLimits;
-use crate::protocol::{Bye, EngineTerms, FlowTerms, FromFar, Ready, ToFar, VERSION};
+use crate::protocol::{Bye, EngineTerms, FlowTerms, FromFar, Ready, ToFar};
 pub(crate) use report::Reporter;
 
 /// Serves one session over this process's standard input and output, and dies with the process that started it. What
@@ -163,10 +163,7 @@ fn session(
 ) -> Result<(), LiveError> {
     let mut open = match ToFar::read(input)? {
         None => return Ok(()),
-        Some(ToFar::Open(open)) if open.version == VERSION => open,
-        Some(ToFar::Open(open)) => {
-            return Err(LiveError::Protocol(format!("version {} instead of {VERSION}", open.version)));
-        }
+        Some(ToFar::Open(open)) => open,
         Some(_) => return Err(LiveError::Protocol("the session does not begin with its terms".to_owned())),
     };
     for terms in &open.engines {
