@@ -3,6 +3,7 @@
 use trunkline_testkit::alloc::CountingAllocator;
 
 mod allocation;
+mod behaviour;
 mod classic;
 mod goodput;
 mod properties;

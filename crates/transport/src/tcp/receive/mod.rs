@@ -270,7 +270,9 @@ impl Receiver {
 
     /// Whether an empty buffer holds memory.
     pub(super) fn holds_memory(&self) -> bool {
-        self.bytes.is_empty() && (self.bytes.capacity() > 0 || self.rows.capacity() > 0)
+        // A FIN behind a gap is a row without bytes.
+        self.bytes.is_empty()
+            && (self.bytes.capacity() > 0 || self.rows.is_empty() && self.rows.capacity() > 0)
     }
 
     /// Gives memory of empty buffers back.
