@@ -1,13 +1,13 @@
 //! The check of the documentation: what `cargo doc` with warnings denied says, without its build.
 //!
-//! `cargo doc` checks every crate anew, those of others too: minutes for what the tests have built already. `cargo test --doc`
+//! `cargo doc` checks every crate again, those of others too: minutes for what the tests have built already. `cargo test --doc`
 //! gives rustdoc the crates that are built, so the check goes by it: Cargo calls this program as its rustdoc, which has
 //! rustdoc write the documentation instead of running the examples in it.
 
 use std::ffi::{OsStr, OsString};
 use std::process::{Command, ExitCode};
 
-/// Where this is set, this program is rustdoc; it names the folder for what is written.
+/// Environment variable with the output folder. With it set, this program acts as rustdoc.
 const OUTPUT: &str = "XTASK_DOCUMENTATION";
 
 /// Makes this `cargo test` one that checks the documentation.

@@ -2,6 +2,11 @@
 //! once; what is made of the whole program is `references`.
 
 mod documentation;
+mod durations;
+mod english;
+mod journal;
+mod programs;
+mod reruns;
 mod sizes;
 mod soak;
 mod test;
@@ -35,6 +40,10 @@ enum Command {
     Web,
     /// Run every property test of the transports with ten thousand cases each, at low priority
     Soak(soak::Soak),
+    /// Repeat the tests in real time, and fail at any rerun
+    Reruns(reruns::Reruns),
+    /// Refuse translated idioms in documents, comments and messages
+    English(english::English),
     /// List long files; fail on one over 1,000 lines without a reason
     Sizes,
 }
@@ -50,6 +59,8 @@ fn main() -> ExitCode {
         Command::Book => references(&["book"]),
         Command::Web => web::build(),
         Command::Soak(soak) => soak::run(&soak),
+        Command::Reruns(reruns) => reruns::run(&reruns),
+        Command::English(english) => english::run(&english),
         Command::Sizes => sizes::run(),
     };
     match done {

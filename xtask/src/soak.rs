@@ -3,16 +3,15 @@
 //!
 //! `docs/checks.md` says how long it takes and what to do with what it finds.
 
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use crate::programs::Program;
 
-/// Where the property tests of what meets other people's packets are.
+/// Packages that parse packets from the network and have property tests.
 const PACKAGES: [&str; 3] = ["trunkline-transport", "trunkline-adapters", "trunkline-audio"];
 
-/// Which tests to run, and how often.
+/// The tests to run and their number of cases.
 #[derive(clap::Args)]
 pub(crate) struct Soak {
     /// Cases of each property test
@@ -40,7 +39,7 @@ pub(crate) fn run(soak: &Soak) -> Result<(), String> {
                 continue;
             }
             let started = Instant::now();
-            let output = program.run(&name, soak.cases)?;
+            let output = run_test(&program, &name, soak.cases)?;
             let printed = String::from_utf8_lossy(&output.stdout).into_owned();
             // Other tests say no such thing: they have run once, as always.
             let said = printed.lines().find_map(|line| line.split_once("property: "));
@@ -55,7 +54,7 @@ pub(crate) fn run(soak: &Soak) -> Result<(), String> {
     table(&rows)
 }
 
-/// What was run in which time, then every failure with the seed that brings it back.
+/// Prints the number of tests and their duration, then every failure with the seed that reproduces it.
 fn table(rows: &[Row]) -> Result<(), String> {
     let took: Duration = rows.iter().map(|row| row.took).sum();
     let failed: Vec<&Row> = rows.iter().filter(|row| row.failure.is_some()).collect();
@@ -80,62 +79,19 @@ fn line(row: &Row) -> String {
     format!("{:<100} {:>12} {:>7.0} s  {verdict}", row.test, row.cases, row.took.as_secs_f64())
 }
 
-/// A program of tests, as Cargo has built it.
-struct Program {
-    name: String,
-    path: PathBuf,
-    /// Where Cargo would run it: proptest looks for the failures of former times from here.
-    folder: PathBuf,
-}
-
-impl Program {
-    fn tests(&self) -> Result<Vec<String>, String> {
-        let output = self.output(Command::new(&self.path).args(["--list", "--format", "terse"]))?;
-        let listed = String::from_utf8_lossy(&output.stdout);
-        Ok(listed.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
-    }
-
-    /// At the lowest priority: it takes what others leave.
-    fn run(&self, test: &str, cases: u32) -> Result<Output, String> {
-        let mut command = Command::new("nice");
-        command.args(["-n", "19"]).arg(&self.path).args(["--exact", test, "--nocapture"]);
-        self.output(command.env("PROPTEST_CASES", cases.to_string()).env("RUST_BACKTRACE", "0"))
-    }
-
-    fn output(&self, command: &mut Command) -> Result<Output, String> {
-        command.current_dir(&self.folder).output().map_err(|e| format!("{}: does not start: {e}", self.name))
-    }
+/// Runs a test at the lowest priority: it takes what others leave.
+fn run_test(program: &Program, test: &str, cases: u32) -> Result<Output, String> {
+    let mut command = Command::new("nice");
+    command.args(["-n", "19"]).arg(&program.path).args(["--exact", test, "--nocapture"]);
+    program.output(command.env("PROPTEST_CASES", cases.to_string()).env("RUST_BACKTRACE", "0"))
 }
 
 /// Builds the programs, with the assertions of tests and the speed of a release.
 fn programs() -> Result<Vec<Program>, String> {
     let mut command = crate::test::cargo();
-    command.args([
-        "test",
-        "--no-run",
-        "--profile",
-        "soak",
-        "--locked",
-        "--message-format",
-        "json-render-diagnostics",
-    ]);
+    command.args(["test", "--profile", "soak", "--locked"]);
     for package in PACKAGES {
         command.args(["--package", package]);
     }
-    let command = command.current_dir(crate::root()).stderr(std::process::Stdio::inherit());
-    let output = command.output().map_err(|e| format!("cargo does not start: {e}"))?;
-    if !output.status.success() {
-        return Err(format!("the tests do not build ({})", output.status));
-    }
-    let messages = String::from_utf8_lossy(&output.stdout);
-    let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    Ok(messages.filter_map(|message| program(&message)).collect())
-}
-
-/// The program that one of Cargo's messages tells of, if it does.
-fn program(message: &Value) -> Option<Program> {
-    let path = message["executable"].as_str()?.into();
-    let name = message["target"]["name"].as_str()?.to_owned();
-    let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_path_buf();
-    Some(Program { name, path, folder })
+    crate::programs::build(&mut command)
 }

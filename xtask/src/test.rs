@@ -7,13 +7,30 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
+use crate::durations::{self, Programs};
+use crate::english::{self, English};
+use crate::journal::Journal;
+
 pub(crate) fn run() -> Result<(), String> {
+    let (journal, mut programs) = (Journal::new()?, Programs::default());
+    let done = steps(&journal, &mut programs);
+    let entries = journal.read()?;
+    programs.print();
+    durations::print_steps();
+    entries.print_skips();
+    entries.print_reruns();
+    done.and_then(|()| entries.check_budget())
+}
+
+fn steps(journal: &Journal, programs: &mut Programs) -> Result<(), String> {
     step("format", cargo().args(["fmt", "--all", "--check"]))?;
     announce("file sizes");
     crate::sizes::run()?;
+    announce("plain English");
+    english::run(&English::default())?;
     let build = Build::of_this_machine()?;
     step("build and lints", build.test().args(["--all-targets", "--no-run"]))?;
-    step("tests", &mut build.test())?;
+    timed("tests", || programs.run(journal.of(&mut build.test())))?;
     crate::web::check(&program("trunkline")?)?;
     step("documentation of the code", &mut crate::documentation::command(build.test())?)?;
     quick_start(&program("trunkline")?)
@@ -70,13 +87,18 @@ impl Build {
     }
 }
 
-/// What cannot be tested on this machine is told; where `CI` is set it is a failure.
+/// `cargo test` of the whole workspace, as the suite runs it.
+pub(crate) fn build() -> Result<Command, String> {
+    Ok(Build::of_this_machine()?.test())
+}
+
+/// Skips a step that this machine cannot run; where `CI` is set, that is a failure.
 pub(crate) fn skip(why: &str) -> Result<(), String> {
     if std::env::var_os("CI").is_some() {
         return Err(why.to_owned());
     }
     anstream::println!("\n==> skipped: {why}");
-    Ok(())
+    Journal::of_last_suite().skip_step(why)
 }
 
 /// The README's first command, for real, in a store of its own; with the program that the tests have built, since a second
@@ -106,15 +128,20 @@ fn quick_start(program: &Path) -> Result<(), String> {
 }
 
 pub(crate) fn step(name: &str, command: &mut Command) -> Result<(), String> {
+    timed(name, || {
+        let status = command.current_dir(crate::root()).status();
+        let status = status.map_err(|e| format!("{name}: does not start: {e}"))?;
+        if status.success() { Ok(()) } else { Err(format!("{name} failed ({status})")) }
+    })
+}
+
+/// Announces a step and notes how long it took.
+fn timed(name: &str, run: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
     announce(name);
     let started = Instant::now();
-    let status =
-        command.current_dir(crate::root()).status().map_err(|e| format!("{name}: does not start: {e}"))?;
-    if !status.success() {
-        return Err(format!("{name} failed ({status})"));
-    }
-    anstream::println!("    {name}: {:.0} s", started.elapsed().as_secs_f64());
-    Ok(())
+    let done = run();
+    durations::note(name, started.elapsed());
+    done
 }
 
 fn announce(name: &str) {

@@ -16,8 +16,8 @@ pub(crate) fn build() -> Result<(), String> {
 /// The page's own checks; that `web/dist` and the types of the API are what the sources say; and a browser that uses it
 /// on a server of `program`.
 pub(crate) fn check(program: &Path) -> Result<(), String> {
-    if !Command::new("npm").arg("--version").output().is_ok_and(|output| output.status.success()) {
-        return crate::test::skip("the page is not tested: install Node.js 20 or newer with npm");
+    if let Err(why) = node() {
+        return crate::test::skip(&format!("the page is not tested: {why}"));
     }
     install()?;
     npm("page: types", &["run", "check"])?;
@@ -36,6 +36,32 @@ pub(crate) fn check(program: &Path) -> Result<(), String> {
         );
     }
     browser(program)
+}
+
+/// Checks that the Node.js here is as new as the page's build needs.
+fn node() -> Result<(), String> {
+    let said = |program: &str| {
+        let output =
+            Command::new(program).arg("--version").output().ok().filter(|output| output.status.success());
+        output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let package =
+        std::fs::read_to_string(web().join("package.json")).map_err(|e| format!("package.json: {e}"))?;
+    let package: serde_json::Value =
+        serde_json::from_str(&package).map_err(|e| format!("package.json: {e}"))?;
+    let wanted = package["engines"]["node"].as_str().unwrap_or_default();
+    match said("node").zip(said("npm")) {
+        Some((node, _)) if version(&node) >= version(wanted) => Ok(()),
+        Some((node, _)) => Err(format!("Node.js is {node}, and web/package.json needs {wanted}")),
+        None => Err(format!("install Node.js {wanted} with npm")),
+    }
+}
+
+/// Major and minor number of `v20.19.2` or `>=20.19`.
+fn version(text: &str) -> Option<(u32, u32)> {
+    let mut numbers =
+        text.trim_start_matches(|c: char| !c.is_ascii_digit()).split('.').map(|part| part.parse().ok());
+    Some((numbers.next()??, numbers.next().unwrap_or(Some(0))?))
 }
 
 /// Uses the page of this program in a browser.
@@ -88,4 +114,25 @@ fn files(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>, String> {
         }
     }
     Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_of_node_are_compared_by_their_numbers() {
+        assert_eq!(
+            ["v20.19.2", ">=20.19", "v9.1.0", "20", ""].map(version),
+            [Some((20, 19)), Some((20, 19)), Some((9, 1)), Some((20, 0)), None]
+        );
+        assert!(version("v9.1.0") < version(">=20.19"));
+    }
+
+    #[test]
+    fn the_page_says_which_node_it_needs() {
+        let package = std::fs::read_to_string(web().join("package.json")).unwrap();
+        let package: serde_json::Value = serde_json::from_str(&package).unwrap();
+        assert!(package["engines"]["node"].as_str().and_then(version).is_some());
+    }
 }
