@@ -58,13 +58,14 @@ impl ToneWindows {
         ToneWindows { length, hz, sample_rate, most, seen: 0, tones: 0 }
     }
 
-    /// Looks at what is new in all that has been heard, and says in how many windows the tone was heard so far.
-    pub fn count(&mut self, samples: &[f32]) -> usize {
+    /// Looks at the new ones of all samples, and returns in how many windows the tone was heard so far and how many there
+    /// were.
+    pub fn count(&mut self, samples: &[f32]) -> (usize, usize) {
         let new = samples.get(self.seen * self.length..).unwrap_or_default();
         let (tones, windows) = windows_of_tone(new, self.length, self.hz, self.sample_rate, self.most);
         self.seen += windows;
         self.tones += tones;
-        self.tones
+        (self.tones, self.seen)
     }
 }
 
@@ -85,7 +86,7 @@ mod tests {
         let mut windows = ToneWindows::new(4_800, 480.0, 48_000, 0.1);
         assert_eq!(
             [5_000, 5_000, 20_000, 47_990].map(|heard| windows.count(&samples[..heard])),
-            [1, 1, 4, 8]
+            [(1, 1), (1, 1), (4, 4), (8, 9)]
         );
     }
 }
