@@ -11,8 +11,8 @@ use trunkline_core::{Address, Duration, Ecn, Time};
 use trunkline_io::tun::Tun;
 use trunkline_io::{Interest, Poller, interface, tcp};
 use trunkline_testkit::pair::{FAR, NEAR};
-use trunkline_testkit::programs::skip;
 use trunkline_testkit::script::{Host, HostFigures, Outcome, Setting};
+use trunkline_testkit::skips::{Missing, skip_without};
 use trunkline_transport::ipv4_of;
 
 /// The interface's name, in a namespace where nobody else has one.
@@ -21,22 +21,24 @@ const INTERFACE: &str = "peer";
 const TCP: u8 = 6;
 
 /// Runs `work` on a thread in a network namespace of its own, which disappears with the thread and what it has opened.
-/// Where namespaces or TUN interfaces are refused, says so and returns `None`.
+/// `None`, as a skip, where namespaces or TUN interfaces are refused.
 ///
 /// # Panics
-/// As `work` does; or if they are refused although `CI` is set.
+/// As `work` does.
 pub fn alone<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
-    let inside = || match unshare(CloneFlags::CLONE_NEWNET)
-        .map_err(std::io::Error::from)
-        .and_then(|()| Tun::create("try"))
-    {
-        Ok(_) => Some(work()),
-        Err(error) => {
-            skip(&format!(
-                "network namespaces with TUN interfaces are refused here ({error}); run it as root"
-            ));
-            None
+    let inside = || {
+        if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
+            skip_without(
+                Missing::Namespaces,
+                &format!("a network namespace cannot be made: {error}; run as root"),
+            );
+            return None;
         }
+        if let Err(error) = Tun::create("try") {
+            skip_without(Missing::Tun, &format!("a TUN interface cannot be made: {error}"));
+            return None;
+        }
+        Some(work())
     };
     std::thread::scope(|scope| scope.spawn(inside).join())
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -11,7 +11,8 @@ pub mod kernel;
 pub mod live;
 pub mod tone;
 
-pub use trunkline_testkit::programs::{is_installed, skip};
+pub use trunkline_testkit::programs::is_installed;
+pub use trunkline_testkit::skips::skip;
 
 /// Makes a program of `source`, which needs the C library `library`. Where there is no compiler or no such library, says
 /// which Debian packages bring it.

@@ -12,7 +12,7 @@ use trunkline_io::jack::{Client, Direction, Period, Process};
 use trunkline_session::foreign::Foreign;
 use trunkline_session::foreign::jacktrip::{JackTripOptions, answer, call, call_hub};
 use trunkline_testkit::jack::Server;
-use trunkline_testkit::real_time::in_real_time;
+use trunkline_testkit::real_time::in_real_time_within;
 
 const RATE: u32 = 48_000;
 const PERIOD: u32 = 128;
@@ -22,6 +22,8 @@ const OURS: f64 = 600.0;
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// 10 ms, four periods of JACK's.
 const WINDOW: usize = 480;
+/// JackTrip queues four periods of 128 frames, 10.7 ms: a stall this long empties the queue.
+const JACKTRIPS_QUEUE: Duration = Duration::from_millis(10);
 /// Windows to listen to: 3 s.
 const ENOUGH: usize = 300;
 
@@ -142,7 +144,7 @@ fn a_client_is_received_and_answered() {
     if !is_all_installed() {
         return;
     }
-    in_real_time(|| {
+    in_real_time_within(JACKTRIPS_QUEUE, || {
         let port = free_port();
         let room = Room::open(&format!("-c 127.0.0.1 -B {} -P {port} -n 2 -r 2 -b 24", free_port()));
         let options = JackTripOptions::default();
@@ -160,7 +162,7 @@ fn a_server_is_called() {
     if !is_all_installed() {
         return;
     }
-    in_real_time(|| {
+    in_real_time_within(JACKTRIPS_QUEUE, || {
         let port = free_port();
         let room = Room::open(&format!("-s -B {port} -n 1"));
         let stream = Stream { channels: 1, sample_rate: RATE, block_frames: PERIOD, ..Stream::default() };
@@ -177,7 +179,7 @@ fn a_hub_is_called() {
     if !is_all_installed() {
         return;
     }
-    in_real_time(|| {
+    in_real_time_within(JACKTRIPS_QUEUE, || {
         let [port, data] = [free_port(), free_port()];
         let mut room = Room::open(&format!("-S -B {port} -U {data} -p 1"));
         room.jacktrip.wait_until_it_says("Waiting for client connections");

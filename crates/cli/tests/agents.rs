@@ -14,6 +14,9 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use support::Bench;
+use trunkline_testkit::programs::is_installed;
+use trunkline_testkit::real_time::in_real_time;
+use trunkline_testkit::skips::{Missing, skip, skip_without};
 
 /// The program with a home of its own.
 fn command(bench: &Bench, arguments: &[&str]) -> Command {
@@ -266,9 +269,12 @@ fn wait_for_chunks(bench: &Bench) {
 
 /// Starts the agent in namespaces of its own, after this command in them; `None` if this system does not let us.
 fn unshared(flags: &'static [&'static str], first: String) -> Option<impl FnOnce(Command) -> Command> {
-    let tried = Command::new("unshare").args(flags).arg("true").output().ok()?;
+    if !is_installed("unshare", "the Debian package `util-linux`") {
+        return None;
+    }
+    let tried = Command::new("unshare").args(flags).arg("true").output().expect("it is installed");
     if !tried.status.success() {
-        eprintln!("skipped: {}", String::from_utf8_lossy(&tried.stderr).trim());
+        skip_without(Missing::Namespaces, &String::from_utf8_lossy(&tried.stderr));
         return None;
     }
     Some(move |agent: Command| {
@@ -321,30 +327,32 @@ fn a_full_disk_ends_a_run_in_order() {
 
 #[test]
 fn hosts_whose_clocks_are_days_apart_measure_as_if_they_were_not() {
-    let bench = Bench::new();
-    let flags = &[
-        "--user",
-        "--map-root-user",
-        "--time",
-        "--fork",
-        "--kill-child",
-        "--monotonic",
-        "864000",
-        "--boottime",
-        "864000",
-    ];
-    let Some(how) = unshared(flags, String::new()) else { return };
-    let near = Agent::start_with(&bench, "berlin", "127.0.0.2:0", "", how);
-    let far = Agent::start(&bench, "ottawa", "127.0.0.3");
-    between(&bench, &near, &far, SHORT, VOICE);
-    let ran = run(&bench, &RUN);
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
-    let stored = stored(&bench);
-    let flow = &stored.points[0].repetitions[0].summary.as_ref().unwrap().flows[0];
-    assert_eq!(flow.counts.sent, 100);
-    // Ten days, and not one of them in a figure.
-    let figures = [flow.clock_error.unwrap(), flow.latency.unwrap().max];
-    assert!(figures.iter().all(|figure| figure.as_secs_f64() < 1.0), "{figures:?}");
+    in_real_time(|| {
+        let bench = Bench::new();
+        let flags = &[
+            "--user",
+            "--map-root-user",
+            "--time",
+            "--fork",
+            "--kill-child",
+            "--monotonic",
+            "864000",
+            "--boottime",
+            "864000",
+        ];
+        let Some(how) = unshared(flags, String::new()) else { return };
+        let near = Agent::start_with(&bench, "berlin", "127.0.0.2:0", "", how);
+        let far = Agent::start(&bench, "ottawa", "127.0.0.3");
+        between(&bench, &near, &far, SHORT, VOICE);
+        let ran = run(&bench, &RUN);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let stored = stored(&bench);
+        let flow = &stored.points[0].repetitions[0].summary.as_ref().unwrap().flows[0];
+        assert_eq!(flow.counts.sent, 100);
+        // Ten days, and not one of them in a figure.
+        let figures = [flow.clock_error.unwrap(), flow.latency.unwrap().max];
+        assert!(figures.iter().all(|figure| figure.as_secs_f64() < 1.0), "{figures:?}");
+    });
 }
 
 /// Lets the monotonic clock of a program jump by 100 ms once a file is there, as that of a virtual machine may that was moved.
@@ -369,34 +377,39 @@ int clock_gettime(clockid_t id, struct timespec *t) {
 
 #[test]
 fn a_clock_that_jumps_ends_the_run_and_what_was_measured_before_is_kept() {
-    let bench = Bench::new();
-    let (source, library) = (bench.write("jumping.c", JUMPING), bench.path("jumping.so"));
-    let built =
-        Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&library, &source]).arg("-ldl").output();
-    if !built.is_ok_and(|built| built.status.success()) {
-        return eprintln!("skipped: no C compiler");
-    }
-    let jump = bench.path("jump");
-    let near = Agent::start(&bench, "berlin", "127.0.0.2");
-    let far = Agent::start_with(&bench, "ottawa", "127.0.0.3:0", "", |mut agent| {
-        agent.env("LD_PRELOAD", &library).env("TRUNKLINE_TEST_JUMP", &jump);
-        agent
+    in_real_time(|| {
+        let bench = Bench::new();
+        let (source, library) = (bench.write("jumping.c", JUMPING), bench.path("jumping.so"));
+        let built = Command::new("cc")
+            .args(["-shared", "-fPIC", "-o"])
+            .args([&library, &source])
+            .arg("-ldl")
+            .output();
+        if !built.is_ok_and(|built| built.status.success()) {
+            return skip("`cc` does not work; install the Debian package `build-essential`");
+        }
+        let jump = bench.path("jump");
+        let near = Agent::start(&bench, "berlin", "127.0.0.2");
+        let far = Agent::start_with(&bench, "ottawa", "127.0.0.3:0", "", |mut agent| {
+            agent.env("LD_PRELOAD", &library).env("TRUNKLINE_TEST_JUMP", &jump);
+            agent
+        });
+        between(&bench, &near, &far, "duration = \"60 s\"", VOICE);
+        let running = command(&bench, &RUN).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        wait_for_chunks(&bench);
+        bench.write("jump", "");
+        let ran = support::Ran::from(running.wait_with_output().unwrap());
+        assert!(ran.err.contains("jumped by "), "{}", ran.err);
+        assert_eq!(ran.err.matches("jumped").count(), 1, "{}", ran.err);
+        let stored = stored(&bench);
+        let flow = &stored.points[0].repetitions[0].summary.as_ref().unwrap().flows[0];
+        // Arrivals that nobody can place in time are not among what is kept, and those before the jump are right.
+        assert!(flow.counts.received > 0, "{:?}", flow.counts);
+        let bound = flow.clock_error.unwrap();
+        assert!(
+            flow.latency.unwrap().max.as_secs_f64() < 0.1 + bound.as_secs_f64(),
+            "{:?} {bound}",
+            flow.latency
+        );
     });
-    between(&bench, &near, &far, "duration = \"60 s\"", VOICE);
-    let running = command(&bench, &RUN).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-    wait_for_chunks(&bench);
-    bench.write("jump", "");
-    let ran = support::Ran::from(running.wait_with_output().unwrap());
-    assert!(ran.err.contains("jumped by "), "{}", ran.err);
-    assert_eq!(ran.err.matches("jumped").count(), 1, "{}", ran.err);
-    let stored = stored(&bench);
-    let flow = &stored.points[0].repetitions[0].summary.as_ref().unwrap().flows[0];
-    // Arrivals that nobody can place in time are not among what is kept, and those before the jump are right.
-    assert!(flow.counts.received > 0, "{:?}", flow.counts);
-    let bound = flow.clock_error.unwrap();
-    assert!(
-        flow.latency.unwrap().max.as_secs_f64() < 0.1 + bound.as_secs_f64(),
-        "{:?} {bound}",
-        flow.latency
-    );
 }

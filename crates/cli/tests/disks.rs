@@ -1,12 +1,12 @@
 //! Stores on disks that cannot be written, and on disks that are full.
 
-#![allow(clippy::print_stderr, reason = "a test says why it is skipped")]
-
 mod support;
 
 use std::process::{Command, Stdio};
 
 use support::{Bench, Ran};
+use trunkline_testkit::programs::is_installed;
+use trunkline_testkit::skips::{Missing, skip_without};
 
 const EXPERIMENT: &str = r#"
 name = "calls"
@@ -18,12 +18,15 @@ flow.voice = { from = "a", to = "b", transport = "udp", source = { kind = "voice
 limits = { "flow.voice.loss" = "< 1 %" }
 "#;
 
-/// The program in a mount namespace of its own, after `mounts`; `None`, with the reason printed, where there can be none.
+/// The program in a mount namespace of its own, after `mounts`; `None`, as a skip, where there can be none.
 fn mounted(bench: &Bench, mounts: &str, arguments: &[&str]) -> Option<Ran> {
     let flags = ["--user", "--map-root-user", "--mount"];
-    let tried = Command::new("unshare").args(flags).arg("true").output().ok()?;
+    if !is_installed("unshare", "the Debian package `util-linux`") {
+        return None;
+    }
+    let tried = Command::new("unshare").args(flags).arg("true").output().expect("it is installed");
     if !tried.status.success() {
-        eprintln!("skipped: {}", String::from_utf8_lossy(&tried.stderr).trim());
+        skip_without(Missing::Namespaces, &String::from_utf8_lossy(&tried.stderr));
         return None;
     }
     let program = bench.command(arguments);

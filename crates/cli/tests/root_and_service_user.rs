@@ -19,6 +19,7 @@ use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use rustix::{process::Gid, process::Uid};
 use support::Bench;
 use trunkline_io::beneath::{Owner, Place};
+use trunkline_testkit::skips::skip;
 
 /// `nobody` and `nogroup` on every Linux.
 const SERVICE: u32 = 65534;
@@ -31,10 +32,10 @@ struct Ground {
 }
 
 impl Ground {
-    /// `None`, with the reason printed, if this process is not root's.
+    /// `None`, as a skip, if this process is not root's.
     fn new() -> Option<Ground> {
         if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: only root can act for another user");
+            skip("only root can act for another user");
             return None;
         }
         let bench = Bench::new();

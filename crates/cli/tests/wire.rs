@@ -1,7 +1,6 @@
 //! Programs behind links, as a user runs them.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests too")]
-#![allow(clippy::print_stderr, reason = "a test says why it is skipped")]
 
 mod support;
 
@@ -15,6 +14,7 @@ use support::{Bench, Ran};
 use trunkline_core::Seed;
 use trunkline_experiment::Experiment;
 use trunkline_testkit::programs::is_installed;
+use trunkline_testkit::skips::{Missing, skip, skip_without};
 use trunkline_wire::ground::{Access, DeviceKind, GroundOptions, InitProgram};
 use trunkline_wire::{Wire, WireOptions};
 
@@ -216,7 +216,7 @@ fn a_user_without_privileges_has_one_too() {
     let Some(bench) = bench() else { return };
     let folder = bench.path("");
     if std::os::unix::fs::chown(&folder, Some(NOBODY), Some(NOBODY)).is_err() {
-        return eprintln!("skipped: this is not root, and so all other tests are of this kind");
+        return skip("this is not root, so all other tests are without privileges too");
     }
     // The folder was root's a moment ago.
     std::fs::remove_dir_all(bench.path("trunkline")).unwrap();
@@ -229,11 +229,11 @@ fn a_user_without_privileges_has_one_too() {
     let program = env!("CARGO_BIN_EXE_trunkline");
     let reachable = nobody(&[program, "--version"]);
     if reachable.code != Some(0) {
-        return eprintln!("skipped: nobody may not run this program: {}", reachable.err.trim());
+        return skip(&format!("the user `nobody` may not run this program: {}", reachable.err));
     }
     let ran = nobody(&[program, "wire", "chain.toml", "--", "sh", "-c", "id -u; cat /proc/net/dev"]);
     if ran.err.contains("does not let you make network namespaces") {
-        return eprintln!("skipped: {}", ran.err.trim());
+        return skip_without(Missing::Namespaces, &ran.err);
     }
     let ran = ran.ok();
     assert!(ran.out.starts_with("0\n") && ran.out.contains("near:"), "{}", ran.out);
@@ -282,11 +282,11 @@ fn packets_cross_two_links_and_the_host_between() {
     // A program with several threads cannot enter a user namespace: this test needs root.
     let access = match Access::enter() {
         Ok(access) => access,
-        Err(why) => return eprintln!("skipped: {why}"),
+        Err(why) => return skip(&why.to_string()),
     };
     let has_tun = std::path::Path::new("/dev/net/tun").exists();
     if !has_tun {
-        eprintln!("skipped for TUN: there is no /dev/net/tun");
+        skip_without(Missing::Tun, "there is no /dev/net/tun");
     }
     for devices in [DeviceKind::Ring, DeviceKind::Tun].into_iter().take(1 + usize::from(has_tun)) {
         let wire = up(&access, devices);

@@ -1,6 +1,5 @@
 //! A running wire, watched, changed and captured as a user does.
 #![cfg(target_os = "linux")]
-#![allow(clippy::print_stderr, reason = "a test says why it is skipped")]
 
 mod support;
 
@@ -14,6 +13,7 @@ use serde_json::Value;
 use support::terminal::Terminal;
 use support::{Bench, Ran};
 use trunkline_testkit::programs::is_installed;
+use trunkline_testkit::skips::{Missing, skip_without};
 
 const FILE: &str = r#"
 name = "pair"
@@ -41,10 +41,10 @@ source = { kind = "voice" }
 const SEND: [&str; 3] = ["bash", "-c", "echo hello > /dev/udp/198.18.0.2/9; sleep 0.1"];
 const SEND_BACK: [&str; 3] = ["bash", "-c", "echo hello > /dev/udp/198.18.0.1/9; sleep 0.1"];
 
-/// A folder with the file in it; `None`, with the reason printed, where no wire can be, or none of TUN interfaces.
+/// A folder with the file in it; `None`, as a skip, where no wire can be, or none of TUN interfaces.
 fn bench() -> Option<Bench> {
     if !Path::new("/dev/net/tun").exists() {
-        eprintln!("skipped: there is no /dev/net/tun");
+        skip_without(Missing::Tun, "there is no /dev/net/tun");
         return None;
     }
     Bench::with_wire("pair.toml", FILE)

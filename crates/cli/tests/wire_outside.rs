@@ -2,7 +2,6 @@
 //! makes, so that nothing of the real one is touched.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests too")]
-#![allow(clippy::print_stderr, reason = "a test says why it is skipped")]
 
 mod support;
 
@@ -10,6 +9,7 @@ use std::process::{Command, Stdio};
 
 use support::{Bench, Ran};
 use trunkline_testkit::programs::is_installed;
+use trunkline_testkit::skips::{Missing, skip, skip_without};
 
 const PAIR: &str = r#"
 name = "pair"
@@ -42,12 +42,12 @@ forwards() { cat /proc/sys/net/ipv4/conf/up0/forwarding /proc/sys/net/ipv4/conf/
 undone() { n=0; until [ "$(cat /proc/sys/net/ipv4/conf/up0/forwarding)" = 0 ] && ! grep -q tl- /proc/net/dev; do n=$((n+1)); [ $n -lt 3000 ]; sleep 0.02; done; }
 "#;
 
-/// Runs lines of shell on such a machine; `None`, with the reason printed, where that is not possible.
+/// Runs lines of shell on such a machine; `None`, as a skip, where that is not possible.
 fn on_a_machine(lines: &str) -> Option<Ran> {
     let bench = Bench::with_wire("pair.toml", PAIR)?;
     let allowed = Command::new("unshare").args(["-n", "true"]).stderr(Stdio::null()).status();
     if !allowed.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: this is not root");
+        skip("`unshare -n true` fails: this is not root");
         return None;
     }
     if !is_installed("ping", "the Debian package `iputils-ping`")
@@ -63,7 +63,7 @@ fn on_a_machine(lines: &str) -> Option<Ran> {
         .stdin(Stdio::null());
     let ran = Ran::from(command.output().expect("unshare is there"));
     if ran.err.contains("forwarding and translation of addresses cannot be set up") {
-        eprintln!("skipped: {}", ran.err.trim());
+        skip_without(Missing::Nftables, &ran.err);
         return None;
     }
     Some(ran)

@@ -16,6 +16,7 @@ use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme, StreamOwned};
 use trunkline_control::{ControlError, Identity, Pulse, connect};
 use trunkline_core::Duration;
+use trunkline_testkit::skips::{Missing, skip_without};
 
 /// What a listener says of somebody who connects with a bare socket.
 fn refusal(patience: Duration, connect: impl FnOnce(TcpStream) + Send) -> ControlError {
@@ -174,8 +175,7 @@ fn a_port_that_is_taken_is_said() {
 fn ipv6_is_spoken() {
     let (near, far) = (identity(), identity());
     let Ok(listener) = trunkline_control::Listener::bind("[::1]:0", &far) else {
-        println!("skipped: no IPv6 here");
-        return;
+        return skip_without(Missing::Ipv6, "IPv6 is not available on the loopback interface");
     };
     let address = listener.local_address().to_string();
     thread::scope(|scope| {

@@ -4,6 +4,7 @@ use std::io;
 use std::net::UdpSocket;
 
 use trunkline_core::Duration;
+use trunkline_testkit::skips::{Missing, skip_without};
 
 use crate::packet_ring::PacketRing;
 use crate::tun::Tun;
@@ -16,8 +17,10 @@ fn alone(test: fn()) {
         if unsafe { libc::unshare(libc::CLONE_NEWNET) } < 0 {
             let error = io::Error::last_os_error();
             assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{error}");
-            eprintln!("skipped: a network namespace needs CAP_SYS_ADMIN, which this user has not");
-            return;
+            return skip_without(
+                Missing::Namespaces,
+                "network namespaces need CAP_SYS_ADMIN, which this user does not have",
+            );
         }
         interface::set_up("lo").unwrap();
         test();

@@ -94,6 +94,7 @@ impl Group {
 mod tests {
     use super::*;
     use crate::udp::{ReceiveBatch, Wait, set_receive_timeout};
+    use trunkline_testkit::skips::{Missing, skip_without};
 
     fn heard(socket: &UdpSocket) -> Option<(Vec<u8>, SocketAddr)> {
         let mut batch = ReceiveBatch::new(1, 100);
@@ -140,7 +141,7 @@ mod tests {
         let interfaces = std::fs::read_to_string("/proc/net/if_inet6").unwrap_or_default();
         let other = interfaces.lines().find(|line| !line.ends_with(" lo"));
         let Some(index) = other.and_then(|line| u32::from_str_radix(line.split(' ').nth(1)?, 16).ok()) else {
-            return eprintln!("skipped: this host has IPv6 on no interface that can multicast");
+            return skip_without(Missing::Ipv6, "no interface that can multicast has IPv6");
         };
         let address = std::net::SocketAddrV6::new("ff01::77:1".parse().unwrap(), port(1), 0, index);
         let group = Group::new(address.into());

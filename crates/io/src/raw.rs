@@ -43,6 +43,7 @@ pub fn payload(is_v6: bool, received: &[u8]) -> Option<&[u8]> {
 mod tests {
     use super::*;
     use crate::udp::{ReceiveBatch, Wait, set_receive_timeout};
+    use trunkline_testkit::skips::skip;
 
     /// IANA's first number for experiments (RFC 3692).
     const EXPERIMENT: u8 = 253;
@@ -55,7 +56,7 @@ mod tests {
                 Ok((receiver, _)) => receiver,
                 Err(error) => {
                     assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{address}: {error}");
-                    eprintln!("skipped for {address}: raw sockets need CAP_NET_RAW, which this user has not");
+                    skip("raw sockets need CAP_NET_RAW, which this user does not have");
                     continue;
                 }
             };

@@ -360,6 +360,7 @@ mod tests {
     use std::io::{Read as _, Write as _};
 
     use super::*;
+    use trunkline_testkit::skips::{Missing, skip_without};
 
     fn connected(setup: &TcpSetup) -> (TcpStream, TcpStream) {
         connected_with(setup, &TcpSetup::default())
@@ -443,7 +444,7 @@ mod tests {
         let multipath = TcpSetup { protocol: StreamProtocol::Mptcp, ..TcpSetup::default() };
         if let Err(error) = listen("127.0.0.1:0".parse().unwrap(), &multipath) {
             assert!(matches!(error, TcpError::NoMultipath), "{error}");
-            return eprintln!("skipped: {error}");
+            return skip_without(Missing::KernelMptcp, &error.to_string());
         }
         for (listening, expected) in [(&multipath, true), (&tcp, false)] {
             let (mut near, mut far) = connected_with(&multipath, listening);

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use common::{SHORT, TestServer, long};
 use serde_json::{Value, json};
 use trunkline_server::api;
+use trunkline_testkit::real_time::in_real_time;
 
 #[test]
 fn a_run_is_begun_and_its_results_are_shown() {
@@ -122,24 +123,26 @@ fn a_run_is_stopped_and_resumed() {
 
 #[test]
 fn a_server_that_ends_keeps_what_its_jobs_have_measured() {
-    let place = tempfile::tempdir().unwrap();
-    let mut server = TestServer::start_in(place.path(), |_| ());
-    let begun = server.run(&long());
-    let id = begun["run"].as_u64().unwrap();
-    let path = format!("/api/v1/jobs/{}", begun["job"].as_str().unwrap());
-    server.wait_until(&path, |job| job["progress"]["repetitions_done"].as_u64() > Some(2));
-    let watching = server.watch(&format!("/api/v1/events?job={}", begun["job"].as_str().unwrap()), None);
-    let since = Instant::now();
-    server.end().unwrap();
-    assert!(since.elapsed() < Duration::from_secs(30));
-    drop(watching);
+    in_real_time(|| {
+        let place = tempfile::tempdir().unwrap();
+        let mut server = TestServer::start_in(place.path(), |_| ());
+        let begun = server.run(&long());
+        let id = begun["run"].as_u64().unwrap();
+        let path = format!("/api/v1/jobs/{}", begun["job"].as_str().unwrap());
+        server.wait_until(&path, |job| job["progress"]["repetitions_done"].as_u64() > Some(2));
+        let watching = server.watch(&format!("/api/v1/events?job={}", begun["job"].as_str().unwrap()), None);
+        let since = Instant::now();
+        server.end().unwrap();
+        assert!(since.elapsed() < Duration::from_secs(30));
+        drop(watching);
 
-    let again = TestServer::start_in(place.path(), |_| ());
-    let run = again.get(&format!("/api/v1/runs/{id}")).json()["info"].clone();
-    assert_eq!(run["status"], "partial");
-    assert!(run["repetitions_done"].as_u64() > Some(2));
-    assert_eq!(again.get(&path).status, 404, "jobs end with their server");
-    assert_eq!(again.post(&format!("/api/v1/runs/{id}/resume"), &json!({})).status, 201);
+        let again = TestServer::start_in(place.path(), |_| ());
+        let run = again.get(&format!("/api/v1/runs/{id}")).json()["info"].clone();
+        assert_eq!(run["status"], "partial");
+        assert!(run["repetitions_done"].as_u64() > Some(2));
+        assert_eq!(again.get(&path).status, 404, "jobs end with their server");
+        assert_eq!(again.post(&format!("/api/v1/runs/{id}/resume"), &json!({})).status, 201);
+    });
 }
 
 #[test]

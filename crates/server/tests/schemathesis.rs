@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use common::TestServer;
-use trunkline_testkit::programs::skip;
+use trunkline_testkit::skips::skip;
 
 /// What is not asked at random: events that do not end, archives, which nobody makes at random, and what would send packets to
 /// whatever name comes out.

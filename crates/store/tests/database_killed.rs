@@ -14,6 +14,7 @@ use scenarios::{new_run, record, sequences, summary};
 use trunkline_metrics::TraceSink as _;
 use trunkline_store::{Backend, NewRun, RunWriter, Status, Store, StoreError};
 use trunkline_testkit::postgres::PostgresServer;
+use trunkline_testkit::real_time::in_real_time;
 
 const RECORDS: u32 = 500;
 
@@ -140,29 +141,31 @@ fn a_run_that_was_taken_over_is_left_alone() {
 
 #[test]
 fn a_database_that_stays_away_ends_the_run_and_it_is_resumed() {
-    let Some(server) = PostgresServer::start() else { return };
-    let files = tempfile::tempdir().unwrap();
-    let url = format!("{}&connect_timeout=1", server.url());
-    let store = Store::connect(&url, files.path()).unwrap();
-    let run = store.begin(points(3)).unwrap();
-    measure(&run, 0).unwrap();
-    let mut writer = run.begin_repetition(1, 0, &["voice"]).unwrap();
-    (0..RECORDS).for_each(|n| writer.write(0, &record(n)));
-    let closed = writer.close().unwrap();
-    let trace = closed.traces()[0].1.clone();
-    server.kill();
-    let error = closed.finish(&summary(false), &[]).unwrap_err().to_string();
-    assert!(error.contains("gone for 1 s") && error.contains("--resume"), "{error}");
-    assert!(!error.contains("tester"), "{error}");
-    // It is not waited for again.
-    let before = Instant::now();
-    assert!(run.finish(Status::Partial).is_err());
-    assert!(before.elapsed() < Duration::from_secs(20), "a second wait would be as long as the first");
-    assert_eq!(sequences(&trace).len() as u32, RECORDS, "what was measured stays");
-    drop(store);
+    in_real_time(|| {
+        let Some(server) = PostgresServer::start() else { return };
+        let files = tempfile::tempdir().unwrap();
+        let url = format!("{}&connect_timeout=1", server.url());
+        let store = Store::connect(&url, files.path()).unwrap();
+        let run = store.begin(points(3)).unwrap();
+        measure(&run, 0).unwrap();
+        let mut writer = run.begin_repetition(1, 0, &["voice"]).unwrap();
+        (0..RECORDS).for_each(|n| writer.write(0, &record(n)));
+        let closed = writer.close().unwrap();
+        let trace = closed.traces()[0].1.clone();
+        server.kill();
+        let error = closed.finish(&summary(false), &[]).unwrap_err().to_string();
+        assert!(error.contains("gone for 1 s") && error.contains("--resume"), "{error}");
+        assert!(!error.contains("tester"), "{error}");
+        // It is not waited for again.
+        let before = Instant::now();
+        assert!(run.finish(Status::Partial).is_err());
+        assert!(before.elapsed() < Duration::from_secs(20), "a second wait would be as long as the first");
+        assert_eq!(sequences(&trace).len() as u32, RECORDS, "what was measured stays");
+        drop(store);
 
-    server.start_again();
-    resumed(&url, files.path());
+        server.start_again();
+        resumed(&url, files.path());
+    });
 }
 
 fn resumed(url: &str, files: &Path) {

@@ -22,7 +22,7 @@ use scenarios::{new_run, record, sequences, summary};
 use trunkline_metrics::TraceSink as _;
 use trunkline_store::{Backend, NewRun, RunInfo, Status, Store};
 use trunkline_testkit::postgres::PostgresServer;
-use trunkline_testkit::programs;
+use trunkline_testkit::skips;
 
 const CHILD: &str = "TRUNKLINE_STORE_CHILD";
 const URL: &str = "TRUNKLINE_STORE_CHILD_URL";
@@ -126,7 +126,7 @@ impl Bucket {
             command
         };
         if !moto(&["-c", "import moto.server"]).status().is_ok_and(|status| status.success()) {
-            programs::skip("moto is not installed; `.ci/run` installs it into the folder of `$PYTHON`");
+            skips::skip("moto is not installed; `.ci/run` installs it into the folder of `$PYTHON`");
             return None;
         }
         let free = || TcpListener::bind("127.0.0.1:0").unwrap();

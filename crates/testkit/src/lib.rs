@@ -7,6 +7,7 @@ pub mod checked;
 pub mod conformance;
 #[cfg(unix)]
 pub mod jack;
+pub mod journal;
 pub mod pair;
 #[cfg(target_os = "linux")]
 pub mod postgres;
@@ -14,6 +15,7 @@ pub mod programs;
 pub mod promises;
 pub mod real_time;
 pub mod script;
+pub mod skips;
 pub mod split;
 pub mod tone;
 pub mod two_process;

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-use crate::programs;
+use crate::skips;
 
 /// A server with an empty database, reached over a socket in its own folder.
 pub struct PostgresServer {
@@ -55,7 +55,7 @@ impl PostgresServer {
 
     fn start_with(options: &str, port: Option<u16>, prepare: impl FnOnce(&Path)) -> Option<PostgresServer> {
         let Some(programs) = server_programs() else {
-            programs::skip("PostgreSQL is not installed; install the Debian package `postgresql`");
+            skips::skip("PostgreSQL is not installed; install the Debian package `postgresql`");
             return None;
         };
         let folder = tempfile::tempdir().unwrap();

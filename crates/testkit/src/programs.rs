@@ -1,9 +1,7 @@
-//! Other programs as judges of ours, one rule for all: where one is not installed, the test that asks it says so by name
-//! and passes; where `CI` is set, it fails, so that no judge is missing there without anybody's noticing.
+//! Other programs as judges of ours. A test is skipped where its judge is not installed, and fails there where `CI` is set
+//! (see [`skips`](crate::skips)).
 //!
 //! `.ci/run` installs them all.
-
-#![allow(clippy::print_stderr, reason = "a test that is skipped says so")]
 
 use std::io::{ErrorKind, Write as _};
 use std::process::{Command, Stdio};
@@ -12,8 +10,9 @@ use trunkline_core::{Address, Time};
 use trunkline_transport::ipv4_of;
 
 use crate::pair::{FAR, NEAR};
+use crate::skips::skip;
 
-/// Whether a program is installed. If not, says which Debian packages bring it.
+/// Checks that a program is installed; a skip that names its Debian packages if not.
 ///
 /// # Panics
 /// If it is there and cannot be run, or is missing although `CI` is set.
@@ -28,17 +27,7 @@ pub fn is_installed(program: &str, packages: &str) -> bool {
     }
 }
 
-/// Says why a test asks no other program.
-///
-/// # Panics
-/// If `CI` is set.
-pub fn skip(why: &str) {
-    let is_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty() && value != "false");
-    assert!(!is_ci, "{why} (where `CI` is set, nothing is skipped)");
-    eprintln!("skipped: {why}");
-}
-
-/// What tshark says with these arguments of packets between [`NEAR`] and [`FAR`], each with its moment and sender, that
+/// The output of tshark with these arguments for packets between [`NEAR`] and [`FAR`], each with its moment and sender, that
 /// IPv4 carries as this protocol; `None` where tshark is not installed.
 ///
 /// # Panics

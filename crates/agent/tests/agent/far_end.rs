@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 use trunkline_control::FromAgent;
+use trunkline_testkit::skips::skip;
 
 use crate::support::{Ground, VOICE, experiment, part, tally};
 
@@ -46,7 +47,7 @@ fn datagram(from: SocketAddrV4, to: SocketAddrV4, payload: &[u8]) -> Vec<u8> {
 fn a_spoofed_source_gets_nothing() {
     let raw = |protocol| Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(protocol)));
     let (Ok(sniffer), Ok(spoofer)) = (raw(17), raw(255)) else {
-        return eprintln!("skipped: raw sockets need CAP_NET_RAW, which this user has not");
+        return skip("raw sockets need CAP_NET_RAW, which this user does not have");
     };
     let ground = Ground::new();
     let (near, far) = (ground.agent("near", "127.0.0.2", ""), ground.agent("far", &FAR.to_string(), ""));

@@ -8,6 +8,7 @@ use trunkline_agent::{Agent, Config, Ports, Settings, Stop, privileges};
 use trunkline_control::facts::PartState;
 use trunkline_control::{FromAgent, Identity, RefusalKind, ToAgent};
 use trunkline_core::{Bytes, Duration};
+use trunkline_testkit::skips::skip;
 
 use crate::support::{Desk, Ground, Line, PATIENCE, VOICE, experiment, part, tally};
 
@@ -191,10 +192,10 @@ fn two_hundred_idle_controllers_take_little_memory() {
 #[test]
 fn an_agent_that_root_has_started_keeps_only_the_rights_that_it_needs() {
     if !nix::unistd::Uid::effective().is_root() {
-        return eprintln!("skipped: only root can become another user");
+        return skip("only root can become another user");
     }
     let Ok(Some(user)) = nix::unistd::User::from_name("nobody") else {
-        return eprintln!("skipped: there is no user `nobody`");
+        return skip("there is no user `nobody`");
     };
     let ground = Ground::new();
     // The folder above is this test's alone.

@@ -1,7 +1,7 @@
 //! Agents and controllers over the loopback interface.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
-#![allow(clippy::print_stderr, reason = "what is skipped is told")]
+#![allow(clippy::print_stderr, reason = "the agent logs to standard error")]
 
 mod cut_off;
 mod far_end;

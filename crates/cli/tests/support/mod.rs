@@ -1,7 +1,6 @@
 //! A folder and a store of its own for each test, and the program run in it.
 
 #![allow(dead_code, unreachable_pub, reason = "every test program uses a part of this")]
-#![allow(clippy::print_stderr, reason = "a test says why it is skipped")]
 
 pub mod json_schema;
 #[cfg(target_os = "linux")]
@@ -11,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use tempfile::TempDir;
+use trunkline_testkit::skips::{Missing, skip_without};
 
 /// A fresh folder with an experiment in it, and a store that does not exist yet.
 pub struct Bench {
@@ -22,13 +22,13 @@ impl Bench {
         Bench { folder: tempfile::tempdir().expect("a temporary folder can be made") }
     }
 
-    /// One with a file whose links can be on a wire; `None`, with the reason printed, where no wire can be.
+    /// One with a file whose links can be on a wire; `None`, as a skip, where no wire can be.
     pub fn with_wire(name: &str, text: impl AsRef<[u8]>) -> Option<Bench> {
         let bench = Bench::new();
         bench.write(name, text);
         let tried = bench.run(&["wire", name, "--", "true"]);
         if tried.err.contains("does not let you make network namespaces") {
-            eprintln!("skipped: {}", tried.err.trim());
+            skip_without(Missing::Namespaces, &tried.err);
             return None;
         }
         tried.ok();

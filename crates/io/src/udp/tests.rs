@@ -1,6 +1,7 @@
 use std::net::UdpSocket;
 
 use trunkline_core::{Duration, Ecn};
+use trunkline_testkit::skips::{Missing, skip_without};
 
 use super::*;
 
@@ -146,7 +147,7 @@ fn udp_lite_refuses_what_is_covered_too_little() {
         Ok((receiver, _)) => receiver,
         Err(error) => {
             assert_eq!(error.kind(), std::io::ErrorKind::Unsupported, "{error}");
-            return eprintln!("skipped: the kernel has no UDP-Lite");
+            return skip_without(Missing::KernelUdpLite, "the kernel has no UDP-Lite");
         }
     };
     set_receive_timeout(&receiver, Duration::from_secs(5)).unwrap();

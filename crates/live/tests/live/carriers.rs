@@ -1,6 +1,4 @@
-//! Flows that need more of the system than sockets of UDP and TCP. What this one has not, is said.
-
-#![allow(clippy::print_stderr, reason = "a test that is skipped says why")]
+//! Flows that need more of the system than sockets of UDP and TCP. What is missing is skipped.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -9,6 +7,7 @@ use trunkline_io::tcp::{StreamProtocol, TcpSetup};
 use trunkline_io::udp::SocketOptions;
 use trunkline_live::{FarEnd, LiveOptions};
 use trunkline_testkit::real_time::in_real_time;
+use trunkline_testkit::skips::{Missing, skip, skip_without};
 
 use crate::support::{GoOn, process, run, run_with, scenario, scenario_with};
 
@@ -25,13 +24,19 @@ fn voice(transport: &str, keys: &str) -> String {
     )
 }
 
-/// Whether raw sockets can be opened; says so if not.
+/// Checks that raw sockets can be opened; a skip if not.
 fn has_raw(address: IpAddr) -> bool {
     match trunkline_io::raw::open(33, address, None, SocketOptions::default()) {
         Ok(_) => true,
         Err(error) => {
-            eprintln!("skipped at {address}, for which raw sockets are needed: {error}");
-            assert!(error.kind() == ErrorKind::PermissionDenied || address.is_ipv6(), "{error}");
+            let is_permitted = error.kind() != ErrorKind::PermissionDenied;
+            assert!(!is_permitted || address.is_ipv6(), "{error}");
+            let why = format!("raw sockets at {address} cannot be opened: {error}");
+            if is_permitted {
+                skip_without(Missing::Ipv6, &why)
+            } else {
+                skip(&why)
+            }
             false
         }
     }
@@ -40,13 +45,13 @@ fn has_raw(address: IpAddr) -> bool {
 fn has_udp_lite() -> bool {
     let socket =
         trunkline_io::udp::open_lite(SocketAddr::new(LOCALHOST, 0), None, SocketOptions::default(), None);
-    socket.inspect_err(|error| eprintln!("skipped: no UDP-Lite here: {error}")).is_ok()
+    socket.inspect_err(|error| skip_without(Missing::KernelUdpLite, &error.to_string())).is_ok()
 }
 
 fn has_mptcp() -> bool {
     let setup = TcpSetup { protocol: StreamProtocol::Mptcp, ..TcpSetup::default() };
     let listener = trunkline_io::tcp::listen(SocketAddr::new(LOCALHOST, 0), &setup);
-    listener.inspect_err(|error| eprintln!("skipped: {error}")).is_ok()
+    listener.inspect_err(|error| skip_without(Missing::KernelMptcp, &error.to_string())).is_ok()
 }
 
 #[test]
@@ -157,7 +162,7 @@ fn without_the_right_to_raw_sockets_it_is_said_what_to_do() {
     let FarEnd::Process { program, arguments } = process() else { unreachable!("it is a program") };
     let bereft = std::process::Command::new("setpriv").args(["--bounding-set=-net_raw", "true"]).status();
     if !bereft.is_ok_and(|status| status.success()) {
-        return eprintln!("skipped: `setpriv` cannot take the right to raw sockets away here");
+        return skip("`setpriv` cannot take the right to raw sockets away; it needs CAP_SETPCAP");
     }
     let arguments = ["--bounding-set=-net_raw".into(), program.into_os_string()].into_iter().chain(arguments);
     let far_end = FarEnd::Process { program: "setpriv".into(), arguments: arguments.collect() };
@@ -229,5 +234,6 @@ fn the_kernel_s_sctp_carries_or_it_is_said_what_is_missing() {
             let begins = "flow `voice` cannot be set up: the kernel offers no SCTP: ";
             assert!(error.is_bad_input() && text.starts_with(begins), "{text}");
         }
+        skip_without(Missing::KernelSctp, "the kernel's SCTP carries nothing: it has none");
     });
 }

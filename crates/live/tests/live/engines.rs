@@ -4,6 +4,7 @@ use trunkline_core::Seed;
 use trunkline_live::{FarEnd, LiveError, LiveOptions, Receive};
 use trunkline_metrics::Meter;
 use trunkline_testkit::real_time::in_real_time;
+use trunkline_testkit::skips::{Missing, skip_without};
 
 use crate::support::{GoOn, Memory, process, run, run_with, scenario, scenario_with};
 
@@ -271,7 +272,7 @@ fn many_members_have_a_socket_each() {
 fn addresses_of_either_family_will_do() {
     let address = std::net::IpAddr::from(std::net::Ipv6Addr::LOCALHOST);
     if std::net::UdpSocket::bind((address, 0)).is_err() {
-        return; // a host without IPv6
+        return skip_without(Missing::Ipv6, "IPv6 is not available on the loopback interface");
     }
     for transport in all() {
         in_real_time(|| {

@@ -15,6 +15,7 @@ use support::{
 use trunkline_experiment::NamedFiles;
 use trunkline_metrics::{FlowSummary, Measured};
 use trunkline_store::{Status, StoredRun};
+use trunkline_testkit::real_time::in_real_time;
 
 /// What lets this program be an agent or a controller.
 const ARGUMENTS: &[&str] =
@@ -62,45 +63,53 @@ fn flow<'r>(run: &'r StoredRun, name: &str) -> &'r FlowSummary {
 
 #[test]
 fn three_agents_measure_what_one_machine_does() {
-    let ground = ground();
-    let agents = [("a", "127.0.0.2"), ("b", "127.0.0.3"), ("c", "127.0.0.4")];
-    let agents = agents.map(|(name, ip)| (name, ground.agent(name, ip)));
-    let keys = "duration = \"2 s\"\ndrain = \"1 s\"";
-    let hosts: Vec<_> = agents.iter().map(|(name, agent)| (*name, Some(agent.address.to_string()))).collect();
-    ground.write(&experiment(keys, &hosts, FLOWS));
-    let warnings = Warnings::default();
-    let outcome = measure(ground.folder(), &warnings).unwrap();
-    assert_eq!(outcome.run.status, Status::Complete, "{:?}", warnings.0);
-    let between = stored(ground.folder());
+    in_real_time(|| {
+        let ground = ground();
+        let agents = [("a", "127.0.0.2"), ("b", "127.0.0.3"), ("c", "127.0.0.4")];
+        let agents = agents.map(|(name, ip)| (name, ground.agent(name, ip)));
+        let keys = "duration = \"2 s\"\ndrain = \"1 s\"";
+        let hosts: Vec<_> =
+            agents.iter().map(|(name, agent)| (*name, Some(agent.address.to_string()))).collect();
+        ground.write(&experiment(keys, &hosts, FLOWS));
+        let warnings = Warnings::default();
+        let outcome = measure(ground.folder(), &warnings).unwrap();
+        assert_eq!(outcome.run.status, Status::Complete, "{:?}", warnings.0);
+        let between = stored(ground.folder());
 
-    let alone = tempfile::tempdir().unwrap();
-    std::fs::write(
-        alone.path().join("experiment.toml"),
-        experiment(keys, &[("a", None), ("b", None), ("c", None)], FLOWS),
-    )
-    .unwrap();
-    measure(alone.path(), &warnings).unwrap();
-    let within = stored(alone.path());
+        let alone = tempfile::tempdir().unwrap();
+        std::fs::write(
+            alone.path().join("experiment.toml"),
+            experiment(keys, &[("a", None), ("b", None), ("c", None)], FLOWS),
+        )
+        .unwrap();
+        measure(alone.path(), &warnings).unwrap();
+        let within = stored(alone.path());
 
-    for name in ["voice", "echo", "bulk", "paced"] {
-        let (flow, other) = (flow(&between, name), flow(&within, name));
-        assert_eq!(flow.counts.sent, other.counts.sent, "{name}");
-        assert_eq!(flow.counts.sent, flow.counts.received + flow.counts.late, "{name}: {:?}", flow.counts);
-        assert_eq!(flow.throughput.offered, other.throughput.offered, "{name}");
-        let latency = flow.latency.unwrap();
-        assert_eq!(flow.clock_error.is_some(), flow.measured == Measured::OneWay, "{name}");
-        assert_eq!(other.clock_error, None, "{name}");
-        // On one machine the clocks are one: the bound says how far the figures may be from those of a single clock.
-        let bound = flow.clock_error.unwrap_or_default();
-        assert!(bound.as_nanos() < 50_000_000 && latency.p50.as_nanos() < 50_000_000 + bound.as_nanos());
-    }
-    let of_the_machine =
-        |warning: &String| warning.contains("its congestion control is this machine's default");
-    assert!(warnings.0.lock().unwrap().iter().all(of_the_machine), "{:?}", warnings.0);
-    for (name, agent) in &agents {
-        assert_eq!(agent.kept(), 0, "agent {name} keeps nothing that is stored");
-    }
-    assert_eq!(account(&between, 200).doubled, 0);
+        for name in ["voice", "echo", "bulk", "paced"] {
+            let (flow, other) = (flow(&between, name), flow(&within, name));
+            assert_eq!(flow.counts.sent, other.counts.sent, "{name}");
+            assert_eq!(
+                flow.counts.sent,
+                flow.counts.received + flow.counts.late,
+                "{name}: {:?}",
+                flow.counts
+            );
+            assert_eq!(flow.throughput.offered, other.throughput.offered, "{name}");
+            let latency = flow.latency.unwrap();
+            assert_eq!(flow.clock_error.is_some(), flow.measured == Measured::OneWay, "{name}");
+            assert_eq!(other.clock_error, None, "{name}");
+            // On one machine the clocks are one: the bound says how far the figures may be from those of a single clock.
+            let bound = flow.clock_error.unwrap_or_default();
+            assert!(bound.as_nanos() < 50_000_000 && latency.p50.as_nanos() < 50_000_000 + bound.as_nanos());
+        }
+        let of_the_machine =
+            |warning: &String| warning.contains("its congestion control is this machine's default");
+        assert!(warnings.0.lock().unwrap().iter().all(of_the_machine), "{:?}", warnings.0);
+        for (name, agent) in &agents {
+            assert_eq!(agent.kept(), 0, "agent {name} keeps nothing that is stored");
+        }
+        assert_eq!(account(&between, 200).doubled, 0);
+    });
 }
 
 /// How many messages a flow of [`short`] sends.

@@ -4,6 +4,7 @@ use std::os::fd::BorrowedFd;
 
 use socket2::SockRef;
 use trunkline_session::{Line, Packets, Request, Role, SessionError, Settings, now, udp_line};
+use trunkline_testkit::skips::{Missing, skip_without};
 
 use crate::support::{Running, packet, until};
 
@@ -41,8 +42,12 @@ fn echoes(transport: &str) {
     let mut session = match server.ask(Request::new(Role::Echo, transport.parse().unwrap())) {
         Ok(session) => session,
         Err(SessionError::Refused { why, .. }) if why.contains("the kernel ") => {
-            eprintln!("skipped: {why}");
-            return;
+            let missing = match transport {
+                lite if lite.contains("udp-lite") => Missing::KernelUdpLite,
+                "mptcp" => Missing::KernelMptcp,
+                _ => Missing::KernelSctp,
+            };
+            return skip_without(missing, &why);
         }
         Err(error) => panic!("{error}"),
     };

@@ -1,22 +1,21 @@
-#![allow(clippy::print_stderr, reason = "a test says why it is skipped")]
-
 use std::io::ErrorKind;
 
 use nix::sched::{CloneFlags, unshare};
 
 use super::super::namespace::on_a_thread;
 use super::*;
+use trunkline_testkit::skips::{Missing, skip_without};
 
 #[test]
 fn a_table_goes_with_its_socket() {
     on_a_thread(|| {
         if let Err(why) = unshare(CloneFlags::CLONE_NEWNET) {
-            return eprintln!("skipped: this is not root ({why})");
+            return skip_without(Missing::Namespaces, &format!("a network namespace cannot be made: {why}"));
         }
         let make = || table("tl-1-", &["lo".to_owned()]).commit();
         let owned = match make() {
             Ok(owned) => owned,
-            Err(why) => return eprintln!("skipped: this kernel has no nftables ({why})"),
+            Err(why) => return skip_without(Missing::Nftables, &format!("nftables refuses a table: {why}")),
         };
         assert_eq!(make().unwrap_err().kind(), ErrorKind::PermissionDenied, "it is another socket's");
         drop(owned);
@@ -28,7 +27,7 @@ fn a_table_goes_with_its_socket() {
 fn interfaces_forward_for_as_long_as_the_way_is_open() {
     on_a_thread(|| {
         if let Err(why) = unshare(CloneFlags::CLONE_NEWNET) {
-            return eprintln!("skipped: this is not root ({why})");
+            return skip_without(Missing::Namespaces, &format!("a network namespace cannot be made: {why}"));
         }
         let pair = std::process::Command::new("ip").args(["link", "add", "up0", "type", "veth"]).status();
         assert!(pair.expect("ip is there").success());
@@ -42,7 +41,7 @@ fn interfaces_forward_for_as_long_as_the_way_is_open() {
         });
         let way_out = match opened {
             Ok(way_out) => way_out,
-            Err(why) => return eprintln!("skipped: this kernel has no nftables ({why})"),
+            Err(why) => return skip_without(Missing::Nftables, &format!("nftables refuses a table: {why}")),
         };
         assert!(forwards());
         assert!(remembered.contains(&"ipv4/conf/up0/forwarding=0".to_owned()), "{remembered:?}");
