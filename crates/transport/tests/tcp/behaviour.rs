@@ -40,7 +40,7 @@ fn steps(may_abort: bool) -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec((wait, side, act), 1..40)
 }
 
-/// What both applications have sent and received so far.
+/// Bytes that both applications have sent and received so far.
 #[derive(Default)]
 struct Applications {
     sent: [Vec<u8>; 2],
