@@ -19,6 +19,7 @@ pub fn files() -> Result<Vec<(&'static str, String)>, String> {
     let api = trunkline_server::openapi().to_pretty_json().map_err(|e| e.to_string())? + "\n";
     Ok(vec![
         ("crates/server/openapi.json", api),
+        ("docs/metrics.md", metrics()?),
         ("docs/reference/experiment-file.md", trunkline_experiment::reference()),
         ("docs/reference/experiment-file.schema.json", schema),
         ("docs/reference/command-line.md", command_line()),
@@ -107,6 +108,13 @@ fn describe(page: &mut String, command: &mut clap::Command, depth: usize) {
     for sub in command.get_subcommands_mut() {
         describe(page, sub, depth + 1);
     }
+}
+
+/// The page of definitions, with the blocks that come from the table of figures.
+fn metrics() -> Result<String, String> {
+    let file = workspace().join("docs/metrics.md");
+    let page = std::fs::read_to_string(&file).map_err(|e| format!("docs/metrics.md cannot be read: {e}"))?;
+    trunkline_metrics::figures::documented(&page).map_err(|e| format!("docs/metrics.md: {e}"))
 }
 
 /// The feature table of Schiavoni and Queiroz (2013, Table 1), transports and their modes being its rows here.

@@ -1,7 +1,7 @@
 // The mock's runs, jobs, studies, advice and agents: made up, but of the right shape. A run that is begun "measures" for some
 // seconds and says so in events, 64 channels at 100 packets a second.
 import { gaussian, latencyBlock } from './numbers.mjs';
-import { advice, agents, definitions, figures, plan, studies, study } from './texts.mjs';
+import { advice, agents, definitions, figures, linkFigures, plan, studies, study } from './texts.mjs';
 
 const FLOWS = ['voice', 'bulk'];
 const started = (days) => new Date(Date.now() - days * 86_400_000).toISOString();
@@ -84,7 +84,7 @@ function report(run) {
     runs: sides.map((one) => ({ ...one, headline: 'breaks voice.latency.p999 < 150 ms at voice.count = 16 (157.1 ± 9.7 ms)', outcome: 'broken' })),
     limits: [limit('flow.voice.loss', '< 1 %', 'loss', 0.01, (count) => (count > 8 ? 0.013 : 0.001)), limit('flow.voice.latency.p999', '< 150 ms', 'latency_p999', 0.15, (count) => (0.052 + 0.004 * count) * 1.35)],
     points: counts.map((count, index) => ({ index, values: { 'flow.voice.count': String(count) }, runs: sides.map((one) => side(one, count)) })),
-    figures, bundle_figures: {},
+    figures, bundle_figures: {}, link_figures: linkFigures, medium_figures: {},
   };
 }
 
@@ -106,7 +106,7 @@ function compared(a, b) {
     const second = figuresOf(flow, count, b.backend === 'live')[metric] ?? first;
     const difference = second.mean - first.mean;
     const confidence = first.ci95 * 1.4;
-    return { point: `voice.count = ${count}`, a_point: point, b_point: point, flow, metric, label: figures[metric]?.name ?? metric, unit: figures[metric]?.unit ?? '', a: { mean: first.mean, ci: first.ci95, repetitions: 5 }, b: { mean: second.mean, ci: second.ci95, repetitions: 5 }, difference, relative: first.mean ? difference / first.mean : null, confidence, significant: Math.abs(difference) > confidence, telling: ['loss', 'latency_mean', 'latency_p999', 'throughput_user', 'mos'].includes(metric) };
+    return { point: `voice.count = ${count}`, a_point: point, b_point: point, flow, metric, label: figures[metric]?.name ?? metric, unit: figures[metric]?.unit ?? '', quantity: figures[metric]?.quantity ?? 'number', a: { mean: first.mean, ci: first.ci95, repetitions: 5 }, b: { mean: second.mean, ci: second.ci95, repetitions: 5 }, difference, relative: first.mean ? difference / first.mean : null, confidence, significant: Math.abs(difference) > confidence, telling: ['loss', 'latency_mean', 'latency_p999', 'throughput_user', 'mos'].includes(metric) };
   })));
   return { run: a, with: b, same_experiment: a.id !== 4 && b.id !== 4, rows, unmatched: [], definitions };
 }

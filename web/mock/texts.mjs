@@ -1,7 +1,8 @@
 // Made-up definitions, studies, advice, plans and agents for the mock.
 import { readFileSync, readdirSync } from 'node:fs';
 
-const figure = (name, unit, definition, source = '') => ({ name, unit, definition, source });
+const quantities = { s: 'time', 'bit/s': 'rate', B: 'bytes', count: 'count' };
+const figure = (name, unit, definition, source = '') => ({ name, unit, quantity: quantities[unit] ?? (/MOS|R-factor/.test(name) ? 'number' : 'share'), definition, source });
 const latency = ['From the moment a message was sent to the moment it arrived where latency is measured.', 'RFC 7679 section 3; RFC 2681 section 2'];
 const percentile = ['The smallest latency that at least that share of the received messages does not exceed (nearest rank).', 'RFC 2330 section 11.3'];
 
@@ -22,6 +23,19 @@ export const figures = {
   voice_channels: figure('voice channels', 'count', 'How many telephone channels of 64 kbit/s the user throughput holds.', 'ITU-T G.711'),
   sent: figure('messages sent', 'count', 'Due = sent + refused.'),
   received: figure('messages received in time', 'count', 'Due = sent + refused.'),
+};
+
+const first = ['throughput_user', 'loss', 'late', 'latency_mean', 'latency_p99', 'latency_p999', 'latency_max', 'jitter_mean_absolute_deviation', 'jitter_interarrival', 'voice_channels', 'mos', 'mouth_to_ear'];
+first.forEach((id, i) => (figures[id].rank = i + 1));
+
+const inQueue = ["Time from a packet's arrival at a queue to its departure."];
+export const linkFigures = {
+  utilisation: figure('utilisation', '1', 'Share of the measured time, without the drain time, in which the line was busy.'),
+  sojourn_mean: figure('sojourn time, mean', 's', ...inQueue),
+  sojourn_p99: figure('sojourn time, p99', 's', ...inQueue),
+  sojourn_max: figure('sojourn time, longest', 's', ...inQueue),
+  backlog_max: figure('backlog, largest', 'B', 'What waits in a queue; the largest seen.'),
+  backlog_packets_max: figure('backlog, most packets', 'count', 'What waits in a queue; the largest seen.'),
 };
 
 export const definitions = Object.entries(figures).map(([metric, one]) => ({ metric, title: one.name, text: one.definition, source: one.source }));

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { number, quantityOf, show, showEstimate, signedShare } from '../src/results/quantity';
+import { number, show, showEstimate, signedShare } from '../src/results/quantity';
 
 describe('numbers', () => {
   test.each([
@@ -35,14 +35,6 @@ describe('numbers', () => {
     expect(showEstimate('share', { mean: 0, ci95: 0 })).toBe('0 ± 0 %');
     expect(showEstimate('time', { mean: 0.0123, ci95: 1.2 })).toBe('12 ± 1200 ms');
     expect(showEstimate('time', undefined)).toBe('–');
-  });
-
-  test('what has no unit is a share unless it is known to be a plain number', () => {
-    expect(quantityOf('1', 'loss')).toBe('share');
-    expect(quantityOf('1', 'fairness')).toBe('number');
-    expect(quantityOf('1', 'robust_loaded_ratio')).toBe('number');
-    expect(quantityOf('1', 'r')).toBe('number');
-    expect(quantityOf('s', 'latency_mean')).toBe('time');
   });
 
   test('shares have a sign', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { curve, shareAt, valueAt } from '../src/results/cdf';
-import { pointName, swept } from '../src/results/figures';
+import { figuresOf, pointName, swept } from '../src/results/figures';
 import { isLogarithmic, sweptAxis } from '../src/results/sweep';
 import { settle, traceOf } from '../src/results/pick';
 import type { Report, Run } from '../src/results/types';
@@ -81,6 +81,15 @@ describe('figures over what was swept', () => {
       { label: 'trunk.queue fifo', x: [1, 4], mean: [2, 1], half: [0.2, 0.1] },
       { label: 'trunk.queue codel', x: [1], mean: [3], half: [0.3] },
     ]);
+  });
+
+  test('those with a rank come first, all in the words of the report', () => {
+    const figure = (name: string, rank?: number) => ({ name, unit: '1', quantity: 'share' as const, definition: `${name}.`, source: '', rank });
+    const estimates = { burst_r: { mean: 1, repetitions: 3 }, loss: { mean: 0, repetitions: 3 }, late: { mean: 0, repetitions: 3 } };
+    const flows = [{ flow: 'voice', figures: estimates }];
+    const figures = { affected: figure('time affected'), burst_r: figure('burst ratio'), late: figure('late', 3), loss: figure('loss', 2) };
+    const shown = figuresOf({ figures, points: [{ runs: [{ flows }] }] } as unknown as Report);
+    expect(shown.map(({ name, rank }) => [name, rank])).toEqual([['loss', 2], ['late', 3], ['burst ratio', undefined]]);
   });
 
   test('words stand one after the other; what was not measured is left out', () => {

@@ -4,10 +4,11 @@
 use serde::Serialize;
 use trunkline_core::schema::{Default as Preset, Kind};
 use trunkline_core::{Bytes, Duration, Rate};
+use trunkline_metrics::figures::Quantity;
 use trunkline_network::medium;
 use utoipa::ToSchema;
 
-use crate::limits::{BUNDLE_METRICS, CLASS_METRICS, FLOW_METRICS, Metric, Unit};
+use crate::limits::{self, Limited};
 use crate::quantity::exact;
 use crate::schema::distribution::{DISTRIBUTIONS, Part};
 use crate::schema::{FARTHEST, Key, OneOf, SECTIONS, SINK, Schema, Shape};
@@ -253,24 +254,21 @@ fn media(schema: &Schema) -> Vec<FormMedium> {
 }
 
 fn figures() -> Vec<FormFigure> {
-    fn of<M>(of: FigureOf, metric: &Metric<M>) -> FormFigure {
-        let (shape, units) = match metric.unit {
-            Unit::Share => (FormShape::Ratio, Some(SHARES)),
-            Unit::Duration | Unit::Margin => (FormShape::Duration, Some(DURATIONS)),
-            Unit::Rate => (FormShape::Rate, Some(RATES)),
-            Unit::Number => (FormShape::Number, None),
+    fn of(of: FigureOf, Limited { figure, limit }: Limited) -> FormFigure {
+        let (shape, units) = match figure.quantity {
+            Quantity::Share => (FormShape::Ratio, Some(SHARES)),
+            Quantity::Time => (FormShape::Duration, Some(DURATIONS)),
+            Quantity::Rate => (FormShape::Rate, Some(RATES)),
+            Quantity::Bytes => (FormShape::Bytes, Some(SIZES)),
+            Quantity::Count | Quantity::Number => (FormShape::Number, None),
         };
-        FormFigure { of, name: metric.name, doc: metric.doc, shape, units }
+        FormFigure { of, name: limit.key, doc: limit.doc, shape, units }
     }
-    let of_flows = FLOW_METRICS.iter().map(|metric| of(FigureOf::Flow, metric));
-    let of_sinks =
-        FLOW_METRICS.iter().filter(|metric| metric.is_of_sinks()).map(|metric| of(FigureOf::Sink, metric));
-    let of_bundles = BUNDLE_METRICS.iter().map(|metric| of(FigureOf::Bundle, metric));
-    of_flows
-        .chain(of_sinks)
-        .chain(of_bundles)
-        .chain(CLASS_METRICS.iter().map(|metric| of(FigureOf::Transport, metric)))
-        .collect()
+    let of_flows = limits::of_flows().map(|known| of(FigureOf::Flow, known));
+    let of_sinks = limits::of_sinks().map(|known| of(FigureOf::Sink, known));
+    let of_bundles = limits::of_bundles().map(|known| of(FigureOf::Bundle, known));
+    let of_connections = limits::of_connections().map(|known| of(FigureOf::Transport, known));
+    of_flows.chain(of_sinks).chain(of_bundles).chain(of_connections).collect()
 }
 
 fn form_keys(keys: &[Key]) -> Vec<FormKey> {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use trunkline_core::schema::{Default as Preset, Kind, Parameter};
 
-use crate::limits::{BUNDLE_METRICS, CLASS_METRICS, FLOW_METRICS, Metric};
+use crate::limits::{self, Limited};
 use crate::quantity::default_value;
 use crate::range;
 use crate::schema::distribution::{DISTRIBUTIONS, Part};
@@ -271,9 +271,8 @@ fn distribution(fixed: Value) -> Value {
 }
 
 fn limits() -> Value {
-    let of_flows = figures(FLOW_METRICS.iter());
-    let of_sinks = figures(FLOW_METRICS.iter().filter(|metric| metric.is_of_sinks()));
-    let (of_bundles, of_classes) = (figures(BUNDLE_METRICS.iter()), figures(CLASS_METRICS.iter()));
+    let (of_flows, of_sinks) = (figures(limits::of_flows()), figures(limits::of_sinks()));
+    let (of_bundles, of_classes) = (figures(limits::of_bundles()), figures(limits::of_connections()));
     let name = "[A-Za-z0-9_-]+";
     let flow = format!("flow\\.{name}\\.((each\\.)?({of_flows})|sink\\.{name}\\.({of_sinks}))");
     let bundle = format!("bundle\\.{name}\\.(({of_bundles})|{name}\\.({of_classes}))");
@@ -286,6 +285,6 @@ fn limits() -> Value {
     })
 }
 
-fn figures<'m, M: 'm>(metrics: impl Iterator<Item = &'m Metric<M>>) -> String {
-    metrics.map(|metric| metric.name.replace('.', "\\.")).collect::<Vec<_>>().join("|")
+fn figures(all: impl Iterator<Item = Limited>) -> String {
+    all.map(|known| known.limit.key.replace('.', "\\.")).collect::<Vec<_>>().join("|")
 }

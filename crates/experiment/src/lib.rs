@@ -42,11 +42,10 @@ pub use fuzz::fuzz_parse;
 pub use json_schema::json_schema;
 pub use limits::Grain;
 pub use model::{
-    Answer, Axis, BundleMetric, ClassMetric, ClassicTcpOptions, DccpOptions, Direction, Ends, Experiment,
-    Figure, Flow, Framing, Host, Impairments, Limit, LimitMetric, Link, Loss, Operator, Over, Path, PathStep,
-    Point, Progress, QuicOptions, RtpOptions, Scenario, SctpEngine, SctpOptions, SctpStyle, Single, Sink,
-    Source, Subject, Supervisor, TcpEngine, TcpOptions, Transport, UdpLiteOptions, UdpOptions, UrpOptions,
-    XtpOptions, XtpService,
+    Answer, Axis, ClassicTcpOptions, DccpOptions, Direction, Ends, Experiment, Figure, Flow, Framing, Host,
+    Impairments, Limit, Link, Loss, Operator, Path, PathStep, Point, Progress, QuicOptions, RtpOptions,
+    Scenario, SctpEngine, SctpOptions, SctpStyle, Single, Sink, Source, Subject, Supervisor, TcpEngine,
+    TcpOptions, Transport, UdpLiteOptions, UdpOptions, UrpOptions, XtpOptions, XtpService,
 };
 pub use problem::{Problem, Problems, suggestion};
 pub use reference::reference;

@@ -3,15 +3,15 @@
 //! `"flow.up.each.loss" = "< 1 %"`, or one `"flow.up-7.loss" = "< 1 %"`; of a bundle `"bundle.trunk.throughput" = "> 1 Mbit/s"`; of its
 //! connections over one transport `"bundle.trunk.udp.loss.max" = "< 1 %"`.
 
-mod bundles;
-mod flows;
 mod grain;
+pub(crate) mod stored;
 
 use core::ops::Range;
 use core::str::FromStr;
 
-use trunkline_core::{Duration, QuantityError, Rate, Ratio};
+use trunkline_core::{Bytes, Duration, QuantityError, Rate, Ratio};
 use trunkline_metrics::RepetitionSummary;
+use trunkline_metrics::figures::{self, FigureKind, LimitKey, Quantity};
 
 use crate::alike::{self, Counts};
 use crate::model::{Figure, Limit, Operator, Point, Single, Subject};
@@ -20,32 +20,40 @@ use crate::read::MOST_REMARKS;
 use crate::sweep::flattened;
 use crate::tree::{Entry, Item, Node, Table};
 
-pub(crate) use bundles::{BUNDLE_METRICS, CLASS_METRICS};
-pub(crate) use flows::FLOW_METRICS;
 pub use grain::Grain;
 
 /// A figure that a limit can name.
-pub(crate) struct Metric<M> {
-    /// As written behind the name of what has it.
-    pub(crate) name: &'static str,
-    pub(crate) metric: M,
-    pub(crate) unit: Unit,
-    pub(crate) doc: &'static str,
+#[derive(Clone, Copy)]
+pub(crate) struct Limited {
+    pub(crate) figure: &'static FigureKind,
+    /// Its name behind that of what has it.
+    pub(crate) limit: LimitKey,
 }
 
-/// What a figure is compared with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unit {
-    Share,
-    Duration,
-    /// A duration that may be less than zero.
-    Margin,
-    Rate,
-    Number,
+fn limited(
+    figures: impl Iterator<Item = &'static FigureKind> + Clone,
+) -> impl Iterator<Item = Limited> + Clone {
+    figures.filter_map(|figure| Some(Limited { figure, limit: figure.limit? }))
 }
 
-const fn metric<M>(name: &'static str, metric: M, unit: Unit, doc: &'static str) -> Metric<M> {
-    Metric { name, metric, unit, doc }
+/// Every figure of a flow that a limit can name.
+pub(crate) fn of_flows() -> impl Iterator<Item = Limited> + Clone {
+    limited(figures::of_flows())
+}
+
+/// Those of them that each of several sinks has by itself.
+pub(crate) fn of_sinks() -> impl Iterator<Item = Limited> + Clone {
+    of_flows().filter(|known| known.figure.is_of_sinks())
+}
+
+/// Every figure of a bundle as a whole that a limit can name.
+pub(crate) fn of_bundles() -> impl Iterator<Item = Limited> + Clone {
+    limited(figures::of_bundles().filter(|figure| figure.is_of_bundles()))
+}
+
+/// The same of a bundle's connections over one transport. Each is taken of every connection first.
+pub(crate) fn of_connections() -> impl Iterator<Item = Limited> + Clone {
+    limited(figures::of_bundles().filter(|figure| figure.is_of_connections()))
 }
 
 /// The signs, the longer ones first.
@@ -82,18 +90,18 @@ impl Limit {
             Subject::Flow { flow, sink, metric } => {
                 let Some(flow) = of.flows.get(*flow) else { return Figure::NotMeasured };
                 let at = |sink: &String| {
-                    metric.of_sink()?(flow.sinks.iter().find(|summary| summary.sink == *sink)?)
+                    metric.value_of_sink(flow.sinks.iter().find(|summary| summary.sink == *sink)?)
                 };
                 (flow.members, sink.as_ref().map_or_else(|| metric.value(flow), at))
             }
             Subject::Bundle { bundle, metric } => {
                 let Some(bundle) = of.bundles.get(*bundle) else { return Figure::NotMeasured };
-                (bundle.members, metric.value(bundle))
+                (bundle.members, metric.value_of_bundle(bundle))
             }
             Subject::Class { bundle, transport, metric } => {
                 let Some(bundle) = of.bundles.get(*bundle) else { return Figure::NotMeasured };
                 match bundle.classes.iter().find(|class| class.transport == *transport) {
-                    Some(class) => (class.members, metric.value(class)),
+                    Some(class) => (class.members, metric.value_of_connections(class)),
                     None => return Figure::NotApplicable,
                 }
             }
@@ -123,7 +131,7 @@ pub(crate) fn read(root: &Table, remarks: &mut Vec<Remark>) -> Vec<(Range<usize>
         if remarks.len() >= MOST_REMARKS {
             break;
         }
-        let (subject, unit) = match target(&key, root) {
+        let (subject, known) = match target(&key, root) {
             Ok(target) => target,
             Err(message) => {
                 remarks.push(Remark::new(key_span, message));
@@ -136,7 +144,7 @@ pub(crate) fn read(root: &Table, remarks: &mut Vec<Remark>) -> Vec<(Range<usize>
             remarks.push(Remark::new(node.span.clone(), message));
             continue;
         };
-        match condition(text, unit) {
+        match condition(text, known) {
             Ok((operator, bound)) => {
                 limits.push((key_span, Limit { key, condition: text.to_owned(), subject, operator, bound }));
             }
@@ -181,8 +189,8 @@ pub(crate) fn checked(
     limits.into_iter().map(|(_, limit)| limit).collect()
 }
 
-/// What a key names, and in which unit its bound is.
-fn target(key: &str, root: &Table) -> Result<(Subject, Unit), String> {
+/// What a key names, and the figure with the unit of its bound.
+fn target(key: &str, root: &Table) -> Result<(Subject, Limited), String> {
     let named = |section: &str| {
         let rest = key.strip_prefix(section)?.strip_prefix('.')?;
         let entries = root.node(section).and_then(Node::table).map(|table| &*table.0).unwrap_or_default();
@@ -198,9 +206,9 @@ fn target(key: &str, root: &Table) -> Result<(Subject, Unit), String> {
         let hosts = alike::counts(root);
         let is_known = flows.iter().any(|entry| &*entry.key == name);
         if let Some((flow, number)) = single(name, flows, &hosts).filter(|_| !is_known) {
-            let metric = find("a flow", figure, FLOW_METRICS.iter())?;
+            let known = find("a flow", figure, of_flows())?;
             let single = Single::Number(number);
-            return Ok((Subject::Single { flow, single, metric: metric.metric }, metric.unit));
+            return Ok((Subject::Single { flow, single, metric: known.figure }, known));
         }
         let flow = place("flow", name, flows)?;
         return of_flow(flow, &flows[flow], figure, &hosts);
@@ -211,7 +219,7 @@ fn target(key: &str, root: &Table) -> Result<(Subject, Unit), String> {
     Err(format!(
         "`{key}` is neither `flow.NAME.FIGURE` nor `bundle.NAME.FIGURE` nor `bundle.NAME.TRANSPORT.FIGURE`; the figures of \
          a flow are {}",
-        enumerate(FLOW_METRICS.iter().map(|metric| metric.name))
+        enumerate(of_flows().map(|known| known.limit.key))
     ))
 }
 
@@ -225,15 +233,15 @@ fn single(name: &str, flows: &[Entry], hosts: &Counts) -> Option<(usize, u32)> {
 }
 
 /// A figure of a flow, of each that it is made as, or of the sink that it names.
-fn of_flow(index: usize, entry: &Entry, figure: &str, hosts: &Counts) -> Result<(Subject, Unit), String> {
+fn of_flow(index: usize, entry: &Entry, figure: &str, hosts: &Counts) -> Result<(Subject, Limited), String> {
     let flow = &entry.key;
     if let Some(figure) = figure.strip_prefix("each.") {
         if entry.node.table().and_then(|table| alike::count_of_flow(table, hosts)).is_none() {
             return Err(format!("the flow `{flow}` is not made for several hosts; leave `each.` out"));
         }
-        let metric = find("a flow", figure, FLOW_METRICS.iter())?;
-        let subject = Subject::Single { flow: index, single: Single::Each, metric: metric.metric };
-        return Ok((subject, metric.unit));
+        let known = find("a flow", figure, of_flows())?;
+        let subject = Subject::Single { flow: index, single: Single::Each, metric: known.figure };
+        return Ok((subject, known));
     }
     let (sink, figure) = match figure.strip_prefix("sink.").and_then(|rest| rest.split_once('.')) {
         Some((sink, figure)) => (Some(sink), figure),
@@ -249,43 +257,38 @@ fn of_flow(index: usize, entry: &Entry, figure: &str, hosts: &Counts) -> Result<
             return Err(format!("the flow `{flow}` has no sink `{sink}`{}", suggestion(sink, known)));
         }
     }
-    let of = if sink.is_some() { "a sink" } else { "a flow" };
-    let known = FLOW_METRICS.iter().filter(|metric| sink.is_none() || metric.is_of_sinks());
-    let metric = find(of, figure, known)?;
-    let subject = Subject::Flow { flow: index, sink: sink.map(str::to_owned), metric: metric.metric };
-    Ok((subject, metric.unit))
+    let known = match sink {
+        Some(_) => find("a sink", figure, of_sinks())?,
+        None => find("a flow", figure, of_flows())?,
+    };
+    let subject = Subject::Flow { flow: index, sink: sink.map(str::to_owned), metric: known.figure };
+    Ok((subject, known))
 }
 
 /// A figure of a bundle, or of its connections over the transport that it names. Which transports it has is known only
 /// when its flows have been read.
-fn of_bundle(bundle: usize, name: &str, figure: &str) -> Result<(Subject, Unit), String> {
-    if let Some(metric) = BUNDLE_METRICS.iter().find(|metric| metric.name == figure) {
-        return Ok((Subject::Bundle { bundle, metric: metric.metric }, metric.unit));
+fn of_bundle(bundle: usize, name: &str, figure: &str) -> Result<(Subject, Limited), String> {
+    if let Some(known) = of_bundles().find(|known| known.limit.key == figure) {
+        return Ok((Subject::Bundle { bundle, metric: known.figure }, known));
     }
-    if CLASS_METRICS
-        .iter()
-        .any(|metric| metric.name == figure || metric.name.starts_with(&format!("{figure}.")))
-    {
+    let is_whole_or_begins = |key: &str| key == figure || key.starts_with(&format!("{figure}."));
+    if of_connections().any(|known| is_whole_or_begins(known.limit.key)) {
         return Err(format!(
             "connections have `{figure}`, a bundle as a whole has not: name their transport, \
              `bundle.{name}.TRANSPORT.{figure}`"
         ));
     }
     let Some((transport, figure)) = figure.split_once('.') else {
-        return Err(find("a bundle", figure, BUNDLE_METRICS.iter()).err().unwrap_or_default());
+        return Err(find("a bundle", figure, of_bundles()).err().unwrap_or_default());
     };
-    let metric = find("a transport of a bundle", figure, CLASS_METRICS.iter())?;
-    let subject = Subject::Class { bundle, transport: transport.to_owned(), metric: metric.metric };
-    Ok((subject, metric.unit))
+    let known = find("a transport of a bundle", figure, of_connections())?;
+    let subject = Subject::Class { bundle, transport: transport.to_owned(), metric: known.figure };
+    Ok((subject, known))
 }
 
-fn find<'m, M>(
-    of: &str,
-    figure: &str,
-    known: impl Iterator<Item = &'m Metric<M>> + Clone,
-) -> Result<&'m Metric<M>, String> {
-    known.clone().find(|metric| metric.name == figure).ok_or_else(|| {
-        let names = known.map(|metric| metric.name);
+fn find(of: &str, figure: &str, all: impl Iterator<Item = Limited> + Clone) -> Result<Limited, String> {
+    all.clone().find(|known| known.limit.key == figure).ok_or_else(|| {
+        let names = all.map(|known| known.limit.key);
         format!("{of} has no figure `{figure}`{}", suggestion(figure, names))
     })
 }
@@ -304,29 +307,30 @@ fn sinks(flow: &Node, hosts: &Counts) -> Vec<String> {
 }
 
 /// `< 150 ms`
-fn condition(text: &str, unit: Unit) -> Result<(Operator, f64), String> {
+fn condition(text: &str, known: Limited) -> Result<(Operator, f64), String> {
     let text = text.trim();
     let signs = OPERATORS.iter().find_map(|(sign, operator)| Some((operator, text.strip_prefix(sign)?)));
     let Some((operator, value)) = signs else {
         return Err(format!("`{text}` does not begin with `<`, `<=`, `>` or `>=`"));
     };
     let value = value.trim();
-    let bound = match unit {
-        Unit::Share => quantity::<Ratio>(value)?.value(),
-        Unit::Duration => quantity::<Duration>(value)?.as_secs_f64(),
-        Unit::Margin => match value.strip_prefix('-') {
-            Some(magnitude) => -quantity::<Duration>(magnitude.trim())?.as_secs_f64(),
-            None => quantity::<Duration>(value)?.as_secs_f64(),
-        },
-        Unit::Rate => quantity::<Rate>(value)?.bits_per_second() as f64,
-        Unit::Number => {
-            let number = value.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
+    let (magnitude, sign) = match value.strip_prefix('-').filter(|_| known.limit.is_signed) {
+        Some(magnitude) => (magnitude.trim(), -1.0),
+        None => (value, 1.0),
+    };
+    let bound = match known.figure.quantity {
+        Quantity::Share => quantity::<Ratio>(magnitude)?.value(),
+        Quantity::Time => quantity::<Duration>(magnitude)?.as_secs_f64(),
+        Quantity::Rate => quantity::<Rate>(magnitude)?.bits_per_second() as f64,
+        Quantity::Bytes => quantity::<Bytes>(magnitude)?.count() as f64,
+        Quantity::Count | Quantity::Number => {
+            let number = magnitude.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
             number.ok_or_else(|| {
                 format!("`{value}` is not a number; expected one of at least 0, without a unit")
             })?
         }
     };
-    Ok((*operator, bound))
+    Ok((*operator, sign * bound))
 }
 
 fn quantity<T: FromStr<Err = QuantityError>>(text: &str) -> Result<T, String> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use trunkline_core::schema::Values;
 use trunkline_core::{Bytes, Duration, FlowId, Rate, Time};
+use trunkline_metrics::figures::FigureKind;
 use trunkline_metrics::{BundleMeta, FlowMeta};
 pub use trunkline_network::{Impairments, Loss};
 pub use trunkline_traffic::Answer;
@@ -368,8 +369,9 @@ pub enum Subject {
         flow: usize,
         /// Which of them.
         single: Single,
-        /// Which figure.
-        metric: LimitMetric,
+        /// The figure.
+        #[serde(with = "crate::limits::stored::of_flows")]
+        metric: &'static FigureKind,
     },
     /// A flow.
     Flow {
@@ -378,8 +380,9 @@ pub enum Subject {
         /// The host of the sink that the limit is about; `None` for the flow as a whole.
         #[serde(default)]
         sink: Option<String>,
-        /// Which figure.
-        metric: LimitMetric,
+        /// The figure.
+        #[serde(with = "crate::limits::stored::of_flows")]
+        metric: &'static FigureKind,
     },
     /// The connections of one transport in a bundle.
     Class {
@@ -387,15 +390,17 @@ pub enum Subject {
         bundle: usize,
         /// The transport's name.
         transport: String,
-        /// Which figure.
-        metric: ClassMetric,
+        /// The figure.
+        #[serde(with = "crate::limits::stored::of_connections")]
+        metric: &'static FigureKind,
     },
     /// A bundle as a whole.
     Bundle {
         /// Its index.
         bundle: usize,
-        /// Which figure.
-        metric: BundleMetric,
+        /// The figure.
+        #[serde(with = "crate::limits::stored::of_bundles")]
+        metric: &'static FigureKind,
     },
 }
 
@@ -418,83 +423,6 @@ pub enum Figure {
     NotMeasured,
     /// What the limit is about has no members: a sweep may start at none.
     NotApplicable,
-}
-
-/// The figures of a flow that a limit can name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "each is the figure of the summary with that name")]
-pub enum LimitMetric {
-    Loss,
-    Late,
-    LossAndLate,
-    Unfinished,
-    Refused,
-    Undelivered,
-    NotInTime,
-    Affected,
-    LatencyMean,
-    LatencyP50,
-    LatencyP90,
-    LatencyP99,
-    LatencyP999,
-    LatencyMax,
-    JitterMeanAbsoluteDeviation,
-    JitterInterarrival,
-    JitterPdvP999,
-    Throughput,
-    VoiceChannels,
-    Fairness,
-    MarginMean,
-    MarginMin,
-    MarginP001,
-    MarginP01,
-    Underflows,
-    Silence,
-    SilenceLongest,
-    CaptureOverflows,
-    PlaybackOverflows,
-    SamplesLost,
-    StartUpMean,
-    StartUpMax,
-    R,
-    Mos,
-    MouthToEar,
-    Ppl,
-}
-
-/// The figures of a bundle as a whole that a limit can name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "each is the figure of the summary with that name")]
-pub enum BundleMetric {
-    Throughput,
-    NetworkThroughput,
-    Fairness,
-}
-
-/// The figures of a bundle's connections over one transport that a limit can name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "each is the figure of the summary with that name")]
-pub enum ClassMetric {
-    Throughput(Over),
-    Loss(Over),
-    Unfinished(Over),
-    Refused(Over),
-    LatencyMean(Over),
-    LatencyP999(Over),
-    Fairness,
-}
-
-/// How the figures of several connections make one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "the names say it")]
-pub enum Over {
-    Mean,
-    Min,
-    Max,
 }
 
 /// A comparison.

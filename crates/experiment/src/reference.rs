@@ -3,8 +3,9 @@
 use core::fmt::Write as _;
 
 use trunkline_core::schema::{Default as Preset, Kind, Parameter};
+use trunkline_metrics::figures::Quantity;
 
-use crate::limits::{BUNDLE_METRICS, CLASS_METRICS, FLOW_METRICS, Metric, Unit};
+use crate::limits::{self, Limited};
 use crate::link_profile::PROFILES;
 use crate::problem::enumerate;
 use crate::quantity;
@@ -148,8 +149,8 @@ fn limits(page: &mut String) {
          A condition is `<`, `<=`, `>` or `>=` and a value. A figure that was not measured neither keeps a limit nor \
          breaks it. Of a flow, `flow.NAME.FIGURE`:\n",
     );
-    figures(page, FLOW_METRICS);
-    let of_sinks = FLOW_METRICS.iter().filter(|metric| metric.is_of_sinks()).map(|metric| metric.name);
+    figures(page, limits::of_flows());
+    let of_sinks = limits::of_sinks().map(|known| known.limit.key);
     let _ = write!(
         page,
         "\nOf a flow that is made for each of several hosts (`count` of a host) these are the figures of all of them together. \
@@ -160,25 +161,26 @@ fn limits(page: &mut String) {
          Of a bundle, `bundle.NAME.FIGURE`:\n",
         enumerate(of_sinks)
     );
-    figures(page, BUNDLE_METRICS);
+    figures(page, limits::of_bundles());
     page.push_str(
         "\nOf a bundle's connections over one transport, `bundle.NAME.TRANSPORT.FIGURE`. Each figure is taken of every \
          connection by itself first; `max` is the worst one where less is better, `min` where more is:\n",
     );
-    figures(page, CLASS_METRICS);
+    figures(page, limits::of_connections());
 }
 
-fn figures<M>(page: &mut String, metrics: &[Metric<M>]) {
+fn figures(page: &mut String, all: impl Iterator<Item = Limited>) {
     page.push_str("\n| figure | value | meaning |\n| --- | --- | --- |\n");
-    for metric in metrics {
-        let unit = match metric.unit {
-            Unit::Share => "share",
-            Unit::Duration => "duration",
-            Unit::Margin => "duration, may be negative",
-            Unit::Rate => "rate",
-            Unit::Number => "number",
+    for Limited { figure, limit } in all {
+        let unit = match figure.quantity {
+            Quantity::Share => "share",
+            Quantity::Time if limit.is_signed => "duration, may be negative",
+            Quantity::Time => "duration",
+            Quantity::Rate => "rate",
+            Quantity::Bytes => "size",
+            Quantity::Count | Quantity::Number => "number",
         };
-        row(page, &[&format!("`{}`", metric.name), unit, metric.doc]);
+        row(page, &[&format!("`{}`", limit.key), unit, limit.doc]);
     }
 }
 

@@ -4,8 +4,8 @@ mod common;
 
 use common::{Beside, EXAMPLES, example};
 use trunkline_core::{Bytes, Duration, Rate};
-use trunkline_experiment::{Experiment, LimitMetric, Operator, Subject, Transport};
-use trunkline_metrics::{BundleMeta, PlaybackFifo, VoicePath};
+use trunkline_experiment::{Experiment, Operator, Subject, Transport};
+use trunkline_metrics::{BundleMeta, PlaybackFifo, VoicePath, figures};
 
 #[test]
 fn every_example_is_valid() {
@@ -28,10 +28,10 @@ fn voice_path() {
     let limits: Vec<_> = experiment.limits.into_iter().map(|limit| (limit.subject, limit.bound)).collect();
     let of_flow = |(flow, metric, bound)| (Subject::Flow { flow, sink: None, metric }, bound);
     let expected = [
-        (0, LimitMetric::MarginMin, 0.0),
-        (0, LimitMetric::Underflows, 1.0),
-        (0, LimitMetric::CaptureOverflows, 1.0),
-        (1, LimitMetric::StartUpMax, 0.15),
+        (0, figures::flow("margin_min"), 0.0),
+        (0, figures::flow("underflows"), 1.0),
+        (0, figures::flow("capture_overflows"), 1.0),
+        (1, figures::flow("start_up_max"), 0.15),
     ];
     assert_eq!(limits, expected.map(of_flow));
 }
@@ -69,7 +69,7 @@ fn voice_beside_bulk() {
     assert_eq!(axis.numbers, Some(vec![0.0, 1.0, 2.0, 4.0]));
     let counts: Vec<u32> = experiment.points.iter().map(|p| p.scenario.flows[1].meta.members).collect();
     assert_eq!(counts, [0, 1, 2, 4]);
-    let latency = Subject::Flow { flow: 0, sink: None, metric: LimitMetric::LatencyP99 };
+    let latency = Subject::Flow { flow: 0, sink: None, metric: figures::flow("latency_p99") };
     assert_eq!(experiment.limits[1].subject, latency);
     assert_eq!((experiment.limits[1].operator, experiment.limits[1].bound), (Operator::Less, 0.15));
 

@@ -4,7 +4,8 @@ mod common;
 
 use common::Beside;
 use trunkline_core::{Duration, Rate, Ratio};
-use trunkline_experiment::{Experiment, Figure, Limit, LimitMetric, Operator, Subject, json_schema};
+use trunkline_experiment::{Experiment, Figure, Limit, Operator, Subject, json_schema};
+use trunkline_metrics::figures;
 use trunkline_metrics::{
     BundleSummary, ClassSummary, Counts, DelaySummary, FlowSummary, Margin, MarginSummary, QualitySummary,
     RepetitionSummary, SinkSummary, Spread, VoicePathSummary,
@@ -98,7 +99,7 @@ fn of_one_of_several_sinks() {
         ("flow.voice.sink.d.loss = \"< 1 %\"", "the flow `voice` has no sink `d`; known are `b` and `c`"),
         (
             "flow.voice.sink.c.fairness = \"> 0.5\"",
-            "a sink has no figure `fairness`; known are `loss`, `late`",
+            "a sink has no figure `fairness`; known are `throughput`, `voice-channels`",
         ),
     ] {
         let error = parse(to, &format!("[limits]\n{limit}")).unwrap_err();
@@ -220,12 +221,26 @@ fn a_transport_of_a_bundle_may_be_one_that_is_swept() {
 fn they_are_stored_as_they_were_before_bundles_had_any() {
     let stored = r#"{"key":"flow.voice.loss","condition":"< 1 %","flow":1,"sink":null,"metric":"loss","operator":"less","bound":0.01}"#;
     let limit: Limit = serde_json::from_str(stored).unwrap();
-    assert_eq!(limit.subject, Subject::Flow { flow: 1, sink: None, metric: LimitMetric::Loss });
+    assert_eq!(limit.subject, Subject::Flow { flow: 1, sink: None, metric: figures::flow("loss") });
     assert_eq!((limit.operator, serde_json::to_string(&limit).unwrap().as_str()), (Operator::Less, stored));
-    for limit in limits("\"b\"", OF_BUNDLE) {
+    let names = [
+        r#""throughput""#,
+        r#""network-throughput""#,
+        r#""fairness""#,
+        r#"{"throughput":"min"}"#,
+        r#"{"loss":"mean"}"#,
+        r#"{"loss":"max"}"#,
+        r#"{"latency-p999":"mean"}"#,
+        r#"{"latency-mean":"max"}"#,
+    ];
+    for (limit, name) in limits("\"b\"", OF_BUNDLE).into_iter().zip(names) {
+        let value = serde_json::to_value(&limit).unwrap();
+        assert_eq!(value["metric"].to_string(), name);
         let stored = serde_json::to_string(&limit).unwrap();
         assert_eq!(serde_json::from_str::<Limit>(&stored).unwrap(), limit, "{stored}");
     }
+    // What this version does not have is never another figure.
+    assert!(serde_json::from_str::<Limit>(&stored.replace("\"loss\"", "\"los\"")).is_err());
 }
 
 #[test]

@@ -10,6 +10,7 @@ pub mod clocks;
 mod delays;
 mod estimate;
 mod exact;
+pub mod figures;
 mod jitter;
 mod limited;
 mod margins;

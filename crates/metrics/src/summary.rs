@@ -435,7 +435,7 @@ pub struct MediumSummary {
     pub medium: String,
     /// The host whose station it is; `None` for the medium as a whole.
     pub station: Option<String>,
-    /// Names, which are anchors of `docs/metrics.md`, with amounts, in the order of the medium.
+    /// Names, which are ids in the table of figures, with amounts, in the order of the medium.
     pub figures: Vec<(String, Amount)>,
 }
 

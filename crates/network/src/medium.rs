@@ -85,7 +85,7 @@ pub struct Fixed;
 pub struct Figure {
     /// The station whose figure it is; `None` for that of the medium as a whole.
     pub station: Option<Port>,
-    /// Its name, the anchor of its definition in `docs/metrics.md`: `token-rotation-mean`.
+    /// Its id in the table of figures (`trunkline_metrics::figures`): `token-rotation-mean`.
     pub name: &'static str,
     /// What was counted or measured.
     pub amount: Amount,

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use trunkline_core::{Bytes, Distribution, Duration, Port, Rate, Seed, Time};
+use trunkline_metrics::figures::{self, Quantity};
 use trunkline_network::DropCause;
 use trunkline_network::impairment::{Impairments, Loss};
 use trunkline_network::medium::{self, Medium, MediumKind, Outcome, PortConfig};
@@ -199,14 +200,12 @@ fn impairments_draw_by_place_and_seed_only() {
 }
 
 #[test]
-fn every_figure_of_a_medium_has_an_anchor_among_the_definitions() {
-    let definitions = include_str!("../../../docs/metrics.md");
+fn every_figure_of_a_medium_is_in_the_table_of_figures_in_its_quantity() {
     for setup in every_setup() {
         for figure in setup.build(&Impairments::default(), 0).figures(Duration::from_secs(1)) {
-            let name = figure.name;
-            let anchors = [format!("{{#{name}}}"), format!("<a id=\"{name}\"></a>")];
-            let found: usize = anchors.iter().map(|anchor| definitions.matches(anchor).count()).sum();
-            assert_eq!(found, 1, "docs/metrics.md needs one anchor `#{name}`");
+            let known = figures::of_media().find(|known| known.id == figure.name);
+            let quantity = known.map(|known| known.quantity);
+            assert_eq!(quantity, Some(Quantity::of(figure.amount).0), "{}", figure.name);
         }
     }
 }

@@ -1,23 +1,23 @@
 //! Two runs beside each other: every figure of every flow that both have, at every point that both have, and whether the
 //! difference is more than chance.
 
+use trunkline_metrics::figures::{FigureKind, flow, of_flows};
 use trunkline_metrics::{Estimate, student_t};
 use trunkline_store::{RunInfo, StoredPoint, StoredRun};
 
-use crate::metric::{METRICS, Metric, metric};
 use crate::view::{View, point_name, value_on};
 
 /// The figures that a person is shown unless all are asked for.
-const TELLING: &[&str] = &[
-    "throughput_user",
-    "loss_and_late",
-    "unfinished_share",
-    "refused_share",
-    "affected",
-    "latency_mean",
-    "latency_p999",
-    "jitter_mean_absolute_deviation",
-    "mos",
+const TELLING: &[&FigureKind] = &[
+    flow("throughput_user"),
+    flow("loss_and_late"),
+    flow("unfinished_share"),
+    flow("refused_share"),
+    flow("affected"),
+    flow("latency_mean"),
+    flow("latency_p999"),
+    flow("jitter_mean_absolute_deviation"),
+    flow("mos"),
 ];
 
 /// What two runs have in common.
@@ -44,10 +44,8 @@ pub struct Difference {
     pub points: (u32, u32),
     /// The flow.
     pub flow: String,
-    /// The figure's name in files and JSON.
-    pub figure: &'static str,
-    /// Its unit.
-    pub unit: &'static str,
+    /// The figure.
+    pub figure: &'static FigureKind,
     /// In the run.
     pub run: Estimate,
     /// In the one that it is compared with.
@@ -67,11 +65,6 @@ impl Difference {
         self.confidence95.map(|half| self.difference.abs() > half)
     }
 
-    /// What the figure is called in text.
-    pub fn name(&self) -> &'static str {
-        metric(self.figure).name
-    }
-
     /// Whether it is one of the few figures that tell most.
     pub fn is_telling(&self) -> bool {
         TELLING.contains(&self.figure)
@@ -89,11 +82,11 @@ pub fn compare(run: &StoredRun, with: &StoredRun) -> Comparison {
             continue;
         };
         for flow in first.flows.iter().filter(|flow| second.flows.contains(flow)) {
-            let pair = |metric: &Metric| {
+            let pair = |metric: &FigureKind| {
                 let one = first.sides[0].estimate(point.index, flow, metric)?;
                 Some((one, second.sides[0].estimate(other.index, flow, metric)?))
             };
-            rows.extend(METRICS.iter().filter_map(|metric| {
+            rows.extend(of_flows().filter_map(|metric| {
                 let (one, two) = pair(metric)?;
                 let named = (point_name(point, &run.axes), (point.index, other.index));
                 Some(difference(named, flow, metric, one, two))
@@ -124,7 +117,7 @@ fn values<'r>(run: &'r StoredRun, point: &StoredPoint) -> Vec<(&'r str, &'r str)
 fn difference(
     (point, points): (String, (u32, u32)),
     flow: &str,
-    metric: &Metric,
+    metric: &'static FigureKind,
     run: Estimate,
     with: Estimate,
 ) -> Difference {
@@ -133,8 +126,7 @@ fn difference(
         point,
         points,
         flow: flow.to_owned(),
-        figure: metric.id,
-        unit: metric.quantity.base_unit(),
+        figure: metric,
         difference,
         relative: (run.mean != 0.0).then(|| difference / run.mean.abs()),
         confidence95: welch(&run, &with),

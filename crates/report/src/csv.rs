@@ -4,13 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ::csv::Writer;
+use trunkline_metrics::figures::{FigureKind, link, of_bundles, of_flows, of_links};
 use trunkline_metrics::{Estimate, FlowSummary, Measured, RepetitionSummary};
 use trunkline_store::{StoredPoint, StoredRun};
 
 use crate::Error;
-use crate::bundles::{BundleFigure, FIGURES, all_rows};
-use crate::media::{base, quantity};
-use crate::metric::METRICS;
+use crate::bundles::all_rows;
 use crate::units::Quantity;
 use crate::verdict::{Outcome, Verdict};
 use crate::view::{Subject, View, backend_name, value_on};
@@ -64,24 +63,9 @@ pub fn csv(run: &StoredRun, directory: &Path) -> Result<Vec<PathBuf>, Error> {
     files.write("limits", &["limit", "condition", "outcome", "uncertain", "mean", "ci95"], |table| {
         limits(&view, table)
     })?;
-    files.write(
-        "links",
-        &[
-            "repetition",
-            "link",
-            "utilisation",
-            "offered",
-            "delivered",
-            "sojourn_mean_s",
-            "sojourn_p50_s",
-            "sojourn_p99_s",
-            "sojourn_p999_s",
-            "sojourn_max_s",
-            "backlog_max_bytes",
-            "backlog_max_packets",
-        ],
-        |table| links(run, table),
-    )?;
+    let columns = link_columns();
+    files
+        .write("links", &columns.iter().map(String::as_str).collect::<Vec<_>>(), |table| links(run, table))?;
     files.write("causes", &["repetition", "link", "fate", "cause", "packets"], |table| causes(run, table))?;
     files.write("media", &["repetition", "medium", "station", "figure", "unit", "value"], |table| {
         media(run, table)
@@ -211,17 +195,14 @@ fn repetition_columns() -> Vec<&'static str> {
 }
 
 fn sink_columns() -> Vec<&'static str> {
-    let of_sinks = METRICS.iter().zip(names()).filter(|(metric, _)| metric.is_of_sinks());
+    let of_sinks = of_flows().zip(names()).filter(|(metric, _)| metric.is_of_sinks());
     ["repetition", "flow", "sink"].into_iter().chain(of_sinks.map(|(_, name)| name)).collect()
 }
 
 /// The column of each metric. They live as long as the program: there is one list of metrics.
 fn names() -> impl Iterator<Item = &'static str> {
     static NAMES: std::sync::OnceLock<Vec<String>> = std::sync::OnceLock::new();
-    NAMES
-        .get_or_init(|| METRICS.iter().map(|m| column(m.id, m.quantity)).collect())
-        .iter()
-        .map(String::as_str)
+    NAMES.get_or_init(|| of_flows().map(|m| column(m.id, m.quantity)).collect()).iter().map(String::as_str)
 }
 
 fn repetitions(run: &StoredRun, table: &mut Table) -> Written {
@@ -238,7 +219,7 @@ fn repetitions(run: &StoredRun, table: &mut Table) -> Written {
                 flow.latency.map_or("", |l| if l.exact { "exact" } else { "histogram" }).to_owned(),
                 flow.quality.as_ref().map_or("", |quality| &quality.codec).to_owned(),
             ];
-            row.extend(METRICS.iter().map(|metric| if_any(metric.value(flow))));
+            row.extend(of_flows().map(|metric| if_any(metric.value(flow))));
             table(point, row)?;
         }
     }
@@ -248,7 +229,7 @@ fn repetitions(run: &StoredRun, table: &mut Table) -> Written {
 fn sinks(run: &StoredRun, table: &mut Table) -> Written {
     per_flow(run, table, |flow| {
         let row = |name: &String| {
-            let of_sinks = METRICS.iter().filter(|metric| metric.is_of_sinks());
+            let of_sinks = of_flows().filter(|metric| metric.is_of_sinks());
             let figures = of_sinks.map(|metric| if_any(metric.value_at(flow, name)));
             std::iter::once(name.clone()).chain(figures).collect()
         };
@@ -287,7 +268,7 @@ fn sweep_sinks(view: &View, table: &mut Table) -> Written {
 
 /// A row per figure of a flow, or of one of its sinks.
 fn estimates(view: &View, point: &StoredPoint, subject: Subject, table: &mut Table) -> Written {
-    for metric in METRICS {
+    for metric in of_flows() {
         let Some(estimate) = view.sides[0].estimate_of(point.index, subject, metric) else { continue };
         let mut row = vec![subject.flow.to_owned()];
         row.extend(subject.sink.map(str::to_owned));
@@ -311,20 +292,20 @@ fn over_repetitions(id: &str, quantity: Quantity, estimate: &Estimate) -> [Strin
 
 fn bundle_columns() -> Vec<String> {
     let fixed = ["repetition", "bundle", "transport", "members"].map(str::to_owned);
-    fixed.into_iter().chain(FIGURES.iter().map(|figure| column(figure.id, figure.quantity))).collect()
+    fixed.into_iter().chain(of_bundles().map(|figure| column(figure.id, figure.quantity))).collect()
 }
 
 fn bundles(run: &StoredRun, table: &mut Table) -> Written {
     for (point, repetition, summary) in summaries(run) {
         for bundle in &summary.bundles {
-            let mut row = |transport: &str, members: u32, value: &dyn Fn(&BundleFigure) -> Option<f64>| {
+            let mut row = |transport: &str, members: u32, value: &dyn Fn(&FigureKind) -> Option<f64>| {
                 let fixed = [&repetition.to_string(), &bundle.bundle, transport, &members.to_string()];
-                let figures = FIGURES.iter().map(|figure| if_any(value(figure)));
+                let figures = of_bundles().map(|figure| if_any(value(figure)));
                 table(point, fixed.into_iter().map(str::to_owned).chain(figures).collect())
             };
-            row("", bundle.members, &|figure| figure.of_bundle(bundle))?;
+            row("", bundle.members, &|figure| figure.value_of_bundle(bundle))?;
             for class in &bundle.classes {
-                row(&class.transport, class.members, &|figure| figure.of_class(class))?;
+                row(&class.transport, class.members, &|figure| figure.value_of_connections(class))?;
             }
         }
     }
@@ -361,24 +342,22 @@ fn limits(view: &View, table: &mut Table) -> Written {
     Ok(())
 }
 
+/// The column of this figure had its name before there was a rule for names.
+const BACKLOG_PACKETS: &FigureKind = link("backlog_packets_max");
+
+fn link_columns() -> Vec<String> {
+    let figures = of_links().map(|figure| match figure {
+        _ if figure == BACKLOG_PACKETS => "backlog_max_packets".to_owned(),
+        _ => column(figure.id, figure.quantity),
+    });
+    ["repetition", "link"].map(str::to_owned).into_iter().chain(figures).collect()
+}
+
 fn links(run: &StoredRun, table: &mut Table) -> Written {
     for (point, repetition, summary) in summaries(run) {
         for link in &summary.links {
-            let row = vec![
-                repetition.to_string(),
-                link.link.clone(),
-                number(link.utilisation.value()),
-                link.offered.to_string(),
-                link.delivered.to_string(),
-                number(link.sojourn_mean.as_secs_f64()),
-                if_any(link.sojourn_p50.map(|time| time.as_secs_f64())),
-                if_any(link.sojourn_p99.map(|time| time.as_secs_f64())),
-                if_any(link.sojourn_p999.map(|time| time.as_secs_f64())),
-                number(link.sojourn_max.as_secs_f64()),
-                link.backlog_max.count().to_string(),
-                link.backlog_packets_max.to_string(),
-            ];
-            table(point, row)?;
+            let figures = of_links().map(|figure| if_any(figure.value_of_link(link)));
+            table(point, [repetition.to_string(), link.link.clone()].into_iter().chain(figures).collect())?;
         }
     }
     Ok(())
@@ -408,13 +387,14 @@ fn media(run: &StoredRun, table: &mut Table) -> Written {
     for (point, repetition, summary) in summaries(run) {
         for medium in &summary.media {
             for (figure, amount) in &medium.figures {
+                let (quantity, value) = Quantity::of(*amount);
                 let row = vec![
                     repetition.to_string(),
                     medium.medium.clone(),
                     medium.station.clone().unwrap_or_default(),
                     figure.clone(),
-                    quantity(*amount).base_unit().to_owned(),
-                    number(base(*amount)),
+                    quantity.base_unit().to_owned(),
+                    number(value),
                 ];
                 table(point, row)?;
             }

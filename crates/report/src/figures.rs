@@ -4,6 +4,7 @@ mod point;
 mod sweep;
 
 use trunkline_metrics::Measured;
+use trunkline_metrics::figures::FigureKind;
 
 pub(crate) use point::chosen_points;
 
@@ -11,7 +12,6 @@ use trunkline_experiment::{Limit, Subject};
 
 use crate::chart::{Bound, Chart, Entry, Frame, Look, Theme};
 use crate::limited::whose;
-use crate::metric::{Metric, limited};
 use crate::units::Unit;
 use crate::view::View;
 
@@ -105,10 +105,10 @@ fn legend(
 }
 
 /// The limits on a metric as lines, where they are near enough to the data not to squeeze it.
-fn bounds(view: &View, metric: &Metric, unit: Unit, smallest: f64, largest: f64) -> Vec<Bound> {
+fn bounds(view: &View, metric: &FigureKind, unit: Unit, smallest: f64, largest: f64) -> Vec<Bound> {
     // Figures show flows as a whole.
     let is_shown = |limit: &&Limit| match &limit.subject {
-        Subject::Flow { sink: None, metric: of_limit, .. } => std::ptr::eq(limited(*of_limit), metric),
+        Subject::Flow { sink: None, metric: of_limit, .. } => *of_limit == metric,
         _ => false,
     };
     let limits = view.limits().iter().filter(is_shown);

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use trunkline_core::{Amount, Bytes, Duration, Rate, Ratio, Time};
-use trunkline_experiment::{Axis, Limit, LimitMetric, Operator, Subject};
+use trunkline_experiment::{Axis, Limit, Operator, Subject};
+use trunkline_metrics::figures;
 use trunkline_metrics::{
     BundleSummary, ClassSummary, Counts, DelaySummary, FlowSummary, JitterSummary, LinkSummary, Measured,
     MediumSummary, RepetitionSummary, RobustDelay, SinkSummary, Spread, StallSummary, ThroughputSummary,
@@ -267,14 +268,14 @@ pub(crate) fn limits() -> Vec<Limit> {
         Limit {
             key: "flow.voice.loss".to_owned(),
             condition: "< 1 %".to_owned(),
-            subject: Subject::Flow { flow: 0, sink: None, metric: LimitMetric::Loss },
+            subject: Subject::Flow { flow: 0, sink: None, metric: figures::flow("loss") },
             operator: Operator::Less,
             bound: 0.01,
         },
         Limit {
             key: "flow.voice.latency.p99".to_owned(),
             condition: "< 150 ms".to_owned(),
-            subject: Subject::Flow { flow: 0, sink: None, metric: LimitMetric::LatencyP99 },
+            subject: Subject::Flow { flow: 0, sink: None, metric: figures::flow("latency_p99") },
             operator: Operator::Less,
             bound: 0.15,
         },
@@ -438,7 +439,7 @@ pub(crate) fn sinks() -> StoredRun {
     let mut run = swept(Backend::Sim);
     run.limits[1].key = "flow.voice.sink.far.latency.p99".to_owned();
     run.limits[1].subject =
-        Subject::Flow { flow: 0, sink: Some("far".to_owned()), metric: LimitMetric::LatencyP99 };
+        Subject::Flow { flow: 0, sink: Some("far".to_owned()), metric: figures::flow("latency_p99") };
     for summary in run.points.iter_mut().flat_map(|p| &mut p.repetitions).filter_map(|r| r.summary.as_mut()) {
         let flow = &mut summary.flows[0];
         flow.measured = Measured::OneWay;

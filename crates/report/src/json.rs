@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use trunkline_core::Duration;
-use trunkline_metrics::{Estimate, LinkSummary};
+use trunkline_metrics::Estimate;
+use trunkline_metrics::figures::{Definition, FigureKind, link as link_figure, of_bundles, of_flows, of_links};
 use trunkline_store::{RunInfo, StoredRun};
 
-use crate::bundles::{FIGURES, Row, rows};
+use crate::bundles::{Row, rows};
 use crate::media::{Medium, MediumFigure, definition, media};
-use crate::metric::{Definition, METRICS, Metric};
 use crate::output::{
     self, FigureDefinition, LimitOutcome, LimitPoint, Report, ReportBundle, ReportFlow, ReportLimit,
     ReportLink, ReportMedium, ReportPart, ReportPoint, ReportRun, ReportSide, ReportSink, RunLimit,
@@ -45,6 +44,7 @@ pub fn report(run: &StoredRun, counterpart: Option<&StoredRun>) -> Report {
         points: view.points().iter().map(|point| of_point(&view, point)).collect(),
         figures: figures(),
         bundle_figures: bundle_figures(),
+        link_figures: of_links().map(of_figure).collect(),
         medium_figures: medium_figures(&view),
         heard: Vec::new(),
         html: None,
@@ -53,19 +53,19 @@ pub fn report(run: &StoredRun, counterpart: Option<&StoredRun>) -> Report {
 
 /// Name, unit and definition of every figure of a flow, by its key.
 pub fn figures() -> BTreeMap<String, FigureDefinition> {
-    METRICS.iter().map(|m| described(m.id, m.name, m.quantity, Some(m.definition()))).collect()
+    of_flows().map(of_figure).collect()
 }
 
 /// The same of a bundle.
 pub fn bundle_figures() -> BTreeMap<String, FigureDefinition> {
-    FIGURES.iter().map(|f| described(f.id, f.name, f.quantity, Some(f.definition()))).collect()
+    of_bundles().map(of_figure).collect()
 }
 
 /// The same of the media of these runs.
 fn medium_figures(view: &View) -> BTreeMap<String, FigureDefinition> {
     let sides = view.sides.iter().flat_map(|side| view.points().iter().map(move |point| (side, point.index)));
     let figures = sides.flat_map(|(side, point)| media(side, point)).flat_map(|medium| medium.figures);
-    let one = |f: MediumFigure| described(&key(f.name), &f.words(), f.quantity, definition(f.name));
+    let one = |f: MediumFigure| (key(f.name), described(&f.words(), f.quantity, definition(f.name), None));
     figures.map(one).collect()
 }
 
@@ -74,19 +74,25 @@ fn key(figure: &str) -> String {
     figure.replace('-', "_")
 }
 
+fn of_figure(figure: &FigureKind) -> (String, FigureDefinition) {
+    let &FigureKind { id, name, quantity, definition, rank, .. } = figure;
+    (id.to_owned(), described(name, quantity, Some(definition), rank))
+}
+
 fn described(
-    id: &str,
     name: &str,
     quantity: Quantity,
     definition: Option<&Definition>,
-) -> (String, FigureDefinition) {
-    let described = FigureDefinition {
+    rank: Option<u8>,
+) -> FigureDefinition {
+    FigureDefinition {
         name: name.to_owned(),
         unit: quantity.base_unit().to_owned(),
-        definition: definition.map_or("", |definition| definition.text).to_owned(),
+        quantity: quantity.into(),
+        definition: definition.map_or_else(String::new, Definition::text),
         source: definition.map_or("", |definition| definition.source).to_owned(),
-    };
-    (id.to_owned(), described)
+        rank,
+    }
 }
 
 fn of_run(view: &View, side: &Side) -> ReportRun {
@@ -103,7 +109,7 @@ fn of_limit(view: &View, limit: &trunkline_experiment::Limit) -> ReportLimit {
     ReportLimit {
         key: limit.key.clone(),
         condition: limit.condition.clone(),
-        figure: crate::limited::Limited::from(limit).id.to_owned(),
+        figure: crate::limited::figure(limit).id.to_owned(),
         bound: limit.bound,
         runs: view.sides.iter().map(|side| of_verdict(side, &Verdict::of(limit, view, side))).collect(),
     }
@@ -154,8 +160,9 @@ fn of_flow(side: &Side, index: u32, flow: &str) -> Option<ReportFlow> {
     let summaries = side.flow(index, flow);
     let first = summaries.first()?;
     let figures = |subject: Subject| -> BTreeMap<String, output::Estimate> {
-        let figure = |m: &Metric| Some((m.id.to_owned(), side.estimate_of(index, subject, m)?.into()));
-        METRICS.iter().filter_map(figure).collect()
+        let figure =
+            |m: &'static FigureKind| Some((m.id.to_owned(), side.estimate_of(index, subject, m)?.into()));
+        of_flows().filter_map(figure).collect()
     };
     let parts = side.sinks(index, flow).into_iter();
     let parts = parts.map(|part| (part.sink.unwrap_or_default().to_owned(), figures(part)));
@@ -191,25 +198,21 @@ fn of_bundle(row: &Row) -> ReportBundle {
 
 fn of_link(side: &Side, index: u32, link: &str) -> ReportLink {
     let all = side.link(index, link);
-    let over = |of: &dyn Fn(&LinkSummary) -> f64| {
-        over_repetitions(all.iter().map(|l| Some(of(l)))).map(output::Estimate::from)
-    };
-    let over_any = |of: &dyn Fn(&LinkSummary) -> Option<Duration>| {
-        let times = all.iter().map(|l| of(l).map(|time| time.as_secs_f64()));
-        over_repetitions(times).map(output::Estimate::from)
+    let over = |figure: &FigureKind| {
+        over_repetitions(all.iter().map(|l| figure.value_of_link(l))).map(output::Estimate::from)
     };
     ReportLink {
         link: link.to_owned(),
-        utilisation: over(&|l| l.utilisation.value()),
-        offered: over(&|l| l.offered as f64),
-        delivered: over(&|l| l.delivered as f64),
-        sojourn_mean: over(&|l| l.sojourn_mean.as_secs_f64()),
-        sojourn_p50: over_any(&|l| l.sojourn_p50),
-        sojourn_p99: over_any(&|l| l.sojourn_p99),
-        sojourn_p999: over_any(&|l| l.sojourn_p999),
-        sojourn_max: over(&|l| l.sojourn_max.as_secs_f64()),
-        backlog_max: over(&|l| l.backlog_max.count() as f64),
-        backlog_packets_max: over(&|l| l.backlog_packets_max as f64),
+        utilisation: over(const { link_figure("utilisation") }),
+        offered: over(const { link_figure("offered") }),
+        delivered: over(const { link_figure("delivered") }),
+        sojourn_mean: over(const { link_figure("sojourn_mean") }),
+        sojourn_p50: over(const { link_figure("sojourn_p50") }),
+        sojourn_p99: over(const { link_figure("sojourn_p99") }),
+        sojourn_p999: over(const { link_figure("sojourn_p999") }),
+        sojourn_max: over(const { link_figure("sojourn_max") }),
+        backlog_max: over(const { link_figure("backlog_max") }),
+        backlog_packets_max: over(const { link_figure("backlog_packets_max") }),
         dropped: all.iter().map(|l| l.dropped.clone()).collect(),
         marked: all.iter().map(|l| l.marked.clone()).collect(),
     }
@@ -239,6 +242,19 @@ impl From<Estimate> for output::Estimate {
             sd: Some(estimate.standard_deviation).filter(|sd| sd.is_finite()),
             ci95: estimate.confidence95,
             repetitions: estimate.repetitions as usize,
+        }
+    }
+}
+
+impl From<Quantity> for output::FigureQuantity {
+    fn from(quantity: Quantity) -> output::FigureQuantity {
+        match quantity {
+            Quantity::Time => output::FigureQuantity::Time,
+            Quantity::Rate => output::FigureQuantity::Rate,
+            Quantity::Share => output::FigureQuantity::Share,
+            Quantity::Bytes => output::FigureQuantity::Bytes,
+            Quantity::Count => output::FigureQuantity::Count,
+            Quantity::Number => output::FigureQuantity::Number,
         }
     }
 }
@@ -332,8 +348,8 @@ impl From<&crate::Comparison> for output::ComparedRuns {
         let row = |row: &crate::Difference| output::ComparedFigure {
             point: row.point.clone(),
             flow: row.flow.clone(),
-            figure: row.figure.to_owned(),
-            unit: row.unit.to_owned(),
+            figure: row.figure.id.to_owned(),
+            unit: row.figure.quantity.base_unit().to_owned(),
             run: row.run.into(),
             with: row.with.into(),
             difference: row.difference,

@@ -18,7 +18,6 @@ mod html;
 mod json;
 mod limited;
 mod media;
-mod metric;
 pub mod output;
 mod png;
 mod single;
@@ -36,6 +35,8 @@ use trunkline_experiment::Limit;
 use trunkline_metrics::Estimate;
 use trunkline_store::StoredRun;
 
+use crate::units::Readable as _;
+
 pub use crate::compare::{Comparison, Difference, compare};
 pub use crate::csv::csv;
 pub use crate::definition::{Meaning, meanings};
@@ -48,12 +49,12 @@ pub use crate::text::{Screen, Style};
 
 /// The figure of a limit over repetitions as a person reads it: `51.5 ± 0.3 ms`, `0.4 %`.
 pub fn limit_figure(limit: &Limit, figure: &Estimate) -> String {
-    limited::Limited::from(limit).quantity.show_estimate(figure)
+    limited::figure(limit).quantity.show_estimate(figure)
 }
 
 /// The unit in which figures of a limit are drawn whose largest is `largest`, and the factor from their base unit to it.
 pub fn limit_unit(limit: &Limit, largest: f64) -> (&'static str, f64) {
-    let unit = limited::Limited::from(limit).quantity.unit(largest);
+    let unit = limited::figure(limit).quantity.unit(largest);
     (unit.name, unit.factor)
 }
 

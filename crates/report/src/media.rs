@@ -1,10 +1,9 @@
 //! What only some kinds of media have to tell, over the repetitions of a point.
 
-use trunkline_core::Amount;
+use trunkline_metrics::figures::{Definition, of_media};
 use trunkline_metrics::{Estimate, MediumSummary};
 use trunkline_store::StoredPoint;
 
-use crate::metric::{DEFINITIONS, Definition};
 use crate::units::{Quantity, Scale};
 use crate::view::{Side, View, counted, over_repetitions};
 
@@ -47,8 +46,10 @@ pub(crate) fn media<'a>(side: &Side<'a>, point: u32) -> Vec<Medium<'a>> {
     let medium = |(place, summary): (usize, &'a MediumSummary)| {
         let figures = summary.figures.iter().enumerate().map(|(number, (name, amount))| {
             // The same file gives the same media with the same figures in every repetition.
-            let values = repetitions.iter().map(|media| Some(base(media.get(place)?.figures.get(number)?.1)));
-            MediumFigure { name, quantity: quantity(*amount), estimate: over_repetitions(values) }
+            let values = repetitions
+                .iter()
+                .map(|media| Some(Quantity::of(media.get(place)?.figures.get(number)?.1).1));
+            MediumFigure { name, quantity: Quantity::of(*amount).0, estimate: over_repetitions(values) }
         });
         Medium { name: &summary.medium, station: summary.station.as_deref(), figures: figures.collect() }
     };
@@ -80,29 +81,7 @@ pub(crate) fn scales(rows: &[(&StoredPoint, Medium)]) -> Vec<Scale> {
     figures.map(|(column, figure)| Scale::of(figure.quantity, means(column))).collect()
 }
 
-/// The definition of a figure: that of the same name, or the one with which its name begins: `token-rotation` for
-/// `token-rotation-mean`.
+/// The definition of a medium's figure; `None` of one that a run of another version has.
 pub(crate) fn definition(figure: &str) -> Option<&'static Definition> {
-    let is_of =
-        |id: &str| figure.strip_prefix(id).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
-    DEFINITIONS.iter().filter(|definition| is_of(definition.id)).max_by_key(|definition| definition.id.len())
-}
-
-/// An amount in the base unit of its quantity.
-pub(crate) fn base(amount: Amount) -> f64 {
-    match amount {
-        Amount::Count(count) => count as f64,
-        Amount::Time(time) => time.as_secs_f64(),
-        Amount::Share(share) => share.value(),
-        Amount::Bytes(bytes) => bytes.count() as f64,
-    }
-}
-
-pub(crate) fn quantity(amount: Amount) -> Quantity {
-    match amount {
-        Amount::Count(_) => Quantity::Count,
-        Amount::Time(_) => Quantity::Time,
-        Amount::Share(_) => Quantity::Share,
-        Amount::Bytes(_) => Quantity::Bytes,
-    }
+    of_media().find(|known| known.id == figure).map(|known| known.definition)
 }

@@ -33,6 +33,10 @@ pub struct Report {
     pub figures: BTreeMap<String, FigureDefinition>,
     /// Name, unit and definition of each figure of a bundle, by the key under which it stands.
     pub bundle_figures: BTreeMap<String, FigureDefinition>,
+    /// Name, unit and definition of each figure of a direction of a link, by the key under which it stands.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub link_figures: BTreeMap<String, FigureDefinition>,
     /// Name, unit and definition of each figure of a medium in these runs, by the key under which it stands.
     #[serde(default)]
     #[schema(required = true)]
@@ -414,10 +418,33 @@ pub struct FigureDefinition {
     pub name: String,
     /// Its base unit: `s`, `bit/s`, `B`, `count`, or `1` for shares and other numbers.
     pub unit: String,
+    /// Its quantity.
+    pub quantity: FigureQuantity,
     /// The definition; empty of a figure that its name defines.
     pub definition: String,
     /// Standard or paper; empty if the definition says it all.
     pub source: String,
+    /// Its place among the figures that the page shows first, from 1; left out of all others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u8>,
+}
+
+/// What a figure counts, in its base unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FigureQuantity {
+    /// Seconds.
+    Time,
+    /// Bits per second.
+    Rate,
+    /// From 0 to 1.
+    Share,
+    /// Bytes.
+    Bytes,
+    /// Things.
+    Count,
+    /// A number without a unit.
+    Number,
 }
 
 /// Two runs beside each other.

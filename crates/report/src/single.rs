@@ -1,11 +1,11 @@
 //! Figures one by one, for those who show a run piece by piece.
 
 use trunkline_metrics::FlowSummary;
+use trunkline_metrics::figures::of_flows;
 use trunkline_store::StoredRun;
 
 use crate::chart::render;
 use crate::figures::figures;
-use crate::metric::METRICS;
 use crate::view::View;
 
 /// The figures of a run's report, beside its counterpart: the name of each, which is its file's, and what it shows.
@@ -24,5 +24,5 @@ pub fn figure_svg(run: &StoredRun, counterpart: Option<&StoredRun>, name: &str) 
 
 /// Every figure of a flow in one repetition, by name and in base units, where there was something to measure.
 pub fn flow_figures(flow: &FlowSummary) -> impl Iterator<Item = (&'static str, f64)> {
-    METRICS.iter().filter_map(|metric| Some((metric.id, metric.value(flow)?)))
+    of_flows().filter_map(|metric| Some((metric.id, metric.value(flow)?)))
 }

@@ -6,14 +6,14 @@ mod media;
 
 use anstyle::{AnsiColor, Style as Ansi};
 use trunkline_experiment::Axis;
+use trunkline_metrics::figures::{FigureKind, flow};
 use trunkline_metrics::{Estimate, Measured};
 use trunkline_store::{Backend, Status, StoredPoint, StoredRun};
 
 pub use comparison::terminal_comparison;
 
-use crate::metric::{Metric, metric};
 use crate::text::{BOLD, Cell, Column, QUIET, Screen, Table, Text};
-use crate::units::{Quantity, Scale};
+use crate::units::{Quantity, Readable as _, Scale};
 use crate::verdict::{Outcome, Verdict, headline};
 use crate::view::{Side, Subject, View, axis_name, backend_name, is_cut_short, shown_on};
 
@@ -167,47 +167,48 @@ fn short_name(point: &StoredPoint, axes: &[Axis]) -> String {
 }
 
 /// What is shown of a flow, and under which heading.
-const FIGURES: &[(&str, &str)] = &[
-    ("user", "throughput_user"),
-    ("transfer", "transfer_rate_mean"),
-    ("loss", "loss"),
-    ("unfinished", "unfinished_share"),
-    ("refused", "refused_share"),
-    ("late", "late"),
-    ("mean", "latency_mean"),
-    ("p50", "latency_p50"),
-    ("p99", "latency_p99"),
-    ("p99.9", "latency_p999"),
-    ("± clocks", "clock_error"),
-    ("jitter", "jitter_mean_absolute_deviation"),
-    ("margin", "margin_min"),
-    ("silence", "silence"),
-    ("MOS", "mos"),
+const FIGURES: &[(&str, &FigureKind)] = &[
+    ("user", flow("throughput_user")),
+    ("transfer", flow("transfer_rate_mean")),
+    ("loss", flow("loss")),
+    ("unfinished", flow("unfinished_share")),
+    ("refused", flow("refused_share")),
+    ("late", flow("late")),
+    ("mean", flow("latency_mean")),
+    ("p50", flow("latency_p50")),
+    ("p99", flow("latency_p99")),
+    ("p99.9", flow("latency_p999")),
+    ("± clocks", flow("clock_error")),
+    ("jitter", flow("jitter_mean_absolute_deviation")),
+    ("margin", flow("margin_min")),
+    ("silence", flow("silence")),
+    ("MOS", flow("mos")),
 ];
 
+const MARGIN: &FigureKind = flow("margin_min");
+
 /// Figures without which most runs do.
-const ONLY_IF_ANY: &[&str] = &[
-    "late",
-    "unfinished_share",
-    "refused_share",
-    "transfer_rate_mean",
-    "margin_min",
-    "silence",
-    "mos",
-    "clock_error",
+const ONLY_IF_ANY: &[&FigureKind] = &[
+    flow("late"),
+    flow("unfinished_share"),
+    flow("refused_share"),
+    flow("transfer_rate_mean"),
+    flow("margin_min"),
+    flow("silence"),
+    flow("mos"),
+    flow("clock_error"),
 ];
 
 fn flows(out: &mut Text, view: &View, side: &Side) {
-    let latencies: Vec<&Metric> =
-        FIGURES.iter().map(|(_, id)| metric(id)).filter(|m| m.id.starts_with("latency")).collect();
-    let columns: Vec<(&str, &'static Metric, Scale)> = FIGURES
+    let latencies: Vec<&FigureKind> =
+        FIGURES.iter().map(|(_, metric)| *metric).filter(|m| m.id.starts_with("latency")).collect();
+    let columns: Vec<(&str, &'static FigureKind, Scale)> = FIGURES
         .iter()
-        .map(|(heading, id)| {
-            let metric = metric(id);
-            let alike = if metric.id.starts_with("latency") { latencies.clone() } else { vec![metric] };
-            (*heading, metric, view.scale(&alike))
+        .map(|(heading, metric)| {
+            let alike = if metric.id.starts_with("latency") { latencies.clone() } else { vec![*metric] };
+            (*heading, *metric, view.scale(&alike))
         })
-        .filter(|(_, metric, _)| !ONLY_IF_ANY.contains(&metric.id) || view.has_any(metric))
+        .filter(|(_, metric, _)| !ONLY_IF_ANY.contains(metric) || view.has_any(metric))
         .collect();
     let mut table = Table::new(keys(view));
     table.column(Column::words("flow").key());
@@ -247,7 +248,7 @@ fn flows(out: &mut Text, view: &View, side: &Side) {
     } else {
         ""
     };
-    let has_margin = columns.iter().any(|(_, metric, _)| metric.id == "margin_min");
+    let has_margin = columns.iter().any(|(_, metric, _)| *metric == MARGIN);
     let margin = if has_margin { "margin: the smallest to a deadline; " } else { "" };
     let cut = if view.points().iter().any(is_cut_short) { "*: cut short; " } else { "" };
     let text = format!(

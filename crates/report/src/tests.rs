@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use resvg::usvg::roxmltree::{Document, ParsingOptions};
-use trunkline_experiment::{LimitMetric, Operator, Subject};
+use trunkline_experiment::{Operator, Subject};
+use trunkline_metrics::figures::{flow, of_flows, of_links};
 use trunkline_store::{Backend, StoredRun};
 
 use crate::chart::{Frame, Theme, render};
 use crate::figures::figures;
 use crate::fixtures;
-use crate::metric::{METRICS, metric};
 use crate::verdict::{Outcome, Verdict, headline};
 use crate::view::View;
 use crate::{Screen, csv, html, json, png, terminal};
@@ -262,7 +262,7 @@ fn interrupted_repetitions_do_not_count_beside_finished_ones() {
     let mut run = fixtures::swept(Backend::Sim);
     run.points[0].repetitions[2].partial = true;
     let view = View::new(&run, None);
-    let estimate = view.sides[0].estimate(0, "voice", metric("loss")).unwrap();
+    let estimate = view.sides[0].estimate(0, "voice", flow("loss")).unwrap();
     assert_eq!(estimate.repetitions, 2);
 }
 
@@ -281,8 +281,8 @@ fn verdicts_follow_the_mean_over_repetitions() {
     assert_eq!(headline(&view, &view.sides[0]).text, "Both limits hold at all 4 points.");
 }
 
-fn throughput(flow: usize) -> Subject {
-    Subject::Flow { flow, sink: None, metric: LimitMetric::Throughput }
+fn throughput(index: usize) -> Subject {
+    Subject::Flow { flow: index, sink: None, metric: flow("throughput_user") }
 }
 
 #[test]
@@ -303,7 +303,7 @@ fn a_bound_within_the_confidence_interval_is_not_certain() {
     let mut run = fixtures::swept(Backend::Sim);
     let mean = {
         let view = View::new(&run, None);
-        view.sides[0].estimate(2, "voice", metric("loss")).unwrap().mean
+        view.sides[0].estimate(2, "voice", flow("loss")).unwrap().mean
     };
     run.limits[0].bound = mean * 1.0001;
     let view = View::new(&run, None);
@@ -435,6 +435,19 @@ fn png_files_are_drawn_with_their_text() {
 }
 
 #[test]
+fn json_has_every_figure_of_a_link_and_its_definition() {
+    let value = json(&fixtures::swept(Backend::Sim), None);
+    let link = &value["points"][3]["runs"][0]["links"][0];
+    for figure in of_links() {
+        assert!(link[figure.id]["mean"].is_number(), "{}", figure.id);
+        assert_eq!(value["link_figures"][figure.id]["name"], figure.name);
+    }
+    assert_eq!(value["figures"]["latency_mean"]["rank"], 4);
+    assert_eq!(value["figures"]["latency_mean"]["quantity"], "time");
+    assert_eq!(value["figures"]["latency_min"].get("rank"), None);
+}
+
+#[test]
 fn json_keeps_its_keys() {
     let (sim, live) = (fixtures::swept(Backend::Sim), fixtures::swept(Backend::Live));
     let value = json(&sim, Some(&live));
@@ -450,6 +463,7 @@ fn json_keeps_its_keys() {
             "format",
             "kind",
             "limits",
+            "link_figures",
             "medium_figures",
             "name",
             "points",
@@ -487,7 +501,7 @@ fn json_keeps_its_keys() {
         ]
     );
     assert_eq!(keys(&flow["figures"]["latency_p99"]), ["ci95", "mean", "repetitions", "sd"]);
-    assert_eq!(value["figures"].as_object().unwrap().len(), METRICS.len());
+    assert_eq!(value["figures"].as_object().unwrap().len(), of_flows().count());
     for (_, run, counterpart) in fixtures::all() {
         let text = json(&run, counterpart.as_ref()).to_string();
         assert!(serde_json::from_str::<crate::output::Report>(&text).is_ok());
@@ -565,7 +579,7 @@ fn each_of_several_sinks_is_shown_the_worst_first() {
     assert_eq!([&far["sink"], &late["sink"], &near["sink"]], ["far", "late", "near"]);
     assert_eq!((p99(near), far["figures"]["loss"]["mean"].as_f64()), (p99(&flow), Some(0.02)));
     assert_eq!(far["figures"]["latency_p99"]["repetitions"], 3);
-    let of_sinks = METRICS.iter().filter(|metric| metric.is_of_sinks()).count();
+    let of_sinks = of_flows().filter(|metric| metric.is_of_sinks()).count();
     assert_eq!(far["figures"].as_object().unwrap().len(), of_sinks);
 
     let directory = tempfile::tempdir().unwrap();
@@ -580,7 +594,7 @@ fn a_limit_on_a_sink_is_judged_by_its_figures() {
     let run = fixtures::sinks();
     let view = View::new(&run, None);
     let verdict = Verdict::of(&run.limits[1], &view, &view.sides[0]);
-    let flow = view.sides[0].estimate(3, "voice", metric("latency_p99")).unwrap().mean;
+    let flow = view.sides[0].estimate(3, "voice", flow("latency_p99")).unwrap().mean;
     assert!((verdict.points[3].estimate.unwrap().mean / flow - 3.0).abs() < 1e-6);
     assert!(terminal(&run, Screen::default()).contains("voice → far latency p99 < 150 ms"));
     let swept = figures(&view);

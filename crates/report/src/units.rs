@@ -1,18 +1,7 @@
 //! Numbers as a person reads them: one unit per column or axis, as many digits as mean something.
 
 use trunkline_metrics::Estimate;
-
-/// What a number counts, in its base unit: seconds, bits per second, a share from 0 to 1, bytes, things.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Quantity {
-    Time,
-    Rate,
-    Share,
-    Bytes,
-    Count,
-    /// A number without a unit that need not be whole.
-    Number,
-}
+pub(crate) use trunkline_metrics::figures::Quantity;
 
 /// A unit with the factor from the base unit to it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -75,9 +64,23 @@ impl Scale {
     }
 }
 
-impl Quantity {
+/// A quantity as people read it.
+pub(crate) trait Readable: Sized {
     /// The unit in which a column is read best whose largest value is `largest` (in the base unit).
-    pub(crate) fn unit(self, largest: f64) -> Unit {
+    fn unit(self, largest: f64) -> Unit;
+
+    /// A value with its own best unit: `51.5 ms`.
+    fn show(self, value: f64) -> String;
+
+    /// An estimate with its own best unit: `51.5 ± 0.3 ms`.
+    fn show_estimate(self, estimate: &Estimate) -> String;
+
+    /// Mean and half width of the confidence interval in a unit, with the digits that the interval allows.
+    fn estimate_in(self, estimate: &Estimate, unit: Unit) -> (String, Option<String>);
+}
+
+impl Readable for Quantity {
+    fn unit(self, largest: f64) -> Unit {
         let (name, factor) = match self {
             Quantity::Time if largest >= 10.0 => ("s", 1.0),
             Quantity::Time if largest >= 1e-3 || largest == 0.0 => ("ms", 1e3),
@@ -96,25 +99,12 @@ impl Quantity {
         Unit { name, factor }
     }
 
-    /// The base unit's name, as CSV columns and JSON state it.
-    pub(crate) fn base_unit(self) -> &'static str {
-        match self {
-            Quantity::Time => "s",
-            Quantity::Rate => "bit/s",
-            Quantity::Share | Quantity::Number => "1",
-            Quantity::Bytes => "B",
-            Quantity::Count => "count",
-        }
-    }
-
-    /// A value with its own best unit: `51.5 ms`.
-    pub(crate) fn show(self, value: f64) -> String {
+    fn show(self, value: f64) -> String {
         let unit = self.unit(value.abs());
-        with_unit(&self.digits(value * unit.factor), unit.name)
+        with_unit(&digits(self, value * unit.factor), unit.name)
     }
 
-    /// An estimate with its own best unit: `51.5 ± 0.3 ms`.
-    pub(crate) fn show_estimate(self, estimate: &Estimate) -> String {
+    fn show_estimate(self, estimate: &Estimate) -> String {
         let unit = self.unit(estimate.mean.abs());
         let (mean, half_width) = self.estimate_in(estimate, unit);
         match half_width {
@@ -123,15 +113,14 @@ impl Quantity {
         }
     }
 
-    /// Mean and half width of the confidence interval in a unit, with the digits that the interval allows.
-    pub(crate) fn estimate_in(self, estimate: &Estimate, unit: Unit) -> (String, Option<String>) {
+    fn estimate_in(self, estimate: &Estimate, unit: Unit) -> (String, Option<String>) {
         let mean = estimate.mean * unit.factor;
         let Some(half_width) = estimate.confidence95.map(|c| c * unit.factor) else {
-            return (self.digits(mean), None);
+            return (digits(self, mean), None);
         };
         // Equal repetitions differ by rounding only.
         if half_width <= mean.abs() * 1e-9 || !half_width.is_finite() {
-            return (self.digits(mean), Some("0".to_owned()));
+            return (digits(self, mean), Some("0".to_owned()));
         }
         // Two digits of the interval, and the mean to the same place, but no more digits than its five.
         let place = 1 - half_width.log10().floor() as i32;
@@ -140,12 +129,12 @@ impl Quantity {
         let decimals = decimals.min(9);
         (grouped(&format!("{mean:.decimals$}")), Some(half_width_to(half_width, decimals)))
     }
+}
 
-    fn digits(self, value: f64) -> String {
-        match self {
-            Quantity::Count if value.fract() == 0.0 => grouped(&format!("{value:.0}")),
-            _ => number(value, 4),
-        }
+fn digits(quantity: Quantity, value: f64) -> String {
+    match quantity {
+        Quantity::Count if value.fract() == 0.0 => grouped(&format!("{value:.0}")),
+        _ => number(value, 4),
     }
 }
 

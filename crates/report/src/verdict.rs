@@ -2,14 +2,16 @@
 
 use trunkline_experiment::{Figure, Limit, Operator};
 use trunkline_metrics::Estimate;
+use trunkline_metrics::figures::FigureKind;
 
-use crate::limited::{Limited, whose};
+use crate::limited::{self, whose};
+use crate::units::Readable as _;
 use crate::view::{Side, View, axis_name, counted, is_cut_short, over_repetitions, point_name, shown_on};
 
 /// One limit on one side.
 pub(crate) struct Verdict<'a> {
     pub(crate) limit: &'a Limit,
-    pub(crate) figure: Limited,
+    pub(crate) figure: &'static FigureKind,
     /// Who must keep the limit.
     pub(crate) whose: String,
     /// One per point, in order.
@@ -73,7 +75,7 @@ impl<'a> Verdict<'a> {
         };
         let points = view.points().iter().map(|point| judged(point.index)).collect();
         let is_unfinished = side.is_unfinished();
-        Verdict { limit, figure: Limited::from(limit), whose: whose(limit, view), points, is_unfinished }
+        Verdict { limit, figure: limited::figure(limit), whose: whose(limit, view), points, is_unfinished }
     }
 
     /// Over all points: broken if it is broken anywhere; holds only if it was measured and holds wherever it applies, in a

@@ -2,10 +2,10 @@
 
 use trunkline_core::Duration;
 use trunkline_experiment::{Axis, Limit};
+use trunkline_metrics::figures::{self, FigureKind};
 use trunkline_metrics::{Estimate, FlowSummary, LinkSummary, Measured, RepetitionSummary, StallSummary};
 use trunkline_store::{Backend, RunInfo, Status, StoredPoint, StoredRun};
 
-use crate::metric::{Metric, metric};
 use crate::units::{Quantity, Scale};
 
 /// What is shown: one side, or two side by side.
@@ -86,22 +86,22 @@ impl<'a> View<'a> {
     /// The value that chooses the unit of these metrics' column or axis, whatever its sign: the largest, but no more than
     /// 10,000 times the smallest but zero. In the unit of the largest, a voice channel beside bulk on loopback would be
     /// 0.000256 Gbit/s.
-    pub(crate) fn telling(&self, metrics: &[&Metric]) -> f64 {
+    pub(crate) fn telling(&self, metrics: &[&FigureKind]) -> f64 {
         telling(self.values(metrics))
     }
 
     /// How these metrics are written in columns that are read together.
-    pub(crate) fn scale(&self, metrics: &[&Metric]) -> Scale {
+    pub(crate) fn scale(&self, metrics: &[&FigureKind]) -> Scale {
         let quantity = metrics.first().map_or(Quantity::Number, |metric| metric.quantity);
         Scale::of(quantity, self.values(metrics))
     }
 
     /// Whether this metric is anywhere and not zero everywhere.
-    pub(crate) fn has_any(&self, metric: &Metric) -> bool {
+    pub(crate) fn has_any(&self, metric: &FigureKind) -> bool {
         self.values(&[metric]).any(|value| value != 0.0)
     }
 
-    fn values(&self, metrics: &[&Metric]) -> impl Iterator<Item = f64> {
+    fn values(&self, metrics: &[&FigureKind]) -> impl Iterator<Item = f64> {
         let points = self.sides.iter().flat_map(|side| &side.run.points);
         let flows = points.flat_map(counted).flat_map(|summary| &summary.flows);
         flows.flat_map(|flow| metrics.iter().filter_map(|metric| metric.value(flow)))
@@ -116,6 +116,9 @@ fn telling(values: impl Iterator<Item = f64>) -> f64 {
     }
     largest.min(1e4 * smallest)
 }
+
+/// What decides which sinks fare worst, the first figure first.
+const WORST_BY: [&FigureKind; 2] = [figures::flow("loss_and_late"), figures::flow("latency_p999")];
 
 /// What figures are about.
 #[derive(Clone, Copy)]
@@ -164,12 +167,12 @@ impl<'a> Side<'a> {
     }
 
     /// A figure of a flow at a point over its repetitions; `None` if no repetition has it.
-    pub(crate) fn estimate(&self, point: u32, flow: &str, metric: &Metric) -> Option<Estimate> {
+    pub(crate) fn estimate(&self, point: u32, flow: &str, metric: &FigureKind) -> Option<Estimate> {
         self.estimate_of(point, Subject::flow(flow), metric)
     }
 
     /// The same of a flow or one of its sinks.
-    pub(crate) fn estimate_of(&self, point: u32, subject: Subject, metric: &Metric) -> Option<Estimate> {
+    pub(crate) fn estimate_of(&self, point: u32, subject: Subject, metric: &FigureKind) -> Option<Estimate> {
         let value = |flow| match subject.sink {
             Some(sink) => metric.value_at(flow, sink),
             None => metric.value(flow),
@@ -197,8 +200,8 @@ impl<'a> Side<'a> {
         };
         let badness = |sink: &'a str| {
             let subject = Subject { sink: Some(sink), ..Subject::flow(flow) };
-            ["loss_and_late", "latency_p999"]
-                .map(|id| self.estimate_of(point, subject, metric(id)).map_or(f64::NEG_INFINITY, |e| e.mean))
+            WORST_BY
+                .map(|figure| self.estimate_of(point, subject, figure).map_or(f64::NEG_INFINITY, |e| e.mean))
         };
         let singles = first.each.iter().map(|single| single.flow.as_str());
         let names = first.sinks.iter().map(|sink| sink.sink.as_str()).chain(singles);

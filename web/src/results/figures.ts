@@ -1,14 +1,8 @@
 /** The figures of a run, looked up for tables and charts. */
 
-import { quantityOf, type Estimate, type Quantity } from './quantity';
+import type { Estimate, Quantity } from './quantity';
 import type { Axis, FigureDefinition, Report, ReportPoint, ReportSide } from './types';
 import { shortKey } from './words';
-
-/** Figures that say most, in the order in which they are shown first. */
-export const TELLING = [
-  'throughput_user', 'loss', 'late', 'latency_mean', 'latency_p99', 'latency_p999', 'latency_max',
-  'jitter_mean_absolute_deviation', 'jitter_interarrival', 'voice_channels', 'mos', 'mouth_to_ear',
-];
 
 /** A figure that can be chosen. */
 export interface Choice {
@@ -17,6 +11,8 @@ export interface Choice {
   unit: string;
   quantity: Quantity;
   definition: string;
+  /** Its place among the figures that are shown first; `undefined` of all others. */
+  rank: number | undefined;
 }
 
 /** The flows of a report, in its order. */
@@ -26,7 +22,7 @@ export function flowsOf(report: Report): string[] {
   return [...names];
 }
 
-/** The figures that any flow (or the one named) has somewhere, the telling ones first. */
+/** The figures that any flow (or the one named) has somewhere, those with a rank first. */
 export function figuresOf(report: Report, flow?: string): Choice[] {
   const there = new Set<string>();
   for (const point of report.points) {
@@ -35,14 +31,14 @@ export function figuresOf(report: Report, flow?: string): Choice[] {
     }
   }
   const order = Object.keys(report.figures);
-  const rank = (id: string) => (TELLING.includes(id) ? TELLING.indexOf(id) : TELLING.length + order.indexOf(id));
-  return [...there].sort((a, b) => rank(a) - rank(b)).map((id) => choice(id, report.figures[id]));
+  const rank = (one: Choice) => one.rank ?? order.length + order.indexOf(one.id);
+  return [...there].map((id) => choice(id, report.figures[id])).sort((a, b) => rank(a) - rank(b));
 }
 
 /** A figure with what it counts. */
 export function choice(id: string, definition: FigureDefinition | undefined): Choice {
-  const unit = definition?.unit ?? '';
-  return { id, name: definition?.name ?? id, unit, quantity: quantityOf(unit, id), definition: definition?.definition ?? '' };
+  const { name = id, unit = '', quantity = 'number', definition: text = '', rank } = definition ?? {};
+  return { id, name, unit, quantity, definition: text, rank: rank ?? undefined };
 }
 
 /** What a run found at a point. */

@@ -23,25 +23,6 @@ export interface Estimate {
   repetitions?: number;
 }
 
-/** Figures without a unit that are plain numbers; all others without one are shares. */
-const NUMBERS = /^(mos|r|fairness|burst_r)$|ratio$/;
-
-/** What a figure counts, from its base unit and its name. */
-export function quantityOf(unit: string, figure = ''): Quantity {
-  switch (unit) {
-    case 's':
-      return 'time';
-    case 'bit/s':
-      return 'rate';
-    case 'B':
-      return 'bytes';
-    case 'count':
-      return 'count';
-    default:
-      return NUMBERS.test(figure) ? 'number' : 'share';
-  }
-}
-
 /** The unit in which a column is read best whose largest value is `largest`, in the base unit. */
 export function unitFor(quantity: Quantity, largest: number): Unit {
   const size = Math.abs(largest);

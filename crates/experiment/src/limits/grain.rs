@@ -1,8 +1,9 @@
 //! The grain of a figure that counts messages: repetitions may agree in it by chance, whatever its spread is.
 
+use trunkline_metrics::figures::{self, FigureKind};
 use trunkline_metrics::{BundleSummary, FlowSummary, RepetitionSummary};
 
-use crate::model::{ClassMetric, Limit, LimitMetric, Over, Single, Subject};
+use crate::model::{Limit, Single, Subject};
 
 /// How finely a figure that counts messages is divided, in one repetition.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,35 +24,30 @@ impl Limit {
             Subject::Single { flow, single, metric } => {
                 let flow = of.flows.get(*flow)?;
                 match single {
-                    Single::Number(number) => metric.grain(flow.each.get(*number as usize - 1)?),
+                    Single::Number(number) => of_flow(metric, flow.each.get(*number as usize - 1)?),
                     // The worst of several varies less than each of them.
                     Single::Each => {
-                        let steps = flow.each.iter().filter_map(|one| Some(metric.grain(one)?.step()));
+                        let steps = flow.each.iter().filter_map(|one| Some(of_flow(metric, one)?.step()));
                         steps.reduce(f64::max).map(Grain::Step)
                     }
                 }
             }
             Subject::Flow { flow, sink, metric } => {
                 let flow = of.flows.get(*flow)?;
-                let Some(sink) = sink else { return metric.grain(flow) };
+                let Some(sink) = sink else { return of_flow(metric, flow) };
                 let sink = flow.sinks.iter().find(|summary| summary.sink == *sink)?;
-                metric.is_share_of_messages().then_some(())?;
-                Grain::share(sink.counts.due())
+                matches!(metric.grain, figures::Grain::Share).then(|| Grain::share(sink.counts.due()))?
             }
             Subject::Class { bundle, transport, metric } => {
                 let bundle = of.bundles.get(*bundle)?;
                 let messages = messages(of, bundle, transport);
                 let members = bundle.classes.iter().find(|class| class.transport == *transport)?.members;
-                match metric {
-                    ClassMetric::Loss(over) | ClassMetric::Unfinished(over) | ClassMetric::Refused(over) => {
-                        match over {
-                            Over::Mean => Grain::share(messages),
-                            Over::Min | Over::Max => {
-                                (messages > 0).then(|| Grain::Step(f64::from(members) / messages as f64))
-                            }
-                        }
+                match metric.grain {
+                    figures::Grain::Share => Grain::share(messages),
+                    figures::Grain::ShareOfConnection => {
+                        (messages > 0).then(|| Grain::Step(f64::from(members) / messages as f64))
                     }
-                    _ => None,
+                    figures::Grain::None | figures::Grain::Step(_) => None,
                 }
             }
             Subject::Bundle { .. } => None,
@@ -80,31 +76,12 @@ impl Grain {
     }
 }
 
-impl LimitMetric {
-    fn grain(&self, flow: &FlowSummary) -> Option<Grain> {
-        let messages = flow.counts.due();
-        let quality = || flow.quality.as_ref().filter(|_| messages > 0).map(|quality| quality.step(messages));
-        match self {
-            LimitMetric::R => quality().map(|step| Grain::Step(step.r)),
-            LimitMetric::Mos => quality().map(|step| Grain::Step(step.mos)),
-            _ if self.is_share_of_messages() => Grain::share(messages),
-            _ => None,
-        }
-    }
-
-    fn is_share_of_messages(&self) -> bool {
-        matches!(
-            self,
-            LimitMetric::Loss
-                | LimitMetric::Late
-                | LimitMetric::LossAndLate
-                | LimitMetric::Unfinished
-                | LimitMetric::Refused
-                | LimitMetric::Undelivered
-                | LimitMetric::NotInTime
-                | LimitMetric::Affected
-                | LimitMetric::Ppl
-        )
+fn of_flow(figure: &FigureKind, flow: &FlowSummary) -> Option<Grain> {
+    let messages = flow.counts.due();
+    match figure.grain {
+        figures::Grain::Share => Grain::share(messages),
+        figures::Grain::Step(of) if messages > 0 => of(flow, messages).map(Grain::Step),
+        _ => None,
     }
 }
 
@@ -115,7 +92,7 @@ mod tests {
     use super::*;
     use crate::model::Operator;
 
-    fn grain(metric: LimitMetric) -> Option<Grain> {
+    fn grain(metric: &'static FigureKind) -> Option<Grain> {
         let counts = Counts { sent: 500, received: 499, lost: 1, ..Counts::default() };
         let quality = QualitySummary { codec: "g711".to_owned(), r: 93.2, mos: 4.4, ..Default::default() };
         let quality = QualitySummary { mouth_to_ear: Some(trunkline_core::Duration::ZERO), ..quality };
@@ -128,12 +105,12 @@ mod tests {
 
     #[test]
     fn shares_of_messages_and_what_follows_from_them_have_a_grain() {
-        assert_eq!(grain(LimitMetric::Loss), Some(Grain::Share { messages: 500 }));
-        assert_eq!(grain(LimitMetric::LatencyP99), None);
+        assert_eq!(grain(figures::flow("loss")), Some(Grain::Share { messages: 500 }));
+        assert_eq!(grain(figures::flow("latency_p99")), None);
         // G.711 without concealment: 95 Ppl / (Ppl + 4.3), with a Ppl of 0.2 %.
-        let Some(Grain::Step(r)) = grain(LimitMetric::R) else { panic!("R has a step") };
+        let Some(Grain::Step(r)) = grain(figures::flow("r")) else { panic!("R has a step") };
         assert!((r - 95.0 * 0.2 / 4.5).abs() < 0.05, "{r}");
-        let Some(Grain::Step(mos)) = grain(LimitMetric::Mos) else { panic!("MOS has a step") };
+        let Some(Grain::Step(mos)) = grain(figures::flow("mos")) else { panic!("MOS has a step") };
         assert!(mos > 0.05 && mos < 0.2, "{mos}");
     }
 }

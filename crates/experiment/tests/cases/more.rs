@@ -514,7 +514,7 @@ seed = [1, 2]
 "voice.loss" = "< 1 %"
 [flow.bulk]"#,
         &[
-            r#"x.toml:22:1: `voice.loss` is neither `flow.NAME.FIGURE` nor `bundle.NAME.FIGURE` nor `bundle.NAME.TRANSPORT.FIGURE`; the figures of a flow are `loss`, `late`, `loss-and-late`, `unfinished`, `refused`, `undelivered`, `not-in-time`, `affected`, `latency.mean`, `latency.p50`, `latency.p90`, `latency.p99`, `latency.p999`, `latency.max`, `jitter.mean-absolute-deviation`, `jitter.interarrival`, `jitter.pdv-p999`, `throughput`, `voice-channels`, `fairness`, `margin.mean`, `margin.min`, `margin.p001`, `margin.p01`, `underflows`, `silence`, `silence.longest`, `capture-overflows`, `playback-overflows`, `samples-lost`, `start-up.mean`, `start-up.max`, `r`, `mos`, `mouth-to-ear` and `ppl`"#,
+            r#"x.toml:22:1: `voice.loss` is neither `flow.NAME.FIGURE` nor `bundle.NAME.FIGURE` nor `bundle.NAME.TRANSPORT.FIGURE`; the figures of a flow are `throughput`, `voice-channels`, `fairness`, `loss`, `late`, `loss-and-late`, `unfinished`, `refused`, `undelivered`, `not-in-time`, `affected`, `latency.mean`, `latency.p50`, `latency.p90`, `latency.p99`, `latency.p999`, `latency.max`, `jitter.mean-absolute-deviation`, `jitter.interarrival`, `jitter.pdv-p999`, `start-up.mean`, `start-up.max`, `margin.mean`, `margin.min`, `margin.p001`, `margin.p01`, `underflows`, `silence`, `silence.longest`, `capture-overflows`, `playback-overflows`, `samples-lost`, `mos`, `r`, `mouth-to-ear` and `ppl`"#,
         ],
     ),
     (

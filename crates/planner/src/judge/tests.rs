@@ -1,12 +1,13 @@
 use trunkline_core::Seed;
-use trunkline_experiment::{LimitMetric, Operator, Subject};
+use trunkline_experiment::{Operator, Subject};
+use trunkline_metrics::figures;
 
 use super::*;
 use crate::search::{Begin, Edge, Goal, Precision, Search};
 
 fn limit(operator: Operator, bound: f64) -> Limit {
     let (key, condition) = ("flow.voice.loss".to_owned(), String::new());
-    let subject = Subject::Flow { flow: 0, sink: None, metric: LimitMetric::Loss };
+    let subject = Subject::Flow { flow: 0, sink: None, metric: figures::flow("loss") };
     Limit { key, condition, subject, operator, bound }
 }
 

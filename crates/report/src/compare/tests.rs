@@ -24,7 +24,7 @@ fn a_run_does_not_differ_from_itself() {
     assert!(comparison.same_experiment && comparison.unmatched.is_empty());
     assert!(comparison.rows.len() > 20);
     for row in &comparison.rows {
-        assert_eq!(row.difference, 0.0, "{}", row.figure);
+        assert_eq!(row.difference, 0.0, "{}", row.figure.id);
         assert_ne!(row.is_significant(), Some(true));
     }
 }

@@ -4,7 +4,7 @@ use trunkline_metrics::FlowSummary;
 
 use super::{Figure, HEIGHT, axis_label, legend, look};
 use crate::chart::{Axis, Chart, Datum, Kind, Panel, Scale, Series, extremes};
-use crate::units::Quantity;
+use crate::units::{Quantity, Readable as _};
 use crate::verdict::{Outcome, Verdict};
 use crate::view::{View, counted, point_name};
 

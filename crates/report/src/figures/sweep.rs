@@ -1,12 +1,12 @@
 //! Figures against the swept values: the first axis of numbers runs along x, the others become small multiples.
 
 use trunkline_experiment::Axis;
+use trunkline_metrics::figures::{FigureKind, flow};
 use trunkline_store::StoredPoint;
 
 use super::{Figure, HEIGHT, axis_label, bounds, legend, look};
 use crate::chart::{self, Chart, Datum, Kind, Panel, Scale, Series, Tick, extremes};
-use crate::metric::{Metric, metric};
-use crate::units::Unit;
+use crate::units::{Readable as _, Unit};
 use crate::view::{View, axis_name, shown, shown_on};
 
 /// More than this are not read.
@@ -17,7 +17,7 @@ struct Plan {
     id: &'static str,
     title: &'static str,
     label: &'static str,
-    metrics: &'static [&'static str],
+    metrics: &'static [&'static FigureKind],
     /// Left out if no value is above zero.
     only_if_any: bool,
 }
@@ -27,16 +27,16 @@ const PLANS: &[Plan] = &[
         id: "throughput",
         title: "User throughput",
         label: "user throughput",
-        metrics: &["throughput_user"],
+        metrics: &[flow("throughput_user")],
         only_if_any: false,
     },
-    Plan { id: "loss", title: "Loss", label: "loss", metrics: &["loss"], only_if_any: false },
-    Plan { id: "late", title: "Late messages", label: "late", metrics: &["late"], only_if_any: true },
+    Plan { id: "loss", title: "Loss", label: "loss", metrics: &[flow("loss")], only_if_any: false },
+    Plan { id: "late", title: "Late messages", label: "late", metrics: &[flow("late")], only_if_any: true },
     Plan {
         id: "latency",
         title: "Latency",
         label: "latency",
-        metrics: &["latency_p50", "latency_p99", "latency_p999"],
+        metrics: &[flow("latency_p50"), flow("latency_p99"), flow("latency_p999")],
         only_if_any: false,
     },
 ];
@@ -49,15 +49,14 @@ pub(super) fn figures(view: &View) -> Vec<Figure> {
     }
     let mut out = Vec::new();
     for plan in PLANS {
-        let metrics: Vec<&'static Metric> = plan.metrics.iter().map(|id| metric(id)).collect();
-        if plan.only_if_any && view.telling(&metrics) <= 0.0 {
+        if plan.only_if_any && view.telling(plan.metrics) <= 0.0 {
             continue;
         }
         if view.axes().len() == 1 {
             // Several metrics side by side, so that their scale is the same.
-            out.extend(figure(view, plan, plan.id.to_owned(), plan.title.to_owned(), &metrics));
+            out.extend(figure(view, plan, plan.id.to_owned(), plan.title.to_owned(), plan.metrics));
         } else {
-            for metric in metrics {
+            for metric in plan.metrics {
                 let several = plan.metrics.len() > 1;
                 let id = if several { metric.id.replace('_', "-") } else { plan.id.to_owned() };
                 let title = if several { capitalised(metric.name) } else { plan.title.to_owned() };
@@ -79,7 +78,7 @@ fn figure(
     plan: &Plan,
     id: String,
     title: String,
-    metrics: &[&'static Metric],
+    metrics: &[&'static FigureKind],
 ) -> Option<Figure> {
     let unit = metrics[0].quantity.unit(view.telling(metrics));
     let (groups, left_out) = groups(view);
@@ -204,7 +203,7 @@ fn titled(view: &View, point: &StoredPoint, place: usize) -> String {
     format!("{} = {value}", axis_name(axis))
 }
 
-fn series(view: &View, group: &Group, metric: &Metric, unit: Unit) -> Vec<Series> {
+fn series(view: &View, group: &Group, metric: &FigureKind, unit: Unit) -> Vec<Series> {
     let across = across(view);
     let axis = &view.axes()[across];
     let numbers = axis.numbers.as_deref();

@@ -1,40 +1,44 @@
 //! The table of bundles.
 
 use maud::{Markup, html};
+use trunkline_metrics::figures::{FigureKind, bundle};
 
 use super::tables::{LONG, axis_headings, axis_values, cell};
-use crate::bundles::{all_rows, figure, scale};
+use crate::bundles::{all_rows, scale};
 use crate::view::View;
 
 /// A column group: heading and columns as (heading, figure), written in the same way.
-const GROUPS: &[(&str, &[(&str, &str)])] = &[
-    ("all flows", &[("user", "throughput_user"), ("network", "throughput_network")]),
+const GROUPS: &[(&str, &[(&str, &FigureKind)])] = &[
+    ("all flows", &[("user", bundle("throughput_user")), ("network", bundle("throughput_network"))]),
     (
         "throughput of a connection",
         &[
-            ("mean", "connection_throughput"),
-            ("least", "connection_throughput_min"),
-            ("most", "connection_throughput_max"),
+            ("mean", bundle("connection_throughput")),
+            ("least", bundle("connection_throughput_min")),
+            ("most", bundle("connection_throughput_max")),
         ],
     ),
-    ("fairness", &[("Jain", "fairness")]),
-    ("loss", &[("mean", "connection_loss"), ("most", "connection_loss_max")]),
-    ("unfinished", &[("mean", "connection_unfinished"), ("most", "connection_unfinished_max")]),
-    ("refused", &[("mean", "connection_refused"), ("most", "connection_refused_max")]),
+    ("fairness", &[("Jain", bundle("fairness"))]),
+    ("loss", &[("mean", bundle("connection_loss")), ("most", bundle("connection_loss_max"))]),
+    (
+        "unfinished",
+        &[("mean", bundle("connection_unfinished")), ("most", bundle("connection_unfinished_max"))],
+    ),
+    ("refused", &[("mean", bundle("connection_refused")), ("most", bundle("connection_refused_max"))]),
     (
         "latency mean",
         &[
-            ("mean", "connection_latency_mean"),
-            ("least", "connection_latency_mean_min"),
-            ("most", "connection_latency_mean_max"),
+            ("mean", bundle("connection_latency_mean")),
+            ("least", bundle("connection_latency_mean_min")),
+            ("most", bundle("connection_latency_mean_max")),
         ],
     ),
     (
         "latency p99.9",
         &[
-            ("mean", "connection_latency_p999"),
-            ("least", "connection_latency_p999_min"),
-            ("most", "connection_latency_p999_max"),
+            ("mean", bundle("connection_latency_p999")),
+            ("least", bundle("connection_latency_p999_min")),
+            ("most", bundle("connection_latency_p999_max")),
         ],
     ),
 ];
@@ -53,18 +57,19 @@ pub(super) fn section(view: &View) -> Markup {
         return html! {};
     }
     let several = view.sides.len() > 1;
-    let is_any = |columns: &[(&str, &str)]| {
+    let is_any = |columns: &[(&str, &FigureKind)]| {
         let figures =
-            rows.iter().flat_map(|(_, _, row)| columns.iter().filter_map(|(_, id)| row.estimate(id)));
+            rows.iter().flat_map(|(_, _, row)| columns.iter().filter_map(|(_, figure)| row.estimate(figure)));
         figures.map(|figure| figure.mean).any(|mean| mean > 0.0)
     };
-    let is_shown =
-        |(heading, columns): &&(&str, &[(&str, &str)])| !ONLY_IF_ANY.contains(heading) || is_any(columns);
+    let is_shown = |(heading, columns): &&(&str, &[(&str, &FigureKind)])| {
+        !ONLY_IF_ANY.contains(heading) || is_any(columns)
+    };
     let groups: Vec<_> = GROUPS.iter().filter(is_shown).collect();
     let columns = groups.iter().flat_map(|(_, columns)| {
-        let ids: Vec<&str> = columns.iter().map(|(_, id)| *id).collect();
-        let scale = scale(rows.iter().map(|(_, _, row)| row), &ids);
-        columns.iter().map(move |(heading, id)| (*heading, figure(id), scale))
+        let figures: Vec<&FigureKind> = columns.iter().map(|(_, figure)| *figure).collect();
+        let scale = scale(rows.iter().map(|(_, _, row)| row), &figures);
+        columns.iter().map(move |(heading, figure)| (*heading, *figure, scale))
     });
     let columns: Vec<_> = columns.collect();
     html! {
@@ -86,7 +91,7 @@ pub(super) fn section(view: &View) -> Markup {
                             @if several { th scope="col" { "on" } }
                             @for (heading, figure, scale) in &columns {
                                 th.number scope="col" {
-                                    a href={ "#def-" (figure.definition().id) } title=(figure.name) { (heading) }
+                                    a href={ "#def-" (figure.definition.id) } title=(figure.name) { (heading) }
                                     @if !scale.heading().is_empty() { " " span.unit { (scale.heading()) } }
                                 }
                             }
@@ -103,7 +108,7 @@ pub(super) fn section(view: &View) -> Markup {
                                 }
                                 @if several { td { (side.label) } }
                                 @for (_, figure, scale) in &columns {
-                                    (cell(figure.quantity, *scale, row.estimate(figure.id)))
+                                    (cell(figure.quantity, *scale, row.estimate(figure)))
                                 }
                             }
                         }
@@ -128,9 +133,8 @@ mod tests {
             (class.unfinished, class.refused) = (class.loss, class.loss);
         }
         let page = section(&View::new(&run, None)).into_string();
-        for (_, id) in GROUPS.iter().flat_map(|(_, columns)| *columns) {
-            assert_eq!(figure(id).id, *id);
-            assert!(page.contains(&format!("title=\"{}\"", figure(id).name)), "{id}");
+        for (_, figure) in GROUPS.iter().flat_map(|(_, columns)| *columns) {
+            assert!(page.contains(&format!("title=\"{}\"", figure.name)), "{}", figure.id);
         }
     }
 }

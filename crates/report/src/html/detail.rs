@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 use trunkline_metrics::Estimate;
+use trunkline_metrics::figures::of_flows;
 
 use super::tables::cell;
-use crate::metric::METRICS;
-use crate::units::{Quantity, Scale, grouped};
+use crate::units::{Quantity, Readable as _, Scale, grouped};
 use crate::view::{Subject, View, point_name, shown_on};
 
 /// More tables than this are not opened by anyone; CSV and JSON have them all.
@@ -52,14 +52,14 @@ fn of_point(view: &View, point: u32, name: &str) -> Markup {
                     }
                 }
                 tbody {
-                    @for metric in METRICS {
+                    @for metric in of_flows() {
                         @let row: Vec<Option<Estimate>> =
                             columns.iter().map(|(subject, side)| view.sides[*side].estimate_of(point, *subject, metric)).collect();
                         @if row.iter().any(Option::is_some) {
                             @let scale = Scale::of(metric.quantity, row.iter().flatten().map(|e| e.mean));
                             tr {
                                 th scope="row" {
-                                    a href={ "#def-" (metric.definition().id) } { (metric.name) }
+                                    a href={ "#def-" (metric.definition.id) } { (metric.name) }
                                     @if !scale.heading().is_empty() { " " span.unit { (scale.heading()) } }
                                 }
                                 @for estimate in row { (cell(metric.quantity, scale, estimate)) }

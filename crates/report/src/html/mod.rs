@@ -8,11 +8,11 @@ mod tables;
 mod verdicts;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use trunkline_metrics::figures::definitions;
 use trunkline_store::{Backend, Status, StoredRun};
 
 use crate::chart::{Chart, Frame, Theme, render};
 use crate::figures::{Figure, chosen_points, figures, is_dashed};
-use crate::metric::DEFINITIONS;
 use crate::units::grouped;
 use crate::view::{Side, View, point_name};
 
@@ -262,11 +262,11 @@ fn glossary() -> Markup {
         section aria-labelledby="definitions" {
             h2 id="definitions" { "Definitions" }
             dl.glossary {
-                @for definition in DEFINITIONS {
+                @for definition in definitions() {
                     div id={ "def-" (definition.id) } {
                         dt { (definition.name) }
                         dd {
-                            (definition.text)
+                            (definition.text())
                             @if !definition.source.is_empty() { " " cite { (definition.source) } }
                         }
                     }

@@ -3,90 +3,94 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
+use trunkline_metrics::figures::{FigureKind, flow, link as link_figure};
 use trunkline_metrics::{Estimate, Measured};
 use trunkline_store::StoredPoint;
 
-use crate::metric::{Metric, metric};
-use crate::units::{Quantity, Scale};
+use crate::units::{Quantity, Readable as _, Scale};
 use crate::view::{Side, Subject, View, axis_name, is_cut_short, over_repetitions, shown_on};
 
 /// A column group of the flow table: heading and columns as (heading, metric).
-const GROUPS: &[(&str, &[(&str, &str)])] = &[
-    ("throughput", &[("user", "throughput_user"), ("network", "throughput_network")]),
-    ("transfers", &[("mean", "transfer_rate_mean"), ("all channels", "transfer_rate_total")]),
+const GROUPS: &[(&str, &[(&str, &FigureKind)])] = &[
+    ("throughput", &[("user", flow("throughput_user")), ("network", flow("throughput_network"))]),
+    ("transfers", &[("mean", flow("transfer_rate_mean")), ("all channels", flow("transfer_rate_total"))]),
     (
         "not in time",
         &[
-            ("loss", "loss"),
-            ("unfinished", "unfinished_share"),
-            ("refused", "refused_share"),
-            ("late", "late"),
+            ("loss", flow("loss")),
+            ("unfinished", flow("unfinished_share")),
+            ("refused", flow("refused_share")),
+            ("late", flow("late")),
         ],
     ),
     (
         "latency",
         &[
-            ("mean", "latency_mean"),
-            ("p50", "latency_p50"),
-            ("p99", "latency_p99"),
-            ("p99.9", "latency_p999"),
-            ("±\nclocks", "clock_error"),
+            ("mean", flow("latency_mean")),
+            ("p50", flow("latency_p50")),
+            ("p99", flow("latency_p99")),
+            ("p99.9", flow("latency_p999")),
+            ("±\nclocks", flow("clock_error")),
         ],
     ),
     (
         "jitter",
-        &[("mean abs.\ndeviation", "jitter_mean_absolute_deviation"), ("RFC 3550", "jitter_interarrival")],
+        &[
+            ("mean abs.\ndeviation", flow("jitter_mean_absolute_deviation")),
+            ("RFC 3550", flow("jitter_interarrival")),
+        ],
     ),
     (
         "voice path",
         &[
-            ("start-up,\nmean", "start_up_mean"),
-            ("margin,\nmean", "margin_mean"),
-            ("margin,\nminimum", "margin_min"),
-            ("silence", "silence"),
+            ("start-up,\nmean", flow("start_up_mean")),
+            ("margin,\nmean", flow("margin_mean")),
+            ("margin,\nminimum", flow("margin_min")),
+            ("silence", flow("silence")),
         ],
     ),
     (
         "FIFOs",
         &[
-            ("A/D\noverflows", "capture_overflows"),
-            ("D/A\nunderflows", "underflows"),
-            ("D/A\noverflows", "playback_overflows"),
-            ("samples\nlost", "samples_lost"),
+            ("A/D\noverflows", flow("capture_overflows")),
+            ("D/A\nunderflows", flow("underflows")),
+            ("D/A\noverflows", flow("playback_overflows")),
+            ("samples\nlost", flow("samples_lost")),
         ],
     ),
     (
         "quality",
         &[
-            ("affected", "affected"),
-            ("MOS", "mos"),
-            ("R", "r"),
-            ("mouth\nto ear", "mouth_to_ear"),
-            ("not heard\n(Ppl)", "ppl"),
-            ("burst\nratio", "burst_r"),
+            ("affected", flow("affected")),
+            ("MOS", flow("mos")),
+            ("R", flow("r")),
+            ("mouth\nto ear", flow("mouth_to_ear")),
+            ("not heard\n(Ppl)", flow("ppl")),
+            ("burst\nratio", flow("burst_r")),
         ],
     ),
     (
         "messages",
         &[
-            ("sent", "sent"),
-            ("received", "received"),
-            ("lost", "lost"),
-            ("unfinished", "unfinished"),
-            ("refused", "refused"),
+            ("sent", flow("sent")),
+            ("received", flow("received")),
+            ("lost", flow("lost")),
+            ("unfinished", flow("unfinished")),
+            ("refused", flow("refused")),
         ],
     ),
 ];
 
 /// Figures without which most runs do.
-const ONLY_IF_ANY: &[&str] = &["unfinished_share", "refused_share", "unfinished", "refused"];
+const ONLY_IF_ANY: &[&FigureKind] =
+    &[flow("unfinished_share"), flow("refused_share"), flow("unfinished"), flow("refused")];
 
 /// Tables longer than this scroll within the page, under headings that stay; shorter ones show all rows.
 pub(super) const LONG: usize = 200;
 
 struct Column {
     heading: &'static str,
-    metric: &'static Metric,
+    metric: &'static FigureKind,
     scale: Scale,
 }
 
@@ -158,21 +162,20 @@ pub(super) fn axis_headings(view: &View) -> Markup {
     }
 }
 
-fn shown_columns(view: &View, columns: &[(&'static str, &str)]) -> Vec<Column> {
+fn shown_columns(view: &View, columns: &[(&'static str, &'static FigureKind)]) -> Vec<Column> {
     // All figures of one kind in one unit, so that a row can be read across.
-    let metrics: Vec<&'static Metric> = columns.iter().map(|(_, id)| metric(id)).collect();
+    let metrics: Vec<&FigureKind> = columns.iter().map(|(_, metric)| *metric).collect();
     let scale = view.scale(&metrics);
-    let has_any = |metric: &Metric| {
+    let has_any = |metric: &FigureKind| {
         view.points().iter().any(|p| {
             view.sides.iter().any(|s| view.flows.iter().any(|f| s.estimate(p.index, f, metric).is_some()))
         })
     };
     columns
         .iter()
-        .zip(metrics)
         .filter(|(_, metric)| has_any(metric))
-        .filter(|(_, metric)| !ONLY_IF_ANY.contains(&metric.id) || view.telling(&[*metric]) > 0.0)
-        .map(|((heading, _), metric)| Column { heading, metric, scale })
+        .filter(|(_, metric)| !ONLY_IF_ANY.contains(metric) || view.telling(&[*metric]) > 0.0)
+        .map(|(heading, metric)| Column { heading, metric, scale })
         .collect()
 }
 
@@ -184,7 +187,7 @@ fn is_extra(group: &str) -> bool {
 fn heading(column: &Column, extra: bool) -> Markup {
     html! {
         th.number.extra[extra] scope="col" {
-            a href={ "#def-" (column.metric.definition().id) } title=(column.metric.name) { (column.heading) }
+            a href={ "#def-" (column.metric.definition.id) } title=(column.metric.name) { (column.heading) }
             @if !column.scale.heading().is_empty() { " " span.unit { (column.scale.heading()) } }
         }
     }
@@ -257,8 +260,8 @@ fn flow_row(
     }
 }
 
-fn is_percentile(metric: &Metric) -> bool {
-    metric.definition().id == "percentile"
+fn is_percentile(metric: &FigureKind) -> bool {
+    metric.definition.id == "percentile"
 }
 
 /// The values of a point, one per swept key. Short ones are not broken.
@@ -363,30 +366,25 @@ fn link_row(
     backlog: Scale,
 ) -> Markup {
     let all = side.link(point.index, link);
-    let over = |of: &dyn Fn(&trunkline_metrics::LinkSummary) -> f64| {
-        over_repetitions(all.iter().map(|l| Some(of(l))))
-    };
-    let over_any = |of: &dyn Fn(&trunkline_metrics::LinkSummary) -> Option<trunkline_core::Duration>| {
-        over_repetitions(all.iter().map(|l| of(l).map(|time| time.as_secs_f64())))
-    };
+    let over = |figure: &FigureKind| over_repetitions(all.iter().map(|l| figure.value_of_link(l)));
     let plain = Scale::Shared(Quantity::Count.unit(0.0));
     let percent = Scale::Shared(Quantity::Share.unit(0.0));
     html! {
         tr {
             (axis_values(view, point))
             th scope="row" { (link) }
-            (cell(Quantity::Share, percent, over(&|l| l.utilisation.value())))
-            (cell(Quantity::Count, plain, over(&|l| l.offered as f64)))
-            (cell(Quantity::Count, plain, over(&|l| l.delivered as f64)))
+            (cell(Quantity::Share, percent, over(const { link_figure("utilisation") })))
+            (cell(Quantity::Count, plain, over(const { link_figure("offered") })))
+            (cell(Quantity::Count, plain, over(const { link_figure("delivered") })))
             td { (causes(all.iter().map(|l| &l.dropped), all.len())) }
             td { (causes(all.iter().map(|l| &l.marked), all.len())) }
-            (cell(Quantity::Time, sojourn, over(&|l| l.sojourn_mean.as_secs_f64())))
-            (cell(Quantity::Time, sojourn, over_any(&|l| l.sojourn_p50)))
-            (cell(Quantity::Time, sojourn, over_any(&|l| l.sojourn_p99)))
-            (cell(Quantity::Time, sojourn, over_any(&|l| l.sojourn_p999)))
-            (cell(Quantity::Time, sojourn, over(&|l| l.sojourn_max.as_secs_f64())))
-            (cell(Quantity::Bytes, backlog, over(&|l| l.backlog_max.count() as f64)))
-            (cell(Quantity::Count, plain, over(&|l| l.backlog_packets_max as f64)))
+            (cell(Quantity::Time, sojourn, over(const { link_figure("sojourn_mean") })))
+            (cell(Quantity::Time, sojourn, over(const { link_figure("sojourn_p50") })))
+            (cell(Quantity::Time, sojourn, over(const { link_figure("sojourn_p99") })))
+            (cell(Quantity::Time, sojourn, over(const { link_figure("sojourn_p999") })))
+            (cell(Quantity::Time, sojourn, over(const { link_figure("sojourn_max") })))
+            (cell(Quantity::Bytes, backlog, over(const { link_figure("backlog_max") })))
+            (cell(Quantity::Count, plain, over(const { link_figure("backlog_packets_max") })))
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use crate::units::Readable as _;
 use crate::verdict::{Outcome, Verdict, headline};
 use crate::view::{View, point_name};
 

@@ -1,29 +1,36 @@
 //! Bundles, and their connections by transport.
 
+use trunkline_metrics::figures::{FigureKind, bundle};
+
 use super::{Cell, Column, QUIET, ROWS, Table, Text, keys, number, say_left_out, values};
-use crate::bundles::{all_rows, figure, scale};
+use crate::bundles::{all_rows, scale};
 use crate::view::{Side, View};
 
 /// Heading, the figure of a bundle as a whole and of its connections.
-const COLUMNS: &[(&str, &[&str])] = &[
-    ("user", &["throughput_user", "connection_throughput"]),
-    ("least", &["connection_throughput_min"]),
-    ("most", &["connection_throughput_max"]),
-    ("fairness", &["fairness"]),
-    ("loss", &["connection_loss"]),
-    ("unfinished", &["connection_unfinished"]),
-    ("refused", &["connection_refused"]),
-    ("mean", &["connection_latency_mean"]),
-    ("p99.9", &["connection_latency_p999"]),
+const COLUMNS: &[(&str, &[&FigureKind])] = &[
+    ("user", &[bundle("throughput_user"), bundle("connection_throughput")]),
+    ("least", &[bundle("connection_throughput_min")]),
+    ("most", &[bundle("connection_throughput_max")]),
+    ("fairness", &[bundle("fairness")]),
+    ("loss", &[bundle("connection_loss")]),
+    ("unfinished", &[bundle("connection_unfinished")]),
+    ("refused", &[bundle("connection_refused")]),
+    ("mean", &[bundle("connection_latency_mean")]),
+    ("p99.9", &[bundle("connection_latency_p999")]),
 ];
 
 /// Figures without which most runs do.
 const ONLY_IF_ANY: &[&str] = &["unfinished", "refused"];
 
 /// The figures that are shown in one unit.
-const ALIKE: &[&[&str]] = &[
-    &["throughput_user", "connection_throughput", "connection_throughput_min", "connection_throughput_max"],
-    &["connection_latency_mean", "connection_latency_p999"],
+const ALIKE: &[&[&FigureKind]] = &[
+    &[
+        bundle("throughput_user"),
+        bundle("connection_throughput"),
+        bundle("connection_throughput_min"),
+        bundle("connection_throughput_max"),
+    ],
+    &[bundle("connection_latency_mean"), bundle("connection_latency_p999")],
 ];
 
 /// The table of bundles; nothing without any.
@@ -36,16 +43,16 @@ pub(super) fn table(out: &mut Text, view: &View, side: &Side) {
     let shown = if out.screen().width.is_some() { ROWS } else { rows.len() };
     let left_out = rows.len().saturating_sub(shown);
     rows.truncate(shown);
-    let scale_of = |ids: &[&str]| {
-        let alike = ALIKE.iter().find(|alike| alike.contains(&ids[0]));
-        scale(rows.iter().map(|(_, row)| row), alike.copied().unwrap_or(ids))
+    let scale_of = |figures: &[&'static FigureKind]| {
+        let alike = ALIKE.iter().find(|alike| alike.contains(&figures[0]));
+        scale(rows.iter().map(|(_, row)| row), alike.copied().unwrap_or(figures))
     };
-    let is_any = |ids: &[&str]| {
-        let figures = rows.iter().filter_map(|(_, row)| row.estimate(ids[0]));
-        figures.map(|figure| figure.mean).any(|mean| mean > 0.0)
+    let is_any = |figures: &[&'static FigureKind]| {
+        let estimates = rows.iter().filter_map(|(_, row)| row.estimate(figures[0]));
+        estimates.map(|estimate| estimate.mean).any(|mean| mean > 0.0)
     };
-    let shown = COLUMNS.iter().filter(|(heading, ids)| !ONLY_IF_ANY.contains(heading) || is_any(ids));
-    let columns: Vec<_> = shown.map(|(heading, ids)| (heading, ids, scale_of(ids))).collect();
+    let shown = COLUMNS.iter().filter(|(heading, figures)| !ONLY_IF_ANY.contains(heading) || is_any(figures));
+    let columns: Vec<_> = shown.map(|(heading, figures)| (heading, figures, scale_of(figures))).collect();
     let mut table = Table::new(keys(view));
     table.column(Column::words("bundle").key());
     let mut named = "";
@@ -62,9 +69,9 @@ pub(super) fn table(out: &mut Text, view: &View, side: &Side) {
             Some(_) => format!("→ {}{way}", row.carried_by()),
             None => row.bundle.to_owned(),
         }));
-        for (_, ids, scale) in &columns {
-            let estimate = ids.iter().find_map(|id| row.estimate(id));
-            cells.push(number(estimate, figure(ids[0]).quantity, *scale));
+        for (_, figures, scale) in &columns {
+            let estimate = figures.iter().find_map(|figure| row.estimate(figure));
+            cells.push(number(estimate, figures[0].quantity, *scale));
         }
         table.row(cells);
     }
@@ -75,17 +82,4 @@ pub(super) fn table(out: &mut Text, view: &View, side: &Side) {
         "of a bundle the throughput of all its flows; of a transport means over its connections",
         QUIET,
     );
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::bundles::figure;
-
-    #[test]
-    fn every_column_is_of_figures_that_there_are() {
-        for id in COLUMNS.iter().map(|(_, ids)| ids).chain(ALIKE).copied().flatten() {
-            assert_eq!(figure(id).id, *id);
-        }
-    }
 }

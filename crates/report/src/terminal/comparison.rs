@@ -3,8 +3,8 @@
 use trunkline_store::RunInfo;
 
 use crate::compare::{Comparison, Difference};
-use crate::metric::metric;
 use crate::text::{BOLD, Cell, Column, QUIET, Screen, Table, Text};
+use crate::units::Readable as _;
 use crate::view::backend_name;
 
 /// More points that only one of the runs has are counted, not named.
@@ -65,7 +65,7 @@ pub fn terminal_comparison(comparison: &Comparison, all: bool, screen: Screen) -
 }
 
 fn line(row: &Difference) -> Vec<Cell> {
-    let shown = metric(row.figure);
+    let shown = row.figure;
     let sign = match row.is_significant() {
         None => "?",
         Some(true) => "*",

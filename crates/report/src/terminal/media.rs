@@ -2,6 +2,7 @@
 
 use super::{Cell, Column, ROWS, Table, Text, keys, number, say_left_out, values};
 use crate::media::{Medium, tables as media_tables};
+use crate::units::Readable as _;
 use crate::view::{Side, View};
 
 /// As many columns fit beside swept values.

@@ -1,8 +1,9 @@
 //! The summary on terminals of any width, and in a pipe.
 
+use trunkline_metrics::figures::flow;
 use trunkline_store::Backend;
 
-use crate::metric::metric;
+use crate::units::Readable as _;
 use crate::verdict::{Outcome, Verdict, headline};
 use crate::view::View;
 use crate::{Screen, Style, fixtures, html, json, terminal};
@@ -73,9 +74,9 @@ fn a_slow_flow_does_not_choose_the_unit_of_a_fast_one() {
         latency.p999 = trunkline_core::Duration::from_secs(70);
     }
     let view = View::new(&run, None);
-    let voice = view.sides[0].estimate(3, "voice", metric("latency_mean")).unwrap();
+    let voice = view.sides[0].estimate(3, "voice", flow("latency_mean")).unwrap();
     let text = terminal(&run, Screen::default());
-    let shown = metric("latency_mean").quantity.show(voice.mean);
+    let shown = flow("latency_mean").quantity.show(voice.mean);
     assert!(shown.ends_with("ms") && text.contains(&shown), "{shown} in\n{text}");
     assert!(text.contains("70 s"), "{text}");
     let page = html(&run, None);

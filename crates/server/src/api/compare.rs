@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::RunSummary;
+use super::{FigureQuantity, RunSummary};
 
 /// Two runs beside each other.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -39,6 +39,8 @@ pub struct ComparisonRow {
     pub label: String,
     /// Its unit.
     pub unit: String,
+    /// Its quantity.
+    pub quantity: FigureQuantity,
     /// In the first run.
     pub a: CompareEstimate,
     /// In the second.

@@ -37,9 +37,9 @@ pub use plan::{
     PlanRising, PlanTrial, PlanValue, PlanVerdict,
 };
 pub use report::{
-    Estimate, FigureDefinition, LimitOutcome, LimitPoint, Report, ReportBundle, ReportFlow, ReportHeard,
-    ReportLimit, ReportLink, ReportMedium, ReportPart, ReportPoint, ReportRun, ReportSide, ReportSink,
-    RunLimit,
+    Estimate, FigureDefinition, FigureQuantity, LimitOutcome, LimitPoint, Report, ReportBundle, ReportFlow,
+    ReportHeard, ReportLimit, ReportLink, ReportMedium, ReportPart, ReportPoint, ReportRun, ReportSide,
+    ReportSink, RunLimit,
 };
 pub use runs::{
     Axis, Backend, Cdf, FigureName, Imported, Limit, NewRun, Run, RunInfo, RunList, RunPoint, RunRepetition,

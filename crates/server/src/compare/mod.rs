@@ -45,7 +45,7 @@ impl From<trunkline_report::Comparison> for Comparison {
     fn from(comparison: trunkline_report::Comparison) -> Comparison {
         let trunkline_report::Comparison { run, with, same_experiment, rows, unmatched } = comparison;
         let is_shown = |meaning: &Meaning| {
-            meaning.figure.is_none_or(|figure| rows.iter().any(|row| row.figure == figure))
+            meaning.figure.is_none_or(|figure| rows.iter().any(|row| row.figure.id == figure))
         };
         Comparison {
             run: (&run).into(),
@@ -63,9 +63,10 @@ impl From<Difference> for ComparisonRow {
         ComparisonRow {
             a_point: row.points.0,
             b_point: row.points.1,
-            metric: row.figure.to_owned(),
-            label: row.name().to_owned(),
-            unit: row.unit.to_owned(),
+            metric: row.figure.id.to_owned(),
+            label: row.figure.name.to_owned(),
+            unit: row.figure.quantity.base_unit().to_owned(),
+            quantity: row.figure.quantity.into(),
             a: (&row.run).into(),
             b: (&row.with).into(),
             difference: row.difference,
@@ -94,7 +95,7 @@ impl From<Meaning> for Definition {
         Definition {
             metric: meaning.figure.map(str::to_owned),
             title: meaning.name.to_owned(),
-            text: meaning.text.to_owned(),
+            text: meaning.text,
             source: meaning.source.to_owned(),
         }
     }

@@ -1,0 +1,51 @@
+//! Directions of links.
+
+use super::Quantity::{Bytes, Count, Share, Time};
+use super::{Definition, FigureKind, KnownIn, define, figure};
+
+pub(super) const UTILISATION: Definition = define(
+    "utilisation",
+    "utilisation",
+    "Share of the measured time, without the drain time, in which the line was busy.",
+)
+.known_in(KnownIn::SimAndWire);
+
+pub(super) const PACKETS: Definition = define(
+    "link-packets",
+    "packets offered, delivered",
+    "Packets that a direction of a link was given, and those of them that it delivered.",
+)
+.known_in(KnownIn::SimAndWire);
+
+pub(super) const SOJOURN: Definition = define(
+    "sojourn",
+    "sojourn time",
+    "Time from a packet's arrival at a queue to its departure; percentiles by nearest rank over all packets \
+     of the direction that left the queue, to 0.8 %.",
+)
+.known_in(KnownIn::SimAndWire);
+
+pub(super) const BACKLOG: Definition =
+    define("backlog", "backlog", "What waits in a queue; the largest seen.").known_in(KnownIn::SimAndWire);
+
+pub(super) const DEFINITIONS: &[&Definition] = &[&UTILISATION, &PACKETS, &SOJOURN, &BACKLOG];
+
+pub(super) const FIGURES: &[FigureKind] = &[
+    figure("utilisation", "utilisation", Share, &UTILISATION).of_link(|l| Some(l.utilisation.value())),
+    figure("offered", "packets offered", Count, &PACKETS).of_link(|l| Some(l.offered as f64)),
+    figure("delivered", "packets delivered", Count, &PACKETS).of_link(|l| Some(l.delivered as f64)),
+    figure("sojourn_mean", "sojourn time, mean", Time, &SOJOURN)
+        .of_link(|l| Some(l.sojourn_mean.as_secs_f64())),
+    figure("sojourn_p50", "sojourn time, p50", Time, &SOJOURN)
+        .of_link(|l| Some(l.sojourn_p50?.as_secs_f64())),
+    figure("sojourn_p99", "sojourn time, p99", Time, &SOJOURN)
+        .of_link(|l| Some(l.sojourn_p99?.as_secs_f64())),
+    figure("sojourn_p999", "sojourn time, p99.9", Time, &SOJOURN)
+        .of_link(|l| Some(l.sojourn_p999?.as_secs_f64())),
+    figure("sojourn_max", "sojourn time, longest", Time, &SOJOURN)
+        .of_link(|l| Some(l.sojourn_max.as_secs_f64())),
+    figure("backlog_max", "backlog, largest", Bytes, &BACKLOG)
+        .of_link(|l| Some(l.backlog_max.count() as f64)),
+    figure("backlog_packets_max", "backlog, most packets", Count, &BACKLOG)
+        .of_link(|l| Some(l.backlog_packets_max as f64)),
+];

@@ -1,0 +1,74 @@
+//! Quality of a conversation, by the E-model.
+
+use super::Quantity::{Number, Share, Time};
+use super::{Definition, FigureKind, Grain, define, figure};
+use crate::quality::QualitySummary;
+use crate::summary::FlowSummary;
+
+pub(super) const MOS: Definition = define(
+    "mos",
+    "MOS (estimated)",
+    "Mean opinion score of a conversation, from 1 to 4.5, that belongs to the R-factor (MOS-CQE). An \
+     estimate for planning: nobody was asked.",
+)
+.source("ITU-T G.107 (06/2015), Annex B");
+
+pub(super) const R: Definition = define(
+    "r",
+    "R-factor",
+    "Transmission rating of a conversation, from 0 to 100, from the codec, the mouth-to-ear delay with \
+     talkers' echo 65 dB down, the share not heard in time and its burst ratio; all else has the default \
+     values. G.711 without delay and loss has 93.2; 80 and more satisfy users.",
+)
+.source("ITU-T G.107 (06/2015), equation 7-1; codecs: ITU-T G.113, Appendix I");
+
+pub(super) const MOUTH_TO_EAR: Definition = define(
+    "mouth-to-ear",
+    "mouth-to-ear delay",
+    "Mean over the messages heard of the time to fill a packet, the codec's look-ahead and the time from \
+     when a message is due until it is played. Sound cards and processing cost none.",
+)
+.source("ITU-T G.107 (06/2015), Ta");
+
+pub(super) const PPL: Definition = define(
+    "ppl",
+    "not heard in time (Ppl)",
+    "Share of the messages due that were lost, unfinished, refused or late; of a flow with FIFOs also those \
+     that missed their deadline or found no room.",
+)
+.source("ITU-T G.107 (06/2015), clause 7.5");
+
+pub(super) const BURST_R: Definition = define(
+    "burst-r",
+    "burst ratio",
+    "Mean length of the runs of messages not heard, over that of random loss of the same probability: 1 / \
+     (1 - Ppl).",
+)
+.source("ITU-T G.107 (06/2015), clause 7.5");
+
+pub(super) const DEFINITIONS: &[&Definition] = &[&MOS, &R, &MOUTH_TO_EAR, &PPL, &BURST_R];
+
+pub(super) const FIGURES: &[FigureKind] = &[
+    figure("mos", "MOS (estimated)", Number, &MOS)
+        .of_flow(|f| quality(f, |q| Some(q.mos)))
+        .limit("mos", "Mean opinion score estimated from the R-factor, from 1 to 4.5.")
+        .grain(Grain::Step(|f, messages| Some(f.quality.as_ref()?.step(messages).mos)))
+        .rank(11),
+    figure("r", "R-factor", Number, &R)
+        .of_flow(|f| quality(f, |q| Some(q.r)))
+        .limit("r", "R-factor of a conversation, from 0 to 100 (ITU-T G.107).")
+        .grain(Grain::Step(|f, messages| Some(f.quality.as_ref()?.step(messages).r))),
+    figure("mouth_to_ear", "mouth-to-ear delay, mean", Time, &MOUTH_TO_EAR)
+        .of_flow(|f| quality(f, |q| Some(q.mouth_to_ear?.as_secs_f64())))
+        .limit("mouth-to-ear", "Mean delay from mouth to ear.")
+        .rank(12),
+    figure("ppl", "not heard in time (Ppl)", Share, &PPL)
+        .of_flow(|f| quality(f, |q| Some(q.ppl.value())))
+        .limit("ppl", "Messages that were not heard in time, of those due.")
+        .grain(Grain::Share),
+    figure("burst_r", "burst ratio", Number, &BURST_R).of_flow(|f| quality(f, |q| Some(q.burst_r))),
+];
+
+fn quality(flow: &FlowSummary, of: fn(&QualitySummary) -> Option<f64>) -> Option<f64> {
+    of(flow.quality.as_ref()?)
+}
