@@ -1004,6 +1004,8 @@ export interface components {
             metric: string;
             /** @description The point: `bulk.count = 2`; empty where nothing is swept. */
             point: string;
+            /** @description Its quantity. */
+            quantity: components["schemas"]["FigureQuantity"];
             /**
              * Format: double
              * @description The same as a share of the first; null if that is zero.
@@ -1301,6 +1303,13 @@ export interface components {
             definition: string;
             /** @description The name that reports show. */
             name: string;
+            /** @description Its quantity. */
+            quantity: components["schemas"]["FigureQuantity"];
+            /**
+             * Format: int32
+             * @description Its place among the figures that the page shows first, from 1; left out of all others.
+             */
+            rank?: number | null;
             /** @description Standard or paper; empty if the definition says it all. */
             source: string;
             /** @description Its base unit: `s`, `bit/s`, `B`, `count`, or `1` for shares and other numbers. */
@@ -1318,6 +1327,11 @@ export interface components {
          * @enum {string}
          */
         FigureOf: "flow" | "sink" | "bundle" | "transport";
+        /**
+         * @description What a figure counts, in its base unit.
+         * @enum {string}
+         */
+        FigureQuantity: "time" | "rate" | "share" | "bytes" | "count" | "number";
         /** @description What a flow has received. */
         FlowThroughput: {
             /**
@@ -2141,6 +2155,10 @@ export interface components {
             kind: string;
             /** @description The limits of the file, and whether they hold. */
             limits: components["schemas"]["ReportLimit"][];
+            /** @description Name, unit and definition of each figure of a direction of a link, by the key under which it stands. */
+            link_figures: {
+                [key: string]: components["schemas"]["FigureDefinition"];
+            };
             /** @description Name, unit and definition of each figure of a medium in these runs, by the key under which it stands. */
             medium_figures: {
                 [key: string]: components["schemas"]["FigureDefinition"];
