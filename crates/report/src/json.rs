@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use trunkline_metrics::Estimate;
-use trunkline_metrics::figures::{Definition, FigureKind, link as link_figure, of_bundles, of_flows, of_links};
+use trunkline_metrics::figures::{
+    Definition, FigureKind, link as link_figure, of_bundles, of_flows, of_links,
+};
 use trunkline_store::{RunInfo, StoredRun};
 
 use crate::bundles::{Row, rows};
