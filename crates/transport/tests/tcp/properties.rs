@@ -371,3 +371,93 @@ fn a_receive_buffer_below_the_unit_of_the_scaled_window_does_not_close_the_windo
         assert!(received == sent[0], "{window_updates:?}: {} bytes", received.len());
     }
 }
+
+/// Nothing switched on, and the shortest of everything: what is left of a configuration when proptest has shrunk it.
+fn shrunk() -> TcpConfig {
+    TcpConfig {
+        wakes_writer_late: false,
+        window_scaling: false,
+        timestamps: false,
+        sack: false,
+        hystart: Hystart::Off,
+        slow_start_after_idle: false,
+        recovery: Recovery::Reno,
+        tail_loss_probe: false,
+        frto: false,
+        timeout: TimeoutConfig {
+            estimator: Estimator::Rfc6298,
+            initial: MS * 326,
+            min: MS,
+            max: MS * 375,
+            keep_backoff: false,
+        },
+        acks: AckConfig {
+            delay: MS * 2,
+            adaptive: true,
+            every: 1,
+            quick: 15,
+            compress: CompressConfig { delay: Duration::ZERO, count: 0 },
+            ..AckConfig::default()
+        },
+        window_updates: WindowUpdates::WhenClosed,
+        half_window_segments: false,
+        burst: 0,
+        ecn: EcnConfig::Off,
+        retries: 1000,
+        syn_retries: 1000,
+        tick: Duration::ZERO,
+        ..TcpConfig::default()
+    }
+}
+
+/// BBR has no threshold; where a loss is repaired as in 4.3BSD-Reno, that was taken for its window, which overflowed.
+#[test]
+fn bbr_keeps_its_window_where_a_loss_is_repaired_as_in_4_3bsd_reno() {
+    let near = TcpConfig {
+        mss: 2730,
+        receive_buffer: BufferConfig { initial: 2730, max: 3000 },
+        send_buffer: BufferConfig { initial: 1, max: 2342 },
+        wakes_writer_late: true,
+        congestion_control: "none".parse().expect("it exists"),
+        initial_window: 1,
+        recovery: Recovery::Timeout,
+        timeout: TimeoutConfig { initial: MS * 109, ..shrunk().timeout },
+        acks: AckConfig { delay: Duration::ZERO, adaptive: false, quick: 0, ..shrunk().acks },
+        window_updates: WindowUpdates::Doubled,
+        nagle: Nagle::Below(60),
+        burst: 780,
+        ..shrunk()
+    };
+    let far = TcpConfig {
+        mss: 65,
+        receive_buffer: BufferConfig::fixed(93_188),
+        send_buffer: BufferConfig { initial: 1, max: 3000 },
+        congestion_control: "bbr".parse().expect("it exists"),
+        initial_window: 5,
+        ..shrunk()
+    };
+    let out = Path {
+        rate: Some(Rate::from_bits_per_second(7_187_043)),
+        duplicate: 0.11494477826992233,
+        reorder: 0.17297093066905408,
+        ..Path::with_latency(MS * 187)
+    };
+    let back = Path {
+        duplicate: 0.15681864330548448,
+        reorder: 0.008923278218891221,
+        ..Path::with_latency(MS * 138)
+    };
+    let seed = 14_889_821_972_394_826_157;
+    let near = TcpEndpoint::connect(NEAR, FAR, near, seed).expect("the configuration is possible");
+    let far = TcpEndpoint::listen(FAR, far, !seed).expect("the configuration is possible");
+    let mut pair = Pair::new(Box::new(near), Box::new(far), [out, back], Seed::new(seed, 0));
+    pair.drive();
+    let sent = messages(&[716, 3180, 4285, 4740, 1526, 4059, 1471, 2105, 5412, 1674]);
+    for from in Side::BOTH {
+        assert_eq!(transfer(&mut pair, from, &sent).concat(), sent.concat());
+    }
+    for side in Side::BOTH {
+        pair.close(side, Close::Graceful);
+        pair.drive();
+    }
+}

@@ -140,7 +140,8 @@ impl Sender {
             self.begin_reduction();
         }
         self.set_phase(Phase::Recovery);
-        if self.recovery == Recovery::Reno {
+        // A congestion control that governs its window by itself may have no threshold at all.
+        if self.recovery == Recovery::Reno && !self.control.governs() {
             self.flow.set_cwnd(self.flow.ssthresh);
         }
     }
