@@ -75,9 +75,6 @@ impl AgentError {
         match self {
             AgentError::Problems(_) | AgentError::Config { .. } | AgentError::User { .. } => true,
             AgentError::Control(error) => error.is_bad_input(),
-            AgentError::Listen { error, .. } => {
-                matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable)
-            }
             _ => false,
         }
     }

@@ -5,7 +5,7 @@
 //! reading of an experiment.
 
 use trunkline_control::message::Prepare;
-use trunkline_control::{Memory, NoMemory, Refusal, RefusalKind};
+use trunkline_control::{Held, Memory, NoMemory, Refusal, RefusalKind, Share};
 use trunkline_core::Bytes;
 
 use crate::config::Config;
@@ -36,6 +36,19 @@ pub(crate) fn for_controllers(config: &Config, of_host: Bytes) -> Memory {
 pub(crate) fn of_judging(request: &Prepare) -> Bytes {
     let files: usize = request.files.values().map(Vec::len).sum();
     Bytes(JUDGING + request.experiment.len() as u64 * READING + files as u64 * FILE)
+}
+
+/// Takes memory for the buffers of a part's engines, which hold what waits to be sent, acknowledged or read.
+///
+/// # Errors
+/// If the controller may not have so much.
+pub(crate) fn take_buffers(share: &Share, host: &str, buffers: Bytes) -> Result<Held, Refusal> {
+    share.take(buffers).map_err(|error| {
+        let why = format!(
+            "the transports of the part may hold {buffers} in their buffers, and that takes {error}; the owner of {host} limits              the memory of its agent: make `window` or `send-buffer` smaller, or ask the owner for more"
+        );
+        Refusal::new(RefusalKind::Limit, why)
+    })
 }
 
 /// The refusal that a controller receives.

@@ -221,9 +221,6 @@ impl ControlError {
             | ControlError::Unknown { .. }
             | ControlError::OtherAgent { .. } => true,
             ControlError::Refused { refusal, .. } => refusal.kind.is_bad_input(),
-            ControlError::Listen { error, .. } => {
-                matches!(error.kind(), io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable)
-            }
             _ => false,
         }
     }

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use data_encoding::BASE64;
 use serde::{Deserialize, Serialize, Serializer};
-use trunkline_core::{Duration, Rate};
+use trunkline_core::{Bytes, Duration, Rate};
 
 use crate::bounded;
 use crate::error::{Refusal, printable};
@@ -173,6 +173,8 @@ pub struct Offer {
     pub duration: Duration,
     /// What the far end will send back at most; `None` for as fast as the network takes.
     pub rate: Option<Rate>,
+    /// The most that its engines hold in buffers.
+    pub buffers: Bytes,
 }
 
 /// That an agent will be the near end of a part.

@@ -213,6 +213,11 @@ pub enum Framing {
 }
 
 impl Flow {
+    /// The most that one end of the flow holds in buffers of our engines, over all conversations: see [`Transport::buffers`].
+    pub fn buffers(&self) -> Bytes {
+        Bytes(self.transport.buffers().count().saturating_mul(u64::from(self.meta.members)))
+    }
+
     /// How much of the room for a header before a message is not sent in `sim`; `length` is that of both.
     pub fn unsent_room(&self, length: usize) -> usize {
         if self.framing == Framing::None { HEADER_LENGTH } else { self.cover().unsent_room(length) }

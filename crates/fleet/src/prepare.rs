@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use trunkline_control::message::{FarEndpoint, Offer, Prepare};
 use trunkline_control::{FromAgent, PartId, ToAgent};
-use trunkline_core::Duration;
+use trunkline_core::{Bytes, Duration};
 use trunkline_experiment::{Scenario, Supervisor};
 use trunkline_io::{clock, pace};
 
@@ -52,6 +52,11 @@ pub(crate) fn prepare(
             conversations: pair.flows.iter().map(|flow| u64::from(scenario.flows[*flow].meta.members)).sum(),
             duration: scenario.duration + scenario.drain,
             rate: check::sent_back(scenario, &pair.flows),
+            buffers: Bytes(
+                pair.flows
+                    .iter()
+                    .fold(0, |sum: u64, flow| sum.saturating_add(scenario.flows[*flow].buffers().count())),
+            ),
         }));
     }
     let far_of = |index: usize| agents(&pairs[index])[1];

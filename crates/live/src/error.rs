@@ -102,10 +102,7 @@ pub enum LiveError {
 impl LiveError {
     /// Whether the user's input is wrong, rather than the environment.
     pub fn is_bad_input(&self) -> bool {
-        matches!(
-            self,
-            LiveError::PortInUse { .. } | LiveError::AddressNotHere { .. } | LiveError::Flow { .. }
-        )
+        matches!(self, LiveError::Flow { .. })
     }
 
     /// What was measured before the failure, if the run had begun.

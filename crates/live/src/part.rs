@@ -13,7 +13,7 @@ use std::io::{Read, Write};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use trunkline_core::{Rate, Seed};
+use trunkline_core::{Bytes, Rate, Seed};
 use trunkline_experiment::{Scenario, Supervisor};
 use trunkline_metrics::{DriverOutcome, Recorder};
 
@@ -78,6 +78,8 @@ pub struct FarLimits {
     pub address: IpAddr,
     /// How many conversations at most.
     pub members: u32,
+    /// The most that the engines of all conversations hold in buffers.
+    pub buffers: Bytes,
     /// What is sent back to flows with a pace of their own; `None` for whatever they bring.
     pub rate: Option<Rate>,
     /// What is sent back to the others waits for all of these; without any it counts as the rest.

@@ -7,13 +7,14 @@ use std::time::{Duration as StdDuration, Instant};
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use trunkline_control::message::Offer;
-use trunkline_control::{Connection, Fingerprint, Refusal, RefusalKind};
+use trunkline_control::{Connection, Fingerprint, Held, Refusal, RefusalKind, Share};
 use trunkline_live::part::{FarLimits, serve_far};
 
 use super::Daemon;
 use super::near::named;
 use super::parts::{End as Side, Place};
 use super::session::Controller;
+use crate::memory;
 use crate::permission::{self, Demand, Greedy};
 
 /// How long a token is good for.
@@ -31,6 +32,8 @@ struct Offered {
     place: Place,
     near: Fingerprint,
     conversations: u32,
+    /// Memory for the buffers of its engines.
+    buffers: Held,
     until: Instant,
 }
 
@@ -65,7 +68,12 @@ fn hashed(token: &str) -> [u8; 32] {
 }
 
 /// Admits a part whose far end this host will be, and gives the token that opens it.
-pub(super) fn offer(daemon: &Arc<Daemon>, controller: &Controller, offer: Offer) -> Result<String, Refusal> {
+pub(super) fn offer(
+    daemon: &Arc<Daemon>,
+    controller: &Controller,
+    share: &Share,
+    offer: Offer,
+) -> Result<String, Refusal> {
     let mut secret = [0; 32];
     SystemRandom::new().fill(&mut secret).map_err(|_| {
         Refusal::new(RefusalKind::Environment, "the system gives no random numbers for a token")
@@ -78,12 +86,14 @@ pub(super) fn offer(daemon: &Arc<Daemon>, controller: &Controller, offer: Offer)
         duration: offer.duration,
         to: None,
     };
+    let buffers = memory::take_buffers(share, &daemon.config.name, offer.buffers)?;
     let who = (controller.fingerprint, controller.name.as_str());
     let place = daemon.parts.admit(&daemon.config, (offer.part, Side::Far), who, &demand)?;
     let offered = Offered {
         place,
         near: offer.near_fingerprint,
         conversations: u32::try_from(offer.conversations).unwrap_or(u32::MAX),
+        buffers,
         until: Instant::now() + VALID,
     };
     daemon.offers.lock().insert(hashed(&token), offered);
@@ -129,6 +139,7 @@ pub(super) fn join<K>(
         peer,
         address: local,
         members: offered.conversations,
+        buffers: offered.buffers.bytes(),
         rate: part.grant.most,
         ceilings: part.ceilings.clone(),
     };
@@ -148,6 +159,8 @@ pub(super) fn cut_overdue(daemon: &Daemon) {
 
 #[cfg(test)]
 mod tests {
+    use trunkline_core::Bytes;
+
     use super::*;
 
     #[test]
@@ -155,6 +168,7 @@ mod tests {
         let key = |digit: &str| format!("{}0", digit.repeat(51)).parse::<Fingerprint>().unwrap();
         let (near, thief) = (key("1"), key("2"));
         let offers = Offers::default();
+        let none = || trunkline_control::Memory::new(Bytes(2)).share(near).take(Bytes::ZERO).unwrap();
         let now = Instant::now();
         let parts = Arc::new(crate::daemon::parts::Parts::default());
         let add = |token: &str, point: u32| {
@@ -162,7 +176,7 @@ mod tests {
                 trunkline_control::PartId { run: "0".repeat(32), point, repetition: 0, pair: 0, attempt: 0 };
             let config = crate::Config::with_name("ottawa");
             let place = parts.admit(&config, (id, Side::Far), (thief, "studio"), &Demand::default()).unwrap();
-            let offered = Offered { place, near, conversations: 1, until: now + VALID };
+            let offered = Offered { place, near, conversations: 1, buffers: none(), until: now + VALID };
             offers.lock().insert(hashed(token), offered);
         };
         add("secret", 0);

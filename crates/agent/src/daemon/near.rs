@@ -8,7 +8,7 @@ use std::time::{Duration as StdDuration, Instant};
 use jiff::Timestamp;
 use trunkline_control::message::{Prepare, Purpose};
 use trunkline_control::{
-    Connection, ControlError, FrameWriter, FromAgent, Held, PartId, Refusal, RefusalKind,
+    Connection, ControlError, FrameWriter, FromAgent, Held, PartId, Refusal, RefusalKind, Share,
 };
 use trunkline_core::Duration;
 use trunkline_live::part::{Gate, NearPart, run_near};
@@ -37,6 +37,8 @@ pub(super) struct Taken {
     pub(super) judging: Held,
     /// The message, until the part is over.
     pub(super) message: Option<Held>,
+    /// From which the part takes more: the buffers of its engines.
+    pub(super) share: Share,
 }
 
 /// Executes a part in a thread of its own. The controller is answered when its sockets are open, or when that is not to be.
@@ -50,8 +52,8 @@ pub(super) fn prepare(
     let (of_part, controller) = (Arc::clone(daemon), controller.clone());
     let work = move || {
         let part = request.part.clone();
-        let Taken { judging, message: _message } = taken;
-        let admitted = admit(&of_part, &controller, request, &answer);
+        let Taken { judging, message: _message, share } = taken;
+        let admitted = admit(&of_part, &controller, &share, request, &answer);
         drop(judging);
         if let Err(refusal) = admitted.map(Job::run) {
             of_part.counters.part(Outcome::Refused);
@@ -67,10 +69,11 @@ pub(super) fn prepare(
 fn admit(
     daemon: &Arc<Daemon>,
     controller: &Controller,
+    share: &Share,
     request: Prepare,
     answer: &FrameWriter,
 ) -> Result<Job, Refusal> {
-    let (planned, place) = plan(daemon, controller, &request)?;
+    let (planned, place) = plan(daemon, controller, share, &request)?;
     let meta = Meta {
         part: request.part.clone(),
         controller: controller.fingerprint,

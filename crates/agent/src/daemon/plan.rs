@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use trunkline_control::message::Prepare;
-use trunkline_control::{Refusal, RefusalKind};
-use trunkline_core::Seed;
+use trunkline_control::{Held, Refusal, RefusalKind, Share};
+use trunkline_core::{Bytes, Seed};
 use trunkline_experiment::{Bounds, Experiment, Files, FilesError, Scenario};
 use trunkline_live::Limited;
 use trunkline_live::part::only;
@@ -16,7 +16,7 @@ use super::Daemon;
 use super::parts::{End as Side, Place};
 use super::session::Controller;
 use crate::outbound::Attempt;
-use crate::{demand, permission};
+use crate::{demand, memory, permission};
 
 /// What is to be measured, and with whom.
 pub(super) struct Planned {
@@ -27,12 +27,15 @@ pub(super) struct Planned {
     pub(super) seed: Seed,
     /// Where the far end may be, in the order in which it is tried.
     pub(super) far: Vec<SocketAddr>,
+    /// Memory for the buffers of its engines, until the part is over.
+    _buffers: Held,
 }
 
 /// Finds what is asked for, and judges it.
 pub(super) fn plan(
     daemon: &Arc<Daemon>,
     controller: &Controller,
+    share: &Share,
     request: &Prepare,
 ) -> Result<(Planned, Place), Refusal> {
     let input = |why: String| Refusal::new(RefusalKind::Input, why);
@@ -53,6 +56,8 @@ pub(super) fn plan(
     let seed = Seed::new(request.seed, request.part.repetition);
     let demand = demand::of_near_end(&point.scenario, &request.flows, seed).map_err(input)?;
     let scenario = only(&point.scenario, &request.flows);
+    let buffers = scenario.flows.iter().map(|flow| flow.buffers().count()).fold(0, u64::saturating_add);
+    let buffers = memory::take_buffers(share, &daemon.config.name, Bytes(buffers))?;
 
     let resolved = resolve(daemon, controller, &request.far.address)?;
     // Nothing goes to an address that the owner does not want, not even the question whether somebody is there.
@@ -73,7 +78,7 @@ pub(super) fn plan(
     let greedy =
         (0..).zip(&request.flows).filter(|(_, flow)| is_greedy(flow)).map(|(place, _)| place).collect();
     let limited = Limited::new(greedy, place.part().ceilings.clone());
-    Ok((Planned { experiment: experiment.name, scenario, limited, seed, far }, place))
+    Ok((Planned { experiment: experiment.name, scenario, limited, seed, far, _buffers: buffers }, place))
 }
 
 /// The addresses of a far end. Resolving a name counts as an attempt: it shows which names exist.

@@ -106,7 +106,7 @@ impl Session<'_> {
             }
             ToAgent::Offer(offer) => {
                 let part = offer.part.clone();
-                let token = far::offer(daemon, self.controller, offer)?;
+                let token = far::offer(daemon, self.controller, &self.share, offer)?;
                 Some(FromAgent::Offered { part, token, port: daemon.port })
             }
             ToAgent::Prepare(prepare) => {
@@ -114,7 +114,7 @@ impl Session<'_> {
                 let judging = judging.map_err(|error| {
                     memory::refused(&daemon.config.name, "the reading of the experiment", &error)
                 })?;
-                let taken = Taken { judging, message: held };
+                let taken = Taken { judging, message: held, share: self.share.clone() };
                 near::prepare(daemon, self.controller, *prepare, taken, self.writer.clone())?;
                 None
             }

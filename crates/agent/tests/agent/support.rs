@@ -10,7 +10,7 @@ use trunkline_control::message::{Chunk, FarEndpoint, Offer, Prepare, Purpose};
 use trunkline_control::{
     Connection, Fingerprint, FromAgent, Identity, PartId, Peer, Peers, Refusal, ToAgent, connect,
 };
-use trunkline_core::{Duration, FlowId, Time};
+use trunkline_core::{Bytes, Duration, FlowId, Time};
 use trunkline_metrics::{Observation, Recorder};
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -228,6 +228,7 @@ pub(crate) fn offer(part: &PartId, near: &impl Known) -> Offer {
         conversations: 8,
         duration: Duration::from_secs(60),
         rate: None,
+        buffers: Bytes(16 << 20),
     }
 }
 

@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use trunkline_core::{Duration, Rate};
+use trunkline_core::{Bytes, Duration, Rate};
 
 use super::*;
 use crate::error::{Refusal, RefusalKind};
@@ -111,6 +111,7 @@ proptest! {
             conversations: nanos,
             duration: Duration::from_nanos(nanos),
             rate: rate.map(Rate::from_bits_per_second),
+            buffers: Bytes(nanos),
         };
         for said in [
             ToAgent::Prepare(Box::new(prepare)),

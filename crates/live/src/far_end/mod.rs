@@ -17,7 +17,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::Scope;
 
-use trunkline_core::{Duration, Seed};
+use trunkline_core::{Bytes, Duration, Seed};
 use trunkline_flows::{Carrier, Listener, ListenerSpec, Side};
 use trunkline_io::tcp::{TcpError, TcpSetup, listen as listen_as};
 use trunkline_io::udp::SocketOptions;
@@ -180,6 +180,21 @@ fn session(
             return Err(LiveError::NotAllowed(format!(
                 "{asked} conversations at once are more than the {} that its owner allows",
                 allowed.members
+            )));
+        }
+        let held = |terms: &EngineTerms| {
+            terms
+                .spec
+                .transport()
+                .buffers()
+                .count()
+                .saturating_mul(open.flows[terms.flow].listens.members.into())
+        };
+        let held = Bytes(open.engines.iter().map(held).fold(0, u64::saturating_add));
+        if held > allowed.buffers {
+            return Err(LiveError::NotAllowed(format!(
+                "transports that hold up to {held} in buffers are more than the {} that the part was offered with",
+                allowed.buffers
             )));
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
 
-use trunkline_core::{Duration, FlowId, Rate, Seed, Time};
+use trunkline_core::{Bytes, Duration, FlowId, Rate, Seed, Time};
 use trunkline_experiment::{Progress, Scenario, Supervisor};
 use trunkline_live::part::{FarLimits, Gate, NearPart, only, run_near, serve_far};
 use trunkline_live::{Ceiling, Channel, FarEnd, HELD_THERE, Limited, LiveError, LiveOptions};
@@ -68,7 +68,8 @@ fn far_end_that_sends(
     for end in [&near, &far] {
         end.set_nodelay(true).unwrap();
     }
-    let allowed = FarLimits { peer: peer.ip(), address: LOCALHOST, members, rate, ceilings };
+    let allowed =
+        FarLimits { peer: peer.ip(), address: LOCALHOST, members, buffers: Bytes(1 << 20), rate, ceilings };
     let serve = move || serve_far(far.try_clone().unwrap(), Closing(far), allowed);
     (near, std::thread::spawn(serve))
 }
@@ -202,6 +203,17 @@ fn a_far_end_serves_no_more_than_it_allows() {
     let (_, outcome) = run(&scenario("500 ms", FLOWS), channel(near), &Open::default(), &mut GoOn);
     let error = outcome.unwrap_err().to_string();
     assert!(error.contains("4 conversations at once are more than the 3"), "{error}");
+    assert!(far.join().unwrap().is_err());
+}
+
+#[test]
+fn larger_buffers_than_were_offered_are_refused() {
+    let quic = "[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = { kind = \"quic\", window = \"1 GiB\" }\n\
+                source = { kind = \"voice\", samples = 80 }\n";
+    let (near, far) = far_end(8);
+    let (_, outcome) = run(&scenario("500 ms", quic), channel(near), &Open::default(), &mut GoOn);
+    let error = outcome.unwrap_err().to_string();
+    assert!(error.contains("up to 2 GiB in buffers are more than the 1 MiB"), "{error}");
     assert!(far.join().unwrap().is_err());
 }
 
