@@ -13,10 +13,14 @@ fn main() -> ExitCode {
     if std::env::var_os("TRUNKLINE_STORE").is_some_and(|place| place.is_empty()) {
         command = command.mut_arg("store", |store| store.env(None));
     }
-    let read = command.try_get_matches_from_mut(manual::globals_first(std::env::args_os().collect()));
+    let arguments = manual::globals_first(std::env::args_os().collect());
+    let read = command.try_get_matches_from_mut(arguments.clone());
     match read.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => trunkline::commands::main(cli),
-        Err(mut error) => {
+        Err(error) => {
+            // A usage line names every argument that has a value, also one from the environment.
+            let without = command.mut_arg("store", |store| store.env(None)).try_get_matches_from(arguments);
+            let mut error = if error.use_stderr() { without.err().unwrap_or(error) } else { error };
             // No command takes a misspelt option as a value.
             if error.kind() == ErrorKind::UnknownArgument {
                 error.remove(ContextKind::Suggested);

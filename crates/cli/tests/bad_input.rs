@@ -148,7 +148,7 @@ fn a_port_in_use_is_named_and_nothing_is_written() {
     let taken = std::net::UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
     let port = taken.local_addr().expect("a bound socket has an address").port().to_string();
     let ran = bench.run(&["run", "good.toml", "--on", "live", "--port", &port]);
-    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
     assert!(ran.err.contains(&port) && ran.err.contains("in use"), "{ran:#?}");
     assert!(!bench.store().exists());
 }

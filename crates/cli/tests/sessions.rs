@@ -127,7 +127,7 @@ fn what_cannot_be_is_said_in_a_sentence() {
     );
     refused(
         &["receive", "--listen", "192.0.2.1:4780", "--to", "none"],
-        2,
+        1,
         "it is not an address of this host",
     );
 

@@ -63,7 +63,16 @@ pub(crate) fn values(
     let given: Vec<(&str, &Node)> =
         STEPS.into_iter().filter_map(|name| Some((name, table.node(name)?))).collect();
     let [(name, by)] = given.as_slice() else {
-        return Err(wrong(node, format!("the range of `{key}` needs one of `step`, `factor` and `points`")));
+        let message = match given.as_slice() {
+            [] => format!("the range of `{key}` needs one of `step`, `factor` and `points`"),
+            [(first, _), (second, _), ..] => {
+                format!(
+                    "the range of `{key}` has `{first}` and `{second}`; keep one of `step`, `factor` and `points`"
+                )
+            }
+            [_] => unreachable!("one is a range's step"),
+        };
+        return Err(wrong(given.get(1).map_or(node, |(_, second)| second), message));
     };
     let scale = table.node("scale").filter(|_| *name != "points");
     if let Some(scale) = scale {
@@ -86,7 +95,7 @@ fn steps<'n>(line: &Searchable, (first, last): (u64, u64), by: &'n Node) -> Valu
     let step = line.read(&written(by, line)).filter(|step| *step > 0);
     let step = step.ok_or_else(|| {
         let usual = line.written(line.unit_grains());
-        (Some(by), format!("`step` must be an amount such as `{usual}`, not {}", by.describe()))
+        (Some(by), format!("`step` must be an amount above zero such as `{usual}`, not {}", by.describe()))
     })?;
     few(((last - first) / step).saturating_add(1))?;
     Ok((0..)

@@ -83,6 +83,12 @@ pub(crate) fn read(schema: &Schema, text: &str, root: &Table, remarks: &mut Vec<
             remarks.push(Remark::new(node.span.clone(), message));
             continue;
         }
+        if let Some(twice) = (1..values.len()).find(|place| values[..*place].contains(&values[*place])) {
+            let message =
+                format!("the sweep of `{key}` has the value `{}` twice; leave one out", values[twice]);
+            remarks.push(Remark::new(nodes[twice].span.clone(), message));
+            continue;
+        }
         points = points.saturating_mul(nodes.len() as u64);
         let (unit, numbers) = match kind.and_then(|kind| quantity::axis(&kind, &nodes)) {
             Some((unit, numbers)) => (unit, Some(numbers)),

@@ -116,7 +116,7 @@ fn what_is_wrong_with_a_range_says_what_is_expected() {
         ),
         (
             r#""link.trunk.delay" = { from = "10 ms", to = "20 ms", step = "1 ms", points = 3 }"#,
-            "needs one of `step`, `factor` and `points`",
+            "the range of `link.trunk.delay` has `step` and `points`; keep one of `step`, `factor` and `points`",
         ),
         (
             r#""link.trunk.delay" = { from = "10 ms", to = "20 ms", setp = "1 ms" }"#,
@@ -130,7 +130,7 @@ fn what_is_wrong_with_a_range_says_what_is_expected() {
         ),
         (
             r#""link.trunk.delay" = { from = "10 ms", to = "20 ms", step = "0 ms" }"#,
-            "`step` must be an amount such as `1 ms`",
+            "`step` must be an amount above zero such as `1 ms`, not the text `0 ms`",
         ),
         (
             r#""link.trunk.delay" = { from = "0 ms", to = "20 ms", factor = 2 }"#,

@@ -16,6 +16,8 @@ pub struct SendLimit {
     pub narrowest: Option<Rate>,
     /// The largest packet that the path takes; `None` where that is not known.
     pub packet: Option<Bytes>,
+    /// Whether the file sets the option in bytes, and not, say, as a number of blocks.
+    pub in_bytes: bool,
     /// The propagation delay of the way back; `None` where that is not known, or counts in the latency.
     pub back: Option<Duration>,
 }
@@ -32,7 +34,7 @@ pub struct LimitedBy {
     /// As much as that lets through, of all conversations of the flow.
     pub at_most: Rate,
     /// How much it would have to be, at the least, for what was to be sent: the offered load, or all that the path carries of
-    /// a source without a pace of its own. `None` where neither is known.
+    /// a source without a pace of its own. `None` where neither is known, or where the file does not set it in bytes.
     pub enough: Option<Bytes>,
 }
 
@@ -84,7 +86,7 @@ impl SendLimit {
             round_trip,
             at_most: Rate::from_bits_per_second(at_most as u64),
             // What would be enough is more than there is.
-            enough: enough.filter(|enough| *enough > self.bytes),
+            enough: enough.filter(|enough| self.in_bytes && *enough > self.bytes),
         })
     }
 
@@ -127,6 +129,7 @@ mod tests {
             conversations: 1,
             narrowest: Some(MBIT(narrowest)),
             packet: Some(Bytes(1500)),
+            in_bytes: true,
             back: Some(Duration::from_millis(15)),
         }
     }
@@ -186,5 +189,27 @@ mod tests {
         // Over a network that is not known such a message says nothing of a packet.
         let unknown = SendLimit { narrowest: None, packet: None, back: None, ..window };
         assert_eq!(unknown.judge(Reached { propagation: None, ..reached }), None);
+    }
+    #[test]
+    fn a_message_of_more_blocks_than_the_window_holds_takes_several_round_trips_itself() {
+        // URP: three blocks of 256 bytes over 1 Mbit/s and 2 x 40 ms; a message of four is delivered after two round trips.
+        let blocks = SendLimit {
+            bytes: Bytes(768),
+            packet: Some(Bytes(262)),
+            in_bytes: false,
+            back: Some(Duration::from_millis(40)),
+            ..window(1)
+        };
+        let reached = Reached {
+            user: Rate::from_bits_per_second(74_680),
+            fastest: Duration::from_micros(124_600),
+            message: Bytes(1024),
+            propagation: Some(Duration::from_millis(40)),
+            ..reached(0, None)
+        };
+        let limited = blocks.judge(reached).unwrap();
+        assert_eq!(limited.round_trip, Duration::from_micros(82_096));
+        assert_eq!(limited.at_most, Rate::from_bits_per_second(74_839));
+        assert_eq!(limited.enough, None, "the file counts blocks, of which there are at most seven");
     }
 }

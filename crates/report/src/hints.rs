@@ -1,10 +1,13 @@
-//! Hints at settings that held a flow back where the network would have carried more.
+//! Hints: settings that held a flow back where the network would have carried more, and messages that waited at their sender.
 
 use trunkline_core::Bytes;
-use trunkline_metrics::LimitedBy;
+use trunkline_metrics::{FlowSummary, LimitedBy};
 use trunkline_store::StoredPoint;
 
 use crate::view::{Side, View, point_name};
+
+/// Below this share of late messages nobody asks why.
+const LATE: f64 = 0.01;
 
 /// A sentence for every flow and limit, which names the first point at which it was found and counts the others.
 pub(crate) fn of(view: &View, side: &Side) -> Vec<String> {
@@ -24,7 +27,28 @@ pub(crate) fn of(view: &View, side: &Side) -> Vec<String> {
             }
         }
     }
-    found.iter().map(|found| found.sentence(view)).collect()
+    let limited = found.iter().map(|found| found.sentence(view));
+    limited.chain(view.flows.iter().filter_map(|flow| waiting(view, side, flow))).collect()
+}
+
+/// Where the late share of a flow needs an explanation: its latency is counted from when messages were sent, which was well
+/// after they were due.
+fn waiting(view: &View, side: &Side, flow: &str) -> Option<String> {
+    let waited = |summary: &&FlowSummary| {
+        let [due, sent] = [summary.latency_from_due.as_ref()?.mean, summary.latency.as_ref()?.mean];
+        let waited = due.saturating_sub(sent);
+        (summary.late.value() > LATE && waited > sent).then_some(waited)
+    };
+    let (point, waited) = view
+        .points()
+        .iter()
+        .find_map(|point| Some((point, side.flow(point.index, flow).iter().find_map(waited)?)))?;
+    let place =
+        if view.is_swept() { format!(" at {}", point_name(point, view.axes())) } else { String::new() };
+    Some(format!(
+        "`{flow}` waits at its sender{place}: its messages leave {waited} after they are due, on average. They are late by when \
+         they were due; latency counts from when they were sent."
+    ))
 }
 
 struct Found<'v> {
@@ -55,5 +79,34 @@ impl Found<'_> {
              {round_trip}{more}.",
             self.flow
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trunkline_core::{Duration, Ratio};
+    use trunkline_store::Backend;
+
+    use crate::{Screen, fixtures, terminal};
+
+    #[test]
+    fn messages_that_are_late_because_they_waited_at_their_sender_are_explained() {
+        let mut run = fixtures::single(Backend::Sim);
+        let hint = "waits at its sender";
+        assert!(!terminal(&run, Screen::default()).contains(hint));
+        for flow in
+            run.points[0].repetitions.iter_mut().filter_map(|r| r.summary.as_mut()).flat_map(|s| &mut s.flows)
+        {
+            if flow.flow != "voice" {
+                continue;
+            }
+            flow.late = Ratio::new(0.99).unwrap();
+            flow.latency_from_due = flow.latency.clone();
+            let [due, sent] =
+                [&mut flow.latency_from_due, &mut flow.latency].map(|delay| delay.as_mut().unwrap());
+            (due.mean, sent.mean) = (Duration::from_millis(1016), Duration::from_millis(16));
+        }
+        let page = terminal(&run, Screen::default()).replace("\n", " ");
+        assert!(page.contains(hint) && page.contains("leave 1 s after they are due"), "{page}");
     }
 }

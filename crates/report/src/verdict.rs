@@ -217,8 +217,9 @@ pub(crate) fn headline(view: &View, side: &Side) -> Headline {
     }
     if holding < limits {
         let text = format!(
-            "No limit is broken so far, but {} could not be judged everywhere.",
-            if limits - holding == 1 { "one".to_owned() } else { (limits - holding).to_string() }
+            "No limit is broken, but {} could not be judged{}.",
+            if limits - holding == 1 { "one".to_owned() } else { (limits - holding).to_string() },
+            if points > 1 { " at every point" } else { "" }
         );
         return Headline { outcome: Some(Outcome::NotMeasured), text };
     }

@@ -34,7 +34,7 @@ pub struct Send {
     #[command(flatten)]
     pub stream: Stream,
 
-    /// The transport as an experiment file writes it: `udp`, `tcp`, `sctp`, `dccp`, `quic`, `{ kind = "dccp", ccid = "ccid-3" }`
+    /// The transport as an experiment file writes it: `udp`, `tcp`, `sctp`, `dccp`, `quic`, `{ kind = "dccp", congestion-control = "ccid-3" }`
     #[arg(long, value_name = "TRANSPORT", default_value = "udp")]
     pub transport: TransportChoice,
 

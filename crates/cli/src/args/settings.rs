@@ -15,7 +15,7 @@ pub struct Settings {
     pub set: Vec<Setting>,
 
     /// The seed from which all random draws derive, in place of the file's
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<String>,
 
     /// How long sources send, in place of the file's `duration`

@@ -50,7 +50,7 @@ pub(super) fn check(global: &Global, arguments: &Check) -> Result<u8, Failure> {
     let repetitions = points as u64 * u64::from(experiment.repetitions);
     output::print(format_args!(
         "{} is valid: {}, {}, {}; {}{length} in all in {} time",
-        arguments.file.display(),
+        super::named(&arguments.file),
         count(points as u64, "point"),
         count(u64::from(experiment.repetitions), "repetition") + " of each",
         count(repetitions, "measurement"),

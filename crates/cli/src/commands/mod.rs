@@ -112,11 +112,19 @@ fn data_directory() -> Result<PathBuf, Failure> {
 }
 
 /// Reads the experiment file that was named, `-` for standard input.
+/// The name of an experiment file that is read from standard input.
+const STANDARD_INPUT: &str = "<stdin>";
+
+/// The name of an experiment file in messages.
+fn named(file: &Path) -> std::path::Display<'_> {
+    if file == Path::new("-") { Path::new(STANDARD_INPUT).display() } else { file.display() }
+}
+
 fn load(file: &Path, settings: &[Setting]) -> Result<Experiment, Failure> {
     let read = match file == Path::new("-") {
         true => trunkline_runner::load_from(
             std::io::stdin().lock(),
-            Path::new("<stdin>"),
+            Path::new(STANDARD_INPUT),
             &DirectoryFiles::beside(Path::new("")),
             settings,
         ),

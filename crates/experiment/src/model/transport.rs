@@ -5,6 +5,7 @@ use trunkline_adapters::quic::Mode;
 use trunkline_core::schema::Limit;
 use trunkline_core::{Bytes, Duration, Ecn, Rate, Ratio};
 use trunkline_transport::sctp::Reliability;
+use trunkline_transport::urp::TRAILER_LENGTH as URP_TRAILER;
 use trunkline_transport::xtp::ErrorControl;
 use trunkline_transport::{Features, features};
 
@@ -118,6 +119,14 @@ impl Transport {
             | Transport::Quic(_)
             | Transport::Xtp(_)
             | Transport::Rtp(_) => None,
+        }
+    }
+
+    /// The largest packet of a transport whose `window` counts blocks: a block with its trailer.
+    pub fn largest_block(&self) -> Option<Bytes> {
+        match self {
+            Transport::Urp(options) => Some(options.block + Bytes(URP_TRAILER as u64)),
+            _ => None,
         }
     }
 

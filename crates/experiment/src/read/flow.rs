@@ -319,7 +319,13 @@ fn send_limit(flow: &Flow, links: &[Link]) -> Option<SendLimit> {
         bytes,
         conversations: if shares { 1 } else { flow.meta.members },
         narrowest: sink.forward.iter().map(|step| direction(step).rate).min(),
-        packet: sink.forward.iter().map(|step| direction(step).mtu).min(),
+        packet: sink
+            .forward
+            .iter()
+            .map(|step| direction(step).mtu)
+            .chain(flow.transport.largest_block())
+            .min(),
+        in_bytes: flow.transport.largest_block().is_none(),
         back: Some(propagation_of(&sink.backward, links)),
     })
 }

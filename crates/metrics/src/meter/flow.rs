@@ -30,6 +30,9 @@ use crate::transfers::Transfers;
 /// Most points of a latency distribution in a summary.
 const CURVE_POINTS: usize = 512;
 
+/// A flow that delivers less than this of its offered load in time is behind: the rest waited at its sender.
+const DELIVERED: f64 = 0.99;
+
 /// What is kept of one channel of one member: one block, in which what every message needs stands first.
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -353,7 +356,10 @@ impl FlowMeter {
     fn limited_by(&self, throughput: ThroughputSummary) -> Option<LimitedBy> {
         let limit = self.meta.send_limit.as_ref()?;
         let counts = self.summary.counts;
-        if !self.meta.is_greedy && counts.refused + counts.unfinished == 0 {
+        let delivered =
+            throughput.user.bits_per_second() as f64 / throughput.offered.bits_per_second() as f64;
+        let has_all = counts.refused + counts.unfinished == 0 && delivered >= DELIVERED;
+        if !self.meta.is_greedy && has_all {
             return None;
         }
         limit.judge(Reached {

@@ -69,10 +69,9 @@ impl ProgramError {
                     | ForeignError::Compressed
                     | ForeignError::JackTrip(_)
             ),
-            ProgramError::Session(error) => matches!(
-                error,
-                SessionError::Name { .. } | SessionError::Listen { .. } | SessionError::Transport { .. }
-            ),
+            ProgramError::Session(error) => {
+                matches!(error, SessionError::Name { .. } | SessionError::Transport { .. })
+            }
             _ => false,
         }
     }

@@ -72,6 +72,10 @@ impl Companion {
         {
             self.ended = true;
             self.output.wait();
+            // An orderly end is no news.
+            if status.success() {
+                return;
+            }
             tell(&format!("`{}` on `{}` has ended ({status})", self.line, self.host));
         }
     }
