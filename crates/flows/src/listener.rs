@@ -33,7 +33,7 @@ pub struct ListenerSpec {
     pub reflect: bool,
     /// Payload of the answer to a message that asks for one; without this it is treated like any other.
     pub answer: Option<u32>,
-    /// What headers of answers may be.
+    /// The possible headers of answers.
     pub cover: Cover,
     /// Whether the payload of received messages is observed too.
     pub keeps_payload: bool,
@@ -64,12 +64,12 @@ pub enum Delivery {
 pub enum Reply {
     /// The message itself.
     Whole,
-    /// A message with a payload of so many bytes, and what its header may be.
+    /// A message with a payload of this length, and its possible headers.
     Bytes(usize, Cover),
 }
 
 impl ListenerSpec {
-    /// What the ends of this flow have to know in `sim`. On sockets the header of an answer may be another one.
+    /// The specification for `sim`. On sockets the header of an answer may be another one.
     pub fn of(flow: &Flow) -> ListenerSpec {
         ListenerSpec {
             first: flow.meta.first.0,

@@ -6,7 +6,7 @@ use crate::record::BundleMeta;
 use crate::summary::{BundleSummary, ClassSummary, Counts, Measured, Spread};
 use crate::throughput::jain_fairness;
 
-/// What a flow brings into its bundle.
+/// The contribution of a flow to its bundle.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) flow: String,
@@ -14,7 +14,7 @@ pub(crate) struct Part {
     pub(crate) measured: Measured,
     /// From its first due message to the end of its active time; `None` if none was due.
     pub(crate) active: Option<(Time, Time)>,
-    /// What was delivered in its active time.
+    /// Payload delivered in its active time.
     pub(crate) delivered: Bytes,
     pub(crate) network: Option<Bytes>,
     pub(crate) members: Vec<Member>,
@@ -26,7 +26,7 @@ pub(crate) struct Member {
     /// Payload delivered in its own active time.
     pub(crate) user: Rate,
     pub(crate) counts: Counts,
-    /// Of what it received, if it received anything.
+    /// Delays of the messages that it received, if any.
     pub(crate) latency: Option<MemberDelay>,
 }
 

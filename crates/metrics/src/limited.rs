@@ -16,7 +16,7 @@ pub struct SendLimit {
     pub narrowest: Option<Rate>,
     /// The largest packet that the path takes; `None` where that is not known.
     pub packet: Option<Bytes>,
-    /// Whether the file sets the option in bytes, and not, say, as a number of blocks.
+    /// True if the file sets the option in bytes, and not as a number of blocks.
     pub in_bytes: bool,
     /// The propagation delay of the way back; `None` where that is not known, or counts in the latency.
     pub back: Option<Duration>,

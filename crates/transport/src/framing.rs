@@ -98,7 +98,7 @@ pub struct Cover {
 }
 
 impl Cover {
-    /// What the header of the message with this number may be.
+    /// The possible headers of the message with this number.
     #[must_use]
     pub const fn of(self, sequence: u32) -> Cover {
         let short = match self.short {
@@ -274,7 +274,7 @@ impl Header {
 }
 
 impl Key {
-    /// What a header begins with.
+    /// The first bytes of a header.
     const fn sent(self) -> [u8; 4] {
         let [a, b, c, d] = self.0.to_be_bytes();
         [a, b, c, d & 0x3f]

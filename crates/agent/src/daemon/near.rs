@@ -37,7 +37,7 @@ pub(super) struct Taken {
     pub(super) judging: Held,
     /// The message, until the part is over.
     pub(super) message: Option<Held>,
-    /// From which the part takes more: the buffers of its engines.
+    /// The share of its controller, from which the buffers of its engines are taken.
     pub(super) share: Share,
 }
 

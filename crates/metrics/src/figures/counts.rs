@@ -1,4 +1,4 @@
-//! Messages by what became of them.
+//! Messages by their fate.
 
 use super::Quantity::{Bytes, Count};
 use super::loss::{LATE, LOSS, REFUSED, UNFINISHED};

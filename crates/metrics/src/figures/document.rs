@@ -32,7 +32,7 @@ pub enum DocumentError {
     Blocks {
         /// The definition.
         id: &'static str,
-        /// How many blocks it has.
+        /// Its number of blocks.
         blocks: usize,
     },
 }
@@ -92,7 +92,7 @@ fn block(page: &mut String, definition: &Definition) {
     let _ = writeln!(page, "\n\n{END}");
 }
 
-/// What an anchor begins with: figures of flows and of others may have the same id, and so may other anchors of the page.
+/// The beginning of an anchor: figures of flows and of others may have the same id, and so may other anchors of the page.
 fn prefix(figure: &FigureKind) -> &'static str {
     match (figure.of_flow, figure.of_link) {
         (Some(_), _) => "figure-",

@@ -164,14 +164,14 @@ impl Definition {
     }
 }
 
-/// How limits name a figure.
+/// The name of a figure in limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitKey {
     /// Behind the name of the flow, the bundle or the transport: `latency.p99`.
     pub key: &'static str,
     /// Its meaning in a sentence.
     pub doc: &'static str,
-    /// Whether bounds below zero make sense.
+    /// True if bounds below zero make sense.
     pub is_signed: bool,
     /// Its name in stored runs, if that is not the key's.
     stored: Option<&'static str>,
@@ -251,7 +251,7 @@ impl FigureKind {
         FigureKind { of_flow: Some(read), ..self }
     }
 
-    /// Of one of several sinks by itself.
+    /// Adds the reader for one of several sinks.
     const fn of_sink(self, read: fn(&SinkSummary) -> Option<f64>) -> FigureKind {
         FigureKind { of_sink: Some(read), ..self }
     }
@@ -260,7 +260,7 @@ impl FigureKind {
         FigureKind { of_bundle: Some(read), ..self }
     }
 
-    /// Of the connections of one transport in a bundle.
+    /// Adds the reader for the connections of one transport in a bundle.
     const fn of_connections(self, read: fn(&ClassSummary) -> Option<f64>) -> FigureKind {
         FigureKind { of_connections: Some(read), ..self }
     }
@@ -331,17 +331,17 @@ impl FigureKind {
         finite(self.of_link?(link))
     }
 
-    /// Whether each of several sinks has this figure by itself.
+    /// True if each of several sinks has this figure by itself.
     pub const fn is_of_sinks(&self) -> bool {
         self.of_sink.is_some()
     }
 
-    /// Whether bundles as a whole have it.
+    /// True if bundles as a whole have it.
     pub const fn is_of_bundles(&self) -> bool {
         self.of_bundle.is_some()
     }
 
-    /// Whether the connections of a transport in a bundle have it.
+    /// True if the connections of a transport in a bundle have it.
     pub const fn is_of_connections(&self) -> bool {
         self.of_connections.is_some()
     }

@@ -104,7 +104,7 @@ pub(super) const FIGURES: &[FigureKind] = &[
         .limit("fairness", "Jain's index of the members' throughputs, from 1/n to 1."),
 ];
 
-/// What a flow without sinks has not.
+/// The value, except for a flow without sinks.
 fn if_received(flow: &FlowSummary, value: Option<f64>) -> Option<f64> {
     value.filter(|_| flow.measured != Measured::Nothing)
 }

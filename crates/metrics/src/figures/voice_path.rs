@@ -1,4 +1,4 @@
-//! What happened at the FIFOs of a voice path.
+//! Figures of the FIFOs of a voice path.
 
 use trunkline_core::Duration;
 

@@ -214,7 +214,7 @@ enum Place {
     Border,
     /// Behind damage: a header is being looked for.
     Lost,
-    /// At a header, of a message that has so many bytes with it.
+    /// At a header; the message and its header have this length.
     Message(usize),
 }
 
@@ -235,7 +235,7 @@ struct Numbers {
 }
 
 enum Judgement {
-    /// A header, of a message that has so many bytes with it.
+    /// A header; the message and its header have this length.
     Header(usize),
     /// The same, but its number is not one of those that come next.
     Unexpected(usize),
@@ -304,7 +304,7 @@ impl Numbers {
         self.next.get(usize::from(channel)).copied().unwrap_or(0)
     }
 
-    /// How many numbers lie between the one that comes next and that of a short header.
+    /// The distance from the next expected number to that of a short header.
     fn gap(&self, header: &Header) -> u32 {
         let bits = if is_answer(header) { ANSWER_SEQUENCE } else { STREAM_SEQUENCE };
         let next = self.next(header.flow, header.channel);

@@ -38,11 +38,11 @@ pub enum Short {
     /// None.
     #[default]
     No,
-    /// That of a datagram that nothing answers.
+    /// The header of a datagram that nothing answers.
     Datagram,
-    /// That of a datagram that may be answered.
+    /// The header of a datagram that may be answered.
     AnsweredDatagram,
-    /// That of a message in a byte stream. If it may be answered, its member has the stream for itself.
+    /// The header of a message in a byte stream. If it may be answered, its member has the stream for itself.
     Stream,
 }
 
@@ -229,7 +229,7 @@ fn latest(lowest: Time, bits: u32, now: Time) -> Time {
     Time::from_nanos(latest.checked_sub(before).unwrap_or(lowest))
 }
 
-/// What the short headers of datagrams begin with; the last bit is the place's.
+/// The first two bytes of short headers of datagrams; the last bit is the place's.
 const fn mark(key: Key) -> u16 {
     !((key.0 >> 16) as u16) & !1
 }

@@ -400,7 +400,7 @@ proptest! {
         }
     }
 
-    /// Whatever the clocks of both ends show, times are told that are right if the answer has come within a minute.
+    /// Whatever the clocks of both ends show, times are right if the answer has come within a minute.
     #[test]
     fn the_times_of_an_answer_are_whole(
         sent in 0..1u64 << 60, there in 0..55_000_000_000u64, back in 0..4_000_000_000u64, ahead in 0..4_000_000_000u64,
