@@ -101,7 +101,7 @@ mod tests {
                 continue;
             }
             flow.late = Ratio::new(0.99).unwrap();
-            flow.latency_from_due = flow.latency.clone();
+            flow.latency_from_due = flow.latency;
             let [due, sent] =
                 [&mut flow.latency_from_due, &mut flow.latency].map(|delay| delay.as_mut().unwrap());
             (due.mean, sent.mean) = (Duration::from_millis(1016), Duration::from_millis(16));

@@ -64,7 +64,7 @@ pub(crate) fn sizes(experiment: &Experiment, on_sockets: bool) -> BTreeSet<Strin
     notes.extend(carried.map(|flow| {
         let name = &flow.meta.name;
         format!(
-            "flow `{name}`: on real sockets URP travels in UDP over IP, so its packets are 28 bytes larger"
+            "flow `{name}`: on real sockets URP travels in UDP over IP, with a header for its circuit, so its packets are 44 bytes larger"
         )
     }));
     notes
@@ -173,7 +173,7 @@ source = { kind = "bulk" }
         assert_eq!(other_controls(&experiment, "cubic"), BTreeSet::new());
         assert_eq!(sizes(&experiment, false), BTreeSet::new());
         let notes: Vec<String> = sizes(&experiment, true).into_iter().collect();
-        assert!(notes.len() == 1 && notes[0].ends_with("packets are 28 bytes larger"), "{notes:?}");
+        assert!(notes.len() == 1 && notes[0].ends_with("packets are 44 bytes larger"), "{notes:?}");
         let notes = other_controls(&experiment, "bbr");
         let expected = "flow `default`: its congestion control is this machine's default, `bbr`; the simulator's is `cubic`.";
         assert!(notes.len() == 1 && notes.iter().all(|note| note.starts_with(expected)), "{notes:?}");
