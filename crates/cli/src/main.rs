@@ -19,8 +19,11 @@ fn main() -> ExitCode {
         Ok(cli) => trunkline::commands::main(cli),
         Err(error) => {
             // A usage line names every argument that has a value, also one from the environment.
-            let without = command.mut_arg("store", |store| store.env(None)).try_get_matches_from(arguments);
-            let mut error = if error.use_stderr() { without.err().unwrap_or(error) } else { error };
+            let command = manual::command().mut_arg("store", |store| store.env(None));
+            let without = command.try_get_matches_from(arguments).err();
+            let mut error = without
+                .filter(|without| error.use_stderr() && without.kind() == error.kind())
+                .unwrap_or(error);
             // No command takes a misspelt option as a value.
             if error.kind() == ErrorKind::UnknownArgument {
                 error.remove(ContextKind::Suggested);
