@@ -18,7 +18,7 @@ fn a_port_in_use_is_named_with_what_to_do() {
         let options = LiveOptions { port, ..LiveOptions::new(far_end) };
         let (memory, result) = run_with(&scenario, &options, &mut GoOn);
         let error = result.unwrap_err();
-        assert!(error.is_bad_input());
+        assert!(!error.is_bad_input());
         let expected = format!(
             "port {port} on 127.0.0.1 is in use; choose another with `--port`, or 0 to let the system choose"
         );
