@@ -83,7 +83,8 @@ pub(crate) fn read(schema: &Schema, text: &str, root: &Table, remarks: &mut Vec<
             remarks.push(Remark::new(node.span.clone(), message));
             continue;
         }
-        if let Some(twice) = (1..values.len()).find(|place| values[..*place].contains(&values[*place])) {
+        let mut seen = BTreeSet::new();
+        if let Some(twice) = values.iter().position(|value| !seen.insert(value)) {
             let message =
                 format!("the sweep of `{key}` has the value `{}` twice; leave one out", values[twice]);
             remarks.push(Remark::new(nodes[twice].span.clone(), message));

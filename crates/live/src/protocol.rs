@@ -379,7 +379,9 @@ mod tests {
         write_frame(&mut pipe, b'O', br#"{"version":7,"flows":[{"first":0}]}"#).unwrap();
         let refused = ToFar::read(&mut pipe.as_slice()).unwrap_err().to_string();
         assert!(
-            refused.ends_with("has version 7 of it, this end version 8; update the older of the two"),
+            refused.ends_with(&format!(
+                "has version 7 of it, this end version {VERSION}; update the older of the two"
+            )),
             "{refused}"
         );
     }

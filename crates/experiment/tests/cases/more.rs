@@ -412,6 +412,13 @@ rate = "1 Mbit/s"
     (
         r#"[flow.bulk]"#,
         r#"[sweep]
+"flow.voice.count" = [1, 2, 1]
+[flow.bulk]"#,
+        &[r#"x.toml:22:29: the sweep of `flow.voice.count` has the value `1` twice; leave one out"#],
+    ),
+    (
+        r#"[flow.bulk]"#,
+        r#"[sweep]
 "flow.voice.count" = 3
 [flow.bulk]"#,
         &[

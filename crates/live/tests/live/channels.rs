@@ -69,7 +69,7 @@ fn far_end_that_sends(
         end.set_nodelay(true).unwrap();
     }
     let allowed =
-        FarLimits { peer: peer.ip(), address: LOCALHOST, members, buffers: Bytes(1 << 20), rate, ceilings };
+        FarLimits { peer: peer.ip(), address: LOCALHOST, members, buffers: Bytes(64 << 20), rate, ceilings };
     let serve = move || serve_far(far.try_clone().unwrap(), Closing(far), allowed);
     (near, std::thread::spawn(serve))
 }
@@ -213,7 +213,7 @@ fn larger_buffers_than_were_offered_are_refused() {
     let (near, far) = far_end(8);
     let (_, outcome) = run(&scenario("500 ms", quic), channel(near), &Open::default(), &mut GoOn);
     let error = outcome.unwrap_err().to_string();
-    assert!(error.contains("up to 2 GiB in buffers are more than the 1 MiB"), "{error}");
+    assert!(error.contains("up to 2 GiB in buffers are more than the 64 MiB"), "{error}");
     assert!(far.join().unwrap().is_err());
 }
 
