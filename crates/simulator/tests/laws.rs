@@ -95,7 +95,7 @@ fn corrupted_messages_are_never_received() {
 #[test]
 fn a_window_that_holds_a_flow_back_is_named_even_if_all_arrives_in_the_end() {
     let music = "[flow.music]\nfrom = \"a\"\nto = \"b\"\ntransport = \"sctp\"\nchannels = 1\n\
-                 source = { kind = \"bulk\", message = \"9216 B\", interval = \"1 ms\", bytes = \"27648 KB\" }\n";
+                 source = { kind = \"bulk\", message = \"9216 B\", interval = \"1 ms\" }\n";
     let summary = simulate(&parse(&format!(
         "name = \"test\"\nduration = \"3 s\"\ndrain = \"5 s\"\n[hosts]\na = {{}}\nb = {{}}\n[link.wan]\n\
          between = [\"a\", \"b\"]\nrate = \"200 Mbit/s\"\ndelay = \"15 ms\"\nqueue = {{ kind = \"fifo\", limit = \"4 MB\" }}\n{music}"
