@@ -10,7 +10,7 @@ use trunkline_core::{Bytes, Duration, FlowId, Rate, Time};
 use trunkline_metrics::{BundleMeta, FlowMeta};
 pub use trunkline_network::{Impairments, Loss};
 pub use trunkline_traffic::Answer;
-use trunkline_transport::framing::{Cover, HEADER_LENGTH};
+use trunkline_transport::framing::{Cover, HEADER_LENGTH, Short, short};
 
 use crate::files::NamedFiles;
 use crate::setting::Setting;
@@ -219,14 +219,21 @@ impl Flow {
 
     /// What the headers of its messages may be in `sim`, which restores what they cover.
     pub fn cover(&self) -> Cover {
-        Cover { message: self.framing == Framing::Within, short: self.may_be_short() }
+        match self.framing {
+            Framing::Within => Cover { message: true, short: self.short() },
+            Framing::Before | Framing::None => Cover::default(),
+        }
     }
 
     /// What the headers of its messages may be on real sockets, where the far end has nothing but the packets, and each
     /// message has one.
     pub fn cover_on_sockets(&self) -> Cover {
-        let message = self.framing != Framing::Before && !self.meta.keeps_payload;
-        Cover { message, ..self.cover() }
+        match self.framing {
+            Framing::Within | Framing::None => {
+                Cover { message: !self.meta.keeps_payload, short: self.short() }
+            }
+            Framing::Before => Cover::default(),
+        }
     }
 
     /// Bytes that its header adds to a message of `length` bytes in `sim`.
@@ -250,7 +257,7 @@ impl Flow {
         if self.framing == Framing::Before || added == 0 {
             return None;
         }
-        let why = if largest >= HEADER_LENGTH as u64 {
+        let why = if on_sockets && self.meta.keeps_payload {
             "since what they carry is kept, the header that measures them is no part of it"
         } else {
             "since they have no room for the header that measures them"
@@ -259,15 +266,20 @@ impl Flow {
         Some(format!("flow `{name}`: {place}its messages are {added} bytes larger, {why}"))
     }
 
-    /// Whether its messages are datagrams that nothing answers, of members and channels that a short header can name.
-    fn may_be_short(&self) -> bool {
-        use Transport::{Dccp, Rtp, Udp, UdpLite};
-        self.framing == Framing::Within
-            && matches!(self.transport, Udp(_) | UdpLite(_) | Rtp(_) | Dccp(_))
-            && !self.reflect
-            && self.answer() == Answer::None
-            && self.meta.channels <= 64
-            && self.meta.first.0.saturating_add(self.meta.ids()) <= 1 << 16
+    /// Which short header its messages may have.
+    fn short(&self) -> Short {
+        let fits = self.meta.channels <= short::MAX_CHANNELS
+            && self.meta.first.0.saturating_add(self.meta.ids()) <= 1 << 16;
+        let is_answered = self.reflect || self.answer() != Answer::None;
+        match fits {
+            false => Short::No,
+            true if self.transport.keeps_messages() => match is_answered {
+                true => Short::AnsweredDatagram,
+                false => Short::Datagram,
+            },
+            true if is_answered && self.is_multicast() => Short::No,
+            true => Short::Stream,
+        }
     }
 
     /// What its source waits for.

@@ -162,15 +162,22 @@ fn a_flow_says_where_its_messages_are_larger_than_asked_for() {
         };
         [said(false), said(true)]
     };
-    // Streams, and messages that are reflected, have a header of 40 bytes, and other datagrams one of 16.
+    // A header that is no part of a message has 16 bytes.
     assert_eq!(added("tcp", "", 40, false), [None, None]);
-    assert_eq!(added("tcp", "", 39, false), [Some(40), Some(40)]);
-    assert_eq!(added("tcp", "", 1000, true), [None, Some(40)]);
-    assert_eq!(added("tcp", "framing = \"none\"", 39, false), [None, Some(40)]);
+    assert_eq!(added("tcp", "", 16, false), [None, None]);
+    assert_eq!(added("tcp", "", 15, false), [Some(16), Some(16)]);
+    assert_eq!(added("tcp", "", 1000, true), [None, Some(16)]);
+    assert_eq!(added("tcp", "", 16_383, true), [None, Some(16)]);
+    assert_eq!(added("tcp", "", 16_384, true), [None, Some(40)]);
+    assert_eq!(added("tcp", "reflect = true", 1000, true), [None, Some(16)]);
+    assert_eq!(added("sctp", "reflect = true", 20, true), [None, Some(16)]);
+    assert_eq!(added("tcp", "framing = \"none\"", 15, false), [None, Some(16)]);
     assert_eq!(added("tcp", "framing = \"none\"", 40, false), [None, None]);
     assert_eq!(added("udp", "", 16, false), [None, None]);
     assert_eq!(added("rtp", "", 15, false), [Some(16), Some(16)]);
-    assert_eq!(added("udp", "reflect = true", 39, false), [Some(40), Some(40)]);
+    assert_eq!(added("udp", "reflect = true", 16, false), [None, None]);
+    assert_eq!(added("udp", "reflect = true", 15, false), [Some(16), Some(16)]);
+    assert_eq!(added("udp", "reflect = true", 1000, true), [None, Some(16)]);
     assert_eq!(added("udp", "", 160, true), [None, Some(16)]);
     assert_eq!(added("udp", "framing = \"header\"", 39, false), [None, None], "it was asked for");
 }

@@ -160,7 +160,8 @@ impl Lane {
 
     /// What is sent of a message whose header has been written.
     pub fn stamped(&self, place: usize, spec: &TalkerSpec) -> &[u8] {
-        let bytes = self.messages.bytes(place);
+        let (bytes, sequence) = (self.messages.bytes(place), self.name(place).sequence);
+        let spec = TalkerSpec { cover: spec.cover.map(|cover| cover.of(sequence)), ..*spec };
         &bytes[spec.unsent_room(bytes.len())..]
     }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use trunkline_core::{Bytes, FlowId, Time};
 use trunkline_experiment::Flow;
 use trunkline_metrics::Observation;
-use trunkline_transport::framing::{self, HEADER_LENGTH, Header, MessageKind};
+use trunkline_transport::framing::{self, Cover, Header, MessageKind};
 use trunkline_transport::{CloseReason, Conversation, Message, SendError};
 
 use crate::buffers::Buffers;
@@ -33,6 +33,8 @@ pub struct ListenerSpec {
     pub reflect: bool,
     /// Payload of the answer to a message that asks for one; without this it is treated like any other.
     pub answer: Option<u32>,
+    /// What headers of answers may be.
+    pub cover: Cover,
     /// Whether the payload of received messages is observed too.
     pub keeps_payload: bool,
 }
@@ -62,12 +64,12 @@ pub enum Delivery {
 pub enum Reply {
     /// The message itself.
     Whole,
-    /// A message with a payload of so many bytes.
-    Bytes(usize),
+    /// A message with a payload of so many bytes, and what its header may be.
+    Bytes(usize, Cover),
 }
 
 impl ListenerSpec {
-    /// What the ends of this flow have to know.
+    /// What the ends of this flow have to know in `sim`. On sockets the header of an answer may be another one.
     pub fn of(flow: &Flow) -> ListenerSpec {
         ListenerSpec {
             first: flow.meta.first.0,
@@ -81,6 +83,7 @@ impl ListenerSpec {
                 }
                 trunkline_experiment::Answer::None | trunkline_experiment::Answer::Echo => None,
             },
+            cover: flow.cover(),
             keeps_payload: flow.meta.keeps_payload,
         }
     }
@@ -108,7 +111,9 @@ impl ListenerSpec {
             (Side::Sink(sink), MessageKind::Forward | MessageKind::Ask) => {
                 let flow = FlowId(header.flow.0 + u32::from(sink) * self.members);
                 let reply = match (header.kind, self.answer) {
-                    (MessageKind::Ask, Some(length)) => Delivery::Reply(flow, Reply::Bytes(length as usize)),
+                    (MessageKind::Ask, Some(length)) => {
+                        Delivery::Reply(flow, Reply::Bytes(length as usize, self.cover))
+                    }
                     _ if self.reflect => Delivery::Reply(flow, Reply::Whole),
                     _ => Delivery::Done,
                 };
@@ -126,8 +131,7 @@ impl Reply {
     pub fn length(self, header: &Header) -> usize {
         match self {
             Reply::Whole => header.sent_length(),
-            Reply::Bytes(length) if header.place.is_within() && length >= HEADER_LENGTH => length,
-            Reply::Bytes(length) => length + HEADER_LENGTH,
+            Reply::Bytes(length, cover) => length + cover.of(header.sequence).added(length),
         }
     }
 }
@@ -160,6 +164,7 @@ impl Listener {
     /// returns what it calls for. One that is not of these flows, or not for this end, is unmatched.
     #[inline]
     pub fn deliver(&self, at: Time, header: &Header, bytes: &[u8], out: &mut impl Observer) -> Delivery {
+        let header = &header.at(at);
         let matched =
             self.flows.iter().find_map(|flow| Some((flow, flow.matches(at, self.side, &self.own, header)?)));
         let Some((flow, (is_measured, delivery))) = matched else {
@@ -195,7 +200,7 @@ impl Listener {
     ) {
         let header = Header { flow, ..*header };
         match reply {
-            Reply::Bytes(length) => framing::answer(&header, at, length, into),
+            Reply::Bytes(length, cover) => framing::answer(&header, at, length, cover, into),
             Reply::Whole => {
                 let start = into.len();
                 into.extend_from_slice(bytes);

@@ -282,7 +282,7 @@ impl Talker {
         let sent = match spec.cover {
             None => &bytes[HEADER_LENGTH..],
             Some(cover) => {
-                if cover.place(length - HEADER_LENGTH).is_within() {
+                if cover.of(header.sequence).place(length - HEADER_LENGTH).is_within() {
                     out.covering(&header, &bytes[HEADER_LENGTH..]);
                 }
                 header.stamp(bytes, cover)

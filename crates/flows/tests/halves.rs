@@ -130,7 +130,7 @@ fn sender(messages: &[(u64, u16, usize)]) -> Sender {
         heard,
         spec: TalkerSpec {
             key: KEY,
-            cover: Some(Cover { message: true, short: false }),
+            cover: Some(Cover { message: true, short: trunkline_transport::framing::Short::No }),
             send_timeout: Some(Duration::from_millis(50)),
             is_saturating: false,
         },
@@ -284,6 +284,7 @@ fn spec() -> ListenerSpec {
         channels: 2,
         reflect: false,
         answer: None,
+        cover: trunkline_transport::framing::Cover::default(),
         keeps_payload: false,
     }
 }
@@ -360,7 +361,7 @@ fn a_reply_is_the_message_or_as_long_as_the_flow_says() {
     for (spec, kind, expected, observed) in [
         (reflecting, MessageKind::Forward, Some(Reply::Whole), 0),
         (reflecting, MessageKind::Ask, Some(Reply::Whole), 0),
-        (answering, MessageKind::Ask, Some(Reply::Bytes(4)), 1),
+        (answering, MessageKind::Ask, Some(Reply::Bytes(4, spec().cover)), 1),
         (answering, MessageKind::Forward, None, 1),
     ] {
         let mut log = Log::default();

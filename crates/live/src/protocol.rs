@@ -34,7 +34,7 @@ use crate::error::{Failure, LiveError};
 use crate::options::Receive;
 
 /// Both ends must have the same.
-pub(crate) const VERSION: u32 = 8;
+pub(crate) const VERSION: u32 = 9;
 
 /// The largest frame that a reader accepts.
 pub(crate) const MAX_FRAME: usize = 64 << 20;
@@ -315,6 +315,7 @@ mod tests {
                     channels: 2,
                     reflect: true,
                     answer: Some(4),
+                    cover: trunkline_transport::framing::Cover::default(),
                     keeps_payload: false,
                 },
                 is_greedy: true,

@@ -120,7 +120,7 @@ impl Terms {
         let rest = if busy { REST } else { Duration::ZERO };
         let largest = (largest + HEADER_LENGTH as u64).min(LARGEST_DATAGRAM);
         let flow_terms = |(index, flow): (usize, &Flow)| FlowTerms {
-            listens: ListenerSpec::of(flow),
+            listens: ListenerSpec { cover: flow.cover_on_sockets(), ..ListenerSpec::of(flow) },
             is_greedy: options.limited.is_greedy(index),
         };
         Terms {

@@ -63,7 +63,7 @@ impl Observer for Sending<'_> {
 
     fn covering(&mut self, header: &Header, message: &[u8]) {
         if self.flow.meta.keeps_payload {
-            let covered = self.flow.cover().place(message.len()).length();
+            let covered = self.flow.cover().of(header.sequence).place(message.len()).length();
             self.covered.keep(header, covered, message);
         }
     }

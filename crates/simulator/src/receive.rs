@@ -219,7 +219,8 @@ impl Engine<'_> {
 
     /// Sends a message back to its source, when the host's processor has time.
     fn answer(&mut self, index: u32, side: Side, asked: Header, bytes: Vec<u8>) {
-        let length = (bytes.len() - HEADER_LENGTH) as u32;
+        // Counts where messages have no headers: there is room for one.
+        let length = bytes.len().saturating_sub(HEADER_LENGTH) as u32;
         let header = Header { length, ..asked.reflected(self.now) };
         let host = self.conversations[index as usize].end(side).address.host;
         let effort = self.effort(index);

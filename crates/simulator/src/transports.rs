@@ -31,12 +31,14 @@ pub(crate) fn conversations(
     let is_shared = spec.is_shared();
     let end = |member, side: Side, Made { address, endpoint }| {
         let features = endpoint.features();
-        let reader = match flow.framing {
-            Framing::None if !features.message_oriented => Reader::unframed(),
-            _ => Reader::new(features, key, ids.clone()),
-        };
         let first = flow.member(member).0;
         let own = first..if is_shared { flow.meta.first.0 + flow.meta.members } else { first + 1 };
+        // An answer in a stream does not name its member.
+        let of_one = !features.message_oriented && !flow.is_multicast();
+        let reader = match flow.framing {
+            Framing::None if !features.message_oriented => Reader::unframed(),
+            _ => Reader::new(features, key, if of_one { own.clone() } else { ids.clone() }),
+        };
         End::new(address, endpoint, reader, Listener::new(side.into(), Arc::clone(&listens), own))
     };
     let sink = |member, place, made, sink: &Sink| {

@@ -74,12 +74,12 @@ fn every_member_has_a_circuit_and_answers_come_back() {
          source = { kind = \"interactive\", message = \"20 B\" }\n",
     ));
     let typing = flow(&summary, "typing");
-    // The header of 40 bytes and the trailer of 6 there and back, at 1 Mbit/s and 10 ms; behind two others at most, and
+    // The message with its header, and the trailer of 6 bytes, there and back, at 1 Mbit/s and 10 ms; behind two others at most, and
     // behind their ECHOs.
-    let alone = 2 * (66 * 8 * 1000 + 10_000_000);
+    let alone = 2 * (26 * 8 * 1000 + 10_000_000);
     let latency = typing.latency.expect("messages were received");
     assert!(latency.min.as_nanos() >= alone, "{latency:?}");
-    assert!(latency.max.as_nanos() <= alone + 6 * 68 * 8 * 1000, "{latency:?}");
+    assert!(latency.max.as_nanos() <= alone + 6 * 28 * 8 * 1000, "{latency:?}");
     assert!(typing.counts.received > 3 * 450, "{:?}", typing.counts);
 }
 

@@ -1,37 +1,35 @@
 //! The header of every measured message, and the reader that finds messages in a byte stream again.
 //!
 //! ```text
-//!  0        4        8        12       16     18    20       24               32               40
-//!  | key    | length | flow   | seq    | chan | kind| late   | sent           | reflected      | payload ...
+//!  0        4        8        12     14     16       20       24               32               40
+//!  | key    | length | flow   | chan | kind | seq    | late   | sent           | reflected      | payload ...
 //! ```
 //! All fields are big-endian. The header is the same over every transport, in virtual and in real time, so that a
 //! simulated flow spends the same bytes as a real one. Where nobody needs the content of a message, the header is its
 //! first 40 bytes, and the message keeps its size; otherwise it stands in front of the message. The highest bit of the
-//! kind says which.
+//! kind says which. The highest two bits of the key's last byte are 0.
 //!
-//! Datagrams that nothing answers may have a [short header](Place) of 16 bytes:
-//! ```text
-//!  0        2        4        5        9               16
-//!  | mark   | flow   | chan   | seq    | sent          | payload ...
-//! ```
-//! The mark is the first half of the key with all bits inverted; its last bit says whether the header is a part of the
-//! message. The highest two bits of the channel are the kind.
+//! Messages that are shorter, or whose content must arrive, have a header of 16 bytes if their [`Cover`] allows it: see
+//! [`short`].
 //!
 //! A datagram is one message: [`decode_message`]. In a byte stream messages follow each other without gaps, and a
 //! [`Deframer`] finds them.
 
 mod deframer;
 mod fuzz;
+pub mod short;
 #[cfg(test)]
 mod tests;
 
 use core::ops::Range;
 
+use serde::{Deserialize, Serialize};
 use trunkline_core::{Duration, FlowId, Time};
 
 pub use deframer::{Deframer, Framed};
 #[doc(hidden)]
 pub use fuzz::fuzz_deframer;
+pub use short::Short;
 
 /// Length of the header in bytes.
 pub const HEADER_LENGTH: usize = 40;
@@ -43,7 +41,7 @@ pub const SHORT_LENGTH: usize = 16;
 pub const MAX_PAYLOAD: usize = 16 << 20;
 
 /// The key of a run: the first four bytes of every message, by which a reader finds the next message after a cut and
-/// refuses strangers. Drawn per run.
+/// refuses strangers. Drawn per run. Two of its bits are not sent, those of value 64 and 128.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key(pub u32);
 
@@ -66,7 +64,7 @@ pub struct Header {
     pub kind: MessageKind,
     /// How long after it was due it was sent, in nanoseconds; `u32::MAX` stands for 4.29 s or more.
     pub late: Duration,
-    /// When it was handed to the transport, on the source's clock.
+    /// When it was handed to the transport, on the source's clock. See [`Header::at`] for one that has been decoded.
     pub sent: Time,
     /// When the reflector had it, on the reflector's clock; [`Time::ZERO`] on the way there.
     pub reflected: Time,
@@ -80,34 +78,50 @@ pub enum Place {
     Before,
     /// It is the first part of the message.
     Within,
-    /// The short one, in front of the message.
+    /// The short one of datagrams, in front of the message.
     ShortBefore,
-    /// The short one is the first part of the message.
+    /// The short one of datagrams is the first part of the message.
     ShortWithin,
+    /// The short one of byte streams, in front of the message.
+    StreamBefore,
+    /// The short one of byte streams is the first part of the message.
+    StreamWithin,
 }
 
 /// What the header of a message may be.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cover {
     /// Written over the first bytes of the message.
     pub message: bool,
-    /// The short one, in datagrams: nothing answers the message, the member is one of the first 2^16, and its channels are
-    /// at most 64.
-    pub short: bool,
+    /// A short one.
+    pub short: Short,
 }
 
 impl Cover {
+    /// What the header of the message with this number may be.
+    #[must_use]
+    pub const fn of(self, sequence: u32) -> Cover {
+        let short = match self.short {
+            Short::AnsweredDatagram if sequence > short::MAX_ANSWERED => Short::No,
+            short => short,
+        };
+        Cover { short, ..self }
+    }
+
     /// Where the header of a message of `length` bytes stands.
     pub const fn place(self, length: usize) -> Place {
-        match self {
-            Cover { message: true, .. } if length >= HEADER_LENGTH => Place::Within,
-            Cover { message: true, short: true } if length >= SHORT_LENGTH => Place::ShortWithin,
-            Cover { short: true, .. } => Place::ShortBefore,
-            Cover { .. } => Place::Before,
+        let is_within = self.message && length >= SHORT_LENGTH;
+        match self.short {
+            _ if self.message && length >= HEADER_LENGTH => Place::Within,
+            Short::Datagram | Short::AnsweredDatagram if is_within => Place::ShortWithin,
+            Short::Datagram | Short::AnsweredDatagram => Place::ShortBefore,
+            Short::Stream if is_within => Place::StreamWithin,
+            Short::Stream if length <= short::MAX_STREAM_MESSAGE => Place::StreamBefore,
+            Short::Stream | Short::No => Place::Before,
         }
     }
 
-    /// Bytes that are sent with a message of `length` bytes.
+    /// Bytes that are sent beside a message of `length` bytes.
     pub const fn added(self, length: usize) -> usize {
         let place = self.place(length);
         if place.is_within() { 0 } else { place.length() }
@@ -124,13 +138,15 @@ impl Place {
     pub const fn length(self) -> usize {
         match self {
             Place::Before | Place::Within => HEADER_LENGTH,
-            Place::ShortBefore | Place::ShortWithin => SHORT_LENGTH,
+            Place::ShortBefore | Place::ShortWithin | Place::StreamBefore | Place::StreamWithin => {
+                SHORT_LENGTH
+            }
         }
     }
 
     /// Whether the header is a part of the message.
     pub const fn is_within(self) -> bool {
-        matches!(self, Place::Within | Place::ShortWithin)
+        matches!(self, Place::Within | Place::ShortWithin | Place::StreamWithin)
     }
 }
 
@@ -174,12 +190,14 @@ impl Header {
     /// # Panics
     /// If `message` is shorter than the header: room for it is the caller's to leave.
     pub fn encode(&self, message: &mut [u8]) {
-        if self.place.length() == SHORT_LENGTH {
-            return self.encode_short(message);
+        match self.place {
+            Place::Before | Place::Within => {}
+            Place::ShortBefore | Place::ShortWithin => return self.encode_datagram(message),
+            Place::StreamBefore | Place::StreamWithin => return self.encode_in_stream(message),
         }
         let into = message.first_chunk_mut::<HEADER_LENGTH>().expect("callers leave room for the header");
         let late = u32::try_from(self.late.as_nanos()).unwrap_or(u32::MAX);
-        into[KEY].copy_from_slice(&self.key.0.to_be_bytes());
+        into[KEY].copy_from_slice(&self.key.sent());
         into[LENGTH].copy_from_slice(&self.length.to_be_bytes());
         into[FLOW].copy_from_slice(&self.flow.0.to_be_bytes());
         into[SEQUENCE].copy_from_slice(&self.sequence.to_be_bytes());
@@ -191,22 +209,13 @@ impl Header {
         into[REFLECTED].copy_from_slice(&self.reflected.as_nanos().to_be_bytes());
     }
 
-    fn encode_short(&self, message: &mut [u8]) {
-        let into = message.first_chunk_mut::<SHORT_LENGTH>().expect("callers leave room for the header");
-        let mark = short_mark(self.key) ^ u16::from(self.place.is_within());
-        into[0..2].copy_from_slice(&mark.to_be_bytes());
-        into[2..4].copy_from_slice(&(self.flow.0 as u16).to_be_bytes());
-        into[4] = (self.kind as u8) << 6 | self.channel as u8 & 0x3f;
-        into[5..9].copy_from_slice(&self.sequence.to_be_bytes());
-        into[9..].copy_from_slice(&self.sent.as_nanos().to_be_bytes()[1..]);
-    }
-
     /// Writes the header of a message with [`HEADER_LENGTH`] bytes of room before it, and returns what is to be sent: the
     /// message, and the header where that is no part of it.
     ///
     /// # Panics
     /// If there is no such room.
     pub fn stamp(self, room_and_message: &mut [u8], cover: Cover) -> &mut [u8] {
+        let cover = cover.of(self.sequence);
         let place = cover.place(room_and_message.len() - HEADER_LENGTH);
         let unsent = cover.unsent_room(room_and_message.len());
         let sent = &mut room_and_message[unsent..];
@@ -242,7 +251,7 @@ impl Header {
         let u16_at = |at: Range<usize>| u16::from_be_bytes(array(&bytes[at]));
         let u32_at = |at: Range<usize>| u32::from_be_bytes(array(&bytes[at]));
         let u64_at = |at: Range<usize>| u64::from_be_bytes(array(&bytes[at]));
-        if u32_at(KEY) != key.0 {
+        if bytes[KEY] != key.sent() {
             return Err(FramingError::WrongKey);
         }
         let length = u32_at(LENGTH);
@@ -262,35 +271,14 @@ impl Header {
             reflected: Time::from_nanos(u64_at(REFLECTED)),
         })
     }
-
-    /// Reads the short header of a datagram, if it has one.
-    fn decode_short(datagram: &[u8], key: Key) -> Option<Header> {
-        let bytes = datagram.first_chunk::<SHORT_LENGTH>()?;
-        let place = match u16::from_be_bytes(array(&bytes[0..2])) ^ short_mark(key) {
-            0 => Place::ShortBefore,
-            1 => Place::ShortWithin,
-            _ => return None,
-        };
-        let mut sent = u64::from_be_bytes(array(&bytes[8..16])).to_be_bytes();
-        sent[0] = 0;
-        Some(Header {
-            key,
-            length: u32::try_from(datagram.len() - SHORT_LENGTH).ok()?,
-            place,
-            flow: FlowId(u16::from_be_bytes(array(&bytes[2..4])).into()),
-            sequence: u32::from_be_bytes(array(&bytes[5..9])),
-            channel: u16::from(bytes[4] & 0x3f),
-            kind: MessageKind::from_number(u16::from(bytes[4] >> 6))?,
-            late: Duration::ZERO,
-            sent: Time::from_nanos(u64::from_be_bytes(sent)),
-            reflected: Time::ZERO,
-        })
-    }
 }
 
-/// What short headers begin with; the last bit is the place's.
-fn short_mark(key: Key) -> u16 {
-    !((key.0 >> 16) as u16) & !1
+impl Key {
+    /// What a header begins with.
+    const fn sent(self) -> [u8; 4] {
+        let [a, b, c, d] = self.0.to_be_bytes();
+        [a, b, c, d & 0x3f]
+    }
 }
 
 impl MessageKind {
@@ -308,7 +296,7 @@ impl MessageKind {
 /// # Errors
 /// As [`Header::decode`], and if the announced length is not that of the datagram.
 pub fn decode_message(datagram: &[u8], key: Key) -> Result<(Header, &[u8]), FramingError> {
-    if let Some(header) = Header::decode_short(datagram, key) {
+    if let Some(header) = Header::decode_datagram(datagram, key) {
         return Ok((header, header.message(datagram)));
     }
     let header = Header::decode(datagram, key)?;
@@ -318,28 +306,26 @@ pub fn decode_message(datagram: &[u8], key: Key) -> Result<(Header, &[u8]), Fram
     Ok((header, header.message(datagram)))
 }
 
-/// Makes of a message its answer, without decoding it: says that it is reflected, and when. The end of a flow keeps
-/// its kind. Returns false, having changed nothing, if there is no whole header.
-pub fn reflect_in_place(message: &mut [u8], reflected: Time) -> bool {
-    let Some(header) = message.first_chunk_mut::<HEADER_LENGTH>() else { return false };
-    let kind = u16::from_be_bytes(array(&header[KIND]));
-    if matches!(MessageKind::from_number(kind), Some(MessageKind::Forward | MessageKind::Ask)) {
-        let reflected = MessageKind::Reflected as u16 | (kind & WITHIN);
-        header[KIND].copy_from_slice(&reflected.to_be_bytes());
+/// Makes of a message with this header its answer: says that it is reflected, and when. The end of a flow keeps its kind.
+///
+/// # Panics
+/// If `message` is shorter than the header that it was decoded from.
+pub fn reflect_in_place(header: &Header, reflected: Time, message: &mut [u8]) {
+    match header.kind {
+        MessageKind::Forward | MessageKind::Ask => header.reflected(reflected).encode(message),
+        MessageKind::Reflected | MessageKind::End => Header { reflected, ..*header }.encode(message),
     }
-    header[REFLECTED].copy_from_slice(&reflected.as_nanos().to_be_bytes());
-    true
 }
 
 /// Appends to `into` the answer of `length` bytes (at most [`MAX_PAYLOAD`]) to the message with this header: a header that
-/// names it, of the kind [`MessageKind::Reflected`], and zeros. The header is a part of the answer if it was one of the
-/// message and the answer has room for it.
-pub fn answer(asked: &Header, reflected: Time, length: usize, into: &mut Vec<u8>) {
+/// names it, of the kind [`MessageKind::Reflected`], and zeros.
+pub fn answer(asked: &Header, reflected: Time, length: usize, cover: Cover, into: &mut Vec<u8>) {
     let length = length.min(MAX_PAYLOAD);
-    let place = Cover { message: asked.place.is_within(), short: false }.place(length);
-    let behind = if place.is_within() { length - HEADER_LENGTH } else { length };
+    let cover = cover.of(asked.sequence);
+    let place = cover.place(length);
+    let behind = if place.is_within() { length - place.length() } else { length };
     let start = into.len();
-    into.resize(start + HEADER_LENGTH + behind, 0);
+    into.resize(start + place.length() + behind, 0);
     let header = Header { kind: MessageKind::Reflected, length: behind as u32, place, reflected, ..*asked };
     header.encode(&mut into[start..]);
 }
@@ -350,9 +336,9 @@ const WITHIN: u16 = 1 << 15;
 const KEY: Range<usize> = 0..4;
 const LENGTH: Range<usize> = 4..8;
 const FLOW: Range<usize> = 8..12;
-const SEQUENCE: Range<usize> = 12..16;
-const CHANNEL: Range<usize> = 16..18;
-const KIND: Range<usize> = 18..20;
+const CHANNEL: Range<usize> = 12..14;
+const KIND: Range<usize> = 14..16;
+const SEQUENCE: Range<usize> = 16..20;
 const LATE: Range<usize> = 20..24;
 const SENT: Range<usize> = 24..32;
 const REFLECTED: Range<usize> = 32..40;

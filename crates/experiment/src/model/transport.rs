@@ -37,6 +37,20 @@ pub enum Transport {
 }
 
 impl Transport {
+    /// Whether it delivers messages as they were sent, where a byte stream joins and splits them.
+    pub fn keeps_messages(&self) -> bool {
+        match self {
+            Transport::Udp(_) | Transport::UdpLite(_) | Transport::Dccp(_) | Transport::Rtp(_) => true,
+            Transport::Sctp(_) => true,
+            Transport::Tcp(_) | Transport::Mptcp(_) | Transport::Urp(_) => false,
+            Transport::Quic(options) => options.mode != Mode::Stream,
+            Transport::Xtp(options) => match options.service {
+                XtpService::Datagram | XtpService::AcknowledgedDatagram | XtpService::Transaction => true,
+                XtpService::Stream | XtpService::Multicast | XtpService::ReliableMulticast => false,
+            },
+        }
+    }
+
     /// The most that one end of a conversation holds in buffers of our engines: data that waits to be sent or acknowledged,
     /// and data that waits to be read. Buffers of the kernel's sockets do not count.
     pub fn buffers(&self) -> Bytes {

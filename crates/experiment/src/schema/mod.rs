@@ -250,8 +250,8 @@ const FLOW: &[Parameter] = &[
         kind: Kind::Choice(FRAMINGS),
         default: Preset::Absent,
         doc: "Where the header of 40 bytes stands by which a message is found and measured. Without this key it is the first \
-              part of the message, which keeps its size; messages of less than 40 bytes have it in front, or a short one of \
-              16 bytes as their first part.",
+              part of the message, which keeps its size; of messages of less than 40 bytes it is a short one of 16 bytes, \
+              which messages of less than 16 bytes have in front.",
     },
     Parameter {
         name: "audio",

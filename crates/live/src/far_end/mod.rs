@@ -23,7 +23,7 @@ use trunkline_io::tcp::{TcpError, TcpSetup, listen as listen_as};
 use trunkline_io::udp::SocketOptions;
 use trunkline_io::{MonotonicClock, clock};
 use trunkline_metrics::clocks::Turning;
-use trunkline_transport::framing::Key;
+use trunkline_transport::framing::{Cover, Key};
 
 use crate::ceiling::{Limited, Turn};
 use crate::engine::{Counters, Engine, Engines, Intake, Loss, Route};
@@ -371,6 +371,7 @@ pub fn reflect(socket: &UdpSocket, key: Key, peer: IpAddr, receive: crate::Recei
         channels: u16::MAX,
         reflect: true,
         answer: None,
+        cover: Cover::default(),
         keeps_payload: false,
     };
     let terms = FlowTerms { listens, is_greedy: false };

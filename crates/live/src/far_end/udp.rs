@@ -118,9 +118,9 @@ fn take(
         match (reply, batch.source(place)) {
             (Reply::Whole, _) => {
                 reflected |= 1 << place;
-                reflect_in_place(batch.datagram_mut(place), at);
+                reflect_in_place(&header, at, batch.datagram_mut(place));
             }
-            (Reply::Bytes(_), Some(source)) => {
+            (Reply::Bytes(..), Some(source)) => {
                 // A source waits for each, so there are few at once: they leave one by one.
                 back.answered.clear();
                 Listener::reply(at, &header, (flow, reply), &[], &mut back.answered);
@@ -128,7 +128,7 @@ fn take(
                     session.unreflected.fetch_add(1, Ordering::Relaxed);
                 }
             }
-            (Reply::Bytes(_), None) => {}
+            (Reply::Bytes(..), None) => {}
         }
     }
     if reflected != 0 {

@@ -4,7 +4,10 @@ use core::ops::Range;
 
 use memchr::memmem::Finder;
 
-use super::{HEADER_LENGTH, Header, KEY, KIND, Key, LENGTH, MAX_PAYLOAD, MessageKind};
+use trunkline_core::FlowId;
+
+use super::short::{ANSWER_SEQUENCE, STREAM_SEQUENCE};
+use super::{HEADER_LENGTH, Header, KEY, KIND, Key, LENGTH, MAX_PAYLOAD, MessageKind, SHORT_LENGTH};
 
 /// Finds messages in a byte stream.
 ///
@@ -13,7 +16,9 @@ use super::{HEADER_LENGTH, Header, KEY, KIND, Key, LENGTH, MAX_PAYLOAD, MessageK
 /// changes which messages come out.
 ///
 /// A position counts as a header if the key stands there and kind, flow and length are possible for this run
-/// ("plausible"). No payload holds such bytes but by a chance of less than 10^-20 per byte, so a plausible header
+/// ("plausible"); a [short](super::short) one elsewhere than behind a message only if its number follows that of the last
+/// message of its channel, after a gap of at most 2^16 messages, or 2^10 answers. No payload holds such bytes but by a
+/// chance of less than 10^-19 per byte, or of less than 10^-9 in a stream with short headers. So a plausible header
 /// inside an announced message means that the message was cut: it is skipped, and reading goes on at that header.
 /// Where a header is missing, the next plausible one is looked for, beginning in the last bytes of the message before
 /// (whose length may have been wrong). Hence a cut, an insertion or a flipped bit loses only the messages that it
@@ -56,8 +61,8 @@ impl Deframer {
     /// A reader of a run's messages of these flow ids, with payloads of at most [`MAX_PAYLOAD`].
     pub fn new(key: Key, flows: Range<u32>) -> Deframer {
         Deframer {
-            rules: Rules { key, flows, limit: MAX_PAYLOAD },
-            finder: Finder::new(&key.0.to_be_bytes()).into_owned(),
+            rules: Rules { key, flows, limit: MAX_PAYLOAD, numbers: Numbers::default() },
+            finder: Finder::new(&key.sent()[..PREFIX]).into_owned(),
             buffer: Vec::new(),
             head: 0,
             scan: 0,
@@ -99,7 +104,9 @@ impl Deframer {
         loop {
             match self.place {
                 Place::Border => match self.rules.judge(&self.buffer[self.head..]) {
-                    Judgement::Header(length) => self.enter(self.head, length),
+                    Judgement::Header(length) | Judgement::Unexpected(length) => {
+                        self.enter(self.head, length)
+                    }
                     Judgement::Undecided => return None,
                     Judgement::Nothing => self.place = Place::Lost,
                 },
@@ -111,12 +118,12 @@ impl Deframer {
                     }
                 },
                 Place::Message(length) => {
-                    let end = self.head + HEADER_LENGTH + length;
+                    let end = self.head + length;
                     if let Some((at, length)) = self.find(end.min(self.buffer.len())) {
                         self.enter(at, length);
                     } else if self.buffer.len() < end {
                         return None;
-                    } else if let Ok(header) = Header::decode(&self.buffer[self.head..], self.rules.key) {
+                    } else if let Some(header) = self.rules.read(&self.buffer[self.head..]) {
                         let start = core::mem::replace(&mut self.head, end);
                         self.place = Place::Border;
                         let skipped = core::mem::take(&mut self.skipped);
@@ -143,7 +150,7 @@ impl Deframer {
         self.buffer.len() - self.head
     }
 
-    /// Believes the header at `at`, which announces `length`.
+    /// Believes the header at `at`, of a message that has `length` bytes with it.
     fn enter(&mut self, at: usize, length: usize) {
         self.skip_to(at);
         self.head = at;
@@ -159,7 +166,7 @@ impl Deframer {
 
     /// The first plausible header at or after `scan` whose judged part ends before `end`.
     fn find(&mut self, end: usize) -> Option<(usize, usize)> {
-        while let Some(last_key_byte) = end.checked_sub(JUDGED - KEY.len())
+        while let Some(last_key_byte) = end.checked_sub(JUDGED - PREFIX)
             && self.scan < last_key_byte
             && let Some(offset) = self.finder.find(&self.buffer[self.scan..last_key_byte])
         {
@@ -189,8 +196,16 @@ impl Deframer {
     }
 }
 
-/// Bytes of a header by which it is judged: from the key to the kind.
-const JUDGED: usize = KIND.end;
+/// Bytes of a header by which it is judged: those from the key to the kind, or a short one.
+const JUDGED: usize = SHORT_LENGTH;
+const _: () = assert!(JUDGED == KIND.end);
+
+/// Bytes that all headers begin with.
+const PREFIX: usize = 3;
+
+/// The largest gaps between the numbers of a channel that are believed of a short header inside of a message.
+const GAP: u32 = 1 << 16;
+const ANSWER_GAP: u32 = 1 << 10;
 
 /// Where in the stream the reader stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,7 +214,7 @@ enum Place {
     Border,
     /// Behind damage: a header is being looked for.
     Lost,
-    /// At a header that announces a payload of this length.
+    /// At a header, of a message that has so many bytes with it.
     Message(usize),
 }
 
@@ -208,10 +223,22 @@ struct Rules {
     key: Key,
     flows: Range<u32>,
     limit: usize,
+    numbers: Numbers,
+}
+
+/// The numbers that come next, of a stream with short headers.
+#[derive(Clone, Debug, Default)]
+struct Numbers {
+    flow: FlowId,
+    /// By channel.
+    next: Vec<u32>,
 }
 
 enum Judgement {
+    /// A header, of a message that has so many bytes with it.
     Header(usize),
+    /// The same, but its number is not one of those that come next.
+    Unexpected(usize),
     Nothing,
     Undecided,
 }
@@ -220,18 +247,83 @@ impl Rules {
     /// Whether a header begins here, by its first [`JUDGED`] bytes.
     fn judge(&self, bytes: &[u8]) -> Judgement {
         let Some(judged) = bytes.first_chunk::<JUDGED>() else {
-            let known = bytes.len().min(KEY.len());
-            let begins = bytes[..known] == self.key.0.to_be_bytes()[..known];
+            let known = bytes.len().min(PREFIX);
+            let begins = bytes[..known] == self.key.sent()[..known];
             return if begins { Judgement::Undecided } else { Judgement::Nothing };
         };
+        if let Some(header) = self.short(judged) {
+            let length = header.sent_length();
+            let most = if is_answer(&header) { ANSWER_GAP } else { GAP };
+            let is_next = header.kind == MessageKind::End || self.numbers.gap(&header) < most;
+            return if is_next { Judgement::Header(length) } else { Judgement::Unexpected(length) };
+        }
         let word =
             |at: usize| u32::from_be_bytes([judged[at], judged[at + 1], judged[at + 2], judged[at + 3]]);
         let length = word(LENGTH.start) as usize;
         let kind = MessageKind::from_number(u16::from_be_bytes([judged[KIND.start], judged[KIND.start + 1]]));
-        let plausible = word(KEY.start) == self.key.0
+        let plausible = judged[KEY] == self.key.sent()
             && length <= self.limit
             && self.flows.contains(&word(super::FLOW.start))
             && kind.is_some_and(|kind| kind != MessageKind::End || length == 0);
-        if plausible { Judgement::Header(length) } else { Judgement::Nothing }
+        if plausible { Judgement::Header(HEADER_LENGTH + length) } else { Judgement::Nothing }
+    }
+
+    /// The short header that these bytes are.
+    fn short(&self, bytes: &[u8; SHORT_LENGTH]) -> Option<Header> {
+        let only = FlowId(self.flows.start);
+        let header = Header::decode_in_stream(bytes, self.key, (self.flows.len() == 1).then_some(only))?;
+        let is_possible = header.length as usize <= self.limit && self.flows.contains(&header.flow.0);
+        is_possible.then_some(header)
+    }
+
+    /// Reads the header of a message that is whole.
+    fn read(&mut self, bytes: &[u8]) -> Option<Header> {
+        let short = bytes.first_chunk().and_then(|bytes| self.short(bytes));
+        let mut header = match short {
+            Some(header) => header,
+            None => Header::decode(bytes, self.key).ok()?,
+        };
+        if short.is_some() && header.kind != MessageKind::End {
+            let next = self.numbers.next(header.flow, header.channel);
+            header.sequence = next.wrapping_add(self.numbers.gap(&header));
+        }
+        self.numbers.took(&header);
+        Some(header)
+    }
+}
+
+fn is_answer(header: &Header) -> bool {
+    header.kind == MessageKind::Reflected
+}
+
+impl Numbers {
+    fn next(&self, flow: FlowId, channel: u16) -> u32 {
+        if flow != self.flow {
+            return 0;
+        }
+        self.next.get(usize::from(channel)).copied().unwrap_or(0)
+    }
+
+    /// How many numbers lie between the one that comes next and that of a short header.
+    fn gap(&self, header: &Header) -> u32 {
+        let bits = if is_answer(header) { ANSWER_SEQUENCE } else { STREAM_SEQUENCE };
+        let next = self.next(header.flow, header.channel);
+        header.sequence.wrapping_sub(next) & ((1 << bits) - 1)
+    }
+
+    /// A message with this header was read. Its end has no number.
+    fn took(&mut self, header: &Header) {
+        let channel = usize::from(header.channel);
+        if header.kind == MessageKind::End || channel >= usize::from(super::short::MAX_CHANNELS) {
+            return;
+        }
+        if header.flow != self.flow {
+            self.next.clear();
+            self.flow = header.flow;
+        }
+        if self.next.len() <= channel {
+            self.next.resize(channel + 1, 0);
+        }
+        self.next[channel] = header.sequence.wrapping_add(1);
     }
 }

@@ -2,7 +2,7 @@
 
 use trunkline_core::{Duration, FlowId, Time};
 
-use super::{Deframer, HEADER_LENGTH, Header, Key, MessageKind};
+use super::{Cover, Deframer, HEADER_LENGTH, Header, Key, MessageKind, Short};
 
 const RUN: Key = Key(0x5EED_CAFE);
 const LIMIT: usize = 4096;
@@ -20,13 +20,15 @@ pub fn fuzz_deframer(data: &[u8]) {
     assert_eq!(whole, read(data, &splits), "split into {splits:?}");
     assert!(whole.accounted >= data.len(), "{} of {} bytes accounted for", whole.accounted, data.len());
 
-    let (first, last) = (message(1, b"before"), message(2, b"after"));
-    let stream = [&first[..], data, &last[..]].concat();
-    let found = read(&stream, &splits).messages;
-    assert!(found.contains(&first), "the message before the damage is lost");
-    // Damage that holds the key may announce a message, of which the one behind it is then a part or not.
-    if !data.windows(4).any(|window| window == RUN.0.to_be_bytes()) {
-        assert!(found.contains(&last), "the message behind the damage is lost");
+    for short in [Short::No, Short::Stream] {
+        let (first, last) = (message(1, b"before", short), message(2, b"after", short));
+        let stream = [&first[..], data, &last[..]].concat();
+        let found = read(&stream, &splits).messages;
+        assert!(found.contains(&first), "the message before the damage is lost");
+        // Damage that holds the key may announce a message, of which the one behind it is then a part or not.
+        if !data.windows(3).any(|window| window == &RUN.0.to_be_bytes()[..3]) {
+            assert!(found.contains(&last), "the message behind the damage is lost");
+        }
     }
 }
 
@@ -55,8 +57,9 @@ fn read(stream: &[u8], pieces: &[usize]) -> Read {
     Read { messages, accounted }
 }
 
-fn message(sequence: u32, payload: &[u8]) -> Vec<u8> {
+fn message(sequence: u32, payload: &[u8], short: Short) -> Vec<u8> {
     let mut bytes = vec![0; HEADER_LENGTH];
+    bytes.extend_from_slice(payload);
     let header = Header {
         key: RUN,
         length: payload.len() as u32,
@@ -69,7 +72,5 @@ fn message(sequence: u32, payload: &[u8]) -> Vec<u8> {
         sent: Time::ZERO,
         reflected: Time::ZERO,
     };
-    header.encode(&mut bytes);
-    bytes.extend_from_slice(payload);
-    bytes
+    header.stamp(&mut bytes, Cover { message: false, short }).to_vec()
 }

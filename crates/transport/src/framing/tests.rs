@@ -50,8 +50,8 @@ fn the_layout_is_the_documented_one() {
     Header { reflected: Time::from_nanos(9), kind: MessageKind::End, ..header(0x0102_0304, 80) }
         .encode(&mut bytes);
     let expected = [
-        &b"trkl"[..],
-        &[0, 0, 0, 80, 0, 0, 0, 2, 1, 2, 3, 4, 0, 1, 0, 2],
+        &b"trk,"[..],
+        &[0, 0, 0, 80, 0, 0, 0, 2, 0, 1, 0, 2, 1, 2, 3, 4],
         &[0, 0, 0x0B, 0xB8],
         &1_234_567_890_123u64.to_be_bytes(),
         &9u64.to_be_bytes(),
@@ -78,7 +78,7 @@ fn what_is_no_message_is_refused_with_its_reason() {
     assert_eq!(decode_message(&good[..39], RUN), Err(FramingError::TooShort));
     assert_eq!(decode_message(&good[..42], RUN), Err(FramingError::LengthMismatch));
     assert_eq!(decode_message(&good, Key(1)), Err(FramingError::WrongKey));
-    assert_eq!(with(19, 4), Err(FramingError::UnknownKind));
+    assert_eq!(with(15, 4), Err(FramingError::UnknownKind));
     assert_eq!(with(4, 2), Err(FramingError::TooLong));
     assert_eq!(with(7, 8), Err(FramingError::LengthMismatch));
     assert_eq!(with(40, 8), Ok(()));
@@ -87,23 +87,23 @@ fn what_is_no_message_is_refused_with_its_reason() {
 #[test]
 fn a_reflected_message_differs_in_kind_and_time_only() {
     let mut bytes = message(5, b"ping");
-    assert!(reflect_in_place(&mut bytes, Time::from_nanos(77)));
+    reflect_in_place(&header(5, 4), Time::from_nanos(77), &mut bytes);
     let (reflected, payload) = decode_message(&bytes, RUN).unwrap();
     let expected = Header { kind: MessageKind::Reflected, reflected: Time::from_nanos(77), ..header(5, 4) };
     assert_eq!((reflected, payload), (expected, &b"ping"[..]));
 
     let mut end = [0; HEADER_LENGTH];
-    Header { kind: MessageKind::End, ..header(6, 0) }.encode(&mut end);
-    reflect_in_place(&mut end, Time::from_nanos(78));
+    let last = Header { kind: MessageKind::End, ..header(6, 0) };
+    last.encode(&mut end);
+    reflect_in_place(&last, Time::from_nanos(78), &mut end);
     assert_eq!(Header::decode(&end, RUN).unwrap().kind, MessageKind::End);
-    assert!(!reflect_in_place(&mut [0; 39], Time::ZERO));
 }
 
 #[test]
 fn an_answer_names_the_message_and_has_a_size_of_its_own() {
     let asked = Header { kind: MessageKind::Ask, ..header(5, 100) };
     let mut bytes = b"before".to_vec();
-    answer(&asked, Time::from_nanos(77), 4, &mut bytes);
+    answer(&asked, Time::from_nanos(77), 4, Cover::default(), &mut bytes);
     let (found, payload) = decode_message(&bytes[6..], RUN).unwrap();
     let expected =
         Header { kind: MessageKind::Reflected, reflected: Time::from_nanos(77), length: 4, ..header(5, 100) };
@@ -111,30 +111,46 @@ fn an_answer_names_the_message_and_has_a_size_of_its_own() {
 
     let mut whole = vec![0; HEADER_LENGTH + 100];
     asked.encode(&mut whole);
-    assert!(reflect_in_place(&mut whole, Time::from_nanos(77)));
+    reflect_in_place(&asked, Time::from_nanos(77), &mut whole);
     assert_eq!(decode_message(&whole, RUN).unwrap().0, Header { length: 100, ..expected });
 }
 
 /// What may be covered, in all ways.
 fn covers() -> impl Iterator<Item = Cover> {
-    [false, true].into_iter().flat_map(|message| [false, true].map(|short| Cover { message, short }))
+    let shorts = [Short::No, Short::Datagram, Short::AnsweredDatagram, Short::Stream];
+    [false, true].into_iter().flat_map(move |message| shorts.map(|short| Cover { message, short }))
+}
+
+/// Reads what was sent with this cover: as a datagram, or out of a stream.
+fn read(sent: &[u8], cover: Cover, flow: u32) -> (Header, Vec<u8>) {
+    if cover.short != Short::Stream {
+        let (header, message) = decode_message(sent, RUN).unwrap();
+        return (header, message.to_vec());
+    }
+    let mut deframer = Deframer::new(RUN, flow..flow + 1);
+    deframer.push(sent);
+    let framed = deframer.next().unwrap();
+    let read = (framed.header, framed.message().to_vec());
+    assert_eq!(deframer.finish(), 0);
+    read
 }
 
 #[test]
 fn a_header_that_is_a_part_of_a_message_leaves_its_size() {
     for cover in covers() {
-        for length in [0, 1, 15, 16, 17, 39, 40, 41, 1000] {
+        for length in [0, 1, 15, 16, 17, 39, 40, 41, 1000, 16_383, 16_384] {
             let mut room_and_message = vec![7; HEADER_LENGTH + length];
             let sent = header(5, length).stamp(&mut room_and_message, cover).to_vec();
             let added = match (cover.message, cover.short) {
-                (true, true) if length >= SHORT_LENGTH => 0,
-                (true, false) if length >= HEADER_LENGTH => 0,
-                (_, true) => SHORT_LENGTH,
-                (_, false) => HEADER_LENGTH,
+                (true, Short::No) if length >= HEADER_LENGTH => 0,
+                (_, Short::No) => HEADER_LENGTH,
+                (true, _) if length >= SHORT_LENGTH => 0,
+                (false, Short::Stream) if length > short::MAX_STREAM_MESSAGE => HEADER_LENGTH,
+                (_, _) => SHORT_LENGTH,
             };
             assert_eq!((sent.len(), cover.added(length)), (length + added, added), "{cover:?} {length}");
             assert_eq!(cover.unsent_room(HEADER_LENGTH + length), HEADER_LENGTH - added);
-            let (found, message) = decode_message(&sent, RUN).unwrap();
+            let (found, message) = read(&sent, cover, 2);
             assert_eq!((message.len(), found.sent_length()), (length, sent.len()));
             assert_eq!(found.place.is_within(), added == 0);
             if added > 0 {
@@ -145,30 +161,75 @@ fn a_header_that_is_a_part_of_a_message_leaves_its_size() {
 }
 
 #[test]
-fn a_header_that_is_a_part_of_a_message_is_found_in_a_stream_and_answered() {
-    let cover = Cover { message: true, short: false };
-    for length in [0, 1, 39, 40, 41, 1000] {
-        let mut room_and_message = vec![7; HEADER_LENGTH + length];
-        let sent = header(5, length).stamp(&mut room_and_message, cover).to_vec();
-        let (found, _) = decode_message(&sent, RUN).unwrap();
-        let mut deframer = deframer();
-        deframer.push(&sent);
-        deframer.push(&sent);
-        assert_eq!(deframer.next().map(|framed| framed.message().len()), Some(length));
-        assert_eq!(deframer.next().map(|framed| framed.message().len()), Some(length));
+fn a_message_comes_back_in_its_size_and_its_answer_in_that_of_the_answer() {
+    let asked_at = Time::from_nanos(1_234_567_890_123);
+    let (reflected, now) = (asked_at + Duration::from_millis(1_700), asked_at + Duration::from_secs(3));
+    for cover in covers().filter(|cover| cover.short != Short::Datagram) {
+        for length in [0, 1, 15, 16, 39, 40, 41, 1000] {
+            let mut room_and_message = vec![7; HEADER_LENGTH + length];
+            let asked = Header { kind: MessageKind::Ask, ..header(5, length) };
+            let sent = asked.stamp(&mut room_and_message, cover).to_vec();
+            let (found, message) = read(&sent, cover, 2);
+            let found = found.at(now);
+            assert_eq!((found.sent, found.flow, found.channel, found.sequence), (asked_at, FlowId(2), 1, 5));
 
-        let mut reflected = sent.clone();
-        assert!(reflect_in_place(&mut reflected, Time::from_nanos(77)));
-        let (back, _) = decode_message(&reflected, RUN).unwrap();
-        assert_eq!((back.kind, back.place), (MessageKind::Reflected, found.place));
-        for answered in [0, 39, 40, 100] {
-            let mut bytes = Vec::new();
-            answer(&found, Time::from_nanos(77), answered, &mut bytes);
-            let (given, message) = decode_message(&bytes, RUN).unwrap();
-            assert_eq!(message.len(), answered);
-            let is_within = found.place.is_within() && answered >= HEADER_LENGTH;
-            assert_eq!(bytes.len() == answered, is_within, "{given:?}");
+            let mut back = sent.clone();
+            reflect_in_place(&found, reflected, &mut back);
+            let (back, whole) = read(&back, cover, 2);
+            let back = back.at(now);
+            let unsure = back.reflected.since(reflected).max(reflected.since(back.reflected));
+            let is_short = found.place.length() == SHORT_LENGTH;
+            assert!(unsure <= Duration::from_nanos(if is_short { 128 } else { 0 }), "{unsure:?}");
+            let expected = Header { kind: MessageKind::Reflected, reflected: back.reflected, ..found };
+            assert_eq!(back, expected, "{cover:?} {length}");
+            if !back.place.is_within() {
+                assert_eq!(whole, message);
+            }
+
+            for answered in [0, 4, 15, 16, 39, 40, 100] {
+                let mut bytes = Vec::new();
+                answer(&found, reflected, answered, cover, &mut bytes);
+                let (given, message) = read(&bytes, cover, 2);
+                assert_eq!((message.len(), given.at(now).sent, given.sequence), (answered, asked_at, 5));
+                assert_eq!(bytes.len(), answered + cover.added(answered), "{given:?}");
+            }
         }
+    }
+}
+
+#[test]
+fn an_answer_to_one_of_very_many_messages_has_a_long_header() {
+    let cover = Cover { message: true, short: Short::AnsweredDatagram };
+    for (sequence, place) in
+        [(short::MAX_ANSWERED, Place::ShortWithin), (short::MAX_ANSWERED + 1, Place::Before)]
+    {
+        let mut room_and_message = vec![7; HEADER_LENGTH + 20];
+        let mut sent = header(sequence, 20).stamp(&mut room_and_message, cover).to_vec();
+        let (found, _) = decode_message(&sent, RUN).unwrap();
+        reflect_in_place(&found, Time::from_nanos(5), &mut sent);
+        let (back, _) = decode_message(&sent, RUN).unwrap();
+        assert_eq!((back.place, back.sequence), (place, sequence));
+    }
+}
+
+#[test]
+fn the_numbers_of_a_stream_are_counted_on_beyond_their_fields() {
+    let cover = Cover { message: false, short: Short::Stream };
+    for kind in [MessageKind::Forward, MessageKind::Reflected] {
+        let mut deframer = Deframer::new(RUN, 2..3);
+        let mut sequence = 0u32;
+        // A sender that refuses many skips their numbers.
+        for step in (0..3000).map(|n| [1, 60_000, 17][n % 3]) {
+            for channel in [1, 63] {
+                let mut room = vec![0; HEADER_LENGTH + 3];
+                let header = Header { kind, channel, reflected: Time::from_nanos(1), ..header(sequence, 3) };
+                deframer.push(header.stamp(&mut room, cover));
+                let found = deframer.next().unwrap().header;
+                assert_eq!((found.sequence, found.channel, found.kind), (sequence, channel, kind));
+            }
+            sequence += step;
+        }
+        assert!(sequence > 1 << 25);
     }
 }
 
@@ -295,6 +356,17 @@ impl Damage {
     }
 }
 
+/// Messages of a stream, with long and short headers, before them and within.
+fn messages(payloads: &[Vec<u8>], sizes: u16) -> Vec<Vec<u8>> {
+    let message = |(payload, n): (&Vec<u8>, u32)| {
+        let short = if sizes >> n & 1 == 0 { Short::No } else { Short::Stream };
+        let cover = Cover { message: sizes >> (n + 4) & 1 == 0, short };
+        let mut bytes = [&[0; HEADER_LENGTH][..], payload].concat();
+        header(n, payload.len()).stamp(&mut bytes, cover).to_vec()
+    };
+    payloads.iter().zip(0..).map(message).collect()
+}
+
 fn payloads() -> impl Strategy<Value = Vec<Vec<u8>>> {
     prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 1..12)
 }
@@ -302,26 +374,46 @@ fn payloads() -> impl Strategy<Value = Vec<Vec<u8>>> {
 proptest! {
     #![proptest_config(cases(256))]
 
-    /// What a datagram tells of a message is what was written, wherever the header stands, and strangers tell nothing.
+    /// What is sent with a message tells what was written, wherever the header stands, and strangers tell nothing.
     #[test]
-    fn every_header_is_read_from_its_datagram(
-        key: u32, other: u32, length in 0..2000usize, flow: u16, sequence: u32, channel in 0..64u16,
-        kind in prop_oneof![Just(MessageKind::Forward), Just(MessageKind::End)], sent in 0..1u64 << 56,
-        message: bool, short: bool,
+    fn every_header_is_read_again(
+        other: u32, length in 0..20_000usize, flow: u16, sequence: u32, channel in 0..64u16,
+        kind in prop_oneof![Just(MessageKind::Forward), Just(MessageKind::Ask)], sent in 0..1u64 << 56,
+        message: bool, short in 0..4usize, delay in 0..1_000_000_000_000u64,
     ) {
+        let short = [Short::No, Short::Datagram, Short::AnsweredDatagram, Short::Stream][short];
+        let cover = Cover { message, short };
+        // A stream counts on from its first.
+        let sequence = if short == Short::Stream { sequence & 0xff_ffff } else { sequence };
         let header = Header {
-            key: Key(key), length: length as u32, place: Place::Before, flow: FlowId(flow.into()), sequence, channel,
+            key: RUN, length: length as u32, place: Place::Before, flow: FlowId(flow.into()), sequence, channel,
             kind, late: Duration::ZERO, sent: Time::from_nanos(sent), reflected: Time::ZERO,
         };
         let mut bytes = vec![0xA5; HEADER_LENGTH + length];
-        let datagram = header.stamp(&mut bytes, Cover { message, short }).to_vec();
-        let (found, payload) = decode_message(&datagram, Key(key)).unwrap();
+        let datagram = header.stamp(&mut bytes, cover).to_vec();
+        let (found, payload) = read(&datagram, cover, flow.into());
         let (place, behind) = (found.place, found.length);
-        prop_assert_eq!(found, Header { place, length: behind, ..header });
+        prop_assert_eq!(found.at(Time::from_nanos(sent + delay)), Header { place, length: behind, ..header });
         prop_assert_eq!(payload.len(), length);
-        if other >> 17 != key >> 17 && other >> 17 != !key >> 17 {
+        if short != Short::Stream && other >> 17 != RUN.0 >> 17 && other >> 17 != !RUN.0 >> 17 {
             prop_assert!(decode_message(&datagram, Key(other)).is_err());
         }
+    }
+
+    /// Whatever the clocks of both ends show, times are told that are right if the answer has come within a minute.
+    #[test]
+    fn the_times_of_an_answer_are_whole(
+        sent in 0..1u64 << 60, there in 0..55_000_000_000u64, back in 0..4_000_000_000u64, ahead in 0..4_000_000_000u64,
+        stream: bool, message: bool,
+    ) {
+        let cover = Cover { message, short: if stream { Short::Stream } else { Short::AnsweredDatagram } };
+        let header = Header { kind: MessageKind::Reflected, sent: Time::from_nanos(sent), ..header(7, 20) };
+        let reflected = Time::from_nanos(sent + there + ahead);
+        let mut bytes = [0; HEADER_LENGTH + 20];
+        let answer = header.reflected(reflected).stamp(&mut bytes, cover).to_vec();
+        let found = read(&answer, cover, 2).0.at(Time::from_nanos(sent + there + back));
+        prop_assert_eq!((found.sent, found.flow, found.channel, found.sequence), (header.sent, FlowId(2), 1, 7));
+        prop_assert!(found.reflected.as_nanos().abs_diff(reflected.as_nanos()) <= 128);
     }
 
     /// No datagram makes it panic.
@@ -350,6 +442,7 @@ proptest! {
         let mut bytes = [0; HEADER_LENGTH];
         header.encode(&mut bytes);
         prop_assert_eq!(Header::decode(&bytes, Key(key)), Ok(header));
+        prop_assert_eq!(Header::decode(&bytes, Key(key ^ 0x40)).map(|found| found.sequence), Ok(sequence));
     }
 
     #[test]
@@ -359,16 +452,16 @@ proptest! {
     }
 
     #[test]
-    fn any_split_gives_the_messages_that_were_sent(payloads in payloads(), piece in 1..700usize) {
-        let messages: Vec<_> = payloads.iter().zip(0..).map(|(payload, n)| message(n, payload)).collect();
+    fn any_split_gives_the_messages_that_were_sent(payloads in payloads(), piece in 1..700usize, sizes: u16) {
+        let messages = messages(&payloads, sizes);
         prop_assert_eq!(found(&messages.concat(), piece), messages);
     }
 
     #[test]
     fn damage_costs_only_the_messages_that_it_touches(
-        payloads in payloads(), damage in damage(), piece in 1..700usize,
+        payloads in payloads(), damage in damage(), piece in 1..700usize, sizes: u16,
     ) {
-        let messages: Vec<_> = payloads.iter().zip(0..).map(|(payload, n)| message(n, payload)).collect();
+        let messages = messages(&payloads, sizes);
         let stream = messages.concat();
         let (damaged, touched) = damage.apply(&stream);
         let found = found(&damaged, piece);
@@ -389,19 +482,20 @@ proptest! {
 
     #[test]
     fn arbitrary_bytes_keep_every_promise(
-        mut bytes in prop::collection::vec(any::<u8>(), 0..600), keys in prop::collection::vec(any::<usize>(), 0..4),
+        mut bytes in prop::collection::vec(any::<u8>(), 0..600), form in prop_oneof![Just(0x3e), any::<u8>()],
+        keys in prop::collection::vec(any::<usize>(), 0..4),
     ) {
         // Bytes of a header where chance would never put them.
         for key in keys {
             let at = key % (bytes.len() + 1);
-            bytes.splice(at..at, [0x5E, 0xED, 0xCA, 0xFE, 0, 0, 0, 9, 0, 0, 0, 1]);
+            bytes.splice(at..at, [0x5E, 0xED, 0xCA, form, 0, 0, 0, 9, 0, 0, 0, 1]);
         }
         fuzz_deframer(&bytes);
     }
 
     #[test]
     fn random_bytes_are_no_message(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
-        prop_assume!(!bytes.windows(4).any(|window| window == RUN.0.to_be_bytes()));
+        prop_assume!(!bytes.windows(3).any(|window| window == &RUN.0.to_be_bytes()[..3]));
         prop_assert!(found(&bytes, 97).is_empty());
     }
 }
