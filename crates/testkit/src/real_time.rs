@@ -5,7 +5,7 @@
 //! - Tests in real time run one at a time on a machine, so that they do not load each other.
 //! - A failure is excused only by a scheduler stall that an independent thread saw during the attempt, and never if the test
 //!   itself kept the processors busy. CPU pressure (PSI) excuses nothing: on two cores it is high whenever a test works.
-//! - Every rerun goes into the [`journal`](crate::journal). `cargo xtask test` prints them and fails above its budget, and
+//! - Every rerun goes into the [`journal`]. `cargo xtask test` prints them and fails above its budget, and
 //!   `cargo xtask reruns` repeats the tests in real time and fails at the first.
 
 #![allow(clippy::print_stderr, reason = "a rerun is reported")]

@@ -1,7 +1,7 @@
 //! Tests that a machine cannot run. One rule for all: such a test says what is missing and passes; where `CI` is set it
 //! fails, except for [`Missing`], which a machine for CI may lack for a reason.
 //!
-//! Every skip goes into the [`journal`](crate::journal), of which `cargo xtask test` prints a table.
+//! Every skip goes into the [`journal`], of which `cargo xtask test` prints a table.
 
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]
 

@@ -212,7 +212,7 @@ fn wanted() -> Option<String> {
     std::env::var("TRUNKLINE_SCRIPT").ok().filter(|wanted| !wanted.is_empty())
 }
 
-/// Prints the transcript of a script that was [`wanted`].
+/// Prints the transcript of a script if the environment's `TRUNKLINE_SCRIPT` asks for scripts.
 #[allow(clippy::print_stdout, reason = "its author has asked for it")]
 pub fn show(script: &Script, transcript: &[String]) {
     if wanted().is_some() {
@@ -220,7 +220,8 @@ pub fn show(script: &Script, transcript: &[String]) {
     }
 }
 
-/// Reads all scripts in a folder of groups, in the order of their names; those that are [`wanted`], if any are.
+/// Reads all scripts in a folder of groups, in the order of their names; only those that the environment's
+/// `TRUNKLINE_SCRIPT` asks for, if it does.
 ///
 /// # Panics
 /// If one cannot be read or has mistakes; says which, where.
