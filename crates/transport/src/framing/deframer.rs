@@ -17,7 +17,8 @@ use super::{HEADER_LENGTH, Header, KEY, KIND, Key, LENGTH, MAX_PAYLOAD, MessageK
 ///
 /// A position counts as a header if the key stands there and kind, flow and length are possible for this run
 /// ("plausible"); a [short](super::short) one elsewhere than behind a message only if its number follows that of the last
-/// message of its channel, after a gap of at most 2^16 messages, or 2^10 answers. No payload holds such bytes but by a
+/// message of its channel, after a gap of at most 2^16 messages, or 2^10 answers (or that of the one before, where
+/// nothing has followed the last yet: its number may be damaged). No payload holds such bytes but by a
 /// chance of less than 10^-19 per byte, or of less than 10^-9 in a stream with short headers. So a plausible header
 /// inside an announced message means that the message was cut: it is skipped, and reading goes on at that header.
 /// Where a header is missing, the next plausible one is looked for, beginning in the last bytes of the message before
@@ -226,12 +227,24 @@ struct Rules {
     numbers: Numbers,
 }
 
-/// The numbers that come next, of a stream with short headers.
+/// The numbers that come next, of a stream with short headers, by channel.
 #[derive(Clone, Debug, Default)]
 struct Numbers {
+    channels: Vec<Channel>,
+}
+
+/// A number that does not follow may be damage: until the next message bears it out, the one before it counts as well.
+#[derive(Clone, Copy, Debug, Default)]
+struct Channel {
+    last: Next,
+    confirmed: Next,
+}
+
+/// The flow of a message, and the number behind its own.
+#[derive(Clone, Copy, Debug, Default)]
+struct Next {
     flow: FlowId,
-    /// By channel.
-    next: Vec<u32>,
+    number: u32,
 }
 
 enum Judgement {
@@ -253,8 +266,7 @@ impl Rules {
         };
         if let Some(header) = self.short(judged) {
             let length = header.sent_length();
-            let most = if is_answer(&header) { ANSWER_GAP } else { GAP };
-            let is_next = header.kind == MessageKind::End || self.numbers.gap(&header) < most;
+            let is_next = header.kind == MessageKind::End || self.numbers.follows(&header).1;
             return if is_next { Judgement::Header(length) } else { Judgement::Unexpected(length) };
         }
         let word =
@@ -284,8 +296,7 @@ impl Rules {
             None => Header::decode(bytes, self.key).ok()?,
         };
         if short.is_some() && header.kind != MessageKind::End {
-            let next = self.numbers.next(header.flow, header.channel);
-            header.sequence = next.wrapping_add(self.numbers.gap(&header));
+            header.sequence = self.numbers.follows(&header).0;
         }
         self.numbers.took(&header);
         Some(header)
@@ -297,18 +308,12 @@ fn is_answer(header: &Header) -> bool {
 }
 
 impl Numbers {
-    fn next(&self, flow: FlowId, channel: u16) -> u32 {
-        if flow != self.flow {
-            return 0;
-        }
-        self.next.get(usize::from(channel)).copied().unwrap_or(0)
-    }
-
-    /// The distance from the next expected number to that of a short header.
-    fn gap(&self, header: &Header) -> u32 {
-        let bits = if is_answer(header) { ANSWER_SEQUENCE } else { STREAM_SEQUENCE };
-        let next = self.next(header.flow, header.channel);
-        header.sequence.wrapping_sub(next) & ((1 << bits) - 1)
+    /// The whole number of a short header, and whether it is one of those that come next.
+    fn follows(&self, header: &Header) -> (u32, bool) {
+        let Channel { last, confirmed } =
+            self.channels.get(usize::from(header.channel)).copied().unwrap_or_default();
+        let nearest = if confirmed.gap(header) < last.gap(header) { confirmed } else { last };
+        (nearest.of(header.flow).wrapping_add(nearest.gap(header)), nearest.is_followed_by(header))
     }
 
     /// A message with this header was read. Its end has no number.
@@ -317,13 +322,30 @@ impl Numbers {
         if header.kind == MessageKind::End || channel >= usize::from(super::short::MAX_CHANNELS) {
             return;
         }
-        if header.flow != self.flow {
-            self.next.clear();
-            self.flow = header.flow;
+        if self.channels.len() <= channel {
+            self.channels.resize(channel + 1, Channel::default());
         }
-        if self.next.len() <= channel {
-            self.next.resize(channel + 1, 0);
+        let channel = &mut self.channels[channel];
+        if channel.last.is_followed_by(header) {
+            channel.confirmed = channel.last;
         }
-        self.next[channel] = header.sequence.wrapping_add(1);
+        channel.last = Next { flow: header.flow, number: header.sequence.wrapping_add(1) };
+    }
+}
+
+impl Next {
+    /// The number that comes next in this flow: another one begins.
+    fn of(self, flow: FlowId) -> u32 {
+        if self.flow == flow { self.number } else { 0 }
+    }
+
+    /// The distance from the next expected number to that of a header.
+    fn gap(self, header: &Header) -> u32 {
+        let bits = if is_answer(header) { ANSWER_SEQUENCE } else { STREAM_SEQUENCE };
+        header.sequence.wrapping_sub(self.of(header.flow)) & ((1 << bits) - 1)
+    }
+
+    fn is_followed_by(self, header: &Header) -> bool {
+        self.gap(header) < if is_answer(header) { ANSWER_GAP } else { GAP }
     }
 }

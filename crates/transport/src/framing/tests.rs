@@ -234,6 +234,24 @@ fn the_numbers_of_a_stream_are_counted_on_beyond_their_fields() {
 }
 
 #[test]
+fn a_number_that_is_damaged_does_not_hide_the_next_message() {
+    let cover = Cover { message: false, short: Short::Stream };
+    let short = |sequence| {
+        let mut room = vec![0; HEADER_LENGTH + 3];
+        header(sequence, 3).stamp(&mut room, cover).to_vec()
+    };
+    for damaged in [3_000, 60_000, 1 << 20] {
+        let stream = [short(1), short(damaged), vec![9; 50], short(3), short(4)].concat();
+        let found: Vec<Vec<u8>> = found(&stream, 7);
+        assert_eq!(found, [short(1), short(damaged), short(3), short(4)], "{damaged}");
+    }
+    let mut elsewhere = short(2);
+    elsewhere[5] = 7;
+    let stream = [short(1), elsewhere.clone(), vec![9; 50], short(3)].concat();
+    assert_eq!(found(&stream, 100), [short(1), elsewhere, short(3)]);
+}
+
+#[test]
 fn a_message_is_delivered_with_its_last_byte() {
     let mut deframer = deframer();
     let bytes = message(1, &[7; 100]);
