@@ -1,4 +1,5 @@
 import { defineConfig } from '@playwright/test';
+import { STATE } from './server';
 
 /** Debian's Chromium; another one by `CHROMIUM`. Everything runs against one server, one test after the other. */
 export default defineConfig({
@@ -14,6 +15,7 @@ export default defineConfig({
   reporter: [['list']],
   use: {
     browserName: 'chromium',
+    storageState: STATE,
     viewport: { width: 1280, height: 900 },
     launchOptions: { executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] },
     screenshot: 'only-on-failure',

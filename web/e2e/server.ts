@@ -1,7 +1,7 @@
 /**
  * Starts what the tests use: the page as `vite build` makes it, `trunkline serve` on a loopback address with a store of its own,
- * a reflector to probe, and two agents at which nobody has enrolled yet, which end and are removed with them. `TRUNKLINE_URL` names a server that is there already; `TRUNKLINE_BIN` a program
- * that is built already.
+ * a reflector to probe, and two agents at which nobody has enrolled yet, which end and are removed with them. `TRUNKLINE_URL` names a server that is there already, by its
+ * address or by a login link; `TRUNKLINE_BIN` a program that is built already.
  */
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,11 +11,17 @@ import { fileURLToPath } from 'node:url';
 
 const web = join(dirname(fileURLToPath(import.meta.url)), '..');
 
+/** The cookie of a browser that is logged in, as Playwright reads it. */
+export const STATE = join(web, 'e2e/output/login.json');
+
 /** How long a server may take until it listens: the program may have to be built first. */
 const PATIENCE_MS = 240_000;
 
 export default async function start(): Promise<() => Promise<void>> {
-  if (process.env.TRUNKLINE_URL) return async () => {};
+  if (process.env.TRUNKLINE_URL) {
+    await login(process.env.TRUNKLINE_URL);
+    return async () => {};
+  }
   const folder = mkdtempSync(join(tmpdir(), 'trunkline-e2e-'));
   const dist = join(folder, 'dist');
   const vite = join(web, 'node_modules/vite/bin/vite.js');
@@ -38,7 +44,10 @@ export default async function start(): Promise<() => Promise<void>> {
   try {
     const server = begin('serve');
     begun.push(server);
-    process.env.TRUNKLINE_URL = `http://${await listening(server)}`;
+    // Without the terminal of a desktop it opens no browser.
+    await login(await listening(server, /http:\S+#\/login\/\S+/));
+    process.env.TRUNKLINE_TOKEN_COMMAND = JSON.stringify([program, ...first, 'serve', 'token']);
+    process.env.TRUNKLINE_TOKEN_CONFIG = join(folder, 'config');
     const reflector = begin('reflect');
     begun.push(reflector);
     process.env.TRUNKLINE_REFLECTOR = await listening(reflector);
@@ -62,14 +71,29 @@ export default async function start(): Promise<() => Promise<void>> {
   return stop;
 }
 
-/** The address that a server says it listens on. */
-function listening(server: ChildProcess): Promise<string> {
+/** Logs in with a link, and keeps the cookie for all tests. An address without a code needs no login. */
+async function login(link: string): Promise<void> {
+  const [url, code] = link.split('/#/login/');
+  process.env.TRUNKLINE_URL = url;
+  let cookies: object[] = [];
+  if (code) {
+    const response = await fetch(`${url}/api/v1/login`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ code }) });
+    const value = /^trunkline=([^;]+)/.exec(response.headers.get('set-cookie') ?? '')?.[1];
+    if (!value) throw new Error(`the link does not log in: ${response.status} ${await response.text()}`);
+    cookies = [{ name: 'trunkline', value, domain: new URL(url).hostname, path: '/', expires: -1, httpOnly: true, secure: false, sameSite: 'Strict' }];
+  }
+  mkdirSync(dirname(STATE), { recursive: true });
+  writeFileSync(STATE, JSON.stringify({ cookies, origins: [] }), { mode: 0o600 });
+}
+
+/** What a server says that matches: by default the address that it listens on. */
+function listening(server: ChildProcess, wanted = /127\.0\.0\.1:[1-9]\d*/): Promise<string> {
   return new Promise((resolve, reject) => {
     let said = '';
     const timer = setTimeout(() => reject(new Error(`the server did not say where it listens:\n${said}`)), PATIENCE_MS);
     const read = (chunk: Buffer) => {
       said += chunk.toString();
-      const address = /127\.0\.0\.1:[1-9]\d*/.exec(said)?.[0];
+      const address = wanted.exec(said)?.[0];
       if (!address) return;
       clearTimeout(timer);
       resolve(address);

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 /// Arguments of `serve`.
 #[derive(Debug, Args)]
@@ -15,8 +15,7 @@ pub struct Serve {
 
     /// Address and port to listen on; port 0 lets the system choose
     ///
-    /// Whoever reaches a loopback address needs no token. Any other address needs TLS, or a proxy that has it, and everybody
-    /// has to log in.
+    /// An address other than loopback needs TLS, or a proxy that has it.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4782")]
     pub listen: SocketAddr,
 
@@ -37,9 +36,13 @@ pub struct Serve {
     #[arg(long, value_name = "URL", conflicts_with_all = ["certificate", "tls"])]
     pub behind_proxy: Option<String>,
 
-    /// Ask for a token on a loopback address too
+    /// Loopback only: require no login, so that every user and program of this machine has full access
     #[arg(long)]
-    pub authenticate: bool,
+    pub no_login: bool,
+
+    /// When to open the page in a browser
+    #[arg(long, value_enum, default_value_t = Browser::Auto, value_name = "WHEN")]
+    pub browser: Browser,
 
     /// Where the files are that experiments name: speech, traces [default: the current folder]
     #[arg(long, value_name = "DIR")]
@@ -48,6 +51,17 @@ pub struct Serve {
     /// Print the API's description, OpenAPI 3.1, and do nothing else
     #[arg(long)]
     pub openapi: bool,
+}
+
+/// When to open the page in a browser: `$BROWSER`, or the desktop's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Browser {
+    /// If the server starts in a terminal on a desktop
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
 }
 
 /// Who may log in.

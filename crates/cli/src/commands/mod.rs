@@ -1,6 +1,7 @@
 //! The commands: each reads its arguments, calls the libraries and prints.
 
 mod agent;
+mod browser;
 mod check;
 mod listen;
 mod paper;

@@ -8,6 +8,7 @@ use trunkline_server::{
     Connections, Options, ServeError, Server, Token, TokenKind, Tokens, Transport, tokens_folder,
 };
 
+use super::browser::{Opener, Page};
 use super::run::stop_on_signal;
 use super::{open_store, own_program};
 use crate::args::Global;
@@ -18,6 +19,8 @@ use crate::output::{self, Failure};
 
 /// Where it is written how browsers reach the server that was started last, for links.
 const ADDRESS: &str = "address";
+/// The file that leads a browser to the login link.
+const PAGE: &str = "open.html";
 
 pub(super) fn serve(global: &Global, arguments: &Serve) -> Result<u8, Failure> {
     if arguments.openapi {
@@ -40,6 +43,14 @@ pub(super) fn serve(global: &Global, arguments: &Serve) -> Result<u8, Failure> {
 }
 
 fn answer(global: &Global, arguments: &Serve) -> Result<u8, Failure> {
+    let is_local = arguments.listen.ip().to_canonical().is_loopback() && arguments.behind_proxy.is_none();
+    if arguments.no_login && !is_local {
+        return Err(Failure::input(
+            "--no-login is for a loopback address without a proxy: other machines always have to log in",
+        ));
+    }
+    // Before the user namespace, in which browsers do not work.
+    let opener = Opener::start(arguments.browser);
     // First of all: where the user has no privileges the process enters a user namespace, which it cannot once it has a
     // second thread.
     let wire = WireMeans::gain(own_program()?, vec!["wire".into(), "init".into()]);
@@ -49,7 +60,7 @@ fn answer(global: &Global, arguments: &Serve) -> Result<u8, Failure> {
     let server = Server::bind(Options {
         listen: arguments.listen,
         transport: transport(arguments),
-        authenticate: arguments.authenticate,
+        authenticate: !arguments.no_login,
         connections: Connections::default(),
         place: place(global, store.directory()),
         store,
@@ -66,15 +77,51 @@ fn answer(global: &Global, arguments: &Serve) -> Result<u8, Failure> {
         let written = std::fs::write(secrets.join(ADDRESS), &url);
         written
             .map_err(|e| Failure::environment(format_args!("{}: {e}", secrets.join(ADDRESS).display())))?;
-        output::note(format_args!("serving on {url}; `trunkline serve token` prints a link that logs in"));
-    } else {
-        output::note(format_args!("serving on {url}, for this machine only"));
     }
+    // The logs of a server for other machines are no place for a link.
+    let link = match server.asks_for_tokens() && is_local {
+        true => Some(login_link(&url, &tokens()?)?),
+        false => None,
+    };
+    match (&link, server.asks_for_tokens()) {
+        (Some(link), _) => {
+            output::note(format_args!("serving on {url}, for this machine only"));
+            output::note(format_args!(
+                "log in with this link, once, within ten minutes: {link}\n`trunkline serve token` prints another"
+            ));
+        }
+        (None, true) => {
+            output::note(format_args!(
+                "serving on {url}; `trunkline serve token` prints a link that logs in"
+            ));
+        }
+        (None, false) => {
+            output::note(format_args!("serving on {url}, for every user of this machine, without login"));
+        }
+    }
+    let _page = open(opener, link.as_deref().unwrap_or(&url), &secrets);
     if global.json {
-        output::print_json(&ServerOutput { url });
+        output::print_json(&ServerOutput { url, link });
     }
     server.serve(&stop).map_err(failure)?;
     Ok(output::DONE)
+}
+
+/// Opens a browser, if one is to be opened. The file that leads it there is removed when the result is dropped.
+fn open(opener: Option<Opener>, address: &str, secrets: &Path) -> Option<Page> {
+    let opener = opener?;
+    let path = secrets.join(PAGE);
+    let page = Page::write(&path, address).and_then(|page| opener.open(&page).map(|()| page));
+    page.inspect_err(|error| {
+        output::warn(format_args!("no browser could be opened with `{}`: {error}", path.display()))
+    })
+    .ok()
+}
+
+/// Makes a link that logs a browser in, once.
+fn login_link(address: &str, tokens: &Tokens) -> Result<String, Failure> {
+    let code = tokens.make_link(Timestamp::now()).map_err(failure)?;
+    Ok(format!("{}/#/login/{code}", address.trim().trim_end_matches('/')))
 }
 
 fn transport(arguments: &Serve) -> Transport {
@@ -108,7 +155,6 @@ fn files(arguments: &Serve) -> Result<PathBuf, Failure> {
 
 fn token(global: &Global, name: Option<&str>, address: Option<&str>) -> Result<u8, Failure> {
     let tokens = tokens()?;
-    let now = Timestamp::now();
     let Some(name) = name else {
         let address = match address {
             Some(address) => address.to_owned(),
@@ -119,8 +165,7 @@ fn token(global: &Global, name: Option<&str>, address: Option<&str>) -> Result<u
                 )
             })?,
         };
-        let code = tokens.make_link(now).map_err(failure)?;
-        let link = format!("{}/#/login/{code}", address.trim().trim_end_matches('/'));
+        let link = login_link(&address, &tokens)?;
         match global.json {
             true => output::print_json(&LoginLinkOutput { link }),
             false => output::print(&link),
@@ -128,7 +173,7 @@ fn token(global: &Global, name: Option<&str>, address: Option<&str>) -> Result<u
         output::note("open it in a browser within ten minutes; it works once");
         return Ok(output::DONE);
     };
-    let token = tokens.make_program(name, now).map_err(failure)?;
+    let token = tokens.make_program(name, Timestamp::now()).map_err(failure)?;
     match global.json {
         true => output::print_json(&TokenOutput { name: name.to_owned(), token }),
         false => output::print(&token),

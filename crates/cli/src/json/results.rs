@@ -341,6 +341,10 @@ pub struct WiresRemovedOutput {
 pub struct ServerOutput {
     /// Its address for browsers.
     pub url: String,
+    /// On a loopback address: a link that logs a browser in, once, within ten minutes. Null on other addresses and with
+    /// `--no-login`.
+    #[schema(required = true)]
+    pub link: Option<String>,
 }
 
 /// A link that logs a browser in, once.

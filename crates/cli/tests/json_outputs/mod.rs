@@ -299,7 +299,7 @@ fn results_of_agents_are_described() {
 #[test]
 fn results_of_servers_are_described() {
     let bench = Bench::new();
-    let serve = ["serve", "--listen", "127.0.0.1:0", "--authenticate", "--json"];
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--json"];
     let mut server = Started::start(command(&bench, &serve));
     server.says("serving on");
     let mut seen = BTreeSet::new();

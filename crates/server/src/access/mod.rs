@@ -1,10 +1,11 @@
 //! Who may use the server.
 //!
-//! - On a loopback address everybody of this machine may, unless told otherwise. Browsers then bring two dangers: a page of
-//!   another site that sends requests here, and one whose name was made to lead here (DNS rebinding). So requests from other
-//!   sites, and under names that are not this machine's, are refused.
-//! - Beyond that nothing is served without TLS, here or in a proxy, and everybody shows a token: a browser a cookie that it
-//!   got for a link ([`tokens`]), a program an `Authorization` header.
+//! - Everybody shows a token: a browser a cookie that it got for a link ([`tokens`]), a program an `Authorization` header.
+//!   On a loopback address the owner may waive it for all users of this machine.
+//! - On a loopback address browsers bring two dangers: a page of another site that sends requests here, and one whose name
+//!   was made to lead here (DNS rebinding). So requests from other sites, and under names that are not this machine's, are
+//!   refused.
+//! - On other addresses nothing is served without TLS, here or in a proxy.
 
 mod guard;
 mod headers;
