@@ -20,6 +20,10 @@ pub trait Recorder {
     /// duplicate comes again. Called for every message of a flow whose [`FlowMeta::keeps_payload`](crate::FlowMeta::keeps_payload) is set.
     fn payload(&mut self, _flow: FlowId, _channel: u16, _sequence: u32, _payload: &[u8]) {}
 
+    /// The network dropped a packet with this message, as only a driver that carries every packet knows. The message may
+    /// still arrive: in a copy, or repaired.
+    fn dropped(&mut self, _flow: FlowId, _channel: u16, _sequence: u32) {}
+
     /// The measurement ends at `at`, before the planned end, because the flow that it lasts for is over: what arrives later
     /// is drained, and counts in no throughput of a source that goes on to the end.
     fn end_measurement(&mut self, _at: Time) {}
@@ -39,6 +43,10 @@ impl<A: Recorder, B: Recorder> Recorder for (A, B) {
     fn payload(&mut self, flow: FlowId, channel: u16, sequence: u32, payload: &[u8]) {
         self.0.payload(flow, channel, sequence, payload);
         self.1.payload(flow, channel, sequence, payload);
+    }
+    fn dropped(&mut self, flow: FlowId, channel: u16, sequence: u32) {
+        self.0.dropped(flow, channel, sequence);
+        self.1.dropped(flow, channel, sequence);
     }
     fn end_measurement(&mut self, at: Time) {
         self.0.end_measurement(at);

@@ -11,6 +11,7 @@ use trunkline_transport::framing::Key;
 use crate::SimulationError;
 use crate::conversation::{Conversation, Side};
 use crate::covered::Covered;
+use crate::drops::{self, Drops};
 use crate::events::EventQueue;
 use crate::hosts::{Handing, Hosts, Kept};
 use crate::member::Member;
@@ -102,6 +103,7 @@ pub(crate) struct Engine<'s> {
     /// By member: the message that its host is handing over.
     pub(crate) handing: BTreeMap<u32, Handing>,
     pub(crate) covered: Covered,
+    drops: Drops,
     /// Where received bytes are read into.
     pub(crate) received: Vec<u8>,
     pub(crate) counted: Counted,
@@ -131,6 +133,7 @@ impl<'s> Engine<'s> {
             waiting: Buffers::new(usize::MAX),
             handing: BTreeMap::new(),
             covered: Covered::default(),
+            drops: Drops::new(seed),
             received: Vec::new(),
             counted: Counted::new(),
         };
@@ -155,6 +158,9 @@ impl<'s> Engine<'s> {
             let first = engine.conversations.len() as u32;
             let made = transports::conversations(scenario, f, flow.meta.members, engine.key, seed);
             engine.conversations.extend(made.map_err(refused(f))?);
+            if drops::are_messages(flow, &engine.conversations[first as usize]) {
+                engine.network.keep_dropped(f);
+            }
             // What keeps a window, or a queue of its own, is held back by that.
             if let Some(buffer) = send_buffer.filter(|_| engine.conversations[first as usize].owner.is_none())
             {
@@ -241,6 +247,11 @@ impl<'s> Engine<'s> {
                         self.look_for_the_end(flow as u32, recorder);
                     }
                 }
+            }
+            while let Some(packet) = self.network.take_dropped() {
+                let flow = self.conversations[self.place(packet.flow).conversation as usize].flow;
+                self.drops.record(now, (self.scenario, self.key), flow as usize, &packet, recorder);
+                self.network.recycle(packet.bytes);
             }
         }
         // Only the first end counts.

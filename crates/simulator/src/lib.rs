@@ -4,6 +4,7 @@
 
 mod conversation;
 mod covered;
+mod drops;
 mod engine;
 mod events;
 mod first_link;

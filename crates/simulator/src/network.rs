@@ -34,6 +34,10 @@ pub(crate) struct Network<'s> {
     next_packet: u64,
     /// Whether packets of each flow of the file are said to have left the network, by [`Event::Left`].
     watched: Vec<bool>,
+    /// Whether dropped packets of each flow of the file are kept in `dropped`.
+    keeps_dropped: Vec<bool>,
+    /// Packets that were dropped, until the engine takes them.
+    dropped: Vec<Packet>,
     sockets: Sockets,
 }
 
@@ -56,6 +60,8 @@ impl<'s> Network<'s> {
             on_first_links: OnFirstLinks::new(scenario),
             next_packet: 0,
             watched: vec![false; scenario.flows.len()],
+            keeps_dropped: vec![false; scenario.flows.len()],
+            dropped: Vec::new(),
             sockets: Sockets::default(),
         }
     }
@@ -73,6 +79,17 @@ impl<'s> Network<'s> {
     /// Says from now on when a packet of this flow's sources has been dropped.
     pub(crate) fn watch(&mut self, flow: usize) {
         self.watched[flow] = true;
+    }
+
+    /// Keeps from now on what is dropped of this flow, for [`take_dropped`](Self::take_dropped).
+    pub(crate) fn keep_dropped(&mut self, flow: usize) {
+        self.keeps_dropped[flow] = true;
+    }
+
+    /// A packet that was dropped, of a flow of which they are kept.
+    #[inline]
+    pub(crate) fn take_dropped(&mut self) -> Option<Packet> {
+        self.dropped.pop()
     }
 
     /// Gives the sockets of a flow a buffer: when one that was full has room again, that is said by [`Event::Room`].
@@ -283,7 +300,11 @@ impl<'s> Network<'s> {
                 if waits_in_socket(&packet) && self.sockets.leave(flow, &packet) {
                     events.push(now, Event::Room(packet.flow));
                 }
-                self.recycle(packet.bytes);
+                if self.keeps_dropped[flow] && !packet.group {
+                    self.dropped.push(packet);
+                } else {
+                    self.recycle(packet.bytes);
+                }
             }
         }
         self.outcome = outcome;

@@ -5,7 +5,7 @@ mod support;
 use proptest::prelude::*;
 use support::{flow, parse, simulate};
 use trunkline_core::{Duration, Rate};
-use trunkline_metrics::{FlowSummary, RepetitionSummary};
+use trunkline_metrics::{FlowSummary, Meter, RepetitionSummary};
 
 const HEAD: &str = "name = \"test\"\nduration = \"1 s\"\ndrain = \"10 s\"\n[hosts]\na = {}\nb = {}\n\
                     [link.l]\nbetween = [\"a\", \"b\"]\nrate = \"1 Mbit/s\"\n\
@@ -34,6 +34,35 @@ fn an_overloaded_line_carries_its_rate_and_no_more() {
     // Busy from the first message on, which has a phase within its interval of 4 ms.
     let utilisation = summary.links[0].utilisation.value();
     assert!((utilisation - throughput.active.as_secs_f64()).abs() < 1e-6, "{:?}", summary.links[0]);
+}
+
+/// A queue that holds longer than the run lasts: the largest latency says nothing of what was dropped.
+#[test]
+fn what_a_queue_dropped_is_lost_and_what_it_holds_is_unfinished() {
+    let counts = |transport: &str, more: &str| {
+        let experiment = parse(&format!(
+            "name = \"test\"\nduration = \"2 s\"\n[hosts]\na = {{}}\nb = {{}}\n[link.l]\n\
+             between = [\"a\", \"b\"]\nrate = \"2 Mbit/s\"\ndelay = \"10 ms\"\n\
+             queue = {{ kind = \"fifo\", limit = \"1 MB\" }}\n[flow.v]\nfrom = \"a\"\nto = \"b\"\ncount = 1000\n\
+             transport = \"{transport}\"\nsource = {{ kind = \"voice\", samples = 80 }}\n{more}"
+        ));
+        let scenario = &experiment.points[0].scenario;
+        let metas: Vec<_> = scenario.flows.iter().map(|flow| flow.meta.clone()).collect();
+        let mut trace = ();
+        let mut meter = Meter::new(&metas, &mut trace).with_drain(scenario.drain);
+        let outcome = support::run(scenario, experiment.seed, &mut meter, &mut support::GoOn);
+        let summary = meter.finish(outcome);
+        let dropped: u64 = summary.links.iter().flat_map(|link| link.dropped.values()).sum();
+        (flow(&summary, "v").counts, dropped)
+    };
+    for (transport, more) in [("udp", ""), ("rtp", ""), ("udp", "reflect = true\n")] {
+        let (counts, dropped) = counts(transport, more);
+        assert!(dropped > 180_000, "{transport}: {dropped}");
+        // Some packets are no messages of the flow: RTCP's.
+        assert!(counts.lost.abs_diff(dropped) <= dropped / 200, "{transport}: {dropped} and {counts:?}");
+        assert!(counts.unfinished > 1000, "{transport}: {counts:?}");
+        assert_eq!(counts.sent, counts.received + counts.late + counts.lost + counts.unfinished);
+    }
 }
 
 #[test]

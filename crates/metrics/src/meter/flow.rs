@@ -45,6 +45,8 @@ pub(super) struct Channel {
     jitter: InterarrivalJitter,
     /// [`Time::MAX`] before the first.
     last_arrival: Time,
+    /// The latest send time of what has arrived.
+    newest: Time,
     delivered: Bytes,
     ipdv: IpdvPairs,
     playout: Playout,
@@ -60,6 +62,8 @@ pub(super) struct FlowMeter {
     pub(super) send_call: Delays,
     latency: Delays,
     latency_from_due: Delays,
+    /// The longest time by which a message was sent before one of its channel that arrived earlier.
+    displaced: Duration,
     ipdv: Delays,
     interarrival: Moments,
     over_time: LatencyOverTime,
@@ -91,6 +95,7 @@ impl Channel {
             channel,
             jitter: InterarrivalJitter::default(),
             last_arrival: Time::MAX,
+            newest: Time::ZERO,
             delivered: Bytes::ZERO,
             ipdv: IpdvPairs::default(),
             playout: Playout::default(),
@@ -116,6 +121,7 @@ impl FlowMeter {
             send_call: Delays::default(),
             latency: Delays::default(),
             latency_from_due: Delays::default(),
+            displaced: Duration::ZERO,
             ipdv: Delays::default(),
             interarrival: Moments::default(),
             over_time: LatencyOverTime::default(),
@@ -164,14 +170,16 @@ impl FlowMeter {
         });
     }
 
-    /// What a message is that was sent and had not arrived when the sink stopped to listen, if it has. It may still have been
-    /// under way if others took longer than it had time to.
-    pub(super) fn fate_of_missing(&self, member: u32, sent: Time, listened: Option<Time>) -> Fate {
-        let sink = (member / self.meta.members.max(1)) as usize;
+    /// The fate of a message that was sent and had not arrived when the sink stopped to listen, if it has. It may still have
+    /// been under way if others took longer than it had time to, and if none arrived that was sent later by more than
+    /// messages of the flow overtake each other.
+    pub(super) fn fate_of_missing(&self, channel: &Channel, sent: Time, listened: Option<Time>) -> Fate {
+        let sink = (channel.member / self.meta.members.max(1)) as usize;
         let reliable = self.meta.reliable.get(sink).is_some_and(|reliable| *reliable);
         let least = self.meta.propagation.get(sink).copied().unwrap_or_default();
         let takes = self.latency.longest().max(least);
-        let is_under_way = listened.is_some_and(|listened| sent + takes > listened);
+        let is_overtaken = channel.newest > sent + self.displaced;
+        let is_under_way = !is_overtaken && listened.is_some_and(|listened| sent + takes > listened);
         if reliable || is_under_way { Fate::Unfinished } else { Fate::Lost }
     }
 
@@ -234,6 +242,11 @@ impl FlowMeter {
             self.interarrival.add(received.since(channel.last_arrival));
         }
         channel.last_arrival = received;
+        if sent < channel.newest {
+            self.displaced = self.displaced.max(channel.newest.since(sent));
+        } else {
+            channel.newest = sent;
+        }
 
         if in_window {
             channel.delivered += payload;

@@ -249,7 +249,7 @@ impl<'t> Meter<'t> {
             }
             OnArrival::GivenUp => {
                 // It was given up long before the end.
-                let fate = flow.fate_of_missing(channel.member, arrival.sent, None);
+                let fate = flow.fate_of_missing(channel, arrival.sent, None);
                 flow.count_missing(channel.member, fate, -1);
                 flow.arrived(channel, sequence, &arrival);
                 (flow.joined(channel, arrival.sent, arrival.received), arrival.sent)
@@ -294,6 +294,12 @@ impl<'t> Meter<'t> {
 }
 
 impl Recorder for Meter<'_> {
+    fn dropped(&mut self, flow: FlowId, channel: u16, sequence: u32) {
+        if let Some(place) = self.channels.place(flow, channel) {
+            self.channels[place].outstanding.dropped(sequence);
+        }
+    }
+
     fn end_measurement(&mut self, at: Time) {
         self.flows.iter_mut().for_each(|flow| flow.end_measurement(at));
     }
@@ -361,8 +367,9 @@ fn settle(
     let index = channel.flow as usize;
     let sequence = number as u32; // The wire's 32 bits of it.
     match entry {
-        Entry::Sent { due, sent, payload } => {
-            let fate = flow.fate_of_missing(channel.member, sent, listened);
+        Entry::Sent { due, sent, payload } | Entry::Dropped { due, sent, payload } => {
+            let is_dropped = matches!(entry, Entry::Dropped { .. });
+            let fate = flow.fate_of_missing(channel, sent, listened.filter(|_| !is_dropped));
             flow.count_missing(channel.member, fate, 1);
             if fate == Fate::Lost {
                 channel.losses.lost(number, &mut flow.summary.loss_bursts);

@@ -19,6 +19,8 @@ pub(super) enum Entry {
     Unknown,
     /// Sent.
     Sent { due: Time, sent: Time, payload: u32 },
+    /// Sent, and dropped by the network.
+    Dropped { due: Time, sent: Time, payload: u32 },
     /// Received, and not yet reported as sent.
     Early { received: Time, sent: Time, reflected: Time, payload: u32 },
     /// Refused, and so settled.
@@ -139,7 +141,9 @@ impl Outstanding {
                     self.settle_in_window(index, bounds);
                     OnSent::Arrived(Arrival { received, sent, reflected, payload })
                 }
-                Entry::Sent { .. } | Entry::Refused | Entry::Settled => OnSent::Ignored,
+                Entry::Sent { .. } | Entry::Dropped { .. } | Entry::Refused | Entry::Settled => {
+                    OnSent::Ignored
+                }
             },
             Place::Behind(number) => {
                 self.behind.as_mut().map_or(OnSent::Ignored, |behind| behind.sent(number, entry))
@@ -161,7 +165,7 @@ impl Outstanding {
         let early = Entry::Early { received, sent, reflected, payload };
         match self.place(sequence) {
             Place::Window(index) => match self.window.get(index) {
-                Entry::Sent { due, .. } => {
+                Entry::Sent { due, .. } | Entry::Dropped { due, .. } => {
                     self.settle_in_window(index, bounds);
                     OnArrival::First { due }
                 }
@@ -183,6 +187,19 @@ impl Outstanding {
                 self.behind.as_mut().map_or(OnArrival::Duplicate, |behind| behind.arrived(number, early))
             }
             Place::Impossible => OnArrival::Stranger,
+        }
+    }
+
+    /// Takes the report that the network dropped a message.
+    pub(super) fn dropped(&mut self, sequence: u32) {
+        match self.place(sequence) {
+            Place::Window(index) => self.window.set(index, self.window.get(index).dropped()),
+            Place::Behind(number) => {
+                if let Some(behind) = &mut self.behind {
+                    behind.dropped(number);
+                }
+            }
+            Place::Ahead(_) | Place::Impossible => {}
         }
     }
 
@@ -263,6 +280,16 @@ impl Outstanding {
     }
 }
 
+impl Entry {
+    /// The entry after a drop: only a message that is under way changes.
+    fn dropped(self) -> Entry {
+        match self {
+            Entry::Sent { due, sent, payload } => Entry::Dropped { due, sent, payload },
+            other => other,
+        }
+    }
+}
+
 impl Behind {
     fn sent(&mut self, number: u64, entry: Entry) -> OnSent {
         let Some(index) = self.overtaken(number) else { return OnSent::Ignored };
@@ -275,14 +302,21 @@ impl Behind {
                 self.settle(index);
                 OnSent::Arrived(Arrival { received, sent, reflected, payload })
             }
-            Entry::Sent { .. } | Entry::Refused | Entry::Settled => OnSent::Ignored,
+            Entry::Sent { .. } | Entry::Dropped { .. } | Entry::Refused | Entry::Settled => OnSent::Ignored,
+        }
+    }
+
+    fn dropped(&mut self, number: u64) {
+        if let Some(index) = self.overtaken(number) {
+            let entry = &mut self.overtaken[index].1;
+            *entry = entry.dropped();
         }
     }
 
     fn arrived(&mut self, number: u64, early: Entry) -> OnArrival {
         let Some(index) = self.overtaken(number) else { return self.arrived_after_all(number) };
         match self.overtaken[index].1 {
-            Entry::Sent { due, .. } => {
+            Entry::Sent { due, .. } | Entry::Dropped { due, .. } => {
                 self.settle(index);
                 OnArrival::First { due }
             }
@@ -310,7 +344,7 @@ impl Behind {
             return None; // It was settled and has left.
         }
         self.settle(0);
-        if matches!(entry, Entry::Sent { .. }) {
+        if matches!(entry, Entry::Sent { .. } | Entry::Dropped { .. }) {
             if self.given_up.len() == GIVEN_UP {
                 self.given_up.pop_front();
             }

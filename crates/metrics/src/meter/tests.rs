@@ -277,6 +277,33 @@ fn what_may_be_under_way_when_the_sinks_stop_to_listen_is_unfinished() {
 }
 
 #[test]
+fn what_was_dropped_or_overtaken_is_lost_however_long_others_took() {
+    let counts = |arrivals: &[(u32, u64)], dropped: &[u32]| {
+        let flows = [meta(0, 1, 1)];
+        let mut nothing = ();
+        let mut meter = Meter::new(&flows, &mut nothing).with_drain(Duration::ZERO);
+        for sequence in 0..10 {
+            send(&mut meter, 0, 0, sequence, 100 * u64::from(sequence), 100 * u64::from(sequence));
+        }
+        dropped.iter().for_each(|&sequence| Recorder::dropped(&mut meter, FlowId(0), 0, sequence));
+        for &(sequence, at) in arrivals {
+            receive(&mut meter, 0, 0, sequence, 100 * u64::from(sequence), at);
+        }
+        let outcome = DriverOutcome { duration: MS(1000), ..DriverOutcome::default() };
+        let counts = meter.finish(outcome).flows[0].counts;
+        (counts.received, counts.lost, counts.unfinished)
+    };
+    // The largest latency is almost the length of the run.
+    assert_eq!(counts(&[(0, 950)], &[]), (1, 0, 9));
+    assert_eq!(counts(&[(0, 950)], &[3, 4, 9]), (1, 3, 6), "the network knows what it dropped");
+    assert_eq!(counts(&[(0, 950), (3, 960)], &[3]), (2, 2, 6), "a copy arrived of what was dropped");
+    assert_eq!(counts(&[(0, 900), (5, 950)], &[]), (2, 4, 4), "1 to 4 were overtaken, and order is kept");
+    // 1 arrived after 4: what was overtaken by 300 ms or less may still come.
+    assert_eq!(counts(&[(0, 900), (4, 950), (1, 990)], &[]), (3, 0, 7));
+    assert_eq!(counts(&[(0, 900), (5, 950), (4, 990)], &[]), (3, 3, 4), "1 to 3 were overtaken by more");
+}
+
+#[test]
 fn members_and_channels_are_kept_apart() {
     let mut kept = Kept::default();
     let flows = [meta(10, 2, 2), meta(12, 1, 1)];

@@ -42,6 +42,7 @@ enum Kind {
     #[default]
     Unknown,
     Sent,
+    Dropped,
     Refused,
     Settled,
 }
@@ -153,10 +154,14 @@ impl Window {
             Kind::Unknown => Entry::Unknown,
             Kind::Refused => Entry::Refused,
             Kind::Settled => Entry::Settled,
-            Kind::Sent => {
+            kind @ (Kind::Sent | Kind::Dropped) => {
                 let Packed { due, late, payload } = self.near[place];
                 let sent = Time::from_nanos(due.as_nanos() + u64::from(late));
-                Entry::Sent { due, sent, payload }
+                if kind == Kind::Sent {
+                    Entry::Sent { due, sent, payload }
+                } else {
+                    Entry::Dropped { due, sent, payload }
+                }
             }
         }
     }
@@ -165,11 +170,11 @@ impl Window {
     #[inline]
     fn pack(&mut self, place: usize, entry: Entry) -> bool {
         let kind = match entry {
-            Entry::Sent { due, sent, payload } => {
+            Entry::Sent { due, sent, payload } | Entry::Dropped { due, sent, payload } => {
                 let late = sent.as_nanos().checked_sub(due.as_nanos());
                 let Some(late) = late.and_then(|late| u32::try_from(late).ok()) else { return false };
                 self.near[place] = Packed { due, late, payload };
-                Kind::Sent
+                if matches!(entry, Entry::Sent { .. }) { Kind::Sent } else { Kind::Dropped }
             }
             Entry::Unknown => Kind::Unknown,
             Entry::Refused => Kind::Refused,
@@ -216,6 +221,7 @@ mod tests {
                 payload,
             }),
             1 => (time(), time()).prop_map(|(due, sent)| Entry::Sent { due, sent, payload: 1 }),
+            1 => (time(), time()).prop_map(|(due, sent)| Entry::Dropped { due, sent, payload: 1 }),
             1 => (time(), time()).prop_map(|(received, sent)| Entry::Early {
                 received,
                 sent,
