@@ -140,6 +140,17 @@ pub(crate) fn answer(plan: &Plan, found: &Found, answer: &Answer) -> String {
         }
         (None, None) => "nothing was shown either way".to_owned(),
     };
+    if let Some(kept) = *kept {
+        let doubtful = undecided_before(plan.goal, kept, &answer.trials);
+        if !doubtful.is_empty() {
+            let values: Vec<String> = doubtful.into_iter().map(written).collect();
+            text += &format!(
+                ". But {} {} not decided: the edge may lie there",
+                values.join(", "),
+                if values.len() == 1 { "was" } else { "were" }
+            );
+        }
+    }
     if undecided.is_some() {
         let range = self::undecided(plan, &answer.edge);
         text += &format!(". Not decided after {} repetitions: {range}", plan.terms.most);
@@ -175,7 +186,7 @@ fn overloaded(plan: &Plan, answer: &Answer) -> String {
     let flows: Vec<String> = answer
         .rising
         .iter()
-        .map(|rising| format!("`{}` by {:.3} ms", rising.flow, rising.per_second * 1000.0))
+        .map(|rising| format!("`{}` by {}", rising.flow, growth(rising.per_second)))
         .collect();
     let duration =
         plan.first.points.first().map_or_else(String::new, |point| point.scenario.duration.to_string());
@@ -184,6 +195,28 @@ fn overloaded(plan: &Plan, answer: &Answer) -> String {
          run of {duration} is too short to show what follows. Ask again with a longer `duration`",
         flows.join(", that of ")
     )
+}
+
+/// Values that were not decided although the search went past them to this one, in increasing order.
+fn undecided_before(goal: Goal, kept: u64, trials: &[Trial]) -> Vec<u64> {
+    let is_before = |value: u64| match goal {
+        Goal::Maximise => value < kept,
+        Goal::Minimise => value > kept,
+    };
+    let those =
+        trials.iter().filter(|trial| trial.verdict == Some(Verdict::Undecided) && is_before(trial.value));
+    let mut values: Vec<u64> = those.map(|trial| trial.value).collect();
+    values.sort_unstable();
+    values
+}
+
+/// Growth of a latency in each second of sending. In a FIFO it is the surplus of what is sent over what is carried, so where it
+/// is long, the load is the clearer number.
+fn growth(per_second: f64) -> String {
+    if per_second < 1.0 {
+        return format!("{:.3} ms", per_second * 1000.0);
+    }
+    format!("{per_second:.1} s (about {:.1} times as much is sent as is carried)", per_second + 1.0)
 }
 
 /// `11 to 13`, or a dash.
@@ -257,4 +290,39 @@ pub(crate) fn question(plan: &Plan) -> String {
         Goal::Minimise => "smallest",
     };
     format!("the {what} {} that keeps the limits", plan.key.key())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_that_were_not_decided_before_the_answer_are_named() {
+        let verdicts = [
+            (121, Verdict::Kept),
+            (123, Verdict::Undecided),
+            (122, Verdict::Undecided),
+            (124, Verdict::Kept),
+        ];
+        let trials: Vec<Trial> = verdicts
+            .into_iter()
+            .map(|(value, verdict)| Trial {
+                value,
+                verdict: Some(verdict),
+                repetitions: 5,
+                limits: Vec::new(),
+                refused: None,
+            })
+            .collect();
+        assert_eq!(undecided_before(Goal::Maximise, 124, &trials), [122, 123]);
+        assert_eq!(undecided_before(Goal::Maximise, 121, &trials), [0u64; 0]);
+        assert_eq!(undecided_before(Goal::Minimise, 121, &trials), [122, 123]);
+        assert_eq!(undecided_before(Goal::Minimise, 122, &trials), [123]);
+    }
+
+    #[test]
+    fn a_long_growth_of_latency_is_explained_by_the_load() {
+        assert_eq!(growth(0.036_8), "36.800 ms");
+        assert_eq!(growth(2.04), "2.0 s (about 3.0 times as much is sent as is carried)");
+    }
 }
