@@ -13,6 +13,8 @@ use trunkline_audio::measure::{Channel, CompareError, Doubt, Recording, compare}
 
 #[path = "listen_corpus/codecs.rs"]
 mod codecs;
+#[path = "listen_corpus/held_out.rs"]
+mod held_out;
 
 const RATE: u32 = 16_000;
 const SECONDS: f64 = 2.5;
@@ -330,33 +332,36 @@ fn wrong(case: &Case, found: &Channel) -> Vec<String> {
     wrong
 }
 
-/// Compares all of them, on as many processors as there are, and returns what is wrong.
-fn all_wrong(cases: &[Case]) -> Vec<String> {
-    let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+/// Does the same with all of them, on as many processors as there are.
+fn in_parallel<T: Sync, R: Send>(all: &[T], each: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
-        while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let said = match compare(&mono(&case.sent), &mono(&case.received)) {
-                Ok(found) => {
-                    let found = found.channels[0];
-                    match wrong(case, &found) {
-                        wrong if wrong.is_empty() => continue,
-                        wrong => format!("{}: {found:?}", wrong.join(", ")),
-                    }
-                }
-                Err(CompareError::Unrelated) if case.truth.is_narrow => continue,
-                Err(error) => error.to_string(),
-            };
-            failures
-                .lock()
-                .expect("no thread has panicked")
-                .push(format!("{} {}: {said}", case.sound, case.what));
+        loop {
+            let n = next.fetch_add(1, Ordering::Relaxed);
+            let Some(one) = all.get(n) else { return };
+            let made = each(one);
+            done.lock().expect("no thread has panicked").push((n, made));
         }
     };
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
-    let mut failures = failures.into_inner().expect("no thread has panicked");
-    failures.sort();
-    failures
+    let mut done = done.into_inner().expect("no thread has panicked");
+    done.sort_by_key(|(n, _)| *n);
+    done.into_iter().map(|(_, made)| made).collect()
+}
+
+/// Compares all of them, and returns what is wrong.
+fn all_wrong(cases: &[Case]) -> Vec<String> {
+    let said = |case: &Case| match compare(&mono(&case.sent), &mono(&case.received)) {
+        Ok(found) => {
+            let found = found.channels[0];
+            let wrong = wrong(case, &found);
+            (!wrong.is_empty()).then(|| format!("{}: {found:?}", wrong.join(", ")))
+        }
+        Err(error) => Some(error.to_string()),
+    };
+    let of = |case| Some(format!("{} {}: {}", case.sound, case.what, said(case)?));
+    in_parallel(cases, of).into_iter().flatten().collect()
 }
 
 #[test]
@@ -390,8 +395,9 @@ fn each_coded_pair_is_found_or_doubted() {
     assert_all(sounds.into_iter().flat_map(|(name, sound)| codecs::cases(name, sound)).collect(), 40);
 }
 
-/// Seeds, pitches and a recording that were not used while the bounds and the constants of `compare` were chosen.
-fn held_out() -> Vec<(&'static str, Vec<f64>)> {
+/// Other seeds and pitches, and a recording. They were held out at first, but some bounds were chosen after they had been seen:
+/// `held_out` has pairs for which none was.
+fn others() -> Vec<(&'static str, Vec<f64>)> {
     vec![
         ("speech", speech(1009)),
         ("speech", recorded()),
@@ -408,13 +414,13 @@ fn some(cases: impl Iterator<Item = Case>) -> Vec<Case> {
 }
 
 #[test]
-fn pairs_held_out_are_within_the_same_bounds() {
-    assert_all(some(held_out().into_iter().flat_map(|(name, sound)| cases(name, sound))), 25);
+fn other_pairs_are_within_the_same_bounds() {
+    assert_all(some(others().into_iter().flat_map(|(name, sound)| cases(name, sound))), 25);
 }
 
 #[test]
-fn coded_pairs_held_out_are_within_the_same_bounds() {
-    assert_all(some(held_out().into_iter().flat_map(|(name, sound)| codecs::cases(name, sound))), 20);
+fn other_coded_pairs_are_within_the_same_bounds() {
+    assert_all(some(others().into_iter().flat_map(|(name, sound)| codecs::cases(name, sound))), 20);
 }
 
 /// The beginning of a recording of somebody who speaks.

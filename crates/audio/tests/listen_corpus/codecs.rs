@@ -49,7 +49,7 @@ pub(crate) fn cases(sound: &'static str, sent: Vec<f64>) -> Vec<Case> {
 }
 
 /// What comes out of Opus, with packets that do not arrive, and how many samples later it is.
-fn opus(sent: &[f64], bitrate: u32, fec: bool, lost: &[usize]) -> (Vec<f64>, f64) {
+pub(crate) fn opus(sent: &[f64], bitrate: u32, fec: bool, lost: &[usize]) -> (Vec<f64>, f64) {
     let frames = at(0.02);
     let settings = Settings { sample_rate: RATE, channels: 1, frames, bitrate, fec };
     let mut encoder = Encoder::new(settings).expect("the settings are within bounds");
@@ -69,7 +69,7 @@ fn opus(sent: &[f64], bitrate: u32, fec: bool, lost: &[usize]) -> (Vec<f64>, f64
 }
 
 /// Only what lies between two frequencies, by a filter of linear phase whose delay is taken out.
-fn in_band(sent: &[f64], from: f64, to: f64) -> Vec<f64> {
+pub(crate) fn in_band(sent: &[f64], from: f64, to: f64) -> Vec<f64> {
     const HALF: i64 = 160;
     let low_pass = |frequency: f64, k: i64| {
         let turn = 2.0 * PI * frequency / f64::from(RATE);
@@ -115,7 +115,7 @@ fn quantised(sent: &[f64]) -> Vec<f64> {
 }
 
 /// Packets are lost, and their place is taken by periods of the sound before them.
-fn concealed(sent: &[f64]) -> Vec<f64> {
+pub(crate) fn concealed(sent: &[f64]) -> Vec<f64> {
     let frames = at(0.02);
     let mut concealer = Concealer::new(Method::Waveform, 1, RATE, frames);
     let play = |(number, packet): (usize, &[f64])| {
