@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use libm::{cos, exp, sin};
 use trunkline_audio::g711;
-use trunkline_audio::measure::{Channel, CompareError, Doubt, Recording, compare};
+use trunkline_audio::measure::{Channel, Doubt, Recording, compare};
 
 #[path = "listen_corpus/codecs.rs"]
 mod codecs;
@@ -360,7 +360,7 @@ fn all_wrong(cases: &[Case]) -> Vec<String> {
         }
         Err(error) => Some(error.to_string()),
     };
-    let of = |case| Some(format!("{} {}: {}", case.sound, case.what, said(case)?));
+    let of = |case: &Case| Some(format!("{} {}: {}", case.sound, case.what, said(case)?));
     in_parallel(cases, of).into_iter().flatten().collect()
 }
 
