@@ -30,6 +30,7 @@
 
 mod align;
 mod coarse;
+mod copy;
 mod decide;
 mod differences;
 mod events;
@@ -41,6 +42,7 @@ mod search;
 mod spectrum;
 #[cfg(test)]
 mod tests;
+mod timbre;
 mod track;
 
 use crate::format::LOUDEST;
@@ -117,7 +119,7 @@ pub struct Channel {
     pub gain: f64,
     /// Whether its sign is the opposite.
     pub inverted: bool,
-    /// Whether it holds the sent samples, all of them and unchanged, and no other sound.
+    /// Whether each sample of what was compared is the sent one, unchanged, and there is no other sound.
     pub identical: bool,
     /// The differences.
     pub measures: Measures,

@@ -13,8 +13,12 @@ use trunkline_audio::measure::{Channel, Doubt, Recording, compare};
 
 #[path = "listen_corpus/codecs.rs"]
 mod codecs;
+#[path = "listen_corpus/excerpts.rs"]
+mod excerpts;
 #[path = "listen_corpus/held_out.rs"]
 mod held_out;
+#[path = "listen_corpus/narrow.rs"]
+mod narrow;
 
 const RATE: u32 = 16_000;
 const SECONDS: f64 = 2.5;
@@ -169,7 +173,7 @@ struct Truth {
     is_coded: bool,
     /// Whether a codec has moved parts of it by themselves: the drift and the delay are known as well as is said.
     is_moved: bool,
-    /// Whether most of it may be missing: that it is doubted or not found is as good as the right answer.
+    /// Whether most of it may be missing: that it is doubted is as good as the right answer.
     is_narrow: bool,
 }
 

@@ -1,11 +1,14 @@
 //! Brings each channel of a received recording back to the time and the level of the sent one that it is.
 
+use core::ops::Range;
 use std::borrow::Cow;
 
-use super::coarse::{self, Coarse, Line, Thin};
-use super::decide::{Decision, decide};
+use super::coarse::{self, AUDIBLE, Coarse, Line, PLAIN, Thin};
+use super::copy::Copy;
+use super::decide::{Decision, Rival, decide};
 use super::interpolate::Interpolator;
 use super::path::Path;
+use super::timbre;
 use super::track::{self, Track, median};
 use super::{Alignment, CompareError, Doubt, Recording, product};
 
@@ -20,11 +23,15 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// The share of the energy that is not what was sent.
-    fn unlike(&self) -> f64 {
-        let common = product(&self.sent, &self.received);
-        let energy = product(&self.sent, &self.sent) * product(&self.received, &self.received);
-        1.0 - common * common / energy.max(f64::MIN_POSITIVE)
+    /// The share of the energy that is not what was sent, where something was received.
+    fn unlike(&self, sample_rate: u32) -> f64 {
+        let window = (sample_rate / 50).max(1) as usize;
+        let parts = self.sent.chunks(window).zip(self.received.chunks(window));
+        let energies = parts.map(|(s, r)| [product(s, s), product(s, r), product(r, r)]);
+        let heard = energies.filter(|[own, _, heard]| *heard > own * AUDIBLE);
+        let [own, common, heard] =
+            heard.fold([0.0; 3], |sum, part| core::array::from_fn(|n| sum[n] + part[n]));
+        1.0 - common * common / (own * heard).max(f64::MIN_POSITIVE)
     }
 }
 
@@ -33,8 +40,12 @@ const RATES: [f64; 3] = [4_000.0, 16_000.0, f64::INFINITY];
 
 /// Less alike than this is chance.
 const RELATED: f64 = 0.25;
-/// Less alike than this is looked at once more, at a higher rate.
-const PLAIN: f64 = 0.5;
+
+/// Less alike than this is chance for what has the same spectrum.
+const MATCHED: f64 = 0.6;
+
+/// Places nearer than this are the same, in samples.
+const SAME_PLACE: f64 = 2.0;
 
 /// A channel is taken to be where it was if it is so much alike there.
 const SELF: f64 = 0.9;
@@ -48,15 +59,17 @@ pub(super) fn align(sent: &Recording, received: &Recording) -> Result<Vec<Pair>,
     let heard: Vec<Cow<'_, [f32]>> = received.channels.iter().map(|channel| at_rate(channel, step)).collect();
     let sought = Sought::new(sent, &heard);
     let matched = sought.matched();
-    if matched.iter().all(Option::is_none) {
-        return Err(CompareError::Unrelated);
-    }
     let mut pairs: Vec<Option<Pair>> = Vec::with_capacity(matched.len());
     for (channel, matched) in sent.channels.iter().zip(&matched) {
         let aligned = matched
             .as_ref()
             .and_then(|(to, coarse)| aligned(sent.sample_rate, channel, &heard[*to], coarse, *to));
         pairs.push(aligned);
+    }
+    for n in 0..pairs.len() {
+        if pairs[n].is_none() && !is_silent(&sent.channels[n]) {
+            pairs[n] = sought.by_timbre(n, &pairs);
+        }
     }
     let Some(usual) = loudest(&pairs) else { return Err(CompareError::Unrelated) };
     // What was sent silently, or has no likeness, is compared with what is left, when the others are.
@@ -103,6 +116,23 @@ impl<'r> Sought<'r> {
             }
         }
         matched
+    }
+
+    /// Finds a channel that is not found as it was sent, by what of it has passed through a narrow band.
+    fn by_timbre(&self, from: usize, pairs: &[Option<Pair>]) -> Option<Pair> {
+        let (sample_rate, sent) = (self.sent.sample_rate, &self.sent.channels[from]);
+        let is_free = |to: &usize| !pairs.iter().flatten().any(|pair| pair.channel == *to);
+        let order = core::iter::once(from).chain((0..self.heard.len()).filter(|to| *to != from));
+        order.filter(|to| *to < self.heard.len() && is_free(to) && !is_silent(&self.heard[*to])).find_map(
+            |to| {
+                let (heard, matched) = (&self.heard[to], timbre::matched(sample_rate, sent, &self.heard[to]));
+                let coarse = RATES.iter().find_map(|rate| {
+                    let thin = |channel: &[f32]| Thin::new(channel, f64::from(sample_rate), *rate);
+                    coarse::find(&thin(&matched), &thin(heard)).filter(|coarse| coarse.likeness >= MATCHED)
+                })?;
+                by_what_is_left(sample_rate, (sent, &matched), heard, &coarse, to)
+            },
+        )
     }
 
     /// Finds channels that have not been found at a lower rate.
@@ -168,58 +198,120 @@ fn at_rate(channel: &[f32], step: f64) -> Cow<'_, [f32]> {
 
 /// Follows one channel.
 fn aligned(sample_rate: u32, sent: &[f32], heard: &[f32], coarse: &Coarse, channel: usize) -> Option<Pair> {
-    let Decision { coarse, rival, gain } = decide(sample_rate, sent, heard, coarse);
-    let track = track::follow(sample_rate, sent, heard, &coarse, gain)?;
-    let compared = track.path.within(sent.len(), heard.len());
-    if compared.is_empty() {
-        return None;
-    }
+    let followed = Followed::new(sample_rate, sent, heard, coarse)?;
+    let copy = Copy::at(sent, heard, followed.middle());
+    let followed = match &copy {
+        Some(copy) => Followed { track: followed.track.exactly(copy.line()), ..followed },
+        None => followed,
+    };
+    let mut pair = followed.pair(sample_rate, sent, heard, channel);
+    pair.identical = copy.is_some() && pair.gain == 1.0 && pair.sent == pair.received;
     let rate = f64::from(sample_rate);
-    let Track { path, line, errors, knots, share } = track;
-    let jumps = path.jumps();
-    let wander = knots.iter().map(|knot| (knot.delay - line.delay_of(knot.at)).abs()).fold(0.0, f64::max);
-    let alignment = Alignment {
-        delay: path.delay(compared.start as f64) / rate,
-        delay_error: errors.delay / rate,
-        drift: line.drift * 1e6,
-        drift_error: errors.drift * 1e6,
-        wander: wander / rate,
-        jumps: jumps.len() as u32,
-        jump_time: jumps.iter().map(|(_, by)| by.abs()).sum::<f64>() / rate,
-        compared: compared.len() as f64 / rate,
-        likeness: coarse.likeness,
-        doubt: None,
-    };
-    let is_exact = path.is_whole() && is_exact(sent, heard, &path);
-    let alignment = match is_exact {
-        true => Alignment { delay_error: 0.0, drift_error: 0.0, wander: 0.0, ..alignment },
-        false => alignment,
-    };
-    let mut pair = pair(sample_rate, sent, heard, (&path, compared), alignment, channel);
-    pair.identical = is_exact && pair.gain == 1.0 && pair.sent == pair.received;
-    pair.alignment.doubt = match rival {
-        _ if is_exact => None,
-        Some(rival) => Some(Doubt::Periodic { later: rival.later / rate, flips: rival.flips }),
-        None if share < FAINT || pair.unlike() > FAINT => Some(Doubt::Faint),
-        None => None,
+    let is_faint = followed.track.share < FAINT || pair.unlike(sample_rate) > FAINT;
+    pair.alignment.doubt = match &copy {
+        // The ends are certain too.
+        Some(copy) if copy.is_whole(sent) => None,
+        Some(copy) if copy.is_unchanged => {
+            copy.other(sent, heard).map(|later| Doubt::Periodic { later: later as f64 / rate, flips: false })
+        }
+        _ => followed.doubt(sample_rate, sent, heard).or(is_faint.then_some(Doubt::Faint)),
     };
     Some(pair)
 }
 
-/// Whether all that was sent has arrived without the least difference, and nothing else has: then the ends are certain too.
-fn is_exact(sent: &[f32], heard: &[f32], path: &Path) -> bool {
-    let moved = path.warp(heard, 0..sent.len() as i64);
-    let (own, common) = (product(sent, sent), product(sent, &moved));
-    let gain = common / own.max(f64::MIN_POSITIVE);
-    let off: f64 =
-        sent.iter().zip(&moved).map(|(s, r)| f64::from(*r) - gain * f64::from(*s)).map(|off| off * off).sum();
-    let explained = gain * gain * own;
-    let others = product(heard, heard) - product(&moved, &moved);
-    off <= EXACT * explained && others.abs() <= EXACT * explained
+/// Follows one channel by what of it has passed through a narrow band: `matched` is that. Filters may move what they let through, so
+/// the delay is doubted.
+fn by_what_is_left(
+    sample_rate: u32,
+    (sent, matched): (&[f32], &[f32]),
+    heard: &[f32],
+    coarse: &Coarse,
+    channel: usize,
+) -> Option<Pair> {
+    let followed = Followed::new(sample_rate, matched, heard, coarse)?;
+    let left = followed.pair(sample_rate, matched, heard, channel);
+    if followed.track.share < FAINT || left.unlike(sample_rate) > FAINT {
+        return None;
+    }
+    let mut pair = followed.pair(sample_rate, sent, heard, channel);
+    pair.alignment.doubt = followed.periodic(sample_rate).or(Some(Doubt::Faint));
+    Some(pair)
 }
 
-/// Differences 100 dB below the sound are those of the numbers.
-const EXACT: f64 = 1e-10;
+/// A channel whose delay is known at each sample.
+struct Followed {
+    track: Track,
+    rival: Option<Rival>,
+    /// Other places, with their signs.
+    others: Vec<(Line, bool)>,
+    likeness: f64,
+    compared: Range<usize>,
+}
+
+impl Followed {
+    fn new(sample_rate: u32, sent: &[f32], heard: &[f32], coarse: &Coarse) -> Option<Followed> {
+        let lines = coarse.others.iter().map(|(line, _)| *line).chain([coarse.line]);
+        let span = track::span(sample_rate, lines, sent.len(), heard.len());
+        let Decision { coarse, rival, gain } = decide(sample_rate, sent, heard, coarse, &span);
+        let track = track::follow(sample_rate, sent, heard, &coarse, &span, gain)?;
+        let compared = track.path.within(sent.len(), heard.len());
+        let Coarse { likeness, others, .. } = coarse;
+        (!compared.is_empty()).then_some(Followed { track, rival, others, likeness, compared })
+    }
+
+    /// The delay in the middle of what is compared, in samples.
+    fn middle(&self) -> f64 {
+        self.track.path.delay(self.middle_of_sent())
+    }
+
+    /// Another delay that fits nearly as well.
+    fn periodic(&self, sample_rate: u32) -> Option<Doubt> {
+        let Rival { later, flips } = self.rival?;
+        Some(Doubt::Periodic { later: later / f64::from(sample_rate), flips })
+    }
+
+    /// Such a delay, unless it fits because the received sound lacks a part of the spectrum: without that it fits no more.
+    fn doubt(&self, sample_rate: u32, sent: &[f32], heard: &[f32]) -> Option<Doubt> {
+        let (doubt, rival) = (self.periodic(sample_rate)?, self.rival?);
+        let matched = timbre::matched(sample_rate, sent, heard);
+        let Track { line, inverted, .. } = self.track;
+        let other = (Line { delay: line.delay + rival.later, ..line }, inverted != rival.flips);
+        let others = core::iter::once(other).chain(self.others.iter().copied()).collect();
+        let coarse = Coarse { line, inverted, likeness: self.likeness, others };
+        let lines = coarse.others.iter().map(|(line, _)| *line).chain([line]);
+        let span = track::span(sample_rate, lines, sent.len(), heard.len());
+        let decision = decide(sample_rate, &matched, heard, &coarse, &span);
+        let apart =
+            decision.coarse.line.delay_of(self.middle_of_sent()) - line.delay_of(self.middle_of_sent());
+        let is_same = apart.abs() < SAME_PLACE && decision.coarse.inverted == inverted;
+        (decision.rival.is_some() || !is_same).then_some(doubt)
+    }
+
+    fn middle_of_sent(&self) -> f64 {
+        (self.compared.start + self.compared.len() / 2) as f64
+    }
+
+    fn pair(&self, sample_rate: u32, sent: &[f32], heard: &[f32], channel: usize) -> Pair {
+        let rate = f64::from(sample_rate);
+        let Track { path, line, errors, knots, .. } = &self.track;
+        let compared = path.within(sent.len(), heard.len());
+        let jumps = path.jumps();
+        let wander = knots.iter().map(|knot| (knot.delay - line.delay_of(knot.at)).abs()).fold(0.0, f64::max);
+        let alignment = Alignment {
+            delay: path.delay(compared.start as f64) / rate,
+            delay_error: errors.delay / rate,
+            drift: line.drift * 1e6,
+            drift_error: errors.drift * 1e6,
+            wander: wander / rate,
+            jumps: jumps.len() as u32,
+            jump_time: jumps.iter().map(|(_, by)| by.abs()).sum::<f64>() / rate,
+            compared: compared.len() as f64 / rate,
+            likeness: self.likeness,
+            doubt: None,
+        };
+        pair(sample_rate, sent, heard, (path, compared), alignment, channel)
+    }
+}
 
 /// A channel that is not found, when the others are.
 fn unrelated(sample_rate: u32, sent: &[f32], heard: &[f32], usual: Alignment, channel: usize) -> Pair {
@@ -249,9 +341,12 @@ fn pair(
 
 /// How loud `heard` is against `sent`, as most of their windows say: gaps do not make a recording softer.
 fn gain(window: usize, sent: &[f32], heard: &[f32]) -> f64 {
-    let parts = || sent.chunks(window).zip(heard.chunks(window)).map(|(a, b)| (product(a, a), product(a, b)));
-    let loudest = parts().map(|(energy, _)| energy).fold(0.0, f64::max);
-    let gains =
-        parts().filter(|(energy, _)| *energy > loudest * 1e-4).map(|(energy, common)| common / energy);
+    let parts = || sent.chunks(window).zip(heard.chunks(window));
+    let energies = parts().map(|(a, b)| [product(a, a), product(b, b)]);
+    let loudest = energies.fold([0.0; 2], |most, here| core::array::from_fn(|n| f64::max(most[n], here[n])));
+    let is_audible = |(a, b): &(&[f32], &[f32])| {
+        product(a, a) > loudest[0] * AUDIBLE && product(b, b) > loudest[1] * AUDIBLE
+    };
+    let gains = parts().filter(is_audible).map(|(a, b)| product(a, b) / product(a, a));
     median(gains.collect()).filter(|gain| gain.abs() > 1e-6).unwrap_or(1.0)
 }

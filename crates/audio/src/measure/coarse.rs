@@ -37,6 +37,13 @@ const EXACT: f64 = 0.005;
 const LAGS: usize = 24;
 /// Lines that are less alike by so much may still be the best at the full rate: what lies between samples is softened.
 const SOFTENED: f64 = 0.1;
+/// Less alike than this is looked at once more: at a higher rate, and as a part.
+pub(super) const PLAIN: f64 = 0.5;
+/// A part is believed if its windows are so much alike; if there are few of them, which may be alike by chance, more.
+const PART_ALIKE: f64 = 0.6;
+const FEW_ALIKE: f64 = 0.85;
+/// Fewer windows than this are few.
+const FEW: usize = 3;
 /// Windows softer than this share of the loudest are passed over: 40 dB.
 pub(super) const AUDIBLE: f64 = 1e-4;
 /// What is softer than this share of the loudest is not found: 60 dB.
@@ -53,6 +60,17 @@ impl Line {
     pub(super) fn delay_of(self, n: f64) -> f64 {
         self.delay + self.drift * n
     }
+
+    /// The line of samples that are counted from an earlier one.
+    fn counted_from(self, first: f64) -> Line {
+        Line { delay: self.delay - first - self.drift * first, ..self }
+    }
+
+    /// The line from what is found back to what was sought.
+    fn reversed(self) -> Line {
+        let stretch = 1.0 + self.drift;
+        Line { delay: -self.delay / stretch, drift: -self.drift / stretch }
+    }
 }
 
 /// Where the sent audio roughly is.
@@ -65,6 +83,21 @@ pub(super) struct Coarse {
     pub(super) likeness: f64,
     /// Other lines that are nearly as good at this rate, with their signs: which is best is seen at the full rate.
     pub(super) others: Vec<(Line, bool)>,
+}
+
+impl Coarse {
+    /// The same place, if the sent audio begins so many samples earlier than it is known to.
+    fn counted_from(self, first: f64) -> Coarse {
+        let others =
+            self.others.into_iter().map(|(line, inverted)| (line.counted_from(first), inverted)).collect();
+        Coarse { line: self.line.counted_from(first), others, ..self }
+    }
+
+    /// The place of the received audio in the sent, if this is that of the sent in the received; or the reverse.
+    fn reversed(self) -> Coarse {
+        let others = self.others.into_iter().map(|(line, inverted)| (line.reversed(), inverted)).collect();
+        Coarse { line: self.line.reversed(), others, ..self }
+    }
 }
 
 /// A channel at a lower sample rate.
@@ -83,6 +116,17 @@ impl Thin {
         let count = (channel.len() as f64 / step) as usize;
         let samples = (0..count).map(|n| interpolator.at(channel, n as f64 * step)).collect();
         Thin { samples, step, rate: sample_rate / step }
+    }
+
+    /// Without silence at its ends, and the number of samples that this leaves out before it.
+    fn without_silence(&self) -> (Thin, usize) {
+        let loudest = self.samples.iter().fold(0.0f32, |most, sample| most.max(sample.abs()));
+        let is_sound = |sample: &f32| {
+            f64::from(*sample) * f64::from(*sample) > f64::from(loudest) * f64::from(loudest) * FLOOR
+        };
+        let first = self.samples.iter().position(is_sound).unwrap_or(0);
+        let end = self.samples.iter().rposition(is_sound).map_or(0, |last| last + 1);
+        (Thin { samples: self.samples[first..end.max(first)].to_vec(), ..*self }, first)
     }
 }
 
@@ -110,13 +154,33 @@ struct Candidate {
     rank: f64,
 }
 
-/// Finds `sent` in `received`; both have the same rate.
+/// Finds `sent` in `received`, or the reverse: what was received may be a part of what was sent, in which most windows of the
+/// latter have no place. Both have the same rate.
 pub(super) fn find(sent: &Thin, received: &Thin) -> Option<Coarse> {
-    let lags = whole(sent, received);
+    let whole = find_windows(sent, received, false).map(|(coarse, _)| coarse);
+    if whole.as_ref().is_some_and(|coarse| coarse.likeness >= PLAIN) {
+        return whole;
+    }
+    let is_there = |(coarse, windows): &(Coarse, usize)| {
+        coarse.likeness >= if *windows < FEW { FEW_ALIKE } else { PART_ALIKE }
+    };
+    let (part, first) = received.without_silence();
+    let part = find_windows(&part, sent, true).filter(is_there);
+    let part = part.map(|(coarse, _)| coarse.counted_from(first as f64 * sent.step).reversed());
+    match (whole, part) {
+        (Some(whole), Some(part)) if whole.likeness >= part.likeness => Some(whole),
+        (whole, part) => part.or(whole),
+    }
+}
+
+/// Finds windows of `sent` in `received`, and says how many there are. `is_part`: of which there may be more, and louder.
+fn find_windows(sent: &Thin, received: &Thin, is_part: bool) -> Option<(Coarse, usize)> {
+    let lags = whole(sent, received, is_part);
     let sought = seek(sent, received, *lags.first()?);
     let mut candidates = candidates(&sought, sent.rate);
     let best = candidates.first()?.score.abs();
-    let ranked = ranked(sent, received, &candidates);
+    let refined = |candidate: Candidate| refined(sent, received, candidate, is_part);
+    let ranked = ranked(sent, &candidates, refined);
     let plain = lags.iter().map(|lag| Line { delay: *lag as f64, drift: 0.0 });
     let plain = plain.map(|line| Candidate::new(&sought, line, NEAR * sent.rate));
     candidates.splice(0..0, plain);
@@ -127,12 +191,12 @@ pub(super) fn find(sent: &Thin, received: &Thin) -> Option<Coarse> {
     for (_, candidate) in candidates.iter().enumerate().filter(is_good) {
         let is_other = |(_, known): &(f64, Candidate)| is_other(sent, known.line, candidate.line);
         if looked.len() < LINES && looked.iter().all(is_other) {
-            looked.push(refined(sent, received, *candidate));
+            looked.push(refined(*candidate));
         }
     }
     looked.sort_by(|a, b| b.0.total_cmp(&a.0));
     let (likeness, Candidate { line, score, .. }) = *looked.first()?;
-    Some(Coarse {
+    let coarse = Coarse {
         line: scaled(line, sent.step),
         inverted: score < 0.0,
         likeness: best.max(score.abs()),
@@ -141,11 +205,16 @@ pub(super) fn find(sent: &Thin, received: &Thin) -> Option<Coarse> {
             .chain(looked[1..].iter().filter(|(other, _)| *other >= likeness * (1.0 - SOFTENED)))
             .map(|(_, other)| (scaled(other.line, sent.step), other.score < 0.0))
             .collect(),
-    })
+    };
+    Some((coarse, sought.len()))
 }
 
 /// The lines that explain some windows best, each at the place near it where the whole is most alike.
-fn ranked(sent: &Thin, received: &Thin, candidates: &[Candidate]) -> Vec<(f64, Candidate)> {
+fn ranked(
+    sent: &Thin,
+    candidates: &[Candidate],
+    refined: impl Fn(Candidate) -> (f64, Candidate),
+) -> Vec<(f64, Candidate)> {
     let mut sorted: Vec<&Candidate> = candidates.iter().collect();
     sorted.sort_by(|a, b| b.rank.total_cmp(&a.rank).then(a.line.drift.abs().total_cmp(&b.line.drift.abs())));
     let mut ranked: Vec<(f64, Candidate)> = Vec::new();
@@ -154,7 +223,7 @@ fn ranked(sent: &Thin, received: &Thin, candidates: &[Candidate]) -> Vec<(f64, C
             break;
         }
         if ranked.iter().all(|(_, known)| is_other(sent, known.line, candidate.line)) {
-            ranked.push(refined(sent, received, *candidate));
+            ranked.push(refined(*candidate));
         }
     }
     ranked
@@ -171,8 +240,9 @@ fn is_other(sent: &Thin, a: Line, b: Line) -> bool {
     apart(length / 2.0) || apart(length)
 }
 
-/// The lags at which the recordings as a whole are most alike, the best first: by the heights of the peaks between samples.
-fn whole(sent: &Thin, received: &Thin) -> Vec<i64> {
+/// The lags at which the recordings as a whole are most alike, the best first: by the heights of the peaks between samples. A part is
+/// not where the sound is alike, but louder.
+fn whole(sent: &Thin, received: &Thin, is_part: bool) -> Vec<i64> {
     let farthest = (FARTHEST * sent.rate) as usize;
     let loudest = sent.samples.iter().fold(0.0f32, |most, sample| most.max(sample.abs()));
     let Some(first) = sent.samples.iter().position(|sample| sample.abs() > loudest / 100.0) else {
@@ -183,8 +253,17 @@ fn whole(sent: &Thin, received: &Thin) -> Vec<i64> {
     let end = received.samples.len().min(first + section.len() + farthest);
     let searched = &received.samples[begin..end];
     let mut correlator = Correlator::<f32>::new(section.len() + searched.len());
-    let (from, values): (Vec<i64>, Vec<f64>) =
+    let (from, mut values): (Vec<i64>, Vec<f64>) =
         correlator.correlate(section, searched).map(|(lag, value)| (lag, f64::from(value).abs())).unzip();
+    if is_part {
+        let squares = running_squares(searched);
+        let last = squares.len() as i64 - 1;
+        let until = |n: i64| squares[n.clamp(0, last) as usize];
+        for (lag, value) in from.iter().zip(&mut values) {
+            let there = until(lag + section.len() as i64) - until(*lag);
+            *value /= libm::sqrt(there.max(until(last) * FLOOR)).max(f64::MIN_POSITIVE);
+        }
+    }
     let height = |n: usize| {
         let off = vertex(&values, n);
         values[n] - (values[n - 1] - values[n + 1]) * off / 4.0
@@ -199,6 +278,15 @@ fn whole(sent: &Thin, received: &Thin) -> Vec<i64> {
     peaks.into_iter().map(|(_, lag)| lag).collect()
 }
 
+/// The energy of all samples before each, and of all.
+fn running_squares(samples: &[f32]) -> Vec<f64> {
+    let sums = samples.iter().scan(0.0, |sum, sample| {
+        *sum += f64::from(*sample) * f64::from(*sample);
+        Some(*sum)
+    });
+    core::iter::once(0.0).chain(sums).collect()
+}
+
 /// Looks for windows of the sent audio, spread over all of it; at least at one lag that is given.
 fn seek(sent: &Thin, received: &Thin, whole: i64) -> Vec<Sought> {
     let length = ((WINDOW * sent.rate) as usize).min(sent.samples.len()).min(received.samples.len()).max(1);
@@ -208,12 +296,7 @@ fn seek(sent: &Thin, received: &Thin, whole: i64) -> Vec<Sought> {
     let energies: Vec<f64> = starts.iter().map(|start| energy(*start)).collect();
     let loudest = energies.iter().copied().fold(0.0, f64::max);
     let stretch = starts.len().div_ceil(WINDOWS);
-    let squares: Vec<f64> = core::iter::once(0.0)
-        .chain(received.samples.iter().scan(0.0, |sum, sample| {
-            *sum += f64::from(*sample) * f64::from(*sample);
-            Some(*sum)
-        }))
-        .collect();
+    let squares = running_squares(&received.samples);
     let heard = |at: usize| squares[at + length] - squares[at];
     let most_heard = (0..=received.samples.len() - length).map(heard).fold(0.0, f64::max);
     let farthest = (FARTHEST * sent.rate) as usize;
@@ -327,20 +410,21 @@ fn score(sought: &[Sought], line: Line, near: f64) -> (f64, f64) {
 }
 
 /// The line near a candidate on which the recordings as a whole are most alike, and how alike.
-fn refined(sent: &Thin, received: &Thin, candidate: Candidate) -> (f64, Candidate) {
+fn refined(sent: &Thin, received: &Thin, candidate: Candidate, is_part: bool) -> (f64, Candidate) {
     let moved = |by: f64| Line { delay: candidate.line.delay + by, ..candidate.line };
     (-4..=4)
         .map(|quarter| moved(f64::from(quarter) / 4.0))
         .map(|line| {
-            let alike = alike(sent, received, line) * candidate.score.signum();
+            let alike = alike(sent, received, line, is_part) * candidate.score.signum();
             (alike, Candidate { line, ..candidate })
         })
         .fold((f64::NEG_INFINITY, candidate), |best, next| if next.0 > best.0 { next } else { best })
 }
 
-/// How alike the recordings are on a line: their correlation coefficient, whatever does not overlap.
-fn alike(sent: &Thin, received: &Thin, line: Line) -> f64 {
-    let (mut common, samples) = (0.0, &received.samples);
+/// How alike the recordings are on a line: their correlation coefficient, whatever does not overlap; of a part, that with what is
+/// there.
+fn alike(sent: &Thin, received: &Thin, line: Line, is_part: bool) -> f64 {
+    let (mut common, mut there, samples) = (0.0, 0.0, &received.samples);
     for (n, sample) in sent.samples.iter().enumerate() {
         let at = n as f64 + line.delay_of(n as f64);
         if at < 0.0 {
@@ -349,8 +433,10 @@ fn alike(sent: &Thin, received: &Thin, line: Line) -> f64 {
         let (whole, part) = (at as usize, (at - libm::floor(at)) as f32);
         let Some(&[before, after]) = samples.get(whole..whole + 2) else { continue };
         common += f64::from(*sample) * f64::from(before + part * (after - before));
+        there += f64::from(before) * f64::from(before);
     }
-    let energy = product(&sent.samples, &sent.samples) * product(samples, samples);
+    let all = product(samples, samples);
+    let energy = product(&sent.samples, &sent.samples) * if is_part { there.max(all * FLOOR) } else { all };
     common / libm::sqrt(energy).max(f64::MIN_POSITIVE)
 }
 

@@ -4,6 +4,8 @@
 //! window: by how much of each window it leaves unexplained. A gap or a concealment is unexplained everywhere and does not
 //! count. Places that explain most windows as well as the best one are a doubt, even if the ends of the recording favour one.
 
+use core::ops::Range;
+
 use super::coarse::{Coarse, Line};
 use super::path::{Knot, Path};
 use super::product;
@@ -37,6 +39,8 @@ const WORSE: f64 = 0.15;
 const SURE: f64 = 4.0;
 /// The logarithm of a ratio that is large in a single window.
 const MUCH: f64 = 0.7;
+/// And of one that is small.
+const LITTLE: f64 = 0.2;
 /// Fewest windows with such a ratio that count.
 const SOME: usize = 3;
 /// The ends of a recording, in seconds.
@@ -66,8 +70,14 @@ pub(super) struct Rival {
 }
 
 /// Decides between the places of `coarse`, and the periods around them.
-pub(super) fn decide(sample_rate: u32, sent: &[f32], heard: &[f32], coarse: &Coarse) -> Decision {
-    let trials = Trials::new(sample_rate, sent, heard);
+pub(super) fn decide(
+    sample_rate: u32,
+    sent: &[f32],
+    heard: &[f32],
+    coarse: &Coarse,
+    span: &Range<usize>,
+) -> Decision {
+    let trials = Trials::new(sample_rate, sent, heard, span);
     let mut tried = vec![trials.of(coarse.line, coarse.inverted)];
     let mut best = 0;
     for &(line, inverted) in coarse.others.iter().take(OTHERS) {
@@ -125,6 +135,8 @@ struct Trial {
 
 struct Trials<'s> {
     sent: &'s [f32],
+    /// The part of it that may have been received.
+    span: Range<usize>,
     heard: &'s [f32],
     /// For the same sign and for the opposite.
     windows: [Windows<'s>; 2],
@@ -136,16 +148,19 @@ struct Trials<'s> {
 }
 
 impl<'s> Trials<'s> {
-    fn new(sample_rate: u32, sent: &'s [f32], heard: &'s [f32]) -> Trials<'s> {
+    fn new(sample_rate: u32, sent: &'s [f32], heard: &'s [f32], span: &Range<usize>) -> Trials<'s> {
         let windows = [false, true].map(|inverted| {
-            let mut windows = Windows::new(sample_rate, sent, inverted);
-            let every = windows.starts.len().div_ceil(WINDOWS).max(1);
+            let mut windows = Windows::new(sample_rate, sent, span, inverted);
+            // As many within the received audio, if that is a part.
+            let within = windows.starts.len() as f64 * (heard.len() as f64 / span.len() as f64).min(1.0);
+            let every = (libm::ceil(within) as usize).div_ceil(WINDOWS).max(1);
             windows.starts = windows.starts.iter().copied().step_by(every).collect();
             windows
         });
         let samples = |seconds: f64| (seconds * f64::from(sample_rate)) as i64;
         Trials {
             sent,
+            span: span.clone(),
             heard,
             windows,
             reach: samples(REACH).max(4),
@@ -157,14 +172,14 @@ impl<'s> Trials<'s> {
     }
 
     fn middle(&self, line: Line) -> f64 {
-        line.delay_of(self.sent.len() as f64 / 2.0)
+        line.delay_of(self.span.start as f64 + self.span.len() as f64 / 2.0)
     }
 
     /// Tries a place, unless it is one that was tried.
     fn add(&self, line: Line, inverted: bool, tried: &mut Vec<Trial>, best: &mut usize) {
         let is_same = |a: Line, b: Line| {
             let apart = |at: f64| (a.delay_of(at) - b.delay_of(at)).abs();
-            apart(0.0) < SAME && apart(self.sent.len() as f64) < SAME
+            apart(self.span.start as f64) < SAME && apart(self.span.end as f64) < SAME
         };
         if tried.iter().any(|other| other.inverted == inverted && is_same(other.line, line)) {
             return;
@@ -190,8 +205,7 @@ impl<'s> Trials<'s> {
         let (windows, _) = self.probe(line, inverted);
         let energies: Vec<Option<Energies>> =
             windows.iter().map(|window| window.map(|(_, energies)| energies)).collect();
-        let gains = energies.iter().flatten().map(|energies| energies.common / energies.own);
-        let gain = median(gains.collect()).unwrap_or(0.0).max(f64::MIN_POSITIVE);
+        let gain = gain(&energies).max(f64::MIN_POSITIVE);
         let delays = windows.iter().map(|window| window.map(|(delay, _)| delay)).collect();
         Trial { line, inverted, missed: unexplained(&energies, gain), delays, gain }
     }
@@ -249,24 +263,25 @@ impl<'s> Trials<'s> {
 
     /// How much of the first and the last seconds of the sent audio a place explains.
     fn common(&self, line: Line, inverted: bool) -> f64 {
-        let (length, ends) = (self.sent.len(), self.ends.min(self.sent.len()));
+        let Range { start, end } = self.span;
+        let ends = self.ends.min(self.span.len());
         let sign = if inverted { -1.0 } else { 1.0 };
-        let explained = |part: core::ops::Range<usize>| {
+        let explained = |part: Range<usize>| {
             let warped = Path::Line(line).warp(self.heard, part.start as i64..part.end as i64);
             sign * product(&self.sent[part], &warped)
         };
-        explained(0..ends) + explained((length - ends).max(ends)..length)
+        explained(start..start + ends) + explained((end - ends).max(start + ends)..end)
     }
 
     /// The places around a line where its loudest section is most alike at the full rate, the most alike first, with their
     /// signs.
     fn peaks(&self, around: Line) -> Vec<(Line, bool)> {
-        let length = self.section.min(self.sent.len());
+        let length = self.section.min(self.span.len());
         let energy = |start: &usize| {
             let section = &self.sent[*start..*start + length];
             product(section, section)
         };
-        let starts = (0..=self.sent.len() - length).step_by((length / 2).max(1));
+        let starts = (self.span.start..=self.span.end - length).step_by((length / 2).max(1));
         let Some(start) = starts.max_by(|a, b| energy(a).total_cmp(&energy(b))) else { return Vec::new() };
         let reach = self.around as i64;
         let span = start as i64 - reach..(start + length) as i64 + reach;
@@ -322,6 +337,16 @@ impl<'s> Trials<'s> {
     }
 }
 
+/// The gain of most windows that are about as much alike as the most alike: the others say nothing of it where the
+/// delay jumps, or where something is missing.
+fn gain(energies: &[Option<Energies>]) -> f64 {
+    let alike =
+        |energies: &Energies| energies.common.max(0.0) * energies.common / energies.own / energies.heard;
+    let most = energies.iter().flatten().map(alike).fold(0.0, f64::max);
+    let kept = energies.iter().flatten().filter(|energies| alike(energies) >= most / 2.0);
+    median(kept.map(|energies| energies.common / energies.own).collect()).unwrap_or(0.0)
+}
+
 /// The logarithm of the share of each window that is not explained, all being as much louder as most are: a place where the
 /// sound is alike, but louder than elsewhere, is not the right one.
 fn unexplained(windows: &[Option<Energies>], gain: f64) -> Vec<f64> {
@@ -329,9 +354,15 @@ fn unexplained(windows: &[Option<Energies>], gain: f64) -> Vec<f64> {
     windows.iter().map(|energies| energies.as_ref().map_or(0.0, share)).collect()
 }
 
+/// The differences between what `b` and `a` leave unexplained of each window that lies within the received audio at either.
+fn differences(a: &Trial, b: &Trial) -> Vec<f64> {
+    let is_there = |n: &usize| a.delays[*n].is_some() || b.delays[*n].is_some();
+    (0..a.missed.len()).filter(is_there).map(|n| b.missed[n] - a.missed[n]).collect()
+}
+
 /// By how much more `b` leaves unexplained than `a`, and the standard error of that.
 fn difference(a: &Trial, b: &Trial) -> (f64, f64) {
-    let each: Vec<f64> = a.missed.iter().zip(&b.missed).map(|(a, b)| b - a).collect();
+    let each = differences(a, b);
     let count = each.len().max(1) as f64;
     let mean = each.iter().sum::<f64>() / count;
     let square = each.iter().map(|each| (each - mean) * (each - mean)).sum::<f64>();
@@ -349,12 +380,14 @@ fn is_rival(a: &Trial, b: &Trial) -> bool {
 /// some and much better in hardly any, or much in most.
 fn is_worse(a: &Trial, b: &Trial) -> bool {
     let (mean, error) = difference(a, b);
-    let each: Vec<f64> = a.missed.iter().zip(&b.missed).map(|(a, b)| b - a).collect();
+    let each = differences(a, b);
     let worse = each.iter().filter(|each| **each > MUCH).count();
     let sum = |sign: f64| each.iter().map(|each| (sign * each).max(0.0)).sum::<f64>();
     let in_some = worse >= SOME.max(each.len() / 8) && sum(1.0) >= 4.0 * sum(-1.0);
     let usual = median(each).unwrap_or(0.0);
     // Where it jumps, either place explains its part, and only that.
-    let is_elsewhere = usual > MUCH;
+    let by_a = (0..a.missed.len()).filter(|n| a.missed[*n] < -MUCH);
+    let by_a: Vec<f64> = by_a.map(|n| b.missed[n]).collect();
+    let is_elsewhere = usual > MUCH || by_a.len() >= SOME && median(by_a).unwrap_or(0.0) > -LITTLE;
     is_elsewhere || mean >= WORSE && (in_some || mean >= SURE * error && usual >= WORSE / 2.0)
 }

@@ -16,6 +16,8 @@ const BETA: f64 = 9.0;
 /// conversion method", ICASSP 1984).
 pub(super) struct Interpolator {
     kernel: Vec<f64>,
+    /// The same values, those of all zero crossings together for each place between two: they are read together.
+    rows: Vec<[f64; HALF]>,
     /// The share of the signal's band that passes.
     cutoff: f64,
 }
@@ -40,7 +42,9 @@ impl Interpolator {
         };
         let mut kernel: Vec<f64> = (0..=HALF * STEPS).map(at).collect();
         kernel.extend([0.0, 0.0]);
-        Interpolator { kernel, cutoff: (1.0 / step).min(1.0) }
+        let row = |step: usize| core::array::from_fn(|tap| kernel[step + tap * STEPS]);
+        let rows = (0..=STEPS).map(row).collect();
+        Interpolator { kernel, rows, cutoff: (1.0 / step).min(1.0) }
     }
 
     /// For signals that are read at their own rate; the kernel is computed once.
@@ -75,17 +79,36 @@ impl Interpolator {
     /// As above, where all samples on one side are equally far from places of the kernel that are tabulated.
     fn at_same_rate(&self, signal: &[f32], place: f64) -> f32 {
         let whole = libm::floor(place);
-        let side = |first: f64, step: i64, distance: f64| -> f64 {
-            let x = distance * STEPS as f64;
-            let (tabulated, part) = (x as usize, x - libm::floor(x));
-            let value = |tap: usize| {
-                let sample =
-                    usize::try_from(first as i64 + step * tap as i64).ok().and_then(|n| signal.get(n))?;
-                let kernel = self.kernel.get(tabulated + tap * STEPS..)?.get(..2)?;
-                Some(f64::from(*sample) * (kernel[0] + part * (kernel[1] - kernel[0])))
-            };
-            (0..HALF).filter_map(value).sum()
+        let first = whole as i64 - (HALF as i64 - 1);
+        let mut padded = [0.0; 2 * HALF];
+        let around = match usize::try_from(first).ok().and_then(|first| signal.get(first..first + 2 * HALF)) {
+            Some(around) => around,
+            None => {
+                for (n, sample) in (first..).zip(&mut padded) {
+                    *sample = usize::try_from(n).ok().and_then(|n| signal.get(n)).copied().unwrap_or(0.0);
+                }
+                &padded
+            }
         };
-        (side(whole, -1, place - whole) + side(whole + 1.0, 1, whole + 1.0 - place)) as f32
+        let part = place - whole;
+        let before = core::array::from_fn(|tap| f64::from(around[HALF - 1 - tap]));
+        let after = core::array::from_fn(|tap| f64::from(around[HALF + tap]));
+        (self.side(&before, part) + self.side(&after, 1.0 - part)) as f32
+    }
+
+    /// The sum over the samples on one side, the first of which is so far away.
+    fn side(&self, samples: &[f64; HALF], distance: f64) -> f64 {
+        let x = distance * STEPS as f64;
+        let tabulated = (x as usize).min(STEPS - 1);
+        let part = x - tabulated as f64;
+        let (near, far) = (&self.rows[tabulated], &self.rows[tabulated + 1]);
+        let mut sums = [0.0; 4];
+        for first in (0..HALF).step_by(4) {
+            for (lane, sum) in sums.iter_mut().enumerate() {
+                let tap = first + lane;
+                *sum += samples[tap] * (near[tap] + part * (far[tap] - near[tap]));
+            }
+        }
+        (sums[0] + sums[1]) + (sums[2] + sums[3])
     }
 }

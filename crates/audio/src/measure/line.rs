@@ -1,5 +1,7 @@
 //! The line that a delay follows as two clocks run apart, and how well it is known.
 
+use core::ops::Range;
+
 use super::coarse::Line;
 use super::path::Knot;
 use super::track::{Found, WHOLE};
@@ -7,7 +9,7 @@ use super::track::{Found, WHOLE};
 /// The line that most windows lie on, whatever the others do, and how far it and its slope may be off: twice the standard
 /// errors. `starts`: where the pieces begin between which the delay jumps. They have one slope, and each its own level; the line has
 /// that of the longest.
-pub(super) fn straight(found: &[Found], starts: &[f64], length: usize) -> (Line, Line) {
+pub(super) fn straight(found: &[Found], starts: &[f64], span: &Range<usize>) -> (Line, Line) {
     let piece = |knot: &Knot| starts.partition_point(|start| *start <= knot.at).saturating_sub(1);
     let found = without_jumps(found, starts.len().max(1), piece);
     let knots: Vec<Knot> = found.iter().map(|found| found.knot).collect();
@@ -39,7 +41,7 @@ pub(super) fn straight(found: &[Found], starts: &[f64], length: usize) -> (Line,
         delay: libm::hypot(of_middle, begin).max(parts.delay).max(moved),
         drift: of_drift.max(parts.drift).max(of_phase),
     };
-    (snapped(line, of_drift, length), errors)
+    (snapped(line, of_drift, span), errors)
 }
 
 /// A window's place, and how much it counts.
@@ -137,9 +139,9 @@ fn of_parts(kept: &[Weighted], line: Line) -> Line {
 }
 
 /// A line that is a whole number of samples, but for what cannot be measured, is that.
-fn snapped(line: Line, of_drift: f64, length: usize) -> Line {
-    let moves = (line.drift * length as f64).abs();
-    let middle = line.delay_of(length as f64 / 2.0);
+fn snapped(line: Line, of_drift: f64, span: &Range<usize>) -> Line {
+    let moves = (line.drift * span.len() as f64).abs();
+    let middle = line.delay_of(span.start as f64 + span.len() as f64 / 2.0);
     let whole = libm::round(middle);
     match line.drift.abs() <= of_drift && moves < 2.0 * WHOLE && (middle - whole).abs() < WHOLE {
         true => Line { delay: whole, drift: 0.0 },

@@ -40,11 +40,6 @@ impl Path {
         }
     }
 
-    /// Whether the delay is a whole number of samples throughout.
-    pub(super) fn is_whole(&self) -> bool {
-        matches!(self, Path::Line(line) if line.drift == 0.0 && libm::round(line.delay) == line.delay)
-    }
-
     /// Reads the received audio where the samples of the sent are. What is not there is silent.
     pub(super) fn warp(&self, received: &[f32], samples: impl Iterator<Item = i64>) -> Vec<f32> {
         let interpolator = Interpolator::same_rate();

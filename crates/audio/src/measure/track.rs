@@ -1,5 +1,7 @@
 //! Follows the delay through a recording, window by window, to thousandths of a sample.
 
+use core::ops::Range;
+
 use super::coarse::{AUDIBLE, Coarse, Line};
 use super::line::straight;
 pub(super) use super::line::{median, theil_sen};
@@ -51,8 +53,18 @@ pub(super) struct Track {
     pub(super) errors: Line,
     /// The places that the path was made of.
     pub(super) knots: Vec<Knot>,
-    /// The share of the audible windows that were found.
+    /// The sign is the opposite.
+    pub(super) inverted: bool,
+    /// The share of the windows with something to hear in the received audio that were found.
     pub(super) share: f64,
+}
+
+impl Track {
+    /// The same, if each sample is known to be on a line.
+    pub(super) fn exactly(self, line: Line) -> Track {
+        let errors = Line { delay: 0.0, drift: 0.0 };
+        Track { path: Path::Line(line), line, errors, knots: Vec::new(), ..self }
+    }
 }
 
 /// Follows the delay from a rough line on.
@@ -61,9 +73,10 @@ pub(super) fn follow(
     sent: &[f32],
     received: &[f32],
     coarse: &Coarse,
+    span: &Range<usize>,
     gain: f64,
 ) -> Option<Track> {
-    let windows = Windows::new(sample_rate, sent, coarse.inverted);
+    let windows = Windows::new(sample_rate, sent, span, coarse.inverted);
     let mut path = Path::Line(coarse.line);
     let mut found = windows.seek(&path, received, gain);
     if found.is_empty() {
@@ -73,18 +86,23 @@ pub(super) fn follow(
         path = course(sent, received, &found, coarse.inverted, round > 0);
         found = windows.improve(&path, received, &found);
     }
-    let share = found.len() as f64 / windows.starts.len().max(1) as f64;
+    let share = found.len() as f64 / windows.heard(&path, received, gain).max(found.len()) as f64;
     let found = trusted(found);
     let knots: Vec<Knot> = found.iter().map(|found| found.knot).collect();
     let starts: Vec<f64> = pieces(&found).iter().map(|piece| piece.from).collect();
-    let (line, errors) = straight(&found, &starts, sent.len());
+    let (line, errors) = straight(&found, &starts, span);
     let bent = course(sent, received, &found, coarse.inverted, true);
     // A line is the simpler explanation, unless the course explains more.
-    let unexplained = |path: &Path| unexplained(sent, &path.warp(received, 0..sent.len() as i64));
     let path = Path::Line(line);
+    let (of_line, of_bent) =
+        (path.within(sent.len(), received.len()), bent.within(sent.len(), received.len()));
+    let both = of_line.start.min(of_bent.start)..of_line.end.max(of_bent.end);
+    let unexplained = |path: &Path| {
+        unexplained(&sent[both.clone()], &path.warp(received, both.start as i64..both.end as i64))
+    };
     let (of_line, of_course) = (unexplained(&path), unexplained(&bent));
     let path = if of_line <= of_course * SIMPLER + NOTHING { path } else { bent };
-    Some(Track { path, line, errors, knots, share })
+    Some(Track { path, line, errors, knots, inverted: coarse.inverted, share })
 }
 
 /// The windows of which not much more is unexplained than of most: those with a gap or a concealment in them say less of where
@@ -113,7 +131,20 @@ fn unexplained(sent: &[f32], received: &[f32]) -> f64 {
 /// How near to whole samples counts as whole.
 pub(super) const WHOLE: f64 = 0.02;
 
-/// The windows of the sent audio.
+/// The part of the sent audio that may lie within the received, if it is somewhere near one of these lines.
+pub(super) fn span(
+    sample_rate: u32,
+    lines: impl Iterator<Item = Line>,
+    sent: usize,
+    received: usize,
+) -> Range<usize> {
+    let far = (f64::from(sample_rate) * FAR) as usize;
+    let parts = lines.map(|line| Path::Line(line).within(sent, received)).filter(|part| !part.is_empty());
+    let all = parts.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or(0..sent);
+    all.start.saturating_sub(far)..sent.min(all.end + far)
+}
+
+/// The windows of the sent audio, within a part of it.
 pub(super) struct Windows<'s> {
     sample_rate: f64,
     pub(super) sent: &'s [f32],
@@ -124,17 +155,22 @@ pub(super) struct Windows<'s> {
 }
 
 impl Windows<'_> {
-    pub(super) fn new(sample_rate: u32, sent: &[f32], inverted: bool) -> Windows<'_> {
+    pub(super) fn new<'s>(
+        sample_rate: u32,
+        sent: &'s [f32],
+        span: &Range<usize>,
+        inverted: bool,
+    ) -> Windows<'s> {
         let rate = f64::from(sample_rate);
-        let length = ((rate * WINDOW) as usize).min(sent.len()).max(16);
-        let step = ((rate * STEP) as usize).max(sent.len() / WINDOWS).max(1);
+        let length = ((rate * WINDOW) as usize).min(span.len()).max(16);
+        let step = ((rate * STEP) as usize).max(span.len() / WINDOWS).max(1);
         let turn = core::f64::consts::TAU / length as f64;
         let weights: Vec<f64> = (0..length).map(|n| 0.5 - 0.5 * libm::cos(turn * (n as f64 + 0.5))).collect();
         let energy = |start: usize| -> f64 {
             let samples = sent[start..start + length].iter();
             samples.zip(&weights).map(|(s, w)| w * f64::from(*s) * f64::from(*s)).sum()
         };
-        let all = (0..(sent.len() + 1).saturating_sub(length)).step_by(step);
+        let all = (span.start..(span.end + 1).saturating_sub(length)).step_by(step);
         let energies: Vec<(usize, f64)> = all.map(|start| (start, energy(start))).collect();
         let loudest = energies.iter().map(|(_, energy)| *energy).fold(0.0, f64::max);
         let audible = energies.into_iter().filter(|(_, energy)| *energy > loudest * AUDIBLE);
@@ -148,6 +184,18 @@ impl Windows<'_> {
 
     pub(super) fn middle(&self, start: usize) -> f64 {
         start as f64 + self.length() as f64 / 2.0
+    }
+
+    /// The number of windows with something to hear in the received audio.
+    fn heard(&self, path: &Path, received: &[f32], gain: f64) -> usize {
+        let energies = self.starts.iter().map(|start| {
+            let own = &self.sent[*start..*start + self.length()];
+            let from = libm::round(*start as f64 + path.delay(self.middle(*start)));
+            let is_within = from >= 0.0 && from + self.length() as f64 <= received.len() as f64;
+            let heard = if is_within { &received[from as usize..][..self.length()] } else { &[] };
+            (product(own, own), product(heard, heard))
+        });
+        energies.filter(|(own, heard)| *heard > gain * gain * own * AUDIBLE).count()
     }
 
     /// Looks for every window near where the one before was, and for some of those that are not there far away.

@@ -114,8 +114,8 @@ fn note(number: usize, channel: &Channel) -> Option<String> {
             )
         }
         Some(Doubt::Faint) => {
-            "delay not certain: most of the received sound is not what was sent. Check that the files \
-                               belong together"
+            "delay not certain: most of the received sound is not what was sent, or lacks most of its frequencies. Check \
+             that the files belong together"
                 .to_owned()
         }
         Some(Doubt::Unrelated) => {

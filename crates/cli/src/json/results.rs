@@ -197,7 +197,7 @@ pub struct ListenChannel {
     pub channel: usize,
     /// The channel of the received recording that it is, from 1.
     pub received: usize,
-    /// Whether it has all samples that were sent, unchanged, and no other sound.
+    /// Whether all samples of the compared part are those that were sent, and there is no other sound.
     pub identical: bool,
     /// The length that was compared, in seconds.
     pub compared_s: f64,
