@@ -19,7 +19,7 @@ pub(crate) struct Drops {
     scratch: Vec<u8>,
 }
 
-/// Whether a dropped packet of a flow is a lost message: nothing repeats it, and every packet is read by itself.
+/// True if a dropped packet of a flow is a lost message: nothing repeats it, and every packet is read by itself.
 pub(crate) fn are_messages(flow: &Flow, conversation: &Conversation) -> bool {
     let features = conversation.near.endpoint.features();
     let is_datagram = features.message_oriented && !features.reliable && !features.connection_oriented;

@@ -34,7 +34,7 @@ pub(crate) struct Network<'s> {
     next_packet: u64,
     /// Whether packets of each flow of the file are said to have left the network, by [`Event::Left`].
     watched: Vec<bool>,
-    /// Whether dropped packets of each flow of the file are kept in `dropped`.
+    /// By flow of the file: true if its dropped packets are kept in `dropped`.
     keeps_dropped: Vec<bool>,
     /// Packets that were dropped, until the engine takes them.
     dropped: Vec<Packet>,
