@@ -49,6 +49,6 @@ pub use model::{
 };
 pub use problem::{Problem, Problems, suggestion};
 pub use reference::reference;
-pub use schema::transport::TRANSPORTS;
+pub use schema::transport::{OnSockets, TRANSPORTS, tcp_key_on_sockets};
 pub use searchable::Searchable;
 pub use setting::Setting;

@@ -13,7 +13,7 @@ use trunkline_transport::dccp::DccpConfig;
 use trunkline_transport::framing::HEADER_LENGTH;
 use trunkline_transport::rtp::RtpConfig;
 use trunkline_transport::sctp::SctpConfig;
-use trunkline_transport::tcp::{BufferConfig, MAX_BUFFER, MAX_MSS, Nagle, TcpConfig, UnknownAlgorithm};
+use trunkline_transport::tcp::{MAX_MSS, TcpConfig, UnknownAlgorithm};
 use trunkline_transport::udp::{MAX_MESSAGE, UdpConfig, Variant};
 use trunkline_transport::urp::UrpConfig;
 use trunkline_transport::xtp::{self, RateLimit, XtpConfig, XtpGroupConfig};
@@ -44,19 +44,13 @@ pub(crate) fn coverage(options: &UdpLiteOptions) -> Option<u16> {
     options.checksum_coverage.map(|bytes| bytes.count().min(MAX_MESSAGE as u64) as u16)
 }
 
-/// Linux's TCP, with what the file says of it.
-pub(crate) fn tcp(options: &TcpOptions, mtu: Option<Bytes>) -> Result<TcpConfig, UnknownAlgorithm> {
-    let mut config = TcpConfig {
-        nagle: if options.nodelay { Nagle::Off } else { Nagle::Minshall },
-        ..TcpConfig::default()
-    };
-    if let Some(window) = options.window {
-        let window = window.count() as usize;
-        config.receive_buffer = BufferConfig::fixed(window);
-        // As with SO_SNDBUF set to it: Linux doubles that, and about five sixths of it are left for data. The window can just be
-        // filled, as a writer is woken when a third of the buffer is free.
-        config.send_buffer = BufferConfig::fixed((window * 5 / 3).min(MAX_BUFFER));
-    }
+/// The engine's options for a path; a congestion control that it does not have is refused.
+pub(crate) fn tcp(
+    options: &TcpOptions,
+    config: &TcpConfig,
+    mtu: Option<Bytes>,
+) -> Result<TcpConfig, UnknownAlgorithm> {
+    let mut config = config.clone();
     if let Some(mss) = largest_segment(options, mtu) {
         config.mss = mss.count() as usize;
     }

@@ -242,8 +242,8 @@ impl FlowSpec {
                     classic_tcp::TcpEndpoint::listen(far, &config, bits("tcp", "far")).map_err(said)?;
                 Ok(pair((near, connecting), (far, listening)))
             }
-            Transport::Tcp(options) => {
-                let config = Arc::new(options::tcp(options, self.mtu).map_err(said)?);
+            Transport::Tcp(options @ TcpOptions { engine: TcpEngine::Modern(config), .. }) => {
+                let config = Arc::new(options::tcp(options, config, self.mtu).map_err(said)?);
                 let connecting =
                     TcpEndpoint::connect(near, far, config.clone(), bits("tcp", "near")).map_err(said)?;
                 let listening = TcpEndpoint::listen(far, config, bits("tcp", "far")).map_err(said)?;

@@ -8,18 +8,39 @@ use socket2::{Domain, Protocol, Socket, Type};
 use trunkline_core::Duration;
 
 /// How a connection is made. Options that shape the handshake (window, segment size) are set before it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TcpSetup {
     /// What the connection is made of.
     pub protocol: StreamProtocol,
     /// Send and receive buffer in bytes (`SO_SNDBUF`, `SO_RCVBUF`): what the window can grow to.
     pub window: Option<usize>,
+    /// Another send buffer.
+    pub send_buffer: Option<usize>,
     /// Largest segment payload in bytes (`TCP_MAXSEG`).
     pub mss: Option<u32>,
     /// Send small messages at once (`TCP_NODELAY`).
     pub nodelay: bool,
     /// Congestion control by the kernel's name (`TCP_CONGESTION`). Linux only.
     pub congestion_control: Option<String>,
+    /// Send full segments only (`TCP_CORK`). Linux only.
+    pub cork: bool,
+    /// Departures are paced, at so many bytes a second of payload at most (`SO_MAX_PACING_RATE`). Linux only.
+    pub max_pacing_rate: Option<u64>,
+    /// Probes of an idle connection.
+    pub keepalive: Option<Keepalive>,
+    /// How long sent data may stay unacknowledged (`TCP_USER_TIMEOUT`). Linux only.
+    pub user_timeout: Option<Duration>,
+}
+
+/// Probes of an idle connection (`SO_KEEPALIVE`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Keepalive {
+    /// Idle for this long before the first probe (`TCP_KEEPIDLE`, in whole seconds, at least one).
+    pub time: Duration,
+    /// Between probes (`TCP_KEEPINTVL`, likewise).
+    pub interval: Duration,
+    /// So many unanswered probes end the connection (`TCP_KEEPCNT`).
+    pub probes: u32,
 }
 
 /// A protocol of the kernel's with sockets for streams. Linux has them all, if it is built so.
@@ -140,6 +161,9 @@ fn apply(socket: &Socket, setup: &TcpSetup) -> Result<(), TcpError> {
         socket.set_send_buffer_size(window)?;
         socket.set_recv_buffer_size(window)?;
     }
+    if let Some(buffer) = setup.send_buffer {
+        socket.set_send_buffer_size(buffer)?;
+    }
     if let Some(mss) = setup.mss {
         socket.set_tcp_mss(mss).map_err(|error| TcpError::SegmentSize(mss, error))?;
     }
@@ -150,7 +174,62 @@ fn apply(socket: &Socket, setup: &TcpSetup) -> Result<(), TcpError> {
     if let Some(wanted) = &setup.congestion_control {
         set_congestion_control(socket, wanted)?;
     }
+    if let Some(keepalive) = &setup.keepalive {
+        set_keepalive(socket, keepalive)?;
+    }
+    set_for_linux(socket, setup)?;
     Ok(())
+}
+
+/// The kernel counts whole seconds.
+fn set_keepalive(socket: &Socket, keepalive: &Keepalive) -> io::Result<()> {
+    let seconds = |duration: Duration| {
+        std::time::Duration::from_secs(duration.as_nanos().div_ceil(1_000_000_000).max(1))
+    };
+    let probes = socket2::TcpKeepalive::new()
+        .with_time(seconds(keepalive.time))
+        .with_interval(seconds(keepalive.interval))
+        .with_retries(keepalive.probes);
+    socket.set_tcp_keepalive(&probes)
+}
+
+#[cfg(target_os = "linux")]
+fn set_for_linux(socket: &Socket, setup: &TcpSetup) -> io::Result<()> {
+    if setup.cork {
+        socket.set_tcp_cork(true)?;
+    }
+    if let Some(timeout) = setup.user_timeout {
+        socket.set_tcp_user_timeout(Some(timeout.to_std()))?;
+    }
+    setup.max_pacing_rate.map_or(Ok(()), |rate| set_max_pacing_rate(socket, rate))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn set_for_linux(_: &Socket, setup: &TcpSetup) -> io::Result<()> {
+    if setup.cork || setup.user_timeout.is_some() || setup.max_pacing_rate.is_some() {
+        return Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "only Linux has `cork`, `user-timeout` and `max-pacing-rate`; leave them out",
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn set_max_pacing_rate(socket: &Socket, rate: u64) -> io::Result<()> {
+    use std::os::fd::AsRawFd as _;
+
+    // SAFETY: the kernel reads an integer of the length that it is told.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MAX_PACING_RATE,
+            (&raw const rate).cast(),
+            size_of::<u64>() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// `SCTP_NODELAY` (RFC 6458 section 8.1.5).
@@ -387,6 +466,54 @@ mod tests {
             assert!(received.segments_received >= 2, "{received:?}");
             assert_eq!(sent.retransmitted_segments, 0);
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn options_are_set_on_both_ends() {
+        let keepalive =
+            Keepalive { time: Duration::from_secs(30), interval: Duration::from_millis(2500), probes: 4 };
+        let setup = TcpSetup {
+            cork: true,
+            max_pacing_rate: Some(123_456),
+            keepalive: Some(keepalive),
+            user_timeout: Some(Duration::from_millis(7500)),
+            send_buffer: Some(30_000),
+            ..TcpSetup::default()
+        };
+        let listener = listen("127.0.0.1:0".parse().unwrap(), &setup).unwrap();
+        let to = listener.local_addr().unwrap();
+        let near = connect(to.ip(), to, &setup, Duration::from_secs(10)).unwrap();
+        let (far, _) = listener.accept().unwrap();
+        for end in [&near, &far] {
+            let socket = socket2::SockRef::from(end);
+            assert!(socket.tcp_cork().unwrap() && socket.keepalive().unwrap());
+            assert_eq!(socket.tcp_keepalive_time().unwrap().as_secs(), 30);
+            assert_eq!(socket.tcp_keepalive_interval().unwrap().as_secs(), 3);
+            assert_eq!(socket.tcp_keepalive_retries().unwrap(), 4);
+            assert_eq!(socket.tcp_user_timeout().unwrap().map(|time| time.as_millis()), Some(7500));
+            assert_eq!(max_pacing_rate(end), 123_456);
+            // Linux doubles it.
+            assert_eq!(socket.send_buffer_size().unwrap(), 60_000);
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn max_pacing_rate(stream: &TcpStream) -> u64 {
+        use std::os::fd::AsRawFd as _;
+        let (mut rate, mut length) = (0u64, size_of::<u64>() as libc::socklen_t);
+        // SAFETY: the kernel writes at most `length` bytes into an integer of that length.
+        let result = unsafe {
+            libc::getsockopt(
+                stream.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_MAX_PACING_RATE,
+                (&raw mut rate).cast(),
+                &mut length,
+            )
+        };
+        assert_eq!(result, 0);
+        rate
     }
 
     #[test]

@@ -3,9 +3,10 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 
 use trunkline_core::{Ecn, Seed};
-use trunkline_experiment::{Framing, Scenario, SctpEngine, TcpEngine, TcpOptions, Transport};
+use trunkline_experiment::{Framing, Scenario, SctpEngine, TcpOptions, Transport};
 use trunkline_flows::{Carrier, FlowSpec};
-use trunkline_io::tcp::{StreamProtocol, TcpError, TcpSetup, offered_congestion_controls};
+use trunkline_io::tcp::{Keepalive, StreamProtocol, TcpError, TcpSetup, offered_congestion_controls};
+use trunkline_transport::tcp::Nagle;
 
 use crate::engine;
 use crate::error::LiveError;
@@ -80,15 +81,37 @@ pub fn kernel_stream(transport: &Transport) -> Option<(StreamProtocol, TcpOption
         Transport::Sctp(options) if options.engine == SctpEngine::Kernel => {
             let options = TcpOptions {
                 window: Some(options.window),
-                mss: None,
-                nodelay: true,
-                congestion_control: None,
                 send_timeout: options.send_timeout,
-                engine: TcpEngine::Modern,
+                ..TcpOptions::default()
             };
             Some((StreamProtocol::Sctp, options))
         }
         _ => None,
+    }
+}
+
+/// How the kernel's sockets of such a stream are set up. Keys without an option of the socket are left out.
+pub fn stream_setup(protocol: StreamProtocol, options: &TcpOptions) -> TcpSetup {
+    let given = |key: &str| options.given.iter().any(|other| other == key);
+    let config = options.config();
+    let of = |key: &str| config.filter(|_| given(key));
+    TcpSetup {
+        protocol,
+        window: options.window.map(|bytes| usize::try_from(bytes.count()).unwrap_or(usize::MAX)),
+        send_buffer: of("send-buffer").map(|config| config.send_buffer.max),
+        mss: options.mss.map(|bytes| u32::try_from(bytes.count()).unwrap_or(u32::MAX)),
+        nodelay: options.nodelay,
+        congestion_control: options.congestion_control.clone(),
+        cork: of("cork").is_some_and(|config| config.nagle == Nagle::Cork),
+        max_pacing_rate: config
+            .and_then(|config| config.max_pacing_rate)
+            .map(|rate| (rate.bits_per_second() / 8).max(1)),
+        keepalive: config.and_then(|config| config.keepalive).map(|keepalive| Keepalive {
+            time: keepalive.time,
+            interval: keepalive.interval,
+            probes: keepalive.probes,
+        }),
+        user_timeout: config.and_then(|config| config.user_timeout),
     }
 }
 
@@ -125,7 +148,7 @@ pub fn refuse_simulated(scenario: &Scenario) -> Result<(), LiveError> {
             reason
         } else if matches!(&flow.transport, Transport::Udp(udp) if udp.ecn != Ecn::NotCapable) {
             "`ecn` of transport `udp` is for `sim` only; live datagrams are not ECN-capable, leave the key out".to_owned()
-        } else if matches!(&flow.transport, Transport::Tcp(tcp) if tcp.engine != TcpEngine::Modern) {
+        } else if matches!(&flow.transport, Transport::Tcp(tcp) if tcp.config().is_none()) {
             "`engine = \"classic\"` of transport `tcp` is for `sim` only; live connections are the kernel's, leave the key out"
                 .to_owned()
         } else if flow.to.iter().any(|sink| !sink.join.is_zero() || sink.leave.or(sink.fail).is_some()) {

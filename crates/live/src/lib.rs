@@ -47,7 +47,7 @@ mod start;
 
 pub use ceiling::{Ceiling, Limited, in_packets};
 pub use channel::Channel;
-pub use check::{check, kernel_stream, refuse_simulated};
+pub use check::{check, kernel_stream, refuse_simulated, stream_setup};
 pub use error::LiveError;
 pub use options::{FarEnd, LiveOptions, Receive, Spin};
 pub use pairs::{Pair, run_pairs};

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use trunkline_core::Duration;
 use trunkline_flows::{FlowSpec, ListenerSpec};
-use trunkline_io::tcp::StreamProtocol;
+use trunkline_io::tcp::TcpSetup;
 use trunkline_metrics::clocks::Turning;
 
 use crate::error::{Failure, LiveError};
@@ -76,11 +76,7 @@ pub(crate) struct Open {
 pub(crate) struct ListenerTerms {
     /// The first flow that uses it, for messages.
     pub(crate) flow: String,
-    pub(crate) protocol: StreamProtocol,
-    pub(crate) window: Option<u64>,
-    pub(crate) mss: Option<u32>,
-    pub(crate) nodelay: bool,
-    pub(crate) congestion_control: Option<String>,
+    pub(crate) setup: TcpSetup,
 }
 
 /// A flow over protocol engines.
@@ -298,6 +294,7 @@ fn read_frame(from: &mut impl Read) -> Result<Option<(u8, Vec<u8>)>, LiveError> 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use trunkline_io::tcp::StreamProtocol;
 
     use super::*;
 
@@ -316,11 +313,14 @@ mod tests {
             largest: 120,
             listeners: vec![ListenerTerms {
                 flow: "bulk".into(),
-                protocol: StreamProtocol::Mptcp,
-                window: Some(32_768),
-                mss: None,
-                nodelay: true,
-                congestion_control: Some("cubic".into()),
+                setup: TcpSetup {
+                    protocol: StreamProtocol::Mptcp,
+                    window: Some(32_768),
+                    nodelay: true,
+                    congestion_control: Some("cubic".into()),
+                    user_timeout: Some(Duration::from_secs(3)),
+                    ..TcpSetup::default()
+                },
             }],
             seed: u64::MAX,
             engines: Vec::new(),

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Sender, channel};
 use trunkline_core::{Duration, Seed};
 use trunkline_experiment::{Answer, Flow, Scenario, TcpOptions, Transport};
 use trunkline_flows::{Carrier, ListenerSpec, Talker, TalkerSpec};
-use trunkline_io::tcp::{self, StreamProtocol, TcpError, TcpSetup};
+use trunkline_io::tcp::{self, StreamProtocol, TcpError};
 use trunkline_io::udp::SocketOptions;
 use trunkline_metrics::SocketPair;
 use trunkline_traffic::{KINDS, Source};
@@ -185,31 +185,11 @@ fn listener(
     flow: &Flow,
     (protocol, options): (StreamProtocol, TcpOptions),
 ) -> usize {
-    let terms = ListenerTerms {
-        flow: flow.meta.name.clone(),
-        protocol,
-        window: options.window.map(|bytes| bytes.0),
-        mss: options.mss.map(|bytes| u32::try_from(bytes.0).unwrap_or(u32::MAX)),
-        nodelay: options.nodelay,
-        congestion_control: options.congestion_control,
-    };
-    let alike = |other: &ListenerTerms| TcpSetup::from(other) == TcpSetup::from(&terms);
-    listeners.iter().position(alike).unwrap_or_else(|| {
-        listeners.push(terms);
+    let setup = check::stream_setup(protocol, &options);
+    listeners.iter().position(|other| other.setup == setup).unwrap_or_else(|| {
+        listeners.push(ListenerTerms { flow: flow.meta.name.clone(), setup });
         listeners.len() - 1
     })
-}
-
-impl From<&ListenerTerms> for TcpSetup {
-    fn from(terms: &ListenerTerms) -> TcpSetup {
-        TcpSetup {
-            protocol: terms.protocol,
-            window: terms.window.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
-            mss: terms.mss,
-            nodelay: terms.nodelay,
-            congestion_control: terms.congestion_control.clone(),
-        }
-    }
 }
 
 /// The sources of all members, before anything is opened.
@@ -429,8 +409,8 @@ fn connect_one(
     port: u16,
 ) -> Result<TcpStream, LiveError> {
     let far = SocketAddr::new(options.address, port);
-    let setup = TcpSetup::from(setup);
-    tcp::connect(options.ends()[0], far, &setup, options.patience).map_err(|error| {
+    let setup = &setup.setup;
+    tcp::connect(options.ends()[0], far, setup, options.patience).map_err(|error| {
         let (flow, reason) = (flow.meta.name.clone(), error.to_string());
         match error {
             TcpError::Io(_) | TcpError::NoAnswer(_) => {

@@ -300,7 +300,8 @@ pub fn notes(experiment: &Experiment, backend: Backend) -> BTreeSet<String> {
         Backend::Wire => wire::changes(experiment),
         Backend::Live => {
             let sizes = wire::sizes(experiment, true);
-            sizes.into_iter().chain(wire::congestion_controls(experiment)).collect()
+            let of_tcp = wire::congestion_controls(experiment).into_iter().chain(wire::tcp_keys(experiment));
+            sizes.into_iter().chain(of_tcp).collect()
         }
     }
 }

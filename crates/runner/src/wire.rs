@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use trunkline_experiment::{Experiment, Framing, Scenario, TcpEngine, Transport};
+use trunkline_experiment::{
+    Experiment, Flow, Framing, OnSockets, Scenario, TcpEngine, Transport, tcp_key_on_sockets,
+};
 use trunkline_live::LiveOptions;
-use trunkline_transport::tcp::Algorithm;
 use trunkline_wire::{Plan, WireError};
 
 use crate::schedule::RunnerError;
@@ -49,8 +50,10 @@ fn on_sockets(scenario: &Scenario) -> Scenario {
         if flow.framing == Framing::None {
             flow.framing = Framing::Within;
         }
-        if let Transport::Tcp(options) = &mut flow.transport {
-            options.engine = TcpEngine::Modern;
+        if let Transport::Tcp(options) = &mut flow.transport
+            && options.config().is_none()
+        {
+            options.engine = TcpEngine::default();
         }
     }
     scenario
@@ -78,11 +81,11 @@ pub(crate) fn congestion_controls(experiment: &Experiment) -> BTreeSet<String> {
 }
 
 fn other_controls(experiment: &Experiment, kernels: &str) -> BTreeSet<String> {
-    let ours = Algorithm::default().name();
     let mut notes = BTreeSet::new();
-    for scenario in experiment.points.iter().map(|point| &point.scenario).filter(|_| kernels != ours) {
+    for scenario in experiment.points.iter().map(|point| &point.scenario) {
         let here = scenario.flows.iter().filter(|flow| scenario.hosts[flow.from].agent.is_none());
-        notes.extend(here.filter(|flow| has_default_control(&flow.transport)).map(|flow| {
+        let other = |flow: &&Flow| default_control(&flow.transport).filter(|ours| *ours != kernels);
+        notes.extend(here.filter_map(|flow| Some((flow, other(&flow)?))).map(|(flow, ours)| {
             format!(
                 "flow `{}`: its congestion control is this machine's default, `{kernels}`; the simulator's is `{ours}`. To \
                  compare the two, set `congestion-control` in its `transport`",
@@ -93,22 +96,51 @@ fn other_controls(experiment: &Experiment, kernels: &str) -> BTreeSet<String> {
     notes
 }
 
-fn has_default_control(transport: &Transport) -> bool {
+/// The simulator's congestion control of a flow that leaves the choice to its host.
+fn default_control(transport: &Transport) -> Option<&'static str> {
     match transport {
-        Transport::Tcp(options) | Transport::Mptcp(options) => {
-            options.congestion_control.is_none() && options.engine == TcpEngine::Modern
+        Transport::Tcp(options) | Transport::Mptcp(options) if options.congestion_control.is_none() => {
+            options.config().map(|config| config.congestion_control.name())
         }
-        _ => false,
+        _ => None,
     }
+}
+
+/// The keys of TCP that the kernel has no option of sockets for, flow by flow, in sentences.
+pub(crate) fn tcp_keys(experiment: &Experiment) -> BTreeSet<String> {
+    let flows = experiment.points.iter().flat_map(|point| &point.scenario.flows);
+    flows.filter_map(|flow| not_applied(flow)).collect()
+}
+
+fn not_applied(flow: &Flow) -> Option<String> {
+    let Transport::Tcp(options) = &flow.transport else { return None };
+    options.config()?;
+    let name = |key: &String| match tcp_key_on_sockets(key)? {
+        OnSockets::Option(_) => None,
+        OnSockets::Sysctl(setting) => Some(format!("`{key}` (the hosts' `{setting}` holds)")),
+        OnSockets::Route(setting) => Some(format!("`{key}` (the routes' `{setting}` holds)")),
+        OnSockets::Nothing => Some(format!("`{key}`")),
+    };
+    let keys: Vec<String> = options.given.iter().filter_map(name).collect();
+    let (keys, do_not) = match keys.as_slice() {
+        [] => return None,
+        [one] => (one.clone(), "does not"),
+        [before @ .., last] => (format!("{} and {last}", before.join(", ")), "do not"),
+    };
+    Some(format!(
+        "flow `{}`: {keys} {do_not} apply on real sockets, where the kernel's TCP runs",
+        flow.meta.name
+    ))
 }
 
 /// What [`on_sockets`] replaces, and what sockets do not say, in sentences.
 pub(crate) fn changes(experiment: &Experiment) -> BTreeSet<String> {
     let mut notes = sizes(experiment, true);
     notes.extend(congestion_controls(experiment));
+    notes.extend(tcp_keys(experiment));
     for flow in experiment.points.iter().flat_map(|point| &point.scenario.flows) {
         let name = &flow.meta.name;
-        if matches!(&flow.transport, Transport::Tcp(options) if options.engine != TcpEngine::Modern) {
+        if matches!(&flow.transport, Transport::Tcp(options) if options.config().is_none()) {
             notes.insert(format!(
                 "flow `{name}`: on the wire the kernel's TCP stands in for `engine = \"classic\"`"
             ));
@@ -177,5 +209,18 @@ source = { kind = "bulk" }
         let notes = other_controls(&experiment, "bbr");
         let expected = "flow `default`: its congestion control is this machine's default, `bbr`; the simulator's is `cubic`.";
         assert!(notes.len() == 1 && notes.iter().all(|note| note.starts_with(expected)), "{notes:?}");
+        assert_eq!(tcp_keys(&experiment), BTreeSet::new());
+    }
+
+    #[test]
+    fn keys_of_tcp_that_no_socket_has_are_named() {
+        let keys =
+            r#"{ kind = "tcp", profile = "windows", sack = false, rto-min = "1 s", user-timeout = "9 s" }"#;
+        let text = TEXT.replace(r#"{ kind = "tcp", congestion-control = "cubic" }"#, keys);
+        let experiment =
+            Experiment::parse(&text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
+        let expected = "flow `chosen`: `profile`, `sack` (the hosts' `net.ipv4.tcp_sack` holds) and `rto-min` (the routes' \
+                        `rto_min` holds) do not apply on real sockets, where the kernel's TCP runs";
+        assert_eq!(tcp_keys(&experiment), BTreeSet::from([expected.to_owned()]));
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
 use trunkline_core::{Bytes, Duration, Ecn, Seed};
-use trunkline_experiment::{TcpEngine, TcpOptions, Transport};
+use trunkline_experiment::{TcpOptions, Transport};
 use trunkline_flows::{Carrier, FlowSpec, Pair};
 use trunkline_io::tcp::{self, StreamProtocol, TcpSetup};
 use trunkline_io::udp::{self, SocketOptions};
@@ -42,7 +42,7 @@ pub(crate) fn near(
             Ok(line(request, UdpCarrier::new(socket, Peer::Known(peer), sort.features())))
         }
         Way::Stream(protocol, options) => {
-            let stream = tcp::connect(local, peer, &setup(request, protocol, options), patience)
+            let stream = tcp::connect(local, peer, &setup(request, protocol, &options), patience)
                 .and_then(|stream| {
                     request.settings.marking().apply(&stream)?;
                     stream.set_nonblocking(true)?;
@@ -77,7 +77,7 @@ pub(crate) fn far(terms: &Terms<'_>, local: IpAddr, host: IpAddr) -> Result<(Box
             Ok((line(request, UdpCarrier::new(socket, Peer::Awaited(host, key), sort.features())), port))
         }
         Way::Stream(protocol, options) => {
-            let listener = tcp::listen(any_port, &setup(request, protocol, options)).map_err(said)?;
+            let listener = tcp::listen(any_port, &setup(request, protocol, &options)).map_err(said)?;
             listener.set_nonblocking(true).map_err(said)?;
             let port = listener.local_addr().map_err(said)?.port();
             let awaited = Awaited { listener, host, key, marking: request.settings.marking() };
@@ -167,7 +167,7 @@ impl Way {
                 let coverage = Some(options.checksum_coverage.map(covered));
                 Ok(Way::Datagrams(Datagrams { buffer: options.buffer, coverage }))
             }
-            Transport::Tcp(options) if options.engine != TcpEngine::Modern => {
+            Transport::Tcp(options) if options.config().is_none() => {
                 Err("`engine = \"classic\"` is for `sim` only; leave the key out".to_owned())
             }
             Transport::Rtp(_) => Err("RTP is a format of packets, whose transport is `udp`".to_owned()),
@@ -253,18 +253,10 @@ fn engines(terms: &Terms<'_>, network: [IpAddr; 2]) -> Result<(FlowSpec, Pair), 
     Ok((spec, pair))
 }
 
-fn setup(request: &Request, protocol: StreamProtocol, options: TcpOptions) -> TcpSetup {
-    TcpSetup {
-        protocol,
-        window: options
-            .window
-            .map(|bytes| bytes.count() as usize)
-            .or(request.settings.buffer())
-            .map(|bytes| bytes.min(MOST_BUFFER)),
-        mss: options.mss.map(|bytes| u32::try_from(bytes.count()).unwrap_or(u32::MAX)),
-        nodelay: options.nodelay,
-        congestion_control: options.congestion_control,
-    }
+fn setup(request: &Request, protocol: StreamProtocol, options: &TcpOptions) -> TcpSetup {
+    let setup = trunkline_live::stream_setup(protocol, options);
+    let window = setup.window.or(request.settings.buffer()).map(|bytes| bytes.min(MOST_BUFFER));
+    TcpSetup { window, ..setup }
 }
 
 fn features_of(protocol: StreamProtocol) -> &'static Features {

@@ -5,6 +5,7 @@ use trunkline_adapters::quic::Mode;
 use trunkline_core::schema::Limit;
 use trunkline_core::{Bytes, Duration, Ecn, Rate, Ratio};
 use trunkline_transport::sctp::Reliability;
+use trunkline_transport::tcp::TcpConfig;
 use trunkline_transport::urp::TRAILER_LENGTH as URP_TRAILER;
 use trunkline_transport::xtp::ErrorControl;
 use trunkline_transport::{Features, features};
@@ -181,15 +182,49 @@ pub struct TcpOptions {
     pub send_timeout: Option<Duration>,
     /// Whose TCP it is in `sim`.
     pub engine: TcpEngine,
+    /// Keys of the engine that the file gives, `profile` among them if it is not Linux's.
+    pub given: Vec<String>,
+}
+
+impl Default for TcpOptions {
+    /// Those of a file that gives none.
+    fn default() -> TcpOptions {
+        TcpOptions {
+            window: None,
+            mss: None,
+            nodelay: true,
+            congestion_control: None,
+            send_timeout: None,
+            engine: TcpEngine::default(),
+            given: Vec::new(),
+        }
+    }
+}
+
+impl TcpOptions {
+    /// The engine's options; `None` of the classic one. The segment size and, in `sim`, the name of the congestion control
+    /// are still to be taken from here.
+    pub fn config(&self) -> Option<&TcpConfig> {
+        match &self.engine {
+            TcpEngine::Modern(config) => Some(config),
+            TcpEngine::Classic(_) => None,
+        }
+    }
 }
 
 /// Whose TCP runs in the simulator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum TcpEngine {
-    /// Ours as Linux has it.
-    Modern,
+    /// Ours, by default as Linux has it.
+    Modern(Box<TcpConfig>),
     /// Ours of the 1990s, in `sim` only.
     Classic(ClassicTcpOptions),
+}
+
+impl Default for TcpEngine {
+    fn default() -> TcpEngine {
+        TcpEngine::Modern(Box::default())
+    }
 }
 
 /// What only a classic TCP can be told.

@@ -2,12 +2,13 @@
 
 use trunkline_adapters::quic::{self, Mode};
 use trunkline_core::schema::{Kind, Value};
-use trunkline_core::{Bytes, Distribution};
+use trunkline_core::{Bytes, Distribution, Duration};
 use trunkline_traffic::SourceKind;
-use trunkline_transport::classic_tcp::{self as tcp, TimerConfig};
+use trunkline_transport::classic_tcp;
 use trunkline_transport::dccp::{self, WhenFull};
 use trunkline_transport::rtp;
 use trunkline_transport::sctp::{self, Reliability};
+use trunkline_transport::tcp::{TcpConfig, TcpConfigError};
 use trunkline_transport::udp::{IPV4_HEADER_LENGTH, UDP_HEADER_LENGTH};
 use trunkline_transport::urp;
 use trunkline_transport::xtp::{self, ErrorControl, FlowControl};
@@ -16,8 +17,8 @@ use super::Reader;
 use super::services::{holds_back, named, promised};
 use super::table::Chosen;
 use crate::model::{
-    Answer, Flow, Framing, Link, Path, SctpEngine, SctpOptions, SctpStyle, Sink, TcpEngine, TcpOptions,
-    Transport, XtpOptions, XtpService,
+    Answer, ClassicTcpOptions, Flow, Framing, Link, Path, SctpEngine, SctpOptions, SctpStyle, Sink,
+    TcpEngine, TcpOptions, Transport, XtpOptions, XtpService,
 };
 use crate::schema::transport::{self, TransportKind};
 use crate::tree::Table;
@@ -27,6 +28,98 @@ const FIRST_SEGMENTS: u64 = (xtp::wire::ADDRESS_LENGTH + xtp::wire::TRAFFIC_LENG
 
 /// Length of the TCP header without options, in bytes (RFC 9293 section 3.1).
 const TCP_HEADER_LENGTH: u64 = 20;
+
+/// Pairs of TCP's keys of which a file gives one at most, with a sentence.
+const EXCLUDED: &[(&str, &str, &str)] = &[
+    (
+        "nagle",
+        "nodelay",
+        "`nagle` collects small messages, which `nodelay = true` forbids; leave one of them out",
+    ),
+    (
+        "cork",
+        "nodelay",
+        "`cork` collects small messages, which `nodelay = true` forbids; leave one of them out",
+    ),
+    ("nagle", "cork", "`nagle` and `cork` are two ways to collect small messages; leave one of them out"),
+    (
+        "autotuning",
+        "window",
+        "`window` fixes the buffers, which `autotuning` lets grow; leave one of them out",
+    ),
+    ("max-window", "window", "`window` fixes the buffers, which grow to `max-window`; leave one of them out"),
+    ("fast-retransmit", "recovery", "`recovery` says what `fast-retransmit` says; leave one of them out"),
+];
+
+/// Keys of TCP that the classic engine has.
+const CLASSIC_KEYS: &[&str] = &[
+    "nagle",
+    "initial-window",
+    "fast-retransmit",
+    "rto-initial",
+    "rto-min",
+    "rto-max",
+    "keep-backoff",
+    "delayed-ack",
+    "ack-every",
+    "ack-unpushed",
+    "window-updates",
+];
+
+/// What a classic TCP does not have, with its key.
+fn classic_problems(classic: &ClassicTcpOptions, options: &TcpOptions) -> Vec<(String, String)> {
+    let mut problems = Vec::new();
+    if options.window.is_some_and(|window| window > Bytes(classic_tcp::MAX_WINDOW as u64)) {
+        let message = "`engine = \"classic\"` has windows of 64 KiB at most; make `window` smaller";
+        problems.push(("window".to_owned(), message.to_owned()));
+    }
+    problems.extend(timeout_problem(classic.timer.min, classic.timer.max));
+    let foreign = options.given.iter().find(|key| !CLASSIC_KEYS.contains(&key.as_str()));
+    problems.extend(
+        foreign.map(|key| {
+            (key.clone(), format!("`engine = \"classic\"` has no `{key}`; leave one of them out"))
+        }),
+    );
+    problems
+}
+
+fn timeout_problem(min: Duration, max: Duration) -> Option<(String, String)> {
+    let message = || format!("an `rto-min` of {min} is longer than the `rto-max` of {max}");
+    (min > max).then(|| ("rto-min".to_owned(), message()))
+}
+
+/// What of TCP's keys excludes each other, with the key that is one too many.
+fn tcp_problem(config: &TcpConfig, chosen: &Chosen) -> Option<(String, String)> {
+    let values = &chosen.values;
+    // A flag that is off asks for nothing that another key could exclude.
+    let asks = |key: &str| match values.value(key) {
+        Value::Absent => false,
+        Value::Flag(is_on) => *is_on || key == "fast-retransmit",
+        _ => true,
+    };
+    let excluded = EXCLUDED.iter().find(|(one, other, _)| asks(one) && asks(other));
+    if let Some((one, _, message)) = excluded {
+        return Some(((*one).to_owned(), (*message).to_owned()));
+    }
+    let of_keepalive = ["keep-alive-interval", "keep-alive-probes"].into_iter().find(|key| asks(key));
+    if let Some(key) = of_keepalive.filter(|_| !asks("keep-alive")) {
+        return Some((
+            key.to_owned(),
+            format!("without `keep-alive` nothing is probed; give it, or leave `{key}` out"),
+        ));
+    }
+    if let Some(problem) = timeout_problem(config.timeout.min, config.timeout.max) {
+        return Some(problem);
+    }
+    match config.check() {
+        Ok(()) => None,
+        Err(TcpConfigError::Contradiction { keys, text }) => {
+            let key = keys.into_iter().find(|key| *values.value(key) != Value::Absent)?;
+            Some((key.to_owned(), text.to_owned()))
+        }
+        Err(error) => Some(("profile".to_owned(), error.to_string())),
+    }
+}
 
 /// Where a flow's parts stand in the file.
 pub(super) struct Places<'t> {
@@ -233,18 +326,14 @@ impl Reader<'_> {
         }
     }
 
-    /// Remarks on what a classic TCP does not have.
+    /// Remarks on options of TCP that exclude each other.
     fn check_tcp(&mut self, options: &TcpOptions, chosen: &Chosen) {
-        let TcpEngine::Classic(classic) = &options.engine else { return };
-        if options.window.is_some_and(|window| window > Bytes(tcp::MAX_WINDOW as u64)) {
-            let message =
-                "`engine = \"classic\"` has windows of 64 KiB at most; make `window` smaller".to_owned();
-            self.remark(chosen.span_of("window"), message);
-        }
-        let TimerConfig { min, max, .. } = classic.timer;
-        if min > max {
-            let message = format!("an `rto-min` of {min} is longer than the `rto-max` of {max}");
-            self.remark(chosen.span_of("rto-min"), message);
+        let problems = match &options.engine {
+            TcpEngine::Classic(classic) => classic_problems(classic, options),
+            TcpEngine::Modern(config) => tcp_problem(config, chosen).into_iter().collect(),
+        };
+        for (key, message) in problems {
+            self.remark(chosen.span_of(&key), message);
         }
     }
 

@@ -13,6 +13,7 @@ use trunkline_core::schema::{Parameter, Values};
 use trunkline_transport::Features;
 
 use crate::model::Transport;
+pub use tcp::{OnSockets, tcp_key_on_sockets};
 
 /// A transport that an experiment file can name: `transport = { kind = "tcp", window = "16 KiB" }`.
 pub(crate) struct TransportKind {

@@ -203,6 +203,70 @@ source = { kind = "bulk", message = "1000 B" }"#,
     ),
     (
         r#"transport = "udp""#,
+        r#"transport = { kind = "tcp", sack = false, recovery = "rack" }"#,
+        &[
+            r#"x.toml:18:54: RACK needs selective acknowledgements: leave `sack = false` out, or set `recovery = "dupack"`"#,
+        ],
+    ),
+    (
+        r#"transport = "udp""#,
+        r#"transport = { kind = "tcp", sack = false, tail-loss-probe = true }"#,
+        &[
+            r#"x.toml:18:61: tail loss probes need selective acknowledgements: leave `sack = false` out, or set `tail-loss-probe = false`"#,
+        ],
+    ),
+    (
+        r#"transport = "udp""#,
+        r#"transport = { kind = "tcp", congestion-control = "bbr", pacing = "never" }"#,
+        &[
+            r#"x.toml:18:66: this congestion control paces: leave `pacing = "never"` out, or choose another `congestion-control`"#,
+        ],
+    ),
+    (
+        r#"transport = "udp""#,
+        r#"transport = { kind = "tcp", congestion-control = "dctcp", ecn = "off" }"#,
+        &[
+            r#"x.toml:18:65: this congestion control needs marks: leave `ecn = "off"` out, or choose another `congestion-control`"#,
+        ],
+    ),
+    (
+        r#"transport = "udp""#,
+        r#"transport = { kind = "tcp", nodelay = true, cork = true }"#,
+        &[
+            r#"x.toml:18:52: `cork` collects small messages, which `nodelay = true` forbids; leave one of them out"#,
+        ],
+    ),
+    (
+        r#"transport = "udp""#,
+        r#"transport = { kind = "tcp", window = "64 KiB", autotuning = true }"#,
+        &[r#"x.toml:18:61: `window` fixes the buffers, which `autotuning` lets grow; leave one of them out"#],
+    ),
+    (
+        r#"transport = "udp""#,
+        r#"transport = { kind = "tcp", keep-alive-probes = 3 }"#,
+        &[
+            r#"x.toml:18:49: without `keep-alive` nothing is probed; give it, or leave `keep-alive-probes` out"#,
+        ],
+    ),
+    (
+        r#"transport = "udp""#,
+        r#"transport = { kind = "tcp", rto-min = "2 s", rto-max = "1 s" }"#,
+        &[r#"x.toml:18:39: an `rto-min` of 2 s is longer than the `rto-max` of 1 s"#],
+    ),
+    (
+        r#"transport = "udp""#,
+        r#"transport = { kind = "tcp", engine = "classic", sack = true }"#,
+        &[r#"x.toml:18:56: `engine = "classic"` has no `sack`; leave one of them out"#],
+    ),
+    (
+        r#"transport = "udp""#,
+        r#"transport = { kind = "tcp", profile = "dos" }"#,
+        &[
+            r#"x.toml:18:39: `profile`: `dos` is not one of its words; known are `linux`, `windows`, `apple`, `solaris-2.5` and `bsd-reno`"#,
+        ],
+    ),
+    (
+        r#"transport = "udp""#,
         r#"transport = { kind = "quic", mode = "message", congestion-control = "bbr" }"#,
         &[
             r#"x.toml:18:37: `mode`: `message` is not one of its words; known are `stream`, `streams` and `datagrams`"#,

@@ -19,7 +19,7 @@ use std::thread::Scope;
 
 use trunkline_core::{Bytes, Duration, Seed};
 use trunkline_flows::{Carrier, Listener, ListenerSpec, Side};
-use trunkline_io::tcp::{TcpError, TcpSetup, listen as listen_as};
+use trunkline_io::tcp::{TcpError, listen as listen_as};
 use trunkline_io::udp::SocketOptions;
 use trunkline_io::{MonotonicClock, clock};
 use trunkline_metrics::clocks::Turning;
@@ -303,7 +303,7 @@ fn listen(open: &crate::protocol::Open) -> Result<Vec<TcpListener>, LiveError> {
     let mut listeners = Vec::new();
     for (place, terms) in open.listeners.iter().enumerate() {
         let port = if place == 0 { open.port } else { 0 };
-        let listener = listen_as(SocketAddr::new(open.address, port), &TcpSetup::from(terms));
+        let listener = listen_as(SocketAddr::new(open.address, port), &terms.setup);
         let listener = listener.map_err(|error| match error {
             TcpError::Io(error) => LiveError::binding(open.address, port)(error),
             other => LiveError::Flow { flow: terms.flow.clone(), reason: other.to_string() },

@@ -55,6 +55,8 @@ pub struct TcpConfig {
     pub half_window_segments: bool,
     /// Whether departures are spread over the round trip.
     pub pacing: Pacing,
+    /// Departures are paced, at this rate of payload at most (`SO_MAX_PACING_RATE`).
+    pub max_pacing_rate: Option<Rate>,
     /// The largest burst that reaches the network at once, in bytes: what the kernel gives to a network interface that
     /// segments by itself. At most one segment where it is smaller.
     pub burst: usize,
@@ -156,6 +158,8 @@ pub struct AckConfig {
     /// For how long acknowledgements of segments behind a gap are held back and joined, and how many at most (Linux: 1 ms or
     /// a twentieth of the round trip, 44). Zero: each is sent.
     pub compress: CompressConfig,
+    /// The step of the timer for them, as [`TcpConfig::tick`].
+    pub tick: Duration,
 }
 
 /// How acknowledgements of segments behind a gap are joined.
@@ -191,6 +195,8 @@ pub enum Nagle {
     /// Those of fewer bytes than this, which must also fit into the window to be sent. The largest segment makes it RFC 896's
     /// algorithm.
     Below(usize),
+    /// All but full ones, for as long as a probe of a closed window waits (`TCP_CORK`).
+    Cork,
 }
 
 /// Whether departures are spread over the round trip.
@@ -256,6 +262,7 @@ impl Default for TcpConfig {
             nagle: Nagle::Off,
             half_window_segments: true,
             pacing: Pacing::Auto,
+            max_pacing_rate: None,
             burst: 64 << 10,
             interface: None,
             ecn: EcnConfig::Accept,
@@ -292,6 +299,7 @@ impl Default for AckConfig {
             quick: 16,
             unpushed: false,
             compress: CompressConfig { delay: Duration::from_millis(1), count: 44 },
+            tick: Duration::from_millis(4),
         }
     }
 }
@@ -315,8 +323,13 @@ pub enum TcpConfigError {
     #[error("TCP cannot use port 0; expected 1 to 65535")]
     Port,
     /// Two options exclude each other.
-    #[error("{0}")]
-    Contradiction(&'static str),
+    #[error("{text}")]
+    Contradiction {
+        /// Their keys in a file.
+        keys: [&'static str; 2],
+        /// Which, and what to do.
+        text: &'static str,
+    },
 }
 
 /// The largest segment: what an IPv4 packet holds.
@@ -358,32 +371,45 @@ impl TcpConfig {
                 return Err(TcpConfigError::Range { what, value, unit, range });
             }
         }
-        self.contradiction().map_or(Ok(()), |text| Err(TcpConfigError::Contradiction(text)))
+        match self.contradiction() {
+            None => Ok(()),
+            Some((keys, text)) => Err(TcpConfigError::Contradiction { keys, text }),
+        }
     }
 
-    /// What of the options excludes each other, in a sentence.
-    fn contradiction(&self) -> Option<&'static str> {
+    /// The first two options that exclude each other, with a sentence about them.
+    fn contradiction(&self) -> Option<([&'static str; 2], &'static str)> {
         let kind = self.congestion_control.kind();
+        let is_paced = self.pacing != Pacing::Never;
         [
             (
                 !self.sack && self.recovery == Recovery::Rack,
+                ["recovery", "sack"],
                 "RACK needs selective acknowledgements: leave `sack = false` out, or set `recovery = \"dupack\"`",
             ),
             (
                 !self.sack && self.tail_loss_probe,
+                ["tail-loss-probe", "sack"],
                 "tail loss probes need selective acknowledgements: leave `sack = false` out, or set `tail-loss-probe = false`",
             ),
             (
-                kind.needs_pacing && self.pacing == Pacing::Never,
+                kind.needs_pacing && !is_paced,
+                ["pacing", "congestion-control"],
                 "this congestion control paces: leave `pacing = \"never\"` out, or choose another `congestion-control`",
             ),
             (
+                self.max_pacing_rate.is_some() && !is_paced,
+                ["pacing", "max-pacing-rate"],
+                "`max-pacing-rate` paces: leave it or `pacing = \"never\"` out",
+            ),
+            (
                 kind.needs_ecn && matches!(self.ecn, EcnConfig::Off),
+                ["ecn", "congestion-control"],
                 "this congestion control needs marks: leave `ecn = \"off\"` out, or choose another `congestion-control`",
             ),
         ]
         .into_iter()
-        .find_map(|(is_contradiction, text)| is_contradiction.then_some(text))
+        .find_map(|(is_contradiction, keys, text)| is_contradiction.then_some((keys, text)))
     }
 
     /// Checks the ports beside everything else.

@@ -78,6 +78,8 @@ pub(super) struct Flow {
     pub(super) rtt: Rtt,
     /// Bytes per second, 0 before there is one.
     pub(super) pacing_rate: u64,
+    /// The most that it may be.
+    pub(super) max_pacing_rate: u64,
     /// Whether departures follow `pacing_rate`.
     pub(super) is_paced: bool,
     /// When the last burst departed, or, with pacing, when the next may.
@@ -118,6 +120,9 @@ impl Flow {
             data_sent_at: Time::ZERO,
             rtt: Rtt::new(&config.timeout),
             pacing_rate: 0,
+            max_pacing_rate: config
+                .max_pacing_rate
+                .map_or(u64::MAX, |rate| (rate.bits_per_second() / 8).max(1)),
             is_paced: false,
             departure: Time::ZERO,
             burst: config.burst as u32,
@@ -152,6 +157,10 @@ impl Flow {
     /// The threshold as it would be if it were lowered for a reason that is no loss: at least three quarters of the window.
     pub(super) fn current_ssthresh(&self) -> u32 {
         if self.is_reducing() { self.ssthresh } else { self.ssthresh.max(self.cwnd / 2 + self.cwnd / 4) }
+    }
+
+    pub(super) fn set_pacing_rate(&mut self, rate: u64) {
+        self.pacing_rate = rate.min(self.max_pacing_rate);
     }
 
     pub(super) fn set_cwnd(&mut self, cwnd: u32) {

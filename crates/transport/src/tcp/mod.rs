@@ -13,6 +13,7 @@ mod ecn;
 mod filter;
 mod flow;
 mod fuzz;
+mod profile;
 mod queue;
 mod rate;
 mod receive;
@@ -40,6 +41,7 @@ pub use congestion::{ALGORITHMS, Algorithm, AlgorithmKind, UnknownAlgorithm};
 use ecn::Ecn;
 #[doc(hidden)]
 pub use fuzz::fuzz_tcp;
+pub use profile::Profile;
 use receive::{Pace, Receiver};
 use segment::{Fault, Header, Options};
 use send::{Piece, Sender, after as send_after};

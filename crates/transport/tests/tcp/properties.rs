@@ -129,6 +129,7 @@ fn acks() -> impl Strategy<Value = AckConfig> {
             quick,
             unpushed,
             compress: CompressConfig { delay: MS * u64::from(count % 3), count },
+            tick: MS * u64::from(count % 7),
         },
     )
 }
@@ -155,15 +156,21 @@ pub(crate) fn config() -> impl Strategy<Value = TcpConfig> {
     let pacing = choice(&[Pacing::Auto, Pacing::Always, Pacing::Never]);
     let ecn = choice(&[EcnConfig::Off, EcnConfig::Accept, EcnConfig::On, EcnConfig::Accurate]);
     let updates = choice(&[WindowUpdates::Doubled, WindowUpdates::TwoSegments, WindowUpdates::WhenClosed]);
-    let nagle = prop_oneof![Just(Nagle::Off), Just(Nagle::Minshall), (0..2000usize).prop_map(Nagle::Below)];
-    let others = (1..12u32, 0..100_000usize, prop::option::of(100_000..100_000_000u64), 0..11u64);
+    let nagle = prop_oneof![
+        Just(Nagle::Off),
+        Just(Nagle::Minshall),
+        Just(Nagle::Cork),
+        (0..2000usize).prop_map(Nagle::Below)
+    ];
+    let rate = || prop::option::of((100_000..100_000_000u64).prop_map(Rate::from_bits_per_second));
+    let others = (1..12u32, 0..100_000usize, rate(), rate(), 0..11u64);
     (
         (mss, buffer(), buffer(), flags, 0..ALGORITHMS.len(), timeout(), acks()),
         (recovery, hystart, pacing, ecn, updates, nagle, others),
     )
         .prop_map(|((mss, receive_buffer, send_buffer, flags, algorithm, timeout, acks), rest)| {
             let (recovery, hystart, pacing, ecn, window_updates, nagle, others) = rest;
-            let (initial_window, burst, interface, tick) = others;
+            let (initial_window, burst, interface, max_pacing_rate, tick) = others;
             let [scaling, timestamps, sack, probe, frto, idle, half, late, _] = flags;
             let kind = &ALGORITHMS[algorithm];
             TcpConfig {
@@ -186,9 +193,13 @@ pub(crate) fn config() -> impl Strategy<Value = TcpConfig> {
                 nagle,
                 half_window_segments: half,
                 wakes_writer_late: late,
-                pacing: if kind.needs_pacing && pacing == Pacing::Never { Pacing::Auto } else { pacing },
+                pacing: match pacing {
+                    Pacing::Never if kind.needs_pacing || max_pacing_rate.is_some() => Pacing::Auto,
+                    pacing => pacing,
+                },
+                max_pacing_rate,
                 burst,
-                interface: interface.map(Rate::from_bits_per_second),
+                interface,
                 ecn: if kind.needs_ecn && ecn == EcnConfig::Off { EcnConfig::Accept } else { ecn },
                 keepalive: None,
                 user_timeout: None,

@@ -151,7 +151,7 @@ impl Bbr {
         self.has_seen_rtt = flow.rtt.smoothed().is_some();
         let rtt = flow.rtt.smoothed().unwrap_or(Duration::from_millis(1));
         let bandwidth = (u128::from(flow.cwnd) << 24) * 1_000_000_000 / u128::from(rtt.as_nanos().max(1000));
-        flow.pacing_rate = Bbr::rate(flow, bandwidth as u64, HIGH_GAIN);
+        flow.set_pacing_rate(Bbr::rate(flow, bandwidth as u64, HIGH_GAIN));
     }
 
     fn set_rate(&mut self, flow: &mut Flow, gain: u64) {
@@ -160,7 +160,7 @@ impl Bbr {
             self.init_rate(flow);
         }
         if self.is_full || rate > flow.pacing_rate {
-            flow.pacing_rate = rate;
+            flow.set_pacing_rate(rate);
         }
     }
 

@@ -48,6 +48,11 @@ pub(super) struct Making<'m> {
 pub struct Algorithm(&'static AlgorithmKind);
 
 impl Algorithm {
+    /// Reno.
+    pub fn reno() -> Algorithm {
+        Algorithm(&ALGORITHMS[0])
+    }
+
     /// Its entry in the list.
     pub fn kind(self) -> &'static AlgorithmKind {
         self.0

@@ -47,7 +47,7 @@ impl Window {
             updated_at: 1,
             scale: 0,
             mss: config.mss as u32,
-            tick: config.tick,
+            tick: config.acks.tick,
             has_sack: false,
             is_closed: false,
         }

@@ -171,7 +171,7 @@ impl Sender {
         let making = Making { hystart: config.hystart, initial_window: config.initial_window, stream };
         let mut flow = Flow::new(config);
         flow.is_paced = match config.pacing {
-            Pacing::Auto => kind.needs_pacing,
+            Pacing::Auto => kind.needs_pacing || config.max_pacing_rate.is_some(),
             Pacing::Always => true,
             Pacing::Never => false,
         };
@@ -410,7 +410,7 @@ impl Sender {
         let percent = if flow.cwnd < flow.ssthresh / 2 { 200 } else { 120 };
         let segments = u128::from(flow.cwnd.max(flow.packets_out));
         let rate = u128::from(flow.mss) * segments * percent * 10_000_000 / u128::from(smoothed.as_nanos());
-        flow.pacing_rate = u64::try_from(rate).unwrap_or(u64::MAX);
+        flow.set_pacing_rate(u64::try_from(rate).unwrap_or(u64::MAX));
     }
 
     /// The time that a number of bytes takes at the pacing rate.

@@ -250,6 +250,7 @@ impl Sender {
         let is_under_way = self.flow.packets_out > 0;
         match config.nagle {
             Nagle::Below(limit) => length < limit as u64 && is_under_way,
+            Nagle::Cork => true,
             _ if self.is_corked => true,
             Nagle::Off => false,
             Nagle::Minshall => {
