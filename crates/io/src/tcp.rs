@@ -24,11 +24,11 @@ pub struct TcpSetup {
     pub congestion_control: Option<String>,
     /// Send full segments only (`TCP_CORK`). Linux only.
     pub cork: bool,
-    /// Departures are paced, at so many bytes a second of payload at most (`SO_MAX_PACING_RATE`). Linux only.
+    /// Departures are paced, at this number of bytes a second of payload at most (`SO_MAX_PACING_RATE`). Linux only.
     pub max_pacing_rate: Option<u64>,
     /// Probes of an idle connection.
     pub keepalive: Option<Keepalive>,
-    /// How long sent data may stay unacknowledged (`TCP_USER_TIMEOUT`). Linux only.
+    /// The longest time that sent data may stay unacknowledged (`TCP_USER_TIMEOUT`). Linux only.
     pub user_timeout: Option<Duration>,
 }
 
@@ -39,7 +39,7 @@ pub struct Keepalive {
     pub time: Duration,
     /// Between probes (`TCP_KEEPINTVL`, likewise).
     pub interval: Duration,
-    /// So many unanswered probes end the connection (`TCP_KEEPCNT`).
+    /// The number of unanswered probes that end the connection (`TCP_KEEPCNT`).
     pub probes: u32,
 }
 

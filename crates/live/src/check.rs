@@ -90,7 +90,7 @@ pub fn kernel_stream(transport: &Transport) -> Option<(StreamProtocol, TcpOption
     }
 }
 
-/// How the kernel's sockets of such a stream are set up. Keys without an option of the socket are left out.
+/// The setup of the kernel's sockets of such a stream. Keys without an option of the socket are left out.
 pub fn stream_setup(protocol: StreamProtocol, options: &TcpOptions) -> TcpSetup {
     let given = |key: &str| options.given.iter().any(|other| other == key);
     let config = options.config();

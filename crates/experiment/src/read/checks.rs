@@ -66,7 +66,7 @@ const CLASSIC_KEYS: &[&str] = &[
     "window-updates",
 ];
 
-/// What a classic TCP does not have, with its key.
+/// A setting that a classic TCP does not have, with its key.
 fn classic_problems(classic: &ClassicTcpOptions, options: &TcpOptions) -> Vec<(String, String)> {
     let mut problems = Vec::new();
     if options.window.is_some_and(|window| window > Bytes(classic_tcp::MAX_WINDOW as u64)) {
@@ -88,7 +88,7 @@ fn timeout_problem(min: Duration, max: Duration) -> Option<(String, String)> {
     (min > max).then(|| ("rto-min".to_owned(), message()))
 }
 
-/// What of TCP's keys excludes each other, with the key that is one too many.
+/// Conflicts between TCP's keys, with the key that is one too many.
 fn tcp_problem(config: &TcpConfig, chosen: &Chosen) -> Option<(String, String)> {
     let values = &chosen.values;
     // A flag that is off asks for nothing that another key could exclude.

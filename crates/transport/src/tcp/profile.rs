@@ -1,4 +1,4 @@
-//! What a system's TCP does by default, as far as that is public.
+//! Defaults of the systems' TCPs, as far as that is public.
 
 use serde::{Deserialize, Serialize};
 use trunkline_core::Duration;
@@ -43,7 +43,7 @@ impl Profile {
         }
     }
 
-    /// Where its values come from, and what is not known.
+    /// The sources of its values, and what is not known.
     pub const fn doc(self) -> &'static str {
         match self {
             Profile::Linux => {
@@ -89,7 +89,7 @@ impl Profile {
         }
     }
 
-    /// How it collects small messages where the application does not forbid that.
+    /// Its rule for collecting small messages where the application does not forbid that.
     pub const fn nagle(self) -> Nagle {
         match self {
             Profile::Linux => Nagle::Minshall,
@@ -152,7 +152,7 @@ fn apple() -> TcpConfig {
     }
 }
 
-/// What both systems of the 1990s lack.
+/// Both systems of the 1990s, without what they lack.
 fn classic(buffer: usize) -> TcpConfig {
     TcpConfig {
         receive_buffer: BufferConfig::fixed(buffer),

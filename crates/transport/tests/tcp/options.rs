@@ -176,7 +176,7 @@ impl Run {
         self.pair.drive_until(until);
     }
 
-    /// What one end has sent since `from`.
+    /// The segments that one end has sent since `from`.
     fn sent(&self, side: Side, from: Duration) -> Vec<Sent> {
         let log = self.log.lock().expect("nobody panicked");
         log.iter().filter(|sent| sent.from == side && sent.at >= from).cloned().collect()
@@ -325,21 +325,25 @@ fn minshalls_variant_collects_behind_a_small_segment_only() {
 
 #[test]
 fn acknowledgements_wait_for_a_time_or_for_so_many_segments() {
-    let acks = |acks: AckConfig, segments: usize| {
-        let mut run = Run::of(&TcpConfig { acks, ..plain() });
+    let times = |config: TcpConfig, segments: usize| {
+        let mut run = Run::of(&config);
         let begin = run.now();
         run.send(Side::Near, 1448 * segments);
         run.wait(Duration::from_secs(1));
         run.acks(begin)
     };
+    let acks = |acks: AckConfig, segments| times(TcpConfig { acks, ..plain() }, segments);
     let fixed = |delay: u64, every| AckConfig { delay: MS * delay, every, ..plain().acks };
     assert_eq!(acks(fixed(40, 2), 1), [MS * 50]);
     assert_eq!(acks(fixed(150, 2), 1), [MS * 160]);
     assert_eq!(acks(fixed(0, 2), 3), [MS * 10; 3]);
     assert_eq!(acks(fixed(40, 2), 4), [MS * 10; 2]);
     assert_eq!(acks(fixed(40, 4), 8), [MS * 10; 2]);
-    // Without PSH at once: it stands in the last segment of a burst only.
-    assert_eq!(acks(AckConfig { unpushed: true, ..fixed(40, 9) }, 3), [MS * 10, MS * 10, MS * 50]);
+    // Without PSH at once: it stands in the last segment of all data, and of each burst, here of two.
+    let unpushed = AckConfig { unpushed: true, ..fixed(40, 9) };
+    assert_eq!(acks(unpushed, 3), [MS * 10, MS * 50]);
+    let singly = TcpConfig { acks: unpushed, burst: 0, ..plain() };
+    assert_eq!(times(singly, 3), [MS * 10, MS * 10, MS * 50]);
     // A new connection is acknowledged at once, for so many segments.
     let linux = AckConfig { tick: Duration::ZERO, ..AckConfig::default() };
     assert_eq!(acks(AckConfig { quick: 16, ..linux }, 8), [MS * 10; 8]);
@@ -636,7 +640,7 @@ fn without_keep_alive_nothing_is_sent_on_an_idle_connection() {
     assert!(run.sent(Side::Near, begin).is_empty() && run.sent(Side::Far, begin).is_empty());
 }
 
-/// How long an end waits for an acknowledgement before it gives up.
+/// The time that an end waits for an acknowledgement before it gives up.
 fn given_up_after(config: TcpConfig) -> Duration {
     let mut run = Run::of(&config);
     run.wait(MS * 100);

@@ -34,7 +34,7 @@ pub(super) const KIND: TransportKind = TransportKind {
     },
 };
 
-/// What TCP and MPTCP have both.
+/// Keys that TCP and MPTCP both have.
 const COMMON: [Parameter; 5] = [WINDOW, MSS, NODELAY, CONGESTION_CONTROL, SEND_TIMEOUT];
 const PARAMETERS: [Parameter; COMMON.len() + 2 + keys::KEYS.len()] = {
     let mut all = [ENGINE; COMMON.len() + 2 + keys::KEYS.len()];
@@ -122,7 +122,7 @@ const SEND_TIMEOUT: Parameter = Parameter {
           refused (Schiavoni and Queiroz 2013: 40 ms). Without this key it waits.",
 };
 
-/// Whether the file has this key.
+/// Returns true if the file has this key.
 fn is_given(values: &Values, name: &str) -> bool {
     *values.value(name) != Value::Absent
 }

@@ -13,11 +13,11 @@ pub(crate) struct TcpKey {
     pub(crate) parameter: Parameter,
     /// Sets it. The value is there.
     set: fn(&mut TcpConfig, &Values),
-    /// What stands for it on real sockets.
+    /// Its equivalent on real sockets.
     on_sockets: OnSockets,
 }
 
-/// What stands for a key of TCP on real sockets.
+/// The equivalent of a key of TCP on real sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnSockets {
     /// An option of the socket: the key applies.
@@ -114,7 +114,7 @@ pub(crate) const KEYS: &[TcpKey] = &[
         Kind::Flag,
         Sysctl("net.ipv4.tcp_sack"),
         "Selective acknowledgements (RFC 2018) and reports of duplicates (RFC 2883), offered and accepted. Without them \
-         `recovery` is `dupack` and there are no tail loss probes.",
+         `recovery` is `dupack` and tail loss probes are off.",
         |config, values| {
             config.sack = values.flag("sack");
             if !config.sack {
@@ -358,7 +358,7 @@ pub(crate) const KEYS: &[TcpKey] = &[
         "ack-every",
         COUNT,
         Nothing,
-        "So many full-size segments are acknowledged at once (RFC 9293 section 3.8.6.3: 2).",
+        "The number of full-size segments that are acknowledged at once (RFC 9293 section 3.8.6.3: 2).",
         |config, values| config.acks.every = values.integer("ack-every") as u32,
     ),
     TcpKey::new(
@@ -396,7 +396,7 @@ pub(crate) const KEYS: &[TcpKey] = &[
         Kind::Flag,
         Nothing,
         "Whether reading is announced when it has opened the window by two segments or by half of the buffer (RFC 9293 section \
-         3.8.6.2.2). Otherwise the next acknowledgement says so, unless the window was closed: as in Solaris 2, where what is \
+         3.8.6.2.2). Otherwise the next acknowledgement announces it, unless the window was closed: as in Solaris 2, where what is \
          read without delay never counts against the window. Linux does neither: it announces a window that has doubled.",
         |config, values| {
             config.window_updates = match values.flag("window-updates") {
@@ -458,7 +458,7 @@ pub(crate) const KEYS: &[TcpKey] = &[
         LONG,
         Socket("TCP_KEEPIDLE"),
         "Probes a connection that is idle for this long (`SO_KEEPALIVE`, `TCP_KEEPIDLE`; RFC 9293 section 3.8.4). Without this \
-         key there are no probes.",
+         key no probes are sent.",
         |config, values| keepalive(config).time = values.duration("keep-alive"),
     ),
     TcpKey::new(
@@ -472,7 +472,7 @@ pub(crate) const KEYS: &[TcpKey] = &[
         "keep-alive-probes",
         COUNT,
         Socket("TCP_KEEPCNT"),
-        "So many unanswered probes end an idle connection (`TCP_KEEPCNT`; 9). Needs `keep-alive`.",
+        "The number of unanswered probes that end an idle connection (`TCP_KEEPCNT`; 9). Needs `keep-alive`.",
         |config, values| keepalive(config).probes = values.integer("keep-alive-probes") as u32,
     ),
     TcpKey::new(
@@ -486,7 +486,7 @@ pub(crate) const KEYS: &[TcpKey] = &[
         "retries",
         COUNT,
         Sysctl("net.ipv4.tcp_retries2"),
-        "A connection without acknowledgements is given up after the time that so many doublings of the shortest timeout take \
+        "A connection without acknowledgements is given up after the time that this number of doublings of the shortest timeout take \
          (Linux: 15, 924.6 s).",
         |config, values| config.retries = values.integer("retries") as u32,
     ),
@@ -494,7 +494,7 @@ pub(crate) const KEYS: &[TcpKey] = &[
         "syn-retries",
         COUNT,
         Sysctl("net.ipv4.tcp_syn_retries"),
-        "How often a SYN is repeated (Linux: 6).",
+        "The number of times that a SYN is repeated (Linux: 6).",
         |config, values| config.syn_retries = values.integer("syn-retries") as u32,
     ),
     TcpKey::new(
@@ -522,7 +522,7 @@ fn keepalive(config: &mut TcpConfig) -> &mut KeepaliveConfig {
     })
 }
 
-/// What stands for a key of TCP on real sockets; `None` where there is no such key of the engine.
+/// The equivalent of a key of TCP on real sockets; `None` where there is no such key of the engine.
 pub fn tcp_key_on_sockets(name: &str) -> Option<OnSockets> {
     if name == PROFILE {
         return Some(OnSockets::Nothing);
