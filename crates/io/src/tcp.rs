@@ -195,13 +195,15 @@ fn set_keepalive(socket: &Socket, keepalive: &Keepalive) -> io::Result<()> {
 
 #[cfg(target_os = "linux")]
 fn set_for_linux(socket: &Socket, setup: &TcpSetup) -> io::Result<()> {
+    use std::os::fd::AsFd as _;
+
     if setup.cork {
         socket.set_tcp_cork(true)?;
     }
     if let Some(timeout) = setup.user_timeout {
         socket.set_tcp_user_timeout(Some(timeout.to_std()))?;
     }
-    setup.max_pacing_rate.map_or(Ok(()), |rate| set_max_pacing_rate(socket, rate))
+    setup.max_pacing_rate.map_or(Ok(()), |rate| pace(socket.as_fd(), rate))
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -213,23 +215,6 @@ fn set_for_linux(_: &Socket, setup: &TcpSetup) -> io::Result<()> {
         ));
     }
     Ok(())
-}
-
-#[cfg(target_os = "linux")]
-fn set_max_pacing_rate(socket: &Socket, rate: u64) -> io::Result<()> {
-    use std::os::fd::AsRawFd as _;
-
-    // SAFETY: the kernel reads an integer of the length that it is told.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_MAX_PACING_RATE,
-            (&raw const rate).cast(),
-            size_of::<u64>() as libc::socklen_t,
-        )
-    };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// `SCTP_NODELAY` (RFC 6458 section 8.1.5).

@@ -109,7 +109,7 @@ fn default_control(transport: &Transport) -> Option<&'static str> {
 /// The keys of TCP that the kernel has no option of sockets for, flow by flow, in sentences.
 pub(crate) fn tcp_keys(experiment: &Experiment) -> BTreeSet<String> {
     let flows = experiment.points.iter().flat_map(|point| &point.scenario.flows);
-    flows.filter_map(|flow| not_applied(flow)).collect()
+    flows.filter_map(not_applied).collect()
 }
 
 fn not_applied(flow: &Flow) -> Option<String> {

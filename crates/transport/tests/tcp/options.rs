@@ -299,10 +299,10 @@ fn small_messages_are_collected_as_nagle_cork_or_nobody_says() {
         run.wait(Duration::from_secs(2));
         run.data(Side::Near, begin)
     };
-    assert_eq!(lengths(Nagle::Off), [(MS * 0, 100), (MS, 100), (MS * 2, 100), (MS * 3, 100)]);
+    assert_eq!(lengths(Nagle::Off), [(Duration::ZERO, 100), (MS, 100), (MS * 2, 100), (MS * 3, 100)]);
     // One small segment is under way; the others wait for its acknowledgement, which is delayed by 40 ms.
     for nagle in [Nagle::Minshall, Nagle::Below(1448), Nagle::Below(400)] {
-        assert_eq!(lengths(nagle), [(MS * 0, 100), (MS * 60, 300)], "{nagle:?}");
+        assert_eq!(lengths(nagle), [(Duration::ZERO, 100), (MS * 60, 300)], "{nagle:?}");
     }
     assert_eq!(lengths(Nagle::Below(50)).len(), 4);
     // A cork holds even the first, as long as the shortest timeout above the round trip.
@@ -393,16 +393,16 @@ fn what_is_lost_alone_is_repaired_by_a_probe_or_by_the_timeout() {
     let timeout = TimeoutConfig { min: MS * 500, ..TimeoutConfig::default() };
     let without = TcpConfig { tail_loss_probe: false, timeout, ..plain() };
     // The round trip of 20 ms, and at least so much above it.
-    assert_eq!(repeated(without.clone()), [MS * 0, MS * 520]);
+    assert_eq!(repeated(without.clone()), [Duration::ZERO, MS * 520]);
     let linux = TcpConfig { timeout: TimeoutConfig::default(), ..without.clone() };
-    assert_eq!(repeated(linux), [MS * 0, MS * 220]);
+    assert_eq!(repeated(linux), [Duration::ZERO, MS * 220]);
     let rfc = TimeoutConfig { estimator: trunkline_transport::tcp::Estimator::Rfc6298, ..timeout };
-    assert_eq!(repeated(TcpConfig { timeout: rfc, ..without.clone() }), [MS * 0, MS * 500]);
+    assert_eq!(repeated(TcpConfig { timeout: rfc, ..without.clone() }), [Duration::ZERO, MS * 500]);
     // The next step of the timer, as jiffies have it.
-    assert_eq!(repeated(TcpConfig { tick: MS * 300, ..without.clone() }), [MS * 0, MS * 580]);
+    assert_eq!(repeated(TcpConfig { tick: MS * 300, ..without.clone() }), [Duration::ZERO, MS * 580]);
     // A probe after two round trips and what the acknowledgement of a single segment may wait.
     let probing = TcpConfig { tail_loss_probe: true, timeout: TimeoutConfig::default(), ..without };
-    assert_eq!(repeated(probing.clone()), [MS * 0, MS * 220]);
+    assert_eq!(repeated(probing.clone()), [Duration::ZERO, MS * 220]);
     let mut run = Run::lossy(&probing, &[4]).connected();
     let begin = run.now();
     run.send(Side::Near, 1448 * 3);
