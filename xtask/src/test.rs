@@ -69,10 +69,10 @@ impl Build {
     fn of_this_machine() -> Result<Self, String> {
         let found = Command::new("pkg-config").args(["--exists", "alsa"]).status();
         if found.is_ok_and(|status| status.success()) {
-            return Ok(Self { features: "trunkline-fuzz/libfuzzer,trunkline/alsa" });
+            return Ok(Self { features: "trunkline-fuzz/libfuzzer,trunkline/full" });
         }
         skip("ALSA is not tested: install the Debian packages `libasound2-dev` and `pkg-config`")?;
-        Ok(Self { features: "trunkline-fuzz/libfuzzer" })
+        Ok(Self { features: "trunkline-fuzz/libfuzzer,trunkline/png,trunkline/s3,trunkline/telemetry" })
     }
 
     /// `cargo test`, in which clippy compiles the crates of this workspace: it is the compiler with more lints, and compiling

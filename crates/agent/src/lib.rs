@@ -27,6 +27,7 @@ pub mod permission;
 pub mod privileges;
 mod prometheus;
 pub mod spool;
+#[cfg_attr(not(feature = "telemetry"), path = "no_traces.rs")]
 mod traces;
 
 pub use agent::{ADDRESS_FILE, Agent, Ports, Settings, Stop};

@@ -20,3 +20,12 @@ pub use packet::{Address, Destination, Ecn, FlowId, Packet, PacketId, Port};
 pub use quantity::{Amount, Bytes, QuantityError, Rate, Ratio};
 pub use random::{Seed, Stream};
 pub use time::{Duration, Time};
+
+/// The sentence for what this build leaves out: the field's name of it, and the Cargo feature that brings it.
+#[must_use]
+pub fn not_built(what: &str, feature: &str) -> String {
+    format!(
+        "this build of Trunkline has no {what}: build it with `--features {feature}` or `--features full`, or install a \
+         package"
+    )
+}

@@ -242,7 +242,7 @@ fn figures_are_drawn_with_every_series() {
         for (index, (figure, of_paper)) in drawn.iter().zip(study.figures).enumerate() {
             let svg = render(&figure.chart, figure.file_frame(), &figure.id);
             // One of each study: it takes far longer than all else here.
-            if index == 0 {
+            if index == 0 && trunkline_report::DRAWS_PNG {
                 assert!(png(&svg).is_ok_and(|png| png.starts_with(b"\x89PNG")), "{}", figure.id);
             }
             for series in of_paper.series {

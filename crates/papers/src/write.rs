@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use trunkline_report::DRAWS_PNG;
 use trunkline_report::chart::{png, render};
 
 use crate::figures::figures;
@@ -50,9 +51,12 @@ pub fn write(results: &Results, directory: &Path) -> Result<Vec<PathBuf>, WriteE
     put(format!("{}.html", results.study.name), html(results).as_bytes())?;
     for figure in figures(results) {
         let svg = render(&figure.chart, figure.file_frame(), &figure.id);
-        let picture = png(&svg).map_err(|reason| WriteError::Draw { figure: figure.id.clone(), reason })?;
         put(format!("{}.svg", figure.id), svg.as_bytes())?;
-        put(format!("{}.png", figure.id), &picture)?;
+        if DRAWS_PNG {
+            let picture =
+                png(&svg).map_err(|reason| WriteError::Draw { figure: figure.id.clone(), reason })?;
+            put(format!("{}.png", figure.id), &picture)?;
+        }
     }
     Ok(written)
 }

@@ -19,6 +19,7 @@ mod json;
 mod limited;
 mod media;
 pub mod output;
+#[cfg_attr(not(feature = "png"), path = "no_png.rs")]
 mod png;
 mod single;
 mod terminal;
@@ -75,6 +76,9 @@ pub fn swept_value(value: &str) -> String {
     view::shown(value)
 }
 
+/// Whether this build draws figures as PNG files: the feature `png`.
+pub const DRAWS_PNG: bool = cfg!(feature = "png");
+
 /// Why a report could not be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -87,6 +91,9 @@ pub enum Error {
         /// What the system says.
         source: std::io::Error,
     },
+    /// This build draws no PNG files.
+    #[error("cannot draw figures as PNG: {0}")]
+    NotBuilt(String),
     /// A figure that cannot be drawn is a defect of ours.
     #[error("cannot draw the figure `{figure}`: {reason}; please report this")]
     Draw {

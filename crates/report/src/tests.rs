@@ -424,6 +424,7 @@ fn csv_holds_what_was_measured() {
     assert_eq!(&row[3], "<script>alert(1)</script> & \"co\" 'x'");
 }
 
+#[cfg(feature = "png")]
 #[test]
 fn png_files_are_drawn_with_their_text() {
     let directory = tempfile::tempdir().unwrap();

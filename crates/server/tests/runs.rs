@@ -298,7 +298,7 @@ fn results_come_as_report_tables_figures_and_traces() {
     assert_eq!(svg.header("content-type"), Some("image/svg+xml"));
     assert!(svg.text().contains("<svg"));
     let png = server.get(&format!("/api/v1/runs/{id}/figures/{name}.png"));
-    assert!(png.body.starts_with(b"\x89PNG"));
+    assert_eq!(png.body.starts_with(b"\x89PNG"), trunkline_report::DRAWS_PNG);
     for wrong in ["none.svg", "none", &format!("{name}.bmp")] {
         assert_eq!(server.get(&format!("/api/v1/runs/{id}/figures/{wrong}")).status, 404, "{wrong}");
     }

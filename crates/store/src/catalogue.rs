@@ -1,6 +1,7 @@
 //! The catalogue of a store: its runs, points, repetitions and summaries, and where their files are. What it is kept in is
 //! behind a trait; the files themselves are not its business.
 
+#[cfg(feature = "postgres")]
 mod postgres;
 mod sqlite;
 
@@ -15,8 +16,6 @@ use crate::model::{RunInfo, Status, StoredRun};
 use crate::recovery::RunLock;
 use crate::run_writer::{NewRun, Revision};
 use crate::trace::TraceKeys;
-
-pub(crate) use postgres::shown;
 
 /// The rows of a store. One connection: threads share it behind a lock, and a run that is measured has its own.
 ///
@@ -138,5 +137,45 @@ pub(crate) fn in_folder(directory: &Path, runs: &Path) -> Result<Box<dyn Catalog
 
 /// Opens the catalogue that a PostgreSQL server keeps, for runs whose folders lie in `runs` on this host.
 pub(crate) fn on_server(url: &str, runs: &Path) -> Result<Box<dyn Catalogue>, StoreError> {
-    Ok(Box::new(postgres::Postgres::open(url, runs)?))
+    #[cfg(feature = "postgres")]
+    return Ok(Box::new(postgres::Postgres::open(url, runs)?));
+    #[cfg(not(feature = "postgres"))]
+    {
+        let _ = runs;
+        Err(StoreError::NotBuilt {
+            place: shown(url),
+            why: trunkline_core::not_built("PostgreSQL", "postgres"),
+        })
+    }
+}
+
+/// An address without its password.
+pub(crate) fn shown(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return "postgresql".to_owned() };
+    // A question mark before the host's end belongs to a password, and an `@` after it to a parameter.
+    let rest = match rest.split_once('?') {
+        Some((place, parameters)) if place.contains('/') || !parameters.contains('@') => place,
+        _ => rest,
+    };
+    let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
+    let place = place.split_once('?').map_or(place, |(place, _)| place);
+    format!("{scheme}://{place}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_not_shown() {
+        assert_eq!(
+            shown("postgresql://eve:se@cret@db.example:5433/runs"),
+            "postgresql://db.example:5433/runs"
+        );
+        assert_eq!(shown("postgresql:///runs?host=/tmp&password=x"), "postgresql:///runs");
+        assert_eq!(shown("postgresql:///runs?host=/tmp&password=x@y"), "postgresql:///runs");
+        assert_eq!(shown("postgresql://eve:se?cret@host/runs"), "postgresql://host/runs");
+        assert_eq!(shown("postgresql://host?password=x"), "postgresql://host");
+        assert_eq!(shown("password=x host=y"), "postgresql");
+    }
 }

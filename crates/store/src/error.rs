@@ -83,6 +83,14 @@ pub enum StoreError {
         /// What is wrong.
         why: String,
     },
+    /// This build has no client for such a store.
+    #[error("the store `{place}` cannot be opened: {why}")]
+    NotBuilt {
+        /// The store's address, without a password.
+        place: String,
+        /// The feature that is missing.
+        why: String,
+    },
     /// The bucket of the runs' files, or the server that has it, refused.
     #[error("the runs' files at `{place}` cannot be {what}: {why}")]
     Files {

@@ -1,7 +1,7 @@
 //! The server of a team's database is killed, again and again: no repetition is lost, and none is measured twice.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests too")]
-#![cfg(target_os = "linux")]
+#![cfg(all(target_os = "linux", feature = "postgres"))]
 
 mod scenarios;
 

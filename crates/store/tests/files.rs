@@ -6,7 +6,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests too")]
 #![allow(clippy::print_stdout, reason = "a host says what it does")]
-#![cfg(target_os = "linux")]
+#![cfg(all(target_os = "linux", feature = "s3"))]
 
 mod scenarios;
 

@@ -1,7 +1,7 @@
 //! The store of a team, on a PostgreSQL server that the test starts and ends.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests too")]
-#![cfg(target_os = "linux")]
+#![cfg(all(target_os = "linux", feature = "postgres"))]
 
 mod scenarios;
 

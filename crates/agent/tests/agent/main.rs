@@ -13,3 +13,5 @@ mod parts;
 mod seen;
 mod strangers;
 mod support;
+#[cfg(feature = "telemetry")]
+mod traces;

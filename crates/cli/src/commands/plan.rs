@@ -118,17 +118,20 @@ fn against(text: &str) -> Result<(&str, Vec<String>), Failure> {
     Ok((key.trim(), values.split(',').map(|value| value.trim().to_owned()).collect()))
 }
 
-/// Writes the page beside the run's report, and every figure as an SVG and a PNG file; returns where the page is.
+/// Writes the page beside the run's report, and every figure as an SVG file, and as a PNG file if this build draws them; returns where the page is.
 fn write_pages(plan: &Plan, found: &Found) -> Result<std::path::PathBuf, Failure> {
     let folder = &found.run.directory;
     let write = |path: &Path, content: &[u8]| {
         std::fs::write(path, content).map_err(|e| Failure::unwritable(path, &e))
     };
     for (name, figure) in trunkline_planner::svg(plan, found) {
-        let png = trunkline_report::chart::png(&figure)
-            .map_err(|e| Failure::environment(format_args!("the figure `{name}` cannot be drawn: {e}")))?;
         write(&folder.join(format!("plan-{name}.svg")), figure.as_bytes())?;
-        write(&folder.join(format!("plan-{name}.png")), &png)?;
+        if trunkline_report::DRAWS_PNG {
+            let png = trunkline_report::chart::png(&figure).map_err(|e| {
+                Failure::environment(format_args!("the figure `{name}` cannot be drawn: {e}"))
+            })?;
+            write(&folder.join(format!("plan-{name}.png")), &png)?;
+        }
     }
     let page = folder.join("plan.html");
     write(&page, trunkline_planner::html(plan, found, Some("report.html")).as_bytes())?;

@@ -30,8 +30,6 @@ use crate::selector::folder_name;
 use crate::store::experiment_hash;
 use crate::trace::TraceKeys;
 
-pub(crate) use self::address::shown;
-
 /// The rows that a server keeps.
 pub(super) struct Postgres {
     connection: Connection,

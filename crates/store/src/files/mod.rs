@@ -11,6 +11,7 @@
 //! ```
 
 mod address;
+#[cfg_attr(not(feature = "s3"), path = "no_bucket.rs")]
 mod bucket;
 mod fetch;
 mod sweep;

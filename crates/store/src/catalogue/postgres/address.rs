@@ -8,6 +8,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::tls::{self, Trust};
 use crate::StoreError;
+use crate::catalogue::shown;
 
 /// How long a server that is gone is waited for, unless the address says `connect_timeout`.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -103,35 +104,9 @@ fn said(error: &Error) -> String {
     }
 }
 
-/// An address without its password.
-pub(crate) fn shown(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return "postgresql".to_owned() };
-    // A question mark before the host's end belongs to a password, and an `@` after it to a parameter.
-    let rest = match rest.split_once('?') {
-        Some((place, parameters)) if place.contains('/') || !parameters.contains('@') => place,
-        _ => rest,
-    };
-    let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
-    let place = place.split_once('?').map_or(place, |(place, _)| place);
-    format!("{scheme}://{place}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn passwords_are_not_shown() {
-        assert_eq!(
-            shown("postgresql://eve:se@cret@db.example:5433/runs"),
-            "postgresql://db.example:5433/runs"
-        );
-        assert_eq!(shown("postgresql:///runs?host=/tmp&password=x"), "postgresql:///runs");
-        assert_eq!(shown("postgresql:///runs?host=/tmp&password=x@y"), "postgresql:///runs");
-        assert_eq!(shown("postgresql://eve:se?cret@host/runs"), "postgresql://host/runs");
-        assert_eq!(shown("postgresql://host?password=x"), "postgresql://host");
-        assert_eq!(shown("password=x host=y"), "postgresql");
-    }
 
     #[test]
     fn encryption_is_as_libpq_has_it() {
