@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use resvg::usvg::roxmltree::{Document, ParsingOptions};
+use roxmltree::{Document, ParsingOptions};
 use trunkline_experiment::{Operator, Subject};
 use trunkline_metrics::figures::{flow, of_flows, of_links};
 use trunkline_store::{Backend, StoredRun};
