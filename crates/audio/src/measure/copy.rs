@@ -8,7 +8,7 @@ use super::product;
 /// A place at which all that was received, but silence before and after it, is what was sent, without the least difference.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Copy {
-    /// Later by so many samples.
+    /// The delay, in samples.
     delay: i64,
     /// The samples of the sent audio.
     part: Range<usize>,

@@ -17,13 +17,13 @@ use super::track::{Windows, median, theil_sen};
 const WINDOWS: usize = 24;
 /// A window is looked for so far from the line, in seconds.
 const REACH: f64 = 0.001;
-/// So many other places that were found roughly are tried.
+/// The number of other roughly found places that are tried.
 const OTHERS: usize = 12;
 /// The longest period of the sent audio that is tried, in seconds.
 const LONGEST_PERIOD: f64 = 0.05;
 /// Most periods that are tried.
 const PERIODS: usize = 4;
-/// How far from a place with rivals all others are compared at the full rate, in seconds.
+/// The distance from a place with rivals all others are compared at the full rate, in seconds.
 const AROUND: f64 = 1.0;
 /// Length of the sent audio that is compared there, in seconds.
 const SECTION: f64 = 1.0;
@@ -31,11 +31,11 @@ const SECTION: f64 = 1.0;
 const PEAKS: usize = 8;
 /// A period is one if the audio is so much like itself after it.
 const REPEATS: f64 = 0.7;
-/// How often the periods around a better place are tried.
+/// The number of rounds in which the periods around a better place are tried.
 const ROUNDS: usize = 6;
 /// A place is worse for certain if it leaves so much more unexplained: the logarithm of the ratio.
 const WORSE: f64 = 0.15;
-/// And by at least so many standard errors.
+/// The number of standard errors by which it must be more.
 const SURE: f64 = 4.0;
 /// The logarithm of a ratio that is large in a single window.
 const MUCH: f64 = 0.7;
@@ -63,9 +63,9 @@ pub(super) struct Decision {
 /// Another place that explains a recording as well.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Rival {
-    /// How much later it is, in samples.
+    /// Its additional delay, in samples.
     pub(super) later: f64,
-    /// Whether its sign is the opposite.
+    /// True if its sign is the opposite.
     pub(super) flips: bool,
 }
 
@@ -128,7 +128,7 @@ struct Trial {
     line: Line,
     inverted: bool,
     missed: Vec<f64>,
-    /// Where each window is found.
+    /// The place of each window.
     delays: Vec<Option<f64>>,
     gain: f64,
 }
@@ -369,14 +369,14 @@ fn difference(a: &Trial, b: &Trial) -> (f64, f64) {
     (mean, libm::sqrt(square / count / (count - 1.0).max(1.0)))
 }
 
-/// Whether `b` finds the windows elsewhere than `a`, and explains them as well.
+/// True if `b` finds the windows elsewhere than `a`, and explains them as well.
 fn is_rival(a: &Trial, b: &Trial) -> bool {
     let apart = a.delays.iter().zip(&b.delays).filter_map(|(a, b)| Some((a.as_ref()? - b.as_ref()?).abs()));
     let is_other = a.inverted != b.inverted || median(apart.collect()).is_some_and(|apart| apart > SAME);
     is_other && !is_worse(a, b)
 }
 
-/// Whether `b` is worse than `a` for certain: a little in most windows, or much in
+/// True if `b` is worse than `a` for certain: a little in most windows, or much in
 /// some and much better in hardly any, or much in most.
 fn is_worse(a: &Trial, b: &Trial) -> bool {
     let (mean, error) = difference(a, b);

@@ -27,7 +27,7 @@ fn samples(alignment: Alignment) -> f64 {
     alignment.delay * f64::from(RATE)
 }
 
-/// Compares a sound with what became of it.
+/// Compares a sound with what was received of it.
 fn found(sent: &[f64], received: &[f64]) -> Result<Channel, CompareError> {
     compare(&mono(sent), &mono(received)).map(|found| found.channels[0])
 }

@@ -22,7 +22,7 @@ use trunkline_audio::measure::{Channel, CompareError, Doubt, Recording, compare}
 use super::codecs::{concealed, in_band, opus};
 use super::{RATE, at, length, levelled, moved, noise, random, softened, speech, strings};
 
-/// How a pair was made.
+/// The changes from which a pair is made.
 struct Pair {
     sound: &'static str,
     change: &'static str,
@@ -102,7 +102,7 @@ fn holes(sent: &[f64]) -> Vec<f64> {
     received
 }
 
-/// Every change; `drifting` is the same sound by a clock that is off by so many ppm.
+/// Every change; `drifting` is the same sound by a clock that is off by that many ppm.
 #[rustfmt::skip]
 fn changes(sent: &[f64], sound: &'static str) -> Vec<Pair> {
     let mut pairs = Vec::new();
@@ -165,7 +165,7 @@ fn pairs() -> Vec<Pair> {
     some.collect()
 }
 
-/// What of a pair is outside its bounds, and whether the truth lies within what is stated, if nothing is doubted.
+/// The figures of a pair that are outside its bounds, and whether the truth lies within what is stated, if nothing is doubted.
 fn judge(pair: &Pair, found: Result<&Channel, CompareError>) -> (Vec<&'static str>, Option<bool>) {
     let Ok(found) = found else { return (vec!["unrelated"], None) };
     let alignment = found.alignment;

@@ -81,7 +81,7 @@ impl Drop for Page {
     }
 }
 
-/// Whether somebody at a desktop started this command in a terminal.
+/// True if a user at a desktop started this command in a terminal.
 #[expect(clippy::disallowed_methods, reason = "nothing is printed")]
 fn is_interactive() -> bool {
     let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
