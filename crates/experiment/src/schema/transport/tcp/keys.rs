@@ -602,7 +602,7 @@ mod tests {
             let changes = |value: &Value| {
                 Profile::ALL.iter().any(|profile| {
                     let profile = (PROFILE, Value::Text(profile.name().to_owned()));
-                    let (without, _) = config(&values(&[profile.clone()]));
+                    let (without, _) = config(&values(std::slice::from_ref(&profile)));
                     let (with, given) = config(&values(&[profile, (name, value.clone())]));
                     assert!(given.iter().any(|key| key == name), "{given:?}");
                     without != with
@@ -625,11 +625,11 @@ mod tests {
     #[test]
     fn nodelay_off_is_the_profiles_own_algorithm_and_a_window_fixes_both_buffers() {
         let off = ("nodelay", Value::Flag(false));
-        assert_eq!(config(&values(&[off.clone()])).0.nagle, Nagle::Minshall);
+        assert_eq!(config(&values(std::slice::from_ref(&off))).0.nagle, Nagle::Minshall);
         let solaris = (PROFILE, Value::Text("solaris-2.5".to_owned()));
         assert_eq!(config(&values(&[solaris, off])).0.nagle, Nagle::Below(4095));
         let window = ("window", Value::Bytes(Bytes(30_000)));
-        let (fixed, _) = config(&values(&[window.clone()]));
+        let (fixed, _) = config(&values(std::slice::from_ref(&window)));
         assert_eq!(fixed.receive_buffer, BufferConfig::fixed(30_000));
         assert_eq!(fixed.send_buffer, BufferConfig::fixed(50_000));
         let (other, _) = config(&values(&[window, ("send-buffer", Value::Bytes(Bytes(9000)))]));
