@@ -62,7 +62,7 @@ fn on_a_machine(lines: &str) -> Option<Ran> {
         .env("XDG_RUNTIME_DIR", bench.path(""))
         .stdin(Stdio::null());
     let ran = Ran::from(command.output().expect("unshare is there"));
-    if ran.err.contains("forwarding and translation of addresses cannot be set up") {
+    if ran.err.contains("cannot set up forwarding and address translation") {
         skip_without(Missing::Nftables, &ran.err);
         return None;
     }

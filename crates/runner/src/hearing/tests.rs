@@ -170,8 +170,8 @@ fn what_cannot_be_heard_is_told_with_what_can() {
         ("flow.voice.1.3", "channels 1 to 2"),
         ("flow.load.1", "the source `load` of the flow `load` carries no audio; flows with audio are"),
         ("flow.out.1", "nobody hears it"),
-        ("flow.music.1", "sends silence, in which nothing is heard; set `signal"),
-        ("flow.voice.1=a.wav flow.voice.2=a.wav", "`a.wav` is to be written twice"),
+        ("flow.music.1", "sends silence; set `signal"),
+        ("flow.voice.1=a.wav flow.voice.2=a.wav", "`a.wav` would be written twice"),
         ("flow.voice.1=no/such/folder/a.wav", "its folder does not exist"),
     ] {
         let message = told(bad, &known).expect_err(bad);

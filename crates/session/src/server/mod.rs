@@ -87,7 +87,7 @@ pub trait Handler: Send + Sync {
 /// A server that plays nothing: it reflects, and takes and gives bulk.
 impl Handler for () {
     fn admit(&self, _: &Request, _: SocketAddr) -> Result<(), String> {
-        Err("this server does not play; start one with `trunkline receive`".to_owned())
+        Err("this server does not play audio; start one with `trunkline receive`".to_owned())
     }
 
     fn play(&self, _: &mut Session, _: &Stop) {}
@@ -113,7 +113,7 @@ impl<H: Handler> Server<H> {
         let listener = listen(options.address).map_err(|error| {
             let reason = match error.kind() {
                 io::ErrorKind::AddrInUse => {
-                    "the port is in use; choose another, or end the server that has it".to_owned()
+                    "the port is in use; choose another, or stop the server that uses it".to_owned()
                 }
                 io::ErrorKind::AddrNotAvailable => "it is not an address of this host".to_owned(),
                 _ => error.to_string(),
@@ -177,7 +177,7 @@ impl<H: Handler> Server<H> {
         let Ok(mut control) = Channel::new(stream, "client", crate::now()) else { return };
         if self.clients.fetch_add(1, Ordering::Relaxed) >= self.options.most_clients {
             self.clients.fetch_sub(1, Ordering::Relaxed);
-            return refuse(&mut control, "it has as many clients as it takes; try again later");
+            return refuse(&mut control, "it has reached its maximum number of clients; try again later");
         }
         let guard = Leaving(&self.clients);
         let work = move || {
@@ -233,9 +233,9 @@ impl<H: Handler> Server<H> {
         };
         let request = match control.wait(crate::now() + PATIENCE, Some(stop), read) {
             Ok(Some(ToServer::Hello(hello))) => hello.request,
-            Ok(Some(_)) => return Err("a session begins with `hello`".to_owned()),
+            Ok(Some(_)) => return Err("a session must start with `hello`".to_owned()),
             Ok(None) if stop.is_stopped() => return Err(STOPPED.to_owned()),
-            Ok(None) => return Err(format!("no `hello` has come for {PATIENCE}")),
+            Ok(None) => return Err(format!("no `hello` arrived within {PATIENCE}")),
             Err(Ended(why)) => return Err(why),
         };
         self.check(&request, peer)?;
@@ -262,8 +262,8 @@ impl<H: Handler> Server<H> {
         let left = most.saturating_sub(*granted);
         if rate > left {
             return Err(format!(
-                "it sends at most {most} bit/s to all clients, and {granted} bit/s to others now; ask for at most {left} \
-                 bit/s, or try again later"
+                "it sends at most {most} bit/s to all clients together, of which {granted} bit/s are in use; \
+                request at most {left} bit/s, or try again later"
             ));
         }
         *granted += rate;
@@ -276,8 +276,8 @@ impl<H: Handler> Server<H> {
         let (buffers, most) = (request.transport.transport().buffers(), Bytes(lines::MOST_BUFFER as u64));
         if buffers > most {
             return Err(format!(
-                "transport `{}` may hold {buffers} in its buffers, and a client may ask for {most}; make its window or send \
-                 buffer smaller",
+                "transport `{}` needs {buffers} of buffers, but a client may request at most {most}; make its \
+                window or send buffer smaller",
                 request.transport
             ));
         }
@@ -287,7 +287,7 @@ impl<H: Handler> Server<H> {
                 Err(format!("it sends from 1 to {most_rate} bit/s, not {rate}"))
             }
             Role::Source { lasting, .. } if lasting > longest_source => {
-                Err(format!("it sends for {longest_source} at most, not {lasting}"))
+                Err(format!("it sends for at most {longest_source}, not {lasting}"))
             }
             Role::Source { packet, .. } if !SOURCE_PACKETS.contains(&packet) => {
                 let (least, most) = (SOURCE_PACKETS.start(), SOURCE_PACKETS.end());
@@ -335,7 +335,7 @@ fn await_greeting(session: &mut Session, stop: &Stop) -> Result<(), Ended> {
             return Err(Ended(STOPPED.to_owned()));
         }
         if crate::now() >= deadline {
-            return Err(Ended(format!("no packet with the key has come for {PATIENCE}")));
+            return Err(Ended(format!("no packet with the key arrived within {PATIENCE}")));
         }
         let opened = session.open(crate::now());
         // One that ends in the moment in which it begins has begun.
@@ -353,7 +353,7 @@ fn refuse(control: &mut Channel, why: &str) {
 
 fn random() -> Result<u64, String> {
     let mut bytes = [0; 8];
-    SystemRandom::new().fill(&mut bytes).map_err(|_| "the system gives no random numbers".to_owned())?;
+    SystemRandom::new().fill(&mut bytes).map_err(|_| "the system provides no random numbers".to_owned())?;
     Ok(u64::from_be_bytes(bytes))
 }
 
