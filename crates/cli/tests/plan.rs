@@ -289,7 +289,7 @@ fn bad_questions_are_answered_with_a_sentence_and_nothing_is_written() {
         (CHANNELS, [&count[..], &["--confidence", "40 %"]].concat(), "between 50 % and 100 %"),
         (CHANNELS, [&count[..], &["--against", "link.trunk.rate"]].concat(), "KEY=VALUE"),
         (CHANNELS, [&count[..], &["--against", "link.trunk.rate=1 ms"]].concat(), "rate"),
-        (CHANNELS, [&count[..], &["--step", "0"]].concat(), "no amount"),
+        (CHANNELS, [&count[..], &["--step", "0"]].concat(), "is not a valid amount of"),
         (CHANNELS, vec![], "--maximise"),
     ] {
         let (bench, ran) = planned(text, &arguments);

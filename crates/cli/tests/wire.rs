@@ -206,7 +206,7 @@ fn a_wire_that_is_killed_takes_its_programs_with_it() {
     assert_eq!(end(program), Some(137));
     assert_eq!(wires(&bench), 1);
     assert!(wire(&bench, &["status"]).out.contains("has died"));
-    assert_eq!(wire(&bench, &["down", "--stale"]).out, "removed what `chain` left\n");
+    assert_eq!(wire(&bench, &["down", "--stale"]).out, "removed the remains of `chain`\n");
     assert_eq!(wires(&bench), 0);
 }
 

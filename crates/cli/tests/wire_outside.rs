@@ -120,5 +120,5 @@ $T wire pair.toml --outside -- ping -q -c 1 -W 20 192.0.2.9 >&2
 forwards again
 "#;
     let Some(ran) = on_a_machine(lines) else { return };
-    assert_eq!(ran.ok().out, "11 meanwhile\n00 after\nremoved what `pair` left\n00 again\n");
+    assert_eq!(ran.ok().out, "11 meanwhile\n00 after\nremoved the remains of `pair`\n00 again\n");
 }

@@ -96,7 +96,7 @@ mod tests {
             assert!(files.read("link").is_err());
             // Nobody writes into it: it would be waited for.
             std::process::Command::new("mkfifo").arg(folder.join("pipe")).status().unwrap();
-            assert!(files.read("pipe").unwrap_err().to_string().contains("no regular file"));
+            assert!(files.read("pipe").unwrap_err().to_string().contains("not a regular file"));
         }
         assert!(files.read("missing").unwrap_err().to_string().contains("does not exist"));
     }

@@ -147,7 +147,7 @@ fn what_cannot_be_set_is_refused_in_a_sentence_and_changes_nothing() {
         ("trunk.rats", "5mbit", "there is no key `trunk.rats`; did you mean `trunk.rate`?"),
         ("trunk.up", "maybe", "`trunk.up` must be `true` or `false`, not `maybe`"),
         ("trunk.mtu", "1000 B", "the MTU of link `trunk` is that of the hosts' interfaces"),
-        ("trunk.medium", "t1", "the medium of the link `trunk` while it runs"),
+        ("trunk.medium", "t1", "cannot change the medium of the link `trunk` while it runs"),
         ("ring.loss", "1%", "link `ring` is of medium `fddi`, which cannot be changed while it runs"),
     ] {
         let problem = controller.set(key, value).unwrap_err();
