@@ -283,7 +283,7 @@ fn bad_questions_are_answered_with_a_sentence_and_nothing_is_written() {
         (without_limits, count.to_vec(), "no `[limits]`"),
         (CHANNELS, vec!["--maximise", "flow.voice.cuont"], "did you mean `flow.voice.count`?"),
         (CHANNELS, vec!["--maximise", "flow.voice.transport"], "no largest or smallest"),
-        (CHANNELS, [&count[..], &["--from", "9", "--to", "2"]].concat(), "`--from 9` lies above `--to 2`"),
+        (CHANNELS, [&count[..], &["--from", "9", "--to", "2"]].concat(), "`--from 9` is above `--to 2`"),
         (CHANNELS, [&count[..], &["--from", "2 ms"]].concat(), "must be a whole number"),
         (CHANNELS, [&count[..], &["--repetitions", "1"]].concat(), "at least 2"),
         (CHANNELS, [&count[..], &["--confidence", "40 %"]].concat(), "between 50 % and 100 %"),
