@@ -105,7 +105,7 @@ fn what_cannot_be_is_said_in_a_sentence() {
         2,
         "`nowhere.invalid` is not the address of a host",
     );
-    refused(&["send", "127.0.0.1", "--from", "tape"], 2, "`tape` is no place");
+    refused(&["send", "127.0.0.1", "--from", "tape"], 2, "`tape` is not a source or output of audio");
     refused(&["send", "127.0.0.1", "--from", "tone", "--fec", "xor"], 2, "expected `xor:4` or `rs:8+2`");
     refused(&["send", "127.0.0.1", "--from", "tone", "--playout", "deep"], 2, "expected a duration");
     refused(&["send", "127.0.0.1", "--from", "missing.wav"], 2, "`missing.wav` cannot be read");

@@ -125,7 +125,7 @@ fn a_resumed_run_keeps_what_was_set() {
     }
     let json = ran.json();
     assert!(
-        ran.err.contains("run 1 was begun with --set flow.voice.count=20 --set repetitions=100"),
+        ran.err.contains("run 1 was started with --set flow.voice.count=20 --set repetitions=100"),
         "{ran:#?}"
     );
     assert_eq!(json["runs"][0]["repetitions_done"], 100);
