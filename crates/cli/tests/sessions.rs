@@ -8,10 +8,11 @@ use std::process::{Child, ChildStderr, Command};
 use support::{Bench, Ran};
 use trunkline_testkit::real_time::in_real_time;
 
-/// A program that serves, its address, and what else it says.
+/// A program that serves, its address, whom it serves, and what else it says.
 struct Serving {
     child: Child,
     address: String,
+    whom: String,
     said: BufReader<ChildStderr>,
 }
 
@@ -22,7 +23,9 @@ impl Serving {
         let mut first = String::new();
         said.read_line(&mut first).expect("it says where it is");
         let address = first.trim().rsplit(' ').next().unwrap_or_default().to_owned();
-        Serving { child, address, said }
+        let mut whom = String::new();
+        said.read_line(&mut whom).expect("it says whom it serves");
+        Serving { child, address, whom, said }
     }
 
     /// Interrupts it as Ctrl-C does.
@@ -142,4 +145,47 @@ fn what_cannot_be_is_said_in_a_sentence() {
     let more = ["send", &receiver.address, "--from", "tone", "--channels", "3"];
     refused(&more, 1, "it plays 2 channels and the stream has 3");
     receiver.interrupt().ok();
+}
+
+#[test]
+#[cfg(unix)]
+fn strangers_are_told_who_is_served_and_a_key_lets_its_holders_in() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let bench = Bench::new();
+    let key = bench.path("studio.key");
+    std::fs::write(&key, "0123456789abcdef0123456789abcdef\n").expect("it is written");
+    let key_file = key.to_str().expect("it is text");
+    let mode =
+        |mode| std::fs::set_permissions(&key, std::fs::Permissions::from_mode(mode)).expect("it is ours");
+    let send = |to: &Serving, more: &[&str]| {
+        let fixed = ["send", &to.address, "--from", "tone", "--channels", "1", "--blocks", "3"];
+        bench.run(&[&fixed, more].concat())
+    };
+
+    mode(0o644);
+    let readable = bench.run(&["reflect", "--listen", "127.0.0.1:0", "--key-file", key_file]);
+    assert_eq!(readable.code, Some(2), "{readable:?}");
+    assert!(readable.err.contains("others can read the key"), "{}", readable.err);
+    mode(0o600);
+
+    let closed = Serving::start(&bench, &["reflect", "--allow", "192.0.2.0/24"]);
+    assert!(closed.whom.contains("serves 192.0.2.0/24, without a key"));
+    let refused = send(&closed, &[]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.err.contains("it serves 192.0.2.0/24, not 127.0.0.1"), "{}", refused.err);
+    closed.interrupt().ok();
+
+    let open = Serving::start(&bench, &["receive", "--to", "none"]);
+    assert!(
+        open.whom.contains("serves private networks and the networks of its own interfaces, without a key")
+    );
+    open.interrupt().ok();
+
+    let keyed = Serving::start(&bench, &["reflect", "--key-file", key_file]);
+    assert!(keyed.whom.contains("serves every address, and only whoever has the key"));
+    let without = send(&keyed, &[]);
+    assert_eq!(without.code, Some(1), "{without:?}");
+    assert!(without.err.contains("`--key-file`"), "{}", without.err);
+    send(&keyed, &["--key-file", key_file]).ok();
+    keyed.interrupt().ok();
 }
