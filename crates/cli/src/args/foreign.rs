@@ -54,7 +54,7 @@ pub struct ReceiveForeign {
     pub interface: Option<IpAddr>,
 
     /// Wait for clients of JackTrip (`jacktrip -c`), one after the other [default port: 4464]
-    #[arg(long, conflicts_with_all = ["senders", "allow", "key_file"])]
+    #[arg(long, conflicts_with_all = ["senders", "key_file"])]
     pub jacktrip: bool,
 
     /// Where what JackTrip's clients hear comes from: `jack`, `alsa`, `take.wav`, `tone:440`

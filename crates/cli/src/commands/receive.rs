@@ -59,8 +59,7 @@ pub(super) fn receive(global: &Global, arguments: &Receive) -> Result<u8, Failur
         program::receive_rtp(&options, &session.media[0], foreign.interface, &stop, &sessions)
     } else if foreign.jacktrip {
         let local = arguments.listen.unwrap_or((Ipv4Addr::UNSPECIFIED, jacktrip::PORT).into());
-        // JackTrip knows no keys, and its clients come from anywhere.
-        sessions.note(&waiting(local));
+        ready(local);
         program::receive_jacktrip(&options, &foreign.from, local, &stop, &sessions)
     } else {
         program::receive(options, &stop, &sessions, ready)
