@@ -30,6 +30,8 @@ fn steps(journal: &Journal, programs: &mut Programs) -> Result<(), String> {
     english::run(&English::default())?;
     let build = Build::of_this_machine()?;
     step("build and lints", build.test().args(["--all-targets", "--no-run"]))?;
+    // The features that packages have are off in the README's build: what stands for them must compile too.
+    step("default build", with_lints(cargo().args(["check", "--package", "trunkline", "--locked"])))?;
     timed("tests", || programs.run(journal.of(&mut build.test())))?;
     crate::web::check(&program("trunkline")?)?;
     step("documentation of the code", &mut crate::documentation::command(build.test())?)?;
@@ -80,11 +82,16 @@ impl Build {
     fn test(&self) -> Command {
         let mut command = cargo();
         command.args(["test", "--workspace", "--locked", "--features", self.features]);
-        command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
-        // As `cargo clippy -- --deny warnings` passes its arguments on.
-        command.env("CLIPPY_ARGS", "--deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
+        with_lints(&mut command);
         command
     }
+}
+
+/// Has clippy compile the crates of this workspace, and warnings denied.
+fn with_lints(command: &mut Command) -> &mut Command {
+    command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
+    // As `cargo clippy -- --deny warnings` passes its arguments on.
+    command.env("CLIPPY_ARGS", "--deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__")
 }
 
 /// `cargo test` of the whole workspace, as the suite runs it.

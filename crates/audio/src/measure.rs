@@ -30,10 +30,10 @@
 
 mod align;
 mod coarse;
-mod copy;
 mod decide;
 mod differences;
 mod events;
+mod excerpt;
 mod interpolate;
 mod line;
 mod masking;

@@ -264,7 +264,7 @@ impl Flow {
             return None;
         }
         let why = if on_sockets && self.meta.keeps_payload {
-            "since what they carry is kept, the header that measures them is no part of it"
+            "since their content must arrive unchanged, and the header that measures them stands in front of it"
         } else {
             "since they have no room for the header that measures them"
         };

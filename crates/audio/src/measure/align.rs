@@ -4,8 +4,8 @@ use core::ops::Range;
 use std::borrow::Cow;
 
 use super::coarse::{self, AUDIBLE, Coarse, Line, PLAIN, Thin};
-use super::copy::Copy;
 use super::decide::{Decision, Rival, decide};
+use super::excerpt::Excerpt;
 use super::interpolate::Interpolator;
 use super::path::Path;
 use super::timbre;
@@ -199,21 +199,21 @@ fn at_rate(channel: &[f32], step: f64) -> Cow<'_, [f32]> {
 /// Follows one channel.
 fn aligned(sample_rate: u32, sent: &[f32], heard: &[f32], coarse: &Coarse, channel: usize) -> Option<Pair> {
     let followed = Followed::new(sample_rate, sent, heard, coarse)?;
-    let copy = Copy::at(sent, heard, followed.middle());
-    let followed = match &copy {
-        Some(copy) => Followed { track: followed.track.exactly(copy.line()), ..followed },
+    let excerpt = Excerpt::at(sent, heard, followed.middle());
+    let followed = match &excerpt {
+        Some(excerpt) => Followed { track: followed.track.exactly(excerpt.line()), ..followed },
         None => followed,
     };
     let mut pair = followed.pair(sample_rate, sent, heard, channel);
-    pair.identical = copy.is_some() && pair.gain == 1.0 && pair.sent == pair.received;
+    pair.identical = excerpt.is_some() && pair.gain == 1.0 && pair.sent == pair.received;
     let rate = f64::from(sample_rate);
     let is_faint = followed.track.share < FAINT || pair.unlike(sample_rate) > FAINT;
-    pair.alignment.doubt = match &copy {
+    pair.alignment.doubt = match &excerpt {
         // The ends are certain too.
-        Some(copy) if copy.is_whole(sent) => None,
-        Some(copy) if copy.is_unchanged => {
-            copy.other(sent, heard).map(|later| Doubt::Periodic { later: later as f64 / rate, flips: false })
-        }
+        Some(excerpt) if excerpt.is_whole(sent) => None,
+        Some(excerpt) if excerpt.is_unchanged => excerpt
+            .other(sent, heard)
+            .map(|later| Doubt::Periodic { later: later as f64 / rate, flips: false }),
         _ => followed.doubt(sample_rate, sent, heard).or(is_faint.then_some(Doubt::Faint)),
     };
     Some(pair)

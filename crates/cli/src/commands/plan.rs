@@ -118,7 +118,8 @@ fn against(text: &str) -> Result<(&str, Vec<String>), Failure> {
     Ok((key.trim(), values.split(',').map(|value| value.trim().to_owned()).collect()))
 }
 
-/// Writes the page beside the run's report, and every figure as an SVG file, and as a PNG file if this build draws them; returns where the page is.
+/// Writes the page beside the run's report, and every figure as an SVG file, and as a PNG file if this build draws those;
+/// returns the page's path.
 fn write_pages(plan: &Plan, found: &Found) -> Result<std::path::PathBuf, Failure> {
     let folder = &found.run.directory;
     let write = |path: &Path, content: &[u8]| {

@@ -59,7 +59,8 @@ impl Profile {
             }
             Profile::Apple => {
                 "macOS and iOS, from the published sources of XNU: CUBIC without HyStart, initial window 10, timeouts of the \
-                 measured one plus 200 ms, at most 64 s, first 1 s; 12 retransmissions; delayed acknowledgements of 100 ms; keep-alive after 2 h, every 75 s, 8 times; RACK and tail loss probes. The system decides \
+                 measured one plus 200 ms, at most 64 s, first 1 s; 12 retransmissions; delayed acknowledgements of 100 ms; \
+                 keep-alive after 2 h, every 75 s, 8 times; RACK and tail loss probes. The system decides \
                  by its experience of a network whether to ask for ECN (here `passive`); it acknowledges a segment with PSH at \
                  once, and stretches acknowledgements of bulk data (neither is modelled). Buffers are Linux's"
             }
@@ -71,8 +72,8 @@ impl Profile {
             }
             Profile::BsdReno => {
                 "4.3BSD-Reno, from Stevens's TCP/IP Illustrated, volumes 1 and 2: fast recovery that repairs one segment (RFC \
-                 2001), initial window 1, timers of 500 ms, timeouts from 1 s to 64 s, first 6 s, 12 retransmissions; every second segment is \
-                 acknowledged, a single one within 200 ms; buffers of 8 KiB; no window scaling, time stamps or selective \
+                 2001), initial window 1, timers of 500 ms, timeouts from 1 s to 64 s, first 6 s, 12 retransmissions; every second \
+                 segment is acknowledged, a single one within 200 ms; buffers of 8 KiB; no window scaling, time stamps or selective \
                  acknowledgements"
             }
         }

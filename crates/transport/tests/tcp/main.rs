@@ -6,6 +6,7 @@ mod allocation;
 mod behaviour;
 mod classic;
 mod goodput;
+mod observed;
 mod options;
 mod properties;
 mod scripts;

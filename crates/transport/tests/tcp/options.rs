@@ -8,9 +8,9 @@ use trunkline_transport::tcp::{
     AckConfig, BufferConfig, EcnConfig, Hystart, KeepaliveConfig, Nagle, Pacing, Recovery, TcpConfig,
     TcpEndpoint, TimeoutConfig, WindowUpdates,
 };
-use trunkline_transport::{
-    Close, CloseReason, Conversation, Endpoint, Event, Features, Message, Received, SendError, Transmit,
-};
+use trunkline_transport::{Close, CloseReason, Conversation, Endpoint, Event, Message, Transmit};
+
+use crate::observed::{Observed, Observer};
 
 const MS: Duration = Duration::from_millis(1);
 const SYN: u8 = 2;
@@ -63,58 +63,16 @@ impl Sent {
 }
 
 /// Notes what an end sends.
-struct Noted {
-    endpoint: TcpEndpoint,
+struct Log {
     side: Side,
-    log: Arc<Mutex<Vec<Sent>>>,
+    sent: Arc<Mutex<Vec<Sent>>>,
 }
 
-impl Conversation for Noted {
-    fn send(&mut self, now: Time, message: Message<'_>) -> Result<(), SendError> {
-        self.endpoint.send(now, message)
-    }
-
-    fn receive(&mut self, into: &mut Vec<u8>) -> Option<Received> {
-        self.endpoint.receive(into)
-    }
-
-    fn poll_event(&mut self) -> Option<Event> {
-        self.endpoint.poll_event()
-    }
-
-    fn close(&mut self, now: Time, how: Close) {
-        self.endpoint.close(now, how);
-    }
-
-    fn features(&self) -> &'static Features {
-        self.endpoint.features()
-    }
-}
-
-impl Endpoint for Noted {
-    fn handle_packet(&mut self, now: Time, from: Address, ecn: Ecn, packet: &[u8]) {
-        self.endpoint.handle_packet(now, from, ecn, packet);
-    }
-
-    fn handle_timeout(&mut self, now: Time) {
-        self.endpoint.handle_timeout(now);
-    }
-
-    fn poll_transmit(&mut self, now: Time, into: &mut Vec<u8>) -> Option<Transmit> {
-        let transmit = self.endpoint.poll_transmit(now, into)?;
-        let at = now.since(Time::ZERO);
-        let departs = transmit.earliest.max(now);
-        let sent = Sent { at, from: self.side, packet: into.clone(), departs };
-        self.log.lock().expect("nobody panicked").push(sent);
-        Some(transmit)
-    }
-
-    fn next_timeout(&self) -> Option<Time> {
-        self.endpoint.next_timeout()
-    }
-
-    fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {
-        self.endpoint.counters(count);
+impl Observer for Log {
+    fn sends(&mut self, now: Time, transmit: &Transmit, segment: &[u8]) {
+        let (at, departs) = (now.since(Time::ZERO), transmit.earliest.max(now));
+        let sent = Sent { at, from: self.side, packet: segment.to_vec(), departs };
+        self.sent.lock().expect("nobody panicked").push(sent);
     }
 }
 
@@ -128,7 +86,8 @@ struct Run {
 impl Run {
     fn between(near: TcpConfig, far: TcpConfig, out: Path, back: Path) -> Run {
         let log = Arc::<Mutex<Vec<Sent>>>::default();
-        let noted = |endpoint, side| Box::new(Noted { endpoint, side, log: log.clone() });
+        let noted =
+            |endpoint, side| Box::new(Observed { endpoint, observer: Log { side, sent: log.clone() } });
         let near = TcpEndpoint::connect(NEAR, FAR, near, 1).expect("the configuration is possible");
         let far = TcpEndpoint::listen(FAR, far, 2).expect("the configuration is possible");
         let (near, far) = (noted(near, Side::Near), noted(far, Side::Far));

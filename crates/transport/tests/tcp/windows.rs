@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
-use trunkline_core::{Address, Ecn, Seed, Time};
+use trunkline_core::{Seed, Time};
 use trunkline_testkit::cases::cases;
 use trunkline_testkit::conformance::transfer;
 use trunkline_testkit::pair::{FAR, NEAR, Pair, Path, Side};
+use trunkline_transport::Transmit;
 use trunkline_transport::tcp::{TcpConfig, TcpEndpoint};
-use trunkline_transport::{
-    Close, Conversation, Endpoint, Event, Features, Message, Received, SendError, Transmit,
-};
 
+use crate::observed::{Observed, Observer};
 use crate::properties::{config, messages, path};
 
 const SYN: u8 = 2;
@@ -71,16 +70,15 @@ pub(crate) struct Windows {
     pub(crate) violations: Vec<String>,
 }
 
-/// An end of a connection that notes what its peer announces, and holds it to that.
-struct Watched {
-    endpoint: TcpEndpoint,
+/// Notes what the peer of an end announces, and holds the end to that.
+struct Watch {
     own: Arc<Mutex<Windows>>,
     peer: Arc<Mutex<Windows>>,
 }
 
-impl Watched {
+impl Observer for Watch {
     /// Notes a segment that is about to be sent.
-    fn sends(&self, packet: &[u8]) {
+    fn sends(&mut self, _: Time, _: &Transmit, packet: &[u8]) {
         let segment = Segment::read(packet);
         let mut own = self.own.lock().expect("nobody panicked");
         if segment.flags & SYN != 0 {
@@ -96,7 +94,7 @@ impl Watched {
     }
 
     /// Notes the window of a segment that has arrived as it was sent.
-    fn takes(&self, packet: &[u8]) {
+    fn takes(&mut self, packet: &[u8]) {
         let Some(segment) = self.peer.lock().expect("nobody panicked").sent.get(packet).copied() else {
             return;
         };
@@ -118,53 +116,6 @@ impl Watched {
     }
 }
 
-impl Conversation for Watched {
-    fn send(&mut self, now: Time, message: Message<'_>) -> Result<(), SendError> {
-        self.endpoint.send(now, message)
-    }
-
-    fn receive(&mut self, into: &mut Vec<u8>) -> Option<Received> {
-        self.endpoint.receive(into)
-    }
-
-    fn poll_event(&mut self) -> Option<Event> {
-        self.endpoint.poll_event()
-    }
-
-    fn close(&mut self, now: Time, how: Close) {
-        self.endpoint.close(now, how);
-    }
-
-    fn features(&self) -> &'static Features {
-        self.endpoint.features()
-    }
-}
-
-impl Endpoint for Watched {
-    fn handle_packet(&mut self, now: Time, from: Address, ecn: Ecn, packet: &[u8]) {
-        self.takes(packet);
-        self.endpoint.handle_packet(now, from, ecn, packet);
-    }
-
-    fn handle_timeout(&mut self, now: Time) {
-        self.endpoint.handle_timeout(now);
-    }
-
-    fn poll_transmit(&mut self, now: Time, into: &mut Vec<u8>) -> Option<Transmit> {
-        let transmit = self.endpoint.poll_transmit(now, into)?;
-        self.sends(into);
-        Some(transmit)
-    }
-
-    fn next_timeout(&self) -> Option<Time> {
-        self.endpoint.next_timeout()
-    }
-
-    fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {
-        self.endpoint.counters(count);
-    }
-}
-
 /// Two ends that connect, and what each knows of the other's window.
 pub(crate) fn watched(
     [near, far]: [TcpConfig; 2],
@@ -174,8 +125,8 @@ pub(crate) fn watched(
     let near = TcpEndpoint::connect(NEAR, FAR, near, seed).expect("the configuration is possible");
     let far = TcpEndpoint::listen(FAR, far, !seed).expect("the configuration is possible");
     let [first, second] = [(); 2].map(|()| Arc::<Mutex<Windows>>::default());
-    let near = Watched { endpoint: near, own: first.clone(), peer: second.clone() };
-    let far = Watched { endpoint: far, own: second.clone(), peer: first.clone() };
+    let near = Observed { endpoint: near, observer: Watch { own: first.clone(), peer: second.clone() } };
+    let far = Observed { endpoint: far, observer: Watch { own: second.clone(), peer: first.clone() } };
     (Pair::new(Box::new(near), Box::new(far), paths, Seed::new(seed, 0)), [first, second])
 }
 

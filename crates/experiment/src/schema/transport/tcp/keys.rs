@@ -101,8 +101,8 @@ pub(crate) const KEYS: &[TcpKey] = &[
         CORK,
         Kind::Flag,
         Socket("TCP_CORK"),
-        "`TCP_CORK`: only full segments are sent; what is left over waits for 200 ms (as long as the shortest timeout) or for the end. Excludes \
-         `nodelay = true`.",
+        "`TCP_CORK`: only full segments are sent; what is left over waits for 200 ms (as long as the shortest timeout) or for \
+         the end. Excludes `nodelay = true`.",
         |config, values| {
             if values.flag(CORK) {
                 config.nagle = Nagle::Cork;
