@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, Mutex};
 
-use trunkline_core::{Address, Duration, Ecn, Rate, Seed, Time};
+use trunkline_core::{Duration, Rate, Seed, Time};
 use trunkline_testkit::pair::{FAR, NEAR, Pair, Path, Side};
 use trunkline_transport::tcp::{
     AckConfig, BufferConfig, EcnConfig, Hystart, KeepaliveConfig, Nagle, Pacing, Recovery, TcpConfig,
     TcpEndpoint, TimeoutConfig, WindowUpdates,
 };
-use trunkline_transport::{Close, CloseReason, Conversation, Endpoint, Event, Message, Transmit};
+use trunkline_transport::{CloseReason, Event, Transmit};
 
 use crate::observed::{Observed, Observer};
 
