@@ -9,6 +9,7 @@ use trunkline_interop::live::converse;
 use trunkline_interop::tone::{ToneWindows, tone};
 use trunkline_interop::{PATIENCE, Program, is_installed};
 use trunkline_io::jack::{Client, Direction, Period, Process};
+use trunkline_session::Peers;
 use trunkline_session::foreign::Foreign;
 use trunkline_session::foreign::jacktrip::{JackTripOptions, answer, call, call_hub};
 use trunkline_testkit::jack::Server;
@@ -149,8 +150,9 @@ fn a_client_is_received_and_answered() {
         let room = Room::open(&format!("-c 127.0.0.1 -B {} -P {port} -n 2 -r 2 -b 24", free_port()));
         let options = JackTripOptions::default();
         let deadline = Instant::now() + PATIENCE;
-        let foreign = answer(SocketAddr::new(HERE, port), &options, &|| Instant::now() > deadline)
-            .expect("the port is free");
+        let foreign =
+            answer(SocketAddr::new(HERE, port), &options, &Peers::Near, &|| Instant::now() > deadline)
+                .expect("the port is free");
         let foreign = foreign.expect("JackTrip calls");
         assert_eq!(foreign.sends.as_ref().map(|(stream, _)| stream.channels), Some(2));
         talk(room, foreign);

@@ -79,7 +79,7 @@ fn every_duplicate_has_a_reason() {
         let (name, version) = skip.split_once('@').expect("NAME@VERSION");
         assert!(
             all(name).len() > 1 && all(name).contains(&version.to_owned()),
-            "{skip} is no duplicate (any more)"
+            "{skip} is not a duplicate (any more)"
         );
     }
     for name in versions.keys() {
@@ -127,7 +127,7 @@ fn systemd_units_are_exposed_by_2_0_at_most() {
     }
 }
 
-/// Whether an SPDX expression holds. `OR` binds less than `AND`, `AND` less than `WITH`.
+/// True if an SPDX expression holds. `OR` binds less than `AND`, `AND` less than `WITH`.
 fn satisfies(expression: &str, is_allowed: &dyn Fn(&str) -> bool) -> bool {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ");
     let words: Vec<&str> = spaced.split_whitespace().collect();

@@ -11,7 +11,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 
 use trunkline_core::{Duration, Time};
-use trunkline_session::{Client, Request, Role, SessionError, Settings, TransportChoice, now};
+use trunkline_session::{Client, Request, Role, SessionError, Settings, SharedKey, TransportChoice, now};
 
 use crate::configuration::{Configuration, Load, Marking};
 use crate::plan::Step;
@@ -30,6 +30,7 @@ const MARGIN: Duration = Duration::from_millis(20);
 #[derive(Clone, Debug)]
 pub struct Live {
     server: String,
+    key: Option<SharedKey>,
 }
 
 impl Live {
@@ -38,11 +39,19 @@ impl Live {
     /// # Errors
     /// Why there is no server.
     pub fn new(server: &str, patience: Duration) -> Result<Live, SessionError> {
+        Live::with_key(server, patience, None)
+    }
+
+    /// Measures against a server that may ask for this key.
+    ///
+    /// # Errors
+    /// Why there is no server.
+    pub fn with_key(server: &str, patience: Duration, key: Option<SharedKey>) -> Result<Live, SessionError> {
         let request = request(Transport::Udp, Role::Echo, Marking::Expedited);
-        match (Client { patience }).connect(server, request) {
+        match (Client { patience, key }).connect(server, request) {
             // That a transport does not get through is no reason not to try the others.
             Ok(_) | Err(SessionError::NotHeard { .. } | SessionError::Transport { .. }) => {
-                Ok(Live { server: server.to_owned() })
+                Ok(Live { server: server.to_owned(), key })
             }
             Err(error) => Err(error),
         }
@@ -60,10 +69,10 @@ impl Prober for Live {
         until.set(Time::ZERO + step.until.since(Time::ZERO + MARGIN));
         let (tell, told) = channel();
         let work = {
-            let (server, step, until) = (self.server.clone(), *step, until.clone());
+            let (server, key, step, until) = (self.server.clone(), self.key, *step, until.clone());
             move || {
                 // Nobody listens any more if time is up.
-                let _ = tell.send(measure(&server, &step, &until));
+                let _ = tell.send(measure(&server, key, &step, &until));
             }
         };
         thread::Builder::new()
@@ -111,9 +120,14 @@ impl Deadline {
     }
 }
 
-fn measure(server: &str, step: &Step, until: &Arc<Deadline>) -> Result<Measured, String> {
+fn measure(
+    server: &str,
+    key: Option<SharedKey>,
+    step: &Step,
+    until: &Arc<Deadline>,
+) -> Result<Measured, String> {
     let Configuration { transport, load, marking, .. } = step.configuration;
-    let client = Client { patience: until.get().since(now()) };
+    let client = Client { patience: until.get().since(now()), key };
     let session =
         client.connect(server, request(transport, Role::Echo, marking)).map_err(|error| error.to_string())?;
     let transfers = match load {

@@ -413,3 +413,37 @@ fn a_clock_that_jumps_ends_the_run_and_what_was_measured_before_is_kept() {
         );
     });
 }
+
+#[test]
+fn an_owner_sees_what_is_kept_and_deletes_it() {
+    let bench = Bench::new();
+    let (near, far) =
+        (Agent::start(&bench, "berlin", "127.0.0.2"), Agent::start(&bench, "ottawa", "127.0.0.3"));
+    between(&bench, &near, &far, "duration = \"3 s\"", MANY);
+    let clean = |more: &[&str]| {
+        let fixed = ["agent", "clean", "--json", "--state", &near.state];
+        let printed = run(&bench, &[&fixed, more].concat()).ok().out;
+        serde_json::from_str::<serde_json::Value>(&printed).unwrap()
+    };
+    let count = |kept: &serde_json::Value| kept["parts"].as_array().unwrap().len();
+    assert_eq!(count(&clean(&[])), 0, "nothing was measured yet");
+
+    // A controller that dies collects nothing, and the part goes on to its end.
+    let mut controller = command(&bench, &RUN).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    wait_for_chunks(&bench);
+    controller.kill().unwrap();
+    controller.wait().unwrap();
+    let kept = (0..1000).map(|_| clean(&[])).find(|kept| count(kept) > 0).expect("the part ends");
+    assert_eq!((count(&kept), &kept["deleted"]), (1, &false.into()), "{kept}");
+    assert_eq!(kept["parts"][0]["controller"], "studio");
+    assert!(kept["bytes"].as_u64().unwrap() > 0, "{kept}");
+
+    assert_eq!(count(&clean(&["--controller", "else", "--delete"])), 0, "another controller's");
+    let table = run(&bench, &["agent", "clean", "--state", &near.state]).ok();
+    assert!(table.out.contains("studio") && table.err.contains("`--delete` deletes them"), "{table:?}");
+    let deleted = clean(&["--controller", "studio", "--delete"]);
+    assert_eq!((count(&deleted), &deleted["deleted"]), (1, &true.into()), "{deleted}");
+    assert_eq!(count(&clean(&[])), 0);
+    let left = support::files_below(&bench.path("berlin.state/spool"));
+    assert!(left.is_empty(), "{left:?}");
+}

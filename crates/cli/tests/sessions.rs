@@ -8,10 +8,11 @@ use std::process::{Child, ChildStderr, Command};
 use support::{Bench, Ran};
 use trunkline_testkit::real_time::in_real_time;
 
-/// A program that serves, its address, and what else it says.
+/// A program that serves, its address, whom it serves, and what else it says.
 struct Serving {
     child: Child,
     address: String,
+    whom: String,
     said: BufReader<ChildStderr>,
 }
 
@@ -22,16 +23,36 @@ impl Serving {
         let mut first = String::new();
         said.read_line(&mut first).expect("it says where it is");
         let address = first.trim().rsplit(' ').next().unwrap_or_default().to_owned();
-        Serving { child, address, said }
+        let mut whom = String::new();
+        said.read_line(&mut whom).expect("it says whom it serves");
+        Serving { child, address, whom, said }
     }
 
     /// Interrupts it as Ctrl-C does.
     #[track_caller]
-    fn interrupt(mut self) -> Ran {
+    fn interrupt(self) -> Ran {
         interrupt(&self.child);
-        let mut said = String::new();
-        self.said.read_to_string(&mut said).expect("it ends");
-        Ran { err: said, ..Ran::from(self.child.wait_with_output().expect("it ends")) }
+        self.end()
+    }
+
+    /// Waits until it ends.
+    #[track_caller]
+    fn end(mut self) -> Ran {
+        let mut ran = Ran::default();
+        self.said.read_to_string(&mut ran.err).expect("it ends");
+        let mut printed = self.child.stdout.take().expect("it is piped");
+        printed.read_to_string(&mut ran.out).expect("it ends");
+        ran.code = self.child.wait().expect("it ends").code();
+        ran
+    }
+}
+
+/// A failing test leaves no program running.
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // One that has ended cannot be killed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -86,7 +107,7 @@ fn ctrl_c_prints_what_was_measured() {
         let sent = Ran::from(sender.wait_with_output().expect("it ends"));
         assert_eq!(sent.code, Some(130), "{sent:#?}");
         assert!(sent.json()["counts"]["sent"].as_u64().is_some_and(|count| count > 10), "{sent:#?}");
-        let received = Ran::from(receiver.child.wait_with_output().expect("it ends")).ok();
+        let received = receiver.end().ok();
         assert_eq!(received.json()["ended"], "the client has ended the session");
     });
 }
@@ -142,4 +163,51 @@ fn what_cannot_be_is_said_in_a_sentence() {
     let more = ["send", &receiver.address, "--from", "tone", "--channels", "3"];
     refused(&more, 1, "it plays 2 channels and the stream has 3");
     receiver.interrupt().ok();
+}
+
+#[test]
+#[cfg(unix)]
+fn strangers_are_told_who_is_served_and_a_key_lets_its_holders_in() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let bench = Bench::new();
+    let key = bench.path("studio.key");
+    std::fs::write(&key, "0123456789abcdef0123456789abcdef\n").expect("it is written");
+    let key_file = key.to_str().expect("it is text");
+    let mode =
+        |mode| std::fs::set_permissions(&key, std::fs::Permissions::from_mode(mode)).expect("it is ours");
+    let send = |to: &Serving, more: &[&str]| {
+        let fixed = ["send", &to.address, "--from", "tone", "--channels", "1", "--blocks", "3"];
+        bench.run(&[&fixed, more].concat())
+    };
+
+    mode(0o644);
+    let readable = bench.run(&["reflect", "--listen", "127.0.0.1:0", "--key-file", key_file]);
+    assert_eq!(readable.code, Some(2), "{readable:?}");
+    assert!(readable.err.contains("others can read the key"), "{}", readable.err);
+    mode(0o600);
+
+    let closed = Serving::start(&bench, &["reflect", "--allow", "192.0.2.0/24"]);
+    assert!(
+        closed.whom.contains("answers anyone in 192.0.2.0/24, without a key; they may"),
+        "{}",
+        closed.whom
+    );
+    let refused = send(&closed, &[]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.err.contains("it serves 192.0.2.0/24, not 127.0.0.1"), "{}", refused.err);
+    closed.interrupt().ok();
+
+    let open = Serving::start(&bench, &["receive", "--to", "none"]);
+    let private = "answers anyone on this host and private, link-local and CGNAT networks, without a key; they may play \
+                   audio at `none`; peers on the Internet need `--allow NETWORK` or `--key-file FILE`";
+    assert!(open.whom.contains(private), "{}", open.whom);
+    open.interrupt().ok();
+
+    let keyed = Serving::start(&bench, &["reflect", "--key-file", key_file]);
+    assert!(keyed.whom.contains("answers peers that have the key, from every address"), "{}", keyed.whom);
+    let without = send(&keyed, &[]);
+    assert_eq!(without.code, Some(1), "{without:?}");
+    assert!(without.err.contains("`--key-file`"), "{}", without.err);
+    send(&keyed, &["--key-file", key_file]).ok();
+    keyed.interrupt().ok();
 }

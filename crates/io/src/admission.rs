@@ -167,7 +167,7 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 /// What counts as one source: a host or a network of IPv6 has 2^64 addresses to choose from.
-fn source_of(from: IpAddr) -> IpAddr {
+pub fn source_of(from: IpAddr) -> IpAddr {
     match from.to_canonical() {
         IpAddr::V4(address) => address.into(),
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),

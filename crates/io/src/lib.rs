@@ -18,6 +18,7 @@ pub mod jack;
 pub mod machine;
 mod marking;
 pub mod multicast;
+pub mod networks;
 pub mod pace;
 #[cfg(target_os = "linux")]
 pub mod packet_ring;

@@ -7,9 +7,11 @@ use trunkline_core::{Duration, Time};
 use crate::control::Channel;
 use crate::control::wire::{self, Hello, ToClient, ToServer, VERSION, Welcome};
 use crate::error::SessionError;
+use crate::key::{Nonces, SharedKey};
 use crate::line::Ended;
 use crate::lines;
 use crate::request::Request;
+use crate::server::random;
 use crate::session::{Session, Terms};
 use crate::wait::Waiter;
 
@@ -24,11 +26,13 @@ const GREET: Duration = Duration::from_millis(50);
 pub struct Client {
     /// How long it waits for each step.
     pub patience: Duration,
+    /// The key that the server has too, if it asks for one.
+    pub key: Option<SharedKey>,
 }
 
 impl Default for Client {
     fn default() -> Client {
-        Client { patience: Duration::from_secs(5) }
+        Client { patience: Duration::from_secs(5), key: None }
     }
 }
 
@@ -44,11 +48,24 @@ impl Client {
         let strange = |reason: String| SessionError::Protocol { address, reason };
         let mut control = Channel::new(stream, "server", crate::now())
             .map_err(SessionError::system("a connection cannot be set up"))?;
-        let hello = Hello { version: VERSION, request: request.clone() };
-        control.say(&ToServer::Hello(Box::new(hello))).map_err(gone)?;
+        let hello = ToServer::Hello(Box::new(Hello { version: VERSION, request: request.clone() }));
+        control.say(&hello).map_err(gone)?;
         let read = |line: &[u8]| Ok(wire::read(line));
-        let said = control.wait(crate::now() + self.patience, None, read).map_err(gone)?;
-        let Welcome { key, port, seed, facts, clock } = match said {
+        let mut said = control.wait(crate::now() + self.patience, None, read).map_err(gone)?;
+        let mut proved = None;
+        if let Some(Ok(ToClient::Challenge { nonce: server })) = said {
+            let Some(key) = self.key else {
+                let why =
+                    "it serves only holders of its key; name a copy of its key's file with `--key-file`";
+                return Err(SessionError::Refused { address, why: why.to_owned() });
+            };
+            let nonces = Nonces { server, client: random().map_err(strange)? };
+            let proof = key.client_proof(&nonces, &wire::line(&hello));
+            control.say(&ToServer::Proof { nonce: nonces.client, proof }).map_err(gone)?;
+            proved = Some((key, nonces));
+            said = control.wait(crate::now() + self.patience, None, read).map_err(gone)?;
+        }
+        let Welcome { key, port, seed, facts, clock, proof } = match said {
             Some(Ok(ToClient::Welcome(welcome))) => *welcome,
             Some(Ok(ToClient::Refuse { why, .. })) => return Err(SessionError::Refused { address, why }),
             Some(Ok(_)) => return Err(strange("it does not begin with a welcome".to_owned())),
@@ -57,6 +74,13 @@ impl Client {
             }
             None => return Err(SessionError::Silent { address, patience: self.patience }),
         };
+        let is_proved = proved.zip(proof).is_some_and(|((shared, nonces), proof)| {
+            shared.accepts_server(&nonces, &Welcome::proved(key, port, seed), &proof)
+        });
+        if self.key.is_some() && !is_proved {
+            let why = "it does not prove that it has the key of `--key-file`; is the key its own, and does it use one?";
+            return Err(SessionError::Refused { address, why: why.to_owned() });
+        }
         let local = control.stream().local_addr().map_err(SessionError::system("a socket has no address"))?;
         let mut data = address;
         data.set_port(port);

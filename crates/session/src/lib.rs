@@ -17,6 +17,7 @@ mod client;
 mod control;
 mod error;
 pub mod foreign;
+mod key;
 pub mod line;
 mod lines;
 pub mod probe;
@@ -30,12 +31,14 @@ mod wait;
 pub use choice::TransportChoice;
 pub use client::{Client, DEFAULT_PORT};
 pub use error::SessionError;
+pub use key::SharedKey;
 pub use line::{Ended, Line, LineCounters, Packets, Refused};
 pub use lines::{available, udp_line};
 pub use request::{Facts, Request, Role};
-pub use server::{Handler, Server, ServerOptions, Stop};
+pub use server::{Bounds, Handler, Peers, Server, ServerOptions, Stop};
 pub use session::Session;
 pub use settings::Settings;
+pub use trunkline_io::networks::Network;
 pub use wait::Waiter;
 
 /// The monotonic clock of this host.

@@ -242,7 +242,7 @@ impl Session {
                         Some(ToClient::Ended { why } | ToClient::Refuse { why, .. }) => {
                             return Err(Ended(why));
                         }
-                        Some(ToClient::Welcome(_)) => {
+                        Some(ToClient::Welcome(_) | ToClient::Challenge { .. }) => {
                             return Err(Ended("the server opens a session twice".to_owned()));
                         }
                         None => break,
@@ -256,7 +256,7 @@ impl Session {
                     }
                     Some(ToServer::Tell { what }) => keep(told, what),
                     Some(ToServer::Bye) => return Err(Ended("the client has ended the session".to_owned())),
-                    Some(ToServer::Hello(_)) => {
+                    Some(ToServer::Hello(_) | ToServer::Proof { .. }) => {
                         return Err(Ended("the client opens a session twice".to_owned()));
                     }
                     None => break,

@@ -1,7 +1,7 @@
 use std::net::TcpListener;
 
 use trunkline_core::Duration;
-use trunkline_session::{Server, ServerOptions, Stop};
+use trunkline_session::{Bounds, Server, ServerOptions, Stop};
 
 use super::*;
 use crate::configuration::Blocks;
@@ -27,7 +27,7 @@ fn step(until: Time) -> Step {
 fn silent() -> (TcpListener, Live) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let server = listener.local_addr().unwrap().to_string();
-    (listener, Live { server })
+    (listener, Live { server, key: None })
 }
 
 #[test]
@@ -41,16 +41,17 @@ fn a_server_that_says_nothing_is_left_when_time_is_up() {
 
 #[test]
 fn bulk_keeps_within_the_bounds_of_the_server() {
+    let usual = ServerOptions::default();
     let options = ServerOptions {
         address: "127.0.0.1:0".parse().unwrap(),
-        most_rate: 1_000_000,
+        all: Bounds { rate: 1_000_000, ..usual.all },
         longest_source: Duration::from_millis(50),
-        ..ServerOptions::default()
+        ..usual
     };
     let (server, stop) = (Server::bind(options, ()).unwrap(), Stop::new().unwrap());
     std::thread::scope(|scope| {
         scope.spawn(|| server.serve(&stop).unwrap());
-        let mut live = Live { server: server.local_address().unwrap().to_string() };
+        let mut live = Live { server: server.local_address().unwrap().to_string(), key: None };
         let mut step = step(now() + Duration::from_secs(10));
         step.configuration.load = Load::Bulk;
         let measured = live.measure(&step, &());

@@ -83,7 +83,7 @@ fn what_is_wrong_is_told_with_its_place() {
         problems("[controller.studio]\nto = [\"10.0.0.1/8\", \"berlin\", 3]\nrtae = \"1 Mbit/s\""),
         [
             "agent.toml:2:7: `10.0.0.1/8` has bits behind its prefix; did you mean `10.0.0.0/8`?",
-            "agent.toml:2:21: `berlin` is no address; expected an address such as `192.0.2.7` or a range of them such as \
+            "agent.toml:2:21: `berlin` is not an address; expected an address such as `192.0.2.7` or a range of them such as \
              `10.0.0.0/8`",
             "agent.toml:2:31: `to` must be a list of addresses and ranges such as [\"10.0.0.0/8\", \"192.0.2.7\"], not the \
              number 3",

@@ -101,6 +101,23 @@ pub enum AgentAction {
         state: State,
     },
 
+    /// On the agent's host: list the measurements that the agent keeps for controllers, and delete them on request
+    ///
+    /// Parts that are running are left alone: `trunkline agent revoke` ends them.
+    Clean {
+        /// Only those of this controller
+        #[arg(long, value_name = "CONTROLLER")]
+        controller: Option<String>,
+
+        /// Delete them; what their controllers have not collected is lost
+        #[arg(long)]
+        delete: bool,
+
+        /// The agent's folder.
+        #[command(flatten)]
+        state: State,
+    },
+
     /// At the desk: forget an agent
     Forget {
         /// The agent

@@ -46,7 +46,7 @@ const OURS: [&str; 7] = ["transport", "reconnect", "redundancy", "fec", "per_cha
 #[derive(Debug, Args)]
 pub struct ReceiveForeign {
     /// Play the RTP that the session description in this file announces
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["listen", "senders", "once", "jacktrip"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["listen", "senders", "once", "jacktrip", "allow", "key_file"])]
     pub sdp: Option<PathBuf>,
 
     /// The address of the interface on which the RTP's group is joined [default: the system's choice]
@@ -54,7 +54,7 @@ pub struct ReceiveForeign {
     pub interface: Option<IpAddr>,
 
     /// Wait for clients of JackTrip (`jacktrip -c`), one after the other [default port: 4464]
-    #[arg(long, conflicts_with = "senders")]
+    #[arg(long, conflicts_with_all = ["senders", "key_file"])]
     pub jacktrip: bool,
 
     /// Where what JackTrip's clients hear comes from: `jack`, `alsa`, `take.wav`, `tone:440`

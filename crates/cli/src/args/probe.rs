@@ -41,6 +41,10 @@ pub struct Probe {
     #[arg(long, value_name = "SHARE", default_value = "0.5 %")]
     pub concealed: Ratio,
 
+    /// The key of the other end: a copy of its `--key-file`
+    #[arg(long, value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
+
     /// Do not load the network with bulk transfers
     #[arg(long)]
     pub no_load: bool,

@@ -1,11 +1,12 @@
 //! What can be typed to send, receive and reflect audio.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use clap::Args;
-use trunkline_core::{Bytes, Duration};
-use trunkline_session::TransportChoice;
+use trunkline_core::{Bytes, Duration, Rate};
 use trunkline_session::program::{Correction, Format, Playout};
+use trunkline_session::{Network, TransportChoice};
 use trunkline_sound::Place;
 
 use super::Conceal;
@@ -57,6 +58,10 @@ pub struct Send {
     /// Keep trying when the other end is not there or goes away
     #[arg(long)]
     pub reconnect: bool,
+
+    /// The key of the other end: a copy of its `--key-file`
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["rtp", "jacktrip"])]
+    pub key_file: Option<PathBuf>,
 
     /// Other programs.
     #[command(flatten)]
@@ -134,6 +139,10 @@ pub struct Receive {
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Option<SocketAddr>,
 
+    /// Peers that may send.
+    #[command(flatten)]
+    pub access: Access,
+
     /// Where audio goes to: `jack`, `alsa`, `take.wav`, `take.flac`, `none`; further senders are recorded in `take-2.wav` ...
     #[arg(long, value_name = "PLACE", default_value = "jack")]
     pub to: Place,
@@ -198,4 +207,33 @@ pub struct Reflect {
     /// So many sessions at once
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub sessions: u16,
+
+    /// Sessions of one address at once, or of an IPv6 network of 64 bits [default: half of --sessions]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub sessions_per_address: Option<u16>,
+
+    /// The most that it sends to those that measure bulk, to all together; one address gets four fifths of it
+    #[arg(long, value_name = "RATE", default_value = "100 Mbit/s")]
+    pub max_rate: Rate,
+
+    /// Buffers of transports, of all sessions together; one address gets half of it
+    #[arg(long, value_name = "BYTES", default_value = "256 MiB")]
+    pub max_memory: Bytes,
+
+    /// Peers that are served.
+    #[command(flatten)]
+    pub access: Access,
+}
+
+/// Peers that are served.
+#[derive(Debug, Args)]
+pub struct Access {
+    /// Serve this address or network, such as `192.0.2.0/24`, and no others; repeatable. `0.0.0.0/0` and `::/0` serve
+    /// everyone [default: this host and private, link-local and CGNAT networks; with --key-file every address]
+    #[arg(long, value_name = "NETWORK")]
+    pub allow: Vec<Network>,
+
+    /// Serve only peers that have the key in this file, which only its owner may read; `openssl rand -hex 32` makes a key
+    #[arg(long, value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use trunkline_agent::config::{DEFAULT_PORT, host_name};
 use trunkline_agent::{ADDRESS_FILE, AgentError, Config, Ports, Settings, Stop, privileges};
-use trunkline_control::facts::{Facts, PartState, Permissions, Status};
+use trunkline_control::facts::{Facts, PartInfo, PartState, Permissions, Status};
 use trunkline_control::message::{FromAgent, Purpose, ToAgent};
 use trunkline_control::{
     ControlError, Fingerprint, Identity, Pairing, PairingCode, Peer, Peers, connect, enrol,
@@ -16,7 +16,7 @@ use trunkline_core::{Bytes, Duration};
 use crate::args::Global;
 use crate::args::agent::{Agent, AgentAction, State};
 use crate::controller;
-use crate::json::{AgentStatusOutput, AgentsOutput, EnrolledOutput, PairingOutput};
+use crate::json::{AgentKeptOutput, AgentStatusOutput, AgentsOutput, EnrolledOutput, PairingOutput};
 use crate::output::{self, Failure};
 
 /// How long an agent may take to answer.
@@ -40,6 +40,9 @@ pub(super) fn agent(global: &Global, arguments: &Agent) -> Result<u8, Failure> {
                 "{name} is no longer served; within seconds its parts here end, and what is kept for it is deleted"
             ));
             Ok(output::DONE)
+        }
+        Some(AgentAction::Clean { controller, delete, state }) => {
+            clean(global, controller.as_deref(), *delete, &owned(state)?)
         }
         Some(AgentAction::Forget { name }) => {
             let (_, agents) = controller::open()?;
@@ -180,16 +183,8 @@ fn status(global: &Global, agent: Option<&str>, state: &State) -> Result<u8, Fai
             (facts, status, address)
         }
         None => {
-            let folder = owned(state)?;
-            let Some(address) = address_file(&folder) else {
-                return Err(Failure::environment(format_args!(
-                    "no agent runs with the folder {}; name one that is enrolled here, or the folder with `--state`",
-                    folder.display()
-                )));
-            };
-            let identity = Identity::open(&folder.join("identity")).map_err(control)?;
-            let here = here(address).to_string();
-            let (facts, status) = ask(&here, &identity, &identity.fingerprint())?;
+            let (identity, address) = own_agent(&owned(state)?)?;
+            let (facts, status) = ask(&here(address).to_string(), &identity, &identity.fingerprint())?;
             (facts, status, address.to_string())
         }
     };
@@ -199,6 +194,71 @@ fn status(global: &Global, agent: Option<&str>, state: &State) -> Result<u8, Fai
         output::print(told(&facts, &status, &address));
     }
     Ok(output::DONE)
+}
+
+/// Lists what the agent of this host keeps, and deletes it on request.
+fn clean(global: &Global, controller: Option<&str>, delete: bool, state: &Path) -> Result<u8, Failure> {
+    let (identity, address) = own_agent(state)?;
+    let at = here(address).to_string();
+    let (_, status) = ask(&at, &identity, &identity.fingerprint())?;
+    let is_over = |part: &PartInfo| matches!(part.state, PartState::Finished | PartState::Interrupted);
+    let is_meant = |part: &PartInfo| is_over(part) && controller.is_none_or(|name| part.controller == name);
+    let parts: Vec<PartInfo> = status.parts.into_iter().filter(is_meant).collect();
+    if delete {
+        discard(&at, &identity, &parts).map_err(control)?;
+    }
+    let bytes = Bytes(parts.iter().map(|part| part.bytes.count()).sum());
+    if global.json {
+        output::print_json(&AgentKeptOutput { parts, bytes: bytes.count(), deleted: delete });
+        return Ok(output::DONE);
+    }
+    if !parts.is_empty() {
+        output::print(table_of(&parts));
+    }
+    let (count, size) = (parts.len(), size(bytes));
+    let parts = if count == 1 { "1 part".to_owned() } else { format!("{count} parts") };
+    output::note(match (count, delete) {
+        (0, _) => "the agent keeps no measurements that could be deleted".to_owned(),
+        (_, true) => format!("deleted {parts}, {size}"),
+        (_, false) => {
+            format!("{parts}, {size}; `--delete` deletes them, and what was not collected is lost")
+        }
+    });
+    Ok(output::DONE)
+}
+
+/// Deletes parts at the agent of this host.
+fn discard(address: &str, identity: &Identity, parts: &[PartInfo]) -> Result<(), ControlError> {
+    let who = || format!("the agent at {address}");
+    let mut connection = connect(address, identity, &identity.fingerprint(), PATIENCE)?;
+    connection.introduce(Purpose::Control, PATIENCE)?;
+    connection.trust();
+    for PartInfo { part, .. } in parts {
+        connection.send(&ToAgent::Discard { part: part.clone() })?;
+        match connection.receive_within(PATIENCE, "it was asked to delete a part")? {
+            Some(FromAgent::Discarded { .. }) => {}
+            Some(FromAgent::Refused { refusal, .. }) => {
+                return Err(ControlError::Refused { who: who(), refusal });
+            }
+            _ => {
+                let reason = "it does not answer what was asked".to_owned();
+                return Err(ControlError::Protocol { who: who(), reason });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The key of this host's agent, and the address that it listens on.
+fn own_agent(folder: &Path) -> Result<(Identity, SocketAddr), Failure> {
+    let Some(address) = address_file(folder) else {
+        return Err(Failure::environment(format_args!(
+            "no agent runs with the folder {}; name one that is enrolled here, or the folder with `--state`",
+            folder.display()
+        )));
+    };
+    let identity = Identity::open(&folder.join("identity")).map_err(control)?;
+    Ok((identity, address))
 }
 
 /// An agent that is enrolled here, by its name or address.
@@ -279,27 +339,7 @@ fn told(facts: &Facts, status: &Status, address: &str) -> String {
         format!("beside UDP and TCP: {}", facts.features.iter().cloned().collect::<Vec<_>>().join(", ")),
     ];
     if !status.parts.is_empty() {
-        let mut rows =
-            vec![row(["run", "point", "repetition", "pair", "state", "controller", "recorded", "kept"])];
-        rows.extend(status.parts.iter().map(|part| {
-            let state = match part.state {
-                PartState::Prepared => "prepared",
-                PartState::Running => "running",
-                PartState::Finished => "finished",
-                PartState::Interrupted => "interrupted",
-            };
-            row([
-                part.part.run.get(..8).unwrap_or(&part.part.run),
-                &part.part.point.to_string(),
-                &part.part.repetition.to_string(),
-                &part.part.pair.to_string(),
-                state,
-                &part.controller,
-                &part.recorded.to_string(),
-                &size(part.bytes),
-            ])
-        }));
-        lines.extend([String::new(), output::table(&rows, output::screen())]);
+        lines.extend([String::new(), table_of(&status.parts)]);
     }
     if !status.controllers.is_empty() {
         let mut rows = vec![row(["controller", "", "enrolled", "rate", "conversations", "to"])];
@@ -321,6 +361,30 @@ fn told(facts: &Facts, status: &Status, address: &str) -> String {
         lines.extend(status.notices.iter().map(|notice| format!("{}  {}", moment(notice.at), notice.text)));
     }
     lines.join("\n")
+}
+
+fn table_of(parts: &[PartInfo]) -> String {
+    let head = ["run", "point", "repetition", "pair", "state", "controller", "recorded", "kept"];
+    let rows = parts.iter().map(|part| {
+        let state = match part.state {
+            PartState::Prepared => "prepared",
+            PartState::Running => "running",
+            PartState::Finished => "finished",
+            PartState::Interrupted => "interrupted",
+        };
+        row([
+            part.part.run.get(..8).unwrap_or(&part.part.run),
+            &part.part.point.to_string(),
+            &part.part.repetition.to_string(),
+            &part.part.pair.to_string(),
+            state,
+            &part.controller,
+            &part.recorded.to_string(),
+            &size(part.bytes),
+        ])
+    });
+    let rows: Vec<Vec<String>> = std::iter::once(row(head)).chain(rows).collect();
+    output::table(&rows, output::screen())
 }
 
 /// A size as people read it: three digits of the largest unit that there is one of.

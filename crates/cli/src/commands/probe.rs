@@ -11,7 +11,7 @@ use trunkline_advisor::{
 };
 use trunkline_core::Duration;
 
-use super::send::on_signal;
+use super::send::{on_signal, shared_key};
 use crate::args::Global;
 use crate::args::probe::Probe;
 use crate::output::{self, Failure};
@@ -25,11 +25,12 @@ pub(super) fn run(global: &Global, arguments: &Probe) -> Result<u8, Failure> {
     if let Some(directory) = &arguments.out {
         std::fs::create_dir_all(directory).map_err(|e| Failure::unwritable(directory, &e))?;
     }
+    let key = shared_key(arguments.key_file.as_deref())?;
     let stopped = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&stopped);
     on_signal(move || told.store(true, Ordering::Relaxed))?;
 
-    let mut prober = match Live::new(&arguments.host, question.budget / PATIENCE) {
+    let mut prober = match Live::with_key(&arguments.host, question.budget / PATIENCE, key) {
         Ok(prober) => prober,
         Err(_) if stopped.load(Ordering::Relaxed) => return Ok(output::INTERRUPTED),
         Err(error) => return Err(Failure::environment(error)),

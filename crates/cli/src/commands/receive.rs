@@ -7,20 +7,35 @@ use std::sync::Arc;
 use trunkline_audio::foreign::jacktrip;
 use trunkline_audio::sdp;
 use trunkline_session::program::{self, ReceiveOptions, RecordingLimits};
-use trunkline_session::{ServerOptions, Stop};
+use trunkline_session::{Bounds, Peers, ServerOptions, Stop};
+use trunkline_sound::Place;
 
-use super::send::{failure, on_signal, player};
+use super::send::{failure, on_signal, player, shared_key};
 use crate::args::Global;
-use crate::args::session::Receive;
+use crate::args::session::{Access, Receive};
 use crate::output::{self, Failure};
 use crate::sessions::Sessions;
 
 pub(super) fn receive(global: &Global, arguments: &Receive) -> Result<u8, Failure> {
     let stop = stop_on_signal()?;
     let sessions = Sessions::new(global.json);
+    let usual = server(arguments.listen, &arguments.access)?;
+    // A sender that waits for another to end has a place too.
+    let places = usize::from(arguments.senders) + 16;
+    let server = ServerOptions {
+        all: Bounds { sessions: places, ..usual.all },
+        each: Bounds { sessions: places - 8, ..usual.each },
+        ..usual
+    };
+    let to = match &arguments.to {
+        Place::File(_) => {
+            format!("record up to {} in up to {} files", arguments.max_size, arguments.max_files)
+        }
+        to => format!("play audio at `{to}`"),
+    };
+    let whom = whom(&server, &to, !arguments.foreign.jacktrip);
     let options = ReceiveOptions {
-        // Senders that are refused are told so, which takes a place.
-        server: server(arguments.listen, usize::from(arguments.senders) + 16),
+        server,
         to: arguments.to.clone(),
         channels: arguments.channels,
         mix: arguments.mix,
@@ -38,7 +53,8 @@ pub(super) fn receive(global: &Global, arguments: &Receive) -> Result<u8, Failur
         jack_server: arguments.playing.jack_server.clone(),
     };
     let foreign = &arguments.foreign;
-    let ready = |address: SocketAddr| sessions.note(&format!("waiting for senders at {address}"));
+    let waiting = |address: SocketAddr| format!("waiting for senders at {address}");
+    let ready = |address: SocketAddr| sessions.note(&format!("{}\n{whom}", waiting(address)));
     let received = if let Some(file) = &foreign.sdp {
         let session = describe(file)?;
         // Of several media, the first that can be played.
@@ -71,7 +87,30 @@ pub(super) fn stop_on_signal() -> Result<Arc<Stop>, Failure> {
     Ok(stop)
 }
 
-pub(super) fn server(listen: Option<SocketAddr>, most_clients: usize) -> ServerOptions {
+/// The options of a server that listens and serves as was asked.
+pub(super) fn server(listen: Option<SocketAddr>, access: &Access) -> Result<ServerOptions, Failure> {
     let usual = ServerOptions::default();
-    ServerOptions { address: listen.unwrap_or(usual.address), most_clients, ..usual }
+    let key = shared_key(access.key_file.as_deref())?;
+    let peers = match (access.allow.is_empty(), key) {
+        (false, _) => Peers::In(access.allow.clone()),
+        (true, Some(_)) => Peers::All,
+        (true, None) => Peers::Near,
+    };
+    Ok(ServerOptions { address: listen.unwrap_or(usual.address), peers, key, ..usual })
+}
+
+/// A sentence about who is served, and what they may do.
+pub(super) fn whom(options: &ServerOptions, what: &str, may_have_keys: bool) -> String {
+    let peers = &options.peers;
+    let key = if may_have_keys { " or `--key-file FILE`" } else { "" };
+    match (options.key, peers) {
+        (Some(_), Peers::All) => {
+            format!("answers peers that have the key, from every address; they may {what}")
+        }
+        (Some(_), _) => format!("answers peers in {peers} that have the key; they may {what}"),
+        (None, Peers::In(_)) => format!("answers anyone in {peers}, without a key; they may {what}"),
+        (None, _) => format!(
+            "answers anyone on {peers}, without a key; they may {what}; peers on the Internet need `--allow NETWORK`{key}"
+        ),
+    }
 }

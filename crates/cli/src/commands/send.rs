@@ -1,13 +1,15 @@
 //! `trunkline send`
 
+use std::io::Read as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use trunkline_audio::conceal::Method;
 use trunkline_audio::pipeline::{Packing, PlayerSettings, Protection};
 use trunkline_audio::sdp;
-use trunkline_session::Settings;
 use trunkline_session::program::{self, ProgramError, RtpOptions, SendOptions};
+use trunkline_session::{Settings, SharedKey};
 use trunkline_sound::Place;
 use trunkline_sound::file::Reader;
 
@@ -16,12 +18,17 @@ use crate::args::{Conceal, Global};
 use crate::output::{self, Failure};
 use crate::sessions::Sessions;
 
+/// The most bytes of a key; of a larger file, only the first ones count.
+const LONGEST_KEY: u64 = 4096;
+
 pub(super) fn send(global: &Global, arguments: &Send) -> Result<u8, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
     on_signal(move || stopped.store(true, Ordering::Relaxed))?;
     warn_of_cut(&arguments.from);
-    let (options, sessions, foreign) = (options(arguments), Sessions::new(global.json), &arguments.foreign);
+    let key = shared_key(arguments.key_file.as_deref())?;
+    let options = SendOptions { key, ..options(arguments) };
+    let (sessions, foreign) = (Sessions::new(global.json), &arguments.foreign);
     let sent = if foreign.rtp {
         let rtp =
             RtpOptions { packet_time: foreign.packet_time, interface: foreign.interface, ttl: foreign.ttl };
@@ -81,7 +88,33 @@ fn options(arguments: &Send) -> SendOptions {
         blocks: arguments.blocks,
         reconnect: arguments.reconnect,
         jack_server: arguments.playing.jack_server.clone(),
+        key: None,
     }
+}
+
+/// The key in a file that only its owner can read.
+pub(super) fn shared_key(path: Option<&Path>) -> Result<Option<SharedKey>, Failure> {
+    let Some(path) = path else { return Ok(None) };
+    let unreadable = |error: std::io::Error| {
+        Failure::about(path, format_args!("`{}` cannot be read: {error}", path.display()))
+    };
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = file.metadata().map_err(unreadable)?.permissions().mode();
+        if mode & 0o077 != 0 {
+            let shown = path.display();
+            return Err(Failure::about(
+                path,
+                format_args!("others can read the key `{shown}`: make another one, and `chmod 600 {shown}`"),
+            ));
+        }
+    }
+    let mut text = Vec::new();
+    file.take(LONGEST_KEY).read_to_end(&mut text).map_err(unreadable)?;
+    let key = SharedKey::new(&text);
+    key.map(Some).map_err(|why| Failure::about(path, format_args!("`{}`: {why}", path.display())))
 }
 
 pub(super) fn player(playing: &Playing) -> PlayerSettings {

@@ -68,6 +68,7 @@ layouts! {
     TokenOutput = "token", 1, ["serve token --name NAME"];
     TokensOutput = "tokens", 1, ["serve tokens"];
     PairingOutput = "pairing", 1, ["agent pair"];
+    AgentKeptOutput = "agent-kept", 1, ["agent clean"];
     EnrolledOutput = "enrolled", 1, ["agent enrol"];
     AgentsOutput = "agents", 1, ["agent list"];
     AgentStatusOutput = "agent-status", 2, ["agent status"];

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use trunkline_control::Peer;
-use trunkline_control::facts::{Facts, Status};
+use trunkline_control::facts::{Facts, PartInfo, Status};
 use trunkline_experiment::Problem;
 use trunkline_report::output::{Axis, Backend, ComparedRuns, RunSummary};
 use trunkline_server::Token;
@@ -379,6 +379,17 @@ pub struct PairingOutput {
     pub code: String,
     /// The agent's key.
     pub key: String,
+}
+
+/// Measurements that this host's agent keeps for controllers, or has kept until it deleted them.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AgentKeptOutput {
+    /// The parts, none of which is running.
+    pub parts: Vec<PartInfo>,
+    /// Their bytes on disk.
+    pub bytes: u64,
+    /// True if they were deleted.
+    pub deleted: bool,
 }
 
 /// An agent that was enrolled.

@@ -28,7 +28,7 @@ const OF_FILES: &[&str] = &[
     "warnings",
 ];
 const OF_SESSIONS: &[&str] = &["advice", "session"];
-const OF_AGENTS: &[&str] = &["agent-status", "agents", "enrolled", "pairing"];
+const OF_AGENTS: &[&str] = &["agent-kept", "agent-status", "agents", "enrolled", "pairing"];
 const OF_SERVERS: &[&str] = &["login-link", "server", "token", "tokens"];
 const OF_WIRES: &[&str] = &["wire-counters", "wire-up", "wires", "wires-removed"];
 
@@ -293,6 +293,7 @@ fn results_of_agents_are_described() {
     let status = printed(&bench, &["agent", "status", "berlin"]);
     assert_eq!(status[0]["facts"]["limits"]["duration_ns"], 30_000_000_000_u64, "{status:#?}");
     seen.extend(kinds(status.into_iter().chain([pairing])));
+    seen.extend(kinds(printed(&bench, &["agent", "clean", "--state", "agent.state"])));
     assert_kinds(&seen, OF_AGENTS);
 }
 

@@ -81,7 +81,7 @@ impl Bench {
 }
 
 /// What a finished program printed, and its exit code.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Ran {
     pub code: Option<i32>,
     pub out: String,

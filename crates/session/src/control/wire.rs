@@ -3,6 +3,8 @@
 //! ```text
 //! client                               server
 //!  | hello(version, request)         ->|
+//!  |<- challenge(nonce)                 |   only if the server has a shared key
+//!  | proof(nonce, proof)             ->|
 //!  |<- welcome(key, port, facts ...)    |   or refuse(why)
 //!  | (greetings over the transport)  ->|
 //!  |<- heard                            |   packets with the key arrive: the session begins
@@ -17,6 +19,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use trunkline_core::Time;
 use trunkline_metrics::clocks::Turning;
 
+use crate::key::{Nonce, Proof};
 use crate::line::LineCounters;
 use crate::request::{Facts, Key, Request};
 
@@ -31,6 +34,11 @@ pub(crate) const LONGEST: usize = 16 << 10;
 #[serde(tag = "say", rename_all = "kebab-case")]
 pub(crate) enum ToServer {
     Hello(Box<Hello>),
+    /// Proves that the client has the shared key.
+    Proof {
+        nonce: Nonce,
+        proof: Proof,
+    },
     /// Asks what time it is there.
     Ask {
         sent: Time,
@@ -53,6 +61,10 @@ pub(crate) struct Hello {
 #[serde(tag = "say", rename_all = "kebab-case")]
 pub(crate) enum ToClient {
     Welcome(Box<Welcome>),
+    /// Asks for a proof that the client has the shared key.
+    Challenge {
+        nonce: Nonce,
+    },
     /// There will be no session.
     Refuse {
         version: u32,
@@ -88,6 +100,16 @@ pub(crate) struct Welcome {
     /// What is done to the server's clock; who does not say may have one that is turned.
     #[serde(default)]
     pub(crate) clock: Turning,
+    /// Proves that the server has the shared key, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) proof: Option<Proof>,
+}
+
+impl Welcome {
+    /// The terms that a proof holds for: where packets go, and the key that they have.
+    pub(crate) fn proved(key: Key, port: u16, seed: u64) -> Vec<u8> {
+        [&key.bytes()[..], &port.to_be_bytes(), &seed.to_be_bytes()].concat()
+    }
 }
 
 /// The version that a first line names, whatever else it says: other versions may say anything.
@@ -105,6 +127,14 @@ pub(crate) fn version_of(line: &[u8]) -> Option<u32> {
 /// Why it is not one of ours.
 pub(crate) fn read<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
     serde_json::from_slice(line).map_err(|error| error.to_string())
+}
+
+/// A line without its end.
+pub(crate) fn line(what: &impl Serialize) -> Vec<u8> {
+    let mut line = Vec::new();
+    write(what, &mut line);
+    line.truncate(line.trim_ascii_end().len());
+    line
 }
 
 /// Appends a line.

@@ -22,6 +22,7 @@ use super::{Foreign, ForeignError};
 use crate::line::Ended;
 use crate::line::queued::{Carrier, Offer, Queued};
 use crate::line::udp::{Peer, UdpCarrier};
+use crate::server::Peers;
 use crate::settings::Settings;
 
 /// How samples of a codec are written, if JackTrip can.
@@ -97,7 +98,7 @@ pub fn call_hub(
 }
 
 /// Waits at this address for a `jacktrip -c` until `is_stopped`, and answers as it speaks: with its sample rate, blocks and channels, its
-/// resolution and its redundancy. `None` if it was stopped before one came.
+/// resolution and its redundancy. Peers that are not served get no answer. `None` if it was stopped before one came.
 ///
 /// Nothing proves that who calls is there, so hardly more is sent than has come from there.
 ///
@@ -106,12 +107,16 @@ pub fn call_hub(
 pub fn answer(
     local: SocketAddr,
     options: &JackTripOptions,
+    peers: &Peers,
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<Option<Foreign>, ForeignError> {
     let socket = open(local, options)?;
     let mut datagram = vec![0; MOST_DATAGRAM];
     while !is_stopped() {
         let Some((header, length, peer)) = hear(&socket, &mut datagram) else { continue };
+        if !peers.include(peer.ip()) {
+            continue;
+        }
         let redundancy = (length / header.packet_bytes()).max(1);
         let options = JackTripOptions { resolution: header.resolution, redundancy, ..*options };
         let stream = Stream {

@@ -150,7 +150,7 @@ pub fn receive_jacktrip(
     let is_stopped = || stop.is_stopped();
     let recordings = Recordings::new(options.recordings);
     let mut number = 0;
-    while let Some(foreign) = jacktrip::answer(local, &jacktrip, &is_stopped)? {
+    while let Some(foreign) = jacktrip::answer(local, &jacktrip, &options.server.peers, &is_stopped)? {
         number += 1;
         let mut tell = |event: Event<'_>| observer.event(number, event);
         let place = numbered(&options.to, number);

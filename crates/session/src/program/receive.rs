@@ -109,7 +109,7 @@ pub fn receive(
         return Err(SoundError::Wanted(not_a_file(&options.to)).into());
     }
     check_folder(&options.to)?;
-    let server = options.server;
+    let server = options.server.clone();
     let sessions = AtomicU64::new(0);
     let (once, failure) = (options.once, Mutex::new(None));
     let playing = AtomicUsize::new(0);

@@ -20,6 +20,7 @@ use super::{Event, Observer, ProgramError};
 use crate::choice::TransportChoice;
 use crate::client::Client;
 use crate::error::SessionError;
+use crate::key::SharedKey;
 use crate::request::{Request, Role};
 use crate::session::Session;
 use crate::settings::Settings;
@@ -59,6 +60,8 @@ pub struct SendOptions {
     pub reconnect: bool,
     /// The JACK server, if not the usual one.
     pub jack_server: Option<String>,
+    /// The key that the server has too, if it asks for one.
+    pub key: Option<SharedKey>,
 }
 
 /// How sending went.
@@ -96,6 +99,7 @@ impl SendOptions {
             blocks: None,
             reconnect: false,
             jack_server: None,
+            key: None,
         }
     }
 
@@ -226,7 +230,7 @@ fn connect(
         let mut request = Request::new(Role::Play, options.transport.clone());
         request.stream = Some(stream);
         request.settings = options.settings;
-        let error = match attempt(&options.host, request, stop)? {
+        let error = match attempt(&options.host, request, options.key, stop)? {
             None => return Ok(None),
             Some(Ok(session)) => return Ok(Some(session)),
             Some(Err(error)) => error,
@@ -258,6 +262,7 @@ fn connect(
 fn attempt(
     host: &str,
     request: Request,
+    key: Option<SharedKey>,
     stop: &AtomicBool,
 ) -> Result<Option<Result<Session, SessionError>>, ProgramError> {
     const ASK: std::time::Duration = std::time::Duration::from_millis(50);
@@ -265,7 +270,7 @@ fn attempt(
     let host = host.to_owned();
     let work = move || {
         // Nobody listens any more if it was stopped.
-        let _ = tell.send(Client::default().connect(&host, request));
+        let _ = tell.send(Client { key, ..Client::default() }.connect(&host, request));
     };
     thread::Builder::new()
         .name("connect".to_owned())

@@ -1,17 +1,19 @@
 //! The side that is asked for sessions.
 
+mod peers;
 mod roles;
+mod shares;
 mod stop;
 
 use core::ops::RangeInclusive;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 use std::{io, thread};
 
 use ring::rand::{SecureRandom as _, SystemRandom};
 use trunkline_core::{Bytes, Duration};
+use trunkline_io::admission::{Admission, Places, Ticket};
 use trunkline_io::{Interest, PollSet};
 use trunkline_metrics::clocks::Turning;
 
@@ -20,16 +22,23 @@ use crate::client::DEFAULT_PORT;
 use crate::control::Channel;
 use crate::control::wire::{self, ToClient, ToServer, VERSION, Welcome};
 use crate::error::SessionError;
+use crate::key::{Nonces, SharedKey};
 use crate::line::{Ended, Line};
 use crate::lines;
 use crate::request::{Facts, Key, Request, Role};
 use crate::session::{Session, Terms};
 use crate::wait::Waiter;
+pub use peers::Peers;
 pub(crate) use roles::echo;
+pub use shares::Bounds;
+use shares::{Held, Share, Shares};
 pub use stop::Stop;
 
 /// How long a client may take for its first line, and until its packets arrive.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Connections without a session yet. Each has a thread.
+const STRANGERS: Places = Places { total: 64, of_source: 16 };
 
 /// What clients are told then.
 const STOPPED: &str = "the server is being stopped";
@@ -38,25 +47,32 @@ const STOPPED: &str = "the server is being stopped";
 const SOURCE_PACKETS: RangeInclusive<u32> = 64..=60_000;
 
 /// Where and for whom a server is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerOptions {
     /// Where the control port is.
     pub address: SocketAddr,
-    /// So many sessions at once.
-    pub most_clients: usize,
-    /// The most that is sent to all clients together that ask for bulk, in bits per second.
-    pub most_rate: u64,
-    /// And for how long at a time.
+    /// The addresses that it serves.
+    pub peers: Peers,
+    /// The key that a client must have, if any.
+    pub key: Option<SharedKey>,
+    /// The most that it gives to all clients together.
+    pub all: Bounds,
+    /// The most that it gives to one address, or IPv6 network of 64 bits.
+    pub each: Bounds,
+    /// The longest that a [`Role::Source`] sends.
     pub longest_source: Duration,
 }
 
 impl Default for ServerOptions {
-    /// All addresses of the host at the default port; 16 sessions; 100 Mbit/s for a minute.
+    /// All addresses of the host at the default port, for [private networks](Peers::Near). 16 sessions, 100 Mbit/s for a
+    /// minute and 256 MiB for all; 8 sessions, 80 Mbit/s and 128 MiB for one address.
     fn default() -> ServerOptions {
         ServerOptions {
             address: SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), DEFAULT_PORT),
-            most_clients: 16,
-            most_rate: 100_000_000,
+            peers: Peers::Near,
+            key: None,
+            all: Bounds { sessions: 16, rate: 100_000_000, memory: Bytes(256 << 20) },
+            each: Bounds { sessions: 8, rate: 80_000_000, memory: Bytes(128 << 20) },
             longest_source: Duration::from_secs(60),
         }
     }
@@ -99,9 +115,9 @@ pub struct Server<H = ()> {
     options: ServerOptions,
     handler: H,
     transports: Vec<TransportChoice>,
-    clients: AtomicUsize,
-    /// Bits per second that sources have been granted.
-    granted: Mutex<u64>,
+    /// Connections without a session yet.
+    door: Arc<Admission>,
+    shares: Shares,
 }
 
 impl<H: Handler> Server<H> {
@@ -121,14 +137,8 @@ impl<H: Handler> Server<H> {
             SessionError::Listen { address: options.address, reason }
         })?;
         let transports = lines::available();
-        Ok(Server {
-            listener,
-            options,
-            handler,
-            transports,
-            clients: AtomicUsize::new(0),
-            granted: Mutex::default(),
-        })
+        let shares = Shares::new(options.all, options.each);
+        Ok(Server { listener, options, handler, transports, door: Admission::new(STRANGERS), shares })
     }
 
     /// Where the control port is.
@@ -141,7 +151,7 @@ impl<H: Handler> Server<H> {
 
     /// How many sessions there are now.
     pub fn clients(&self) -> usize {
-        self.clients.load(Ordering::Relaxed)
+        self.shares.sessions()
     }
 
     /// Serves until it is stopped, and all sessions have ended.
@@ -166,7 +176,7 @@ impl<H: Handler> Server<H> {
         })
     }
 
-    /// Gives a client a thread, if it may have one.
+    /// Gives a client a thread. Another one that has no session yet may lose its place to it.
     fn admit<'scope>(
         &'scope self,
         scope: &'scope thread::Scope<'scope, '_>,
@@ -175,23 +185,23 @@ impl<H: Handler> Server<H> {
         stop: &'scope Stop,
     ) {
         let Ok(mut control) = Channel::new(stream, "client", crate::now()) else { return };
-        if self.clients.fetch_add(1, Ordering::Relaxed) >= self.options.most_clients {
-            self.clients.fetch_sub(1, Ordering::Relaxed);
-            return refuse(&mut control, "it has as many clients as it takes; try again later");
+        if !self.options.peers.include(peer.ip()) {
+            return refuse(&mut control, &peers::refusal(&self.options.peers, peer));
         }
-        let guard = Leaving(&self.clients);
-        let work = move || {
-            let _guard = guard;
-            self.attend(control, peer, stop);
-        };
+        let Ok(cutter) = control.stream().try_clone() else { return };
+        let ticket = self.door.enter(peer.ip(), move || {
+            // One that has ended by itself need not be cut.
+            let _ = cutter.shutdown(Shutdown::Both);
+        });
+        let work = move || self.attend(control, peer, ticket, stop);
         // Without a thread, the connection's end tells.
         let _ = thread::Builder::new().name("session".to_owned()).spawn_scoped(scope, work);
     }
 
     /// Serves one client from its first line to its end.
-    fn attend(&self, mut control: Channel, peer: SocketAddr, stop: &Stop) {
+    fn attend(&self, mut control: Channel, peer: SocketAddr, ticket: Ticket, stop: &Stop) {
         let opened = self.welcome(&mut control, peer, stop);
-        let (line, terms, mut granted) = match opened {
+        let (line, terms, mut share) = match opened {
             Ok(opened) => opened,
             Err(why) => return refuse(&mut control, &why),
         };
@@ -199,6 +209,7 @@ impl<H: Handler> Server<H> {
         if let Err(ended) = await_greeting(&mut session, stop) {
             return session.end(crate::now(), &ended);
         }
+        ticket.known();
         let handler = &self.handler;
         match session.request().role {
             Role::Echo => handler.around(&mut session, &mut |session| roles::echo(session, stop)),
@@ -207,7 +218,7 @@ impl<H: Handler> Server<H> {
                 let plan = roles::Plan { rate, packet: packet as usize, lasting };
                 roles::source(session, plan, stop);
                 // A client that stays on keeps no rate from others.
-                granted.release();
+                share.release_rate();
                 roles::sink(session, stop);
             }),
             Role::Play => handler.play(&mut session, stop),
@@ -223,56 +234,56 @@ impl<H: Handler> Server<H> {
         control: &mut Channel,
         peer: SocketAddr,
         stop: &Stop,
-    ) -> Result<(Box<dyn Line>, Terms, Granted<'_>), String> {
+    ) -> Result<(Box<dyn Line>, Terms, Share<'_>), String> {
         let read = |line: &[u8]| match wire::version_of(line) {
-            Some(VERSION) => wire::read::<ToServer>(line),
+            Some(VERSION) => Ok((wire::read::<ToServer>(line)?, line.to_vec())),
             Some(other) => {
                 Err(format!("version {other} of the control protocol; this server speaks version {VERSION}"))
             }
             None => Err("no version of the control protocol".to_owned()),
         };
-        let request = match control.wait(crate::now() + PATIENCE, Some(stop), read) {
-            Ok(Some(ToServer::Hello(hello))) => hello.request,
+        let (request, line) = match control.wait(crate::now() + PATIENCE, Some(stop), read) {
+            Ok(Some((ToServer::Hello(hello), line))) => (hello.request, line),
             Ok(Some(_)) => return Err("a session begins with `hello`".to_owned()),
             Ok(None) if stop.is_stopped() => return Err(STOPPED.to_owned()),
             Ok(None) => return Err(format!("no `hello` has come for {PATIENCE}")),
             Err(Ended(why)) => return Err(why),
         };
+        let proved = self.options.key.map(|key| prove(control, &key, &line, stop)).transpose()?;
         self.check(&request, peer)?;
-        let granted = self.grant(&request)?;
+        let share = self.share(&request, peer)?;
         let local = control.stream().local_addr().map_err(|error| error.to_string())?.ip().to_canonical();
-        let (key, seed) = (Key(random()?), random()?);
+        let (key, seed) = (Key(u64::from_be_bytes(random()?)), u64::from_be_bytes(random()?));
         let line_terms = lines::Terms { request: &request, key, seed };
         let (line, port) = lines::far(&line_terms, local, peer.ip().to_canonical())
             .map_err(|why| format!("transport `{}` cannot be set up: {why}", request.transport))?;
-        let ServerOptions { most_rate, longest_source, .. } = self.options;
+        let (most_rate, longest_source) = (self.most_rate(), self.options.longest_source);
         let transports = self.transports.clone();
         let facts = Facts { transports, most_rate, longest_source, ..self.handler.facts() };
         let clock = Turning::of(trunkline_io::clock::IS_FREE);
-        let welcome = Welcome { key, port, seed, facts: facts.clone(), clock };
+        let proof = proved
+            .zip(self.options.key)
+            .map(|(nonces, shared)| shared.server_proof(&nonces, &Welcome::proved(key, port, seed)));
+        let welcome = Welcome { key, port, seed, facts: facts.clone(), clock, proof };
         control.say(&ToClient::Welcome(Box::new(welcome))).map_err(|Ended(why)| why)?;
-        Ok((line, Terms { request, facts, key, peer }, granted))
+        Ok((line, Terms { request, facts, key, peer }, share))
     }
 
-    /// Reserves the rate of a source, which all sources share.
-    fn grant(&self, request: &Request) -> Result<Granted<'_>, String> {
+    /// The most that a source may ask for.
+    fn most_rate(&self) -> u64 {
+        self.options.all.rate.min(self.options.each.rate)
+    }
+
+    /// Reserves what a session needs.
+    fn share(&self, request: &Request, peer: SocketAddr) -> Result<Share<'_>, String> {
         let rate = if let Role::Source { rate, .. } = request.role { rate } else { 0 };
-        let most = self.options.most_rate;
-        let mut granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
-        let left = most.saturating_sub(*granted);
-        if rate > left {
-            return Err(format!(
-                "it sends at most {most} bit/s to all clients, and {granted} bit/s to others now; ask for at most {left} \
-                 bit/s, or try again later"
-            ));
-        }
-        *granted += rate;
-        Ok(Granted { granted: &self.granted, rate })
+        let memory = request.transport.transport().buffers().count();
+        self.shares.reserve(peer.ip(), Held { sessions: 1, rate, memory })
     }
 
     /// Whether this is within the server's bounds.
     fn check(&self, request: &Request, peer: SocketAddr) -> Result<(), String> {
-        let ServerOptions { most_rate, longest_source, .. } = self.options;
+        let (most_rate, longest_source) = (self.most_rate(), self.options.longest_source);
         let (buffers, most) = (request.transport.transport().buffers(), Bytes(lines::MOST_BUFFER as u64));
         if buffers > most {
             return Err(format!(
@@ -295,33 +306,6 @@ impl<H: Handler> Server<H> {
             }
             Role::Echo | Role::Sink | Role::Source { .. } => Ok(()),
         }
-    }
-}
-
-/// The rate that a source has been granted, until it has sent everything.
-struct Granted<'s> {
-    granted: &'s Mutex<u64>,
-    rate: u64,
-}
-
-impl Granted<'_> {
-    fn release(&mut self) {
-        *self.granted.lock().unwrap_or_else(PoisonError::into_inner) -= core::mem::take(&mut self.rate);
-    }
-}
-
-impl Drop for Granted<'_> {
-    fn drop(&mut self) {
-        self.release();
-    }
-}
-
-/// Counts a client out, also when its thread panics.
-struct Leaving<'c>(&'c AtomicUsize);
-
-impl Drop for Leaving<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -351,10 +335,31 @@ fn refuse(control: &mut Channel, why: &str) {
     let _ = control.say(&ToClient::Refuse { version: VERSION, why: why.to_owned() });
 }
 
-fn random() -> Result<u64, String> {
-    let mut bytes = [0; 8];
+/// Random bytes.
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], String> {
+    let mut bytes = [0; N];
     SystemRandom::new().fill(&mut bytes).map_err(|_| "the system gives no random numbers".to_owned())?;
-    Ok(u64::from_be_bytes(bytes))
+    Ok(bytes)
+}
+
+/// Requires a proof that a client with this first line has the key.
+fn prove(control: &mut Channel, key: &SharedKey, hello: &[u8], stop: &Stop) -> Result<Nonces, String> {
+    let server = random()?;
+    control.say(&ToClient::Challenge { nonce: server }).map_err(|Ended(why)| why)?;
+    let read = |line: &[u8]| wire::read::<ToServer>(line);
+    match control.wait(crate::now() + PATIENCE, Some(stop), read) {
+        Ok(Some(ToServer::Proof { nonce: client, proof })) => {
+            let nonces = Nonces { server, client };
+            match key.accepts_client(&nonces, hello, &proof) {
+                true => Ok(nonces),
+                false => Err("the key is not that of this server; use a copy of its `--key-file`".to_owned()),
+            }
+        }
+        Ok(Some(_)) => Err("a `challenge` is answered with a `proof`".to_owned()),
+        Ok(None) if stop.is_stopped() => Err(STOPPED.to_owned()),
+        Ok(None) => Err(format!("no `proof` has come for {PATIENCE}")),
+        Err(Ended(why)) => Err(why),
+    }
 }
 
 /// On every address means on those of IPv4 too, where the system lets one socket have both.

@@ -60,7 +60,7 @@ fn a_server_that_says_nothing_is_told_from_one_that_hangs_up() {
     in_real_time(|| {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let client = Client { patience: trunkline_core::Duration::from_millis(20) };
+        let client = Client { patience: trunkline_core::Duration::from_millis(20), ..Client::default() };
         let connect =
             || client.connect(&address, Request::new(Role::Echo, TransportChoice::udp())).err().unwrap();
         let error = connect();

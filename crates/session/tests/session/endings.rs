@@ -86,7 +86,7 @@ fn packets_that_do_not_arrive_are_told_with_a_guess_at_why() {
             control.write_all(welcome.as_bytes()).unwrap();
             while lines.read_line(&mut String::new()).is_ok_and(|length| length > 0) {}
         });
-        let client = Client { patience: trunkline_core::Duration::from_millis(200) };
+        let client = Client { patience: trunkline_core::Duration::from_millis(200), ..Client::default() };
         let request = Request::new(Role::Echo, TransportChoice::udp());
         let error = client.connect(&address.to_string(), request).err().unwrap().to_string();
         assert!(error.starts_with("packets over `udp` do not reach port 9 of 127.0.0.1"), "{error}");

@@ -4,10 +4,11 @@ use std::net::UdpSocket;
 
 use trunkline_core::Duration;
 use trunkline_session::{
-    Line as _, Request, Role, ServerOptions, Session, SessionError, TransportChoice, now,
+    Bounds, Client, Line as _, Peers, Request, Role, ServerOptions, Session, SessionError, SharedKey,
+    TransportChoice, now,
 };
 
-use crate::support::{PATIENCE, Running, packet, until};
+use crate::support::{PATIENCE, Raw, Running, packet, until};
 
 /// A packet with the wrong key, one from another host with the right key, and one from the client: only the last comes back,
 /// and to nobody else.
@@ -61,7 +62,8 @@ fn a_second_socket_of_the_client_is_not_answered() {
 
 #[test]
 fn many_clients_are_served_at_once_and_no_more_than_there_may_be() {
-    let options = ServerOptions { most_clients: 4, ..ServerOptions::default() };
+    let usual = ServerOptions::default();
+    let options = ServerOptions { all: Bounds { sessions: 4, ..usual.all }, ..usual };
     let server = Running::with(options, ());
     let mut sessions: Vec<_> = ["udp", "tcp", "dccp", "quic"]
         .iter()
@@ -93,8 +95,8 @@ fn bulk_beyond_the_bounds_is_refused() {
     let server = Running::new();
     let source = |rate, packet, lasting| Role::Source { rate, packet, lasting: Duration::from_secs(lasting) };
     for (role, expected) in [
-        (source(1_000_000_000_000, 1000, 1), "it sends from 1 to 100000000 bit/s, not 1000000000000"),
-        (source(0, 1000, 1), "it sends from 1 to 100000000 bit/s, not 0"),
+        (source(1_000_000_000_000, 1000, 1), "it sends from 1 to 80000000 bit/s, not 1000000000000"),
+        (source(0, 1000, 1), "it sends from 1 to 80000000 bit/s, not 0"),
         (source(1_000_000, 1, 1), "it sends packets of 64 to 60000 bytes, not of 1"),
         (source(1_000_000, 1000, 61), "it sends for 60 s at most, not 61 s"),
     ] {
@@ -126,7 +128,9 @@ fn buffers_of_more_than_16_mib_are_refused() {
 
 #[test]
 fn all_sources_share_one_rate() {
-    let server = Running::with(ServerOptions { most_rate: 1_000_000, ..ServerOptions::default() }, ());
+    let usual = ServerOptions::default();
+    let options = ServerOptions { all: Bounds { rate: 1_000_000, ..usual.all }, ..usual };
+    let server = Running::with(options, ());
     let for_a_while = |rate, lasting| {
         let role = Role::Source { rate, packet: 1000, lasting };
         server.ask(Request::new(role, TransportChoice::udp()))
@@ -154,4 +158,86 @@ fn all_sources_share_one_rate() {
         std::thread::yield_now();
     }
     source(1_000_000).unwrap();
+}
+
+/// A request of an echo over UDP from one of this host's addresses: what the server says.
+fn answer_to(server: &Running, from: &str) -> String {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    let from: std::net::SocketAddr = format!("{from}:0").parse().unwrap();
+    socket.bind(&from.into()).unwrap();
+    socket.connect(&server.address.into()).unwrap();
+    let mut raw = Raw::new(socket.into());
+    raw.say(b"{\"say\":\"hello\",\"version\":1,\"request\":{\"role\":\"echo\",\"transport\":\"udp\"}}\n");
+    raw.hear().map_or_else(|| "nothing".to_owned(), |line| line.to_string())
+}
+
+#[test]
+fn only_allowed_networks_are_served() {
+    let usual = ServerOptions::default();
+    let peers = Peers::In(vec!["127.0.0.2".parse().unwrap(), "127.0.1.0/24".parse().unwrap()]);
+    let server = Running::with(ServerOptions { peers, ..usual }, ());
+    for allowed in ["127.0.0.2", "127.0.1.9"] {
+        let said = answer_to(&server, allowed);
+        assert!(said.contains("\"welcome\""), "{said}");
+    }
+    let refused = answer_to(&server, "127.0.0.1");
+    assert!(refused.contains("it serves 127.0.0.2, 127.0.1.0/24, not 127.0.0.1"), "{refused}");
+    assert!(refused.contains("`--allow 127.0.0.1`"), "{refused}");
+}
+
+#[test]
+fn one_address_does_not_take_all_sessions() {
+    let usual = ServerOptions::default();
+    let each = Bounds { sessions: 2, ..usual.each };
+    let server = Running::with(ServerOptions { each, ..usual }, ());
+    let _held = [(); 2].map(|()| server.connect(Role::Echo, "udp"));
+    let refused = server.ask(Request::new(Role::Echo, TransportChoice::udp())).map(drop);
+    let Err(SessionError::Refused { why, .. }) = refused else { panic!("{refused:?}") };
+    assert!(why.contains("one address may have 2 sessions"), "{why}");
+    let said = answer_to(&server, "127.0.0.2");
+    assert!(said.contains("\"welcome\""), "{said}");
+}
+
+/// Connections that say nothing last ten seconds, and others take their places before.
+#[test]
+fn silent_connections_keep_nobody_out() {
+    let server = Running::new();
+    let silent: Vec<_> = (0..200).map(|_| server.speak()).collect();
+    server.connect(Role::Echo, "udp");
+    drop(silent);
+}
+
+#[test]
+fn only_whoever_has_the_key_gets_a_session() {
+    let key = |text: &str| Some(SharedKey::new(text.as_bytes()).unwrap());
+    let right = key("correct horse battery staple");
+    let server = Running::with(ServerOptions { key: right, ..ServerOptions::default() }, ());
+    let ask = |server: &Running, key| {
+        let client = Client { key, ..Client::default() };
+        client.connect(&server.address.to_string(), Request::new(Role::Echo, TransportChoice::udp()))
+    };
+    let mut session = ask(&server, right).unwrap();
+    session.send(now(), &packet(7, 100)).unwrap();
+    until(&mut session, |_, arrived| arrived.len() == 1).unwrap();
+
+    let why = |answer: Result<Session, SessionError>| match answer.map(drop) {
+        Err(SessionError::Refused { why, .. }) => why,
+        other => panic!("{other:?}"),
+    };
+    assert!(why(ask(&server, None)).contains("name a copy of its key's file"));
+    assert!(
+        why(ask(&server, key("wrong horse battery staple"))).contains("the key is not that of this server")
+    );
+    // A client that goes on without a proof gets no session.
+    let mut raw = server.speak();
+    let hello = b"{\"say\":\"hello\",\"version\":1,\"request\":{\"role\":\"echo\",\"transport\":\"udp\"}}\n";
+    raw.say(hello);
+    assert_eq!(raw.hear().unwrap()["say"], "challenge");
+    raw.say(hello);
+    assert_eq!(raw.hear().unwrap()["say"], "refuse");
+    assert_eq!((server.clients)(), 1, "nobody else has a session");
+
+    // A server that does not have the key gets no audio either.
+    let open = Running::new();
+    assert!(why(ask(&open, right)).contains("does not prove that it has the key"));
 }

@@ -48,8 +48,7 @@ impl Running {
     /// A control connection on which the test itself speaks.
     pub(crate) fn speak(&self) -> Raw {
         let stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE.to_std())).unwrap();
-        Raw(BufReader::new(stream))
+        Raw::new(stream)
     }
 }
 
@@ -64,6 +63,11 @@ impl Drop for Running {
 pub(crate) struct Raw(BufReader<TcpStream>);
 
 impl Raw {
+    pub(crate) fn new(stream: TcpStream) -> Raw {
+        stream.set_read_timeout(Some(PATIENCE.to_std())).unwrap();
+        Raw(BufReader::new(stream))
+    }
+
     pub(crate) fn say(&mut self, bytes: &[u8]) {
         // A server that has had enough may have closed already.
         let _ = self.0.get_mut().write_all(bytes);
