@@ -200,6 +200,12 @@ fn tell(text: impl Display) {
     let _ = writeln!(anstream::stderr().lock(), "{}", escaped(&text.to_string()));
 }
 
+/// Sets the text before a bar, without what a terminal would obey.
+#[expect(clippy::disallowed_methods, reason = "the one place where bars get their text")]
+pub fn set_prefix(bar: &ProgressBar, prefix: impl Display) {
+    bar.set_prefix(escaped_line(&prefix.to_string()).into_owned());
+}
+
 /// Sets the message of a bar, without what a terminal would obey.
 #[expect(clippy::disallowed_methods, reason = "the one place where bars get their text")]
 pub fn set_message(bar: &ProgressBar, message: impl Display) {

@@ -1,9 +1,12 @@
-//! How far a run is: a bar on a terminal, plain lines otherwise, both with the time left.
+//! The progress of a run: a bar on a terminal, with the figures of the last repetition below it; plain lines otherwise; both
+//! with the time left.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use trunkline_experiment::{Experiment, Point};
+use trunkline_metrics::RepetitionSummary;
 use trunkline_planner::Forecast;
 use trunkline_runner::{Heard, Observer, Plan};
 use trunkline_store::RunInfo;
@@ -117,14 +120,14 @@ impl Display {
             state.bar.finish_and_clear();
             if state.terminal {
                 let style = ProgressStyle::with_template(match state.whole {
-                    None => "{msg}  {wide_bar} {percent:>3} %  {eta} left",
-                    Some(_) => "{msg}  {wide_bar}",
+                    None => "{prefix}  {wide_bar} {percent:>3} %  {eta} left\n{wide_msg:.dim}",
+                    Some(_) => "{prefix}  {wide_bar}\n{wide_msg:.dim}",
                 });
                 let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
                 state.bar =
                     ProgressBar::with_draw_target(Some(state.length), ProgressDrawTarget::stderr_with_hz(10));
                 state.bar.set_style(style);
-                output::set_message(&state.bar, state.message());
+                output::set_prefix(&state.bar, state.message());
             }
         });
     }
@@ -135,7 +138,7 @@ impl Display {
             state.passed = state.passed.saturating_add(by.as_nanos()).min(state.length);
             state.bar.set_position(state.passed);
             if state.whole.is_some() {
-                output::set_message(&state.bar, state.message());
+                output::set_prefix(&state.bar, state.message());
             }
             if let Some(line) = state.line_due(Instant::now()) {
                 output::note(line);
@@ -147,7 +150,7 @@ impl Display {
     fn count(&self) {
         self.with(|state| {
             state.done += 1;
-            output::set_message(&state.bar, state.message());
+            output::set_prefix(&state.bar, state.message());
         });
     }
 
@@ -169,6 +172,11 @@ impl Observer for Display {
 
     fn advanced(&self, by: trunkline_core::Duration) {
         self.pass(by);
+    }
+
+    fn measured(&self, experiment: &Experiment, point: &Point, summary: &RepetitionSummary) {
+        let line = trunkline_report::one_line(experiment, point, summary);
+        self.with(|state| output::set_message(&state.bar, line));
     }
 
     fn repetition_done(&self) {

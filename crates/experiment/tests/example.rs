@@ -74,7 +74,7 @@ fn voice_beside_bulk() {
     assert_eq!((experiment.limits[1].operator, experiment.limits[1].bound), (Operator::Less, 0.15));
 
     let scenario = &experiment.points[0].scenario;
-    assert_eq!((scenario.duration, scenario.drain), (Duration::from_secs(5), Duration::from_secs(2)));
+    assert_eq!((scenario.duration, scenario.drain), (Duration::from_secs(2), Duration::from_secs(1)));
     // Hosts stand in the order of the file.
     assert_eq!(scenario.hosts.iter().map(|h| h.name.as_str()).collect::<Vec<_>>(), ["ottawa", "berlin"]);
     let trunk = &scenario.links[0];

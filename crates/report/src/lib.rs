@@ -45,7 +45,7 @@ pub use crate::html::{figure_section, html, page};
 pub use crate::json::{FORMAT, KIND, bundle_figures, figures, json, report};
 pub use crate::png::png;
 pub use crate::single::{figure_names, figure_svg, flow_figures};
-pub use crate::terminal::{cautions, terminal, terminal_comparison};
+pub use crate::terminal::{cautions, one_line, terminal, terminal_comparison};
 pub use crate::text::{Screen, Style};
 
 /// The figure of a limit over repetitions as a person reads it: `51.5 ± 0.3 ms`, `0.4 %`.

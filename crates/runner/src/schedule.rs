@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use trunkline_core::{Duration, Seed};
-use trunkline_experiment::{Experiment, Progress, Supervisor};
+use trunkline_experiment::{Experiment, Point, Progress, Supervisor};
 use trunkline_fleet::{Fleet, FleetError, PartKey};
 use trunkline_live::LiveOptions;
 use trunkline_metrics::RepetitionSummary;
@@ -62,6 +62,8 @@ pub trait Observer: Sync {
     fn planned(&self, plan: &Plan);
     /// So much more of the plan's length has passed.
     fn advanced(&self, by: Duration);
+    /// The figures of a repetition that was measured to its end.
+    fn measured(&self, _experiment: &Experiment, _point: &Point, _summary: &RepetitionSummary) {}
     /// A repetition was measured to its end and stored.
     fn repetition_done(&self);
     /// It was the last one that its point lacked.
@@ -345,7 +347,8 @@ pub(crate) fn measure<R: Send>(
         let begun = std::time::Instant::now();
         let summary = one((writer, &key), request, *task, observer, stop)?;
         let took = begun.elapsed();
-        if summary.is_some() {
+        if let Some(summary) = &summary {
+            observer.measured(request.experiment, &request.experiment.points[task.point], summary);
             observer.repetition_done();
             let mut lacking = lacking.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(left) = lacking.get_mut(&task.point) {

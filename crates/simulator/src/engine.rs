@@ -158,12 +158,13 @@ impl<'s> Engine<'s> {
             let first = engine.conversations.len() as u32;
             let made = transports::conversations(scenario, f, flow.meta.members, engine.key, seed);
             engine.conversations.extend(made.map_err(refused(f))?);
-            if drops::are_messages(flow, &engine.conversations[first as usize]) {
+            // A flow may have no members at some point of a sweep.
+            let Some(conversation) = engine.conversations.get(first as usize) else { continue };
+            if drops::are_messages(flow, conversation) {
                 engine.network.keep_dropped(f);
             }
             // What keeps a window, or a queue of its own, is held back by that.
-            if let Some(buffer) = send_buffer.filter(|_| engine.conversations[first as usize].owner.is_none())
-            {
+            if let Some(buffer) = send_buffer.filter(|_| conversation.owner.is_none()) {
                 engine.network.limit(f, buffer);
             }
             engine.expect_changes(first);

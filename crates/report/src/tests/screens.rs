@@ -1,12 +1,14 @@
 //! The summary on terminals of any width, and in a pipe.
 
+use trunkline_core::{Rate, Ratio};
+use trunkline_experiment::Experiment;
 use trunkline_metrics::figures::flow;
 use trunkline_store::Backend;
 
 use crate::units::Readable as _;
 use crate::verdict::{Outcome, Verdict, headline};
 use crate::view::View;
-use crate::{Screen, Style, fixtures, html, json, terminal};
+use crate::{Screen, Style, fixtures, html, json, one_line, terminal};
 
 #[test]
 fn terminal_lines_fit_every_width_and_plain_text_has_no_escapes() {
@@ -142,4 +144,26 @@ fn without_escapes(text: &str) -> String {
     let mut parts = text.split('\u{1b}');
     let first = parts.next().unwrap_or("").to_owned();
     parts.fold(first, |out, part| out + part.split_once('m').unwrap().1)
+}
+
+#[test]
+fn a_repetition_in_a_line_has_its_values_and_the_flows_that_have_members() {
+    let text = "name = \"x\"\nduration = \"1 s\"\n[hosts]\na = {}\nb = {}\n[link.l]\nbetween = [\"a\", \"b\"]\n\
+                rate = \"1 Mbit/s\"\n[flow.voice]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\n\
+                source = { kind = \"voice\" }\n[sweep]\n\"flow.voice.channels\" = [1, 2]";
+    let experiment = Experiment::parse(text, "x.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
+    let mut summary = fixtures::repetition(2, false, &mut fixtures::Draw::new(1));
+    let [voice, bulk, ..] = summary.flows.as_mut_slice() else { panic!("two flows") };
+    (voice.throughput.user, voice.loss) = (Rate::from_bits_per_second(256_000), Ratio::ZERO);
+    (bulk.latency, bulk.loss) = (None, Ratio::new(0.125).expect("it is a share"));
+    bulk.throughput.user = Rate::from_bits_per_second(1_900_000);
+    let p99 = flow("latency_p99");
+    let latency = p99.quantity.show(p99.value(&summary.flows[0]).expect("it has latencies"));
+    assert_eq!(
+        one_line(&experiment, &experiment.points[1], &summary),
+        format!("channels = 2: voice 256 kbit/s p99 {latency}, bulk 1900 kbit/s loss 12.5 %")
+    );
+    summary.flows[0].members = 0;
+    let line = one_line(&experiment, &experiment.points[0], &summary);
+    assert_eq!(line, "channels = 1: bulk 1900 kbit/s loss 12.5 %");
 }
