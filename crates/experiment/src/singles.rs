@@ -86,5 +86,6 @@ fn sum(first: FlowOutcome, second: FlowOutcome) -> FlowOutcome {
         network: first.network.zip(second.network).map(on_network),
         sockets: [first.sockets, second.sockets].concat(),
         clock_error: first.clock_error.max(second.clock_error),
+        connection: if first.connection.is_empty() { second.connection } else { first.connection },
     }
 }

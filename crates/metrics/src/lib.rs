@@ -7,6 +7,7 @@
 mod bundle;
 mod bursts;
 pub mod clocks;
+mod connection;
 mod delays;
 mod estimate;
 mod exact;
@@ -30,6 +31,7 @@ mod transfers;
 mod voice_path;
 
 pub use bursts::LossRun;
+pub use connection::{ConnectionOverTime, ConnectionSample, Retransmissions};
 pub use delays::Delays;
 pub use estimate::{binomial_bounds, estimate, student_t};
 pub use exact::{PercentileSelector, SelectError};

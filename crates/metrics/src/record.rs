@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 use trunkline_core::{Bytes, Duration, FlowId, Time};
 
+use crate::connection::ConnectionSample;
 use crate::limited::SendLimit;
 use crate::quality::Listening;
 use crate::summary::{LinkSummary, Measured, MediumSummary, StallSummary};
@@ -291,6 +292,9 @@ pub struct FlowOutcome {
     /// What was seen at the sink was brought from another clock to the source's: no such time is further from the truth
     /// than this. `None` where both ends had the same clock.
     pub clock_error: Option<Duration>,
+    /// Samples of the sending end of its first TCP connection, in the order of time; empty for other transports.
+    #[serde(with = "crate::connection::columns", skip_serializing_if = "Vec::is_empty")]
+    pub connection: Vec<ConnectionSample>,
 }
 
 /// The sockets of a conversation.

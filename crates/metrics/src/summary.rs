@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trunkline_core::{Amount, Bytes, Duration, Rate, Ratio, Time};
 
+use crate::connection::ConnectionSample;
 use crate::limited::LimitedBy;
 use crate::quality::QualitySummary;
 use crate::voice_path::VoicePathSummary;
@@ -126,6 +127,9 @@ pub struct FlowSummary {
     /// Latency over time, a sample of at most 2,000 messages: (sent, latency), in the order of sending. Chosen evenly,
     /// with the largest of each interval kept.
     pub latency_over_time: Vec<(Time, Duration)>,
+    /// Samples of the sending end of its first TCP connection, at most 400 in the order of time; empty for other transports.
+    #[serde(default, with = "crate::connection::columns", skip_serializing_if = "Vec::is_empty")]
+    pub connection: Vec<ConnectionSample>,
 }
 
 impl FlowSummary {

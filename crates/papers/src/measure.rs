@@ -146,6 +146,7 @@ fn one(
         // What figures of runs are drawn from; some kilobytes that nobody asks for here.
         flow.latency_cdf = Vec::new();
         flow.latency_over_time = Vec::new();
+        flow.connection = Vec::new();
     }
     let told = teller.told;
     observer.advanced(task.length(sources) - told);

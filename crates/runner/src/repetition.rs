@@ -101,6 +101,7 @@ fn attach(scenario: &Scenario, singles: Vec<FlowSummary>, summary: &mut Repetiti
     let mut singles = singles.into_iter().map(|single| FlowSummary {
         latency_cdf: Vec::new(),
         latency_over_time: Vec::new(),
+        connection: Vec::new(),
         ..single
     });
     for (flow, summary) in scenario.flows.iter().zip(&mut summary.flows) {

@@ -17,6 +17,7 @@ use crate::hosts::{Handing, Hosts, Kept};
 use crate::member::Member;
 use crate::network::Network;
 use crate::observed::Counted;
+use crate::telemetry::Telemetry;
 use crate::transports;
 use crate::watch::Watch;
 
@@ -202,12 +203,16 @@ impl<'s> Engine<'s> {
         let mut until_report = EVENTS_PER_REPORT;
         let mut stopped_at = None;
         let mut watch = Watch::new(self.scenario, supervisor);
+        let mut telemetry = Telemetry::new(self.scenario, &self.conversations);
         while let Some((now, event)) = self.events.pop() {
             if now > self.end {
                 break;
             }
             if watch.is_due(now) {
                 watch.look(now, self.scenario, &self.network, supervisor);
+            }
+            if telemetry.is_due(now) {
+                telemetry.sample(now, &self.conversations);
             }
             self.now = now;
             until_report -= 1;
@@ -263,7 +268,8 @@ impl<'s> Engine<'s> {
                 self.refuse_the_rest(member, recorder);
             }
         }
-        self.outcome(stopped_at)
+        telemetry.sample_last(self.now, &self.conversations);
+        self.outcome(stopped_at, &telemetry)
     }
 
     /// Ends the measurement if it lasts until this flow is over and that is the case: sources stop, the drain time begins.
@@ -291,7 +297,7 @@ impl<'s> Engine<'s> {
         self.places[id.0 as usize]
     }
 
-    fn outcome(&self, stopped_at: Option<Time>) -> DriverOutcome {
+    fn outcome(&self, stopped_at: Option<Time>, telemetry: &Telemetry) -> DriverOutcome {
         let ran =
             stopped_at.unwrap_or(Time::MAX).min(self.over_at).since(Time::ZERO).min(self.scenario.duration);
         let mut counters = vec![BTreeMap::new(); self.scenario.flows.len()];
@@ -305,6 +311,7 @@ impl<'s> Engine<'s> {
         let flows = counters.into_iter().enumerate().map(|(flow, transport_counters)| FlowOutcome {
             transport_counters,
             network: Some(self.network.on_first_link(flow)),
+            connection: telemetry.samples(flow),
             ..FlowOutcome::default()
         });
         DriverOutcome {

@@ -16,6 +16,7 @@ mod observed;
 mod receive;
 mod send;
 mod sockets;
+mod telemetry;
 mod transports;
 mod tree;
 mod watch;

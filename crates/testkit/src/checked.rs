@@ -137,6 +137,10 @@ impl<E: Endpoint> Endpoint for Checked<E> {
     fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {
         self.endpoint.counters(count);
     }
+
+    fn tcp_figures(&self) -> Option<trunkline_transport::tcp::TcpFigures> {
+        self.endpoint.tcp_figures()
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use trunkline_core::{Address, Bytes, Ecn, Time};
 
 use crate::conversation::{Close, Conversation, Event, Features, Message, Received, SendError};
+use crate::tcp::TcpFigures;
 
 /// A protocol engine: given packets and the time, it says what to send and when to be called.
 pub trait Endpoint: Conversation {
@@ -26,6 +27,11 @@ pub trait Endpoint: Conversation {
 
     /// Counters of the engine by name (retransmissions, checksum errors ...), for the report.
     fn counters(&self, count: &mut dyn FnMut(&'static str, u64));
+
+    /// Returns the state of a TCP connection; `None` for other engines.
+    fn tcp_figures(&self) -> Option<TcpFigures> {
+        None
+    }
 }
 
 /// What to do with the packet that [`Endpoint::poll_transmit`] wrote.
@@ -106,5 +112,8 @@ impl<E: Endpoint + ?Sized> Endpoint for Box<E> {
     }
     fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {
         (**self).counters(count);
+    }
+    fn tcp_figures(&self) -> Option<TcpFigures> {
+        (**self).tcp_figures()
     }
 }

@@ -361,6 +361,7 @@ impl FlowMeter {
             transport_counters: outcome.transport_counters,
             latency_cdf: self.latency.cumulative(CURVE_POINTS),
             latency_over_time: self.over_time.points(),
+            connection: outcome.connection,
             ..self.summary
         }
     }

@@ -396,6 +396,10 @@ impl Endpoint for TcpEndpoint {
         self.next
     }
 
+    fn tcp_figures(&self) -> Option<TcpFigures> {
+        Some(self.figures())
+    }
+
     fn counters(&self, count: &mut dyn FnMut(&'static str, u64)) {
         let (own, sender) = (&self.counters, &self.sender.counters);
         count("segments-sent", own.segments_sent);

@@ -1,0 +1,127 @@
+//! Samples of TCP connections agree with the engine's counters, and cost no more than their bound.
+
+mod support;
+
+use proptest::prelude::*;
+use support::{GoOn, Log, flow, parse, run, simulate};
+use trunkline_core::{Bytes, Time};
+use trunkline_experiment::Experiment;
+use trunkline_metrics::{ConnectionOverTime, ConnectionSample};
+
+fn bulk(duration: &str, transport: &str, link: &str, flows: usize) -> Experiment {
+    let mut text = format!(
+        "name = \"test\"\nduration = \"{duration}\"\nseed = 7\n[hosts]\na = {{}}\nb = {{}}\n\
+         [link.trunk]\nbetween = [\"a\", \"b\"]\nrate = \"4 Mbit/s\"\ndelay = \"15 ms\"\n{link}\n"
+    );
+    for n in 0..flows {
+        text += &format!(
+            "[flow.bulk{n}]\nfrom = \"a\"\nto = \"b\"\ntransport = {transport}\nsource = {{ kind = \"bulk\" }}\n"
+        );
+    }
+    parse(&text)
+}
+
+/// Retransmissions by cause.
+fn causes(sample: &ConnectionSample) -> [u64; 4] {
+    let of = &sample.retransmissions;
+    [of.fast, of.rack, of.tail_probe, of.timeout].map(|cause| cause.expect("the engine knows all causes"))
+}
+
+/// Retransmissions by the name of the engine's counter.
+fn named(sample: &ConnectionSample) -> [(&'static str, u64); 6] {
+    let [fast, rack, tail_probe, timeout] = causes(sample);
+    [
+        ("retransmissions", sample.retransmissions.all),
+        ("retransmissions-fast", fast),
+        ("retransmissions-rack", rack),
+        ("retransmissions-tail-probe", tail_probe),
+        ("retransmissions-timeout", timeout),
+        ("retransmissions-spurious", sample.retransmissions.spurious.expect("the engine knows them")),
+    ]
+}
+
+/// The counters are those of both ends. The sink sends no data, but it may repeat its SYN and its FIN so often.
+const OF_FAR_END: u64 = 8;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn causes_add_up_to_the_counters(
+        loss in 0u32..60,
+        reorder in 0u32..30,
+        duplicate in 0u32..20,
+        control in prop::sample::select(vec!["cubic", "reno", "bbr"]),
+        recovery in prop::sample::select(vec!["", ", recovery = \"dupack\", tail-loss-probe = false", ", sack = false"]),
+        seed in any::<u64>(),
+    ) {
+        let link = format!(
+            "loss = \"{} %\"\nreorder = \"{} %\"\nduplicate = \"{} %\"\njitter = {{ kind = \"exponential\", mean = \"1 ms\" }}",
+            f64::from(loss) / 10.0, f64::from(reorder) / 10.0, f64::from(duplicate) / 10.0,
+        );
+        let transport = format!("{{ kind = \"tcp\", congestion-control = \"{control}\"{recovery} }}");
+        let experiment = bulk("4 s", &transport, &link, 2);
+        let outcome = run(&experiment.points[0].scenario, seed, &mut Log::default(), &mut GoOn);
+        for flow in &outcome.flows {
+            let samples = &flow.connection;
+            prop_assert!((2..=ConnectionOverTime::SAMPLES).contains(&samples.len()), "{}", samples.len());
+            prop_assert!(samples.windows(2).all(|pair| pair[0].at < pair[1].at));
+            for pair in samples.windows(2) {
+                let [before, after] = [causes(&pair[0]), causes(&pair[1])];
+                prop_assert!(before.iter().zip(after).all(|(before, after)| *before <= after));
+            }
+            for sample in samples {
+                prop_assert_eq!(causes(sample).iter().sum::<u64>(), sample.retransmissions.all);
+                prop_assert!(sample.congestion_window > Bytes::ZERO);
+            }
+            let last = samples[samples.len() - 1];
+            prop_assert_eq!(last.at, Time::ZERO + outcome.duration + experiment.points[0].scenario.drain);
+            for (name, own) in named(&last) {
+                let both = flow.transport_counters[name];
+                prop_assert!((own..=own + OF_FAR_END).contains(&both), "{name}: {own} of {both}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_window_grows_in_slow_start_and_falls_after_loss() {
+    let queue = "queue = { kind = \"fifo\", limit = \"15 KB\" }";
+    let experiment = bulk("10 s", "\"tcp\"", queue, 1);
+    let summary = simulate(&experiment);
+    let summary = flow(&summary, "bulk0");
+    let samples = &summary.connection;
+    // Nothing is lost on the way back, so the sink repeats nothing.
+    for (name, own) in named(&samples[samples.len() - 1]) {
+        assert_eq!(summary.transport_counters[name], own, "{name}");
+    }
+    assert!(samples.len() > 300, "{}", samples.len());
+    let first_loss = samples.iter().position(|s| s.retransmissions.all > 0).expect("the queue drops");
+    let before = &samples[..first_loss];
+    assert!(before.iter().all(|s| s.slow_start_threshold.is_none()), "{before:?}");
+    // In the handshake the ends agree on smaller segments, of which the window counts as many as before.
+    let connected = before.iter().skip_while(|s| s.smoothed_round_trip.is_none());
+    let windows = connected.map(|s| s.congestion_window);
+    assert!(windows.is_sorted(), "{before:?}");
+    let largest = before.iter().map(|s| s.congestion_window).max().unwrap();
+    let smallest = samples[first_loss..].iter().map(|s| s.congestion_window).min().unwrap();
+    assert!(smallest < largest, "{largest} before the loss, then {smallest}");
+    assert!(samples[first_loss + 4].slow_start_threshold.is_some(), "{:?}", samples[first_loss + 4]);
+    // 30 ms there and back, and a queue of 15 KB at 4 Mbit/s: 30 ms more.
+    let round_trips = samples.iter().filter_map(|s| s.smoothed_round_trip).map(|rtt| rtt.as_millis_f64());
+    assert!(round_trips.clone().count() > 300 && round_trips.clone().all(|rtt| (30.0..65.0).contains(&rtt)));
+    assert!(
+        samples.iter().any(|s| s.in_flight > Bytes(10_000))
+            && samples.iter().any(|s| s.pacing_rate.is_some())
+    );
+}
+
+#[test]
+fn samples_are_taken_of_a_bounded_number_of_tcp_flows_only() {
+    let mut experiment = bulk("1 s", "\"tcp\"", "", ConnectionOverTime::FLOWS + 2);
+    let summary = simulate(&experiment);
+    let sampled: Vec<bool> = summary.flows.iter().map(|flow| !flow.connection.is_empty()).collect();
+    assert_eq!(sampled.iter().filter(|sampled| **sampled).count(), ConnectionOverTime::FLOWS);
+    assert!(sampled[..ConnectionOverTime::FLOWS].iter().all(|sampled| *sampled));
+    experiment = bulk("1 s", "\"quic\"", "", 1);
+    assert!(simulate(&experiment).flows[0].connection.is_empty());
+}
