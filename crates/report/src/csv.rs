@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ::csv::Writer;
+use trunkline_core::{Bytes, Duration, Rate};
 use trunkline_metrics::figures::{FigureKind, link, of_bundles, of_flows, of_links};
-use trunkline_metrics::{Estimate, FlowSummary, Measured, RepetitionSummary};
+use trunkline_metrics::{ConnectionSample, Estimate, FlowSummary, Measured, RepetitionSummary};
 use trunkline_store::{StoredPoint, StoredRun};
 
 use crate::Error;
@@ -32,6 +33,7 @@ use crate::view::{Subject, View, backend_name, value_on};
 /// | `counters.csv` | point, repetition, flow and counter of the transport |
 /// | `loss-bursts.csv` | point, repetition, flow and length of a burst |
 /// | `latency-over-time.csv` | message of the sample that the figure shows |
+/// | `tcp-over-time.csv` | point, repetition, flow and sample of its first TCP connection |
 /// | `latency-distribution.csv` | step of the distribution that the figure shows |
 /// | `stalls.csv` | point, repetition and threshold |
 ///
@@ -85,6 +87,9 @@ pub fn csv(run: &StoredRun, directory: &Path) -> Result<Vec<PathBuf>, Error> {
             let sample = flow.latency_over_time.iter();
             sample.map(|(sent, l)| vec![number(sent.as_secs_f64()), number(l.as_secs_f64())]).collect()
         })
+    })?;
+    files.write("tcp-over-time", &TCP_COLUMNS, |table| {
+        per_flow(run, table, |flow| flow.connection.iter().map(tcp_row).collect())
     })?;
     files.write("latency-distribution", &["repetition", "flow", "latency_s", "share"], |table| {
         per_flow(run, table, |flow| {
@@ -152,6 +157,42 @@ impl Files<'_> {
         writer.flush()?;
         Ok(())
     }
+}
+
+const TCP_COLUMNS: [&str; 14] = [
+    "repetition",
+    "flow",
+    "at_s",
+    "congestion_window_bytes",
+    "slow_start_threshold_bytes",
+    "in_flight_bytes",
+    "smoothed_round_trip_s",
+    "pacing_rate_bit_per_s",
+    "retransmissions",
+    "fast",
+    "rack",
+    "tail_probe",
+    "timeout",
+    "spurious",
+];
+
+fn tcp_row(sample: &ConnectionSample) -> Vec<String> {
+    let known = |value: Option<u64>| value.map_or(String::new(), |value| value.to_string());
+    let of = &sample.retransmissions;
+    vec![
+        number(sample.at.as_secs_f64()),
+        sample.congestion_window.count().to_string(),
+        known(sample.slow_start_threshold.map(Bytes::count)),
+        sample.in_flight.count().to_string(),
+        if_any(sample.smoothed_round_trip.map(Duration::as_secs_f64)),
+        known(sample.pacing_rate.map(Rate::bits_per_second)),
+        of.all.to_string(),
+        known(of.fast),
+        known(of.rack),
+        known(of.tail_probe),
+        known(of.timeout),
+        known(of.spurious),
+    ]
 }
 
 /// Shortest text that reads back as the same number.

@@ -1,5 +1,6 @@
 //! The figures: what is drawn against what. How it is drawn stands in [`crate::chart`].
 
+mod connection;
 mod point;
 mod sweep;
 
@@ -40,6 +41,7 @@ pub(crate) fn figures(view: &View) -> Vec<Figure> {
     let mut all = sweep::figures(view);
     for point in chosen_points(view) {
         all.extend(point::figures(view, point));
+        all.extend(connection::figures(view, point));
     }
     all
 }

@@ -7,9 +7,9 @@ use trunkline_core::{Amount, Bytes, Duration, Rate, Ratio, Time};
 use trunkline_experiment::{Axis, Limit, Operator, Subject};
 use trunkline_metrics::figures;
 use trunkline_metrics::{
-    BundleSummary, ClassSummary, Counts, DelaySummary, FlowSummary, JitterSummary, LinkSummary, Measured,
-    MediumSummary, RepetitionSummary, RobustDelay, SinkSummary, Spread, StallSummary, ThroughputSummary,
-    TransferSummary,
+    BundleSummary, ClassSummary, ConnectionSample, Counts, DelaySummary, FlowSummary, JitterSummary,
+    LinkSummary, Measured, MediumSummary, RepetitionSummary, Retransmissions, RobustDelay, SinkSummary,
+    Spread, StallSummary, ThroughputSummary, TransferSummary,
 };
 use trunkline_store::{Backend, RunInfo, Status, StoredPoint, StoredRepetition, StoredRun};
 
@@ -55,6 +55,29 @@ pub(crate) struct Made {
 
 fn seconds(s: f64) -> Duration {
     Duration::from_secs_f64(s)
+}
+
+/// A window that grows and falls over 10 s. The causes of retransmissions are unknown of the kernel's.
+fn connection(place: u64, live: bool) -> ConnectionSample {
+    let fell = place / 80;
+    let window = Bytes(14_480 + 1_000 * (place % 80));
+    let known = |count: u64| (!live).then_some(count);
+    ConnectionSample {
+        at: Time::from_nanos(place * 25_000_000),
+        congestion_window: window,
+        slow_start_threshold: (fell > 0).then_some(Bytes(50_000)),
+        in_flight: Bytes(window.count() * 9 / 10),
+        smoothed_round_trip: (place > 1).then_some(Duration::from_micros(20_000 + 500 * (place % 80))),
+        pacing_rate: (place > 1).then_some(Rate::from_bits_per_second(window.count() * 300)),
+        retransmissions: Retransmissions {
+            all: 4 * fell,
+            fast: known(fell),
+            rack: known(2 * fell),
+            tail_probe: known(0),
+            timeout: known(fell),
+            spurious: Some(fell / 2),
+        },
+    }
 }
 
 /// A flow's summary with figures that belong together.
@@ -136,6 +159,9 @@ pub(crate) fn flow(made: &Made, live: bool, draw: &mut Draw) -> FlowSummary {
             .collect();
         summary.latency_cdf.dedup();
         summary.latency_over_time = over_time;
+        if made.name == "bulk" {
+            summary.connection = (0..400).map(|place| connection(place, live)).collect();
+        }
     }
     summary.counts = Counts { sent: made.messages, received, lost, ..Counts::default() };
     summary.loss = Ratio::new(lost as f64 / made.messages as f64).unwrap_or_default();

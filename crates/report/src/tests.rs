@@ -142,12 +142,32 @@ fn labels_on_an_axis_do_not_overlap() {
 fn sweep_figures_are_left_out_without_a_sweep() {
     let run = fixtures::single(Backend::Sim);
     let ids: Vec<String> = figures(&View::new(&run, None)).into_iter().map(|f| f.id).collect();
-    assert_eq!(ids, ["latency-over-time", "latency-distribution"]);
+    let of_tcp = ["tcp-window", "tcp-retransmissions", "tcp-round-trip", "tcp-pacing-rate"];
+    assert_eq!(ids, [&["latency-over-time", "latency-distribution"], &of_tcp[..]].concat());
     let run = fixtures::swept(Backend::Sim);
     let ids: BTreeSet<String> = figures(&View::new(&run, None)).into_iter().map(|f| f.id).collect();
     for id in ["throughput", "loss", "latency", "latency-over-time-3", "latency-distribution-0"] {
         assert!(ids.contains(id), "{id} is missing from {ids:?}");
     }
+}
+
+#[test]
+fn tcp_of_the_simulator_stands_beside_the_kernels() {
+    let (sim, live) = (fixtures::single(Backend::Sim), fixtures::single(Backend::Live));
+    let view = View::new(&sim, Some(&live));
+    let all = figures(&view);
+    let chart = |id: &str| &all.iter().find(|f| f.id == id).unwrap_or_else(|| panic!("no figure {id}")).chart;
+    for id in ["tcp-window", "tcp-retransmissions", "tcp-round-trip", "tcp-pacing-rate"] {
+        let titles: Vec<&str> = chart(id).panels.iter().map(|panel| panel.title.as_str()).collect();
+        assert_eq!(titles, ["sim", "live"], "{id}");
+    }
+    let repeated = chart("tcp-retransmissions");
+    // No tail loss probe was sent, and the kernel reports no causes.
+    assert_eq!(repeated.panels.iter().map(|panel| panel.series.len()).collect::<Vec<_>>(), [5, 2]);
+    let causes: Vec<&str> = repeated.legend.iter().map(|entry| entry.label.as_str()).collect();
+    assert_eq!(causes, ["all", "fast", "RACK", "timeout", "spurious"]);
+    let window: Vec<&str> = chart("tcp-window").legend.iter().map(|entry| entry.label.as_str()).collect();
+    assert_eq!(window, ["congestion window", "slow-start threshold", "bytes in flight"]);
 }
 
 #[test]
@@ -387,7 +407,7 @@ fn csv_files_read_back() {
     let directory = tempfile::tempdir().unwrap();
     for (name, run, _) in fixtures::all() {
         let files = csv(&run, &directory.path().join(name)).unwrap();
-        assert_eq!(files.len(), 15);
+        assert_eq!(files.len(), 16);
         for file in files {
             let mut reader = ::csv::Reader::from_path(&file).unwrap();
             let columns: BTreeSet<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();

@@ -177,7 +177,7 @@ fn distribution(view: &View, point: u32) -> Option<Figure> {
     })
 }
 
-fn titled(title: &str, view: &View, point: u32) -> String {
+pub(super) fn titled(title: &str, view: &View, point: u32) -> String {
     let name = view.points().iter().find(|p| p.index == point).map(|p| point_name(p, view.axes()));
     match name.filter(|name| !name.is_empty()) {
         Some(name) => format!("{title}, {name}"),
@@ -185,6 +185,6 @@ fn titled(title: &str, view: &View, point: u32) -> String {
     }
 }
 
-fn numbered(id: &str, view: &View, point: u32) -> String {
+pub(super) fn numbered(id: &str, view: &View, point: u32) -> String {
     if view.points().len() > 1 { format!("{id}-{point}") } else { id.to_owned() }
 }

@@ -224,7 +224,7 @@ fn point_figures(view: &View, figures: &[Figure]) -> Markup {
     let last = points.last().copied();
     html! {
         section aria-labelledby=(if view.is_swept() { "point-figures" } else { "figures" }) {
-            h2 id=(if view.is_swept() { "point-figures" } else { "figures" }) { "Latency" @if view.is_swept() { " at single points" } }
+            h2 id=(if view.is_swept() { "point-figures" } else { "figures" }) { "Latency" @if figures.iter().any(|f| f.id.starts_with("tcp-")) { " and TCP" } @if view.is_swept() { " at single points" } }
             @if points.len() < all {
                 p.aside { "Drawn for " (points.len()) " of " (all) " points; the others stand in the tables." }
             }
