@@ -161,7 +161,7 @@ describe('agents', () => {
 
   test('what the host printed is understood as a whole', () => {
     const code = 'G771-JR96-537V-MT1G-H1JD-MFVB-Z72Z-FFGK1';
-    expect(pasted(`Within 10 minutes, where experiments are run from:\n\n    trunkline agent enrol 192.0.2.7:5001 ${code}\n\nThe code is for one controller.`)).toEqual({ address: '192.0.2.7:5001', code });
+    expect(pasted(`Within 10 minutes, run this on the controller:\n\n    trunkline agent enrol 192.0.2.7:5001 ${code}\n\nThe code is for one controller.`)).toEqual({ address: '192.0.2.7:5001', code });
     expect(pasted(code)).toBeUndefined();
   });
 });

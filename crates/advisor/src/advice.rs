@@ -27,7 +27,7 @@ pub struct Advice {
     pub recommendations: Vec<Recommendation>,
     /// What else should be known, a sentence or two each.
     pub warnings: Vec<String>,
-    /// All that was measured.
+    /// All measurements.
     pub measured: Vec<Row>,
     /// Transports that could not be measured at all, and why.
     pub failed: Vec<(Transport, String)>,

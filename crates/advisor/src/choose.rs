@@ -47,7 +47,7 @@ impl fmt::Display for Use {
 
 /// Someone asked for a use that is not known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no use that is advised on; expected `rehearsal`, `recording` or `telephony`")]
+#[error("unknown use `{0}`; expected `rehearsal`, `recording` or `telephony`")]
 pub struct UnknownUse(String);
 
 impl FromStr for Use {

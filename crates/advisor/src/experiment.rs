@@ -22,19 +22,21 @@ pub fn experiment(advice: &Advice) -> Option<String> {
     let host = printable(&advice.host);
     let round_trips = round_trips(advice, recommendation);
     let mut text = format!(
-        "# Measured against {host} by `trunkline probe`, and what it recommends for {purpose}:\n# {}.\n",
+        "# Measured to {host} by `trunkline probe`, with its recommendation for {purpose}:\n# {}.\n",
         words::way(best)
     );
     if best.protection != Protection::None {
-        text += "# An experiment has no redundancy: what is lost here is lost before it is repaired.\n";
+        text += "# Experiments do not model redundancy: the loss is that before repair.\n";
     }
     text += &format!(
         "name = \"{purpose} to {host}\"\nduration = \"30 s\"\nseed = 1\n\n[hosts]\nhere = {{}}\nthere = {{}}\n\n\
          [link.network]\nbetween = [\"here\", \"there\"]\n"
     );
     text += &match advice.capacity {
-        Some(capacity) => format!("rate = \"{}\"   # what bulk transfers reached\n", rate(capacity)),
-        None => format!("rate = \"{}\"   # not measured: much more than is sent\n", rate(ample(best.rate))),
+        Some(capacity) => format!("rate = \"{}\"   # throughput of bulk transfers\n", rate(capacity)),
+        None => {
+            format!("rate = \"{}\"   # not measured; far above the stream's rate\n", rate(ample(best.rate)))
+        }
     };
     text += &format!("delay = \"{}\"   # half of the fastest round trip\n", time(best.stages.network));
     if let Some(found) = round_trips {

@@ -24,7 +24,7 @@ pub(crate) fn figures(advice: &Advice, findings: &Findings) -> Vec<(String, Char
     figures
 }
 
-/// Round trips of what is recommended, idle (solid) and loaded (dashed).
+/// Round trips of the recommended options, idle (solid) and loaded (dashed).
 fn distribution(advice: &Advice, findings: &Findings) -> Option<Chart> {
     let mut ways: Vec<Configuration> = Vec::new();
     for recommendation in &advice.recommendations {
@@ -66,10 +66,11 @@ fn distribution(advice: &Advice, findings: &Findings) -> Option<Chart> {
     let largest = || series.iter().flat_map(|series| &series.data).map(|datum| datum.x);
     let x = Scale::of_quantity(largest().collect::<Vec<_>>().into_iter());
     (!series.is_empty()).then(|| Chart {
-        title: "Round trips of what is recommended".to_owned(),
-        description: "Share of blocks that were back after at most the time below: solid while the network was idle, dashed \
-                      under bulk load. The vertical axis spreads the tail."
-            .to_owned(),
+        title: "Round trips of the recommended options".to_owned(),
+        description:
+            "Share of blocks that returned within the time on the horizontal axis: solid on an idle \
+            network, dashed under bulk load. The vertical axis magnifies the tail."
+                .to_owned(),
         x: Axis { label: "round trip, ms".to_owned(), scale: x, ticks: None },
         y: Axis {
             label: "blocks at most, %".to_owned(),
@@ -105,9 +106,8 @@ fn depths(recommendation: &crate::advice::Recommendation) -> Chart {
     let xs: Vec<f64> = data.iter().chain(&own.data).map(|datum| datum.x).collect();
     let ys: Vec<f64> = data.iter().chain(&own.data).map(|datum| datum.y).collect();
     Chart {
-        title: format!("What a shallower or deeper playout buffer would do to {purpose}"),
-        description: "The deeper the buffer the later the sound, and the less has to be concealed."
-            .to_owned(),
+        title: format!("Effect of the playout depth on {purpose}"),
+        description: "A deeper buffer adds latency and reduces concealment.".to_owned(),
         x: Axis { label: "mouth to ear, ms".to_owned(), scale: Scale::of_sweep(&xs), ticks: None },
         y: Axis { label: "concealed, %".to_owned(), scale: Scale::of_quantity(ys.into_iter()), ticks: None },
         legend: vec![

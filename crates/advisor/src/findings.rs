@@ -1,4 +1,4 @@
-//! All that was measured.
+//! All measurements.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::judge::Evidence;
 use crate::trace::{Measured, RoundTrips, Trace};
 use crate::transport::Transport;
 
-/// All that was measured, and what could not be.
+/// All measurements, and what could not be.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Findings {
     measured: Vec<(Configuration, Measured)>,

@@ -31,7 +31,7 @@ pub fn html(advice: &Advice, findings: &Findings) -> String {
         }
         (figure_section(&figures))
         section aria-labelledby="measured" {
-            h2 id="measured" { "All that was measured" }
+            h2 id="measured" { "All measurements" }
             (measured(advice))
             @for (transport, why) in &advice.failed { p { (transport.name()) " was not measured: " (why) } }
         }
@@ -43,7 +43,7 @@ fn summary(advice: &Advice) -> Markup {
     markup! {
         div.scroll tabindex="0" role="region" aria-label="Recommendations" {
             table.data data-name="recommendations" {
-                caption { span { "What is recommended for each use." } }
+                caption { span { "The recommendation for each use." } }
                 thead { tr {
                     @for name in ["for", "way to send", "mouth to ear", "concealed", "MOS", "bit rate"] {
                         th scope="col" { (name) }
@@ -74,9 +74,10 @@ fn reasons(recommendation: &Recommendation) -> Markup {
 fn measured(advice: &Advice) -> Markup {
     let (head, rows) = rows(advice);
     markup! {
-        div.scroll.long tabindex="0" role="region" aria-label="All that was measured" {
+        div.scroll.long tabindex="0" role="region" aria-label="All measurements" {
             table.data data-name="measured" {
-                caption { span { "Round trips of blocks, from when they were due to when all of them was back." } }
+                caption { span { "Round trips of blocks, from the time a block was due until all of it was \
+                    back." } }
                 thead { tr { @for name in head { th scope="col" { (name) } } } }
                 tbody { @for row in &rows { tr { @for cell in row { td { (cell) } } } } }
             }

@@ -31,7 +31,7 @@ pub enum Transport {
 
 /// Someone asked for a transport that is not measured.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no transport that can be measured; expected one of {names}", names = names())]
+#[error("cannot measure transport `{0}`; expected one of {names}", names = names())]
 pub struct UnknownTransport(String);
 
 impl Transport {

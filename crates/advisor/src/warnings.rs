@@ -28,7 +28,7 @@ pub(crate) fn warnings(probed: &Probed, choices: &[Choice]) -> Vec<String> {
     let mut all = Vec::new();
     if probed.is_partial {
         all.push(format!(
-            "Stopped after {} of {}: the advice is from what was measured by then.",
+            "Stopped after {} of {}: the advice is based on the measurements so far.",
             probed.took, probed.question.budget
         ));
     }
@@ -53,7 +53,7 @@ fn gaps(findings: &Findings) -> Option<String> {
     let gaps: Vec<_> = findings.failed().filter(|(transport, _)| !never(*transport)).collect();
     let (_, why) = gaps.first()?;
     let names: Vec<&str> = gaps.iter().map(|(transport, _)| transport.name()).collect();
-    Some(format!("Not all was measured of {}: {why}.", names.join(", ")))
+    Some(format!("The measurement of {} is incomplete: {why}.", names.join(", ")))
 }
 
 /// Round trips of the same blocks, idle and loaded, over the simplest transport that was measured under both.
@@ -71,9 +71,9 @@ fn bufferbloat(findings: &Findings) -> Option<String> {
     let (configuration, idle, loaded) = under_both(findings)?;
     (loaded.p99 > idle.p99 + FELT).then(|| {
         format!(
-            "Under bulk load the round trip over {} grows from {} to {} at the median and from {} to {} at the 99th \
-             percentile: a queue on the way fills up (bufferbloat). Let the router manage it (FQ-CoDel, CAKE), or let \
-             nobody transfer files meanwhile.",
+            "Under bulk load, the round trip over {} grows from {} to {} at the median and from {} to {} at \
+            the 99th percentile: a queue on the path fills up (bufferbloat). Enable queue management in the \
+            router (FQ-CoDel, CAKE), or avoid file transfers during sessions.",
             configuration.transport,
             ms(idle.median),
             ms(loaded.median),
@@ -93,9 +93,15 @@ fn marking(findings: &Findings) -> Option<String> {
     }
     let figures = format!("{} against {} at the median under load", ms(marked.median), ms(unmarked.median));
     Some(if marked.median * 2 < unmarked.median {
-        format!("The network gives way to packets marked as expedited (DSCP 46): {figures}. Keep the mark.")
+        format!(
+            "The network prioritises packets marked for expedited forwarding (DSCP 46): {figures}. Keep \
+            the mark."
+        )
     } else {
-        format!("The network does not give way to packets marked as expedited (DSCP 46): {figures}.")
+        format!(
+            "The network does not prioritise packets marked for expedited forwarding (DSCP 46): \
+            {figures}."
+        )
     })
 }
 
@@ -104,7 +110,7 @@ fn of_choice(choice: &Choice, findings: &Findings) -> Vec<String> {
     let mut all = Vec::new();
     if choice.purpose == Use::Rehearsal && best.mouth_to_ear > ENSEMBLE {
         all.push(format!(
-            "{} from mouth to ear is more than the {} up to which most ensembles keep their time.",
+            "{} from mouth to ear exceeds the {} up to which most ensembles keep their tempo.",
             ms(best.mouth_to_ear),
             ms(ENSEMBLE)
         ));
@@ -112,21 +118,22 @@ fn of_choice(choice: &Choice, findings: &Findings) -> Vec<String> {
     let jitter = best.depth.saturating_sub(best.blocks.interval());
     if choice.purpose == Use::Rehearsal && jitter > JITTER {
         all.push(format!(
-            "{} of the latency is there only because packets come unevenly (jitter). If part of the way is Wi-Fi, a \
-             cable saves most of it.",
+            "{} of the latency is needed only to absorb jitter. If part of the path is Wi-Fi, a cable avoids \
+            most of it.",
             ms(jitter)
         ));
     }
     if best.longest_gap > GAP {
         all.push(format!(
-            "Once {} of audio were missing on end: no concealment hides that. Look for what interrupts the network.",
+            "The longest gap in the audio was {}, which no concealment can hide. Find out what interrupts the \
+            network.",
             ms(best.longest_gap)
         ));
     }
     if choice.purpose == Use::Recording && !best.transport.is_reliable() && best.concealed == Ratio::ZERO {
         all.push(format!(
-            "That none of {} blocks was lost shows, with 95 % confidence, only that fewer than {} are; {} does not repeat \
-             what is.",
+            "None of {} blocks was lost, which shows with 95 % confidence only that the loss is below {}; {} \
+            does not retransmit lost blocks.",
             best.measured,
             percent(Ratio::new(3.0 / best.measured.max(3) as f64).unwrap_or(Ratio::ONE)),
             best.transport,
@@ -134,7 +141,7 @@ fn of_choice(choice: &Choice, findings: &Findings) -> Vec<String> {
     }
     if let Some(capacity) = findings.capacity().filter(|capacity| best.rate > *capacity) {
         all.push(format!(
-            "{} needs {} in each direction, more than the {} that a bulk transfer reached.",
+            "{} needs {} in each direction, more than the throughput of {} of a bulk transfer.",
             choice.purpose,
             rate(best.rate),
             rate(capacity)

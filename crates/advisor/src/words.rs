@@ -36,8 +36,8 @@ pub(crate) fn protection(protection: Protection) -> String {
         Protection::None => "no redundancy".to_owned(),
         Protection::Repeat(1) => "each packet repeated once".to_owned(),
         Protection::Repeat(repeats) => format!("each packet repeated {repeats} times"),
-        Protection::Xor { data } => format!("a packet of parity after every {data}"),
-        Protection::ReedSolomon { data, parity } => format!("{parity} packets of parity after every {data}"),
+        Protection::Xor { data } => format!("a parity packet after every {data}"),
+        Protection::ReedSolomon { data, parity } => format!("{parity} parity packets after every {data}"),
     }
 }
 
@@ -53,25 +53,27 @@ pub(crate) fn why(choice: &Choice, loaded: Option<&Judgement>, question: &Questi
     let stages = best.stages;
     let mut text = match (choice.purpose, choice.suffices) {
         (Use::Rehearsal, true) => format!(
-            "The lowest latency with which at most {} of the audio has to be concealed: ",
+            "The lowest latency with at most {} of the audio concealed: ",
             percent(question.concealed)
         ),
         (Use::Rehearsal, false) => format!(
-            "Nothing keeps what has to be concealed within {} of the audio; this comes nearest: ",
+            "No option conceals at most {} of the audio; this one comes closest: ",
             percent(question.concealed)
         ),
         (Use::Recording, true) if best.transport.is_reliable() => {
-            format!("{} repeats what is lost, and of all that do it needs the least time: ", best.transport)
+            format!(
+                "{} retransmits lost packets, with the lowest latency of all transports that do: ",
+                best.transport
+            )
         }
-        (Use::Recording, true) => "The lowest latency with which nothing was lost: ".to_owned(),
-        (Use::Recording, false) => "Everything loses something; this loses least: ".to_owned(),
+        (Use::Recording, true) => "The lowest latency without loss: ".to_owned(),
+        (Use::Recording, false) => "Every option loses packets; this one loses the fewest: ".to_owned(),
         (Use::Telephony, _) => {
             format!("The highest mean opinion score, {:.2} (R = {:.0}): ", best.mos, best.r)
         }
     };
     text += &format!(
-        "{} from mouth to ear, of which the sound cards take {}{}, the network {} (half of the fastest round trip) and \
-         playout {}. ",
+        "{} from mouth to ear: sound cards {}{}, network {} (half of the fastest round trip) and playout {}. ",
         ms(best.mouth_to_ear),
         ms(stages.capture + stages.playback),
         if stages.block.is_zero() {
@@ -83,15 +85,15 @@ pub(crate) fn why(choice: &Choice, loaded: Option<&Judgement>, question: &Questi
         ms(stages.playout),
     );
     text += &format!(
-        "Of {} blocks measured {} were lost and {} late",
+        "Of {} measured blocks, {} were lost and {} late",
         best.measured,
         percent(best.lost),
         percent(best.late)
     );
     text += &match best.protection {
-        _ if best.concealed == Ratio::ZERO => "; none would have had to be concealed".to_owned(),
-        Protection::None => format!("; {} would have had to be concealed", percent(best.concealed)),
-        _ => format!("; with redundancy {} would have had to be concealed", percent(best.concealed)),
+        _ if best.concealed == Ratio::ZERO => "; none would have been concealed".to_owned(),
+        Protection::None => format!("; {} would have been concealed", percent(best.concealed)),
+        _ => format!("; with redundancy, {} would have been concealed", percent(best.concealed)),
     };
     text += &format!(". It takes {} in each direction.", rate(best.rate));
     if let Some(loaded) = loaded {

@@ -80,7 +80,7 @@ fn over_a_quiet_lan_the_smallest_blocks_go_bare() {
     let recording = of(&advice, Use::Recording).choice;
     assert!(recording.suffices && recording.best.transport.is_reliable());
     assert!(of(&advice, Use::Telephony).choice.best.mos > 4.3);
-    assert!(!warns(&advice, "unevenly") && !warns(&advice, "missing"), "{:?}", advice.warnings);
+    assert!(!warns(&advice, "jitter") && !warns(&advice, "missing"), "{:?}", advice.warnings);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn outages_of_wifi_are_told_and_a_recording_outlasts_them() {
     // An outage shows in some twentieth of the blocks: playout has to outlast it.
     let rehearsal = of(&advice, Use::Rehearsal).choice.best;
     assert!(rehearsal.depth > Duration::from_millis(15) && rehearsal.depth < Duration::from_millis(40));
-    assert!(warns(&advice, "unevenly"), "{:?}", advice.warnings);
+    assert!(warns(&advice, "jitter"), "{:?}", advice.warnings);
     assert_nearly_best(WIFI, &advice);
 }
 
@@ -110,7 +110,7 @@ fn single_losses_are_worth_redundancy() {
 fn a_queue_that_fills_up_is_told() {
     let (advice, _) = probed(DSL, 30);
     assert!(warns(&advice, "bufferbloat"), "{:?}", advice.warnings);
-    assert!(warns(&advice, "does not give way"), "{:?}", advice.warnings);
+    assert!(warns(&advice, "does not prioritise"), "{:?}", advice.warnings);
     let rehearsal = of(&advice, Use::Rehearsal);
     let loaded = rehearsal.loaded.expect("the best is measured under load");
     assert!(loaded.concealed.value() > 0.5 && rehearsal.choice.best.concealed == Ratio::ZERO);

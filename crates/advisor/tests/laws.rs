@@ -127,7 +127,7 @@ proptest! {
 
 const LOST: Option<u64> = None;
 
-/// One packet in ten is lost, always alone: a packet of parity after every two replaces it once both others are there.
+/// One packet in ten is lost, always alone: a parity packet after every two replaces it once both others are there.
 #[test]
 fn redundancy_is_judged_by_the_pattern_of_losses() {
     let scattered: Vec<Option<u64>> =

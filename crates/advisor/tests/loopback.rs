@@ -55,7 +55,7 @@ fn a_reflector_is_measured_within_the_budget_and_advice_comes_of_it() {
     assert_eq!(json["recommendations"].as_array().map(Vec::len), Some(3));
     assert_eq!(json["recommendations"][0]["for"], "rehearsal");
     let page = html(&advice, &probed.findings);
-    assert!(page.contains("<svg") && page.contains("All that was measured"));
+    assert!(page.contains("<svg") && page.contains("All measurements"));
 }
 
 #[test]

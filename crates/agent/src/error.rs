@@ -13,7 +13,7 @@ pub enum AgentError {
     #[error("{0}")]
     Problems(#[from] Problems),
     /// Its configuration cannot be read.
-    #[error("the configuration {} cannot be read: {error}", path.display())]
+    #[error("cannot read the configuration {}: {error}", path.display())]
     Config {
         /// Which file.
         path: PathBuf,
@@ -27,7 +27,7 @@ pub enum AgentError {
     #[error("{0}")]
     Spool(#[from] crate::spool::SpoolError),
     /// It cannot answer for its metrics.
-    #[error("the agent cannot answer for its metrics at {address}: {error}")]
+    #[error("the agent cannot serve its metrics on {address}: {error}")]
     Listen {
         /// Where.
         address: SocketAddr,
@@ -44,7 +44,7 @@ pub enum AgentError {
     },
     /// Another agent uses its folder.
     #[error(
-        "another agent runs with the folder {}; stop it, or give this one a folder of its own with `--state`",
+        "another agent uses the folder {}; stop it, or give this one a different folder with `--state`",
         path.display()
     )]
     Busy {
@@ -52,7 +52,7 @@ pub enum AgentError {
         path: PathBuf,
     },
     /// It cannot become this user.
-    #[error("the agent cannot become the user `{name}`: {reason}")]
+    #[error("the agent cannot switch to the user `{name}`: {reason}")]
     User {
         /// The user's name.
         name: String,

@@ -61,7 +61,7 @@ fn answer(mut stream: &TcpStream, daemon: &Daemon) -> io::Result<()> {
     let (status, body) = match (method, path.split('?').next().unwrap_or_default()) {
         ("GET" | "HEAD", "/metrics") => ("200 OK", prometheus::text(&prometheus::Snapshot::take(daemon))),
         ("GET" | "HEAD", _) => ("404 Not Found", "there is `/metrics`\n".to_owned()),
-        _ => ("405 Method Not Allowed", "`GET /metrics` is what is answered\n".to_owned()),
+        _ => ("405 Method Not Allowed", "only `GET /metrics` is served\n".to_owned()),
     };
     write!(
         stream,

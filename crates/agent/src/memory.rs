@@ -54,8 +54,8 @@ pub(crate) fn take_buffers(share: &Share, host: &str, buffers: Bytes) -> Result<
 /// The refusal that a controller receives.
 pub(crate) fn refused(host: &str, what: &str, error: &NoMemory) -> Refusal {
     let why = format!(
-        "{what} takes {error}; the owner of {host} limits the memory of its agent: end other parts or connections, name \
-         smaller files, or ask the owner for more"
+        "{what} takes {error}; the owner of {host} limits the memory of its agent: end other parts or \
+        connections, use smaller files, or ask the owner for more"
     );
     Refusal::new(RefusalKind::Limit, why)
 }

@@ -94,7 +94,7 @@ impl Notices {
             std::mem::take(&mut strangers.omitted)
         };
         if omitted > 0 {
-            self.log(&format!("{omitted} connections of strangers are not in this log"));
+            self.log(&format!("{omitted} unauthenticated connections are not in this log"));
         }
         self.log(text);
     }
@@ -132,7 +132,7 @@ mod tests {
         notices.log_of_stranger("the next");
         let lines: Vec<String> = said.try_iter().collect();
         assert_eq!(lines.len(), 2);
-        assert!(lines[0].ends_with(" connections of strangers are not in this log"), "{lines:?}");
+        assert!(lines[0].ends_with(" unauthenticated connections are not in this log"), "{lines:?}");
     }
 
     #[test]

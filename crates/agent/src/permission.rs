@@ -87,7 +87,7 @@ pub fn judge(
     }
     if demand.duration > limits.duration {
         return limit(format!(
-            "the part takes up to {}, and the owner of {host} allows parts of at most {}",
+            "the part takes up to {}, but the owner of {host} allows parts of at most {}",
             demand.duration, limits.duration
         ));
     }
@@ -96,14 +96,14 @@ pub fn judge(
         permission.flows.filter(|&most| own.conversations.saturating_add(wanted) > most.into())
     {
         return forbidden(format!(
-            "the part holds {}, and the owner of {host} allows the controller {controller} {most}{}",
+            "the part has {}, but the owner of {host} allows the controller {controller} {most}{}",
             conversations(wanted),
             in_use(own.conversations > 0, &format!("{} of them", own.conversations))
         ));
     }
     if all.conversations.saturating_add(wanted) > limits.flows.into() {
         return limit(format!(
-            "the part holds {}, and the owner of {host} allows {}{}",
+            "the part has {}, but the owner of {host} allows {}{}",
             conversations(wanted),
             limits.flows,
             in_use(all.conversations > 0, &format!("{} of them", all.conversations))
@@ -119,7 +119,7 @@ pub fn judge(
     {
         let held = in_use(own.rate > Rate::ZERO, &own.rate.to_string());
         return forbidden(format!(
-            "the part sends {}, and the owner of {host} allows the controller {controller} {allowed}{held}",
+            "the part sends {}, but the owner of {host} allows the controller {controller} {allowed}{held}",
             sends(demand)
         ));
     }
@@ -128,7 +128,7 @@ pub fn judge(
     {
         let held = in_use(all.rate > Rate::ZERO, &all.rate.to_string());
         return limit(format!(
-            "the part sends {}, and the owner of {host} allows {allowed}{held}",
+            "the part sends {}, but the owner of {host} allows {allowed}{held}",
             sends(demand)
         ));
     }
@@ -150,7 +150,7 @@ pub fn may_reach(config: &Config, controller: &str, to: IpAddr) -> Result<(), Re
         IpAddr::V6(to) => !to.is_multicast() && !to.is_unspecified(),
     };
     if !is_one_host {
-        return forbidden(format!("{to} is not the address of one host, and {host} sends to no other"));
+        return forbidden(format!("{to} is not the address of a single host; {host} sends only to those"));
     }
     if networks.iter().any(|network| network.contains(to)) {
         return Ok(());
@@ -159,8 +159,8 @@ pub fn may_reach(config: &Config, controller: &str, to: IpAddr) -> Result<(), Re
     let allowed =
         if allowed.is_empty() { "nobody".to_owned() } else { format!("only {}", allowed.join(", ")) };
     forbidden(format!(
-        "the owner of {host} lets the controller {controller} have nothing sent to {to}: {allowed}; to allow it, the owner \
-         adds the address to `to` in [controller.{controller}] of the agent's configuration"
+        "the owner of {host} does not allow the controller {controller} to send to {to}: {allowed}; to allow \
+        it, the owner adds the address to `to` in [controller.{controller}] of the agent's configuration"
     ))
 }
 
@@ -188,8 +188,8 @@ fn in_use(is_any: bool, held: &str) -> String {
 fn sends(demand: &Demand) -> String {
     match (demand.greedy.is_some(), demand.rate) {
         (false, rate) => rate.to_string(),
-        (true, Rate::ZERO) => "as fast as the network takes".to_owned(),
-        (true, rate) => format!("{rate} and beside it as fast as the network takes"),
+        (true, Rate::ZERO) => "as fast as the network allows".to_owned(),
+        (true, rate) => format!("{rate}, and also as fast as the network allows"),
     }
 }
 
@@ -252,7 +252,7 @@ mod tests {
             why("studio", &demand(61, mbit(1)), held(40, mbit(1)), held(40, mbit(1))),
             (
                 RefusalKind::Permission,
-                "the part holds 61 conversations, and the owner of ottawa allows the controller studio 100, 40 of them in \
+                "the part has 61 conversations, but the owner of ottawa allows the controller studio 100, 40 of them in \
                  use by other parts"
                     .into()
             )
@@ -261,12 +261,12 @@ mod tests {
             why("other", &demand(1001, mbit(1)), none, none),
             (
                 RefusalKind::Limit,
-                "the part holds 1001 conversations, and the owner of ottawa allows 1000".into()
+                "the part has 1001 conversations, but the owner of ottawa allows 1000".into()
             )
         );
         assert_eq!(
             why("studio", &demand(1, mbit(15)), held(1, mbit(10)), held(1, mbit(10))).1,
-            "the part sends 15 Mbit/s, and the owner of ottawa allows the controller studio 20 Mbit/s, 10 Mbit/s in use by \
+            "the part sends 15 Mbit/s, but the owner of ottawa allows the controller studio 20 Mbit/s, 10 Mbit/s in use by \
              other parts"
         );
         let greedy = Demand { greedy: Some(Greedy::default()), ..demand(1, Rate::ZERO) };
@@ -274,7 +274,7 @@ mod tests {
             why("other", &greedy, none, held(3, mbit(100))),
             (
                 RefusalKind::Limit,
-                "the part sends as fast as the network takes, and the owner of ottawa allows 100 Mbit/s, 100 Mbit/s in use \
+                "the part sends as fast as the network allows, but the owner of ottawa allows 100 Mbit/s, 100 Mbit/s in use \
                  by other parts"
                     .into()
             )
@@ -282,7 +282,7 @@ mod tests {
         let long = Demand { duration: Duration::from_secs(7200), ..demand(1, mbit(1)) };
         assert_eq!(
             why("other", &long, none, none).1,
-            "the part takes up to 2 h, and the owner of ottawa allows parts of at most 60 min"
+            "the part takes up to 2 h, but the owner of ottawa allows parts of at most 60 min"
         );
     }
 
@@ -305,17 +305,17 @@ mod tests {
         }
         assert_eq!(
             reach("studio", "192.0.2.8").unwrap_err().why,
-            "the owner of ottawa lets the controller studio have nothing sent to 192.0.2.8: only 10.0.0.0/8, 192.0.2.7; to \
+            "the owner of ottawa does not allow the controller studio to send to 192.0.2.8: only 10.0.0.0/8, 192.0.2.7; to \
              allow it, the owner adds the address to `to` in [controller.studio] of the agent's configuration"
         );
         assert_eq!(
             reach("blind", "10.0.0.1").unwrap_err().why,
-            "the owner of ottawa lets the controller blind have nothing sent to 10.0.0.1: nobody; to allow it, the owner \
+            "the owner of ottawa does not allow the controller blind to send to 10.0.0.1: nobody; to allow it, the owner \
              adds the address to `to` in [controller.blind] of the agent's configuration"
         );
         for many in ["224.0.0.1", "255.255.255.255", "0.0.0.0", "ff02::1", "::"] {
             let refusal = reach("other", many).unwrap_err();
-            assert!(refusal.why.contains("is not the address of one host"), "{many}: {}", refusal.why);
+            assert!(refusal.why.contains("is not the address of a single host"), "{many}: {}", refusal.why);
         }
     }
 

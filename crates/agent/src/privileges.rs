@@ -21,7 +21,7 @@ pub fn limit_memory(most: Bytes) -> Result<(), AgentError> {
         let most = most.count().min(hard);
         setrlimit(Resource::RLIMIT_DATA, most, most)
     };
-    set().map_err(|error| AgentError::system("the limit on memory cannot be set")(error.into()))
+    set().map_err(|error| AgentError::system("setting the memory limit")(error.into()))
 }
 
 /// Turns this process, which root has started, into one of an ordinary user. Of root's rights only those are kept that
@@ -35,25 +35,24 @@ pub fn limit_memory(most: Bytes) -> Result<(), AgentError> {
 /// If there is no such user, if this process is not root's, if the folder belongs to somebody else, or if the system
 /// refuses. The process must end then: it may have given up some of its rights.
 pub fn become_user(name: &str, state: &Path) -> Result<(), AgentError> {
-    let lookup = User::from_name(name)
-        .map_err(|error| AgentError::system("users cannot be looked up")(error.into()))?;
+    let lookup =
+        User::from_name(name).map_err(|error| AgentError::system("looking up users")(error.into()))?;
     let user = lookup.ok_or_else(|| AgentError::User {
         name: name.to_owned(),
-        reason: "there is no such user on this host; make one with `useradd --system`, or leave `--user` out"
+        reason: "this user does not exist on this host; create it with `useradd --system`, or omit `--user`"
             .to_owned(),
     })?;
     if !Uid::effective().is_root() {
         if Uid::effective() == user.uid {
             return Ok(());
         }
-        let reason =
-            "only root can become another user; start the agent as that user, without `--user`".to_owned();
+        let reason = "only root can switch users; start the agent as that user, without `--user`".to_owned();
         return Err(AgentError::User { name: name.to_owned(), reason });
     }
     let owner = Owner { user: user.uid.as_raw(), group: user.gid.as_raw() };
     make_folder_for(state, owner, name)?;
     drop_to(&user, Kept::Measuring)
-        .map_err(AgentError::system(format!("the agent cannot become the user {name}")))
+        .map_err(AgentError::system(format!("the agent cannot switch to the user {name}")))
 }
 
 /// Whether this process is root's.
@@ -166,7 +165,7 @@ fn drop_to(user: &User, kept: Kept) -> io::Result<()> {
     // Nothing of root's comes back.
     match setresuid(Uid::from_raw(0), Uid::from_raw(0), Uid::from_raw(0)) {
         Err(_) => Ok(()),
-        Ok(()) => Err(io::Error::other("the rights of root are still there")),
+        Ok(()) => Err(io::Error::other("root's privileges could not be dropped")),
     }
 }
 
@@ -174,6 +173,6 @@ fn drop_to(user: &User, kept: Kept) -> io::Result<()> {
 fn drop_to(_: &User, _: Kept) -> io::Result<()> {
     Err(io::Error::new(
         io::ErrorKind::Unsupported,
-        "rights are dropped on Linux only; start the agent as that user",
+        "privileges can be dropped on Linux only; start the agent as that user",
     ))
 }

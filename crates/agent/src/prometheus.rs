@@ -69,28 +69,33 @@ pub(crate) fn text(snapshot: &Snapshot) -> String {
 
 fn write_all(out: &mut String, s: &Snapshot) -> fmt::Result {
     let version = status::PROGRAM;
-    head(out, "info", "gauge", "The agent: always 1.")?;
+    head(out, "info", "gauge", "Always 1 while the agent runs.")?;
     writeln!(out, "trunkline_agent_info{{name=\"{}\",version=\"{version}\"}} 1", s.name)?;
     for (name, kind, help, value) in [
-        ("start_time_seconds", "gauge", "When the agent started, in seconds since 1970.", s.started_seconds),
-        ("cpu_seconds_total", "counter", "Processor time of the agent.", s.cpu_seconds),
+        ("start_time_seconds", "gauge", "Start time of the agent, in seconds since 1970.", s.started_seconds),
+        ("cpu_seconds_total", "counter", "CPU time of the agent.", s.cpu_seconds),
         ("memory_bytes", "gauge", "Memory of the agent.", s.memory.count() as f64),
-        ("conversations", "gauge", "Conversations of the parts being executed.", s.busy.conversations as f64),
+        ("conversations", "gauge", "Conversations of running parts.", s.busy.conversations as f64),
         (
             "granted_bits_per_second",
             "gauge",
-            "What the parts being executed may send.",
+            "Rate granted to running parts.",
             s.busy.rate.bits_per_second() as f64,
         ),
+        ("kept_parts", "gauge", "Parts stored for controllers, including running ones.", s.kept_parts as f64),
         (
-            "kept_parts",
+            "spool_bytes",
             "gauge",
-            "Parts that are kept for controllers, with those being executed.",
-            s.kept_parts as f64,
+            "Disk space used by results stored for controllers.",
+            s.spool.count() as f64,
         ),
-        ("spool_bytes", "gauge", "What is kept on disk for controllers.", s.spool.count() as f64),
-        ("spool_limit_bytes", "gauge", "What the owner lets the agent keep.", s.spool_limit.count() as f64),
-        ("disk_free_bytes", "gauge", "What is free on the disk beside it.", s.disk_free.count() as f64),
+        (
+            "spool_limit_bytes",
+            "gauge",
+            "Limit of the disk space for stored results.",
+            s.spool_limit.count() as f64,
+        ),
+        ("disk_free_bytes", "gauge", "Free disk space.", s.disk_free.count() as f64),
         ("observations_total", "counter", "Observations recorded.", s.counted.observations as f64),
         ("recorded_bytes_total", "counter", "Bytes of chunks recorded.", s.counted.recorded.count() as f64),
         ("streamed_chunks_total", "counter", "Chunks sent to controllers.", s.counted.streamed_chunks as f64),
@@ -103,14 +108,14 @@ fn write_all(out: &mut String, s: &Snapshot) -> fmt::Result {
         (
             "sent_bytes_total",
             "counter",
-            "Bytes that near ends have sent, with the headers of network and transport.",
+            "Bytes sent by near ends, including network and transport headers.",
             s.counted.sent.count() as f64,
         ),
-        ("clock_lost_total", "counter", "How often the host has slept.", s.counted.slept as f64),
+        ("clock_lost_total", "counter", "Number of times the host was suspended.", s.counted.slept as f64),
         (
             "wall_clock_steps_total",
             "counter",
-            "How often the wall clock was set.",
+            "Number of times the wall clock was set.",
             s.counted.wall_steps as f64,
         ),
     ] {
@@ -120,13 +125,13 @@ fn write_all(out: &mut String, s: &Snapshot) -> fmt::Result {
     let with = |out: &mut String, name: &str, label: &str, values: &[(&str, u64)]| {
         values.iter().try_for_each(|(what, value)| sample(out, name, label, what, value))
     };
-    head(out, "sessions", "gauge", "Connections that are open, by who is at their other end.")?;
+    head(out, "sessions", "gauge", "Open connections, by kind of peer.")?;
     with(out, "sessions", "peer", &[("controller", s.controllers), ("agent", s.agents)])?;
-    head(out, "parts", "gauge", "Parts being executed, by which end of them this host is.")?;
+    head(out, "parts", "gauge", "Running parts, by end (near or far).")?;
     with(out, "parts", "end", &[("near", s.near), ("far", s.far)])?;
-    head(out, "connections_total", "counter", "Connections, by what became of them.")?;
+    head(out, "connections_total", "counter", "Connections, by outcome.")?;
     with(out, "connections_total", "became", &s.counted.connections)?;
-    head(out, "parts_total", "counter", "Near ends of parts, by what became of them.")?;
+    head(out, "parts_total", "counter", "Near ends of parts, by outcome.")?;
     with(out, "parts_total", "became", &s.counted.parts)
 }
 

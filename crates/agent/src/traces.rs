@@ -44,7 +44,7 @@ impl Traces {
             .with_timeout(PATIENCE)
             .build();
         let exporter = exporter.map_err(|error| {
-            AgentError::system(format!("no traces can be sent to {collector}"))(std::io::Error::other(error))
+            AgentError::system(format!("cannot send traces to {collector}"))(std::io::Error::other(error))
         })?;
         let resource = Resource::builder_empty().with_service_name("trunkline-agent").with_attributes([
             KeyValue::new("service.version", crate::daemon::status::PROGRAM),

@@ -1,4 +1,4 @@
-//! What can be typed. Help, man page, shell completions and the reference page all come from these types.
+//! Command-line arguments. Help, man pages, shell completions and the reference page are generated from these types.
 
 pub mod agent;
 pub mod foreign;
@@ -17,19 +17,19 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use settings::Settings;
 
-/// Carries voice and music over networks and tells you what the network will do to them.
+/// Carries voice and music over networks, and predicts, emulates and measures what the network does to them.
 ///
-/// One experiment file says hosts, links, transports, flows of voice and bulk, what to sweep and how often to repeat.
-/// It runs in virtual time over the links it describes, in real time over the same links, or on real sockets over the
-/// network as it is, with the same statistics and report.
+/// One experiment file describes hosts, links, transports, flows of voice and bulk data, what to sweep and how often to
+/// repeat. It runs in virtual time over the described links, in real time over the same links, or on real sockets over
+/// the network as it is, with the same statistics and report.
 #[derive(Debug, Parser)]
 #[command(name = "trunkline", version, propagate_version = true, max_term_width = 100)]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 
-    /// What holds for every command.
+    /// Options of every command.
     #[command(flatten)]
     pub global: Global,
 }
@@ -37,7 +37,7 @@ pub struct Cli {
 /// Options of every command.
 #[derive(Debug, Args)]
 pub struct Global {
-    /// Where runs are stored: a folder [default: $XDG_DATA_HOME/trunkline, else ~/.local/share/trunkline], or a team's
+    /// The store of runs: a folder [default: $XDG_DATA_HOME/trunkline, else ~/.local/share/trunkline], or a team's
     /// PostgreSQL server, postgresql://USER:PASSWORD@HOST/DATABASE
     #[arg(long, global = true, value_name = "PLACE", env = "TRUNKLINE_STORE", hide_env_values = true)]
     pub store: Option<PathBuf>,
@@ -46,7 +46,7 @@ pub struct Global {
     #[arg(long, global = true)]
     pub json: bool,
 
-    /// Say nothing on standard error but warnings and errors
+    /// Print only warnings and errors on standard error
     #[arg(short, long, global = true)]
     pub quiet: bool,
 
@@ -69,87 +69,86 @@ pub enum Color {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run an experiment file: measure every point as often as it says, store it, and write the report
+    /// Run an experiment: measure every point and repetition, store the results and write the report
     ///
-    /// Ctrl-C keeps what was measured and marks the run partial; `trunkline run --resume RUN` finishes it.
+    /// Ctrl-C keeps the results so far and marks the run as partial; `trunkline run --resume RUN` finishes it.
     Run(Run),
 
     /// Find the largest or smallest value of a key that keeps the file's limits
     ///
-    /// Bisects with repetitions: what is said is right with the stated confidence, and between the last value shown to keep
-    /// the limits and the first shown to break one it says what is not decided. For every combination of what the file
-    /// sweeps there is an answer. Everything measured is stored as one run. Ctrl-C tells what is known so far;
-    /// --resume goes on.
+    /// Bisects with repetitions. Each verdict holds with the stated confidence: the last value shown to keep the limits, the
+    /// first shown to break one, and the undecided values between them. There is one answer for every combination of the
+    /// file's sweep. All measurements are stored as one run. Ctrl-C prints the result so far; --resume continues.
     Plan(Plan),
 
-    /// Validate an experiment file and say what it would do; nothing is run or written
+    /// Validate an experiment file and summarise it, without running or writing anything
     Check(Check),
 
-    /// List stored runs; mark, compare, export, import and remove them
+    /// List, tag, compare, export, import and remove stored runs
     Runs(runs::Runs),
 
     /// Rebuild a stored run's report
     ///
     /// The report is one self-contained HTML file in the run's folder. If the same file was also run on another
-    /// backend, both stand side by side.
+    /// backend, the report shows both side by side.
     Report(Report),
 
     /// List the published studies that can be repeated
     Papers,
 
-    /// Repeat a published study in the simulator and hold it against what was published
+    /// Repeat a published study in the simulator and compare it with the published results
     ///
-    /// Prints every table cell by cell (published, simulated, relative error), the errors of each column, and which
-    /// goals are met. With --json a line of JSON for every cell.
+    /// Prints every value of every table (published, simulated, relative error), the errors of each column, and the goals
+    /// that are met. With --json, prints one line of JSON per value.
     Paper(Paper),
 
-    /// Send audio of a device or a file to another host, over any transport
+    /// Send audio from a device or a file to another host, over any transport
     ///
-    /// Against `trunkline reflect` it comes back, is played or recorded with --to, and its round trips are measured; against
-    /// `trunkline receive` it is played there. The latency of every stage is shown meanwhile, and all that was measured at
-    /// the end. Ctrl-C ends it in order.
+    /// If the other host runs `trunkline reflect`, the audio comes back: its round trips are measured, and --to plays or
+    /// records it. If the other host runs `trunkline receive`, it is played there. While the session runs, the latency of
+    /// every stage is shown; at the end, all figures are printed. Ctrl-C ends the session cleanly.
     Send(Box<session::Send>),
 
-    /// Play or record what `trunkline send` sends from other hosts
+    /// Play or record audio that other hosts send with `trunkline send`
     Receive(session::Receive),
 
-    /// Send back everything that comes, so that others can measure round trips
+    /// Reflect all received packets, so that other hosts can measure round trips
     Reflect(session::Reflect),
 
-    /// Measure what the network does to audio on the way to a reflector, and say how to send it
+    /// Measure what the network does to audio on the way to a reflector, and recommend how to send it
     ///
-    /// Within the budget it tries every transport, several block sizes, numbers of channels, and what bulk transfers do to them.
-    /// It recommends transport, block size, playout depth and redundancy for rehearsal, recording and telephony, says why
-    /// and what is next best, and prints the commands. Ctrl-C gives the advice from what was measured until then.
+    /// Within a time budget, measures every transport, several block sizes and numbers of channels, with and without bulk
+    /// transfers. Recommends transport, block size, playout depth and redundancy for rehearsal, recording and telephony, with
+    /// reasons, the next best option and the commands. Ctrl-C prints the advice from the measurements so far.
     Probe(probe::Probe),
 
-    /// Say how much a received recording differs from the one that was sent
+    /// Compare a received recording with the one that was sent
     ///
-    /// Finds the sent audio in the received (delay, clock drift, gain, channels), and measures what has become of it:
+    /// Finds the sent audio in the received recording (delay, clock drift, gain, channels) and measures how it differs:
     /// signal-to-noise ratio, log-spectral distance, the noise-to-mask ratio of ITU-R BS.1387, gaps and clicks. The
-    /// recordings are WAV or FLAC files of as many channels; their sample rates may differ.
+    /// recordings are WAV or FLAC files with the same number of channels; their sample rates may differ.
     Listen(listen::Listen),
 
     /// Run programs behind the links of an experiment file, in real time
     ///
-    /// Every host of the file becomes a network namespace of this machine, and every link of it a relay between them that
-    /// drops, delays and reorders packets exactly as the simulator's links do. COMMAND runs on one of the hosts, `trunkline
-    /// wire` waits for it and exits with its code; then everything is gone. Host names of the file resolve on the hosts.
+    /// Each host of the file becomes a network namespace on this machine, and each link a relay that drops, delays and
+    /// reorders packets exactly as the simulator's links do. COMMAND runs on one of the hosts; `trunkline wire` exits with
+    /// its code and removes everything. The hosts can resolve each other's names.
     ///
-    /// Works as root, and without privileges where the system lets users make namespaces. Linux only.
+    /// Needs root, or a system that allows unprivileged user namespaces. Linux only.
     Wire(wire::Wire),
 
-    /// Serve the page: draw, run, watch and compare experiments in a browser
+    /// Serve the web page: draw, run, watch and compare experiments in a browser
     ///
-    /// The page and its API, on this machine only unless --listen says otherwise. Ctrl-C ends it: what is measured then is
-    /// kept, and can be resumed.
+    /// Serves the page and its API, to this machine only unless --listen says otherwise. Ctrl-C stops the server; running
+    /// experiments keep their results and can be resumed.
     Serve(serve::Serve),
 
-    /// Be the agent of this host, which executes its parts of live experiments; or enrol at agents and look at them
+    /// Run this host's agent, which takes part in live experiments; or manage agents
     ///
-    /// An agent sends, receives and reflects for the controllers that its owner has let enrol, within the limits of its
-    /// configuration, and keeps what it records until they have it. On the agent's host `trunkline agent pair` prints the
-    /// command that enrols a controller.
+    /// An agent sends, receives and reflects for the controllers that its owner has enrolled, within the limits of its
+    /// configuration, and keeps its records until they have been collected. On the agent's host, `trunkline agent pair`
+    /// prints the command that enrols a controller.
     Agent(agent::Agent),
 
     /// Print a shell's completion script
@@ -166,7 +165,7 @@ pub enum Command {
         directory: Option<PathBuf>,
     },
 
-    /// The other end of a live run, in its own process; talks to its controller on standard input and output
+    /// The far end of a live run, in its own process, controlled through standard input and output
     #[command(hide = true)]
     FarEnd,
 }
@@ -182,7 +181,7 @@ pub struct Run {
     #[arg(long, value_enum, default_value_t = On::Sim, value_name = "BACKEND", conflicts_with = "resume")]
     pub on: On,
 
-    /// Finish a partial run: its number, its folder's name, or `latest`
+    /// Finish this partial run: its number, its folder's name, or `latest`
     #[arg(long, value_name = "RUN", conflicts_with = "file")]
     pub resume: Option<String>,
 
@@ -190,27 +189,27 @@ pub struct Run {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
 
-    /// Write what the listener of a member of a flow hears into a WAV file: `flow.voice.1`, or `flow.voice.1.2` for its
-    /// second channel only
+    /// Write the audio that the listener of a flow's member hears to a WAV file: `flow.voice.1`, or `flow.voice.1.2` for
+    /// its second channel only
     ///
-    /// Members and channels count from 1. Without FILE it goes into the run's folder. Where there are several points or
-    /// repetitions each has a file of its own, named FILE-p003-r01.wav.
+    /// Members and channels count from 1. Without FILE, the audio goes to the run's folder. With several points or
+    /// repetitions, each has its own file, named FILE-p003-r01.wav.
     #[arg(long, value_name = "FLOW[=FILE]")]
     pub hear: Vec<String>,
 
-    /// What is heard in the place of missing messages [default: as the flow's codec does]
+    /// How missing messages are concealed [default: as by the flow's codec]
     #[arg(long, value_enum, value_name = "METHOD", requires = "hear")]
     pub conceal: Option<Conceal>,
 
-    /// Keys that get other values.
+    /// Keys that are overridden.
     #[command(flatten)]
     pub settings: Settings,
 
-    /// How often every point is measured, in place of the file's `repetitions`
+    /// How often every point is measured, instead of the file's `repetitions`
     #[arg(long, value_name = "N")]
     pub repetitions: Option<String>,
 
-    /// How it is measured live.
+    /// Options of live runs.
     #[command(flatten)]
     pub live: Live,
 
@@ -224,7 +223,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Keys that get other values.
+    /// Keys that are overridden.
     pub fn settings(&self) -> Vec<trunkline_experiment::Setting> {
         let key = "repetitions";
         let own = self.repetitions.iter();
@@ -233,21 +232,21 @@ impl Run {
     }
 }
 
-/// What is heard in the place of missing messages.
+/// How missing messages are concealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Conceal {
-    /// Silence, as `codec = "g711"` has it
+    /// Silence, as with `codec = "g711"`
     Silence,
-    /// The last message again and again, fading
+    /// The last message, repeated and fading
     Repetition,
-    /// The last pitch period again and again, fading, as `codec = "g711-plc"` has it
+    /// The last pitch period, repeated and fading, as with `codec = "g711-plc"`
     Waveform,
 }
 
 /// Options of a live run.
 #[derive(Debug, Args)]
 pub struct Live {
-    /// Live: address of the far end's sockets
+    /// Live: the address of the far end's sockets
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub address: std::net::IpAddr,
 
@@ -267,7 +266,7 @@ pub struct Plan {
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// What is searched.
+    /// The key and the direction of the search.
     #[command(flatten)]
     pub goal: Goal,
 
@@ -275,35 +274,35 @@ pub struct Plan {
     #[arg(long, value_name = "KEY=VALUES")]
     pub against: Option<String>,
 
-    /// The smallest value to try [default: found by halving, down to what the key takes]
+    /// The smallest value to try [default: found by halving, down to the key's minimum]
     #[arg(long, value_name = "VALUE")]
     pub from: Option<String>,
 
-    /// The largest value to try [default: found by doubling, up to what the key takes]
+    /// The largest value to try [default: found by doubling, up to the key's maximum]
     #[arg(long, value_name = "VALUE")]
     pub to: Option<String>,
 
-    /// How near the answer must come, as an amount [default: 1 for what is counted]
+    /// How exact the answer must be, as an amount [default: 1 for counts]
     #[arg(long, value_name = "VALUE", conflicts_with = "precision")]
     pub step: Option<String>,
 
-    /// How near the answer must come, as a share of the value [default: 1 % for what is not counted]
+    /// How exact the answer must be, relative to the value [default: 1 %, except for counts]
     #[arg(long, value_name = "SHARE")]
     pub precision: Option<trunkline_core::Ratio>,
 
-    /// How often a value is measured before it is judged [default: as the file says, or 5 if that is once]
+    /// How often a value is measured before it is judged [default: the file's `repetitions`, or 5 if that is 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub repetitions: Option<u32>,
 
-    /// How often a value near the edge is measured at most [default: 8 times as often]
+    /// The maximum number of repetitions of a value near the edge [default: 8 times `--repetitions`]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub most_repetitions: Option<u32>,
 
-    /// Keys that get other values.
+    /// Keys that are overridden.
     #[command(flatten)]
     pub settings: Settings,
 
-    /// How sure each verdict must be
+    /// The confidence of each verdict
     #[arg(long, value_name = "SHARE", default_value = "95 %")]
     pub confidence: trunkline_core::Ratio,
 
@@ -311,7 +310,7 @@ pub struct Plan {
     #[arg(long, value_enum, default_value_t = On::Sim, value_name = "BACKEND")]
     pub on: On,
 
-    /// Go on with an interrupted plan of the same file, key and options: its run's number, its folder's name, or `latest`
+    /// Continue an interrupted plan with the same file, key and options: its run's number, its folder's name, or `latest`
     #[arg(long, value_name = "RUN")]
     pub resume: Option<String>,
 
@@ -319,7 +318,7 @@ pub struct Plan {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
 
-    /// How it is measured live.
+    /// Options of live runs.
     #[command(flatten)]
     pub live: Live,
 
@@ -328,28 +327,27 @@ pub struct Plan {
     pub no_report: bool,
 }
 
-/// What a plan searches.
+/// The key and the direction of a plan's search.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub struct Goal {
-    /// Find the largest value of this key, any that `[sweep]` takes: `flow.voice.count`
+    /// Find the largest value of this key; any key that can be swept, such as `flow.voice.count`
     #[arg(long, value_name = "KEY", visible_alias = "maximize")]
     pub maximise: Option<String>,
 
-    /// Find the smallest value of this key: `link.trunk.rate`
+    /// Find the smallest value of this key, such as `link.trunk.rate`
     #[arg(long, value_name = "KEY", visible_alias = "minimize")]
     pub minimise: Option<String>,
 }
 
-/// Where an experiment runs.
+/// Backend of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum On {
-    /// In virtual time, over the links that the file describes; the same result for the same seed on every machine
+    /// In virtual time, over the links in the file; the same seed gives the same result on every machine
     Sim,
-    /// In real time over the links that the file describes, between namespaces of this machine, with the kernel's TCP; Linux
-    /// only
+    /// In real time over the links in the file, between namespaces of this machine, with the kernel's TCP; Linux only
     Wire,
-    /// On this machine's sockets, over the network as it is; the links of the file do not apply
+    /// On real sockets, over the network as it is; the file's links do not apply
     Live,
 }
 
@@ -358,9 +356,9 @@ pub enum On {
 pub enum Spin {
     /// With fewer than 64 channels
     Auto,
-    /// Always: the most exact departures, and a core of its own
+    /// Always: the most exact departures; occupies a core
     Always,
-    /// Never: sleep only
+    /// Never: only sleep
     Never,
 }
 
@@ -371,11 +369,11 @@ pub struct Check {
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
-    /// Where it is to run: what `trunkline run` refuses there is an error [default: sim]
+    /// Check for this backend: whatever `trunkline run` would refuse on it is an error [default: sim]
     #[arg(long, value_enum, value_name = "BACKEND")]
     pub on: Option<On>,
 
-    /// Keys that get other values.
+    /// Keys that are overridden.
     #[command(flatten)]
     pub settings: Settings,
 }
@@ -391,15 +389,15 @@ pub struct Report {
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 
-    /// Write tables and figures' data as CSV files into this folder
+    /// Write the tables and the data of the figures as CSV files to this folder
     #[arg(long, value_name = "DIR")]
     pub csv: Option<PathBuf>,
 
-    /// Write the figures as PNG files into this folder
+    /// Write the figures as PNG files to this folder
     #[arg(long, value_name = "DIR")]
     pub png: Option<PathBuf>,
 
-    /// Do not put the same experiment's run on another backend beside it
+    /// Do not include the same experiment's run on another backend
     #[arg(long)]
     pub alone: bool,
 }
@@ -407,7 +405,7 @@ pub struct Report {
 /// Arguments of `paper`.
 #[derive(Debug, Args)]
 pub struct Paper {
-    /// The study: a name that `trunkline papers` lists
+    /// The study, as listed by `trunkline papers`
     #[arg(value_name = "STUDY")]
     pub study: String,
 
@@ -415,20 +413,20 @@ pub struct Paper {
     #[arg(value_name = "TABLE")]
     pub tables: Vec<String>,
 
-    /// Write the tables and the study's figures as one HTML page into this folder, and every figure as SVG and PNG
+    /// Write an HTML page with the tables and figures to this folder, and every figure as SVG and PNG
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
-    /// How often each point is simulated, with random numbers of its own each time; tables have the mean [default: as the
-    /// study's files say, mostly once]
+    /// How often each point is simulated, with new random numbers each time; tables contain the mean [default: as in the
+    /// study's files, mostly once]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub repetitions: Option<u32>,
 
-    /// Where the tables that a study has for it are measured: `wire` instead of in `sim`, in real time
+    /// The backend of tables that can also be measured: `wire` measures them in real time
     #[arg(long, value_name = "BACKEND", default_value = "sim", value_parser = ["sim", "wire"])]
     pub on: String,
 
-    /// How many blocks each channel of audio sends, in studies that count them [default: as many as in the study]
+    /// How many blocks each channel of audio sends, in studies that count blocks [default: as in the study]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
     pub blocks: Option<u64>,
 

@@ -20,7 +20,6 @@ pub(crate) fn open() -> Result<(Arc<Identity>, Peers), Failure> {
 pub(crate) fn folder() -> Result<PathBuf, Failure> {
     let from = |name| std::env::var_os(name).map(PathBuf::from).filter(|path: &PathBuf| path.is_absolute());
     let config = from("XDG_CONFIG_HOME").or_else(|| from("HOME").map(|home| home.join(".config")));
-    let none =
-        || Failure::environment("neither XDG_CONFIG_HOME nor HOME is set, so there is no place for keys");
+    let none = || Failure::environment("neither XDG_CONFIG_HOME nor HOME is set, so keys cannot be stored");
     config.map(|config: PathBuf| Path::join(&config, "trunkline")).ok_or_else(none)
 }

@@ -52,11 +52,9 @@ impl Failure {
         let path = path.display();
         Failure::environment(match error.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
-                format!(
-                    "`{path}` cannot be written: its disk is full; make room there, or name another place"
-                )
+                format!("cannot write `{path}`: its disk is full; free some space, or choose another place")
             }
-            _ => format!("`{path}` cannot be written: {error}"),
+            _ => format!("cannot write `{path}`: {error}"),
         })
     }
 

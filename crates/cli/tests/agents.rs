@@ -136,15 +136,11 @@ fn two_commands_enrol_and_then_an_experiment_runs_between_hosts() {
     run(&bench, &["agent", "revoke", "studio", "--state", &far.state]).ok();
     let refused = run(&bench, &["agent", "status", "ottawa"]);
     assert_eq!(refused.code, Some(1), "{}", refused.err);
-    assert!(refused.err.contains("ottawa does not know this controller"), "{}", refused.err);
+    assert!(refused.err.contains("this controller is not enrolled at ottawa"), "{}", refused.err);
     run(&bench, &["agent", "forget", "ottawa"]).ok();
     let unknown = run(&bench, &["agent", "status", "ottawa"]);
     assert_eq!(unknown.code, Some(2));
-    assert!(
-        unknown.err.contains("`ottawa` is no agent that is enrolled here: those are berlin"),
-        "{}",
-        unknown.err
-    );
+    assert!(unknown.err.contains("no agent `ottawa` is enrolled here: those are berlin"), "{}", unknown.err);
     assert_eq!(near.stop(), "berlin has stopped");
 }
 
@@ -161,17 +157,17 @@ fn what_is_wrong_is_told_before_anything_starts() {
     );
     let absent = run(&bench, &["agent", "--config", "absent.toml", "--state", "s"]);
     assert_eq!(absent.code, Some(2));
-    assert!(absent.err.contains("the configuration absent.toml cannot be read"), "{}", absent.err);
+    assert!(absent.err.contains("cannot read the configuration absent.toml"), "{}", absent.err);
     let code = run(&bench, &["agent", "enrol", "127.0.0.2", "ABCD-EFGH"]);
     assert_eq!(code.code, Some(2), "{}", code.err);
     let nobody = run(&bench, &["agent", "status", "--state", "s"]);
     assert_eq!(nobody.code, Some(1));
-    assert!(nobody.err.contains("no agent runs with the folder s"), "{}", nobody.err);
+    assert!(nobody.err.contains("no agent is running with the folder s"), "{}", nobody.err);
 
     let agent = Agent::start(&bench, "berlin", "127.0.0.2");
     let second = run(&bench, &["agent", "--config", "berlin.toml", "--state", &agent.state]);
     assert_eq!(second.code, Some(1));
-    assert!(second.err.contains("another agent runs with the folder berlin.state"), "{}", second.err);
+    assert!(second.err.contains("another agent uses the folder berlin.state"), "{}", second.err);
     // One that is killed leaves its folder to the next.
     drop(agent);
     assert_eq!(Agent::start(&bench, "berlin", "127.0.0.2").stop(), "berlin has stopped");
@@ -210,7 +206,7 @@ fn an_owners_rate_slows_a_greedy_flow_and_the_user_is_told_that_it_is_no_network
     between(&bench, &near, &far, SHORT, "transport = \"tcp\"\nsource = { kind = \"bulk\" }");
     let ran = run(&bench, &RUN);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    let told = "flow `f`: the owner of `berlin` lets that host send 4000 kbit/s, which has held it back for ";
+    let told = "flow `f`: the owner of `berlin` limits that host to 4000 kbit/s, which held it back for ";
     assert!(ran.err.contains(told), "{}", ran.err);
     let stored = stored(&bench);
     let flow = &stored.points[0].repetitions[0].summary.as_ref().unwrap().flows[0];
@@ -242,13 +238,12 @@ fn an_agent_that_is_gone_is_told_with_what_to_do_and_so_is_its_return() {
     wait_for_chunks(&bench);
     drop(near);
     let gone = hear("the run waits another");
-    assert!(gone.contains(&format!("the agent `berlin` at {address} has been gone for ")), "{gone}");
+    assert!(gone.contains(&format!("lost contact with the agent `berlin` at {address} for ")), "{gone}");
     assert!(gone.contains("start it again on its host"), "{gone}");
     let near = Agent::start_with(&bench, "berlin", &address, "", |agent| agent);
     hear("the agent `berlin` is back after ");
     // It has lost its part; what it had kept of it is here, and that was the only repetition.
-    let end = hear("what was measured until then is kept");
-    assert!(end.contains("the agent on berlin was ended while it measured"), "{end}");
+    hear("the agent on berlin was stopped during the measurement; the results so far are kept");
     running.wait().unwrap();
     let stored = stored(&bench);
     assert!(stored.points[0].repetitions[0].summary.as_ref().unwrap().flows[0].counts.sent > 0);
@@ -290,7 +285,7 @@ fn unshared(flags: &'static [&'static str], first: String) -> Option<impl FnOnce
 /// Whether a run ended with the words, once, and what it had measured is there.
 fn assert_partial(bench: &Bench, ran: &support::Ran, words: &str) {
     assert_eq!(ran.code, Some(1), "{}", ran.err);
-    assert_eq!(ran.err.matches("cannot keep what is measured").count(), 1, "{}", ran.err);
+    assert_eq!(ran.err.matches("cannot store the results").count(), 1, "{}", ran.err);
     assert!(ran.err.contains(words), "{}", ran.err);
     let runs = bench.run(&["runs"]).ok().out;
     assert!(runs.contains("partial"), "{runs}");
@@ -307,9 +302,9 @@ fn an_owners_disk_limit_ends_a_run_in_order() {
     let far = Agent::start(&bench, "ottawa", "127.0.0.3");
     between(&bench, &near, &far, "duration = \"60 s\"", MANY);
     let ran = run(&bench, &RUN);
-    assert_partial(&bench, &ran, "that the owner of the host lets its agent");
+    assert_partial(&bench, &ran, "set by the host's owner");
     let status = run(&bench, &["agent", "status", "berlin"]).ok().out;
-    assert!(status.contains("cannot keep what is measured"), "{status}");
+    assert!(status.contains("cannot store the results"), "{status}");
 }
 
 #[test]

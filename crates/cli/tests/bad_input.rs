@@ -181,14 +181,14 @@ fn messages_without_headers_are_said_to_be_for_the_simulator() {
     bench.write("bare.toml", text);
     let out = bench.run(&["check", "bare.toml"]).ok().out;
     assert!(
-        out.contains("not on `live`: flow `voice` cannot be set up: `framing = \"none\"` is for"),
+        out.contains("not on `live`: flow `voice` cannot be set up: `framing = \"none\"` works in"),
         "{out}"
     );
     let backends = bench.run(&["check", "bare.toml", "--json"]).ok().json()["backends"].clone();
     assert_eq!(backends, serde_json::json!(["sim", "wire"]));
     let ran = bench.run(&["run", "bare.toml", "--on", "live"]);
     assert_eq!(ran.code, Some(2), "{ran:#?}");
-    assert!(ran.err.contains("`framing = \"none\"` is for `sim` only"), "{ran:#?}");
+    assert!(ran.err.contains("`framing = \"none\"` works in `sim` only"), "{ran:#?}");
     assert!(!bench.store().exists(), "nothing is written");
 }
 

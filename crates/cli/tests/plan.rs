@@ -89,7 +89,7 @@ fn an_answer_that_rests_on_the_short_run_says_so() {
     let per_second = rising[0]["per_second"].as_f64().unwrap();
     assert!((per_second / overload - 1.0).abs() < 0.02, "{per_second}, expected {overload}");
     let sentence = answer["sentence"].as_str().unwrap();
-    let says = "the latency still rises when the run ends, in each second that of `voice` by";
+    let says = "the latency still rises at the end of the run, per second that of `voice` by";
     let says = format!("{says} {:.3} ms", per_second * 1000.0);
     assert!(sentence.contains(&says) && sentence.contains("a run of 2 s is too short"), "{sentence}");
     // 11 channels are 5 % less than the line carries.
@@ -284,13 +284,13 @@ fn bad_questions_are_answered_with_a_sentence_and_nothing_is_written() {
         (without_limits, count.to_vec(), "no `[limits]`"),
         (CHANNELS, vec!["--maximise", "flow.voice.cuont"], "did you mean `flow.voice.count`?"),
         (CHANNELS, vec!["--maximise", "flow.voice.transport"], "no largest or smallest"),
-        (CHANNELS, [&count[..], &["--from", "9", "--to", "2"]].concat(), "`--from 9` lies above `--to 2`"),
+        (CHANNELS, [&count[..], &["--from", "9", "--to", "2"]].concat(), "`--from 9` is above `--to 2`"),
         (CHANNELS, [&count[..], &["--from", "2 ms"]].concat(), "must be a whole number"),
         (CHANNELS, [&count[..], &["--repetitions", "1"]].concat(), "at least 2"),
         (CHANNELS, [&count[..], &["--confidence", "40 %"]].concat(), "between 50 % and 100 %"),
         (CHANNELS, [&count[..], &["--against", "link.trunk.rate"]].concat(), "KEY=VALUE"),
         (CHANNELS, [&count[..], &["--against", "link.trunk.rate=1 ms"]].concat(), "rate"),
-        (CHANNELS, [&count[..], &["--step", "0"]].concat(), "no amount"),
+        (CHANNELS, [&count[..], &["--step", "0"]].concat(), "is not a valid amount of"),
         (CHANNELS, vec![], "--maximise"),
     ] {
         let (bench, ran) = planned(text, &arguments);

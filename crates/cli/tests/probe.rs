@@ -95,7 +95,7 @@ fn what_cannot_be_asked_is_refused_in_a_sentence() {
     for (arguments, sentence) in [
         (&["probe", "127.0.0.1", "--budget", "10 ms"][..], "`--budget 10 ms` is not between 1 s and 1 h"),
         (&["probe", "127.0.0.1", "--for", "karaoke"], "expected `rehearsal`, `recording` or `telephony`"),
-        (&["probe", "127.0.0.1", "--transports", "udp,ipx"], "`ipx` is no transport that can be measured"),
+        (&["probe", "127.0.0.1", "--transports", "udp,ipx"], "cannot measure transport `ipx`"),
         (&["probe", "127.0.0.1:1", "--budget", "1s"], "127.0.0.1:1"),
     ] {
         let ran = bench.run(arguments);

@@ -123,7 +123,7 @@ fn a_file_runs_over_its_links_and_stands_beside_the_simulator() {
         let Some(bench) = bench("1 s") else { return };
         bench.run(&["run", "wired.toml", "--no-report"]).ok();
         let ran = bench.run(&["run", "wired.toml", "--on", "wire", "--json"]).ok();
-        let note = "the kernel's TCP stands in for `engine = \"classic\"`";
+        let note = "the kernel's TCP replaces `engine = \"classic\"`";
         assert!(ran.err.contains(note), "{note} in {}", ran.err);
         let (larger, carried) =
             (ran.err.matches("bytes larger").count(), ran.err.matches("URP travels in UDP").count());
@@ -209,7 +209,7 @@ fn what_cannot_be_on_the_wire_is_said_before_anything_is_written() {
     let ran = bench.run(&["run", "several.toml", "--on", "wire"]);
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(
-        ran.err.contains("flow `across` cannot be set up: several sinks, or none, are for `sim` only"),
+        ran.err.contains("flow `across` cannot be set up: several sinks, or none, work in `sim` only"),
         "{}",
         ran.err
     );

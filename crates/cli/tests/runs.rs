@@ -242,7 +242,7 @@ fn runs_are_marked_chosen_compared_taken_elsewhere_and_removed() {
     assert!(other.run(&["runs", "import", archive]).ok().out.contains("it was here before"));
     assert!(other.run(&["report", "1"]).ok().out.contains("bulk"));
     let damaged = other.run(&["runs", "import", bench.path("short.toml").to_str().unwrap()]);
-    assert!(damaged.code == Some(2) && damaged.err.contains("no archive of a run"), "{damaged:#?}");
+    assert!(damaged.code == Some(2) && damaged.err.contains("not an archive of a run"), "{damaged:#?}");
 
     assert!(
         bench

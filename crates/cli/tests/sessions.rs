@@ -101,7 +101,7 @@ fn ctrl_c_prints_what_was_measured() {
         let sender = bench.start(&["send", &receiver.address, "--from", "noise", "--json"]);
         std::thread::sleep(std::time::Duration::from_millis(700));
         let mut began = String::new();
-        receiver.said.read_line(&mut began).expect("a session begins");
+        receiver.said.read_line(&mut began).expect("a session must start");
         assert!(began.contains("2 channels at 44100 Hz as `i16` in blocks of 470 frames"), "{began}");
         interrupt(&sender);
         let sent = Ran::from(sender.wait_with_output().expect("it ends"));
@@ -120,13 +120,13 @@ fn what_cannot_be_is_said_in_a_sentence() {
         assert_eq!(ran.code, Some(code), "{ran:#?}");
         assert!(ran.err.contains(expected), "{ran:#?}");
     };
-    refused(&["send", "127.0.0.1:9", "--from", "tone"], 1, "no server answers at 127.0.0.1:9");
+    refused(&["send", "127.0.0.1:9", "--from", "tone"], 1, "no server responds at 127.0.0.1:9");
     refused(
         &["send", "nowhere.invalid", "--from", "tone"],
         2,
         "`nowhere.invalid` is not the address of a host",
     );
-    refused(&["send", "127.0.0.1", "--from", "tape"], 2, "`tape` is no place");
+    refused(&["send", "127.0.0.1", "--from", "tape"], 2, "`tape` is not a source or output of audio");
     refused(&["send", "127.0.0.1", "--from", "tone", "--fec", "xor"], 2, "expected `xor:4` or `rs:8+2`");
     refused(&["send", "127.0.0.1", "--from", "tone", "--playout", "deep"], 2, "expected a duration");
     refused(&["send", "127.0.0.1", "--from", "missing.wav"], 2, "`missing.wav` cannot be read");
@@ -161,7 +161,7 @@ fn what_cannot_be_is_said_in_a_sentence() {
 
     let receiver = Serving::start(&bench, &["receive", "--to", "none", "--channels", "2"]);
     let more = ["send", &receiver.address, "--from", "tone", "--channels", "3"];
-    refused(&more, 1, "it plays 2 channels and the stream has 3");
+    refused(&more, 1, "it plays 2 channels, but the stream has 3");
     receiver.interrupt().ok();
 }
 

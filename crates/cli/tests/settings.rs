@@ -118,14 +118,14 @@ fn a_resumed_run_keeps_what_was_set() {
     let _ = child.kill();
     child.wait().unwrap();
     let ran = bench.run(&["run", "--resume", "1", "--seed", "3"]);
-    assert!(ran.code == Some(2) && ran.err.contains("leave `--set`"), "{ran:#?}");
+    assert!(ran.code == Some(2) && ran.err.contains("omit `--set`"), "{ran:#?}");
     let ran = bench.run(&["run", "--resume", "1", "--json"]);
     if ran.err.contains("is complete") {
         return; // It was faster than we could stop it.
     }
     let json = ran.json();
     assert!(
-        ran.err.contains("run 1 was begun with --set flow.voice.count=20 --set repetitions=100"),
+        ran.err.contains("run 1 was started with --set flow.voice.count=20 --set repetitions=100"),
         "{ran:#?}"
     );
     assert_eq!(json["runs"][0]["repetitions_done"], 100);
@@ -206,7 +206,7 @@ fn check_refuses_what_run_refuses() {
     let json = bench.run(&["check", "classic.toml", "--json"]).ok().json();
     assert_eq!(json["backends"], serde_json::json!(["sim", "wire"]));
     let ran = bench.run(&["check", "classic.toml", "--on", "live"]);
-    assert!(ran.code == Some(2) && ran.err.contains("for `sim` only"), "{ran:#?}");
+    assert!(ran.code == Some(2) && ran.err.contains("in `sim` only"), "{ran:#?}");
     // And what only the kernel has.
     bench.write("mptcp.toml", bulk.replace("{ kind = \"tcp\", congestion-control = \"CC\" }", "\"mptcp\""));
     let ran = bench.run(&["check", "mptcp.toml"]);

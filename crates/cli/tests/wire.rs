@@ -169,7 +169,7 @@ fn a_wire_is_found_by_others_and_taken_down() {
     assert_eq!(down.code, Some(0), "{}", down.err);
     assert_eq!(wires(&bench), 0);
     drop(up);
-    assert!(wire(&bench, &["exec", "c", "--", "true"]).err.contains("no wire is up"));
+    assert!(wire(&bench, &["exec", "c", "--", "true"]).err.contains("no wire is running"));
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn a_wire_that_is_killed_takes_its_programs_with_it() {
     assert_eq!(end(program), Some(137));
     assert_eq!(wires(&bench), 1);
     assert!(wire(&bench, &["status"]).out.contains("has died"));
-    assert_eq!(wire(&bench, &["down", "--stale"]).out, "removed what `chain` left\n");
+    assert_eq!(wire(&bench, &["down", "--stale"]).out, "removed the remains of `chain`\n");
     assert_eq!(wires(&bench), 0);
 }
 
@@ -232,7 +232,7 @@ fn a_user_without_privileges_has_one_too() {
         return skip(&format!("the user `nobody` may not run this program: {}", reachable.err));
     }
     let ran = nobody(&[program, "wire", "chain.toml", "--", "sh", "-c", "id -u; cat /proc/net/dev"]);
-    if ran.err.contains("does not let you make network namespaces") {
+    if ran.err.contains("does not allow you to create network namespaces") {
         return skip_without(Missing::Namespaces, &ran.err);
     }
     let ran = ran.ok();
@@ -245,11 +245,14 @@ fn what_is_asked_wrongly_is_said() {
     let Some(bench) = bench() else { return };
     let said = [
         (&["chain.toml", "--at", "d", "--", "true"][..], "there is no host `d`"),
-        (&["chain.toml", "--with", "iperf3 -s", "--", "true"], "`--with` takes a host and a line of shell"),
-        (&["chain.toml", "--cores", "0,9999", "--", "true"], "there is no core 9999"),
-        (&["chain.toml", "--name", "a/b", "--", "true"], "`a/b` cannot be a wire's name"),
+        (
+            &["chain.toml", "--with", "iperf3 -s", "--", "true"],
+            "`--with` takes a host and a shell command line",
+        ),
+        (&["chain.toml", "--cores", "0,9999", "--", "true"], "cannot use core 9999"),
+        (&["chain.toml", "--name", "a/b", "--", "true"], "invalid wire name `a/b`"),
         (&["nothing.toml", "--", "true"], "nothing.toml: does not exist"),
-        (&["down"], "no wire is up"),
+        (&["down"], "no wire is running"),
     ];
     for (arguments, expected) in said {
         let ran = wire(&bench, arguments);

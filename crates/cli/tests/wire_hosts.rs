@@ -148,9 +148,9 @@ fn a_killed_first_process_is_reported_for_what_it_is() {
     }
     let ran = wire(&bench, &["exec", "a", "--", "true"]);
     assert_eq!(ran.code, Some(2), "{}", ran.err);
-    assert!(ran.err.contains("the first process of host `a` has been killed"), "{}", ran.err);
+    assert!(ran.err.contains("the init process of host `a` was killed"), "{}", ran.err);
     assert!(
-        wire(&bench, &["status"]).ok().err.contains("the first process of host `a` of wire `pair` has been")
+        wire(&bench, &["status"]).ok().err.contains("the init process of host `a` of wire `pair` was killed")
     );
     // The other host is as it was.
     wire(&bench, &["exec", "b", "--", "true"]).ok();

@@ -54,7 +54,7 @@ impl<const MOST: usize> Visitor<'_> for Text<MOST> {
     fn visit_str<E: Error>(self, text: &str) -> Result<String, E> {
         if text.len() > MOST {
             return Err(E::custom(format_args!(
-                "a text of {} bytes where at most {MOST} are allowed",
+                "a string of {} bytes; at most {MOST} are allowed",
                 text.len()
             )));
         }
@@ -75,7 +75,7 @@ impl<'d, T: Deserialize<'d>, const MOST: usize> Visitor<'d> for List<T, MOST> {
         let mut list = Vec::new();
         while let Some(one) = from.next_element()? {
             if list.len() == MOST {
-                return Err(A::Error::custom(format_args!("a list of more than {MOST}")));
+                return Err(A::Error::custom(format_args!("a list of more than {MOST} entries")));
             }
             list.push(one);
         }
@@ -166,10 +166,10 @@ mod tests {
     #[test]
     fn what_is_too_long_is_refused() {
         for (text, why) in [
-            (r#"{"name":"abcde","list":[],"files":{}}"#, "a text of 5 bytes where at most 4 are allowed"),
-            (r#"{"name":"","list":[1,2,3],"files":{}}"#, "a list of more than 2"),
+            (r#"{"name":"abcde","list":[],"files":{}}"#, "a string of 5 bytes; at most 4 are allowed"),
+            (r#"{"name":"","list":[1,2,3],"files":{}}"#, "a list of more than 2 entries"),
             (r#"{"name":"","list":[],"files":{"a":"","b":"","c":""}}"#, "more than 2 files"),
-            (r#"{"name":"","list":[],"files":{},"more":"abcde"}"#, "a text of 5 bytes"),
+            (r#"{"name":"","list":[],"files":{},"more":"abcde"}"#, "a string of 5 bytes"),
             (r#"{"name":"","list":[],"files":{"a":"????"}}"#, "invalid symbol"),
         ] {
             let error = read(text).unwrap_err();

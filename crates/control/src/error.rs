@@ -13,7 +13,7 @@ use crate::pairing::ParseCodeError;
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     /// No address can be made of this: the user's to change.
-    #[error("`{address}` is no address of an agent: {reason}; write `host:port` or `host`")]
+    #[error("`{address}` is not the address of an agent: {reason}; expected `host:port` or `host`")]
     Address {
         /// What was given.
         address: String,
@@ -21,7 +21,7 @@ pub enum ControlError {
         reason: String,
     },
     /// The address cannot be listened at: the user's to change.
-    #[error("the agent cannot listen at {address}: {error}")]
+    #[error("the agent cannot listen on {address}: {error}")]
     Listen {
         /// Where.
         address: String,
@@ -29,7 +29,7 @@ pub enum ControlError {
         error: io::Error,
     },
     /// Nothing can be sent there.
-    #[error("{address} cannot be reached: {error}")]
+    #[error("cannot connect to {address}: {error}")]
     Unreachable {
         /// Where.
         address: String,
@@ -37,13 +37,13 @@ pub enum ControlError {
         error: io::Error,
     },
     /// The host is there, and nothing listens.
-    #[error("nothing listens at {address}; is `trunkline agent` running there, with this port?")]
+    #[error("nothing listens on {address}; is `trunkline agent` running there, on this port?")]
     NothingListens {
         /// Where.
         address: String,
     },
     /// Somebody does not answer.
-    #[error("{who} has not answered for {patience} while {step}")]
+    #[error("{who} timed out after {patience} while {step}")]
     TimedOut {
         /// Who.
         who: String,
@@ -53,9 +53,7 @@ pub enum ControlError {
         step: &'static str,
     },
     /// Somebody has not even shown that they live.
-    #[error(
-        "nothing has been heard of {who} for {patience}: the network between is cut, or the host is down"
-    )]
+    #[error("{who} has sent nothing for {patience}: the network is interrupted, or the host is down")]
     Silent {
         /// Who.
         who: String,
@@ -63,7 +61,7 @@ pub enum ControlError {
         patience: Duration,
     },
     /// The connection ended in the middle.
-    #[error("the connection with {who} broke off: {reason}")]
+    #[error("the connection to {who} was lost: {reason}")]
     CutOff {
         /// With whom.
         who: String,
@@ -71,14 +69,16 @@ pub enum ControlError {
         reason: String,
     },
     /// This end has closed the connection.
-    #[error("the connection with {who} is closed")]
+    #[error("the connection to {who} is closed")]
     Closed {
         /// With whom.
         who: String,
     },
     /// The other end holds another key than expected.
     #[error(
-        "{address} answers with another key than the one enrolled ({found} instead of {expected}); somebody may be in between, or the agent was set up anew: if so, `trunkline agent forget NAME` and enrol it again"
+        "{address} presented a different key than the enrolled one ({found} instead of {expected}); this may \
+        be a man-in-the-middle attack, or the agent was reinstalled: in that case, run `trunkline agent \
+        forget NAME` and enrol it again"
     )]
     WrongKey {
         /// Where.
@@ -90,7 +90,8 @@ pub enum ControlError {
     },
     /// The agent is not the one that made the pairing code.
     #[error(
-        "the agent at {address} has not made this code: its key is {found}; check the address, and that the code comes from `trunkline agent pair` on that host"
+        "this code is not from the agent at {address}, whose key is {found}; check the address, and that the \
+        code was printed by `trunkline agent pair` on that host"
     )]
     OtherAgent {
         /// Where.
@@ -99,7 +100,7 @@ pub enum ControlError {
         found: Fingerprint,
     },
     /// The other end speaks something else, or an older TLS.
-    #[error("{who} does not speak the language of agents (TLS 1.3 with a certificate): {reason}")]
+    #[error("{who} does not speak the agent protocol (TLS 1.3 with a certificate): {reason}")]
     NotSpoken {
         /// Who.
         who: String,
@@ -123,7 +124,7 @@ pub enum ControlError {
         their_program: String,
     },
     /// What came is not our protocol.
-    #[error("{who} does not keep to the protocol: {reason}")]
+    #[error("{who} violates the protocol: {reason}")]
     Protocol {
         /// Who.
         who: String,
@@ -147,11 +148,12 @@ pub enum ControlError {
         refusal: Refusal,
     },
     /// A pairing code with a typing error: the user's to change.
-    #[error("this is no pairing code: {0}")]
+    #[error("not a pairing code: {0}")]
     Code(#[from] ParseCodeError),
     /// A peer cannot have this name: the user's to change.
     #[error(
-        "`{name}` cannot be a name: names have 1 to 64 letters, digits, `.`, `_` or `-`, and begin with a letter or digit"
+        "invalid name `{name}`: a name has 1 to 64 letters, digits, `.`, `_` or `-`, and starts with a letter \
+        or digit"
     )]
     Name {
         /// The name.
@@ -159,7 +161,8 @@ pub enum ControlError {
     },
     /// The name belongs to another key.
     #[error(
-        "the name `{name}` already belongs to the key {known}, and this is {found}; choose another name, or forget the other first"
+        "the name `{name}` already belongs to the key {known}, but this key is {found}; choose another name, \
+        or forget the other key first"
     )]
     DuplicateName {
         /// The name.
@@ -170,7 +173,7 @@ pub enum ControlError {
         found: Fingerprint,
     },
     /// Nobody of this name is known: the user's to change.
-    #[error("nobody named `{name}` is known in {}", folder.display())]
+    #[error("no peer named `{name}` in {}", folder.display())]
     Unknown {
         /// The name.
         name: String,

@@ -21,8 +21,8 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, ControlError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(ControlError::Damaged {
             path: path.to_owned(),
-            reason: "it is no text".to_owned(),
-            advice: "restore it from a backup, or move it away and begin anew",
+            reason: "it is not valid UTF-8".to_owned(),
+            advice: "restore it from a backup, or move it away and start over",
         }),
         Err(error) => Err(ControlError::file(path, "read")(error)),
     }
@@ -36,8 +36,8 @@ pub(crate) fn require_private(path: &Path) -> Result<(), ControlError> {
     }
     Err(ControlError::Damaged {
         path: path.to_owned(),
-        reason: format!("it holds a secret, and others may read or write it (mode {mode:03o})"),
-        advice: "if nobody has, `chmod 600` it; otherwise move it away and enrol again",
+        reason: format!("it contains a secret, but other users can read or write it (mode {mode:03o})"),
+        advice: "if nobody has read it, run `chmod 600` on it; otherwise move it away and enrol again",
     })
 }
 

@@ -18,7 +18,7 @@ pub struct Fingerprint([u8; 32]);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseFingerprintError {
     /// It holds a character that cannot be in one.
-    #[error("a fingerprint has letters and digits, but not `{0}`")]
+    #[error("a fingerprint has only letters and digits, not `{0}`")]
     Character(char),
     /// It is too short or too long.
     #[error("a fingerprint has 52 letters and digits, not {0}")]

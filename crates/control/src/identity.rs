@@ -24,7 +24,7 @@ pub struct Identity {
 /// The file of the key within the folder.
 const FILE: &str = "key.pem";
 
-const ADVICE: &str = "restore it from a backup, or delete it to begin with a new key, and enrol again";
+const ADVICE: &str = "restore it from a backup, or delete it to create a new key, and enrol again";
 
 impl Identity {
     /// The identity kept in this folder; where there is none, one is made. The file `key.pem` (PKCS #8) is readable by its
@@ -40,9 +40,9 @@ impl Identity {
                 let damaged =
                     |reason: String| ControlError::Damaged { path: path.clone(), reason, advice: ADVICE };
                 let key = PrivatePkcs8KeyDer::from_pem_slice(text.as_bytes())
-                    .map_err(|_| damaged("it is no private key in PEM (PKCS #8)".to_owned()))?;
+                    .map_err(|_| damaged("it is not a private key in PEM format (PKCS #8)".to_owned()))?;
                 return Identity::of_key(key)
-                    .map_err(|error| damaged(format!("it is no Ed25519 key: {error}")));
+                    .map_err(|error| damaged(format!("it is not an Ed25519 key: {error}")));
             }
             let made = Identity::generate()?;
             files::make_folder(folder)?;
@@ -56,7 +56,7 @@ impl Identity {
     /// An identity that is kept nowhere.
     ///
     /// # Errors
-    /// If the system gives no entropy.
+    /// If the system provides no entropy.
     pub fn generate() -> Result<Identity, ControlError> {
         let pair = KeyPair::generate_for(&PKCS_ED25519).map_err(cryptography)?;
         Identity::of_key(PrivatePkcs8KeyDer::from(pair.serialize_der())).map_err(cryptography)

@@ -37,7 +37,7 @@ pub struct Held {
 
 /// There is not so much memory for this peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{asked} of memory beside the {held} that are in use for it, where it may have {most}")]
+#[error("{asked} of memory in addition to the {held} already in use, although at most {most} are allowed")]
 pub struct NoMemory {
     /// What was asked for.
     pub asked: Bytes,

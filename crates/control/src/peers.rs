@@ -103,7 +103,7 @@ impl Peers {
         let path = self.path(&peer.name)?;
         let text = toml::to_string(peer).map_err(|error| ControlError::Protocol {
             who: peer.name.clone(),
-            reason: format!("it cannot be written down: {error}"),
+            reason: format!("it cannot be serialised: {error}"),
         })?;
         if !files::write_new(&path, &text)? {
             self.could_add(peer)?;
@@ -158,7 +158,7 @@ impl Peers {
         let damaged = |reason| ControlError::Damaged { path: path.to_owned(), reason, advice: ADVICE };
         let peer: Peer = toml::from_str(&text).map_err(|error| damaged(error.message().to_owned()))?;
         if path.file_stem().is_none_or(|stem| *stem != *peer.name) {
-            return Err(damaged(format!("it says that its name is `{}`", peer.name)));
+            return Err(damaged(format!("it contains the name `{}`", peer.name)));
         }
         Ok(Some(peer))
     }

@@ -47,10 +47,10 @@ pub struct Frame {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     /// A frame without a tag.
-    #[error("a frame of no bytes")]
+    #[error("an empty frame")]
     Empty,
     /// A frame larger than its sender may send.
-    #[error("a frame of {length} bytes, where {limit} are allowed")]
+    #[error("a frame of {length} bytes; at most {limit} are allowed")]
     TooLarge {
         /// Its length.
         length: u64,
@@ -58,7 +58,7 @@ pub enum WireError {
         limit: usize,
     },
     /// A frame that does not belong here.
-    #[error("a frame with the tag {found:#04x} where {expected} is due")]
+    #[error("a frame with tag {found:#04x} instead of {expected}")]
     Tag {
         /// Its tag.
         found: u8,
@@ -66,7 +66,7 @@ pub enum WireError {
         expected: &'static str,
     },
     /// A frame for which its sender may not have the memory. It was passed over: what follows can be read.
-    #[error("a frame of {length} bytes, for which there is no memory: it needs {why}")]
+    #[error("a frame of {length} bytes that exceeds the memory limit: it needs {why}")]
     Memory {
         /// Its length.
         length: u64,
@@ -166,7 +166,9 @@ impl Message for Chunk {
         let mut rest = frame.body.as_slice();
         let [length] = take(&mut rest)?;
         let key = rest.split_off(..usize::from(length)).ok_or_else(short)?;
-        let run = str::from_utf8(key).map_err(|_| malformed("chunk", "the run's key is no text"))?.to_owned();
+        let run = str::from_utf8(key)
+            .map_err(|_| malformed("chunk", "the run's key is not valid UTF-8"))?
+            .to_owned();
         let part = PartId {
             run,
             point: u32::from_be_bytes(take(&mut rest)?),

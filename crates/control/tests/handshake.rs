@@ -38,7 +38,7 @@ fn an_agent_with_another_key_is_not_talked_with() {
         let refused = scope.spawn(|| accept(&listener).unwrap_err());
         let error = connect(&address, &near, &known.fingerprint(), PATIENCE).unwrap_err();
         let (expected, found) = (known.fingerprint(), other.fingerprint());
-        let said = format!("answers with another key than the one enrolled ({found} instead of {expected})");
+        let said = format!("presented a different key than the enrolled one ({found} instead of {expected})");
         assert!(error.to_string().contains(&said), "{error}");
         assert!(error.to_string().contains("`trunkline agent forget NAME`"), "{error}");
         refused.join().unwrap();
@@ -51,7 +51,7 @@ fn plain_text_is_not_spoken() {
         socket.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
         let _ = socket.read_to_end(&mut Vec::new());
     });
-    assert!(error.to_string().ends_with("what it sends is no TLS"), "{error}");
+    assert!(error.to_string().ends_with("it does not send TLS"), "{error}");
 
     let address = impostor(|mut socket| {
         let _ = socket.read(&mut [0; 4096])?;
@@ -60,7 +60,7 @@ fn plain_text_is_not_spoken() {
     });
     let (near, known) = (identity(), identity());
     let error = connect(&address.to_string(), &near, &known.fingerprint(), PATIENCE).unwrap_err();
-    assert!(error.to_string().ends_with("what it sends is no TLS"), "{error}");
+    assert!(error.to_string().ends_with("it does not send TLS"), "{error}");
     assert!(error.to_string().starts_with(&format!("the agent at {address} does not speak")), "{error}");
 }
 
@@ -83,7 +83,7 @@ fn older_tls_is_refused() {
         socket.write_all(&hello_of_tls_1_2()).unwrap();
         let _ = socket.read_to_end(&mut answer);
     });
-    assert!(error.to_string().ends_with("it has no TLS 1.3"), "{error}");
+    assert!(error.to_string().ends_with("it does not support TLS 1.3"), "{error}");
     // A fatal alert: protocol_version (RFC 8446 section 6.2).
     assert_eq!(answer.get(answer.len().saturating_sub(2)..), Some(&[2, 70][..]), "{answer:?}");
 
@@ -93,7 +93,7 @@ fn older_tls_is_refused() {
         socket.read_to_end(&mut Vec::new()).map(|_| ())
     });
     let error = connect(&address.to_string(), &identity(), &identity().fingerprint(), PATIENCE).unwrap_err();
-    assert!(error.to_string().ends_with("it has no TLS 1.3"), "{error}");
+    assert!(error.to_string().ends_with("it does not support TLS 1.3"), "{error}");
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn who_says_nothing_is_dropped() {
 
     let quiet = impostor(|mut socket| socket.read_to_end(&mut Vec::new()).map(|_| ()));
     let error = connect(&quiet.to_string(), &identity(), &identity().fingerprint(), soon).unwrap_err();
-    let said = format!("the agent at {quiet} has not answered for 100 ms while keys were exchanged");
+    let said = format!("the agent at {quiet} timed out after 100 ms while exchanging keys");
     assert_eq!(error.to_string(), said);
 }
 
@@ -134,7 +134,7 @@ fn who_leaves_in_between_is_told_of() {
 fn where_nothing_listens_is_said() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let error = connect(&free.to_string(), &identity(), &identity().fingerprint(), PATIENCE).unwrap_err();
-    let said = format!("nothing listens at {free}; is `trunkline agent` running there, with this port?");
+    let said = format!("nothing listens on {free}; is `trunkline agent` running there, on this port?");
     assert_eq!(error.to_string(), said);
     assert!(!error.is_bad_input());
 }
@@ -144,22 +144,23 @@ fn what_is_no_address_is_said() {
     for (address, why) in [
         ("", "there is no host in it"),
         (":4781", "there is no host in it"),
-        ("host:0", "`0` is no port (1 to 65535)"),
-        ("host:65536", "`65536` is no port (1 to 65535)"),
-        ("host:http", "`http` is no port (1 to 65535)"),
+        ("host:0", "`0` is not a port (1 to 65535)"),
+        ("host:65536", "`65536` is not a port (1 to 65535)"),
+        ("host:http", "`http` is not a port (1 to 65535)"),
         ("[::1", "the `[` is not closed"),
         ("[::1]4781", "`:` is missing"),
-        ("[host]:4781", "`host` is no IPv6 address"),
+        ("[host]:4781", "`host` is not an IPv6 address"),
         ("a host:1", "there is no host in it"),
-        ("http://host:1", "`//host:1` is no port (1 to 65535)"),
+        ("http://host:1", "`//host:1` is not a port (1 to 65535)"),
     ] {
         let error = connect(address, &identity(), &identity().fingerprint(), PATIENCE).unwrap_err();
         assert!(error.is_bad_input(), "{error}");
-        let said = format!("`{address}` is no address of an agent: {why}; write `host:port` or `host`");
+        let said =
+            format!("`{address}` is not the address of an agent: {why}; expected `host:port` or `host`");
         assert_eq!(error.to_string(), said);
     }
     let error = connect("nowhere.invalid:1", &identity(), &identity().fingerprint(), PATIENCE).unwrap_err();
-    assert!(error.to_string().contains("the name `nowhere.invalid` cannot be resolved"), "{error}");
+    assert!(error.to_string().contains("cannot resolve the name `nowhere.invalid`"), "{error}");
 }
 
 #[test]
@@ -168,7 +169,7 @@ fn a_port_that_is_taken_is_said() {
     let address = taken.local_addr().unwrap();
     let error = trunkline_control::Listener::bind(address, &identity()).unwrap_err();
     assert!(!error.is_bad_input());
-    assert!(error.to_string().starts_with(&format!("the agent cannot listen at {address}: ")), "{error}");
+    assert!(error.to_string().starts_with(&format!("the agent cannot listen on {address}: ")), "{error}");
 }
 
 #[test]

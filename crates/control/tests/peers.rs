@@ -38,7 +38,7 @@ fn peers_are_kept_found_and_forgotten() {
     assert_eq!(peers.named("berlin").unwrap(), None);
     let error = peers.remove("berlin").unwrap_err();
     assert!(error.is_bad_input());
-    assert_eq!(error.to_string(), format!("nobody named `berlin` is known in {}", folder.display()));
+    assert_eq!(error.to_string(), format!("no peer named `berlin` in {}", folder.display()));
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn a_name_has_one_key_and_a_key_one_name() {
     peers.add(&ottawa).unwrap();
     let error = peers.add(&other).unwrap_err();
     let said =
-        format!("already belongs to the key {}, and this is {}", ottawa.fingerprint, other.fingerprint);
+        format!("already belongs to the key {}, but this key is {}", ottawa.fingerprint, other.fingerprint);
     assert!(error.to_string().contains(&said), "{error}");
     assert_eq!(peers.list().unwrap(), std::slice::from_ref(&ottawa));
     // Enrolled again, elsewhere.
@@ -82,7 +82,7 @@ fn a_damaged_file_is_told_of_and_hides_nobody_else() {
         assert!(peers.list().is_err());
     }
     fs::write(&path, [0xff, 0xfe]).unwrap();
-    assert!(peers.named("berlin").unwrap_err().to_string().contains("it is no text"));
+    assert!(peers.named("berlin").unwrap_err().to_string().contains("it is not valid UTF-8"));
     peers.remove("berlin").unwrap();
     assert_eq!(peers.list().unwrap(), [ottawa]);
 }

@@ -135,7 +135,7 @@ impl Spreading<'_> {
         let taken = entries.iter().filter(|entry| entry.of.is_none()).filter_map(|entry| {
             let Alike { written, count, .. } = made.get(&*entry.key)?;
             let message = format!(
-                "`{}` is one of the {count} that `{written}` stands for; choose another name",
+                "`{}` is one of the {count} names that `{written}` expands to; choose another name",
                 entry.key
             );
             Some(Remark::new(entry.key_span.clone(), message))
@@ -311,10 +311,8 @@ impl Spreading<'_> {
         match of {
             Some((number, all)) if all == *count => text(node, numbered(name, number)),
             _ => {
-                let message = format!(
-                    "`{name}` stands for {count} {noun}; name one of them, such as `{}`",
-                    numbered(name, 1)
-                );
+                let message =
+                    format!("`{name}` is {count} {noun}; name one of them, such as `{}`", numbered(name, 1));
                 self.remark(&node.span, message);
                 text(node, numbered(name, 1))
             }

@@ -29,7 +29,7 @@ impl Bounds {
             return Ok(());
         }
         let message =
-            format!("the experiment file has {} bytes, and at most {} are read here", text.len(), self.text);
+            format!("the experiment file has {} bytes; the limit here is {}", text.len(), self.text);
         Err(Remark::new(0..0, message))
     }
 
@@ -41,8 +41,8 @@ impl Bounds {
         let Size { values, names } = root.table().map_or(Size::default(), |table| Size::of(schema, table));
         if values > self.alike.max(self::values(root)) {
             let message = format!(
-                "the experiment is too large to be read here: its hosts that are alike stand for {values} values, and at most \
-                 {} are read; take fewer",
+                "the experiment is too large to be read here: its hosts with `count` expand to {values} \
+                values, but the limit is {}; use fewer",
                 self.alike
             );
             return Err(Remark::new(0..0, message));

@@ -76,7 +76,7 @@ impl Scenario {
     pub fn link_change(&self, link: usize, to: &Scenario, seed: Seed) -> Result<LinkChange, String> {
         let (now, to) = (&self.links[link], &to.links[link]);
         let fixed =
-            |what: &str| Err(format!("{what} of the link `{}` cannot be changed while it runs", now.name));
+            |what: &str| Err(format!("cannot change {what} of the link `{}` while it runs", now.name));
         if (now.medium, &now.between) != (to.medium, &to.between) {
             return fixed("the medium");
         }

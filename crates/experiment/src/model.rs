@@ -264,9 +264,9 @@ impl Flow {
             return None;
         }
         let why = if on_sockets && self.meta.keeps_payload {
-            "since their content must arrive unchanged, and the header that measures them stands in front of it"
+            "because their content must arrive unchanged, and the measurement header stands in front of it"
         } else {
-            "since they have no room for the header that measures them"
+            "because they have no room for the measurement header"
         };
         let place = if on_sockets { "on real sockets " } else { "" };
         Some(format!("flow `{name}`: {place}its messages are {added} bytes larger, {why}"))

@@ -38,7 +38,10 @@ pub(crate) fn values(
 ) -> Result<(Vec<Node>, Vec<String>), Vec<Remark>> {
     let wrong = |node: &Node, message: String| vec![Remark::new(node.span.clone(), message)];
     let Some(line) = of.kind.and_then(|kind| Searchable::of(key, kind)) else {
-        return Err(wrong(node, format!("`{key}` takes no numbers, which have a range; list its values")));
+        return Err(wrong(
+            node,
+            format!("`{key}` is not numeric, so it cannot have a range; list its values"),
+        ));
     };
     let unknown = table.0.iter().find(|entry| !KEYS.iter().any(|(name, _)| *name == &*entry.key));
     if let Some(entry) = unknown {
@@ -76,7 +79,7 @@ pub(crate) fn values(
     };
     let scale = table.node("scale").filter(|_| *name != "points");
     if let Some(scale) = scale {
-        return Err(wrong(scale, "`scale` says how `points` lie; leave it out".to_owned()));
+        return Err(wrong(scale, "`scale` applies to `points` only; omit it".to_owned()));
     }
     let values = match *name {
         "step" => steps(&line, (first, last), by),
@@ -156,7 +159,7 @@ fn points<'n>(
 fn few<'n>(count: u64) -> Result<(), (Option<&'n Node>, String)> {
     match count {
         _ if count <= MOST_POINTS => Ok(()),
-        _ => Err((None, format!("the range has {count} values and may have at most {MOST_POINTS}"))),
+        _ => Err((None, format!("the range has {count} values; the maximum is {MOST_POINTS}"))),
     }
 }
 

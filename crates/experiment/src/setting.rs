@@ -257,7 +257,7 @@ impl Put<'_> {
         }
         match root.0.iter_mut().find(|entry| &*entry.key == section).map(|entry| &mut entry.node.item) {
             Some(Item::Table(table)) => Ok(table),
-            _ => Err(self.wrong(format!("`{section}` is no table in the file"))),
+            _ => Err(self.wrong(format!("`{section}` is not a table in the file"))),
         }
     }
 

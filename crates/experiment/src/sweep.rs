@@ -100,7 +100,7 @@ pub(crate) fn read(schema: &Schema, text: &str, root: &Table, remarks: &mut Vec<
     if points > MOST_POINTS {
         let at = root.get("sweep").map_or(0..0, |entry| entry.key_span.clone());
         let message =
-            format!("the sweep has {points} points and may have at most {MOST_POINTS}; sweep fewer values");
+            format!("the sweep has {points} points; the maximum is {MOST_POINTS}; sweep fewer values");
         remarks.push(Remark::new(at, message));
         swept.clear();
     }
@@ -124,7 +124,7 @@ pub(crate) fn values<'a>(key: &'a str, value: &'a Node) -> impl Iterator<Item = 
 /// The key of this name, or why there is none.
 pub(crate) fn find<'k>(key: &str, known: &'k [Sweepable]) -> Result<&'k Sweepable, String> {
     known.iter().find(|known| known.key == key).ok_or_else(|| match FIXED.contains(&key) {
-        true => format!("`{key}` is one for all points and cannot be swept"),
+        true => format!("`{key}` applies to all points and cannot be swept"),
         false => format!("there is no key `{key}`{}", nearest(key, known, "swept")),
     })
 }

@@ -77,7 +77,7 @@ pub(crate) fn parse(text: &str) -> Result<Node, Vec<Remark>> {
         let message = error.message().lines().collect::<Vec<_>>().join(", ");
         let message = match text.get(span.clone()) {
             Some(key) if message == "duplicate key" => {
-                format!("the key `{}` stands here again", key.escape_debug())
+                format!("duplicate key `{}`", key.escape_debug())
             }
             _ => format!("not TOML: {message}"),
         };

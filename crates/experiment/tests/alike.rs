@@ -178,7 +178,7 @@ fn a_link_of_two_ends_is_made_for_each_and_paths_follow() {
     let single = text.clone() + "";
     let single = single.replace("[bundle.calls]", "[flow.one]\nfrom = \"phone-2\"\nto = \"ap\"\npath = [\"cell\"]\ntransport = \"udp\"\nsource = \"voice\"\n[bundle.calls]");
     let said = told(&single);
-    assert!(said[0].contains("`cell` stands for 3 links; name one of them, such as `cell-1`"), "{said:?}");
+    assert!(said[0].contains("`cell` is 3 links; name one of them, such as `cell-1`"), "{said:?}");
     assert_eq!(told(&single.replace("path = [\"cell\"]", "path = [\"cell-2\"]")), Vec::<String>::new());
 }
 
@@ -276,7 +276,7 @@ fn mistakes_are_told_once_and_by_the_names_of_the_file() {
         (
             "ap = {}",
             "ap = {}\nphone-2 = {}",
-            "x.toml:6:1: `phone-2` is one of the 3 that `phone` stands for; choose another name",
+            "x.toml:6:1: `phone-2` is one of the 3 names that `phone` expands to; choose another name",
         ),
         (
             "source = \"voice\"",
@@ -287,12 +287,12 @@ fn mistakes_are_told_once_and_by_the_names_of_the_file() {
         (
             "send-message = \"10 us\"",
             "agent = \"studio\"",
-            "x.toml:7:30: an agent is one host, and `phone` stands for 3; leave `agent` or `count` out",
+            "x.toml:7:30: an agent is one host, but `phone` is 3 hosts; omit `agent` or `count`",
         ),
         (
             "duration",
             "until = \"up\"\nduration",
-            "x.toml:2:9: `until` waits for one flow, and `up` stands for 3",
+            "x.toml:2:9: `until` waits for one flow, but `up` is 3 flows",
         ),
     ] {
         let said = changed(from, to);

@@ -202,7 +202,7 @@ fn of_this_thread() -> Duration {
 fn a_text_that_is_too_long_is_refused_at_once() {
     let text = filled("", 4 << 20, |n| format!("k{n}=1\n"), "");
     let (peak, refused) = peak_during(|| read(&text).unwrap_err().to_string());
-    assert!(refused.contains("bytes, and at most 1048576 are read here"), "{refused}");
+    assert!(refused.contains("bytes; the limit here is 1048576"), "{refused}");
     assert!(peak < 1 << 20, "{peak}");
 }
 

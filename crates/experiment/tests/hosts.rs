@@ -136,7 +136,7 @@ fn a_host_shares_the_processor_of_another_that_has_one() {
     let text = "name = \"p\"\nduration = \"1 s\"\n[hosts]\na = { processor = \"b\" }\nb = { processor = \"c\" }\nc = { processor = \"d\" }";
     let problems = Experiment::parse(text, "x.toml", &()).unwrap_err().to_string();
     assert!(
-        problems.contains("x.toml:4:5: `b` has no processor of its own: it shares that of `c`"),
+        problems.contains("x.toml:4:5: `b` does not have its own processor: it shares that of `c`"),
         "{problems}"
     );
     assert!(problems.contains("x.toml:6:19: `processor` names the unknown host `d`"), "{problems}");

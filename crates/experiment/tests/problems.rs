@@ -163,7 +163,7 @@ fn what_a_transport_does_not_promise_is_told_with_those_that_do() {
         (
             "\"voice\", samples = 80",
             "\"bulk\", message = \"1 KiB\", bytes = \"1 MB\", transfers = 10",
-            "x.toml:19:10: the source `bulk` would wait for good if an answer were lost, and `udp` does not repair loss; use ",
+            "x.toml:19:10: the source `bulk` would wait forever if a reply were lost, and `udp` does not repair loss; use ",
         ),
     ] {
         let found = headlines(&GOOD.replacen(from, to, 1));

@@ -150,15 +150,15 @@ fn what_is_wrong_with_a_range_says_what_is_expected() {
         ),
         (
             r#""link.trunk.delay" = { from = "1 ms", to = "20 ms", step = "1 ms", scale = "linear" }"#,
-            "`scale` says how `points` lie",
+            "`scale` applies to `points` only",
         ),
         (
             r#""link.trunk.delay" = { from = "0 s", to = "60 s", step = "1 us" }"#,
-            "the range has 60000001 values and may have at most 100000",
+            "the range has 60000001 values; the maximum is 100000",
         ),
         (
             r#""flow.voice.transport" = { from = "udp", to = "tcp", step = 1 }"#,
-            "`flow.voice.transport` takes no numbers, which have a range; list its values",
+            "`flow.voice.transport` is not numeric, so it cannot have a range; list its values",
         ),
         (
             r#""link.trunk.dela" = { from = "1 ms", to = "2 ms", step = "1 ms" }"#,

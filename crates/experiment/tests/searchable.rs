@@ -77,7 +77,7 @@ fn what_cannot_be_searched_is_refused_in_a_sentence() {
         ("flow.voice.cont", "did you mean `flow.voice.count`?"),
         ("flow.voice.transport", "takes a name, a word or a table"),
         ("flow.voice.reflect", "takes `true` or `false`"),
-        ("repetitions", "one for all points"),
+        ("repetitions", "applies to all points"),
     ] {
         let refused = searchable(key).map(|_| key).unwrap_err();
         assert!(refused.contains(says), "{refused}");

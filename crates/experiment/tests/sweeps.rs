@@ -122,7 +122,7 @@ fn too_many_points_are_refused() {
     let problems = Experiment::parse(&text, "x.toml", &Beside).unwrap_err();
     assert_eq!(
         problems.iter().map(|p| p.headline()).collect::<Vec<_>>(),
-        ["x.toml:24:2: the sweep has 160000 points and may have at most 100000; sweep fewer values"]
+        ["x.toml:24:2: the sweep has 160000 points; the maximum is 100000; sweep fewer values"]
     );
 }
 

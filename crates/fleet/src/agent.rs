@@ -147,7 +147,7 @@ fn listen(mut reader: FrameReader, agent: usize, connection: u32, tell: &SyncSen
     loop {
         let (what, is_last) = match reader.receive() {
             Ok(Some(said)) => (What::Said(said), false),
-            Ok(None) => (What::Gone("it has ended the connection".to_owned()), true),
+            Ok(None) => (What::Gone("it closed the connection".to_owned()), true),
             Err(error) => (What::Gone(error.to_string()), true),
         };
         let event = Event { agent, connection, heard: clock::raw_now(), what };

@@ -40,14 +40,15 @@ impl Absences {
         let (gone, left) = (seconds(now, absence.since), seconds(until, now));
         Some(match (is_first, &agent.gone) {
             (true, reason) => format!(
-                "the agent `{name}` at {} has been gone for {gone}{}; the run waits another {left} for it. If only the \
-                 connection is cut, it measures on and nothing is lost; if it has died, start it again on its host \
-                 (`systemctl start trunkline-agent`, or `trunkline agent`). Whoever stops the run keeps what was measured",
+                "lost contact with the agent `{name}` at {} for {gone}{}; the run waits another {left} for \
+                it. If only the connection is interrupted, the agent keeps measuring and nothing is lost; if \
+                the agent has died, start it again on its host (`systemctl start trunkline-agent`, or \
+                `trunkline agent`). If you stop the run, the results so far are kept",
                 agent.address,
                 reason.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default(),
             ),
             (false, _) => {
-                format!("the agent `{name}` has been gone for {gone}; the run waits another {left} for it")
+                format!("no contact with the agent `{name}` for {gone}; the run waits another {left} for it")
             }
         })
     }
@@ -74,7 +75,7 @@ mod tests {
         assert_eq!(look(&agent, 5), None, "it may be back at once");
         let first = look(&agent, 6).unwrap();
         for said in [
-            "`ottawa` at 192.0.2.7:4781 has been gone for 1 s (connection refused)",
+            "lost contact with the agent `ottawa` at 192.0.2.7:4781 for 1 s (connection refused)",
             "the run waits another 39 s for it",
             "start it again",
         ] {
@@ -83,7 +84,7 @@ mod tests {
         assert_eq!(look(&agent, 15), None);
         assert_eq!(
             look(&agent, 16).unwrap(),
-            "the agent `ottawa` has been gone for 11 s; the run waits another 29 s for it"
+            "no contact with the agent `ottawa` for 11 s; the run waits another 29 s for it"
         );
         assert_eq!(look(&agent, 46), None, "that is the end, which is told otherwise");
     }

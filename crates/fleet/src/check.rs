@@ -90,13 +90,13 @@ impl Asked {
             |why: String| FleetError::Refused { agent: agent.name.clone(), why, kind: RefusalKind::Limit };
         if let Some(most) = limits.duration.filter(|most| length > *most) {
             return Err(refuse(format!(
-                "a repetition takes {length} with its drain time, and its owner allows {most}"
+                "a repetition takes {length} with its drain time, but its owner allows {most}"
             )));
         }
         let least = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
         if let Some(most) = least(limits.flows, permissions.flows).filter(|most| self.conversations > *most) {
             return Err(refuse(format!(
-                "the experiment has {} conversations on this host, and its owner allows {most}",
+                "the experiment has {} conversations on this host, but its owner allows {most}",
                 self.conversations
             )));
         }
@@ -104,7 +104,7 @@ impl Asked {
         let most = least(bits(&limits.rate), bits(&permissions.rate));
         if let Some(most) = most.filter(|most| self.rate.bits_per_second() > *most) {
             return Err(refuse(format!(
-                "the experiment sends {} from this host, and its owner allows {}",
+                "the experiment sends {} from this host, but its owner allows {}",
                 self.rate,
                 Rate::from_bits_per_second(most)
             )));
@@ -124,7 +124,8 @@ fn may_reach(agent: &Agent, other: &Host) -> Result<(), FleetError> {
         false => Err(FleetError::Refused {
             agent: agent.name.clone(),
             why: format!(
-                "its owner does not let this controller have it exchange messages with {to} (host `{}`); allowed are {}",
+                "its owner does not allow this controller to exchange messages between it and {to} (host \
+                `{}`); allowed are {}",
                 other.name,
                 permitted.join(", ")
             ),
@@ -162,7 +163,7 @@ fn has_feature(scenario: &Scenario, index: usize, agent: &Agent, host: &Host) ->
         Some((StreamProtocol::Sctp, _)) => ("sctp", "the kernel's SCTP"),
         None => match carrier(scenario, index) {
             Some(Carrier::UdpLite { .. }) => ("udp-lite", "the kernel's UDP-Lite"),
-            Some(Carrier::Ip { .. }) => ("raw", "raw sockets of IP, for which the agent needs the right"),
+            Some(Carrier::Ip { .. }) => ("raw", "raw IP sockets, for which the agent needs the capability"),
             Some(Carrier::Udp) | None => return Ok(()),
         },
     };
@@ -171,7 +172,7 @@ fn has_feature(scenario: &Scenario, index: usize, agent: &Agent, host: &Host) ->
         false => Err(FleetError::Flow {
             flow: flow.meta.name.clone(),
             reason: format!(
-                "it needs {what}, and host `{}` (agent `{}`, {}) does not have that",
+                "it needs {what}, which host `{}` (agent `{}`, {}) does not have",
                 host.name, agent.name, facts.kernel
             ),
         }),

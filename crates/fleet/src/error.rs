@@ -10,8 +10,8 @@ use trunkline_metrics::DriverOutcome;
 pub enum FleetError {
     /// Some hosts with flows have an agent and some do not: the user's to change.
     #[error(
-        "{} no `agent`, and other hosts have one: between real hosts every host with flows needs an agent, `agent = \
-         \"host:port\"` in `[hosts.NAME]`",
+        "{} no `agent`, but other hosts have one: between real hosts, every host with flows needs an agent, \
+        `agent = \"host:port\"` in `[hosts.NAME]`",
         have(.hosts)
     )]
     Missing {
@@ -31,8 +31,8 @@ pub enum FleetError {
     },
     /// Two agents call themselves the same and are not the same.
     #[error(
-        "the agents at {first} and {second} both have the name `{name}` and different keys: give one of them another \
-         `name` in its configuration"
+        "the agents at {first} and {second} have the same name `{name}` but different keys: give one of them \
+        another `name` in its configuration"
     )]
     DuplicateName {
         /// The name.
@@ -51,7 +51,7 @@ pub enum FleetError {
         error: ControlError,
     },
     /// An agent does not do what it is asked for; the reason is a sentence.
-    #[error("the agent `{agent}` refuses: {why}")]
+    #[error("the agent `{agent}` refused: {why}")]
     Refused {
         /// The agent's name.
         agent: String,
@@ -69,7 +69,7 @@ pub enum FleetError {
         reason: String,
     },
     /// An agent did not answer.
-    #[error("the agent `{agent}` has not answered for {patience} while {step}")]
+    #[error("the agent `{agent}` timed out after {patience} while {step}")]
     NoAnswer {
         /// The agent's name.
         agent: String,
@@ -79,7 +79,7 @@ pub enum FleetError {
         step: &'static str,
     },
     /// The connection with an agent is gone.
-    #[error("the agent `{agent}` is gone: {reason}")]
+    #[error("lost the agent `{agent}`: {reason}")]
     Lost {
         /// The agent's name.
         agent: String,
@@ -87,7 +87,7 @@ pub enum FleetError {
         reason: String,
     },
     /// An agent is gone and did not come back.
-    #[error("the agent `{agent}` is gone and did not come back for {patience}: {reason}")]
+    #[error("lost the agent `{agent}`, which did not return within {patience}: {reason}")]
     Away {
         /// The agent's name.
         agent: String,
@@ -97,7 +97,7 @@ pub enum FleetError {
         reason: String,
     },
     /// A part failed, or its agent was lost. What was measured is kept.
-    #[error("{why}; what was measured until then is kept")]
+    #[error("{why}; the results so far are kept")]
     Part {
         /// What happened, as a sentence without its end.
         why: String,
@@ -107,7 +107,7 @@ pub enum FleetError {
         goes_on: bool,
     },
     /// An agent sent what cannot be read.
-    #[error("the agent `{agent}` sends {what}")]
+    #[error("the agent `{agent}` sent {what}")]
     Damaged {
         /// The agent's name.
         agent: String,

@@ -132,7 +132,7 @@ impl Fleet {
             told_held: BTreeSet::new(),
         };
         for agent in 0..inner.agents.len() {
-            let facts = inner.ask(agent, &ToAgent::Facts, "telling of its host", |said| match said {
+            let facts = inner.ask(agent, &ToAgent::Facts, "describing its host", |said| match said {
                 FromAgent::Facts(facts) => Some(*facts),
                 _ => None,
             })?;
@@ -189,7 +189,7 @@ impl Fleet {
     pub fn kept(&self, run: &str) -> Result<Vec<Kept>, FleetError> {
         let mut inner = self.inner();
         for agent in 0..inner.agents.len() {
-            let parts = inner.ask(agent, &ToAgent::Parts, "telling what it keeps", |said| match said {
+            let parts = inner.ask(agent, &ToAgent::Parts, "listing its stored parts", |said| match said {
                 FromAgent::Parts(parts) => Some(parts),
                 _ => None,
             })?;
@@ -356,7 +356,7 @@ impl Inner {
 
     pub(crate) fn gone(&self, agent: usize, step: &str) -> FleetError {
         let agent = &self.agents[agent];
-        let reason = agent.gone.as_deref().unwrap_or("its connection is gone");
+        let reason = agent.gone.as_deref().unwrap_or("its connection was lost");
         FleetError::Lost { agent: agent.name.clone(), reason: format!("{reason}, while {step}") }
     }
 

@@ -34,10 +34,11 @@ pub(crate) fn told<'a>(
                 let agent = agent_of(host);
                 let rate = agent.facts.as_ref().and_then(allowed);
                 let rate = rate.map_or_else(|| "no more".to_owned(), |rate| rate.to_string());
-                let what = if counter == HELD_HERE { "it" } else { "the answers to it" };
+                let what = if counter == HELD_HERE { "it" } else { "the replies to it" };
                 let sentence = format!(
-                    "flow `{}`: the owner of `{}` lets that host send {rate}, which has held {what} back for {held} of {}; \
-                     its throughput is that of the limit and not of the network (counter `{counter}`)",
+                    "flow `{}`: the owner of `{}` limits that host to {rate}, which held {what} back for \
+                    {held} of {}; its throughput is that of the limit, not of the network (counter \
+                    `{counter}`)",
                     meta.name, agent.name, outcome.duration
                 );
                 told.push((index, sentence));

@@ -75,7 +75,7 @@ impl Part {
             }
             outcome
         });
-        let failure = outcome.is_none().then(|| "its account of the measurement cannot be read".to_owned());
+        let failure = outcome.is_none().then(|| "its report of the measurement is malformed".to_owned());
         self.end.get_or_insert(End { chunks: finished.chunks, outcome, failure });
     }
 

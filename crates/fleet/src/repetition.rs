@@ -64,7 +64,7 @@ pub(crate) fn run(
                 inner.agents[part.near].say(&ToAgent::Attach { part: part.id.clone(), from: 0 });
             }
             inner.note(format!(
-                "point {}, repetition {}: measured before, taken from the agents",
+                "point {}, repetition {}: already measured, collected from the agents",
                 task.at.point + 1,
                 task.at.repetition + 1
             ));
@@ -119,7 +119,7 @@ pub(crate) fn run(
 fn bare<'w>(why: &'w str, agent: &str) -> &'w str {
     let whose = why.strip_prefix(agent).and_then(|rest| rest.strip_prefix(": "));
     let mut bare = whose.unwrap_or(why).trim_end_matches('.');
-    for said in ["; what was measured until then is kept", "; what was recorded until then is kept"] {
+    for said in ["; the results so far are kept", "; the records so far are kept"] {
         bare = bare.strip_suffix(said).unwrap_or(bare);
     }
     bare
@@ -156,7 +156,7 @@ fn begin(
             && clock::raw_now() < patient_until
         {
             if !std::mem::replace(&mut is_told, true) {
-                supervisor.warning(&format!("{error}; the run tries again for {RETURN}"));
+                supervisor.warning(&format!("{error}; the run retries for {RETURN}"));
             }
             inner.rest(AGAIN);
             continue;
@@ -267,7 +267,7 @@ impl Collection<'_> {
                         let near = part.near;
                         self.inner.agents[near].say(&ToAgent::Attach { part: chunk.part, from });
                     }
-                    Err(damaged) => part.give_up(format!("it sends what cannot be read: {damaged}")),
+                    Err(damaged) => part.give_up(format!("it sent a malformed message: {damaged}")),
                 }
             }
             FromAgent::Finished(finished) => {
@@ -350,8 +350,8 @@ impl Collection<'_> {
         for part in self.parts.iter_mut().filter(|part| !part.is_complete()) {
             let agent = &self.inner.agents[part.near];
             part.give_up(match &agent.gone {
-                Some(reason) => format!("it was lost ({reason}) and did not come back"),
-                None => format!("it has not finished {late} after its end"),
+                Some(reason) => format!("it was lost ({reason}) and did not return"),
+                None => format!("it had not finished {late} after its end"),
             });
         }
     }
@@ -363,11 +363,8 @@ mod tests {
 
     #[test]
     fn that_it_is_kept_is_said_once() {
-        for why in [
-            "the disk is full",
-            "the disk is full.",
-            "the disk is full; what was recorded until then is kept",
-        ] {
+        for why in ["the disk is full", "the disk is full.", "the disk is full; the records so far are kept"]
+        {
             assert_eq!(bare(why, "ottawa"), "the disk is full");
             assert_eq!(bare(&format!("ottawa: {why}"), "ottawa"), "the disk is full");
         }

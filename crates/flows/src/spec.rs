@@ -307,7 +307,7 @@ impl FlowSpec {
                         Ok(pair((near, asking), (far, answering)))
                     }
                     XtpService::Multicast | XtpService::ReliableMulticast => {
-                        Err(format!("the service `{}` is not for two ends", options.service.name()))
+                        Err(format!("the service `{}` does not connect two ends", options.service.name()))
                     }
                 }
             }

@@ -28,7 +28,7 @@ pub enum ReadError {
     #[error("does not exist")]
     Absent,
     /// The path, or a link on its way, leads out of the folder.
-    #[error("lies outside of the folder")]
+    #[error("is outside the folder")]
     Outside,
     /// A folder, a device, a pipe or a socket.
     #[error("is not a regular file")]

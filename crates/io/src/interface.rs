@@ -108,7 +108,7 @@ pub(crate) fn request(name: &str) -> io::Result<libc::ifreq> {
     // The last byte stays zero.
     if name.is_empty() || name.len() >= request.ifr_name.len() || name.contains('\0') {
         let problem =
-            format!("`{name}` cannot be an interface: names have 1 to {} bytes", libc::IFNAMSIZ - 1);
+            format!("invalid interface name `{name}`: names have 1 to {} bytes", libc::IFNAMSIZ - 1);
         return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
     }
     for (into, &byte) in request.ifr_name.iter_mut().zip(name.as_bytes()) {

@@ -26,10 +26,13 @@ pub enum JackError {
     )]
     NotInstalled(String),
     /// There is no server of this name.
-    #[error("no JACK server named `{0}` answers; start one, such as `jackd -n {0} -d alsa`, or name another")]
+    #[error(
+        "the JACK server `{0}` does not respond; start it, for example with `jackd -n {0} -d alsa`, or \
+        name another"
+    )]
     NoServer(String),
     /// The server does not take this client.
-    #[error("the JACK server `{server}` refuses a client `{client}` (status {status:#x})")]
+    #[error("the JACK server `{server}` refused the client `{client}` (status {status:#x})")]
     Refused {
         /// The server's name.
         server: String,
@@ -49,7 +52,7 @@ pub enum JackError {
         asked: String,
     },
     /// A name cannot be one of JACK's.
-    #[error("`{0}` cannot be a name in JACK")]
+    #[error("invalid JACK name `{0}`")]
     Name(String),
     /// The server has no place for another port.
     #[error("the JACK server has no place for the port `{0}`")]

@@ -42,7 +42,7 @@ impl Group {
         socket.set_reuse_address(true)?;
         match self.address {
             address if !address.ip().is_multicast() => {
-                let reason = format!("{} is no multicast group", address.ip());
+                let reason = format!("{} is not a multicast group", address.ip());
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
             }
             SocketAddr::V4(address) => socket.join_multicast_v4(address.ip(), &self.interface)?,
@@ -161,6 +161,6 @@ mod tests {
         let group = Group::new("127.0.0.1:5000".parse().unwrap());
         let error = group.listen(SocketOptions::default()).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
-        assert_eq!(error.to_string(), "127.0.0.1 is no multicast group");
+        assert_eq!(error.to_string(), "127.0.0.1 is not a multicast group");
     }
 }

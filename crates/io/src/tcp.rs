@@ -91,7 +91,7 @@ pub enum TcpError {
     #[error("the kernel refuses segments of {0} bytes (`mss`): {1}")]
     SegmentSize(u32, io::Error),
     /// Nobody answered for so long.
-    #[error("no answer for {0}")]
+    #[error("no reply within {0}")]
     NoAnswer(Duration),
     /// Anything else.
     #[error(transparent)]
@@ -522,7 +522,7 @@ mod tests {
         let reach = || connect(address.ip(), address, &TcpSetup::default(), patience);
         // Those that nobody accepts wait; when the queue is full, the kernel answers nobody.
         let error = (0..10).find_map(|_| reach().map(|stream| waiting.push(stream)).err()).unwrap();
-        assert_eq!(error.to_string(), "no answer for 50 ms");
+        assert_eq!(error.to_string(), "no reply within 50 ms");
         drop(full);
         let error = reach().unwrap_err();
         assert!(matches!(error, TcpError::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused));

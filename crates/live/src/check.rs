@@ -35,8 +35,8 @@ pub fn check(scenario: &Scenario, options: &LiveOptions) -> Result<(), LiveError
             let next = if is_any { Some(0) } else { ports.next() };
             let Some(port) = next else {
                 let reason = format!(
-                    "every conversation needs a port behind {port}, and there are too few; choose a lower one with \
-                     `--port`, or 0 to let the system choose"
+                    "every conversation needs a port above {port}, but there are too few; choose a lower port \
+                    with `--port`, or 0 to let the system choose"
                 );
                 return Err(LiveError::Flow { flow: flow.meta.name.clone(), reason });
             };
@@ -141,20 +141,21 @@ pub fn refuse_simulated(scenario: &Scenario) -> Result<(), LiveError> {
         let made = spec(scenario, index, [Ipv4Addr::LOCALHOST.into(); 2])
             .map(|spec| spec.and_then(|spec| spec.pair(0, Seed::new(0, 0)).map(|_| ())));
         let reason = if flow.is_multicast() || flow.to.len() != 1 {
-            "several sinks, or none, are for `sim` only; in `live` name one host in `to`, and for XTP a service that is no \
-             multicast"
+            "several sinks, or none, work in `sim` only; in `live`, name one host in `to`, and for XTP a \
+            service other than multicast"
                 .to_owned()
         } else if let Some(Err(reason)) = made {
             reason
         } else if matches!(&flow.transport, Transport::Udp(udp) if udp.ecn != Ecn::NotCapable) {
-            "`ecn` of transport `udp` is for `sim` only; live datagrams are not ECN-capable, leave the key out".to_owned()
+            "`ecn` of transport `udp` works in `sim` only, because live datagrams are not ECN-capable; omit the key".to_owned()
         } else if matches!(&flow.transport, Transport::Tcp(tcp) if tcp.config().is_none()) {
-            "`engine = \"classic\"` of transport `tcp` is for `sim` only; live connections are the kernel's, leave the key out"
+            "`engine = \"classic\"` of transport `tcp` works in `sim` only, because live connections are the kernel's; omit the key"
                 .to_owned()
         } else if flow.to.iter().any(|sink| !sink.join.is_zero() || sink.leave.or(sink.fail).is_some()) {
-            "`join`, `leave` and `fail` are for `sim` only; write the sink as the name of its host".to_owned()
+            "`join`, `leave` and `fail` work in `sim` only; write the sink as the name of its host".to_owned()
         } else if flow.framing == Framing::None {
-            "`framing = \"none\"` is for `sim` only; live messages are measured by their headers".to_owned()
+            "`framing = \"none\"` works in `sim` only, because live messages are measured by their headers"
+                .to_owned()
         } else {
             continue;
         };

@@ -55,7 +55,7 @@ pub enum LiveError {
         reason: String,
     },
     /// The far end did not answer.
-    #[error("the far end has not answered for {patience} while {step}")]
+    #[error("the far end timed out after {patience} while {step}")]
     NoAnswer {
         /// How long we waited.
         patience: Duration,
@@ -63,7 +63,7 @@ pub enum LiveError {
         step: &'static str,
     },
     /// The far end ended or failed. What was measured until then has been recorded.
-    #[error("the far end {reason}; what was measured until then is kept")]
+    #[error("the far end {reason}; the results so far are kept")]
     FarEndLost {
         /// What happened to it.
         reason: String,
@@ -72,7 +72,8 @@ pub enum LiveError {
     },
     /// A clock jumped, so that arrivals can no more be brought to the near end's. What was measured until then has been recorded.
     #[error(
-        "the clock of the far end jumped by {by} against that of the near end; what was measured until then is kept"
+        "the clock of the far end jumped by {by} relative to that of the near end; the results so far are \
+        kept"
     )]
     ClockJumped {
         /// How far, at least.
@@ -81,13 +82,13 @@ pub enum LiveError {
         outcome: Box<DriverOutcome>,
     },
     /// Another session of the run has failed before they began.
-    #[error("another pair of hosts could not begin")]
+    #[error("another pair of hosts could not start")]
     Abandoned,
     /// The far end's host does not allow it.
-    #[error("the far end refuses: {0}")]
+    #[error("the far end refused: {0}")]
     NotAllowed(String),
     /// What came over the pipe is not our protocol.
-    #[error("the other end of the session does not speak this version of the protocol: {0}")]
+    #[error("the peer does not speak this version of the protocol: {0}")]
     Protocol(String),
     /// A socket or thread.
     #[error("{what}: {error}")]

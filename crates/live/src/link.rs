@@ -78,7 +78,7 @@ impl Link {
             }
             FarEnd::Channel(channel) => {
                 let (from, to) = channel.take().ok_or_else(|| LiveError::FarEndLost {
-                    reason: "was reached over this connection before".to_owned(),
+                    reason: "was already reached over this connection".to_owned(),
                     outcome: Box::default(),
                 })?;
                 listen(from, inbox)?;
@@ -123,7 +123,7 @@ impl Link {
                 Some(Err(_)) => "has panicked".to_owned(),
                 _ => "has ended".to_owned(),
             },
-            Peer::Elsewhere => "is gone: its host has ended the connection".to_owned(),
+            Peer::Elsewhere => "was lost: its host closed the connection".to_owned(),
         }
     }
 }
@@ -150,7 +150,7 @@ fn reap(child: &mut Child) -> String {
     // It may have ended by itself meanwhile: then there is nothing to kill.
     let _ = child.kill();
     match child.wait() {
-        Ok(status) => format!("did not end by itself and was stopped ({status})"),
+        Ok(status) => format!("did not exit and was killed ({status})"),
         Err(error) => format!("cannot be waited for ({error})"),
     }
 }

@@ -265,7 +265,8 @@ fn write_frame(to: &mut impl Write, tag: u8, body: &[u8]) -> io::Result<()> {
 }
 
 fn read_frame(from: &mut impl Read) -> Result<Option<(u8, Vec<u8>)>, LiveError> {
-    let broken = |error: io::Error| LiveError::System { what: "the session broke off".to_owned(), error };
+    let broken =
+        |error: io::Error| LiveError::System { what: "the session was interrupted".to_owned(), error };
     let mut head = [0u8; 5];
     let mut filled = 0;
     while filled < head.len() {

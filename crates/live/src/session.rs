@@ -111,7 +111,7 @@ impl Session {
     /// Waits until somebody outside says when it begins, and tells that to the far end.
     fn pass(&mut self, gate: &dyn Gate) -> Result<MonotonicClock, LiveError> {
         while self.relation.as_ref().is_some_and(|relation| !relation.is_known()) {
-            self.hear("relating the clocks")?;
+            self.hear("synchronising the clocks")?;
         }
         gate.ready();
         let epoch = std::thread::scope(|scope| {

@@ -397,7 +397,7 @@ pub(crate) fn connect_engines(
         transport: flow.meta.transport.clone(),
         reason: match reason {
             Some(reason) => reason.to_string(),
-            None => format!("no answer for {}", options.patience),
+            None => format!("no reply within {}", options.patience),
         },
     })
 }

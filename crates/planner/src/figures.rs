@@ -99,9 +99,10 @@ fn region(plan: &Plan, found: &Found) -> Option<Chart> {
     let values: Vec<f64> = series.iter().flat_map(|series| &series.data).map(|datum| datum.y * 1.1).collect();
     let (key, against) = (text::short(plan.key.key()), text::short(&axis.key));
     (!values.is_empty()).then(|| Chart {
-        title: format!("What keeps the limits: {key} against {against}"),
+        title: format!("Region that keeps the limits: {key} against {against}"),
         description: format!(
-            "For each {against} the edge of {key}: the limits are kept {side} and broken beyond the dashed one."
+            "For each {against}, the edge of {key}: the limits are kept {side} and broken beyond the dashed \
+            line."
         ),
         x: Axis {
             label: with_unit(&against, text::unit(&axis.key, &axis.unit)),
@@ -182,7 +183,7 @@ fn of_limits(plan: &Plan, found: &Found, answer: &Answer) -> Vec<(String, Chart)
         Chart {
             title: format!("{name} against {key}"),
             description: format!(
-                "{name} at each tried {key}: mean, with the bound that the verdict was made with."
+                "{name} at each tried {key}: mean, and the confidence bound of the verdict."
             ),
             x: Axis {
                 label: with_unit(&key, text::unit(plan.key.key(), plan.key.unit())),

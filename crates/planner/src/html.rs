@@ -36,7 +36,7 @@ pub fn html(plan: &Plan, found: &Found, report: Option<&str>) -> String {
         }
         (figure_section(&figures))
         section aria-labelledby="trials" {
-            h2 id="trials" { "Every value that was tried" }
+            h2 id="trials" { "All tried values" }
             (trials(plan, found))
         }
     };
@@ -72,9 +72,9 @@ fn trials(plan: &Plan, found: &Found) -> Markup {
         _ => "open",
     };
     markup! {
-        div.scroll.long tabindex="0" role="region" aria-label="Every value that was tried" {
+        div.scroll.long tabindex="0" role="region" aria-label="All tried values" {
             table.data data-name="trials" {
-                caption { span { "Means of the limits' figures, and the bounds that the verdicts were made with." } }
+                caption { span { "Means of the limits' figures, and the confidence bounds of the verdicts." } }
                 thead { tr {
                     @for axis in &plan.axes { th scope="col" { (text::heading(&plan.axes, axis)) } }
                     th scope="col" { (text::short(plan.key.key())) }

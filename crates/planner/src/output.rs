@@ -118,7 +118,7 @@ pub struct PlanAnswer {
     pub rising: Vec<PlanRising>,
     /// The answer in a sentence.
     pub sentence: String,
-    /// Every value that was tried, the smallest first.
+    /// All tried values, the smallest first.
     pub trials: Vec<PlanTrial>,
 }
 

@@ -128,8 +128,8 @@ impl Plan {
         let wrong = PlanError::Question;
         if experiment.limits.is_empty() {
             return Err(wrong(
-                "the file has no `[limits]`, which say what is good enough; add one, for example \
-                 `\"flow.voice.loss\" = \"< 1 %\"`"
+                "the file has no `[limits]`, which define acceptable results; add one, for example \
+                `\"flow.voice.loss\" = \"< 1 %\"`"
                     .to_owned(),
             ));
         }
@@ -142,7 +142,7 @@ impl Plan {
         let begin = begin(&key, &range, question).map_err(wrong)?;
         let precision = precision(&key, question.nearness).map_err(wrong)?;
         if question.against.is_some_and(|(against, _)| against == question.key) {
-            return Err(wrong(format!("`{}` cannot be held against itself", question.key)));
+            return Err(wrong(format!("`--against` cannot name the searched key `{}`", question.key)));
         }
         let sheet = Sheet::new(&experiment.text, question.key, question.against).map_err(wrong)?;
         let first_value = Search::new(question.goal, range.clone(), begin, precision).next_value();
@@ -241,14 +241,12 @@ fn terms(experiment: &Experiment, question: &Question<'_>) -> Result<Terms, Stri
     let of_file = if experiment.repetitions > 1 { experiment.repetitions } else { IF_ONCE };
     let repetitions = question.repetitions.unwrap_or(of_file);
     if repetitions < 2 {
-        return Err(
-            "`--repetitions` must be at least 2: one repetition shows nothing of its chance".to_owned()
-        );
+        return Err("`--repetitions` must be at least 2: a single repetition has no spread".to_owned());
     }
     let most = question.most.unwrap_or(repetitions.saturating_mul(MOST));
     if most < repetitions {
         return Err(format!(
-            "`--most-repetitions {most}` lies below the {repetitions} repetitions to begin with"
+            "`--most-repetitions {most}` is less than the initial {repetitions} repetitions"
         ));
     }
     let confidence = question.confidence;
@@ -266,7 +264,8 @@ fn range(key: &Searchable, question: &Question<'_>) -> Result<RangeInclusive<u64
     match from <= to {
         true => Ok(from..=to),
         false => Err(format!(
-            "`--from {}` lies above `--to {}`: the smaller bound comes first, whatever is searched for",
+            "`--from {}` is above `--to {}`: `--from` is the smaller bound for `--maximise` and `--minimise` \
+            alike",
             key.written(from),
             key.written(to)
         )),
@@ -280,7 +279,7 @@ fn begin(key: &Searchable, range: &RangeInclusive<u64>, question: &Question<'_>)
         (Some(_), None, None) => Ok(Begin::At(*range.start())),
         (None, Some(_), None) => Ok(Begin::At(*range.end())),
         (None, None, None) => Err(format!(
-            "the file gives `{}` no single value to begin at: say where to search with `--from` and `--to`",
+            "the file has no single value of `{}` to start from: give the bounds with `--from` and `--to`",
             key.key()
         )),
     }
@@ -297,7 +296,7 @@ fn precision(key: &Searchable, nearness: Nearness<'_>) -> Result<Precision, Stri
         Nearness::Step(text) => match key.read(text).filter(|step| *step > 0) {
             Some(step) => Ok(Precision::Step(step)),
             None => Err(format!(
-                "`--step {text}` is no amount of `{}`: expected one such as `{}`",
+                "`--step {text}` is not a valid amount of `{}`: expected one such as `{}`",
                 key.key(),
                 key.written(unit)
             )),

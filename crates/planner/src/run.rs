@@ -127,7 +127,7 @@ fn stored(store: &Store, id: u64, plan: &Plan, means: &Means<'_>) -> Result<Stor
     let run = store.run(id).map_err(RunnerError::from)?;
     let other = |what: &str| {
         Err(PlanError::Question(format!(
-            "run {id} is {what}: a plan is resumed with the file and key it was begun with"
+            "run {id} is {what}: resume a plan with the file and key with which it was started"
         )))
     };
     if run.info.status == Status::Complete {

@@ -78,7 +78,7 @@ fn outcome(limits: &[Limit], trial: &Trial) -> String {
         Some(Verdict::Kept) => "keeps the limits".to_owned(),
         Some(Verdict::Broken) => format!("breaks {}", named(Verdict::Broken)),
         Some(Verdict::Undecided) => format!("is not decided: {}", named(Verdict::Undecided)),
-        None => "was not measured to the end".to_owned(),
+        None => "was not measured completely".to_owned(),
     }
 }
 
@@ -129,7 +129,11 @@ pub(crate) fn answer(plan: &Plan, found: &Found, answer: &Answer) -> String {
             breaks(broken)
         ),
         (Some(kept), None) if answer.finished && undecided.is_none() => {
-            format!("{} keeps the limits, and no {} value may be tried", written(kept), larger(plan.goal))
+            format!(
+                "{} keeps the limits, and it is the bound of the search: no {} value was tried",
+                written(kept),
+                larger(plan.goal)
+            )
         }
         (Some(kept), None) => format!("{} keeps the limits; none was shown to break one", written(kept)),
         (None, Some(broken)) if answer.finished && undecided.is_none() => {
@@ -138,7 +142,7 @@ pub(crate) fn answer(plan: &Plan, found: &Found, answer: &Answer) -> String {
         (None, Some(broken)) => {
             format!("none was shown to keep the limits; {} {}", written(broken), breaks(broken))
         }
-        (None, None) => "nothing was shown either way".to_owned(),
+        (None, None) => "nothing could be shown".to_owned(),
     };
     if let Some(kept) = *kept {
         let doubtful = undecided_before(plan.goal, kept, &answer.trials);
@@ -157,14 +161,13 @@ pub(crate) fn answer(plan: &Plan, found: &Found, answer: &Answer) -> String {
     }
     if !kept_behind.is_empty() {
         let behind: Vec<String> = kept_behind.iter().map(|value| written(*value)).collect();
-        text +=
-            &format!(". The response is not monotone: {} keeps the limits all the same", behind.join(", "));
+        text += &format!(". The response is not monotone: {} keeps the limits too", behind.join(", "));
     }
     if !answer.rising.is_empty() {
         text += &format!(". Warning: {}", overloaded(plan, answer));
     }
     if !answer.finished {
-        text += ". The search did not come to its end";
+        text += ". The search was not completed";
     }
     text + "."
 }
@@ -191,8 +194,9 @@ fn overloaded(plan: &Plan, answer: &Answer) -> String {
     let duration =
         plan.first.points.first().map_or_else(String::new, |point| point.scenario.duration.to_string());
     format!(
-        "at {kept} the latency still rises when the run ends, in each second that of {}: more is sent than is carried, and a \
-         run of {duration} is too short to show what follows. Ask again with a longer `duration`",
+        "at {kept} the latency still rises at the end of the run, per second that of {}: more is sent than \
+        the link carries, and a run of {duration} is too short to show the result. Repeat the plan with a \
+        longer `duration`",
         flows.join(", that of ")
     )
 }

@@ -112,7 +112,8 @@ pub enum RunnerError {
     AgentsUnused,
     /// What is to be heard is not kept by the agents: bad input.
     #[error(
-        "flow `{flow}` cannot be heard: between real hosts its payload comes here only with `audio = true` in the flow"
+        "`--hear` of flow `{flow}` is not possible: between real hosts, its payload is sent here only with \
+        `audio = true` in the flow"
     )]
     HearThroughAgents {
         /// The flow.

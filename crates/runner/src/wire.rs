@@ -142,7 +142,7 @@ pub(crate) fn changes(experiment: &Experiment) -> BTreeSet<String> {
         let name = &flow.meta.name;
         if matches!(&flow.transport, Transport::Tcp(options) if options.config().is_none()) {
             notes.insert(format!(
-                "flow `{name}`: on the wire the kernel's TCP stands in for `engine = \"classic\"`"
+                "flow `{name}`: on the wire, the kernel's TCP replaces `engine = \"classic\"`"
             ));
         }
         if flow.priority != 0 {

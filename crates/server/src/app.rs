@@ -40,7 +40,7 @@ pub(crate) struct App {
     pub(crate) jobs: Jobs,
     /// Places for watchers.
     pub(crate) watchers: Arc<Semaphore>,
-    /// True once the server is being ended.
+    /// True once the server is shutting down.
     pub(crate) closing: watch::Sender<bool>,
 }
 
@@ -72,7 +72,7 @@ impl App {
         let app = Arc::clone(self);
         match tokio::task::spawn_blocking(move || work(&app)).await {
             Ok(done) => done,
-            Err(_) => Err(ApiError::environment("this request hit a defect of the server: please report it")),
+            Err(_) => Err(ApiError::environment("this request hit a bug in the server; please report it")),
         }
     }
 

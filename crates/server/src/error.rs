@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 pub enum ServeError {
     /// Others would read along, and everybody could come in: bad input.
     #[error(
-        "other machines reach {0}: serve them by HTTPS, with `--certificate FILE --key FILE`, with `--tls`, or with \
-         `--behind-proxy https://NAME`; or listen on 127.0.0.1"
+        "other machines can reach {0}: use HTTPS, with `--certificate FILE --key FILE`, with `--tls`, or with \
+        `--behind-proxy https://NAME`; or listen on 127.0.0.1"
     )]
     Open(SocketAddr),
     /// What was given as the proxy's address is none: bad input.
     #[error("`{0}` is not how browsers reach a proxy: expected `https://NAME` or `https://NAME:PORT`")]
     Proxy(String),
     /// A token's name is taken, or none: bad input.
-    #[error("`{name}` is no name for a token: {why}")]
+    #[error("invalid token name `{name}`: {why}")]
     TokenName {
         /// What was given.
         name: String,
@@ -25,7 +25,7 @@ pub enum ServeError {
         why: &'static str,
     },
     /// There is no such token: bad input.
-    #[error("there is no token or browser `{0}`; `trunkline serve tokens` lists them")]
+    #[error("no token or browser `{0}`; `trunkline serve tokens` lists them")]
     NoToken(String),
     /// A certificate or its key cannot be used: bad input.
     #[error("`{path}` cannot be used: {why}")]
@@ -36,7 +36,7 @@ pub enum ServeError {
         why: String,
     },
     /// The address cannot be listened on.
-    #[error("{address} cannot be listened on: {source}; choose another with `--listen`")]
+    #[error("cannot listen on {address}: {source}; choose another address with `--listen`")]
     Listen {
         /// The address.
         address: SocketAddr,

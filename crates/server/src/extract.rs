@@ -33,7 +33,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
             return Err(ApiError::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 ErrorKind::Input,
-                "the body has to be JSON: send it with `Content-Type: application/json`",
+                "the body must be JSON: send it with `Content-Type: application/json`",
             ));
         }
         let bytes =
@@ -41,21 +41,21 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
                 ApiError::new(
                     StatusCode::REQUEST_TIMEOUT,
                     ErrorKind::Input,
-                    format_args!("the body did not come within {} s", PATIENCE.as_secs()),
+                    format_args!("the body did not arrive within {} s", PATIENCE.as_secs()),
                 )
             })?;
         let bytes = bytes.map_err(|error| match error.status() {
             StatusCode::PAYLOAD_TOO_LARGE => ApiError::new(
                 StatusCode::PAYLOAD_TOO_LARGE,
                 ErrorKind::Input,
-                "the body is too long: 8 MiB at most",
+                "the body is too large: the maximum is 8 MiB",
             ),
             _ => ApiError::input(format_args!("the body cannot be read: {}", error.body_text())),
         })?;
-        let wrong = |why: &str| ApiError::input(format_args!("the body is not what was expected: {why}"));
+        let wrong = |why: &str| ApiError::input(format_args!("invalid body: {why}"));
         // A list would be taken for the fields in their order.
         if bytes.trim_ascii_start().first() != Some(&b'{') {
-            return Err(wrong("it has to be a JSON object"));
+            return Err(wrong("it must be a JSON object"));
         }
         serde_json::from_slice(&bytes).map(Body).map_err(|error| wrong(&error.to_string()))
     }
@@ -81,9 +81,9 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Query<T>, ApiError> {
         match axum::extract::Query::<T>::from_request_parts(parts, state).await {
             Ok(axum::extract::Query(value)) => Ok(Query(value)),
-            Err(error @ QueryRejection::FailedToDeserializeQueryString(_)) => Err(ApiError::input(
-                format_args!("the query is not what was expected: {}", error.body_text()),
-            )),
+            Err(error @ QueryRejection::FailedToDeserializeQueryString(_)) => {
+                Err(ApiError::input(format_args!("invalid query: {}", error.body_text())))
+            }
             Err(error) => Err(ApiError::input(error.body_text())),
         }
     }

@@ -54,21 +54,21 @@ impl ServedFiles {
         })?;
         if !found.starts_with(&folder) {
             return Err(refused(format!(
-                "lies outside of the folder whose files the server uses, `{}`: put it there, or choose another folder with \
-                 `--files`",
+                "is outside the folder whose files the server uses, `{}`: put it there, or choose another \
+                folder with `--files`",
                 folder.display()
             )));
         }
         // Devices, pipes and what is longer than it says would be read without end.
         if !found.metadata().map_err(unreadable)?.is_file() {
-            return Err(refused("is no regular file".to_owned()));
+            return Err(refused("is not a regular file".to_owned()));
         }
         let mut bytes = Vec::new();
         std::fs::File::open(&found)
             .and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes))
             .map_err(unreadable)?;
         if bytes.len() as u64 > LARGEST {
-            return Err(refused(format!("has more than the {LARGEST} bytes that a file may have here")));
+            return Err(refused(format!("exceeds the maximum file size of {LARGEST} bytes")));
         }
         Ok(bytes)
     }
@@ -96,7 +96,7 @@ mod tests {
             assert!(files.read("link").is_err());
             // Nobody writes into it: it would be waited for.
             std::process::Command::new("mkfifo").arg(folder.join("pipe")).status().unwrap();
-            assert!(files.read("pipe").unwrap_err().to_string().contains("no regular file"));
+            assert!(files.read("pipe").unwrap_err().to_string().contains("not a regular file"));
         }
         assert!(files.read("missing").unwrap_err().to_string().contains("does not exist"));
     }

@@ -160,7 +160,7 @@ impl Server {
         match all_ended {
             Ok(true) => Ok(()),
             _ => Err(ServeError::System(format!(
-                "some jobs did not end within {} s: what they had stored until then is kept",
+                "some jobs did not end within {} s; their stored results are kept",
                 PATIENCE_WITH_JOBS.as_secs()
             ))),
         }

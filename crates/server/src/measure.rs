@@ -78,7 +78,7 @@ pub(crate) fn tag(text: &str) -> Result<String, ApiError> {
     let tag = text.trim();
     if tag.is_empty() || tag.chars().count() > 100 || tag.contains(char::is_control) {
         return Err(ApiError::input(format_args!(
-            "`{}` is no tag: choose a word or two",
+            "invalid tag `{}`: use one or two words",
             text.escape_debug()
         )));
     }
@@ -123,7 +123,7 @@ impl Wanted {
             (true, _) => Ok(Ended::Stopped(None)),
             (false, Status::Complete) => Ok(Ended::Done(None)),
             (false, _) => Err(ApiError::environment(format_args!(
-                "run {} is partial: some of it could not be measured; it can be resumed",
+                "run {} is partial: parts of it could not be measured; resume it to measure them",
                 run.id
             ))),
         }
@@ -219,7 +219,7 @@ fn file_name(asked: Option<&str>) -> Result<&str, ApiError> {
         && name.chars().count() <= 200
         && !name.contains(|c: char| c.is_control() || c == '/' || c == '\\');
     is_name.then_some(name).ok_or_else(|| {
-        ApiError::input(format_args!("`{}` is no name of a file: leave folders out", name.escape_debug()))
+        ApiError::input(format_args!("`{}` is not a file name: omit folders", name.escape_debug()))
     })
 }
 
@@ -227,7 +227,7 @@ fn file_name(asked: Option<&str>) -> Result<&str, ApiError> {
 fn hear(asked: &[String]) -> Result<Hear, ApiError> {
     let sounds = asked.iter().map(|text| match text.contains('=') {
         true => Err(ApiError::input(format_args!(
-            "`{}` names a file: what is heard goes into the run's folder",
+            "`{}` names a file: the audio is written to the run's folder",
             text.escape_debug()
         ))),
         false => text.parse().map_err(ApiError::input),

@@ -50,7 +50,7 @@ pub(crate) fn reader(body: Body) -> BodyReader {
             let piece = match tokio::time::timeout(PATIENCE, pieces.next()).await {
                 Ok(None) => return,
                 Ok(Some(piece)) => piece.map_err(io::Error::other),
-                Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "nothing more has come of it")),
+                Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "the transfer stalled")),
             };
             let is_over = piece.is_err();
             if sender.send(piece).await.is_err() || is_over {
@@ -73,7 +73,7 @@ pub(crate) async fn file(path: std::path::PathBuf) -> Result<(u64, Body), ApiErr
         .map_err(|_| ApiError::environment("the file cannot be read"))?
         .map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
-                ApiError::not_found("the file is not here: it lies on the host that measured the run")
+                ApiError::not_found("the file is not on this server: it is on the host that measured the run")
             }
             _ => ApiError::environment(format_args!("the file cannot be read: {error}")),
         })?;
@@ -95,9 +95,9 @@ impl BodyWriter {
     fn send(&self, piece: Piece) -> io::Result<()> {
         let gone = |why| io::Error::new(io::ErrorKind::BrokenPipe, why);
         match self.runtime.block_on(async { tokio::time::timeout(PATIENCE, self.sender.send(piece)).await }) {
-            Ok(sent) => sent.map_err(|_| gone("the client has gone")),
+            Ok(sent) => sent.map_err(|_| gone("the client disconnected")),
             // Its thread is needed by others.
-            Err(_) => Err(gone("the client does not take it")),
+            Err(_) => Err(gone("the client does not read it")),
         }
     }
 }

@@ -41,7 +41,7 @@ fn a_plan_ends_in_the_file_with_its_answer() {
     assert!(text.contains(&format!("count = {kept}\n")), "{text}");
     assert!(!text.contains("\"flow.voice.count\" ="), "{text}");
     is_valid(&server, &json!(text));
-    // All that was measured is a run like any other.
+    // All measurements is a run like any other.
     let run = server.get(&format!("/api/v1/runs/{}", found.run));
     assert_eq!(run.json()["info"]["status"], "complete");
     assert_eq!(job["run"], found.run);

@@ -70,7 +70,9 @@ impl Client {
             Some(Ok(ToClient::Refuse { why, .. })) => return Err(SessionError::Refused { address, why }),
             Some(Ok(_)) => return Err(strange("it does not begin with a welcome".to_owned())),
             Some(Err(error)) => {
-                return Err(strange(format!("it says what this version does not know: {error}")));
+                return Err(strange(format!(
+                    "it sent a message that this version does not understand: {error}"
+                )));
             }
             None => return Err(SessionError::Silent { address, patience: self.patience }),
         };

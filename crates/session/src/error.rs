@@ -20,7 +20,8 @@ pub enum SessionError {
     },
     /// Nobody answers there.
     #[error(
-        "no server answers at {address}: {error}; start one there with `trunkline reflect` or `trunkline receive`"
+        "no server responds at {address}: {error}; start one there with `trunkline reflect` or `trunkline \
+        receive`"
     )]
     Unreachable {
         /// Where.
@@ -41,8 +42,8 @@ pub enum SessionError {
     },
     /// It accepts the connection and says nothing.
     #[error(
-        "the server at {address} accepts connections and has not answered for {patience}: it hangs, or is not \
-         Trunkline's; start another with `trunkline reflect` or `trunkline receive`"
+        "the server at {address} accepts connections, but has not responded for {patience}: it hangs, or is \
+        not Trunkline; start one with `trunkline reflect` or `trunkline receive`"
     )]
     Silent {
         /// Where.
@@ -51,7 +52,7 @@ pub enum SessionError {
         patience: Duration,
     },
     /// The server refuses.
-    #[error("the server at {address} refuses: {why}")]
+    #[error("the server at {address} refused: {why}")]
     Refused {
         /// Where.
         address: SocketAddr,
@@ -68,8 +69,8 @@ pub enum SessionError {
     },
     /// Packets over the transport do not arrive.
     #[error(
-        "packets over `{transport}` do not reach port {} of {} (nothing for {patience}): a firewall may hold them back; \
-         try another transport",
+        "packets over `{transport}` do not reach port {} of {} (none within {patience}): a firewall may block \
+        them; try another transport",
         .address.port(), .address.ip()
     )]
     NotHeard {
@@ -81,7 +82,7 @@ pub enum SessionError {
         patience: Duration,
     },
     /// The session ended before it had begun.
-    #[error("the session with {address} has not begun: {why}")]
+    #[error("the session with {address} did not start: {why}")]
     Ended {
         /// Who with.
         address: SocketAddr,
@@ -89,7 +90,7 @@ pub enum SessionError {
         why: String,
     },
     /// A server cannot listen: the user's to change.
-    #[error("a server cannot listen at {address}: {reason}")]
+    #[error("cannot listen on {address}: {reason}")]
     Listen {
         /// Where.
         address: SocketAddr,

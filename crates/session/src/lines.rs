@@ -157,7 +157,7 @@ impl Way {
     fn of(transport: &Transport) -> Result<Way, String> {
         match transport {
             Transport::Udp(options) if options.ecn != Ecn::NotCapable => {
-                Err("`ecn` is for `sim` only; leave the key out".to_owned())
+                Err("`ecn` works in `sim` only; omit the key".to_owned())
             }
             Transport::Udp(options) => {
                 Ok(Way::Datagrams(Datagrams { buffer: options.buffer, coverage: None }))
@@ -168,11 +168,11 @@ impl Way {
                 Ok(Way::Datagrams(Datagrams { buffer: options.buffer, coverage }))
             }
             Transport::Tcp(options) if options.config().is_none() => {
-                Err("`engine = \"classic\"` is for `sim` only; leave the key out".to_owned())
+                Err("`engine = \"classic\"` works in `sim` only; omit the key".to_owned())
             }
-            Transport::Rtp(_) => Err("RTP is a format of packets, whose transport is `udp`".to_owned()),
+            Transport::Rtp(_) => Err("RTP is a packet format; its transport is `udp`".to_owned()),
             Transport::Xtp(options) if options.service.is_multicast() => {
-                Err(format!("the service `{}` is not for two ends", options.service.name()))
+                Err(format!("the service `{}` does not connect two ends", options.service.name()))
             }
             transport => match trunkline_live::kernel_stream(transport) {
                 Some((protocol, options)) => Ok(Way::Stream(protocol, options)),

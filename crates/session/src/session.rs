@@ -226,7 +226,7 @@ impl Session {
         let Session { control, side, told, .. } = self;
         if now.since(control.heard()) > SILENCE {
             let who = if matches!(side, Side::Client { .. }) { "server" } else { "client" };
-            return Err(Ended(format!("the {who} has not answered for {SILENCE}")));
+            return Err(Ended(format!("the {who} has sent nothing for {SILENCE}")));
         }
         control.flush()?;
         for _ in 0..LINES {
@@ -243,7 +243,7 @@ impl Session {
                             return Err(Ended(why));
                         }
                         Some(ToClient::Welcome(_) | ToClient::Challenge { .. }) => {
-                            return Err(Ended("the server opens a session twice".to_owned()));
+                            return Err(Ended("the server opened the session twice".to_owned()));
                         }
                         None => break,
                     }
@@ -257,7 +257,7 @@ impl Session {
                     Some(ToServer::Tell { what }) => keep(told, what),
                     Some(ToServer::Bye) => return Err(Ended("the client has ended the session".to_owned())),
                     Some(ToServer::Hello(_) | ToServer::Proof { .. }) => {
-                        return Err(Ended("the client opens a session twice".to_owned()));
+                        return Err(Ended("the client opened the session twice".to_owned()));
                     }
                     None => break,
                 },

@@ -127,7 +127,7 @@ fn two_talk_as_jacktrip_does() {
         };
         let sent = send_jacktrip(&options, None, &AtomicBool::new(false), &Notes::default()).unwrap();
         answering.join().unwrap().unwrap();
-        assert_eq!(*notes.0.lock().unwrap(), ["JackTrip at the other end has left"]);
+        assert_eq!(*notes.0.lock().unwrap(), ["JackTrip at the other end has disconnected"]);
         assert_eq!(sent.figures.counts.strange, 0, "{sent:?}");
         assert_tone(&there, 440.0);
         assert_tone(&here, 550.0);
@@ -143,5 +143,5 @@ fn what_jacktrip_cannot_carry_is_said() {
     assert!(error.is_bad_input());
     assert_eq!(error.to_string(), "JackTrip carries uncompressed audio only; choose `i16`, `i24` or `f32`");
     let error = refused(SendOptions { sample_rate: Some(24_000), ..send("127.0.0.1", 440.0) }).to_string();
-    assert!(error.contains("JackTrip has no sample rate of 24000 Hz"), "{error}");
+    assert!(error.contains("JackTrip does not support a sample rate of 24000 Hz"), "{error}");
 }

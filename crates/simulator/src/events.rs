@@ -39,7 +39,7 @@ impl<E: Copy> EventQueue<E> {
     /// in the past would make time run backwards).
     pub(crate) fn push(&mut self, at: Time, event: E) {
         let at = at.as_nanos();
-        debug_assert!(at >= self.last, "an event at {at} ns lies before the present, {} ns", self.last);
+        debug_assert!(at >= self.last, "an event at {at} ns is before the present, {} ns", self.last);
         let at = at.max(self.last);
         self.place(at, event);
         self.length += 1;

@@ -243,7 +243,7 @@ impl Lost {
             ErrorKind::DeviceChanged | ErrorKind::RealtimeDenied => {}
             // Sound has stopped: this thread may wait now.
             _ => {
-                let why = format!("the sound card is gone ({error}); waiting for it to come back");
+                let why = format!("the sound card disappeared ({error}); waiting for it to return");
                 *self.why.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
             }
         }

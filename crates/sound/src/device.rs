@@ -284,8 +284,8 @@ fn hardware(
     let has_alsa = places().any(|place| matches!(place, Place::Alsa { .. }));
     match (has_jack, has_alsa) {
         (true, true) => Err(SoundError::Wanted(
-            "JACK and ALSA have a clock each and cannot be the two directions of one device; expected one of them, and \
-             beside it a file, a tone, noise or `none`"
+            "JACK and ALSA have different clocks and cannot be the two directions of one device; use one of \
+            them, with a file, a tone, noise or `none` for the other direction"
                 .to_owned(),
         )),
         (true, false) => Ok(Box::new(Jack::open(wanted, again, Arc::clone(shared))?)),

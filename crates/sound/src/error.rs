@@ -45,6 +45,6 @@ pub enum SoundError {
     #[error("{0}")]
     Refused(String),
     /// A thread cannot be started.
-    #[error("a thread for the sound cannot be started: {0}")]
+    #[error("cannot start the audio thread: {0}")]
     Thread(String),
 }

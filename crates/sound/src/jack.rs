@@ -68,7 +68,7 @@ impl Running for Jack {
         let notices = self.client.notices();
         self.shared.lose(notices.xruns.swap(0, Ordering::Relaxed));
         if notices.is_gone.load(Ordering::Relaxed) {
-            return Err("the JACK server is gone; waiting for it to come back".to_owned());
+            return Err("the JACK server disappeared; waiting for it to return".to_owned());
         }
         if notices.has_panicked.load(Ordering::Relaxed) {
             return Err("the sound's thread has failed; starting it again".to_owned());

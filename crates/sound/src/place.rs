@@ -90,17 +90,16 @@ impl FromStr for Place {
             ("tone", None) => Ok(Place::Tone { hertz: vec![440.0] }),
             ("tone", Some(hertz)) => frequencies(hertz)
                 .map(|hertz| Place::Tone { hertz })
-                .ok_or_else(|| wrong("has a frequency that is no positive number of hertz")),
+                .ok_or_else(|| wrong("needs a positive frequency in hertz")),
             ("noise", None) => Ok(Place::Noise { seed: 0 }),
-            ("noise", Some(seed)) => seed
-                .parse()
-                .map(|seed| Place::Noise { seed })
-                .map_err(|_| wrong("has a seed that is no whole number")),
+            ("noise", Some(seed)) => {
+                seed.parse().map(|seed| Place::Noise { seed }).map_err(|_| wrong("needs an integer seed"))
+            }
             ("none", None) => Ok(Place::None),
             ("loop", Some(path)) if is_audio_file(path) => Ok(Place::Loop(path.into())),
             ("loop", _) => Err(wrong("names no file that ends in `.wav` or `.flac`")),
             _ if is_audio_file(text) => Ok(Place::File(text.into())),
-            _ => Err(wrong("is no place that sound comes from or goes to")),
+            _ => Err(wrong("is not a source or output of audio")),
         }
     }
 }
@@ -169,16 +168,16 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named_with_what_is_accepted() {
         for (text, why) in [
-            ("tape", "is no place"),
-            ("", "is no place"),
-            ("take.mp3", "is no place"),
-            ("jackk:system", "is no place"),
-            ("none:1", "is no place"),
-            ("tone:", "no positive number"),
-            ("tone:-3", "no positive number"),
-            ("tone:inf", "no positive number"),
-            ("tone:440,x", "no positive number"),
-            ("noise:loud", "no whole number"),
+            ("tape", "is not a source or output"),
+            ("", "is not a source or output"),
+            ("take.mp3", "is not a source or output"),
+            ("jackk:system", "is not a source or output"),
+            ("none:1", "is not a source or output"),
+            ("tone:", "needs a positive frequency"),
+            ("tone:-3", "needs a positive frequency"),
+            ("tone:inf", "needs a positive frequency"),
+            ("tone:440,x", "needs a positive frequency"),
+            ("noise:loud", "needs an integer seed"),
             ("alsa:", "names no ALSA device"),
             ("loop:take", "names no file"),
             ("loop", "names no file"),

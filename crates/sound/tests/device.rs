@@ -195,7 +195,8 @@ fn what_makes_no_sense_is_refused() {
             .contains("be played to `tone:440`")
     );
     assert!(
-        refused(Wanted { playback: Some((place("jack"), 1)), ..capture("alsa", 1) }).contains("a clock each")
+        refused(Wanted { playback: Some((place("jack"), 1)), ..capture("alsa", 1) })
+            .contains("different clocks")
     );
     #[cfg(not(feature = "alsa"))]
     assert!(refused(capture("alsa", 1)).contains("was built without ALSA; build it with"));

@@ -148,7 +148,7 @@ fn a_server_that_comes_back_is_used_again_at_its_new_rate() {
     }) else {
         unreachable!()
     };
-    assert!(why.starts_with("no JACK server named"), "{why}");
+    assert!(why.starts_with("the JACK server `"), "{why}");
 
     heard.clear();
     server.again(44_100, 128);
@@ -288,5 +288,5 @@ fn what_is_not_there_is_named() {
     let name = server.name().to_owned();
     drop((player, server));
     let gone = refused(&name, "");
-    assert!(gone.starts_with(&format!("no JACK server named `{name}` answers; start one")), "{gone}");
+    assert!(gone.starts_with(&format!("the JACK server `{name}` does not respond; start it")), "{gone}");
 }

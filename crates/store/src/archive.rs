@@ -60,7 +60,7 @@ impl<'de> Visitor<'de> for DescriptionVisitor {
             }
             if format.is_some_and(|format| format > u64::from(FORMAT)) {
                 return Err(A::Error::custom(
-                    "a later version of Trunkline has written it: update Trunkline",
+                    "it was written by a later version of Trunkline: update Trunkline",
                 ));
             }
         }
@@ -101,7 +101,7 @@ pub(crate) fn read<P>(
     let mut entries = archive.entries().map_err(no_archive)?;
     let first = entries.next().ok_or_else(|| no_archive("it is empty"))?.map_err(no_archive)?;
     if first.path().map_err(no_archive)? != Path::new(RUN) || first.size() > LONGEST {
-        return Err(no_archive("it does not begin with `run.json`"));
+        return Err(no_archive("it does not start with `run.json`"));
     }
     let Described(run) = serde_json::from_reader(BufReader::new(first))
         .map_err(|error| no_archive(format_args!("`run.json` does not describe a run: {error}")))?;
@@ -144,12 +144,12 @@ fn check(run: &StoredRun) -> Result<(), StoreError> {
     } else if indices.iter().zip(0..).any(|(index, place)| *index != place) {
         "its points are not numbered from 0"
     } else if run.points.iter().any(|point| point.choice.len() != axes) {
-        "a point does not belong to what was swept"
+        "a point does not match the sweep"
     } else if run.points.iter().flat_map(|point| &point.repetitions).any(|r| r.index >= run.info.repetitions)
     {
-        "a point was repeated more often than the run says"
+        "a point has more repetitions than the run"
     } else if paths.into_iter().any(|path| !is_inside(path)) {
-        "a path leads out of its folder"
+        "a path points outside its folder"
     } else {
         return Ok(());
     };

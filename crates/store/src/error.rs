@@ -27,15 +27,15 @@ pub enum StoreError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The disk has no room left.
-    #[error("the disk of `{place}` is full: make room there, or choose another place with `--store`")]
+    #[error("the disk of `{place}` is full: free some space, or choose another store with `--store`")]
     Full {
         /// The database, file or folder that was to be written.
         place: String,
     },
     /// The store cannot be written.
     #[error(
-        "the store `{place}` is read-only: its runs can be looked at; to measure, choose another with `--store`, or let \
-         this user write there"
+        "the store `{place}` is read-only: you can list and report its runs; to measure, choose another store \
+        with `--store`, or give this user write access"
     )]
     ReadOnly {
         /// The store's folder or database.
@@ -43,8 +43,8 @@ pub enum StoreError {
     },
     /// A later version of Trunkline has written this store.
     #[error(
-        "the store `{place}` has format {found}, and this version of Trunkline knows formats up to {known}: update \
-         Trunkline, or choose another with `--store`"
+        "the store `{place}` has format {found}, but this version of Trunkline supports formats up to \
+        {known}: update Trunkline, or choose another store with `--store`"
     )]
     Newer {
         /// The database.
@@ -56,9 +56,9 @@ pub enum StoreError {
     },
     /// There are runs, and no database that knows them.
     #[error(
-        "the store `{place}` has lost its database: {runs} folders of runs lie in `runs`, and `trunkline.db` is missing or \
-         empty; restore `trunkline.db` from a backup, move `runs` elsewhere to begin anew, or choose another store with \
-         `--store`"
+        "the store `{place}` has lost its database: `runs` contains {runs} folders of runs, but \
+        `trunkline.db` is missing or empty; restore `trunkline.db` from a backup, move `runs` elsewhere to \
+        start over, or choose another store with `--store`"
     )]
     Lost {
         /// The store's folder.
@@ -68,8 +68,8 @@ pub enum StoreError {
     },
     /// A folder that a new run would replace has measurements of another.
     #[error(
-        "`{path}` has measurements of a run that the store's database does not know: move this folder elsewhere, or choose \
-         another store with `--store`"
+        "`{path}` contains measurements of a run that is not in the store's database: move this folder \
+        elsewhere, or choose another store with `--store`"
     )]
     Occupied {
         /// The folder.
@@ -131,13 +131,13 @@ pub enum StoreError {
         id: u64,
     },
     /// A living process measures this run.
-    #[error("run {id} is being measured by another process: wait for its end, or stop it")]
+    #[error("run {id} is being measured by another process: wait until it ends, or stop it")]
     InUse {
         /// The run.
         id: u64,
     },
     /// A repetition was asked for that the run does not have, or that is complete.
-    #[error("run {run} does not lack repetition {repetition} of point {point}")]
+    #[error("run {run} already has repetition {repetition} of point {point}")]
     NotMissing {
         /// The run.
         run: u64,
@@ -147,7 +147,7 @@ pub enum StoreError {
         repetition: u32,
     },
     /// What was to be imported is not what another store has exported.
-    #[error("this is no archive of a run: {why}; `trunkline runs export RUN` writes one")]
+    #[error("not an archive of a run: {why}; `trunkline runs export RUN` writes one")]
     NoArchive {
         /// What was found.
         why: String,
@@ -227,7 +227,7 @@ fn has_no_room(path: &Path) -> bool {
 
 fn hint(close: &[String]) -> String {
     match close {
-        [] => "; `trunkline runs` lists what there is".to_owned(),
+        [] => "; `trunkline runs` lists the runs".to_owned(),
         names => {
             let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
             format!("; did you mean {}?", names.join(" or "))

@@ -258,7 +258,8 @@ impl RunWriter {
         if let Err(why) = self.shared.bring_the_rest() {
             let id = self.shared.id;
             warn(&format!(
-                "{why}. Run {id} is whole on this host; its files are brought there when this store is opened here again"
+                "{why}. Run {id} is complete on this host; its files will be uploaded when this store is next \
+                opened here"
             ));
         }
         self.shared.info()

@@ -154,7 +154,7 @@ fn a_database_that_stays_away_ends_the_run_and_it_is_resumed() {
         let trace = closed.traces()[0].1.clone();
         server.kill();
         let error = closed.finish(&summary(false), &[]).unwrap_err().to_string();
-        assert!(error.contains("gone for 1 s") && error.contains("--resume"), "{error}");
+        assert!(error.contains("unreachable for 1 s") && error.contains("--resume"), "{error}");
         assert!(!error.contains("tester"), "{error}");
         // It is not waited for again.
         let before = Instant::now();

@@ -280,7 +280,7 @@ fn a_server_that_is_away_is_waited_for_told_and_caught_up_with() {
     let said: Vec<String> = lines.collect();
     assert!(child.wait().unwrap().success());
     let warning = said.iter().find(|line| line.contains("warning")).unwrap_or_else(|| panic!("{said:?}"));
-    assert!(warning.contains("s3://team/runs") && warning.contains("whole on this host"), "{warning}");
+    assert!(warning.contains("s3://team/runs") && warning.contains("complete on this host"), "{warning}");
     assert!(said.iter().any(|line| line.contains("finished Complete")), "{said:?}");
     assert!(team.is_pending() && team.bucket.names().len() < WHOLE);
     // The other host is told that it is not there yet.

@@ -123,7 +123,7 @@ pub enum CloseReason {
     #[error("reset by the peer")]
     Reset,
     /// The peer has not answered for so long.
-    #[error("no answer from the peer for {0}")]
+    #[error("no reply from the peer within {0}")]
     TimedOut(Duration),
     /// The peer could not prove to be the one that was expected.
     #[error("the peer is not the one that was expected: its certificate is another")]

@@ -23,7 +23,7 @@ pub enum WireError {
         known: Vec<String>,
     },
     /// A relay is to run where it cannot.
-    #[error("there is no core {0} for this process; they are counted from 0")]
+    #[error("this process cannot use core {0}; cores are numbered from 0")]
     Core(usize),
     /// There is no such wire, or not exactly one.
     #[error("{0}")]

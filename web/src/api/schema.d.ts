@@ -11,10 +11,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists the agents at which this server has enrolled. */
+        /** Lists the agents at which this server is enrolled. */
         get: operations["list"];
         put?: never;
-        /** Enrols at an agent, with the one-time code that its owner made. */
+        /** Enrols at an agent with the pairing code from its owner. */
         post: operations["enrol"];
         delete?: never;
         options?: never;
@@ -32,7 +32,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Forgets an agent: nothing is run there any more. */
+        /** Forgets an agent; experiments can no longer run there. */
         delete: operations["forget"];
         options?: never;
         head?: never;
@@ -132,9 +132,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Server-sent events of a job, at most ten of each kind a second: `job` (a Job), `records` (Records), `repetition`
-         *     (RepetitionDone), `warning` (Warning) and `end` (End), which is the last. Whoever comes back with `Last-Event-ID` misses
-         *     nothing that is still kept; whoever is too slow is told the newest.
+         * Server-sent events of a job, at most ten of each kind per second: `job` (a Job), `records` (Records), `repetition`
+         *     (RepetitionDone), `warning` (Warning) and, last, `end` (End). A client that reconnects with `Last-Event-ID` receives the
+         *     buffered events that it missed. A slow client skips to the newest events.
          */
         get: operations["events"];
         put?: never;
@@ -169,7 +169,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists what is executed, what waits, and the last that have ended; the newest first. */
+        /** Lists running and waiting jobs, and the last that have ended, newest first. */
         get: operations["list"];
         put?: never;
         post?: never;
@@ -203,7 +203,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a job gave: of a plan, a probe or a study. Of a run `/runs/{id}` has it. */
+        /** Result of a plan, probe or study. For the result of a run, use `/runs/{id}`. */
         get: operations["result"];
         put?: never;
         post?: never;
@@ -222,7 +222,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Stops a job: what was measured is kept. One that has ended stays as it is. */
+        /** Stops a job; its results so far are kept. Has no effect on a job that has ended. */
         post: operations["stop"];
         delete?: never;
         options?: never;
@@ -240,8 +240,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Logs in with the code of a link that `trunkline serve token` printed: it works once. A cookie says who it is from then
-         *     on. Programs send a token instead, `Authorization: Bearer TOKEN`.
+         * Logs in with the code of a link from `trunkline serve token`, which is valid once, and sets a session cookie. Programs
+         *     send a token instead: `Authorization: Bearer TOKEN`.
          */
         post: operations["login"];
         delete?: never;
@@ -394,10 +394,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists runs, the newest first. */
+        /** Lists runs, newest first. */
         get: operations["list"];
         put?: never;
-        /** Begins a run. */
+        /** Starts a run. */
         post: operations["begin"];
         delete?: never;
         options?: never;
@@ -414,7 +414,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Takes in a run that another store has exported. */
+        /** Imports a run that was exported from another store. */
         post: operations["import"];
         delete?: never;
         options?: never;
@@ -447,7 +447,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** All tables as CSV files, in one archive; or one of them. */
+        /** All tables as CSV files in a tar archive, or one table. */
         get: operations["csv"];
         put?: never;
         post?: never;
@@ -464,7 +464,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The run with all its files as one archive, for `import` elsewhere. */
+        /** The run with all its files as a tar archive, for `import` into another store. */
         get: operations["export"];
         put?: never;
         post?: never;
@@ -549,7 +549,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The distribution of the latency of all received messages. */
+        /** The latency distribution of all received messages. */
         get: operations["cdf"];
         put?: never;
         post?: never;
@@ -567,10 +567,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The latency of every message, for a scatter chart, as little-endian binary data: a u32 n, a byte that is 1 if these are all
-         *     messages, n × f64 (when each was sent, in seconds), n × f32 (its latency in seconds); then a u32 m and m × f64 (when
-         *     messages were sent that were lost). Of more than 50,000 messages the smallest and the largest latency of each of
-         *     `buckets`, and two others.
+         * The latency of every message, for a scatter chart, as little-endian binary data: a u32 n; a byte that is 1 if no message
+         *     was left out; n × f64, the send times in seconds; n × f32, the latencies in seconds; a u32 m; and m × f64, the send times
+         *     of lost messages. With more than 50,000 messages, each of `buckets` intervals is represented by its smallest and largest
+         *     latency and two other messages.
          */
         get: operations["latency"];
         put?: never;
@@ -624,7 +624,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Finishes a partial run: measures what it lacks. */
+        /** Resumes a partial run and measures the missing repetitions. */
         post: operations["resume"];
         delete?: never;
         options?: never;
@@ -641,7 +641,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Stops a run: what was measured is kept, and it can be resumed. */
+        /** Stops a run. Its results so far are kept, and it can be resumed. */
         post: operations["stop"];
         delete?: never;
         options?: never;
@@ -657,10 +657,10 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Marks a run. */
+        /** Adds a tag to a run. */
         put: operations["tag"];
         post?: never;
-        /** Takes a mark off. */
+        /** Removes a tag from a run. */
         delete: operations["untag"];
         options?: never;
         head?: never;
@@ -691,7 +691,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What the server is, and where it can run experiments. */
+        /** Version, machine and available backends of the server. */
         get: operations["server"];
         put?: never;
         post?: never;
@@ -1810,7 +1810,7 @@ export interface components {
             rising: components["schemas"]["PlanRising"][];
             /** @description The answer in a sentence. */
             sentence: string;
-            /** @description Every value that was tried, the smallest first. */
+            /** @description All tried values, the smallest first. */
             trials: components["schemas"]["PlanTrial"][];
             /** @description The first and the last value between them that are not decided; null if there are none. */
             undecided: [
@@ -2629,7 +2629,7 @@ export interface operations {
     list: {
         parameters: {
             query?: {
-                /** @description Ask each how it is, which may take some seconds. */
+                /** @description Query the status of each agent, which may take a few seconds. */
                 status?: boolean;
             };
             header?: never;
@@ -2878,7 +2878,7 @@ export interface operations {
     events: {
         parameters: {
             query?: {
-                /** @description A job; all of them if missing, but then only their `job` events. */
+                /** @description The job to watch. Without it, the `job` events of all jobs. */
                 job?: string;
             };
             header?: never;
@@ -3367,21 +3367,21 @@ export interface operations {
     list: {
         parameters: {
             query?: {
-                /** @description A part of the experiment's name, in whatever case. */
+                /** @description Part of the experiment's name, ignoring case. */
                 name?: string;
-                /** @description On what they were executed. */
+                /** @description The backend. */
                 backend?: "sim" | "wire" | "live";
-                /** @description How far they are. */
+                /** @description The status. */
                 status?: "running" | "complete" | "partial";
-                /** @description With what they are marked. */
+                /** @description A tag. */
                 tag?: string;
-                /** @description Started then or later. */
+                /** @description Only runs started at or after this time. */
                 since?: string;
-                /** @description Started before. */
+                /** @description Only runs started before this time. */
                 until?: string;
-                /** @description How many on a page [default: 50]. */
+                /** @description Number of runs on a page [default: 50]. */
                 limit?: number;
-                /** @description Only with smaller numbers than this: `next` of the page before. */
+                /** @description Only runs with smaller numbers; pass `next` of the previous page. */
                 before?: number;
             };
             header?: never;
@@ -3537,7 +3537,7 @@ export interface operations {
     csv: {
         parameters: {
             query?: {
-                /** @description Only this table, `repetitions` for one, and not as an archive. */
+                /** @description Only this table, such as `repetitions`, as a CSV file instead of an archive. */
                 table?: string;
             };
             header?: never;
@@ -3732,7 +3732,7 @@ export interface operations {
     cdf: {
         parameters: {
             query?: {
-                /** @description How many points [default: 1000]. */
+                /** @description Number of points [default: 1000]. */
                 points?: number;
             };
             header?: never;
@@ -3772,13 +3772,13 @@ export interface operations {
     latency: {
         parameters: {
             query?: {
-                /** @description From when on, in seconds from the start [default: all]. */
+                /** @description Start of the part, in seconds since the start of the run [default: all]. */
                 from?: number;
-                /** @description Until when. */
+                /** @description End of the part. */
                 to?: number;
-                /** @description Into how many parts of equal length it is cut, if it has too many messages to show [default: 2000]. */
+                /** @description Number of time intervals into which a long trace is divided [default: 2000]. */
                 buckets?: number;
-                /** @description How many pixels wide the chart is: for `buckets`, if that is missing. */
+                /** @description Width of the chart in pixels, as the default of `buckets`. */
                 width?: number;
             };
             header?: never;

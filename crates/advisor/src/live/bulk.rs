@@ -62,9 +62,9 @@ impl Transfers {
     pub(super) fn finish(self) -> Result<Bulk, String> {
         self.end.set(now());
         let of = |transfer: Option<JoinHandle<Result<Rate, String>>>| {
-            let failed = || "the network could not be loaded: a thread failed".to_owned();
+            let failed = || "cannot load the network: a thread failed".to_owned();
             let rate = transfer.ok_or_else(failed)?.join().map_err(|_| failed())?;
-            rate.map_err(|why| format!("the network could not be loaded: {why}"))
+            rate.map_err(|why| format!("cannot load the network: {why}"))
         };
         Ok(Bulk { there: of(self.there)?, back: of(self.back)? })
     }

@@ -49,7 +49,7 @@ pub struct Limits {
     pub flows: u32,
     /// The daemon's memory (`RLIMIT_DATA`); `None` for whatever the system gives.
     pub memory: Option<Bytes>,
-    /// What is kept on disk for controllers.
+    /// Disk space used by results stored for controllers.
     pub disk: Bytes,
     /// The longest part: sending and waiting for stragglers.
     pub duration: Duration,

@@ -232,11 +232,14 @@ pub(crate) fn usable_name(name: &str) -> Result<(), String> {
     match name {
         "" => Err("a name has at least one character".to_owned()),
         _ if name.chars().count() > 64 => Err("a name has at most 64 characters".to_owned()),
-        _ if name.starts_with('.') => Err(format!("`{name}` begins with a dot")),
+        _ if name.starts_with('.') => Err(format!("`{name}` starts with a dot")),
         _ => match name.chars().find(|&c| !is_usable(c)) {
             Some(odd) => {
                 let odd = odd.escape_debug();
-                Err(format!("`{odd}` cannot be in a name: it has letters, digits, `-`, `_` and `.`"))
+                Err(format!(
+                    "invalid character `{odd}` in a name: allowed are letters, digits, `-`, `_` and \
+                    `.`"
+                ))
             }
             None => Ok(()),
         },

@@ -98,7 +98,7 @@ fn what_is_wrong_is_told_with_its_place() {
             "agent.toml:1:25: `studio` must be a table such as [controller.studio], not the number 3",
             "agent.toml:2:10: `listen` must be an address with a port such as `0.0.0.0:4781` or `[::]:4781`, not `everywhere`",
             "agent.toml:3:10: `traces` must be the address of a collector such as `http://127.0.0.1:4318`, not `collector`",
-            "agent.toml:4:8: `name`: `/` cannot be in a name: it has letters, digits, `-`, `_` and `.`",
+            "agent.toml:4:8: `name`: invalid character `/` in a name: allowed are letters, digits, `-`, `_` and `.`",
         ]
     );
 }

@@ -188,7 +188,7 @@ impl Daemon {
 
     /// Somebody was not enrolled.
     fn tell_of_trial(&self, from: IpAddr, error: &ControlError, why: &str) {
-        let text = format!("{} has tried to enrol: {why}", from.to_canonical());
+        let text = format!("{} failed to enrol: {why}", from.to_canonical());
         match concerns_owner(error) {
             true => self.notices.tell(text),
             false => self.notices.log_of_stranger(&text),
@@ -206,7 +206,8 @@ impl Daemon {
             Ok(None) => Err(Refusal::new(
                 RefusalKind::NotEnrolled,
                 format!(
-                    "{} does not know this controller; run `trunkline agent pair` there, and here the command that it prints",
+                    "this controller is not enrolled at {}; run `trunkline agent pair` there, and the command \
+                    that it prints here",
                     self.config.name
                 ),
             )),
@@ -231,7 +232,7 @@ impl Daemon {
         if own.count() >= OF_CONTROLLER {
             let (name, host) = (&controller.name, &self.config.name);
             let why = format!(
-                "{name} has {OF_CONTROLLER} connections with {host}, and may have no more; end one of them"
+                "{name} already has the maximum of {OF_CONTROLLER} connections to {host}; close one of them"
             );
             return Err(Refusal::new(RefusalKind::Limit, why));
         }

@@ -52,11 +52,11 @@ impl Offers {
         let hash = hashed(token);
         let mut offers = self.lock();
         match offers.get(&hash) {
-            None => Err("this token opens nothing: it was used, has expired, or was never given out"),
+            None => Err("invalid token: it was used, has expired, or was never issued"),
             // The one that it was given out for can still come.
-            Some(offered) if offered.near != *near => Err("this token was given out for another agent"),
+            Some(offered) if offered.near != *near => Err("this token was issued for another agent"),
             Some(offered) if offered.until <= now => Err("this token has expired; prepare the part again"),
-            Some(_) => offers.remove(&hash).ok_or("this token opens nothing"),
+            Some(_) => offers.remove(&hash).ok_or("invalid token"),
         }
     }
 }
@@ -76,7 +76,7 @@ pub(super) fn offer(
 ) -> Result<String, Refusal> {
     let mut secret = [0; 32];
     SystemRandom::new().fill(&mut secret).map_err(|_| {
-        Refusal::new(RefusalKind::Environment, "the system gives no random numbers for a token")
+        Refusal::new(RefusalKind::Environment, "the system provides no random numbers for a token")
     })?;
     let token: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
     let demand = Demand {
@@ -180,11 +180,11 @@ mod tests {
             offers.lock().insert(hashed(token), offered);
         };
         add("secret", 0);
-        assert!(offers.take("guess", &near, now).unwrap_err().contains("opens nothing"));
+        assert!(offers.take("guess", &near, now).unwrap_err().contains("invalid token"));
         assert!(offers.take("secret", &thief, now).unwrap_err().contains("another agent"));
         assert!(offers.take("secret", &near, now + VALID).unwrap_err().contains("expired"));
         assert!(offers.take("secret", &near, now).is_ok(), "wrong tries do no harm");
-        assert!(offers.take("secret", &near, now).unwrap_err().contains("opens nothing"), "once");
+        assert!(offers.take("secret", &near, now).unwrap_err().contains("invalid token"), "once");
 
         add("late", 1);
         assert_eq!(parts.list().len(), 1);

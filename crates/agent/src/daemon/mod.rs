@@ -104,13 +104,13 @@ impl Daemon {
         for spool in self.spool.list().iter().filter(|spool| spool.end().is_none()) {
             let Recovered { chunks, text } = Recovered::of(spool);
             let why = format!(
-                "the agent on {} was ended while it measured; {chunks} chunks of what was recorded have survived",
+                "the agent on {} was stopped during the measurement; {chunks} chunks of records have survived",
                 self.config.name
             );
             self.notices.tell_to(Audience::Controller(spool.meta().controller), text);
             let how = Ending::Failed { refusal: Refusal::new(RefusalKind::Environment, why), outcome: None };
             if let Err(error) = spool.finish(End { at: Timestamp::now(), how }) {
-                self.notices.tell(format!("how a part ended cannot be kept: {error}"));
+                self.notices.tell(format!("cannot store the outcome of a part: {error}"));
             }
         }
     }
@@ -169,7 +169,7 @@ impl Daemon {
             missing = self.discard_of_revoked(&missing);
             let synced = self.spool.sync();
             if let (Err(error), false) = (&synced, is_disk_failing) {
-                self.notices.tell(format!("what is kept is not safe: {error}"));
+                self.notices.tell(format!("the stored results could not be synced to disk: {error}"));
             }
             is_disk_failing = synced.is_err();
             let now = (Instant::now(), trunkline_io::process::cpu_time());
@@ -198,19 +198,29 @@ impl Daemon {
                 self.notices.tell_to(
                     Audience::All,
                     format!(
-                        "this host slept for {by}{meanwhile}: its clock has lost that time against others"
+                        "this host was suspended for {by}{meanwhile}: its clock lost that time relative to \
+                        others"
                     ),
                 );
             }
             Jump::Forward(by) => {
                 self.counters.wall_stepped();
-                self.notices.tell_to(Audience::All, format!("the wall clock was set forward by {by}{meanwhile}; what is measured does not depend on it"));
+                self.notices.tell_to(
+                    Audience::All,
+                    format!(
+                        "the wall clock was set forward by \
+                    {by}{meanwhile}; measurements do not depend on it"
+                    ),
+                );
             }
             Jump::Back(by) => {
                 self.counters.wall_stepped();
-                self.notices.tell_to(Audience::All, format!(
-                    "the wall clock was set back by {by}{meanwhile}; what is measured does not depend on it"
-                ));
+                self.notices.tell_to(
+                    Audience::All,
+                    format!(
+                        "the wall clock was set back by {by}{meanwhile}; measurements do not depend on it"
+                    ),
+                );
             }
         }
     }
@@ -294,7 +304,7 @@ impl Daemon {
             thread::sleep(StdDuration::from_millis(300));
         }
         if let Err(error) = self.spool.sync() {
-            self.notices.tell(format!("what is kept is not safe: {error}"));
+            self.notices.tell(format!("the stored results could not be synced to disk: {error}"));
         }
         self.sessions().values().for_each(|open| open.closer.close());
         self.traces.flush();
@@ -316,7 +326,7 @@ impl Recovered {
         let meta = spool.meta();
         let chunks = spool.extent().chunks;
         let text = format!(
-            "part {} of {} (`{}`) was interrupted when the agent was ended; {chunks} chunks have survived",
+            "part {} of {} (`{}`) was interrupted when the agent stopped; {chunks} chunks have survived",
             near::named(&meta.part),
             meta.controller_name,
             meta.experiment

@@ -102,10 +102,7 @@ fn create(daemon: &Daemon, meta: Meta) -> Result<Arc<PartSpool>, Refusal> {
                     continue;
                 }
                 let host = &daemon.config.name;
-                return Err(Refusal::new(
-                    kind,
-                    format!("{host} cannot keep what would be measured: {error}"),
-                ));
+                return Err(Refusal::new(kind, format!("{host} cannot store the results: {error}")));
             }
         }
     }
@@ -147,23 +144,27 @@ impl Job {
                 let refusal = failed.refusal(&daemon, part.is_stopped());
                 span.failed(&refusal.why);
                 daemon.counters.part(Outcome::Refused);
-                daemon.notices.log(&format!("part {} cannot begin: {}", named(&part.id), refusal.why));
+                daemon.notices.log(&format!("part {} cannot start: {}", named(&part.id), refusal.why));
                 drop(place);
                 let _ = daemon.spool.discard(&part.id);
                 let _ = answer.send(&FromAgent::Refused { part: Some(part.id.clone()), refusal });
                 return;
             }
             (Err(_), None) if !gate.has_begun() && !daemon.is_connected(&part.controller) => {
-                daemon
-                    .notices
-                    .log(&format!("part {} was never started; nobody waits for it", named(&part.id)));
+                daemon.notices.log(&format!(
+                    "part {} was never started, and no controller waits for it",
+                    named(&part.id)
+                ));
                 let _ = daemon.spool.discard(&part.id);
                 return;
             }
             (Ok(outcome), None) if !daemon.is_stopping() => finished(&outcome),
             (Ok(outcome), refusal) => {
                 let refusal = refusal.unwrap_or_else(|| {
-                    let why = format!("the agent on {host} was stopped while it measured; what was recorded until then is kept");
+                    let why = format!(
+                        "the agent on {host} was stopped during the measurement; the results so \
+                        far are kept"
+                    );
                     Refusal::new(RefusalKind::Environment, why)
                 });
                 Ending::Failed { refusal, outcome: json(&outcome) }
@@ -210,7 +211,7 @@ pub(super) fn named(part: &PartId) -> String {
 
 fn end(daemon: &Daemon, spool: &PartSpool, how: Ending) {
     if let Err(error) = spool.finish(End { at: Timestamp::now(), how }) {
-        daemon.notices.tell(format!("how a part ended cannot be kept: {error}"));
+        daemon.notices.tell(format!("cannot store the outcome of a part: {error}"));
     }
 }
 
@@ -223,7 +224,7 @@ struct Settled<'j> {
 impl Drop for Settled<'_> {
     fn drop(&mut self) {
         if self.spool.end().is_none() {
-            let why = format!("the agent on {} has broken down over this part", self.daemon.config.name);
+            let why = format!("the agent on {} failed on this part", self.daemon.config.name);
             let refusal = Refusal::new(RefusalKind::Environment, why);
             end(self.daemon, self.spool, Ending::Failed { refusal, outcome: None });
         }
@@ -301,15 +302,15 @@ impl Failed {
             }
             Failed::Live(LiveError::Abandoned) => {
                 let why = match was_stopped {
-                    true => "it was stopped before it began",
-                    false => "nobody has started it, and its controller has left",
+                    true => "it was stopped before it started",
+                    false => "it was never started, and its controller has disconnected",
                 };
                 Refusal::new(RefusalKind::Part, why)
             }
             Failed::Live(LiveError::ClockJumped { by, .. }) => {
                 let why = format!(
-                    "{host}: its clock or that of the far end jumped by {by} against the other, as when a host sleeps or a \
-                     virtual machine is moved"
+                    "{host}: its clock and that of the far end jumped by {by} relative to each other, as when \
+                    a host is suspended or a virtual machine migrates"
                 );
                 Refusal::new(RefusalKind::Clock, why)
             }
@@ -318,8 +319,8 @@ impl Failed {
                     && is_out_of_memory(error) =>
             {
                 let why = format!(
-                    "{host}: {what}: the {memory} of memory that its owner lets the agent use are not enough for this part \
-                     beside what else it does; take fewer members, or ask the owner for more"
+                    "{host}: {what}: the agent's memory limit of {memory} is too small for this part and its \
+                    other work; use fewer members, or ask the owner for more"
                 );
                 Refusal::new(RefusalKind::Limit, why)
             }

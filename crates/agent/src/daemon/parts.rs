@@ -128,7 +128,7 @@ impl Parts {
         if parts.contains_key(&(id.clone(), end)) {
             return Err(Refusal::new(
                 RefusalKind::Part,
-                format!("this part is being executed on {} already", config.name),
+                format!("this part is already running on {}", config.name),
             ));
         }
         let all: Held = parts.values().map(|part| &part.grant).collect();

@@ -51,7 +51,7 @@ pub(super) fn plan(
     }
     let mut asked = BTreeSet::new();
     if let Some(flow) = request.flows.iter().find(|flow| !asked.insert(**flow)) {
-        return Err(input(format!("the flow with the index {flow} is asked for twice")));
+        return Err(input(format!("the flow with the index {flow} is requested twice")));
     }
     let seed = Seed::new(request.seed, request.part.repetition);
     let demand = demand::of_near_end(&point.scenario, &request.flows, seed).map_err(input)?;
@@ -90,7 +90,7 @@ fn resolve(daemon: &Daemon, controller: &Controller, address: &str) -> Result<Ve
     let host = &daemon.config.name;
     let addresses = address.to_socket_addrs().map_err(|error| {
         let address = address.escape_debug();
-        Refusal::new(RefusalKind::FarEnd, format!("{address} is not known on {host}: {error}"))
+        Refusal::new(RefusalKind::FarEnd, format!("{host} cannot resolve {address}: {error}"))
     })?;
     attempt.succeeded();
     Ok(addresses.collect())
@@ -100,7 +100,7 @@ fn resolve(daemon: &Daemon, controller: &Controller, address: &str) -> Result<Ve
 pub(super) fn attempt<'d>(daemon: &'d Daemon, controller: &Controller) -> Result<Attempt<'d>, Refusal> {
     daemon.outbound.attempt(controller.fingerprint, Instant::now()).map_err(|wait| {
         let why = format!(
-            "too many connections that {} has asked {} for have reached no agent; the next can be tried in {} s",
+            "too many connections that {} requested from {} did not reach an agent; retry in {} s",
             controller.name,
             daemon.config.name,
             wait.as_secs() + 1

@@ -99,9 +99,7 @@ impl<'p> Recording<'p> {
                     SpoolError::Full(why) => (RefusalKind::DiskFull, why),
                     error => (RefusalKind::Environment, error.to_string()),
                 };
-                let why = format!(
-                    "{host} cannot keep what is measured: {why}; what was recorded until then is kept"
-                );
+                let why = format!("{host} cannot store the results: {why}; the results so far are kept");
                 self.daemon.notices.tell_to(Audience::Controller(self.part.controller), why.clone());
                 state.is_lost = true;
                 state.failure.get_or_insert(Refusal::new(kind, why));
@@ -120,8 +118,9 @@ impl<'p> Recording<'p> {
         {
             let host = &self.daemon.config.name;
             let why = format!(
-                "the part sends more than the {} that the owner of {host} lets it, although its greedy flows were held back; \
-                 give them a pace, smaller messages or fewer members, or ask the owner for more",
+                "the part sends more than the {} that the owner of {host} allows, although its saturating \
+                flows were slowed down; give them a fixed rate, smaller messages or fewer members, or ask \
+                the owner for more",
                 exceeded.allowed
             );
             state.failure = Some(Refusal::new(RefusalKind::Limit, why));
@@ -170,7 +169,8 @@ impl Daemon {
     pub(super) fn make_room(&self) -> Option<(Audience, String)> {
         let gone = self.spool.make_room(Timestamp::now())?;
         let text = format!(
-            "disk was short: what was recorded at {} for {} (`{}`, point {}, repetition {}) and never acknowledged is deleted",
+            "disk space ran short: unacknowledged records from {} for {} (`{}`, point {}, repetition {}) were \
+            deleted",
             gone.began, gone.controller_name, gone.experiment, gone.part.point, gone.part.repetition
         );
         Some((Audience::Controller(gone.controller), text))

@@ -89,15 +89,15 @@ impl Session<'_> {
             ToAgent::Facts => Some(FromAgent::Facts(Box::new(status::facts(daemon, self.controller)))),
             ToAgent::Status => Some(FromAgent::Status(Box::new(status::status(daemon, self.controller)))),
             ToAgent::Pair { .. } => {
-                return Err(Refusal::new(RefusalKind::Other, "this controller is enrolled already"));
+                return Err(Refusal::new(RefusalKind::Other, "this controller is already enrolled"));
             }
             ToAgent::Discard { part } if self.controller.is_owner => {
                 self.discard(&part, daemon.spool.find(&part))?;
                 Some(FromAgent::Discarded { part })
             }
             _ if self.controller.is_owner => {
-                let why = "the agent's own key can look at its status and delete what is kept, and nothing else; enrol a \
-                           controller";
+                let why = "the agent's own key can only show the status and delete stored results; enrol a \
+                    controller";
                 return Err(Refusal::new(RefusalKind::Permission, why));
             }
             ToAgent::Offer(_) | ToAgent::Prepare(_) if daemon.is_stopping() => {
@@ -122,7 +122,8 @@ impl Session<'_> {
                 let running =
                     daemon.parts.find(&part, Side::Near).filter(|running| self.owns(&running.controller));
                 if !running.is_some_and(|running| running.start(at)) {
-                    let why = "this part is not prepared: it was started, has ended, or was never asked for";
+                    let why = "this part is not prepared: it was already started, has ended, or was never \
+                        requested";
                     return Err(Refusal::new(RefusalKind::Part, why));
                 }
                 Some(FromAgent::Started { part })

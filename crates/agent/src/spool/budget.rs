@@ -37,15 +37,15 @@ impl Budget {
         let limit = self.limit;
         if all.checked_add(bytes.count()).is_none_or(|sum| sum > limit.count()) {
             return Err(SpoolError::Full(format!(
-                "the {limit} that the owner of the host lets its agent keep are full ({} are kept for controllers)",
+                "the disk limit of {limit} set by the host's owner is reached ({} are stored for controllers)",
                 Bytes(all)
             )));
         }
         let share = limit.count().saturating_sub(all - own) / 2;
         if books.is_shared && own + bytes.count() > share {
             return Err(SpoolError::Full(format!(
-                "half of what others leave of the {limit} that the owner of the host lets its agent keep is full ({} are kept \
-                 for this controller); collect or discard its parts",
+                "this controller's share of the disk limit of {limit}, half of what others leave, is full ({} \
+                are stored for it); collect or discard its parts",
                 Bytes(own)
             )));
         }

@@ -77,7 +77,7 @@ pub enum SpoolError {
     #[error("{0}")]
     Full(String),
     /// The chunk is not there.
-    #[error("chunk {number} is not kept: there are those from {} to before {}", kept.0, kept.1)]
+    #[error("chunk {number} is not stored; available are those from {} to before {}", kept.0, kept.1)]
     NotKept {
         /// Which.
         number: u64,
@@ -88,10 +88,10 @@ pub enum SpoolError {
     #[error("the part was discarded")]
     Discarded,
     /// There is such a part already.
-    #[error("this part is kept already; a repetition that is measured once more is another attempt")]
+    #[error("this part is already stored; a repeated measurement is a new attempt")]
     Exists,
     /// The part's name cannot be that of a folder.
-    #[error("`{0}` is no key of a run: it has 32 hexadecimal digits")]
+    #[error("`{0}` is not the key of a run, which has 32 hexadecimal digits")]
     Run(String),
     /// A file or folder.
     #[error("{}: {error}", path.display())]
@@ -223,7 +223,7 @@ impl Spool {
         self.budget.set_shared(is_shared);
     }
 
-    /// What is free on the disk beside it.
+    /// Free disk space.
     pub fn disk_free(&self) -> Bytes {
         let free = nix::sys::statvfs::statvfs(&self.folder);
         #[allow(clippy::useless_conversion, reason = "the types differ between systems")]

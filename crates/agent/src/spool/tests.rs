@@ -120,7 +120,7 @@ fn acknowledged_segments_go_and_the_numbers_stay() {
     let error = part.read(kept_from - 1).unwrap_err();
     assert_eq!(
         error.to_string(),
-        format!("chunk {} is not kept: there are those from {kept_from} to before 12", kept_from - 1)
+        format!("chunk {} is not stored; available are those from {kept_from} to before 12", kept_from - 1)
     );
     drop((spool, part));
     let part = open(folder.path()).find(&id(0)).unwrap();
@@ -140,7 +140,7 @@ fn the_owners_limit_ends_a_part_and_keeps_what_it_has() {
             Err(error) => break error,
         }
     };
-    let told = "the 100 KB that the owner of the host lets its agent keep are full (";
+    let told = "the disk limit of 100 KB set by the host's owner is reached (";
     assert!(full.to_string().starts_with(told), "{full}");
     let refusal = Refusal::new(RefusalKind::DiskFull, full.to_string());
     part.finish(End { at: Timestamp::UNIX_EPOCH, how: Ending::Failed { refusal, outcome: None } }).unwrap();
@@ -165,7 +165,7 @@ fn nobody_takes_the_share_of_another() {
     let part = spool.create(Meta { controller: one, ..meta(0) }).unwrap();
     while part.append(&[1; 10_000], 1).is_ok() {}
     let full = spool.create(Meta { controller: one, ..meta(1) }).unwrap_err().to_string();
-    assert!(full.starts_with("half of what others leave of the 1000 KB"), "{full}");
+    assert!(full.starts_with("this controller's share of the disk limit of 1000 KB"), "{full}");
     assert!(spool.bytes_of(&one).count() <= 500_000);
     let theirs = spool.create(Meta { controller: other, ..meta(2) }).unwrap();
     (0..15).for_each(|_| _ = theirs.append(&[1; 10_000], 1).unwrap());

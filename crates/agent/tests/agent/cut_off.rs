@@ -84,7 +84,7 @@ fn an_agent_that_is_told_to_stop_ends_its_parts_in_order() {
             assert_eq!(refusal.kind, RefusalKind::Environment);
             assert_eq!(
                 refusal.why,
-                "the agent on near was stopped while it measured; what was recorded until then is kept"
+                "the agent on near was stopped during the measurement; the results so far are kept"
             );
             assert!(outcome.unwrap().contains("\"partial\":true"));
             assert_eq!(chunks, line.chunks.len() as u64);

@@ -148,7 +148,7 @@ fn one_controller_cannot_take_all_connections() {
     };
     assert_eq!(refusal.kind, RefusalKind::Limit);
     assert!(
-        refusal.why.contains("greedy has 32 connections with ottawa, and may have no more"),
+        refusal.why.contains("greedy already has the maximum of 32 connections to ottawa"),
         "{}",
         refusal.why
     );

@@ -48,7 +48,7 @@ fn frames_of_64_mib_on_many_connections_end_neither_the_agent_nor_parts_of_other
     for line in &mut lines {
         let refusal = line.refusal();
         assert_eq!(refusal.kind, RefusalKind::Limit);
-        assert!(refusal.why.contains("for which there is no memory"), "{}", refusal.why);
+        assert!(refusal.why.contains("exceeds the memory limit"), "{}", refusal.why);
         // What follows is understood.
         line.say(ToAgent::Facts);
         assert!(matches!(line.hear(), FromAgent::Facts(_)));

@@ -149,7 +149,7 @@ fn what_a_killed_agent_had_recorded_is_collected_from_the_next() {
         FromAgent::Failed { refusal, chunks, .. } => {
             assert_eq!(refusal.kind, RefusalKind::Environment);
             assert!(
-                refusal.why.starts_with("the agent on near was ended while it measured; "),
+                refusal.why.starts_with("the agent on near was stopped during the measurement; "),
                 "{}",
                 refusal.why
             );

@@ -26,22 +26,22 @@ fn parts_that_ask_for_too_much_do_not_begin() {
     let many = format!("count = 11\n{VOICE}");
     assert_eq!(
         why(&experiment("1 s", &many), &far.address),
-        (RefusalKind::Limit, "the part holds 11 conversations, and the owner of near allows 10".into())
+        (RefusalKind::Limit, "the part has 11 conversations, but the owner of near allows 10".into())
     );
     let fast = "count = 2\ntransport = \"udp\"\nsource = { kind = \"voice\", samples = 8 }";
     assert_eq!(
         why(&experiment("1 s", fast), &far.address),
-        (RefusalKind::Limit, "the part sends 1024 kbit/s, and the owner of near allows 1000 kbit/s".into()),
+        (RefusalKind::Limit, "the part sends 1024 kbit/s, but the owner of near allows 1000 kbit/s".into()),
     );
     assert_eq!(
         why(&experiment("30 s", VOICE), &far.address).1,
-        "the part takes up to 30.5 s, and the owner of near allows parts of at most 5 s"
+        "the part takes up to 30.5 s, but the owner of near allows parts of at most 5 s"
     );
     let (kind, text) = why(&experiment("1 s", VOICE), "127.0.0.1:4781");
     assert_eq!(kind, RefusalKind::Permission);
     assert_eq!(
         text,
-        "the owner of near lets the controller studio have nothing sent to 127.0.0.1: only 127.0.0.3; to allow it, the owner \
+        "the owner of near does not allow the controller studio to send to 127.0.0.1: only 127.0.0.3; to allow it, the owner \
          adds the address to `to` in [controller.studio] of the agent's configuration"
     );
     assert_eq!(why(&experiment("1 s", VOICE), "224.0.0.1:4781").0, RefusalKind::Permission);
@@ -71,7 +71,7 @@ fn far_ends_are_judged_too() {
     let refusal = to_near.refusal();
     assert_eq!(refusal.kind, RefusalKind::Permission);
     assert!(
-        refusal.why.starts_with("the owner of far lets the controller studio have nothing sent to 127.0.0."),
+        refusal.why.starts_with("the owner of far does not allow the controller studio to send to 127.0.0."),
         "{}",
         refusal.why
     );
@@ -165,7 +165,7 @@ fn a_full_disk_ends_the_part_and_what_was_recorded_until_then_is_kept() {
             assert_eq!(refusal.kind, RefusalKind::DiskFull);
             assert!(
                 refusal.why.starts_with(
-                    "near cannot keep what is measured: the 90 KB that the owner of the host lets its agent"
+                    "near cannot store the results: the disk limit of 90 KB set by the host's owner"
                 ),
                 "{}",
                 refusal.why
@@ -179,7 +179,7 @@ fn a_full_disk_ends_the_part_and_what_was_recorded_until_then_is_kept() {
     line.say(ToAgent::Status);
     match line.hear() {
         FromAgent::Status(status) => {
-            assert!(status.notices.iter().any(|notice| notice.text.contains("cannot keep")), "{status:?}");
+            assert!(status.notices.iter().any(|notice| notice.text.contains("cannot store")), "{status:?}");
             assert!(status.spool.count() <= 90_000);
         }
         said => panic!("{said:?}"),
@@ -218,7 +218,7 @@ fn what_is_too_large_in_a_message_ends_the_connection_and_not_the_agent() {
     // Of what is short enough, too much is refused, and the connection goes on.
     let mut line = desk.connect(&near);
     line.say(with(&|asked| asked.flows = vec![0; 60_000]));
-    assert_eq!(line.refusal().why, "the flow with the index 0 is asked for twice");
+    assert_eq!(line.refusal().why, "the flow with the index 0 is requested twice");
     line.say(prepare(&part(1), &named(1000), far.clone()));
     assert!(line.refusal().why.contains("`name` has 1000 characters"));
     line.say(ToAgent::Facts);
@@ -258,7 +258,7 @@ fn an_agent_is_no_port_scanner() {
             ));
             let refusal = line.refusal();
             tried += 1;
-            refusal.why.contains("have reached no agent").then_some(refusal)
+            refusal.why.contains("did not reach an agent").then_some(refusal)
         })
         .expect("it goes on and on");
     assert_eq!(refusal.kind, RefusalKind::FarEnd);

@@ -19,7 +19,7 @@ fn applicant(agent: &Host, identity: &Identity) -> Result<Connection, String> {
 /// Says a wrong proof, and hears the answer.
 fn tries(mut connection: Connection) -> RefusalKind {
     connection.send(&ToAgent::Pair { proof: vec![0; 32], name: "studio".to_owned() }).unwrap();
-    match connection.receive_within(PATIENCE, "it was asked to pair") {
+    match connection.receive_within(PATIENCE, "pairing") {
         Ok(Some(FromAgent::Refused { refusal, .. })) => refusal.kind,
         other => panic!("{other:?}"),
     }
@@ -57,7 +57,7 @@ fn what_anybody_can_do_often_pushes_no_notice_out() {
         connection.send(&ToAgent::Status).unwrap();
         match connection.receive_within(PATIENCE, "its status") {
             Ok(Some(FromAgent::Status(status))) => {
-                status.notices.iter().filter(|notice| notice.text.contains("has tried to enrol")).count()
+                status.notices.iter().filter(|notice| notice.text.contains("failed to enrol")).count()
             }
             other => panic!("{other:?}"),
         }

@@ -75,14 +75,15 @@ pub struct Header {
 pub enum JackTripError {
     /// A header cannot name it.
     #[error(
-        "JackTrip has no sample rate of {0} Hz; expected 22050, 32000, 44100, 48000, 88200, 96000 or 192000"
+        "JackTrip does not support a sample rate of {0} Hz; expected 22050, 32000, 44100, 48000, 88200, 96000 \
+        or 192000"
     )]
     SampleRate(u32),
     /// A header cannot name them.
     #[error("JackTrip does not send {0} channels; expected 1 to 254")]
     Channels(u16),
     /// A header cannot name them, or there are none.
-    #[error("JackTrip has no packets of {0} frames; expected 1 to 65535")]
+    #[error("JackTrip does not support packets of {0} frames; expected 1 to 65535")]
     Frames(u32),
     /// No datagram is that long.
     #[error(

@@ -59,7 +59,7 @@ fn one_of_media(part: Part<'_>, common: Part<'_>) -> Result<Option<Media>, SdpEr
         channels = if is_stereo { 2 } else { 1 };
     }
     let connection = part.line('c').or_else(|| common.line('c'));
-    let connection = connection.ok_or_else(|| line.fail("no line `c=` says to which address this goes"))?;
+    let connection = connection.ok_or_else(|| line.fail("there is no `c=` line with the address"))?;
     let (address, ttl) = address(connection)?;
     let attribute = |name| part.attributes(name).chain(common.attributes(name)).next();
     Ok(Some(Media {
@@ -176,7 +176,7 @@ fn lines(text: &str) -> Result<Vec<Line<'_>>, SdpError> {
         .filter(|piece| !piece.text.trim().is_empty())
         .peekable();
     if pieces.peek().is_none() {
-        return Err(Piece::default().fail("no line is `v=0`, with which a description begins"));
+        return Err(Piece::default().fail("the line `v=0`, with which a description starts, is missing"));
     }
     pieces
         .map(|piece| {

@@ -150,7 +150,7 @@ fn mistakes_are_shown_where_they_stand() {
         AES67.replacen(from, to, 1).parse::<Session>().expect_err(to).to_string()
     };
     for (from, to, expected) in [
-        ("v=0", "v=1", "line 1, column 1: no line is `v=0`, with which a description begins"),
+        ("v=0", "v=1", "line 1, column 1: the line `v=0`, with which a description starts, is missing"),
         ("t=0 0", "t 0 0", "line 5, column 1: a line is a letter, `=` and a value"),
         ("5004", "65536", "line 6, column 9: `65536` is not a port, 0 to 65535"),
         ("AVP 96", "AVP 960", "line 6, column 22: `960` is not a payload type, 0 to 127"),
@@ -167,7 +167,7 @@ fn mistakes_are_shown_where_they_stand() {
             "L20",
             "line 6, column 3: nothing is audio over RTP/AVP in one of L16, L24, PCMU, PCMA, opus",
         ),
-        ("c=IN IP4 239.0.0.1/32\r\n", "", "line 5, column 3: no line `c=` says to which address this goes"),
+        ("c=IN IP4 239.0.0.1/32\r\n", "", "line 5, column 3: there is no `c=` line with the address"),
     ] {
         assert_eq!(problem(from, to), expected, "{to}");
     }

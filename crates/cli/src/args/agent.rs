@@ -9,94 +9,93 @@ use clap::{Args, Subcommand};
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Agent {
-    /// What to do instead of being the agent.
+    /// Something other than running the agent.
     #[command(subcommand)]
     pub action: Option<AgentAction>,
 
-    /// Where the agent listens: an address of this host, with a port if it is another than 4781 [default: as the configuration
-    /// says, else every address]
+    /// The address and port on which the agent listens [default: from the configuration, otherwise port 4781 of every address]
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub listen: Option<SocketAddr>,
 
-    /// What the owner of this host allows [default: /etc/trunkline/agent.toml, if there is one]
+    /// The agent's configuration, with the owner's limits [default: /etc/trunkline/agent.toml, if it exists]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// Where the agent's state is.
+    /// The folder of the agent's state.
     #[command(flatten)]
     pub state: State,
 
-    /// Become this user once the ports are open; for an agent that root starts
+    /// Switch to this user after opening the ports, if root starts the agent
     ///
-    /// Of root's rights only two are kept: raw sockets (CAP_NET_RAW), for protocols that the kernel does not know, and
+    /// The agent keeps two capabilities: raw sockets (CAP_NET_RAW), for protocols that the kernel lacks, and real-time
     /// scheduling (CAP_SYS_NICE), to send on time.
     #[arg(long, value_name = "USER")]
     pub user: Option<String>,
 }
 
-/// Where an agent's state is.
+/// The folder of an agent's state.
 #[derive(Debug, Args)]
 pub struct State {
-    /// The agent's folder: its key, the controllers that it knows, and what it keeps for them [default: /var/lib/trunkline for
-    /// root, else $XDG_STATE_HOME/trunkline/agent]
+    /// The agent's folder, with its key, its controllers and the results it keeps for them [default: /var/lib/trunkline for
+    /// root, otherwise $XDG_STATE_HOME/trunkline/agent]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
 }
 
-/// What is done with agents.
+/// Subcommands that manage agents.
 #[derive(Debug, Subcommand)]
 pub enum AgentAction {
-    /// On the agent's host: make a code with which one controller enrols, valid for ten minutes
+    /// On the agent's host: print a pairing code for one controller, valid for ten minutes
     Pair {
-        /// Only a controller that calls itself so can use the code
+        /// Make a code that only the controller of this name can use
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
 
-        /// Where the agent's state is.
+        /// The folder of the agent's state.
         #[command(flatten)]
         state: State,
     },
 
-    /// At the desk: enrol at an agent, with the code that `trunkline agent pair` prints on its host
+    /// On the controller: enrol at an agent, with the code that `trunkline agent pair` prints on its host
     Enrol {
-        /// The agent's host, with its port if it is another than 4781
+        /// The agent's host [default port: 4781]
         #[arg(value_name = "HOST")]
         address: String,
 
-        /// The code; capitals, hyphens and spaces do not matter
+        /// The code; case, hyphens and spaces are ignored
         #[arg(value_name = "CODE", required = true)]
         code: Vec<String>,
 
-        /// What this controller is called at the agent [default: this host's name]
+        /// The name of this controller at the agent [default: this host's name]
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
     },
 
-    /// Show what an agent is doing, what it keeps, and what its owner allows
+    /// Show an agent's activity, stored data and limits
     Status {
-        /// An agent that is enrolled here, by its name or address [default: the one of this host]
+        /// An enrolled agent, by name or address [default: this host's agent]
         #[arg(value_name = "AGENT")]
         agent: Option<String>,
 
-        /// Where the state of this host's agent is.
+        /// The folder of the state of this host's agent.
         #[command(flatten)]
         state: State,
     },
 
-    /// List the agents that are enrolled here, and the controllers that this host's agent knows
+    /// List the agents enrolled here, and the controllers that this host's agent knows
     List {
-        /// Where the state of this host's agent is.
+        /// The folder of the state of this host's agent.
         #[command(flatten)]
         state: State,
     },
 
-    /// On the agent's host: no longer serve a controller; its parts end, and what is kept for it is deleted
+    /// On the agent's host: stop serving a controller, end its parts and delete the data kept for it
     Revoke {
         /// The controller
         #[arg(value_name = "CONTROLLER")]
         name: String,
 
-        /// Where the agent's state is.
+        /// The folder of the agent's state.
         #[command(flatten)]
         state: State,
     },
@@ -118,7 +117,7 @@ pub enum AgentAction {
         state: State,
     },
 
-    /// At the desk: forget an agent
+    /// On the controller: forget an agent
     Forget {
         /// The agent
         #[arg(value_name = "AGENT")]

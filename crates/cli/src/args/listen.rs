@@ -1,4 +1,4 @@
-//! What can be typed behind `listen`.
+//! Arguments of `listen`.
 
 use std::path::PathBuf;
 

@@ -9,20 +9,20 @@ use clap_mangen::roff::{Roff, roman};
 use crate::args::Cli;
 use crate::output;
 
-/// What every command may exit with.
+/// Exit codes of every command.
 const EXIT: &[(u8, &str)] = &[
-    (output::DONE, "Done."),
+    (output::DONE, "Success."),
     (output::ENVIRONMENT, "The environment failed: a socket, a disk, a far end."),
-    (output::BAD_INPUT, "Bad input; nothing was written."),
-    (output::INTERRUPTED, "Interrupted by Ctrl-C; what was measured is kept."),
+    (output::BAD_INPUT, "Invalid input; nothing was written."),
+    (output::INTERRUPTED, "Interrupted by Ctrl-C; the results so far are kept."),
 ];
 
-/// What only some commands exit with.
+/// Exit codes of single commands.
 const OWN_EXIT: &[(&str, u8, &str)] = &[
     (
         "run",
         output::BROKEN,
-        "With --strict: a limit of the file is broken, or could not be judged at some point.",
+        "With --strict: a limit of the file is broken, or could not be evaluated at some point.",
     ),
     ("paper", output::BROKEN, "With --strict: a goal was missed."),
 ];
@@ -36,9 +36,9 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "trunkline",
         &[
             ("Predict an experiment over the links that its file describes", "trunkline run experiment.toml"),
-            ("See what is wrong with a file, or what it would do", "trunkline check experiment.toml"),
+            ("Validate a file and summarise it", "trunkline check experiment.toml"),
             (
-                "Ask how many calls a link carries",
+                "Find out how many calls a link carries",
                 "trunkline plan experiment.toml --maximise flow.voice.count",
             ),
             ("Draw, run and compare experiments in the browser", "trunkline serve"),
@@ -53,10 +53,10 @@ const EXAMPLES: &[(&str, &[Example])] = &[
                 "trunkline run experiment.toml --set 'link.trunk.rate=5 Mbit/s' --seed 7",
             ),
             (
-                "In continuous integration: say nothing but results, exit with 3 where a limit is broken",
+                "In continuous integration: print only results, and exit with 3 if a limit is broken",
                 "trunkline run experiment.toml --strict --quiet --json > result.json",
             ),
-            ("A file that another program writes", "generate-experiment | trunkline run -"),
+            ("Run the output of another program", "generate-experiment | trunkline run -"),
             ("Finish the latest run, which was interrupted", "trunkline run --resume latest"),
         ],
     ),
@@ -64,11 +64,11 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "plan",
         &[
             (
-                "The most calls that keep the file's limits",
+                "Find the largest number of calls that keeps the file's limits",
                 "trunkline plan experiment.toml --maximise flow.voice.count",
             ),
             (
-                "The smallest rate to 5 %, for three delays",
+                "Find the smallest rate within 5 %, for three delays",
                 "trunkline plan experiment.toml --minimise link.trunk.rate --precision '5 %' --against 'link.trunk.delay=1 ms,20 ms,100 ms'",
             ),
         ],
@@ -76,15 +76,18 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "check",
         &[
-            ("Whether `trunkline run` takes the file", "trunkline check experiment.toml"),
-            ("Whether it can be measured on real sockets", "trunkline check experiment.toml --on live"),
-            ("With another queue", "trunkline check experiment.toml --set link.trunk.queue=fq-codel"),
+            ("Check that `trunkline run` accepts the file", "trunkline check experiment.toml"),
+            ("Check that it can run on real sockets", "trunkline check experiment.toml --on live"),
+            (
+                "Check it with another queue",
+                "trunkline check experiment.toml --set link.trunk.queue=fq-codel",
+            ),
         ],
     ),
     (
         "wire",
         &[(
-            "A shell on the host `berlin` of the file, behind its links",
+            "Open a shell on the host `berlin`, behind the file's links",
             "trunkline wire experiment.toml --at berlin -- bash",
         )],
     ),
@@ -93,7 +96,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("Rebuild the report of the latest run", "trunkline report"),
             (
-                "Its tables as CSV and its figures as PNG",
+                "Write its tables as CSV and its figures as PNG",
                 "trunkline report latest --csv tables --png figures",
             ),
         ],
@@ -101,13 +104,22 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "runs",
         &[
-            ("The runs of the last day", "trunkline runs --since '1 day'"),
-            ("What differs between two runs", "trunkline runs compare 7 8"),
+            ("List the runs of the last day", "trunkline runs --since '1 day'"),
+            ("Compare two runs", "trunkline runs compare 7 8"),
         ],
     ),
-    ("send", &[("Two channels of JACK to another host", "trunkline send studio.example --from jack")]),
-    ("probe", &[("How to send audio to a host that reflects", "trunkline probe studio.example")]),
-    ("listen", &[("What became of a recording", "trunkline listen sent.wav received.wav")]),
+    ("send", &[("Send two channels from JACK to another host", "trunkline send studio.example --from jack")]),
+    (
+        "probe",
+        &[(
+            "Find out how to send audio to a host that runs `trunkline reflect`",
+            "trunkline probe studio.example",
+        )],
+    ),
+    (
+        "listen",
+        &[("Compare a received recording with the original", "trunkline listen sent.wav received.wav")],
+    ),
 ];
 
 /// The command line with its examples.

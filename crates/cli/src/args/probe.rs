@@ -1,4 +1,4 @@
-//! What can be typed to be advised.
+//! Arguments of `probe`.
 
 use std::path::PathBuf;
 
@@ -13,15 +13,15 @@ pub struct Probe {
     #[arg(value_name = "HOST[:PORT]")]
     pub host: String,
 
-    /// How long measuring may take, from 1 s to 1 h
+    /// The time that the measurement may take, from 1 s to 1 h
     #[arg(long, value_name = "TIME", default_value = "60 s")]
     pub budget: Duration,
 
-    /// What the connection is for: `rehearsal`, `recording`, `telephony`, with commas between them [default: all]
+    /// What the connection is for: `rehearsal`, `recording`, `telephony`, separated by commas [default: all]
     #[arg(long = "for", value_name = "USE", value_delimiter = ',')]
     pub uses: Vec<Use>,
 
-    /// What may be recommended: `udp`, `tcp`, `sctp` ..., with commas between them [default: all]
+    /// Transports to measure and recommend: `udp`, `tcp`, `sctp` ..., separated by commas [default: all]
     #[arg(long, value_name = "TRANSPORT", value_delimiter = ',')]
     pub transports: Vec<Transport>,
 
@@ -29,15 +29,15 @@ pub struct Probe {
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub channels: u16,
 
-    /// Their frames per second
+    /// Sample rate of rehearsals and recordings
     #[arg(long, value_name = "HZ", default_value_t = 48_000, value_parser = clap::value_parser!(u32).range(8_000..=768_000))]
     pub rate: u32,
 
-    /// Their samples
+    /// Sample format of rehearsals and recordings
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Samples::I16)]
     pub format: Samples,
 
-    /// The share of a rehearsal's audio that may have to be concealed
+    /// The share of a rehearsal's audio that may be concealed
     #[arg(long, value_name = "SHARE", default_value = "0.5 %")]
     pub concealed: Ratio,
 
@@ -49,7 +49,7 @@ pub struct Probe {
     #[arg(long)]
     pub no_load: bool,
 
-    /// Write the advice as an HTML page and as JSON into this folder
+    /// Write the advice as an HTML page and as JSON to this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }

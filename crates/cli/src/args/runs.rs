@@ -12,35 +12,35 @@ pub struct Runs {
     #[command(subcommand)]
     pub command: Option<RunsCommand>,
 
-    /// Which are listed
+    /// Filters of the list
     #[command(flatten)]
     pub choice: Choice,
 }
 
-/// Some of the stored runs; what is not given does not matter.
+/// Filters of stored runs.
 #[derive(Debug, Default, Args)]
 pub struct Choice {
-    /// With this in the experiment's name, whatever its case
+    /// Only experiments whose name contains this text, ignoring case
     #[arg(long, value_name = "TEXT")]
     pub name: Option<String>,
 
-    /// Measured on this backend
+    /// Only runs on this backend
     #[arg(long, value_name = "BACKEND", value_enum)]
     pub on: Option<On>,
 
-    /// As far as this
+    /// Only runs with this status
     #[arg(long, value_enum)]
     pub status: Option<RunStatus>,
 
-    /// With this tag; with all of them if given several times
+    /// Only runs with this tag; repeat for several tags
     #[arg(long = "tag", value_name = "TAG")]
     pub tags: Vec<String>,
 
-    /// Started then or later: a date (2026-11-22), a time (2026-11-22T09:30:00Z), or how long ago (`12 hours`, `30 days`)
+    /// Only runs started since then: a date (2026-11-22), a time (2026-11-22T09:30:00Z), or an age (`12 hours`, `30 days`)
     #[arg(long, value_name = "WHEN", value_parser = crate::moments::parse)]
     pub since: Option<jiff::Timestamp>,
 
-    /// Started before then
+    /// Only runs started before then
     #[arg(long, value_name = "WHEN", value_parser = crate::moments::parse)]
     pub before: Option<jiff::Timestamp>,
 }
@@ -56,55 +56,55 @@ pub enum On {
     Live,
 }
 
-/// How far a run is.
+/// Status of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RunStatus {
     /// Being measured
     Running,
-    /// Measured to its end
+    /// Finished
     Complete,
     /// Interrupted
     Partial,
 }
 
-/// What is done with runs.
+/// Subcommands of `runs`.
 #[derive(Debug, Subcommand)]
 pub enum RunsCommand {
-    /// Mark a run with tags: runs that have any are kept by `prune`
+    /// Add tags to a run; `prune` keeps tagged runs
     Tag {
         /// The run: its number, its folder's name, or `latest`
         run: String,
         /// The tags
         #[arg(required = true, value_name = "TAG")]
         tags: Vec<String>,
-        /// Take them off instead
+        /// Remove these tags instead
         #[arg(long)]
         remove: bool,
     },
 
     /// Compare two runs figure by figure, with the confidence that a difference is more than chance
     ///
-    /// Points are the same if all swept keys have the same values there. With --json every figure in base units.
+    /// Points match if all swept keys have the same values. With --json, prints every figure in base units.
     Compare {
         /// The run: its number, its folder's name, or `latest`
         run: String,
-        /// The one to compare it with
+        /// The run to compare it with
         with: String,
-        /// Show all figures, not only the most telling ones
+        /// Show all figures, not only the main ones
         #[arg(long)]
         all: bool,
     },
 
-    /// Write a run with all its files as one archive, for another store
+    /// Write a run with all its files to an archive, for another store
     Export {
         /// The run: its number, its folder's name, or `latest`
         run: String,
-        /// The archive [default: the folder's name with `.tar`, here]
+        /// The archive [default: the run's folder name with `.tar`, in the current folder]
         #[arg(long, value_name = "FILE")]
         to: Option<PathBuf>,
     },
 
-    /// Take in runs that another store has exported
+    /// Import runs that were exported from another store
     Import {
         /// The archives
         #[arg(required = true, value_name = "FILE")]
@@ -118,17 +118,17 @@ pub enum RunsCommand {
         runs: Vec<String>,
     },
 
-    /// Remove runs that have been kept long enough
+    /// Remove old runs
     ///
-    /// Runs with a tag are kept, and those being measured.
+    /// Keeps tagged runs and running ones.
     Prune {
-        /// Keep what started within this time: `30 days`, `12 hours`
+        /// Keep runs that started within this time: `30 days`, `12 hours`
         #[arg(long, value_name = "TIME", value_parser = crate::moments::span)]
         within: jiff::SignedDuration,
-        /// Keep the latest runs of each experiment on each backend, so many
+        /// Keep this many of the latest runs of each experiment on each backend
         #[arg(long, value_name = "N", default_value_t = 1)]
         latest: u32,
-        /// Say what would be removed, and remove nothing
+        /// List the runs that would be removed, and remove nothing
         #[arg(long)]
         dry_run: bool,
     },

@@ -9,18 +9,18 @@ use clap::{Args, Subcommand, ValueEnum};
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Serve {
-    /// Who may log in.
+    /// Token management.
     #[command(subcommand)]
     pub command: Option<ServeCommand>,
 
     /// Address and port to listen on; port 0 lets the system choose
     ///
-    /// An address other than loopback needs TLS, or a proxy that has it.
+    /// Any address other than loopback needs TLS, or a proxy that provides it.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4782")]
     pub listen: SocketAddr,
 
-    /// Serve HTTPS with this certificate: a PEM file, with those that signed it behind it [default: one that signs itself,
-    /// made once; browsers warn of it]
+    /// Serve HTTPS with this certificate chain, a PEM file [default: a self-signed certificate, created once; browsers show a
+    /// warning]
     #[arg(long, value_name = "FILE", requires = "key")]
     pub certificate: Option<PathBuf>,
 
@@ -28,11 +28,11 @@ pub struct Serve {
     #[arg(long, value_name = "FILE", requires = "certificate")]
     pub key: Option<PathBuf>,
 
-    /// Serve HTTPS: also without --certificate, and on a loopback address
+    /// Serve HTTPS even without --certificate or on a loopback address
     #[arg(long)]
     pub tls: bool,
 
-    /// A proxy in front of this server has TLS; browsers know it under this address: `https://trunkline.example.org`
+    /// A proxy in front of this server provides TLS; its public address, such as `https://trunkline.example.org`
     #[arg(long, value_name = "URL", conflicts_with_all = ["certificate", "tls"])]
     pub behind_proxy: Option<String>,
 
@@ -44,11 +44,11 @@ pub struct Serve {
     #[arg(long, value_enum, default_value_t = Browser::Auto, value_name = "WHEN")]
     pub browser: Browser,
 
-    /// Where the files are that experiments name: speech, traces [default: the current folder]
+    /// The folder with the files that experiments name: speech, traces [default: the current folder]
     #[arg(long, value_name = "DIR")]
     pub files: Option<PathBuf>,
 
-    /// Print the API's description, OpenAPI 3.1, and do nothing else
+    /// Print the API's OpenAPI 3.1 description and exit
     #[arg(long)]
     pub openapi: bool,
 }
@@ -64,29 +64,30 @@ pub enum Browser {
     Never,
 }
 
-/// Who may log in.
+/// Subcommands that manage tokens.
 #[derive(Debug, Subcommand)]
 pub enum ServeCommand {
-    /// Make a token and print it; what a browser or a program needs to log in
+    /// Create and print a token with which a browser or a program logs in
     ///
-    /// Without --name it is a link for a browser: it works once, within ten minutes, and the browser stays logged in for 30
-    /// days. With --name it is for a program, which sends it as `Authorization: Bearer TOKEN`, until it is revoked.
+    /// Without --name, prints a login link for a browser: it is valid once, for ten minutes, and the browser stays logged in
+    /// for 30 days. With --name, prints a token for a program, which sends it as `Authorization: Bearer TOKEN`; it is valid
+    /// until revoked.
     Token {
-        /// A token for a program, with this name
+        /// Create a token for a program, with this name
         #[arg(long, value_name = "NAME", conflicts_with = "address")]
         name: Option<String>,
 
-        /// The address that the link begins with [default: that of the server which was started last]
+        /// The base address of the link [default: that of the server started last]
         #[arg(long, value_name = "URL")]
         address: Option<String>,
     },
 
-    /// List the tokens of programs and the browsers that are logged in
+    /// List the tokens of programs and the logged-in browsers
     Tokens,
 
-    /// Make a token useless, or log a browser out: by its name
+    /// Revoke a token, or log out a browser
     Revoke {
-        /// As `tokens` lists it
+        /// The name, as listed by `tokens`
         #[arg(value_name = "NAME")]
         name: String,
     },

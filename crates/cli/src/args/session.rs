@@ -1,4 +1,4 @@
-//! What can be typed to send, receive and reflect audio.
+//! Arguments of `send`, `receive` and `reflect`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -19,43 +19,44 @@ pub struct Send {
     #[arg(value_name = "HOST[:PORT]")]
     pub host: String,
 
-    /// Where audio comes from: `jack`, `alsa`, `take.wav`, `take.flac`, `loop:take.wav`, `tone:440`, `noise`
+    /// The source of the audio: `jack`, `alsa`, `take.wav`, `take.flac`, `loop:take.wav`, `tone:440`, `noise`
     #[arg(long, value_name = "PLACE", default_value = "jack")]
     pub from: Place,
 
-    /// Where what a reflector sends back goes to: `jack`, `alsa`, `back.wav`, `back.flac`, `none` [default: it is measured only]
+    /// The output of the audio that a reflector returns: `jack`, `alsa`, `back.wav`, `back.flac`, `none` [default: it is only
+    /// measured]
     #[arg(long, value_name = "PLACE")]
     pub to: Option<Place>,
 
-    /// Channels; a file has its own
+    /// Number of channels; a file has its own number
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub channels: u16,
 
-    /// What is carried.
+    /// The audio stream.
     #[command(flatten)]
     pub stream: Stream,
 
-    /// The transport as an experiment file writes it: `udp`, `tcp`, `sctp`, `dccp`, `quic`, `{ kind = "dccp", congestion-control = "ccid-3" }`
+    /// The transport, as in an experiment file: `udp`, `tcp`, `sctp`, `dccp`, `quic`, `{ kind = "dccp", congestion-control = "ccid-3" }`
     #[arg(long, value_name = "TRANSPORT", default_value = "udp")]
     pub transport: TransportChoice,
 
-    /// The sockets.
+    /// Socket options.
     #[command(flatten)]
     pub sockets: Sockets,
 
-    /// How it is played.
+    /// Playback.
     #[command(flatten)]
     pub playing: Playing,
 
-    /// End after this time [default: with the file, or by Ctrl-C]
+    /// Stop after this time [default: at the end of the file, or on Ctrl-C]
     #[arg(long, value_name = "TIME")]
     pub duration: Option<Duration>,
 
-    /// End after so many blocks
+    /// Stop after this number of blocks
     #[arg(long, value_name = "N", conflicts_with = "duration", value_parser = clap::value_parser!(u64).range(1..))]
     pub blocks: Option<u64>,
 
-    /// Keep trying when the other end is not there or goes away
+    /// Keep retrying if the other end is unreachable or disappears
     #[arg(long)]
     pub reconnect: bool,
 
@@ -63,67 +64,67 @@ pub struct Send {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["rtp", "jacktrip"])]
     pub key_file: Option<PathBuf>,
 
-    /// Other programs.
+    /// Interoperation with other programs.
     #[command(flatten)]
     pub foreign: SendForeign,
 }
 
-/// What is carried.
+/// The audio stream.
 #[derive(Debug, Args)]
 pub struct Stream {
-    /// Frames per second on the network, whatever those of the devices [default: 44100; of G.711 8000, of Opus 48000]
+    /// Sample rate on the network, independent of the devices' [default: 44100; G.711: 8000; Opus: 48000]
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1_000..=768_000))]
     pub rate: Option<u32>,
 
-    /// Samples on the network: `i16`, `i24`, `f32`, `pcmu`, `pcma`, `opus`, `opus:128kbit/s` (of each channel)
+    /// Sample format on the network: `i16`, `i24`, `f32`, `pcmu`, `pcma`, `opus`, `opus:128kbit/s` (per channel)
     #[arg(long, value_name = "FORMAT", default_value = "i16")]
     pub format: Format,
 
-    /// Frames of the device in a block; JACK has its own
+    /// Block size of the device, in frames; JACK has its own
     #[arg(long, value_name = "FRAMES", default_value_t = 512, value_parser = clap::value_parser!(u32).range(8..=8192))]
     pub block: u32,
 
-    /// A packet for each channel, rather than one for as many as it holds
+    /// Send one packet per channel, instead of as many channels per packet as fit
     #[arg(long)]
     pub per_channel: bool,
 
-    /// Hand packets to the transport in pieces of so many bytes, as the study of 2013 did with 1024
+    /// Write packets to the transport in pieces of this size (1024 in the study of 2013)
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(64..=65_000))]
     pub fragment: Option<u32>,
 
-    /// Let each packet repeat the K before it
+    /// Repeat the previous K packets in each packet
     #[arg(long, value_name = "K", conflicts_with = "fec", value_parser = clap::value_parser!(u8).range(1..=8))]
     pub redundancy: Option<u8>,
 
-    /// Correct losses: `xor:4` adds a packet to every 4, `rs:8+2` adds 2 to every 8
+    /// Forward error correction: `xor:4` adds a parity packet to every 4, `rs:8+2` adds 2 to every 8
     #[arg(long, value_name = "CODE")]
     pub fec: Option<Correction>,
 }
 
-/// Options of sockets.
+/// Socket options.
 #[derive(Debug, Args)]
 pub struct Sockets {
-    /// The differentiated services code point: a number up to 63, 46 is expedited forwarding
+    /// The DSCP mark of sent packets, 0 to 63; 46 is expedited forwarding
     #[arg(long, value_name = "DSCP", default_value_t = 46, value_parser = clap::value_parser!(u8).range(0..=63))]
     pub dscp: u8,
 
-    /// The host's own priority of what is sent (SO_PRIORITY)
+    /// The local priority of sent packets (SO_PRIORITY)
     #[arg(long, value_name = "PRIORITY", default_value_t = 6, value_parser = clap::value_parser!(u32).range(0..=15))]
     pub priority: u32,
 
-    /// How long the transport may take to take a packet, which then is lost (SO_SNDTIMEO)
+    /// How long a packet may wait for the transport before it is dropped (SO_SNDTIMEO)
     #[arg(long, value_name = "TIME", default_value = "40ms")]
     pub send_timeout: Duration,
 }
 
-/// How audio is played.
+/// Playback options.
 #[derive(Debug, Args)]
 pub struct Playing {
-    /// How long audio waits so that late packets come in time: `10ms`, `adaptive`, `adaptive:5ms..100ms`
+    /// The playout delay, which absorbs jitter: `10ms`, `adaptive`, `adaptive:5ms..100ms`
     #[arg(long, value_name = "TIME", default_value = "adaptive")]
     pub playout: Playout,
 
-    /// What is heard in the place of missing packets
+    /// How missing packets are concealed
     #[arg(long, value_enum, value_name = "METHOD", default_value_t = Conceal::Waveform)]
     pub conceal: Conceal,
 
@@ -135,7 +136,7 @@ pub struct Playing {
 /// Arguments of `receive`.
 #[derive(Debug, Args)]
 pub struct Receive {
-    /// Where it listens for senders [default: port 4780 of every address]
+    /// The address and port on which to accept senders [default: port 4780 of every address]
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Option<SocketAddr>,
 
@@ -143,56 +144,56 @@ pub struct Receive {
     #[command(flatten)]
     pub access: Access,
 
-    /// Where audio goes to: `jack`, `alsa`, `take.wav`, `take.flac`, `none`; further senders are recorded in `take-2.wav` ...
+    /// The output: `jack`, `alsa`, `take.wav`, `take.flac`, `none`; further senders are recorded in `take-2.wav` ...
     #[arg(long, value_name = "PLACE", default_value = "jack")]
     pub to: Place,
 
-    /// Channels of the device [default: those of each stream, and both ears for one of one channel]
+    /// Channels of the device [default: those of each stream; a mono stream plays on both sides]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub channels: Option<u16>,
 
-    /// Mix streams of more channels down, rather than refuse them
+    /// Mix down streams with more channels, instead of refusing them
     #[arg(long, requires = "channels")]
     pub mix: bool,
 
-    /// So many senders at once, each with ports of its own; others are refused meanwhile
+    /// The number of simultaneous senders, each with its own ports; others are refused
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub senders: u16,
 
-    /// Frames of a block of the device; JACK has its own [default: 128]
+    /// Block size of the device, in frames; JACK has its own [default: 128]
     #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(8..=8192))]
     pub block: Option<u32>,
 
-    /// Record exactly the samples that are sent: nothing is resampled, concealed or played at the pace of a clock. Needs a file;
-    /// a recording that is not whole is reported, and with `--once` exits with 1
+    /// Record exactly the samples that were sent, without resampling, concealment or playout delay. Needs a file. An incomplete
+    /// recording is reported; with `--once` the exit code is then 1
     #[arg(long, conflicts_with_all = ["channels", "mix", "block", "playout", "conceal", "sdp", "jacktrip"])]
     pub exact: bool,
 
-    /// The longest recording; its sender is then told so
+    /// The maximum length of a recording
     #[arg(long, value_name = "TIME", default_value = "12 h")]
     pub max_length: Duration,
 
-    /// Bytes of all recordings together
+    /// The maximum size of all recordings together
     #[arg(long, value_name = "BYTES", default_value = "16 GiB")]
     pub max_size: Bytes,
 
-    /// The number of recordings
+    /// The maximum number of recordings
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     pub max_files: u64,
 
-    /// Bytes that recordings leave free on their disk
+    /// The free disk space below which recording stops
     #[arg(long, value_name = "BYTES", default_value = "256 MiB")]
     pub min_free: Bytes,
 
-    /// How it is played.
+    /// Playback.
     #[command(flatten)]
     pub playing: Playing,
 
-    /// End with the first sender
+    /// Exit after the first sender
     #[arg(long)]
     pub once: bool,
 
-    /// Other programs.
+    /// Interoperation with other programs.
     #[command(flatten)]
     pub foreign: ReceiveForeign,
 }
@@ -200,11 +201,11 @@ pub struct Receive {
 /// Arguments of `reflect`.
 #[derive(Debug, Args)]
 pub struct Reflect {
-    /// Where it listens [default: port 4780 of every address]
+    /// The address and port on which to listen [default: port 4780 of every address]
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Option<SocketAddr>,
 
-    /// So many sessions at once
+    /// The number of simultaneous sessions
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub sessions: u16,
 

@@ -1,24 +1,24 @@
-//! Keys of the experiment file that get other values on the command line.
+//! Keys of the experiment file that are overridden on the command line.
 
 use clap::Args;
 use trunkline_experiment::Setting;
 
-/// Keys that get other values than the file gives them.
+/// Keys of the file that are overridden.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Settings {
-    /// Give a key of the file another value: `link.trunk.rate=5 Mbit/s`; once for each key
+    /// Override a key of the file, such as `link.trunk.rate=5 Mbit/s`; can be repeated
     ///
-    /// The key is the dotted path that `[sweep]` takes, or one before the first table; `sweep.KEY=[...]` and `limits.KEY=...`
-    /// set those. Lists and tables are written as in TOML, texts without quotation marks. A swept key that is set is not
-    /// swept. The file stays as it is; the run keeps what was set.
+    /// The key is a dotted path as in `[sweep]`, or a top-level key; `sweep.KEY=[...]` and `limits.KEY=...` set a sweep or a
+    /// limit. Lists and tables are written as in TOML, strings without quotation marks. Setting a swept key replaces its
+    /// sweep. The file does not change; the run records the setting.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<Setting>,
 
-    /// The seed from which all random draws derive, in place of the file's
+    /// The random seed, instead of the file's
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<String>,
 
-    /// How long sources send, in place of the file's `duration`
+    /// How long sources send, instead of the file's `duration`
     #[arg(long, value_name = "TIME")]
     pub duration: Option<String>,
 }

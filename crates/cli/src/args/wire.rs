@@ -9,7 +9,7 @@ use clap::{Args, Subcommand, ValueEnum};
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Wire {
-    /// What to do instead.
+    /// Something other than running one command.
     #[command(subcommand)]
     pub action: Option<WireAction>,
 
@@ -17,14 +17,14 @@ pub struct Wire {
     #[command(flatten)]
     pub links: WireLinks,
 
-    /// The host on which COMMAND runs [default: the file's first]
+    /// The host on which COMMAND runs [default: the first host of the file]
     #[arg(long, value_name = "HOST")]
     pub at: Option<String>,
 
-    /// Run a line of shell on another host meanwhile: `--with b='iperf3 -s'`
+    /// Also run a shell command line on another host: `--with b='iperf3 -s'`
     ///
-    /// COMMAND starts as soon as each of these listens on a port, has ended, or a second has passed. They end with it. The
-    /// lines that they print go to standard error, each with `[HOST]` before it, or `[HOST PROGRAM]` where several run on a host.
+    /// COMMAND starts when each of these listens on a port or has exited, or after a second. They are stopped when COMMAND exits.
+    /// Their output goes to standard error, with `[HOST]` before each line, or `[HOST PROGRAM]` if a host runs several.
     #[arg(long, value_name = "HOST=LINE")]
     pub with: Vec<String>,
 
@@ -33,16 +33,16 @@ pub struct Wire {
     pub command: Vec<OsString>,
 }
 
-/// What `wire` can do beside running one command.
+/// Subcommands of `wire`.
 #[derive(Debug, Subcommand)]
 pub enum WireAction {
-    /// Bring the links of a file up and leave them so, in the background
+    /// Bring up a wire and leave it running in the background
     Up {
         /// The links.
         #[command(flatten)]
         links: WireLinks,
 
-        /// Stay in front, until Ctrl-C
+        /// Stay in the foreground until Ctrl-C
         #[arg(long)]
         foreground: bool,
     },
@@ -62,13 +62,13 @@ pub enum WireAction {
         command: Vec<OsString>,
     },
 
-    /// List wires that are up, with their hosts and addresses, and what crashes have left
+    /// List running wires with their hosts and addresses, and the remains of crashed ones
     Status,
 
-    /// Show rates, queues, drops and waiting times of a running wire's links and flows, ten times a second
+    /// Show rates, queues, drops and queueing delays of a running wire's links and flows, ten times a second
     ///
-    /// `q` leaves. Where the output is not a terminal it is shown once, over a second. With --json the counters themselves. The socket
-    /// that `status` names answers `GET /metrics` with the same counters for Prometheus.
+    /// Press `q` to quit. If the output is not a terminal, prints one snapshot over a second; with --json, prints the counters.
+    /// The socket that `status` names serves the same counters to Prometheus at `GET /metrics`.
     Top {
         /// Which wire.
         #[command(flatten)]
@@ -78,10 +78,10 @@ pub enum WireAction {
     /// Change links of a running wire
     ///
     /// Keys and values are those of the file: `trunk.rate=5mbit`, `trunk.backward.loss='1 %'`, `trunk.queue.limit='20
-    /// packets'`. They hold from now on, and what waits goes on waiting. `trunk.up=false` takes a link down: until
-    /// `trunk.up=true` all that comes is lost.
+    /// packets'`. They apply from now on; waiting packets keep waiting. `trunk.up=false` takes a link down: it drops all
+    /// packets until `trunk.up=true`.
     Set {
-        /// What is set
+        /// The keys and their new values
         #[arg(required = true, value_name = "LINK.KEY=VALUE")]
         assignments: Vec<String>,
 
@@ -90,18 +90,18 @@ pub enum WireAction {
         which: Which,
     },
 
-    /// Take a wire down: its programs end
+    /// Take down a wire and end its programs
     Down {
         /// Which wire.
         #[command(flatten)]
         which: Which,
 
-        /// Remove what wires left whose process has died, and nothing else
+        /// Only remove the remains of wires whose process has died
         #[arg(long, conflicts_with = "wire")]
         stale: bool,
     },
 
-    /// The first process of a wire's process namespace
+    /// The init process of a host's process namespace
     #[command(hide = true)]
     Init,
 }
@@ -109,45 +109,45 @@ pub enum WireAction {
 /// Which wire, if there are several.
 #[derive(Debug, Args)]
 pub struct Which {
-    /// The wire's name [default: the only one that is up]
+    /// The wire's name [default: the only running wire]
     #[arg(long, value_name = "NAME")]
     pub wire: Option<String>,
 }
 
-/// Which links, and how they are driven.
+/// The links, and how they run.
 #[derive(Debug, Args)]
 pub struct WireLinks {
-    /// The experiment file; of what it sweeps, the first combination
+    /// The experiment file; of a sweep, the first combination is used
     #[arg(required_unless_present_any = ["link", "up", "down"], value_name = "FILE")]
     pub file: Option<PathBuf>,
 
-    /// A link in words, in place of a file.
+    /// A link described by options instead of a file.
     #[command(flatten)]
     pub words: LinkWords,
 
-    /// The wire's name [default: as the file, without its extension; with --link, `link-` and a number]
+    /// The wire's name [default: the file's name without extension; with --link, `link-` and a number]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
 
-    /// Let relays spin instead of sleeping: the most exact times, and a core of its own for each link
+    /// Let relays spin instead of sleep: the most exact delays, but each link occupies a core
     #[arg(long)]
     pub spin: bool,
 
-    /// The cores on which relays run, in turn [default: any]
+    /// The CPU cores over which relays are distributed [default: any]
     #[arg(long, value_name = "CORES", value_delimiter = ',')]
     pub cores: Vec<usize>,
 
-    /// Capture what crosses the ends of links into files of this folder, with drops marked: LINK-HOST.pcapng
+    /// Capture the packets at the ends of links to files in this folder, with drops marked: LINK-HOST.pcapng
     #[arg(long, value_name = "DIR")]
     pub pcap: Option<PathBuf>,
 
-    /// What joins hosts and links
+    /// The kind of interface between hosts and links
     #[arg(long, value_enum, default_value_t = Devices::Auto, value_name = "KIND")]
     pub devices: Devices,
 
-    /// Let the last host be this machine itself, with its own network instead of a namespace; needs root
+    /// Use this machine itself, in its own network namespace, as the last host; needs root
     ///
-    /// The other hosts reach the networks beyond it: while the wire is up the machine forwards IPv4 for it and translates
+    /// The other hosts can reach the networks beyond it: while the wire is up, the machine forwards IPv4 for it and translates
     /// addresses.
     #[arg(long)]
     pub outside: bool,
@@ -156,20 +156,20 @@ pub struct WireLinks {
 /// One link, described on the command line, between the hosts `client` and `server`.
 #[derive(Clone, Debug, Default, Args)]
 pub struct LinkWords {
-    /// A link in place of a file: `--link "20 Mbit/s, 30 ms, fq-codel"`
+    /// A link instead of a file: `--link "20 Mbit/s, 30 ms, fq-codel"`
     ///
-    /// COMMAND runs on the host `client`; the host at the other end is `server`. Words are separated by commas: a rate, a
-    /// delay (one way), a loss (`1 %`), a queue (`fq-codel`) and its limit (`64 KiB`, `100 packets`), `trace=FILE` for a
-    /// packet-delivery trace in place of the rate, or any other key of a link's direction as KEY=VALUE (`jitter=5 ms`,
-    /// `queue.target=10 ms`). Without a rate the link takes no time to transmit.
+    /// COMMAND runs on the host `client`; the host at the other end is `server`. The description is a comma-separated list of
+    /// a rate, a one-way delay, a loss (`1 %`), a queue (`fq-codel`) and its limit (`64 KiB`, `100 packets`), `trace=FILE` for
+    /// a packet-delivery trace instead of the rate, or any other key of a link's direction as KEY=VALUE (`jitter=5 ms`,
+    /// `queue.target=10 ms`). Without a rate, transmission takes no time.
     #[arg(long, value_name = "WORDS", conflicts_with = "file")]
     pub link: Option<String>,
 
-    /// The same for the direction from `client` to `server` alone, in place of what --link says of it
+    /// The same for the direction from `client` to `server` only; overrides --link
     #[arg(long, value_name = "WORDS", conflicts_with = "file")]
     pub up: Option<String>,
 
-    /// The same for the direction from `server` to `client` alone
+    /// The same for the direction from `server` to `client` only; overrides --link
     #[arg(long, value_name = "WORDS", conflicts_with = "file")]
     pub down: Option<String>,
 }
@@ -181,10 +181,10 @@ impl LinkWords {
     }
 }
 
-/// What joins hosts and links.
+/// Kind of interface between hosts and links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Devices {
-    /// Virtual Ethernet interfaces where this machine has them: their relays know to the microsecond what came when
+    /// Virtual Ethernet if this machine supports it (its arrival timestamps are exact to the microsecond), otherwise TUN
     Auto,
     /// TUN interfaces, which carry IP packets
     Tun,

@@ -37,7 +37,7 @@ pub(super) fn agent(global: &Global, arguments: &Agent) -> Result<u8, Failure> {
                 .and_then(|peers| peers.remove(name))
                 .map_err(control)?;
             output::note(format_args!(
-                "{name} is no longer served; within seconds its parts here end, and what is kept for it is deleted"
+                "{name} is revoked; within seconds its parts here end, and the data kept for it is deleted"
             ));
             Ok(output::DONE)
         }
@@ -48,7 +48,8 @@ pub(super) fn agent(global: &Global, arguments: &Agent) -> Result<u8, Failure> {
             let (_, agents) = controller::open()?;
             agents.remove(name).map_err(control)?;
             output::note(format_args!(
-                "{name} is forgotten here; it still knows this controller until somebody there says `trunkline agent revoke`"
+                "{name} is forgotten here; it still trusts this controller until `trunkline agent revoke` is \
+                run there"
             ));
             Ok(output::DONE)
         }
@@ -92,7 +93,8 @@ fn pair(global: &Global, name: Option<&str>, state: &Path) -> Result<u8, Failure
     let address = address_file(state);
     if address.is_none() {
         output::warn(format_args!(
-            "no agent runs with the folder {}; start it (`trunkline agent`, or `systemctl start trunkline-agent`)",
+            "no agent is running with the folder {}; start it (`trunkline agent`, or `systemctl start \
+            trunkline-agent`)",
             state.display()
         ));
     }
@@ -103,10 +105,10 @@ fn pair(global: &Global, name: Option<&str>, state: &Path) -> Result<u8, Failure
         return Ok(output::DONE);
     }
     output::print(format_args!(
-        "Within {} minutes, where experiments are run from:\n\n    trunkline agent enrol {at} {code}\n",
+        "Within {} minutes, run this on the controller:\n\n    trunkline agent enrol {at} {code}\n",
         Pairing::VALID.as_mins()
     ));
-    output::note("The code is for one controller. Another way to this host is as good as the address above.");
+    output::note("The code is valid for one controller. Any other address of this host works too.");
     Ok(output::DONE)
 }
 
@@ -158,7 +160,7 @@ fn list(global: &Global, state: &Path) -> Result<u8, Failure> {
     let head =
         |what: &str| vec![what.to_owned(), "address".to_owned(), "enrolled".to_owned(), "key".to_owned()];
     if agents.is_empty() && controllers.is_empty() {
-        output::note("no agent is enrolled here; `trunkline agent pair` on its host tells how");
+        output::note("no agent is enrolled here; run `trunkline agent pair` on the agent's host");
     }
     let mut tables = Vec::new();
     for (what, peers) in [("agent", &agents), ("controller", &controllers)] {
@@ -276,7 +278,7 @@ fn known(agents: &Peers, agent: &str) -> Result<Peer, Failure> {
         let names: Vec<&str> = all.iter().map(|peer| peer.name.as_str()).collect();
         let known =
             if names.is_empty() { "none is".to_owned() } else { format!("those are {}", names.join(", ")) };
-        Failure::input(format_args!("`{agent}` is no agent that is enrolled here: {known}"))
+        Failure::input(format_args!("no agent `{agent}` is enrolled here: {known}"))
     })
 }
 
@@ -289,14 +291,14 @@ fn ask(address: &str, identity: &Identity, agent: &Fingerprint) -> Result<(Facts
         connection.send(&ToAgent::Status)?;
         let (mut facts, mut status) = (None, None);
         loop {
-            match connection.receive_within(PATIENCE, "it was asked for its status")? {
+            match connection.receive_within(PATIENCE, "reporting its status")? {
                 Some(FromAgent::Facts(said)) => facts = Some(*said),
                 Some(FromAgent::Status(said)) => status = Some(*said),
                 Some(FromAgent::Refused { refusal, .. }) => {
                     return Err(ControlError::Refused { who: format!("the agent at {address}"), refusal });
                 }
                 _ => {
-                    let reason = "it does not answer what was asked".to_owned();
+                    let reason = "its reply does not match the request".to_owned();
                     return Err(ControlError::Protocol { who: format!("the agent at {address}"), reason });
                 }
             }
@@ -324,11 +326,7 @@ fn told(facts: &Facts, status: &Status, address: &str) -> String {
             "measuring    {} parts with {} conversations, {} granted",
             facts.busy.parts, facts.busy.conversations, facts.busy.rate
         ),
-        format!(
-            "kept         {} for controllers, {} free beside it",
-            size(status.spool),
-            size(status.disk_free)
-        ),
+        format!("stored       {} for controllers, {} free", size(status.spool), size(status.disk_free)),
         format!(
             "allowed      rate {}, conversations {}, disk {}, parts up to {}",
             limit(facts.limits.rate.as_ref().map(|rate| text(rate))),
@@ -455,7 +453,7 @@ fn folder(state: &State) -> Result<PathBuf, Failure> {
     let home = from("XDG_STATE_HOME").or_else(|| from("HOME").map(|home| home.join(".local/state")));
     let none = || {
         Failure::input(
-            "neither XDG_STATE_HOME nor HOME is set: say where the agent keeps its state with `--state DIR`",
+            "neither XDG_STATE_HOME nor HOME is set: choose the agent's state folder with `--state DIR`",
         )
     };
     home.map(|home| home.join("trunkline/agent")).ok_or_else(none)

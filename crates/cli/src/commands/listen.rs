@@ -41,7 +41,11 @@ fn as_text(compared: &Comparison) -> String {
     lines.push(output::table(&alignments(compared), output::screen()));
     lines.push(String::new());
     lines.push(output::table(&measures(compared), output::screen()));
-    lines.push("heard: time in which the difference is loud enough to be noticed; altered: in which it is as loud as the sound".to_owned());
+    lines.push(
+        "heard: time in which the difference is audible; altered: time in which it is as loud as the \
+        audio"
+            .to_owned(),
+    );
     lines.extend(
         compared.channels.iter().enumerate().filter_map(|(number, channel)| note(number + 1, channel)),
     );
@@ -108,13 +112,14 @@ fn note(number: usize, channel: &Channel) -> Option<String> {
                 (channel.alignment.delay * 1000.0, (channel.alignment.delay + later) * 1000.0);
             let polarity = if flips { " with the opposite polarity" } else { "" };
             format!(
-                "delay not certain: the sound repeats itself, and {there:+.3} ms{polarity} fits nearly as well as {here:+.3} ms; \
-                 the delay is known only up to multiples of {:.3} ms. Use a sound that does not repeat, such as speech or noise",
+                "ambiguous delay: the sound repeats itself, and {there:+.3} ms{polarity} fits nearly as well \
+                as {here:+.3} ms; the delay is known only up to multiples of {:.3} ms. Use a sound that does \
+                not repeat, such as speech or noise",
                 later.abs() * 1000.0
             )
         }
         Some(Doubt::Faint) => {
-            "delay not certain: most of the received sound is not what was sent, or lacks most of its frequencies. Check \
+            "uncertain delay: most of the received sound differs from the sent one, or lacks most of its frequencies. Check \
              that the files belong together"
                 .to_owned()
         }

@@ -50,7 +50,7 @@ pub fn main(cli: Cli) -> ExitCode {
         #[cfg(target_os = "linux")]
         Command::Wire(arguments) => wire::wire(&cli.global, arguments),
         #[cfg(not(target_os = "linux"))]
-        Command::Wire(_) => Err(Failure::environment("a wire needs the network namespaces of Linux")),
+        Command::Wire(_) => Err(Failure::environment("the wire needs Linux network namespaces")),
         Command::Serve(arguments) => serve::serve(&cli.global, arguments),
         Command::Agent(arguments) => agent::agent(&cli.global, arguments),
         Command::Completions { shell } => {
@@ -108,7 +108,7 @@ fn data_directory() -> Result<PathBuf, Failure> {
     let from = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let data = from("XDG_DATA_HOME").or_else(|| from("HOME").map(|home| home.join(".local/share")));
     data.map(|data| data.join("trunkline")).ok_or_else(|| {
-        Failure::input("neither XDG_DATA_HOME nor HOME is set: say where runs are stored with `--store DIR`")
+        Failure::input("neither XDG_DATA_HOME nor HOME is set: choose a store with `--store DIR`")
     })
 }
 

@@ -52,14 +52,14 @@ pub(super) fn paper(global: &Global, arguments: &args::Paper) -> Result<u8, Fail
         let written = trunkline_papers::write(&results, directory).map_err(Failure::environment)?;
         if let Some(page) = written.first() {
             say(&format!(
-                "\npage: {}, with {} files of figures beside it",
+                "\npage: {}, with {} figure files in the same folder",
                 page.display(),
                 written.len() - 1
             ));
         }
     }
     if results.stopped {
-        output::warn("stopped early: what is missing above was not measured");
+        output::warn("stopped early: the missing values were not measured");
         return Ok(output::INTERRUPTED);
     }
     let missed = trunkline_papers::judge(&results).iter().any(|judged| judged.outcome == Outcome::Missed);

@@ -70,7 +70,7 @@ pub(super) fn plan(global: &Global, arguments: &args::Plan) -> Result<u8, Failur
 fn warn_if_stopped(found: &Found) {
     if found.stopped {
         output::warn(format_args!(
-            "stopped early: run {0} is partial; go on with the same command and `--resume {0}`",
+            "stopped early: run {0} is partial; continue with the same command and `--resume {0}`",
             found.run.id
         ));
     }
@@ -82,7 +82,7 @@ fn read(arguments: &args::Plan) -> Result<Plan, Failure> {
         (Some(key), _) => (Goal::Maximise, key),
         (None, Some(key)) => (Goal::Minimise, key),
         (None, None) => {
-            return Err(Failure::input("say what to search: `--maximise KEY` or `--minimise KEY`"));
+            return Err(Failure::input("`--maximise KEY` or `--minimise KEY` is required"));
         }
     };
     let experiment = super::load(&arguments.file, &arguments.settings.all())?;

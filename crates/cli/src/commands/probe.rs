@@ -46,7 +46,7 @@ pub(super) fn run(global: &Global, arguments: &Probe) -> Result<u8, Failure> {
             probed.findings.failed().map(|(transport, why)| format!("\n  {transport}: {why}")).collect();
         let why = if why.is_empty() { "\n  it was stopped too early".to_owned() } else { why.concat() };
         return Err(Failure::environment(format_args!(
-            "nothing could be measured against `{}`:{why}",
+            "nothing could be measured to `{}`:{why}",
             arguments.host
         )));
     };
@@ -155,6 +155,6 @@ fn purpose(stage: Stage) -> &'static str {
         Stage::Calls => "trying calls",
         Stage::Channels => "trying more and fewer channels",
         Stage::Marking => "loading the network, marked and unmarked",
-        Stage::Refinement => "measuring what looks best",
+        Stage::Refinement => "measuring the most promising options",
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn report(global: &Global, arguments: &Report) -> Result<u8, Failure>
     match path {
         Some(path) if global.json => output::note(format_args!("report: {}", path.display())),
         Some(path) => output::print(format_args!("\nreport: {}", path.display())),
-        None => output::note("the store is read-only: `--html FILE` writes the HTML report elsewhere"),
+        None => output::note("the store is read-only: use `--html FILE` to write the HTML report elsewhere"),
     }
     Ok(output::DONE)
 }

@@ -42,8 +42,8 @@ fn begin(global: &Global, arguments: &args::Run, file: &Path, (live, hear): (&Li
     let experiment = super::load(file, &arguments.settings())?;
     if arguments.strict && experiment.limits.is_empty() {
         return Err(Failure::input(
-            "`--strict` asks whether limits hold, and the file has none; add `[limits]`, for example \
-             `\"flow.voice.loss\" = \"< 1 %\"`",
+            "`--strict` needs limits, but the file has none; add `[limits]`, for example `\"flow.voice.loss\" \
+            = \"< 1 %\"`",
         ));
     }
     let backend = backend(arguments.on);
@@ -66,7 +66,8 @@ fn resume(
 ) -> Ran {
     if !arguments.settings().is_empty() {
         return Err(Failure::input(
-            "a run is resumed with what it was begun with; leave `--set`, `--seed`, `--duration` and `--repetitions` out",
+            "a resumed run keeps its original settings; omit `--set`, `--seed`, `--duration` and \
+            `--repetitions`",
         ));
     }
     let store = open_store(global)?;
@@ -76,7 +77,7 @@ fn resume(
         return Err(Failure::input(format_args!("run {id} is complete: there is nothing to resume")));
     }
     if !stored.info.settings.is_empty() {
-        output::note(format_args!("run {id} was begun with {}", set(&stored.info.settings)));
+        output::note(format_args!("run {id} was started with {}", set(&stored.info.settings)));
     }
     let file: &PathBuf = &stored.info.file;
     let beside = DirectoryFiles::beside(file);
@@ -216,7 +217,7 @@ pub(super) fn stop_on_signal() -> Result<Arc<AtomicBool>, Failure> {
         if seen.swap(true, Ordering::Relaxed) {
             std::process::exit(i32::from(output::INTERRUPTED));
         }
-        output::note("stopping: what was measured is kept; press Ctrl-C again to end at once");
+        output::note("stopping: the results so far are kept; press Ctrl-C again to exit at once");
     })
     .map_err(|e| Failure::environment(format_args!("Ctrl-C cannot be caught: {e}")))?;
     Ok(stop)
@@ -285,7 +286,7 @@ fn judge(arguments: &args::Run, run: &StoredRun, outcome: &Outcome) -> u8 {
         return output::ENVIRONMENT;
     }
     if arguments.strict && trunkline_report::limits_hold(run) != Some(true) {
-        output::warn("not every limit was shown to hold: exit code 3 (`--strict`)");
+        output::warn("not all limits were shown to hold: exit code 3 (`--strict`)");
         return output::BROKEN;
     }
     output::DONE

@@ -103,7 +103,7 @@ fn row(run: &RunInfo) -> Vec<String> {
 fn tag(global: &Global, store: &Store, run: &str, tags: &[String], on: bool) -> Result<u8, Failure> {
     if let Some(wrong) = tags.iter().find(|tag| tag.trim().is_empty() || tag.contains(char::is_control)) {
         return Err(Failure::input(format_args!(
-            "`{}` is no tag: choose a word or two",
+            "invalid tag `{}`: use one or two words",
             wrong.escape_debug()
         )));
     }
@@ -123,7 +123,7 @@ fn tag(global: &Global, store: &Store, run: &str, tags: &[String], on: bool) -> 
 fn compare(global: &Global, store: &Store, names: [&str; 2], all: bool) -> Result<u8, Failure> {
     let [run, with] = [find(store, names[0])?, find(store, names[1])?];
     if run == with {
-        return Err(Failure::input(format_args!("both are run {run}: name two runs")));
+        return Err(Failure::input(format_args!("both are run {run}; name two different runs")));
     }
     let [run, with] = [store.run(run), store.run(with)];
     let comparison =
@@ -190,7 +190,7 @@ fn remove(global: &Global, store: &Store, names: &[String]) -> Result<u8, Failur
 
 fn prune(global: &Global, store: &Store, retention: Retention, dry_run: bool) -> Result<u8, Failure> {
     if retention.within < SignedDuration::ZERO {
-        return Err(Failure::input("a length of time is not negative"));
+        return Err(Failure::input("a duration cannot be negative"));
     }
     let runs = store.runs().map_err(Failure::environment)?;
     removed(global, store, &retention.expired(&runs, Timestamp::now()), dry_run)

@@ -36,7 +36,7 @@ pub(super) fn serve(global: &Global, arguments: &Serve) -> Result<u8, Failure> {
         Some(ServeCommand::Tokens) => list(global),
         Some(ServeCommand::Revoke { name }) => {
             tokens()?.revoke(name).map_err(failure)?;
-            output::note(format_args!("`{name}` is not let in any more"));
+            output::note(format_args!("`{name}` is revoked"));
             Ok(output::DONE)
         }
     }

@@ -68,7 +68,7 @@ fn up(global: &Global, links: &WireLinks) -> Result<u8, Failure> {
     // Bad input is told here, with colours.
     load(links)?;
     let unable =
-        |e: io::Error| Failure::environment(format_args!("the wire cannot be left in the background: {e}"));
+        |e: io::Error| Failure::environment(format_args!("cannot run the wire in the background: {e}"));
     let mut process = Command::new(own_program()?)
         // It says in one line that it is up, or why not.
         .args(std::env::args_os().skip(1).filter(|argument| argument != "--json"))
@@ -153,13 +153,13 @@ fn status(global: &Global) -> Result<u8, Failure> {
         return Ok(output::DONE);
     }
     if wires.is_empty() {
-        output::note("no wire is up");
+        output::note("no wire is running");
     }
     for wire in &wires {
         let state = &wire.state;
         if !wire.is_running() {
             output::print(format_args!(
-                "{}: its process {} has died; `trunkline wire down --stale` removes what it left",
+                "{}: its process {} has died; `trunkline wire down --stale` removes its remains",
                 state.name, state.owner.pid
             ));
             continue;
@@ -171,7 +171,7 @@ fn status(global: &Global) -> Result<u8, Failure> {
         }
         for host in state.hosts.iter().filter(|host| !host.is_alive()) {
             output::warn(format_args!(
-                "the first process of host `{}` of wire `{}` has been killed: no program can run there",
+                "the init process of host `{}` of wire `{}` was killed: no program can run there",
                 host.name, state.name
             ));
         }
@@ -218,7 +218,7 @@ fn remove_stale(global: &Global) -> Result<u8, Failure> {
     {
         wire.take_down().map_err(failure)?;
         if !global.json {
-            output::print(format_args!("removed what `{}` left", wire.state.name));
+            output::print(format_args!("removed the remains of `{}`", wire.state.name));
         }
         removed.push(wire.state.name.clone());
     }
@@ -256,8 +256,9 @@ fn start(links: &WireLinks) -> Result<(Wire, Signals), Failure> {
     let mut wire = Wire::up(&point.scenario, &access, &options).map_err(failure)?;
     if let Some(why) = wire.way_out_failure() {
         output::warn(format_args!(
-            "hosts reach this machine and nothing beyond it: forwarding and translation of addresses cannot be set up: {why}; \
-             they need nftables in the kernel (modules nf_tables, nft_chain_nat, nft_masq)"
+            "hosts can reach this machine, but not the networks beyond it: cannot set up forwarding and \
+            address translation: {why}; they need nftables in the kernel (modules nf_tables, nft_chain_nat, \
+            nft_masq)"
         ));
     }
     if let Some(folder) = &links.pcap {
@@ -277,7 +278,7 @@ fn end(wire: Wire) {
                 let lost: u64 = counters.ports.iter().map(|port| port.overflowed).sum();
                 if lost > 0 {
                     output::warn(format_args!(
-                        "{lost} packets were lost before link `{name}`: this machine was too slow for them"
+                        "{lost} packets were lost before link `{name}` because this machine was too slow"
                     ));
                 }
             }
@@ -322,7 +323,7 @@ fn label((host, line): &(&str, &str), all: &[(&str, &str)]) -> String {
 fn host_and_line(with: &str) -> Result<(&str, &str), Failure> {
     with.split_once('=').ok_or_else(|| {
         Failure::input(format_args!(
-            "`--with` takes a host and a line of shell such as `b=iperf3 -s`, not `{with}`"
+            "`--with` takes a host and a shell command line such as `b=iperf3 -s`, not `{with}`"
         ))
     })
 }

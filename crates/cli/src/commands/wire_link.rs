@@ -79,8 +79,8 @@ fn medium(words: &[Word<'_>]) -> Result<String, Failure> {
     };
     if let Some(rate) = words.iter().find(|word| word.key == RATE) {
         return Err(Failure::input(format_args!(
-            "{} {}: a trace takes the place of the rate in both directions; leave the rate out, or give `trace=FILE` for \
-             that direction too",
+            "{} {}: a trace replaces the rate in both directions; omit the rate, or give `trace=FILE` for \
+            that direction too",
             rate.option, rate.text
         )));
     }
@@ -226,7 +226,7 @@ mod tests {
             (words("los=1 %", "", ""), "did you mean `link.link.loss`"),
             (words("", "", "delay=x"), "--down delay x"),
             (words("", "trace=up.txt", ""), "a trace is needed for the other direction too"),
-            (words("", "trace=up.txt", "5mbit"), "--down 5mbit: a trace takes the place of the rate"),
+            (words("", "trace=up.txt", "5mbit"), "--down 5mbit: a trace replaces the rate"),
             (words("trace=nothing.txt", "", ""), "nothing.txt"),
         ];
         for (words, expected) in wrong {

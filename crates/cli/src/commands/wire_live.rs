@@ -96,7 +96,10 @@ pub(super) fn counters(wire: &FoundWire) -> Option<WireSnapshot> {
 fn assignment(text: &str) -> Result<(&str, &str), Failure> {
     let parts = text.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
     parts.filter(|(key, value)| !key.is_empty() && !value.is_empty()).ok_or_else(|| {
-        Failure::input(format_args!("`{text}` sets nothing; write LINK.KEY=VALUE such as `trunk.rate=5mbit`"))
+        Failure::input(format_args!(
+            "invalid setting `{text}`; expected LINK.KEY=VALUE such as \
+            `trunk.rate=5mbit`"
+        ))
     })
 }
 

@@ -210,7 +210,7 @@ fn results_of_files_and_runs_are_described() {
     let mut long = Started::start(command(&bench, &["paper", "weaver1992", "--jobs", "1", "--json"]));
     long.says("measured");
     let stopped = long.interrupt().all_json();
-    assert_eq!(warnings(stopped.last()), ["stopped early: what is missing above was not measured"]);
+    assert_eq!(warnings(stopped.last()), ["stopped early: the missing values were not measured"]);
     seen.extend(kinds(stopped));
     assert_kinds(&seen, OF_FILES);
 }
@@ -227,7 +227,7 @@ fn warnings_are_in_the_object_that_follows_them() {
     let one = FILE.split("[sweep]").next().expect("it has a beginning");
     bench.write("broken.toml", format!("{one}[limits]\n\"flow.voice.loss\" = \"< 0.01 %\"\n"));
     let strict = printed(&bench, &["run", "broken.toml", "--strict"]);
-    let expected = "not every limit was shown to hold: exit code 3 (`--strict`)";
+    let expected = "not all limits were shown to hold: exit code 3 (`--strict`)";
     assert_eq!(warnings(strict.first()), [expected]);
     assert!(printed(&bench, &["run", "broken.toml"])[0]["warnings"].is_null(), "it warns of nothing");
 

@@ -27,7 +27,7 @@ impl Bench {
         let bench = Bench::new();
         bench.write(name, text);
         let tried = bench.run(&["wire", name, "--", "true"]);
-        if tried.err.contains("does not let you make network namespaces") {
+        if tried.err.contains("does not allow you to create network namespaces") {
             skip_without(Missing::Namespaces, &tried.err);
             return None;
         }

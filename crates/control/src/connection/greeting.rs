@@ -11,7 +11,7 @@ use crate::wire::{Frame, Message, WireError, malformed, printable, tag};
 /// The version of Trunkline.
 const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 
-const STEP: &str = "it was greeted";
+const STEP: &str = "exchanging greetings";
 
 /// What every version can read of every other's greeting.
 #[derive(Deserialize)]
@@ -103,7 +103,7 @@ impl Connection {
 
     fn gone(&self) -> ControlError {
         let who = self.reader.shared.who.clone();
-        ControlError::CutOff { who, reason: "the other end has ended it without an answer".to_owned() }
+        ControlError::CutOff { who, reason: "the peer closed it without a reply".to_owned() }
     }
 
     /// The next message, which must come within so long.

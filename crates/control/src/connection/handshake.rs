@@ -115,12 +115,12 @@ fn reach(address: &str, deadline: &Deadline) -> Result<TcpStream, ControlError> 
     let (host, port) = host_and_port(address).map_err(no_address)?;
     let resolved = (host.as_str(), port).to_socket_addrs();
     let addresses: Vec<_> = resolved
-        .map_err(|error| no_address(format!("the name `{host}` cannot be resolved ({error})")))?
+        .map_err(|error| no_address(format!("cannot resolve the name `{host}` ({error})")))?
         .collect();
     let mut last = None;
     for (tried, to) in addresses.iter().enumerate() {
         // Each has its share of what is left, so that a dead first address does not take it all.
-        let share = deadline.left(address, "it was connected to")? / (addresses.len() - tried) as u64;
+        let share = deadline.left(address, "connecting")? / (addresses.len() - tried) as u64;
         match TcpStream::connect_timeout(to, share.max(Duration::from_millis(1)).to_std()) {
             Ok(socket) => return Ok(socket),
             Err(error) => last = Some(error),
@@ -131,11 +131,9 @@ fn reach(address: &str, deadline: &Deadline) -> Result<TcpStream, ControlError> 
         None => no_address("the name has no address".to_owned()),
         Some(error) => match error.kind() {
             io::ErrorKind::ConnectionRefused => ControlError::NothingListens { address },
-            io::ErrorKind::TimedOut => ControlError::TimedOut {
-                who: address,
-                patience: deadline.patience,
-                step: "it was connected to",
-            },
+            io::ErrorKind::TimedOut => {
+                ControlError::TimedOut { who: address, patience: deadline.patience, step: "connecting" }
+            }
             _ => ControlError::Unreachable { address, error },
         },
     })
@@ -151,7 +149,7 @@ fn host_and_port(address: &str) -> Result<(String, u16), String> {
         Some(rest) => {
             let (host, after) = rest.split_once(']').ok_or("the `[` is not closed")?;
             if !is_v6(host) {
-                return Err(format!("`{host}` is no IPv6 address"));
+                return Err(format!("`{host}` is not an IPv6 address"));
             }
             (
                 host,
@@ -167,7 +165,7 @@ fn host_and_port(address: &str) -> Result<(String, u16), String> {
     let port = match port {
         None => DEFAULT_PORT,
         Some(port) => match port.parse() {
-            Ok(0) | Err(_) => return Err(format!("`{port}` is no port (1 to 65535)")),
+            Ok(0) | Err(_) => return Err(format!("`{port}` is not a port (1 to 65535)")),
             Ok(port) => port,
         },
     };
@@ -182,7 +180,7 @@ fn shake_hands(
     deadline: &Deadline,
     pulse: Pulse,
 ) -> Result<Shared, ControlError> {
-    const STEP: &str = "keys were exchanged";
+    const STEP: &str = "exchanging keys";
     let system = |error| ControlError::System { what: "a socket cannot be set up", error };
     let broken = |error: io::Error| ControlError::CutOff { who: who.clone(), reason: describe(&error) };
     socket.set_nonblocking(true).map_err(system)?;
@@ -220,29 +218,29 @@ fn shake_hands(
         deadline.left(&who, STEP)?;
     }
     if tls.alpn_protocol() != Some(tls::PROTOCOL) {
-        return Err(ControlError::NotSpoken { who, reason: "it wants another protocol".to_owned() });
+        return Err(ControlError::NotSpoken { who, reason: "it requests a different protocol".to_owned() });
     }
     let certificate = tls.peer_certificates().and_then(|all| all.first());
     let fingerprint = match certificate.map(tls::fingerprint) {
         Some(Ok(fingerprint)) => fingerprint,
         Some(Err(error)) => return Err(not_spoken(who, &error)),
-        None => return Err(ControlError::NotSpoken { who, reason: "it shows no certificate".to_owned() }),
+        None => return Err(ControlError::NotSpoken { who, reason: "it presents no certificate".to_owned() }),
     };
     Ok(Shared::new(socket, tls, who, (peer, local), fingerprint, pulse))
 }
 
 fn not_spoken(who: String, error: &rustls::Error) -> ControlError {
     let reason = match error {
-        rustls::Error::InvalidMessage(_) => "what it sends is no TLS".to_owned(),
+        rustls::Error::InvalidMessage(_) => "it does not send TLS".to_owned(),
         rustls::Error::AlertReceived(AlertDescription::ProtocolVersion)
         | rustls::Error::PeerIncompatible(
             rustls::PeerIncompatible::SupportedVersionsExtensionRequired
             | rustls::PeerIncompatible::Tls13RequiredForQuic
             | rustls::PeerIncompatible::Tls12NotOfferedOrEnabled
             | rustls::PeerIncompatible::ServerDoesNotSupportTls12Or13,
-        ) => "it has no TLS 1.3".to_owned(),
+        ) => "it does not support TLS 1.3".to_owned(),
         rustls::Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure) => {
-            "it holds another key than expected".to_owned()
+            "it has a different key than expected".to_owned()
         }
         other => other.to_string(),
     };

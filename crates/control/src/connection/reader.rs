@@ -131,7 +131,7 @@ impl FrameReader {
     /// Its patience and step are those of whoever waits.
     fn timed_out(&self) -> ControlError {
         let who = self.shared.who.clone();
-        ControlError::TimedOut { who, patience: Duration::ZERO, step: "it was waited for" }
+        ControlError::TimedOut { who, patience: Duration::ZERO, step: "sending its message" }
     }
 
     /// The connection can be used on.

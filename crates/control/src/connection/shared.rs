@@ -378,10 +378,8 @@ impl Shared {
 /// What the system says of a connection that has ended, in words.
 pub(super) fn describe(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::UnexpectedEof => "the other end is gone".to_owned(),
-        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
-            "the other end has dropped it".to_owned()
-        }
+        io::ErrorKind::UnexpectedEof => "the peer has disconnected".to_owned(),
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => "the peer has closed it".to_owned(),
         _ => error.to_string(),
     }
 }

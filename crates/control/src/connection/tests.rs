@@ -79,7 +79,7 @@ fn signs_of_life_are_no_answer() {
     thread::scope(|scope| {
         scope.spawn(move || while server.send(&Ping).is_ok() {});
         let soon = Duration::from_millis(50);
-        let error = client.receive_within::<FromAgent>(soon, "it was asked").unwrap_err();
+        let error = client.receive_within::<FromAgent>(soon, "answering").unwrap_err();
         assert!(matches!(error, ControlError::TimedOut { .. }), "{error}");
         closer.close();
     });
@@ -92,7 +92,7 @@ fn a_bit_of_an_answer_is_none() {
         let large = Chunk { data: vec![7; 24 << 20], ..chunk(1) };
         scope.spawn(move || server.send(&large).unwrap());
         let soon = Duration::from_millis(1);
-        let error = client.receive_within::<FromAgent>(soon, "it was asked").unwrap_err();
+        let error = client.receive_within::<FromAgent>(soon, "answering").unwrap_err();
         assert!(matches!(error, ControlError::TimedOut { .. }), "{error}");
         // Nothing is lost by that.
         let Ok(Some(FromAgent::Chunk(chunk))) = client.receive() else { panic!("it is whole") };

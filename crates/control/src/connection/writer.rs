@@ -32,7 +32,7 @@ impl FrameWriter {
     pub fn send<M: Message>(&self, message: &M) -> Result<(), ControlError> {
         let frame = message.to_frame().map_err(|error| ControlError::Protocol {
             who: "this end".to_owned(),
-            reason: format!("it would send {error}"),
+            reason: format!("it cannot send {error}"),
         })?;
         self.end.shared.send(frame.tag, &frame.body)
     }

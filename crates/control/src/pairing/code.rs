@@ -24,15 +24,13 @@ pub struct PairingCode {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseCodeError {
     /// It holds a character that cannot be in one.
-    #[error("codes have letters and digits, but not `{0}`")]
+    #[error("a code has only letters and digits, not `{0}`")]
     Character(char),
     /// It is too short or too long.
-    #[error("a code has {expected} letters and digits, and this has {0}", expected = LENGTH)]
+    #[error("a code has {expected} letters and digits, but this one has {0}", expected = LENGTH)]
     Length(usize),
     /// The check digit does not fit.
-    #[error(
-        "there is a mistake in the code, for its last character does not fit the others: compare it again"
-    )]
+    #[error("the code contains a typing error (its check digit is wrong): compare it again")]
     Check,
 }
 
@@ -46,7 +44,7 @@ impl PairingCode {
     /// A new code of the agent with this key.
     pub(super) fn make(agent: &Fingerprint) -> Result<PairingCode, ControlError> {
         let entropy = ring::rand::generate::<[u8; 8]>(&SystemRandom::new())
-            .map_err(|_| ControlError::Cryptography("the system gives no entropy".to_owned()))?
+            .map_err(|_| ControlError::Cryptography("the system provides no entropy".to_owned()))?
             .expose();
         let (mut code, drawn) = ([0; AGENT], base32::symbols(&entropy));
         code.copy_from_slice(&agent.first(AGENT));

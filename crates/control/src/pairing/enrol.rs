@@ -45,7 +45,7 @@ pub fn enrol(
     let key = code.key();
     let proof = proof::make(&key, Side::Controller, &material, name);
     connection.send(&ToAgent::Pair { proof, name: name.to_owned() })?;
-    match connection.expect(patience, "it was asked to pair")? {
+    match connection.expect(patience, "pairing")? {
         FromAgent::Paired { proof } if proof::is_right(&key, Side::Agent, &material, name, &proof) => {
             peers.add(&peer)?;
             Ok(peer)
@@ -54,6 +54,6 @@ pub fn enrol(
             Err(ControlError::Protocol { who, reason: "it does not know the code itself".to_owned() })
         }
         FromAgent::Refused { refusal, .. } => Err(ControlError::Refused { who, refusal }),
-        _ => Err(ControlError::Protocol { who, reason: "it does not answer what was asked".to_owned() }),
+        _ => Err(ControlError::Protocol { who, reason: "its reply does not match the request".to_owned() }),
     }
 }

@@ -97,7 +97,7 @@ impl Pairing {
         now: Timestamp,
         patience: Duration,
     ) -> Result<Peer, ControlError> {
-        let said = connection.expect(patience, "it should prove that it knows the code")?;
+        let said = connection.expect(patience, "proving that it knows the code")?;
         let ToAgent::Pair { proof, name } = said else {
             let who = connection.who().to_owned();
             return Err(ControlError::Protocol { who, reason: "it does not pair".to_owned() });
@@ -244,19 +244,20 @@ impl Pending {
         if self.state == State::Closed {
             return refuse(
                 RefusalKind::TooManyTries,
-                "the code is void after too many wrong tries; make a new one with `trunkline agent pair`",
+                "the code is void after too many failed attempts; make a new one with `trunkline agent pair`",
             );
         }
         let is_valid = self.made <= peer.enrolled && peer.enrolled < self.made + Pairing::VALID;
         match (self.state, is_right) {
             (State::Used, true) => refuse(
                 RefusalKind::CodeUsed,
-                "the code has enrolled a controller already; make a new one with `trunkline agent pair`",
+                "the code has already been used; make a new one with `trunkline agent pair`",
             ),
             (State::Used, false) => Err(no_code()),
             _ if !is_valid => refuse(
                 RefusalKind::ExpiredCode,
-                "the code is no longer valid, for it is more than 10 min old (or the clock of the agent was set); make a new one with `trunkline agent pair`",
+                "the code has expired: it is more than 10 min old (or the agent's clock was set); make a new \
+                one with `trunkline agent pair`",
             ),
             (_, false) => {
                 self.tries_left = self.tries_left.saturating_sub(1);
@@ -266,8 +267,12 @@ impl Pending {
                 Err(Refusal::new(
                     RefusalKind::WrongCode,
                     match self.tries_left {
-                        0 => "this is not its code, and it was the last try; make a new one with `trunkline agent pair`".to_owned(),
-                        left => format!("this is not the code that `trunkline agent pair` has shown last; tries left: {left}"),
+                        0 => "wrong code, and no attempts left; make a new one with `trunkline agent pair`"
+                            .to_owned(),
+                        left => format!(
+                            "this is not the latest code that `trunkline agent pair` printed; \
+                            attempts left: {left}"
+                        ),
                     },
                 ))
             }
@@ -288,7 +293,7 @@ impl Pending {
 fn no_code() -> Refusal {
     Refusal::new(
         RefusalKind::NoCode,
-        "there is no code to pair with; make one with `trunkline agent pair` on that host",
+        "no pairing code is open; make one with `trunkline agent pair` on that host",
     )
 }
 
@@ -305,7 +310,7 @@ mod base32_key {
     pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<[u8; 32], D::Error> {
         let text = String::deserialize(from)?;
         let symbols =
-            base32::read(&text).map_err(|c| D::Error::custom(format!("`{c}` cannot be in a key")))?;
+            base32::read(&text).map_err(|c| D::Error::custom(format!("invalid character `{c}` in a key")))?;
         base32::bytes(&symbols).try_into().map_err(|_| D::Error::custom("a key of another length"))
     }
 }

@@ -162,7 +162,7 @@ fn a_message_of_the_wrong_kind_is_refused() {
     assert_eq!(FromAgent::from_frame(frame.clone()), Ok(refused));
     assert!(ToAgent::from_frame(frame.clone()).is_err());
     let error = Hello::from_frame(frame).unwrap_err();
-    assert_eq!(error.to_string(), "a frame with the tag 0x4d where a greeting is due");
+    assert_eq!(error.to_string(), "a frame with tag 0x4d instead of a greeting");
 }
 
 #[test]

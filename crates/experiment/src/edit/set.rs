@@ -261,7 +261,7 @@ impl Editor {
                 let Some(said) = said else {
                     return Err(EditError::unfit(
                         above,
-                        format!("is {written}, which has no keys; set it as a whole"),
+                        format!("is {written}, which has no keys; replace the whole value"),
                     ));
                 };
                 let mut table: Vec<String> = Vec::new();

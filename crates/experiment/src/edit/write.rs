@@ -26,7 +26,7 @@ pub(super) fn value(schema: &Schema, value: &Value) -> Result<String, EditError>
                 )));
             }
             (_, _, Some(number)) => toml::Value::Float(number).to_string(),
-            _ => return Err(EditError::Value(format!("{number} is no number that TOML can say"))),
+            _ => return Err(EditError::Value(format!("TOML cannot represent the number {number}"))),
         },
         Value::String(text) => self::text(text),
         Value::Array(values) => {

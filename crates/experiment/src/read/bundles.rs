@@ -20,7 +20,7 @@ impl Reader<'_> {
                 let name = &flows[*flow].meta.name;
                 let before = &named[..place];
                 if before.iter().any(|(other, _)| other == flow) {
-                    self.remark(at, format!("the flow `{name}` stands here twice"));
+                    self.remark(at, format!("the flow `{name}` is listed twice"));
                 } else if let Some(other) = bundles.iter().find(|bundle| bundle.flows.contains(flow)) {
                     let message = format!(
                         "the flow `{name}` is in the bundle `{}` already; a flow is in one bundle at most",

@@ -143,7 +143,7 @@ impl Reader<'_> {
         let answer = flow.answer();
         if answer == Answer::Echo && !flow.reflect {
             let at = places.flow.node("reflect").map_or(at, |node| &node.span);
-            self.remark(at, format!("the source `{}` waits for answers; set `reflect = true`", source.name));
+            self.remark(at, format!("the source `{}` waits for replies; set `reflect = true`", source.name));
         }
         self.check_sinks(flow, transport, source, places);
         self.check_xtp_service(flow, places);
@@ -175,7 +175,7 @@ impl Reader<'_> {
         if (source.needs_flow_control)(values) && drops {
             let at = places.transport.span_of("when-full");
             let message = format!(
-                "the source `{}` sends as fast as the transport takes it, and this one takes all and drops it; leave \
+                "the source `{}` sends as fast as the transport allows, but this one takes all and drops it; leave \
                  `when-full` out{}",
                 source.name,
                 if source.parameters.iter().any(|p| p.name == "interval") {
@@ -187,14 +187,14 @@ impl Reader<'_> {
             self.remark(at, message);
         } else if (source.needs_flow_control)(values) && takes_all {
             let message = format!(
-                "the source `{}` sends as fast as the transport takes it, and this one takes all; give it a `rate` or \
+                "the source `{}` sends as fast as the transport allows, but this one takes all; give it a `rate` or \
                  leave `flow-control` out",
                 source.name
             );
             self.remark(places.transport.span_of("flow-control"), message);
         } else if (source.needs_flow_control)(values) && !holds_back {
             let message = format!(
-                "the source `{}` sends as fast as the transport takes it, and {} has no flow control; {}use {}",
+                "the source `{}` sends as fast as the transport allows, but {} has no flow control; {}use {}",
                 source.name,
                 named(flow, transport),
                 if source.parameters.iter().any(|p| p.name == "interval") {
@@ -282,21 +282,21 @@ impl Reader<'_> {
         }
         if mode == Mode::Datagrams {
             let message = format!(
-                "the source `{}` would wait for good if an answer were lost; use `mode = \"streams\"`",
+                "the source `{}` would wait forever if a reply were lost; use `mode = \"streams\"`",
                 source.name
             );
             self.remark(places.transport.span_of("mode"), message);
         }
         if unrepaired {
             let message = format!(
-                "the source `{}` would wait for good if an answer were lost; leave `error-control` out",
+                "the source `{}` would wait forever if a reply were lost; omit `error-control`",
                 source.name
             );
             self.remark(places.transport.span_of("error-control"), message);
         }
         if !features.reliable {
             let message = format!(
-                "the source `{}` would wait for good if an answer were lost, and {} does not repair loss; use {}",
+                "the source `{}` would wait forever if a reply were lost, and {} does not repair loss; use {}",
                 source.name,
                 named(flow, transport),
                 others()
@@ -372,10 +372,8 @@ impl Reader<'_> {
             self.remark(places.transport.span_of(key), message);
         }
         if needs_repair && let Some(key) = gives_up(options) {
-            let message = format!(
-                "the source `{}` would wait for good if an answer were lost; leave `{key}` out",
-                source.name
-            );
+            let message =
+                format!("the source `{}` would wait forever if a reply were lost; omit `{key}`", source.name);
             self.remark(places.transport.span_of(key), message);
         }
     }

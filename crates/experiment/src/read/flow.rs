@@ -227,7 +227,7 @@ impl Reader<'_> {
         let message = match ways.as_slice() {
             [_] => return ways.pop(),
             [] if map.joins(from, to) => format!("every path {ends} has more than {MOST_HOPS} links"),
-            [] => format!("no path leads {ends}; join them by a `[link.NAME]`"),
+            [] => format!("no path leads {ends}; connect them with a `[link.NAME]`"),
             _ => {
                 let named = ways.iter().map(|way| {
                     let names = way.iter().map(|step| format!("\"{}\"", links[step.link].name));

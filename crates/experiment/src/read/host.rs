@@ -36,7 +36,7 @@ impl Reader<'_> {
             let of = hosts[index].processor;
             if of != index && hosts[of].processor != of {
                 let message = format!(
-                    "`{}` has no processor of its own: it shares that of `{}`",
+                    "`{}` does not have its own processor: it shares that of `{}`",
                     names[of], names[hosts[of].processor]
                 );
                 self.remark(&entry.node.span, message);
@@ -75,7 +75,7 @@ impl Reader<'_> {
         let node = entry.node.table()?.node(AGENT)?;
         if let Some(alike) = &entry.of {
             let message = format!(
-                "an agent is one host, and `{}` stands for {}; leave `{AGENT}` or `{COUNT}` out",
+                "an agent is one host, but `{}` is {} hosts; omit `{AGENT}` or `{COUNT}`",
                 alike.written, alike.count
             );
             self.remark(&node.span, message);

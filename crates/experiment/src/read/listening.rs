@@ -40,7 +40,7 @@ impl Reader<'_> {
         } else if flow.playout.is_none() && flow.voice_path.is_none_or(|path| path.playback.is_none()) {
             Some("`codec` needs a `playout`: nobody listens to a flow that is not played".to_owned())
         } else if packet.is_none() {
-            Some(format!("`codec` needs a source with a pace of its own, which this `{}` has not", kind.name))
+            Some(format!("`codec` needs a source with its own rate, which `{}` does not have", kind.name))
         } else if is_g711 && !G711.contains(&codec.name) {
             let known = either(G711.iter().copied());
             Some(format!("the source `{}` sends G.711; expected {known}, or the source `load`", kind.name))

@@ -124,12 +124,12 @@ impl Reader<'_> {
         };
         let flow = &flows[index];
         if let count @ 1.. = flow.each.len() {
-            let message = format!("`until` waits for one flow, and `{name}` stands for {count}");
+            let message = format!("`until` waits for one flow, but `{name}` is {count} flows");
             self.remark(&node.span, message);
         } else if flow.meta.lasting != Lasting::Volume {
             let message = format!(
-                "`until` waits for the flow `{name}`, whose source goes on to the end of the run; give the source an \
-                 end, such as a number of `messages`"
+                "`until` waits for the flow `{name}`, whose source never ends before the run does; limit the \
+                source, for example with a number of `messages`"
             );
             self.remark(&node.span, message);
         } else if flow.meta.members == 0 {

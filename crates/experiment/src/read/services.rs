@@ -106,7 +106,7 @@ impl Reader<'_> {
             }
         }
         if service == XtpService::Transaction && !flow.reflect {
-            let message = "a transaction is a request and its answer; set `reflect = true`";
+            let message = "a transaction is a request and its reply; set `reflect = true`";
             self.remark(places.transport.span_of("service"), message);
         }
         let sinks = flow.to.len();

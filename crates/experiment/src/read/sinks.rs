@@ -143,7 +143,7 @@ impl Reader<'_> {
         let at = path.or(to).map_or(at, |node| &node.span);
         let message = match (path, entrances.as_slice()) {
             (_, []) => {
-                format!("no link leaves `{}`; join it to another host by a `[link.NAME]`", hosts[from])
+                format!("no link leaves `{}`; connect it to another host with a `[link.NAME]`", hosts[from])
             }
             (None, [only]) => return Some(*only),
             (None, _) => format!(

@@ -25,7 +25,7 @@ impl Transport {
         let document = match is_word {
             true => format!("transport = \"{text}\""),
             // One value only: a line of its own could begin another key.
-            false if text.contains(['\n', '\r']) => return Err("a transport stands on one line".to_owned()),
+            false if text.contains(['\n', '\r']) => return Err("a transport must be on one line".to_owned()),
             false => format!("transport = {text}"),
         };
         read(&document).map_err(|remarks| {
@@ -106,7 +106,7 @@ mod tests {
         assert!(said("{ kind = \"udp\"").starts_with("not TOML: "), "{}", said("{ kind = \"udp\""));
         assert!(said("").starts_with("not TOML: "));
         assert!(said("7").starts_with("there is no transport `7`; known are `udp`, "));
-        assert_eq!(said("\"udp\"\nseed = 3"), "a transport stands on one line");
+        assert_eq!(said("\"udp\"\nseed = 3"), "a transport must be on one line");
         assert!(
             said("{ kind = \"sctp\", lifetime = \"1 s\", retransmissions = 1 }").contains("leave one out")
         );

@@ -36,7 +36,7 @@ flows = ["voice", "blk", 5, "voice"]
         &[
             r#"x.toml:22:19: `flows` names the unknown flow `blk`; did you mean `bulk`?"#,
             r#"x.toml:22:26: `flows` must name flows, not the number 5"#,
-            r#"x.toml:22:29: the flow `voice` stands here twice"#,
+            r#"x.toml:22:29: the flow `voice` is listed twice"#,
         ],
     ),
     (

@@ -69,7 +69,7 @@ seed = -1"#,
         r#"name = "good""#,
         r#"name = "good"
 name = "again""#,
-        &[r#"x.toml:2:1: the key `name` stands here again"#],
+        &[r#"x.toml:2:1: duplicate key `name`"#],
     ),
     (
         r#"name = "good""#,
@@ -161,7 +161,7 @@ until = 1"#,
         r#"name = "good"
 until = "bulk""#,
         &[
-            r#"x.toml:2:9: `until` waits for the flow `bulk`, whose source goes on to the end of the run; give the source an end, such as a number of `messages`"#,
+            r#"x.toml:2:9: `until` waits for the flow `bulk`, whose source never ends before the run does; limit the source, for example with a number of `messages`"#,
         ],
     ),
     (
@@ -424,7 +424,7 @@ transport = "udp""#,
         r#"from = "a"
 to = "c"
 transport = "udp""#,
-        &[r#"x.toml:17:6: no path leads from `a` to `c`; join them by a `[link.NAME]`"#],
+        &[r#"x.toml:17:6: no path leads from `a` to `c`; connect them with a `[link.NAME]`"#],
     ),
     (
         r#"from = "a"

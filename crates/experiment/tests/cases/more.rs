@@ -61,7 +61,7 @@ codec = "g729a""#,
         r#"source = { kind = "bulk", message = "8 KiB" }
 playout = "40 ms"
 codec = "g729a""#,
-        &[r#"x.toml:27:9: `codec` needs a source with a pace of its own, which this `bulk` has not"#],
+        &[r#"x.toml:27:9: `codec` needs a source with its own rate, which `bulk` does not have"#],
     ),
     (
         r#"source = { kind = "voice", samples = 80 }"#,
@@ -117,7 +117,7 @@ source = { kind = "bulk", message = "8 KiB" }"#,
         r#"transport = { kind = "dccp", when-full = "drop-oldest" }
 source = { kind = "bulk", message = "1000 B" }"#,
         &[
-            r#"x.toml:24:42: the source `bulk` sends as fast as the transport takes it, and this one takes all and drops it; leave `when-full` out or give the source an `interval`"#,
+            r#"x.toml:24:42: the source `bulk` sends as fast as the transport allows, but this one takes all and drops it; leave `when-full` out or give the source an `interval`"#,
         ],
     ),
     (
@@ -161,7 +161,7 @@ source = { kind = "bulk", message = "8 KiB" }"#,
         r#"transport = { kind = "xtp", error-control = "none", flow-control = "none" }
 source = { kind = "bulk", message = "1000 B" }"#,
         &[
-            r#"x.toml:24:68: the source `bulk` sends as fast as the transport takes it, and this one takes all; give it a `rate` or leave `flow-control` out"#,
+            r#"x.toml:24:68: the source `bulk` sends as fast as the transport allows, but this one takes all; give it a `rate` or leave `flow-control` out"#,
         ],
     ),
     (
@@ -418,14 +418,14 @@ transport = "udp"
     (
         r#"{ kind = "voice", samples = 80 }"#,
         r#""interactive""#,
-        &[r#"x.toml:19:10: the source `interactive` waits for answers; set `reflect = true`"#],
+        &[r#"x.toml:19:10: the source `interactive` waits for replies; set `reflect = true`"#],
     ),
     (
         r#"{ kind = "voice", samples = 80 }"#,
         r#""bulk""#,
         &[
             r#"x.toml:19:10: a message of 8192 B makes a packet of 8220 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
-            r#"x.toml:19:10: the source `bulk` sends as fast as the transport takes it, and `udp` has no flow control; give it an `interval` or use {flow control}"#,
+            r#"x.toml:19:10: the source `bulk` sends as fast as the transport allows, but `udp` has no flow control; give it an `interval` or use {flow control}"#,
         ],
     ),
     (
@@ -512,7 +512,7 @@ rate = "1 Mbit/s"
 [flow.bulk]"#,
         &[
             r#"x.toml:22:33: a message of 8192 B makes a packet of 8220 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
-            r#"x.toml:22:33: the source `bulk` sends as fast as the transport takes it, and `udp` has no flow control; give it an `interval` or use {flow control}"#,
+            r#"x.toml:22:33: the source `bulk` sends as fast as the transport allows, but `udp` has no flow control; give it an `interval` or use {flow control}"#,
         ],
     ),
     (
@@ -520,7 +520,7 @@ rate = "1 Mbit/s"
         r#"[sweep]
 seed = [1, 2]
 [flow.bulk]"#,
-        &[r#"x.toml:22:1: `seed` is one for all points and cannot be swept"#],
+        &[r#"x.toml:22:1: `seed` applies to all points and cannot be swept"#],
     ),
     (
         r#"[flow.bulk]"#,

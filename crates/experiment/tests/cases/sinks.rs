@@ -52,7 +52,7 @@ transport = "udp""#,
         r#"from = "a"
 to = ["b", "c"]
 transport = "udp""#,
-        &[r#"x.toml:17:12: no path leads from `a` to `c`; join them by a `[link.NAME]`"#],
+        &[r#"x.toml:17:12: no path leads from `a` to `c`; connect them with a `[link.NAME]`"#],
     ),
     (
         r#"from = "a"
@@ -105,7 +105,7 @@ transport = "udp""#,
         r#"from = "c"
 to = []
 transport = "udp""#,
-        &[r#"x.toml:17:6: no link leaves `c`; join it to another host by a `[link.NAME]`"#],
+        &[r#"x.toml:17:6: no link leaves `c`; connect it to another host with a `[link.NAME]`"#],
     ),
     (
         r#"[flow.voice]
@@ -172,7 +172,7 @@ framing = "none""#,
     (
         r#"transport = "udp""#,
         r#"transport = { kind = "xtp", service = "transaction" }"#,
-        &[r#"x.toml:18:39: a transaction is a request and its answer; set `reflect = true`"#],
+        &[r#"x.toml:18:39: a transaction is a request and its reply; set `reflect = true`"#],
     ),
     (
         r#"transport = { kind = "tcp", window = "32 KiB" }"#,
@@ -200,7 +200,7 @@ source = { kind = "bulk", message = "1409 B" }"#,
         r#"transport = { kind = "xtp", service = "datagram" }"#,
         &[
             r#"x.toml:25:10: a message of 8192 B makes a packet of 8284 B with all headers, which link `trunk` would drop: its MTU is 1500 B"#,
-            r#"x.toml:25:10: the source `bulk` sends as fast as the transport takes it, and the service `datagram` of `xtp` has no flow control; give it an `interval` or use {flow control}"#,
+            r#"x.toml:25:10: the source `bulk` sends as fast as the transport allows, but the service `datagram` of `xtp` has no flow control; give it an `interval` or use {flow control}"#,
         ],
     ),
     (

@@ -159,7 +159,7 @@ impl Walk {
         if next.st_uid == 0 && mode.contains(Mode::WOTH) && !mode.contains(Mode::SVTX) {
             return Err(io::Error::new(
                 io::ErrorKind::PermissionDenied,
-                format!("everybody may replace `{}` in its folder", name.display()),
+                format!("any user can replace `{}` in its folder", name.display()),
             ));
         }
         Ok(())
@@ -170,7 +170,7 @@ fn bent(user: u32, name: &Path) -> io::Error {
     io::Error::new(
         io::ErrorKind::PermissionDenied,
         format!(
-            "the way there leads through `{}`, which belongs to the user {user}; name a folder by a way of root's own",
+            "its path contains `{}`, which belongs to the user {user}; use a path that only root controls",
             name.display()
         ),
     )

@@ -168,7 +168,7 @@ fn session(
     };
     for terms in &open.engines {
         if terms.flow >= open.flows.len() {
-            return Err(LiveError::Protocol("engines of a flow that there is not".to_owned()));
+            return Err(LiveError::Protocol("engines of an unknown flow".to_owned()));
         }
     }
     let mut replies = [Limited::default(), Limited::default()];

@@ -200,7 +200,7 @@ fn a_path_that_carries_nothing_is_named_with_how_long_it_was_tried() {
         assert!(matches!(error, LiveError::NotConnected { .. }) && !error.is_bad_input());
         let text = error.to_string();
         assert!(text.starts_with("flow `voice` cannot connect to 127.0.0.1:"), "{text}");
-        assert!(text.ends_with(&format!("over `{name}`: no answer for 300 ms")), "{text}");
+        assert!(text.ends_with(&format!("over `{name}`: no reply within 300 ms")), "{text}");
         assert!(memory.messages.is_empty());
     }
 }

@@ -78,7 +78,7 @@ fn an_ecn_field_is_for_the_simulator() {
         trunkline_live::check(&scenario("100 ms", &format!("{flow}{transport}")), &options)
     };
     let error = over("ect1").unwrap_err();
-    let expected = "flow `voice` cannot be set up: `ecn` of transport `udp` is for `sim` only";
+    let expected = "flow `voice` cannot be set up: `ecn` of transport `udp` works in `sim` only";
     assert!(error.is_bad_input() && error.to_string().starts_with(expected), "{error}");
     assert!(over("not-ect").is_ok());
 }
@@ -89,7 +89,7 @@ fn a_classic_tcp_is_for_the_simulator() {
         scenario("100 ms", &format!("{TCP}transport = {{ kind = \"tcp\", engine = \"classic\" }}\n"));
     let error = trunkline_live::check(&scenario, &LiveOptions::new(FarEnd::Thread)).unwrap_err();
     let expected =
-        "flow `bulk` cannot be set up: `engine = \"classic\"` of transport `tcp` is for `sim` only";
+        "flow `bulk` cannot be set up: `engine = \"classic\"` of transport `tcp` works in `sim` only";
     assert!(error.is_bad_input() && error.to_string().starts_with(expected), "{error}");
 }
 
@@ -100,7 +100,7 @@ fn sinks_come_and_go_in_the_simulator_only() {
     for keys in ["join = \"1 s\"", "leave = \"1 s\"", "fail = \"1 s\""] {
         let scenario = scenario("100 ms", &format!("{flow}to = {{ host = \"b\", {keys} }}\n"));
         let error = trunkline_live::check(&scenario, &LiveOptions::new(FarEnd::Thread)).unwrap_err();
-        let expected = "flow `voice` cannot be set up: `join`, `leave` and `fail` are for `sim` only";
+        let expected = "flow `voice` cannot be set up: `join`, `leave` and `fail` work in `sim` only";
         assert!(error.is_bad_input() && error.to_string().starts_with(expected), "{error}");
     }
 }
@@ -109,7 +109,7 @@ fn sinks_come_and_go_in_the_simulator_only() {
 fn messages_without_a_header_are_for_the_simulator() {
     let scenario = scenario("100 ms", &format!("{TCP}transport = \"tcp\"\nframing = \"none\"\n"));
     let options = LiveOptions::new(FarEnd::Thread);
-    let expected = "flow `bulk` cannot be set up: `framing = \"none\"` is for `sim` only";
+    let expected = "flow `bulk` cannot be set up: `framing = \"none\"` works in `sim` only";
     for error in [
         trunkline_live::check(&scenario, &options).unwrap_err(),
         run(&scenario, FarEnd::Thread).1.unwrap_err(),

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 pub enum HearError {
     /// It is not written as it should be.
     #[error(
-        "`{0}` says nothing to hear; expected `flow.NAME.MEMBER`, or `flow.NAME.MEMBER.CHANNEL`, both counted from 1"
+        "invalid `--hear {0}`; expected `flow.NAME.MEMBER`, or `flow.NAME.MEMBER.CHANNEL`, both counted from \
+        1"
     )]
     Form(String),
     /// The experiment has no such flow.
@@ -45,9 +46,7 @@ pub enum HearError {
         known: String,
     },
     /// The flow carries nothing but silence.
-    #[error(
-        "`{key}`: the flow `{flow}` sends silence, in which nothing is heard; set `signal = \"tones\"` in its source"
-    )]
+    #[error("`{key}`: the flow `{flow}` sends silence; set `signal = \"tones\"` in its source")]
     Silence {
         /// What was asked for.
         key: String,
@@ -55,7 +54,7 @@ pub enum HearError {
         flow: String,
     },
     /// The flow's messages go nowhere.
-    #[error("`{key}`: the flow `{flow}` has no sink, so nobody hears it; give it a `to`")]
+    #[error("`{key}`: the flow `{flow}` has no sink and therefore no listener; give it a `to`")]
     Nobody {
         /// What was asked for.
         key: String,
@@ -63,13 +62,13 @@ pub enum HearError {
         flow: String,
     },
     /// Two sounds would be written to one file.
-    #[error("`{0}` is to be written twice: give each `--hear` a file of its own")]
+    #[error("`{0}` would be written twice: give each `--hear` its own file")]
     SameFile(PathBuf),
     /// The folder for a file does not exist.
-    #[error("`{0}` cannot be written: its folder does not exist; make it first")]
+    #[error("cannot write `{0}`: its folder does not exist; create it first")]
     NoFolder(PathBuf),
     /// A file could not be written. Everything else was measured and stored.
-    #[error("what was heard cannot be written to `{path}`: {error}")]
+    #[error("cannot write the audio to `{path}`: {error}")]
     Write {
         /// The file.
         path: PathBuf,

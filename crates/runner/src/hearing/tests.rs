@@ -160,18 +160,18 @@ fn what_cannot_be_heard_is_told_with_what_can() {
     }
     for (bad, says) in [
         ("voice", "expected `flow.NAME.MEMBER`, or `flow.NAME.MEMBER.CHANNEL`, both counted from 1"),
-        ("flow.voice", "`flow.voice` says nothing to hear"),
+        ("flow.voice", "invalid `--hear flow.voice`"),
         ("flow.voice.0", "counted from 1"),
         ("flow.voice.1.0", "counted from 1"),
-        ("flow.voice.1.1.1", "says nothing to hear"),
-        ("flow.voice.1=", "says nothing to hear"),
+        ("flow.voice.1.1.1", "invalid `--hear flow.voice.1.1.1`"),
+        ("flow.voice.1=", "invalid `--hear flow.voice.1=`"),
         ("flow.vioce.1", "there is no flow `vioce`; flows with audio are `music`, `out`, `voice`"),
         ("flow.voice.4", "`flow.voice.4`: the flow `voice` has members 1 to 3 with channels 1 to 2"),
         ("flow.voice.1.3", "channels 1 to 2"),
         ("flow.load.1", "the source `load` of the flow `load` carries no audio; flows with audio are"),
-        ("flow.out.1", "nobody hears it"),
-        ("flow.music.1", "sends silence, in which nothing is heard; set `signal"),
-        ("flow.voice.1=a.wav flow.voice.2=a.wav", "`a.wav` is to be written twice"),
+        ("flow.out.1", "has no sink and therefore no listener"),
+        ("flow.music.1", "sends silence; set `signal"),
+        ("flow.voice.1=a.wav flow.voice.2=a.wav", "`a.wav` would be written twice"),
         ("flow.voice.1=no/such/folder/a.wav", "its folder does not exist"),
     ] {
         let message = told(bad, &known).expect_err(bad);

@@ -20,7 +20,7 @@ impl WireMeans {
     /// # Errors
     /// Always.
     pub fn gain(_program: PathBuf, _arguments: Vec<String>) -> Result<WireMeans, WireError> {
-        Err(WireError::Forbidden("a wire needs the network namespaces of Linux".to_owned()))
+        Err(WireError::Forbidden("the wire needs Linux network namespaces".to_owned()))
     }
 }
 
@@ -31,5 +31,5 @@ pub(crate) fn run(
     _: &mut (dyn Recorder + Send),
     _: &mut (dyn Supervisor + Send),
 ) -> Driven {
-    Err(WireError::Forbidden("a wire needs the network namespaces of Linux".to_owned()).into())
+    Err(WireError::Forbidden("the wire needs Linux network namespaces".to_owned()).into())
 }

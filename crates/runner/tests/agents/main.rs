@@ -182,7 +182,7 @@ fn a_killed_controller_takes_what_the_agents_have_measured_since() {
     let outcome = measure(ground.folder(), &warnings).unwrap();
     assert_eq!(outcome.run.status, Status::Complete);
     let notes = warnings.0.into_inner().unwrap();
-    assert!(notes.iter().any(|note| note.contains("taken from the agents")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.contains("collected from the agents")), "{notes:?}");
     assert_whole(ground.folder(), 3);
     assert_eq!(a.kept(), 0);
 }

@@ -25,7 +25,7 @@ pub(crate) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
     let place = request.extensions().get::<Arc<Place>>();
     match app.access.judge(&request) {
         Ok(Shown::Permission) if place.is_some_and(|place| !place.know()) => {
-            ApiError::busy("too many connections are open: close other pages and programs, and try again")
+            ApiError::busy("too many open connections: close other pages and programs, and try again")
                 .into_response()
         }
         Ok(_) => next.run(request).await,
@@ -118,14 +118,15 @@ impl Access {
         };
         let Some((token, kind)) = shown else {
             return Err(ApiError::unauthorised(
-                "log in first: `trunkline serve token` on the server's machine prints a link; programs send \
-                 `Authorization: Bearer TOKEN`",
+                "log in first: `trunkline serve token` on the server's machine prints a login link; programs \
+                send `Authorization: Bearer TOKEN`",
             ));
         };
         match tokens.find(token, Timestamp::now()) {
             Ok(Some(found)) if found.kind == kind => Ok(()),
             Ok(_) => Err(ApiError::unauthorised(
-                "this token is not valid, or not any more: `trunkline serve token` on the server's machine makes another",
+                "this token is invalid or has expired: `trunkline serve token` on the server's machine makes \
+                a new one",
             )),
             Err(error) => Err(ApiError::environment(error)),
         }
@@ -141,5 +142,5 @@ fn host_of(request: &Request) -> Result<Authority, ApiError> {
             host.and_then(|host| host.parse().ok())
         }
     };
-    named.ok_or_else(|| ApiError::input("the request does not say which host it is for"))
+    named.ok_or_else(|| ApiError::input("the request has no host"))
 }

@@ -17,12 +17,13 @@ use crate::error::ServeError;
 pub(super) fn from_files(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>, ServeError> {
     let wrong = |path: &Path, why: String| ServeError::Certificate { path: path.to_path_buf(), why };
     let chain = CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    let chain = chain.map_err(|e| wrong(certificate, format!("it is no certificate in PEM ({e})")))?;
+    let chain =
+        chain.map_err(|e| wrong(certificate, format!("it is not a certificate in PEM format ({e})")))?;
     if chain.is_empty() {
-        return Err(wrong(certificate, "it holds no certificate in PEM".to_owned()));
+        return Err(wrong(certificate, "it contains no certificate in PEM format".to_owned()));
     }
     let private = PrivateKeyDer::from_pem_file(key)
-        .map_err(|e| wrong(key, format!("it is no private key in PEM ({e})")))?;
+        .map_err(|e| wrong(key, format!("it is not a private key in PEM format ({e})")))?;
     config(chain, private).map_err(|e| wrong(certificate, format!("{e} (its key is `{}`)", key.display())))
 }
 
@@ -42,10 +43,7 @@ pub(super) fn own(folder: &Path, address: SocketAddr) -> Result<Arc<ServerConfig
     let key = fs::read(&key_file).map_err(ServeError::file("read", &key_file))?;
     let certificate = fs::read(&certificate_file).map_err(ServeError::file("read", &certificate_file))?;
     config(vec![certificate.into()], PrivatePkcs8KeyDer::from(key).into()).map_err(|e| {
-        ServeError::Certificate {
-            path: certificate_file,
-            why: format!("{e}; delete it, and another is made"),
-        }
+        ServeError::Certificate { path: certificate_file, why: format!("{e}; delete it to create a new one") }
     })
 }
 

@@ -76,10 +76,10 @@ impl Tokens {
     pub fn make_program(&self, name: &str, now: Timestamp) -> Result<String, ServeError> {
         let wrong = |why| ServeError::TokenName { name: name.escape_debug().to_string(), why };
         if name.trim().is_empty() || name.chars().count() > 64 || name.chars().any(char::is_control) {
-            return Err(wrong("choose a word or two"));
+            return Err(wrong("use one or two words"));
         }
         if self.list(now)?.iter().any(|token| token.name == name) {
-            return Err(wrong("there is one already; revoke it, or choose another name"));
+            return Err(wrong("it already exists; revoke it, or choose another name"));
         }
         self.make(TokenKind::Program, name.to_owned(), now, None)
     }
@@ -165,7 +165,7 @@ impl Tokens {
         let mut random = [0; 32];
         SystemRandom::new()
             .fill(&mut random)
-            .map_err(|_| ServeError::System("the system gives no random numbers".to_owned()))?;
+            .map_err(|_| ServeError::System("the system provides no random numbers".to_owned()))?;
         let secret = BASE64URL_NOPAD.encode(&random);
         let token = Token { name, kind, made: now, expires: lasts.map(|lasts| now + lasts) };
         let path = self.path(&secret);

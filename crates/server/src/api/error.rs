@@ -100,8 +100,8 @@ impl ApiError {
         let mut all = problems.iter().map(Problem::from).collect::<Vec<_>>();
         all.sort_by_key(|problem| (problem.file.is_some(), problem.line, problem.column));
         let message = match all.as_slice() {
-            [one] => format!("the experiment file has a problem in line {}: {}", one.line, one.message),
-            _ => format!("the experiment file has {} problems", all.len()),
+            [one] => format!("the experiment file has an error in line {}: {}", one.line, one.message),
+            _ => format!("the experiment file has {} errors", all.len()),
         };
         let mut error = ApiError::input(message);
         error.info.problems = all;

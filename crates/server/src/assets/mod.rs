@@ -32,7 +32,7 @@ pub(crate) async fn asset(method: Method, uri: Uri, headers: HeaderMap) -> Respo
         return ApiError::new(
             StatusCode::METHOD_NOT_ALLOWED,
             crate::api::ErrorKind::Input,
-            "this address does not take this method",
+            "this address does not support this method",
         )
         .into_response();
     }

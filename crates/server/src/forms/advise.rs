@@ -92,7 +92,7 @@ impl Asked {
             let why: Vec<String> =
                 probed.findings.failed().map(|(transport, why)| format!("{transport}: {why}")).collect();
             return Err(ApiError::environment(format_args!(
-                "nothing could be measured against `{server}`: {}",
+                "nothing could be measured to `{server}`: {}",
                 why.join("; ")
             )));
         };

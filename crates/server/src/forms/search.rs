@@ -31,7 +31,7 @@ impl Planned {
             (None, Some(key)) => (Goal::Minimise, key),
             _ => {
                 return Err(ApiError::input(
-                    "say what to search: either `maximise` or `minimise`, a key such as `flow.voice.count`",
+                    "`maximise` or `minimise` is required, with a key such as `flow.voice.count`",
                 ));
             }
         };

@@ -104,7 +104,7 @@ impl Jobs {
         let found = self.table().jobs.iter().find(|job| job.id() == id).cloned();
         found.ok_or_else(|| {
             ApiError::not_found(format_args!(
-                "there is no job `{}`: jobs of a server that was ended, and old ones, are forgotten; their runs are kept",
+                "no job `{}`: the server forgets old jobs and those of before its start; their runs are kept",
                 id.escape_debug()
             ))
         })
@@ -174,11 +174,11 @@ impl App {
         {
             let mut table = self.jobs.table();
             if table.is_closed {
-                return Err(ApiError::busy("the server is being ended"));
+                return Err(ApiError::busy("the server is shutting down"));
             }
             if table.waiting.len() >= MOST_WAITING {
                 return Err(ApiError::busy(format_args!(
-                    "{MOST_WAITING} jobs wait already: stop some, or try again when they have ended"
+                    "{MOST_WAITING} jobs are already waiting: stop some, or try again when they have ended"
                 )));
             }
             table.forget();
@@ -200,7 +200,7 @@ impl App {
             let spawned = std::thread::Builder::new().name(format!("job {}", job.id())).spawn(move || {
                 let worked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&app, &own)));
                 let worked = worked.unwrap_or_else(|_| {
-                    Err(ApiError::environment("it hit a defect of the program: please report it"))
+                    Err(ApiError::environment("it hit a bug in the program; please report it"))
                 });
                 own.ended(worked);
                 app.jobs.is_over(&own);

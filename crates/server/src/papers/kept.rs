@@ -64,7 +64,7 @@ pub(super) fn figure(app: &App, study: &Study, file: &str) -> Result<Vec<u8>, Ap
     let path = folder(app, study).join(file);
     fs::read(&path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => ApiError::not_found(format_args!(
-            "nothing is kept that `{file}` could show: repeat the study with `POST /papers/{}`",
+            "no stored results for `{file}`: repeat the study with `POST /papers/{}`",
             study.name
         )),
         _ => unreadable(&path, &error),

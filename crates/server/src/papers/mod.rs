@@ -59,7 +59,7 @@ pub(crate) async fn repeat(
     wanted.precheck(&app)?;
     if let Some(job) = at_work(&app, study) {
         return Err(ApiError::conflict(format_args!(
-            "`{name}` is being repeated by job {}: wait for its end, or stop it",
+            "`{name}` is being repeated by job {}: wait until it ends, or stop it",
             job.id()
         )));
     }

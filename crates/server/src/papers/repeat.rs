@@ -43,7 +43,7 @@ impl Wanted {
         }
         if on == StudyBackend::Wire && study.wired.is_empty() {
             return Err(ApiError::input(format_args!(
-                "`{}` has no experiment for the wire; leave `on` out",
+                "`{}` has no experiment for the wire; omit `on`",
                 study.name
             )));
         }

@@ -21,16 +21,16 @@ use crate::extract::{Body, Path, Query};
 /// How long an agent may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Whether to ask them.
+/// Whether to contact each agent.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Asked {
-    /// Ask each how it is, which may take some seconds.
+    /// Query the status of each agent, which may take a few seconds.
     pub(crate) status: Option<bool>,
 }
 
-/// Lists the agents at which this server has enrolled.
+/// Lists the agents at which this server is enrolled.
 #[utoipa::path(get, path = "/agents", tag = "agents", params(Asked), responses((status = 200, body = Vec<Agent>)))]
 pub(crate) async fn list(
     State(app): Shared,
@@ -54,7 +54,7 @@ pub(crate) async fn list(
     .await
 }
 
-/// Enrols at an agent, with the one-time code that its owner made.
+/// Enrols at an agent with the pairing code from its owner.
 #[utoipa::path(post, path = "/agents", tag = "agents", request_body = NewAgent, responses((status = 201, body = Agent)))]
 pub(crate) async fn enrol(
     State(app): Shared,
@@ -70,7 +70,7 @@ pub(crate) async fn enrol(
     .await
 }
 
-/// Forgets an agent: nothing is run there any more.
+/// Forgets an agent; experiments can no longer run there.
 #[utoipa::path(
     delete, path = "/agents/{name}", tag = "agents", params(("name" = String, Path, description = "The agent's name")),
     responses((status = 204))
@@ -92,18 +92,18 @@ pub(crate) async fn forget(State(app): Shared, Path(name): Path<String>) -> Resu
 }
 
 impl App {
-    /// Who this controller is.
+    /// Identity of this controller.
     pub(crate) fn identity(&self) -> Result<Identity, ApiError> {
         Identity::open(&self.folder.join("identity")).map_err(failure)
     }
 
-    /// The agents that it knows.
+    /// The agents at which it is enrolled.
     pub(crate) fn peers(&self) -> Result<Peers, ApiError> {
         Peers::open(&FilePath::join(&self.folder, "agents")).map_err(failure)
     }
 }
 
-/// Asks an agent how it is.
+/// Queries the status of an agent.
 fn status(peer: &Peer, identity: &Identity) -> Agent {
     let mut agent = shown(peer);
     match ask(peer, identity) {
@@ -131,14 +131,14 @@ fn ask(peer: &Peer, identity: &Identity) -> Result<(Status, Facts), String> {
     connection.trust();
     let (mut status, mut facts) = (None, None);
     loop {
-        let said = connection.receive_within::<FromAgent>(PATIENCE, "telling how it is");
+        let said = connection.receive_within::<FromAgent>(PATIENCE, "reporting its status");
         match said.map_err(|error| error.to_string())? {
             Some(FromAgent::Status(told)) => status = Some(*told),
             Some(FromAgent::Facts(told)) => facts = Some(*told),
             Some(FromAgent::Refused { refusal, .. }) => return Err(refusal.why),
             // What it says at any time.
             Some(_) => {}
-            None => return Err("it has ended the connection".to_owned()),
+            None => return Err("it closed the connection".to_owned()),
         }
         (status, facts) = match (status, facts) {
             (Some(status), Some(facts)) => return Ok((status, facts)),
@@ -160,7 +160,7 @@ fn shown(peer: &Peer) -> Agent {
     }
 }
 
-/// What agents call this controller: its host's name.
+/// Name of this controller at agents: its host name.
 fn own_name() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = host.trim().to_ascii_lowercase();

@@ -20,25 +20,25 @@ use crate::app::{App, Shared};
 use crate::extract::Query;
 use crate::jobs::{Job, Watching};
 
-/// Between what is told.
+/// Interval between events.
 const EVERY: Duration = Duration::from_millis(100);
-/// The same where all jobs are watched.
+/// Interval between events if all jobs are watched.
 const EVERY_OF_ALL: Duration = Duration::from_millis(500);
-/// Nothing to tell is told so often: else proxies, and we, would not notice that the other side has gone.
+/// Interval of keep-alives, by which proxies and this server detect a lost connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// What to watch.
+/// Filter of events.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Watched {
-    /// A job; all of them if missing, but then only their `job` events.
+    /// The job to watch. Without it, the `job` events of all jobs.
     pub(crate) job: Option<String>,
 }
 
-/// Server-sent events of a job, at most ten of each kind a second: `job` (a Job), `records` (Records), `repetition`
-/// (RepetitionDone), `warning` (Warning) and `end` (End), which is the last. Whoever comes back with `Last-Event-ID` misses
-/// nothing that is still kept; whoever is too slow is told the newest.
+/// Server-sent events of a job, at most ten of each kind per second: `job` (a Job), `records` (Records), `repetition`
+/// (RepetitionDone), `warning` (Warning) and, last, `end` (End). A client that reconnects with `Last-Event-ID` receives the
+/// buffered events that it missed. A slow client skips to the newest events.
 #[utoipa::path(
     get, path = "/events", tag = "jobs", params(Watched),
     responses((status = 200, body = String, content_type = "text/event-stream"))
@@ -50,7 +50,7 @@ pub(crate) async fn events(
 ) -> Result<Response, ApiError> {
     let place = Arc::clone(&app.watchers)
         .try_acquire_owned()
-        .map_err(|_| ApiError::busy("too many watch already: close some of the page's tabs"))?;
+        .map_err(|_| ApiError::busy("too many clients are watching: close some of the page's tabs"))?;
     let closing = app.closing.subscribe();
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE);
     let Some(id) = watched.job else {
@@ -82,7 +82,7 @@ struct Watcher {
     job: Arc<Job>,
     watching: Watching,
     pending: VecDeque<Event>,
-    /// The job as it was told last.
+    /// The last state of the job that was sent.
     shown: Option<api::Job>,
     told_at: Option<Instant>,
     is_over: bool,
@@ -114,7 +114,7 @@ impl Watcher {
         }
     }
 
-    /// What there is to tell now. The end comes after how the job stands then.
+    /// Events to send now. The end follows the final state of the job.
     fn gather(&mut self) {
         let news = self.watching.news();
         let is_over = self.job.state().is_over();
@@ -133,7 +133,7 @@ impl Watcher {
     }
 }
 
-/// One client that watches how all jobs stand.
+/// One client that watches all jobs.
 struct AllWatcher {
     app: Arc<App>,
     told: HashMap<String, api::Job>,

@@ -9,7 +9,7 @@ use crate::app::Shared;
 use crate::extract::Path;
 use crate::jobs;
 
-/// Lists what is executed, what waits, and the last that have ended; the newest first.
+/// Lists running and waiting jobs, and the last that have ended, newest first.
 #[utoipa::path(get, path = "/jobs", tag = "jobs", responses((status = 200, body = Vec<Job>)))]
 pub(crate) async fn list(State(app): Shared) -> Json<Vec<Job>> {
     Json(jobs::shown(&app.jobs.all()))
@@ -24,7 +24,7 @@ pub(crate) async fn job(State(app): Shared, Path(id): Path<String>) -> Result<Js
     Ok(Json(app.jobs.find(&id)?.shown()))
 }
 
-/// Stops a job: what was measured is kept. One that has ended stays as it is.
+/// Stops a job; its results so far are kept. Has no effect on a job that has ended.
 #[utoipa::path(
     post, path = "/jobs/{id}/stop", tag = "jobs", params(("id" = String, Path, description = "The job")),
     responses((status = 202, body = Job))
@@ -36,7 +36,7 @@ pub(crate) async fn stop(
     Ok((StatusCode::ACCEPTED, Json(app.jobs.stop(&id)?.shown())))
 }
 
-/// What a job gave: of a plan, a probe or a study. Of a run `/runs/{id}` has it.
+/// Result of a plan, probe or study. For the result of a run, use `/runs/{id}`.
 #[utoipa::path(
     get, path = "/jobs/{id}/result", tag = "jobs", params(("id" = String, Path, description = "The job")),
     responses((status = 200, body = JobResult))
@@ -49,10 +49,10 @@ pub(crate) async fn result(
     match (job.result(), job.run()) {
         (Some(result), _) => Ok(Json(result)),
         (None, _) if !job.state().is_over() => {
-            Err(ApiError::conflict(format_args!("job `{id}` is not over yet: it has no result")))
+            Err(ApiError::conflict(format_args!("job `{id}` has not ended yet, so it has no result")))
         }
         (None, Some(run)) => {
-            Err(ApiError::not_found(format_args!("what job `{id}` found is in run {run}: /runs/{run}")))
+            Err(ApiError::not_found(format_args!("the result of job `{id}` is run {run}: /runs/{run}")))
         }
         (None, None) => Err(ApiError::not_found(format_args!("job `{id}` has ended without a result"))),
     }

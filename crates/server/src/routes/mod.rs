@@ -21,7 +21,7 @@ use crate::api::{self, ApiError, ErrorKind};
 use crate::app::App;
 use crate::{compare, drawing, forms, papers};
 
-/// Under which all of it is.
+/// Prefix of all paths.
 pub(crate) const BASE: &str = "/api/v1";
 
 #[derive(utoipa::OpenApi)]
@@ -47,7 +47,7 @@ pub(crate) const BASE: &str = "/api/v1";
 )]
 struct Description;
 
-/// The handlers, and the document that describes them.
+/// The handlers and their OpenAPI document.
 pub(crate) fn router() -> (Router<Arc<App>>, OpenApi) {
     let (router, mut document) = OpenApiRouter::with_openapi(Description::openapi())
         .routes(routes!(server::server))
@@ -97,18 +97,18 @@ pub(crate) fn router() -> (Router<Arc<App>>, OpenApi) {
         ApiError::new(
             axum::http::StatusCode::METHOD_NOT_ALLOWED,
             ErrorKind::Input,
-            "this address does not take this method",
+            "this address does not support this method",
         )
     });
     (router, document)
 }
 
-/// The document of the API.
+/// The OpenAPI document.
 pub fn openapi() -> OpenApi {
     router().1
 }
 
-/// Every operation may fail in the same way.
+/// Adds the common error responses to every operation.
 fn describe_errors(document: &mut OpenApi) {
     for item in document.paths.paths.values_mut() {
         let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete]

@@ -17,12 +17,12 @@ use crate::app::{App, Shared};
 use crate::extract::{Path, Query};
 use crate::transfer;
 
-/// Which table.
+/// Choice of a table.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct WhichTable {
-    /// Only this table, `repetitions` for one, and not as an archive.
+    /// Only this table, such as `repetitions`, as a CSV file instead of an archive.
     pub(crate) table: Option<String>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) async fn report(State(app): Shared, Path(id): Path<u64>) -> Result<Re
     Ok(([report_policy(), content("text/html; charset=utf-8")], html).into_response())
 }
 
-/// The run with all its files as one archive, for `import` elsewhere.
+/// The run with all its files as a tar archive, for `import` into another store.
 #[utoipa::path(
     get, path = "/runs/{id}/export", tag = "runs", params(("id" = u64, Path, description = "The run's number")),
     responses((status = 200, body = String, content_type = "application/x-tar"))
@@ -57,7 +57,7 @@ pub(crate) async fn export(State(app): Shared, Path(id): Path<u64>) -> Result<Re
     Ok(download(&format!("{name}.tar"), "application/x-tar", body))
 }
 
-/// All tables as CSV files, in one archive; or one of them.
+/// All tables as CSV files in a tar archive, or one table.
 #[utoipa::path(
     get, path = "/runs/{id}/csv", tag = "runs",
     params(("id" = u64, Path, description = "The run's number"), WhichTable),
@@ -183,7 +183,7 @@ pub(crate) async fn audio(
 }
 
 impl App {
-    /// A run, beside the run of the same experiment on another backend if there is one.
+    /// A run, together with a run of the same experiment on another backend if there is one.
     fn with_counterpart<R>(
         &self,
         id: u64,

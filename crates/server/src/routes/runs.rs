@@ -22,40 +22,40 @@ use crate::jobs::Job;
 use crate::measure;
 use crate::transfer;
 
-/// So many runs are on a page unless more are asked for.
+/// Default number of runs on a page.
 const PAGE: usize = 50;
-/// And at most so many.
+/// Maximum number of runs on a page.
 const LONGEST_PAGE: usize = 1000;
-/// How long an answer waits for the number of a run that has its turn at once.
+/// How long a response waits for the number of a run that starts at once.
 const BEGINS_WITHIN: Duration = Duration::from_millis(500);
 
-/// Which runs are listed.
+/// Filters of runs.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Wanted {
-    /// A part of the experiment's name, in whatever case.
+    /// Part of the experiment's name, ignoring case.
     pub(crate) name: Option<String>,
-    /// On what they were executed.
+    /// The backend.
     #[param(inline)]
     pub(crate) backend: Option<Backend>,
-    /// How far they are.
+    /// The status.
     #[param(inline)]
     pub(crate) status: Option<Status>,
-    /// With what they are marked.
+    /// A tag.
     pub(crate) tag: Option<String>,
-    /// Started then or later.
+    /// Only runs started at or after this time.
     pub(crate) since: Option<jiff::Timestamp>,
-    /// Started before.
+    /// Only runs started before this time.
     pub(crate) until: Option<jiff::Timestamp>,
-    /// How many on a page [default: 50].
+    /// Number of runs on a page [default: 50].
     #[param(minimum = 1, maximum = 1000)]
     pub(crate) limit: Option<usize>,
-    /// Only with smaller numbers than this: `next` of the page before.
+    /// Only runs with smaller numbers; pass `next` of the previous page.
     pub(crate) before: Option<u64>,
 }
 
-/// Lists runs, the newest first.
+/// Lists runs, newest first.
 #[utoipa::path(get, path = "/runs", tag = "runs", params(Wanted), responses((status = 200, body = RunList)))]
 pub(crate) async fn list(
     State(app): Shared,
@@ -63,7 +63,7 @@ pub(crate) async fn list(
 ) -> Result<Json<RunList>, ApiError> {
     let limit = wanted.limit.unwrap_or(PAGE);
     if !(1..=LONGEST_PAGE).contains(&limit) {
-        return Err(ApiError::input(format_args!("`limit` has to be from 1 to {LONGEST_PAGE}, not {limit}")));
+        return Err(ApiError::input(format_args!("`limit` must be from 1 to {LONGEST_PAGE}, not {limit}")));
     }
     if let Some(before) = wanted.before.filter(|before| i64::try_from(*before).is_err()) {
         return Err(ApiError::input(format_args!("`before` is the number of a run, not {before}")));
@@ -95,7 +95,7 @@ pub(crate) async fn list(
     .await
 }
 
-/// Begins a run.
+/// Starts a run.
 #[utoipa::path(post, path = "/runs", tag = "runs", request_body = NewRun, responses((status = 201, body = RunStarted)))]
 pub(crate) async fn begin(
     State(app): Shared,
@@ -107,7 +107,7 @@ pub(crate) async fn begin(
     Ok((StatusCode::CREATED, Json(RunStarted { job: job.id().to_owned(), run })))
 }
 
-/// Takes in a run that another store has exported.
+/// Imports a run that was exported from another store.
 #[utoipa::path(
     post, path = "/runs/import", tag = "runs",
     request_body(content = String, content_type = "application/x-tar", description = "What `export` gives"),
@@ -124,7 +124,7 @@ pub(crate) async fn import(
         return Err(ApiError::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             ErrorKind::Input,
-            "the body has to be an archive: send it with `Content-Type: application/x-tar`",
+            "the body must be an archive: send it with `Content-Type: application/x-tar`",
         ));
     }
     let archive = transfer::reader(archive);
@@ -179,7 +179,7 @@ pub(crate) async fn remove(State(app): Shared, Path(id): Path<u64>) -> Result<St
     .await
 }
 
-/// Marks a run.
+/// Adds a tag to a run.
 #[utoipa::path(
     put, path = "/runs/{id}/tags/{tag}", tag = "runs",
     params(("id" = u64, Path, description = "The run's number"), ("tag" = String, Path, description = "A word or two")),
@@ -197,7 +197,7 @@ pub(crate) async fn tag(
     .await
 }
 
-/// Takes a mark off.
+/// Removes a tag from a run.
 #[utoipa::path(
     delete, path = "/runs/{id}/tags/{tag}", tag = "runs",
     params(("id" = u64, Path, description = "The run's number"), ("tag" = String, Path, description = "A mark of it")),
@@ -214,7 +214,7 @@ pub(crate) async fn untag(
     .await
 }
 
-/// Finishes a partial run: measures what it lacks.
+/// Resumes a partial run and measures the missing repetitions.
 #[utoipa::path(
     post, path = "/runs/{id}/resume", tag = "runs", params(("id" = u64, Path, description = "The run's number")),
     responses((status = 201, body = JobStarted))
@@ -234,7 +234,7 @@ pub(crate) async fn resume(
     Ok((StatusCode::CREATED, Json(JobStarted { job: job.id().to_owned() })))
 }
 
-/// Stops a run: what was measured is kept, and it can be resumed.
+/// Stops a run. Its results so far are kept, and it can be resumed.
 #[utoipa::path(
     post, path = "/runs/{id}/stop", tag = "runs", params(("id" = u64, Path, description = "The run's number")),
     responses((status = 202))
@@ -248,7 +248,7 @@ pub(crate) async fn stop(State(app): Shared, Path(id): Path<u64>) -> Result<Stat
         let status = app.store.run(id)?.info.status;
         Err(ApiError::conflict(match status {
             trunkline_store::Status::Running => {
-                format!("run {id} is measured by another process, which has to stop it")
+                format!("run {id} is being measured by another process, which must stop it")
             }
             _ => format!("run {id} is not being measured"),
         }))
@@ -257,7 +257,7 @@ pub(crate) async fn stop(State(app): Shared, Path(id): Path<u64>) -> Result<Stat
 }
 
 impl App {
-    /// What clients see of a run.
+    /// A run as clients see it.
     pub(crate) fn shown(&self, info: &trunkline_store::RunInfo) -> RunInfo {
         let job = match info.status {
             trunkline_store::Status::Running => self.jobs.of_run(info.id).map(|job| job.id().to_owned()),
@@ -267,7 +267,7 @@ impl App {
     }
 }
 
-/// The number of the job's run, if it has its turn at once.
+/// The number of the job's run, if the job starts at once.
 async fn begun(job: &Job) -> Option<u64> {
     let mut watching = job.watch(Some(0));
     let begins = async {
@@ -286,7 +286,7 @@ async fn begun(job: &Job) -> Option<u64> {
     tokio::time::timeout(BEGINS_WITHIN, begins).await.unwrap_or_default()
 }
 
-/// The values of a point as written.
+/// Swept values of a point, as written in the file.
 fn values(axes: &[trunkline_experiment::Axis], choice: &[usize]) -> Vec<String> {
     axes.iter().zip(choice).filter_map(|(axis, chosen)| axis.values.get(*chosen).cloned()).collect()
 }

@@ -14,7 +14,7 @@ use crate::api::{ApiError, Backend, Login, ServerBackend, ServerInfo};
 use crate::app::{App, Shared};
 use crate::extract::Body;
 
-/// What the server is, and where it can run experiments.
+/// Version, machine and available backends of the server.
 #[utoipa::path(get, path = "/server", tag = "server", responses((status = 200, body = ServerInfo)))]
 pub(crate) async fn server(State(app): Shared) -> Json<ServerInfo> {
     let availability: Vec<ServerBackend> = [Backend::Sim, Backend::Wire, Backend::Live]
@@ -36,8 +36,8 @@ pub(crate) async fn document() -> Json<OpenApi> {
     Json(super::openapi())
 }
 
-/// Logs in with the code of a link that `trunkline serve token` printed: it works once. A cookie says who it is from then
-/// on. Programs send a token instead, `Authorization: Bearer TOKEN`.
+/// Logs in with the code of a link from `trunkline serve token`, which is valid once, and sets a session cookie. Programs
+/// send a token instead: `Authorization: Bearer TOKEN`.
 #[utoipa::path(post, path = "/login", tag = "server", request_body = Login, responses((status = 204)))]
 pub(crate) async fn login(State(app): Shared, Body(login): Body<Login>) -> Result<Response, ApiError> {
     let Some(tokens) = app.access.tokens.clone() else {
@@ -49,8 +49,8 @@ pub(crate) async fn login(State(app): Shared, Body(login): Body<Login>) -> Resul
         .await?
         .ok_or_else(|| {
             ApiError::unauthorised(
-                "this link is not valid, or not any more: it works once, within ten minutes; `trunkline serve token` on the \
-                 server's machine prints another",
+                "this link is invalid or has expired: it works once, within ten minutes; `trunkline serve \
+                token` on the server's machine prints a new one",
             )
         })?;
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie(&app, &session, BROWSER_LASTS.as_secs())?)])

@@ -17,14 +17,14 @@ use crate::app::{App, Shared};
 use crate::extract::{Path, Query};
 use crate::transfer;
 
-/// Unless more or fewer are asked for.
+/// Default number.
 const BUCKETS: usize = 2000;
-/// Unless more or fewer are asked for.
+/// Default number.
 const CDF_POINTS: usize = 1000;
-/// A chart has no more pixels.
+/// Maximum number of points of a chart.
 const MOST_POINTS: usize = 100_000;
 
-/// Which trace.
+/// A trace.
 #[derive(Clone, Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(crate) struct Which {
@@ -38,29 +38,29 @@ pub(crate) struct Which {
     pub(crate) flow: String,
 }
 
-/// Which part of a trace, and how finely.
+/// Part of a trace, and its resolution.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Part {
-    /// From when on, in seconds from the start [default: all].
+    /// Start of the part, in seconds since the start of the run [default: all].
     pub(crate) from: Option<f64>,
-    /// Until when.
+    /// End of the part.
     pub(crate) to: Option<f64>,
-    /// Into how many parts of equal length it is cut, if it has too many messages to show [default: 2000].
+    /// Number of time intervals into which a long trace is divided [default: 2000].
     #[param(minimum = 1, maximum = 100_000)]
     pub(crate) buckets: Option<usize>,
-    /// How many pixels wide the chart is: for `buckets`, if that is missing.
+    /// Width of the chart in pixels, as the default of `buckets`.
     #[param(minimum = 1, maximum = 100_000)]
     pub(crate) width: Option<usize>,
 }
 
-/// How finely.
+/// Resolution.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Fineness {
-    /// How many points [default: 1000].
+    /// Number of points [default: 1000].
     #[param(minimum = 2, maximum = 100_000)]
     pub(crate) points: Option<usize>,
 }
@@ -80,10 +80,10 @@ pub(crate) async fn parquet(State(app): Shared, Path(which): Path<Which>) -> Res
     Ok(response)
 }
 
-/// The latency of every message, for a scatter chart, as little-endian binary data: a u32 n, a byte that is 1 if these are all
-/// messages, n × f64 (when each was sent, in seconds), n × f32 (its latency in seconds); then a u32 m and m × f64 (when
-/// messages were sent that were lost). Of more than 50,000 messages the smallest and the largest latency of each of
-/// `buckets`, and two others.
+/// The latency of every message, for a scatter chart, as little-endian binary data: a u32 n; a byte that is 1 if no message
+/// was left out; n × f64, the send times in seconds; n × f32, the latencies in seconds; a u32 m; and m × f64, the send times
+/// of lost messages. With more than 50,000 messages, each of `buckets` intervals is represented by its smallest and largest
+/// latency and two other messages.
 #[utoipa::path(
     get, path = "/runs/{id}/points/{point}/repetitions/{repetition}/flows/{flow}/latency", tag = "runs", params(Which, Part),
     responses((status = 200, body = String, content_type = "application/octet-stream"))
@@ -96,7 +96,7 @@ pub(crate) async fn latency(
     let buckets = part.buckets.or(part.width).unwrap_or(BUCKETS);
     if !(1..=MOST_POINTS).contains(&buckets) {
         return Err(ApiError::input(format_args!(
-            "`buckets` has to be from 1 to {MOST_POINTS}, not {buckets}"
+            "`buckets` must be from 1 to {MOST_POINTS}, not {buckets}"
         )));
     }
     let range = range(part.from, part.to)?;
@@ -110,7 +110,7 @@ pub(crate) async fn latency(
         .into_response())
 }
 
-/// The distribution of the latency of all received messages.
+/// The latency distribution of all received messages.
 #[utoipa::path(
     get, path = "/runs/{id}/points/{point}/repetitions/{repetition}/flows/{flow}/cdf", tag = "runs", params(Which, Fineness),
     responses((status = 200, body = Cdf))
@@ -122,9 +122,7 @@ pub(crate) async fn cdf(
 ) -> Result<Json<Cdf>, ApiError> {
     let points = fineness.points.unwrap_or(CDF_POINTS);
     if !(2..=MOST_POINTS).contains(&points) {
-        return Err(ApiError::input(format_args!(
-            "`points` has to be from 2 to {MOST_POINTS}, not {points}"
-        )));
+        return Err(ApiError::input(format_args!("`points` must be from 2 to {MOST_POINTS}, not {points}")));
     }
     app.blocking(move |app| {
         let cdf = trunkline_store::latency_cdf(&app.trace(&which)?, points)?;
@@ -139,7 +137,7 @@ pub(crate) async fn cdf(
 }
 
 impl App {
-    /// Where a trace is.
+    /// Location of a trace.
     fn trace(&self, which: &Which) -> Result<PathBuf, ApiError> {
         let run = self.store.run(which.id)?;
         let point = run.points.iter().find(|point| point.index == which.point);
@@ -157,29 +155,29 @@ impl App {
         match path.exists() {
             true => Ok(path.clone()),
             false => Err(ApiError::not_found(
-                "the trace is not here: it lies on the host that measured the run, or is not written yet",
+                "the trace is not on this server: it is on the host that measured the run, or not written yet",
             )),
         }
     }
 }
 
-/// From when to when.
+/// Time range.
 fn range(from: Option<f64>, to: Option<f64>) -> Result<Option<(Time, Time)>, ApiError> {
     if from.is_none() && to.is_none() {
         return Ok(None);
     }
     let time = |seconds: f64| match seconds.is_finite() {
         true => Ok(Time::from_nanos((seconds.max(0.0) * 1e9) as u64)),
-        false => Err(ApiError::input("`from` and `to` have to be numbers of seconds")),
+        false => Err(ApiError::input("`from` and `to` must be numbers of seconds")),
     };
     let (from, to) = (time(from.unwrap_or(0.0))?, to.map_or(Ok(Time::MAX), time)?);
     match from < to {
         true => Ok(Some((from, to))),
-        false => Err(ApiError::input("`from` has to be less than `to`")),
+        false => Err(ApiError::input("`from` must be less than `to`")),
     }
 }
 
-/// As `/latency` describes it.
+/// The format that `/latency` describes.
 fn packed(series: &LatencySeries) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(9 + 12 * series.points.len() + 8 * series.lost.len());
     bytes.extend((series.points.len() as u32).to_le_bytes());

@@ -70,7 +70,7 @@ impl Channel {
         }
         match self.unsent.len() {
             ..=MOST_UNSENT => Ok(()),
-            _ => Err(Ended(format!("the {} takes no answers", self.peer))),
+            _ => Err(Ended(format!("the {} does not read its replies", self.peer))),
         }
     }
 
@@ -88,13 +88,17 @@ impl Channel {
                 Ok(Some(line)) => {
                     self.heard = now;
                     let peer = self.peer;
-                    let strange =
-                        |error| Ended(format!("the {peer} says what this version does not know: {error}"));
+                    let strange = |error| {
+                        Ended(format!(
+                            "the {peer} sent a message that this version does not \
+                            understand: {error}"
+                        ))
+                    };
                     return read(line).map(Some).map_err(strange);
                 }
                 Ok(None) => {}
                 Err(wire::TooLong) => {
-                    return Err(Ended(format!("the {} says more than {LONGEST} bytes in a line", self.peer)));
+                    return Err(Ended(format!("the {} sent a line of more than {LONGEST} bytes", self.peer)));
                 }
             }
             let mut bytes = [0; 4096];
@@ -135,6 +139,6 @@ impl Channel {
     }
 
     fn broken(&self, error: &io::Error) -> Ended {
-        Ended(format!("the connection to the {} broke off: {error}", self.peer))
+        Ended(format!("the connection to the {} was lost: {error}", self.peer))
     }
 }

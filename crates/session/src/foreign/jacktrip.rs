@@ -85,12 +85,12 @@ pub fn call_hub(
 ) -> Result<Foreign, ForeignError> {
     let hub = socket::resolve(hub, PORT)?;
     let socket = open(SocketAddr::new(socket::any(hub.ip()), 0), options)?;
-    let failed = ForeignError::socket(format!("a hub at {hub} is called"));
+    let failed = ForeignError::socket(format!("connecting to the hub at {hub}"));
     let port = match socket.local_addr().and_then(|local| ask_hub(hub, local.port(), name, patience)) {
         Ok(answer) => u16::try_from(answer).map_err(|_| ForeignError::Refused {
             address: hub,
             // Codes beyond all ports (jacktrip 1.7, `Auth.h`).
-            reason: format!("the hub asks for a password, or refuses otherwise (code {answer})"),
+            reason: format!("the hub requires a password, or refuses for another reason (code {answer})"),
         })?,
         Err(error) => return Err(failed(error)),
     };
@@ -181,7 +181,7 @@ fn converse(
     stream.check()?;
     let mut packer = packer(stream, stream.channels.min(255) as u8, options)?;
     let silence = vec![0.0; usize::from(stream.channels) * stream.block_frames as usize];
-    let failed = || ForeignError::socket(format!("JackTrip at {peer} is called"));
+    let failed = || ForeignError::socket(format!("connecting to JackTrip at {peer}"));
     socket.connect(peer).map_err(failed())?;
     socket.set_nonblocking(true).map_err(failed())?;
     let mut datagram = vec![0; MOST_DATAGRAM];
@@ -192,7 +192,7 @@ fn converse(
         if let Some((header, _, _)) = hear(&socket, &mut datagram) {
             if header.sample_rate != stream.sample_rate || header.resolution != options.resolution {
                 let reason = format!(
-                    "it sends {} bits at {} Hz, and this end {} bits at {} Hz: both need the same",
+                    "it sends {} bits at {} Hz, but this end {} bits at {} Hz: both must be equal",
                     8 * header.resolution.bytes(),
                     header.sample_rate,
                     8 * options.resolution.bytes(),
@@ -248,8 +248,8 @@ impl Met {
             let Header { channels, wanted, .. } = header;
             let expected = stream.channels;
             let reason = format!(
-                "it sends {channels} channels and wants {wanted}; expected {expected} both ways, as `jacktrip -n {expected}` \
-                 has them"
+                "it sends {channels} channels and expects {wanted}; both must be {expected}, as with \
+                `jacktrip -n {expected}`"
             );
             return Err(ForeignError::Refused { address: peer, reason });
         }
@@ -314,7 +314,7 @@ impl Carrier for JackTripCarrier {
             }
         })?;
         if leaves {
-            Err(Ended("JackTrip at the other end has left".to_owned()))
+            Err(Ended("JackTrip at the other end has disconnected".to_owned()))
         } else if now.since(*heard) > SILENCE {
             Err(Ended(format!("JackTrip at the other end has sent nothing for {SILENCE}")))
         } else {

@@ -65,7 +65,7 @@ pub enum ForeignError {
     #[error(transparent)]
     JackTrip(#[from] JackTripError),
     /// Nobody answers.
-    #[error("no JackTrip answers at {address} for {patience}; start `jacktrip -s` there")]
+    #[error("JackTrip at {address} did not respond within {patience}; start `jacktrip -s` there")]
     NotHeard {
         /// Where.
         address: SocketAddr,

@@ -65,7 +65,7 @@ pub trait Line: Send {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// More than the send buffer holds waits already: the packet is lost, and counted.
-    #[error("too much waits to be sent")]
+    #[error("the send queue is full")]
     Full,
     /// The transport carries no packet of this size.
     #[error("the packet is larger than the {limit} bytes that the transport carries")]

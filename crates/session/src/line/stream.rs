@@ -201,5 +201,5 @@ fn write(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<usize> {
 }
 
 fn broken(error: &io::Error) -> Ended {
-    Ended(format!("the connection broke off: {error}"))
+    Ended(format!("the connection was lost: {error}"))
 }

@@ -25,9 +25,9 @@ const LOOK: Duration = Duration::from_millis(100);
 /// The thread of the network comes right behind those of sound, whose priority under JACK is 5 or more.
 pub(crate) const PRIORITY: u8 = 4;
 
-const ADVICE: &str = "the network's thread runs at ordinary priority, and audio may be late on a busy machine: allow \
-     real-time scheduling with the line `@audio - rtprio 95` in `/etc/security/limits.d/audio.conf` for a user of the \
-     group `audio`, or with `sudo setcap cap_sys_nice+ep` on the program";
+const ADVICE: &str = "the network thread runs at normal priority, so audio may be late on a busy machine: \
+    allow real-time scheduling with the line `@audio - rtprio 95` in `/etc/security/limits.d/audio.conf` for \
+    a user of the group `audio`, or with `sudo setcap cap_sys_nice+ep` on the program";
 
 /// What ends a session from this side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -45,7 +45,7 @@ pub enum ProgramError {
         error: io::Error,
     },
     /// A thread has panicked: a mistake in this program.
-    #[error("the network's thread has failed; please report this")]
+    #[error("the network thread failed; please report this bug")]
     Panicked,
 }
 

@@ -51,7 +51,8 @@ impl FromStr for Format {
             ("opus", bitrate) => Codec::Opus { bitrate: bitrate.map_or(Ok(OPUS), bits)?, fec: false },
             _ => {
                 return Err(format!(
-                    "`{text}` is no format; expected `i16`, `i24`, `f32`, `pcmu`, `pcma`, `opus` or `opus:128kbit/s`"
+                    "unknown format `{text}`; expected `i16`, `i24`, `f32`, `pcmu`, `pcma`, `opus` or \
+                    `opus:128kbit/s`"
                 ));
             }
         };
@@ -61,7 +62,8 @@ impl FromStr for Format {
 
 fn bits(text: &str) -> Result<u32, String> {
     let rate: Rate = text.parse().map_err(|error| format!("{error}"))?;
-    u32::try_from(rate.bits_per_second()).map_err(|_| format!("`{text}` is more than Opus has"))
+    u32::try_from(rate.bits_per_second())
+        .map_err(|_| format!("`{text}` exceeds the maximum bit rate of Opus"))
 }
 
 impl fmt::Display for Format {
@@ -82,7 +84,7 @@ impl FromStr for Correction {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Correction, String> {
-        let wrong = || format!("`{text}` is no error correction; expected `xor:4` or `rs:8+2`");
+        let wrong = || format!("unknown error correction `{text}`; expected `xor:4` or `rs:8+2`");
         let number = |text: &str| text.parse::<usize>().map_err(|_| wrong());
         let (code, group) = text.split_once(':').ok_or_else(wrong)?;
         let protection = match (code, group.split_once('+')) {
@@ -123,7 +125,7 @@ impl FromStr for Playout {
                 Ok(Playout(Depth::Adaptive { least: time(least)?, most: time(most)?, late: LATE }))
             }
             Some(_) => Err(format!(
-                "`{text}` is no playout buffer; expected `10ms`, `adaptive` or `adaptive:5ms..100ms`"
+                "invalid playout buffer `{text}`; expected `10ms`, `adaptive` or `adaptive:5ms..100ms`"
             )),
         }
     }
@@ -167,7 +169,7 @@ mod tests {
     fn what_is_wrong_is_told_with_what_is_right() {
         for text in ["", "pcm", "i16:2", "opus:loud", "opus:9999 Gbit/s"] {
             let error = text.parse::<Format>().unwrap_err();
-            assert!(error.starts_with(&format!("`{}", text.trim_start_matches("opus:"))), "{error}");
+            assert!(error.contains(&format!("`{}`", text.trim_start_matches("opus:"))), "{error}");
         }
         for text in ["", "xor", "xor:4+1", "rs:8", "rs:a+b", "none"] {
             let error = text.parse::<Correction>().unwrap_err();

@@ -156,7 +156,7 @@ impl Handler for Receiver<'_> {
     }
 
     fn admit(&self, request: &Request, _: SocketAddr) -> Result<(), String> {
-        let stream = request.stream.as_ref().ok_or("a sender has to say what its stream is")?;
+        let stream = request.stream.as_ref().ok_or("the sender must describe its stream")?;
         stream.check().map_err(|error| error.to_string())?;
         if let Some(why) = self.options.exact.then(|| refusal(stream, &self.options.to)).flatten() {
             return Err(why);
@@ -166,7 +166,8 @@ impl Handler for Receiver<'_> {
             && !self.options.mix
         {
             return Err(format!(
-                "it plays {channels} channels and the stream has {}; send fewer, or let it mix them with `--mix`",
+                "it plays {channels} channels, but the stream has {}; send fewer, or start the receiver with \
+                `--mix`",
                 stream.channels
             ));
         }
@@ -175,7 +176,7 @@ impl Handler for Receiver<'_> {
         while self.playing.load(Ordering::Relaxed) >= self.options.senders {
             if crate::now() >= deadline {
                 return Err(match self.options.senders {
-                    1 => "it plays another sender; `--senders 2` lets it play two at once".to_owned(),
+                    1 => "it is playing another sender; `--senders 2` allows two at once".to_owned(),
                     senders => format!("it plays {senders} senders already; `--senders` allows more"),
                 });
             }
@@ -198,7 +199,7 @@ impl Handler for Receiver<'_> {
         if let Err(error) = self.conduct(session, stop, number) {
             let why = error.to_string();
             tell(Event::Ended { figures: None, why: Some(&why) });
-            session.end(crate::now(), &Ended(format!("the receiver gives up: {why}")));
+            session.end(crate::now(), &Ended(format!("the receiver stopped: {why}")));
         }
         if self.options.once {
             stop.stop();
@@ -247,8 +248,8 @@ impl Receiver<'_> {
     }
 }
 
-const RESAMPLED: &str = "the sender has resampled its audio, so the recording has other samples than the sender's device or file: \
-     give `send` the `--rate` of that";
+const RESAMPLED: &str = "the sender resampled its audio, so the recorded samples differ from those of its \
+    device or file: set `--rate` of `send` to the rate of that device or file";
 
 /// Counts a sender out when it has gone.
 struct Playing<'p>(&'p AtomicUsize);
@@ -258,7 +259,7 @@ impl Playing<'_> {
         let guard = Playing(playing);
         match playing.fetch_add(1, Ordering::Relaxed) < most {
             true => Ok(guard),
-            false => Err("another sender was faster".to_owned()),
+            false => Err("another sender connected first".to_owned()),
         }
     }
 }

@@ -69,7 +69,7 @@ impl Recordings {
         let files = self.limits.files;
         if self.files.load(Ordering::Relaxed) >= files {
             return Err(format!(
-                "it has made {files} recordings, its limit; `--max-files` of `receive` sets it"
+                "it has reached its limit of {files} recordings, set by `--max-files` of `receive`"
             ));
         }
         self.over(path).map_or(Ok(()), Err)
@@ -95,13 +95,14 @@ impl Recordings {
         let RecordingLimits { bytes, free, .. } = self.limits;
         if self.bytes.load(Ordering::Relaxed) >= bytes.count() {
             return Some(format!(
-                "its recordings have {bytes}, their limit; `--max-size` of `receive` sets it"
+                "its recordings have reached their limit of {bytes}, set by `--max-size` of `receive`"
             ));
         }
         let left = free_of(path)?;
         (left < free.count()).then(|| {
             format!(
-                "less than {free} are free on the disk of the recording; `--min-free` of `receive` sets it"
+                "less than {free} are free on the disk of the recording; `--min-free` of `receive` sets this \
+                limit"
             )
         })
     }
@@ -117,7 +118,7 @@ impl Recorded<'_> {
             let length = self.recordings.limits.length;
             let over = match now.since(self.began) >= length {
                 true => Some(format!(
-                    "the recording has lasted {length}, its limit; `--max-length` of `receive` sets it"
+                    "the recording has reached its limit of {length}, set by `--max-length` of `receive`"
                 )),
                 false => self.recordings.over(&self.path),
             };

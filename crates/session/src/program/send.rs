@@ -132,8 +132,9 @@ impl SendOptions {
         };
         stream.check().map_err(|error| match error {
             StreamError::BlockFrames(frames) => format!(
-                "a block of {} frames at the device's {} Hz is one of {frames} frames at {sample_rate} Hz on the network, \
-                 where {} are the most: choose a smaller block (`--block`, or that of JACK) or a lower `--rate`",
+                "a block of {} frames at the device's {} Hz becomes {frames} frames at {sample_rate} Hz on \
+                the network, where the maximum is {}: choose a smaller block (`--block`, or that of JACK) or \
+                a lower `--rate`",
                 device.block_frames,
                 device.sample_rate,
                 Stream::LONGEST_BLOCK,

@@ -103,7 +103,7 @@ pub trait Handler: Send + Sync {
 /// A server that plays nothing: it reflects, and takes and gives bulk.
 impl Handler for () {
     fn admit(&self, _: &Request, _: SocketAddr) -> Result<(), String> {
-        Err("this server does not play; start one with `trunkline receive`".to_owned())
+        Err("this server does not play audio; start one with `trunkline receive`".to_owned())
     }
 
     fn play(&self, _: &mut Session, _: &Stop) {}
@@ -129,7 +129,7 @@ impl<H: Handler> Server<H> {
         let listener = listen(options.address).map_err(|error| {
             let reason = match error.kind() {
                 io::ErrorKind::AddrInUse => {
-                    "the port is in use; choose another, or end the server that has it".to_owned()
+                    "the port is in use; choose another, or stop the server that uses it".to_owned()
                 }
                 io::ErrorKind::AddrNotAvailable => "it is not an address of this host".to_owned(),
                 _ => error.to_string(),
@@ -244,9 +244,9 @@ impl<H: Handler> Server<H> {
         };
         let (request, line) = match control.wait(crate::now() + PATIENCE, Some(stop), read) {
             Ok(Some((ToServer::Hello(hello), line))) => (hello.request, line),
-            Ok(Some(_)) => return Err("a session begins with `hello`".to_owned()),
+            Ok(Some(_)) => return Err("a session must start with `hello`".to_owned()),
             Ok(None) if stop.is_stopped() => return Err(STOPPED.to_owned()),
-            Ok(None) => return Err(format!("no `hello` has come for {PATIENCE}")),
+            Ok(None) => return Err(format!("no `hello` arrived within {PATIENCE}")),
             Err(Ended(why)) => return Err(why),
         };
         let proved = self.options.key.map(|key| prove(control, &key, &line, stop)).transpose()?;
@@ -287,8 +287,8 @@ impl<H: Handler> Server<H> {
         let (buffers, most) = (request.transport.transport().buffers(), Bytes(lines::MOST_BUFFER as u64));
         if buffers > most {
             return Err(format!(
-                "transport `{}` may hold {buffers} in its buffers, and a client may ask for {most}; make its window or send \
-                 buffer smaller",
+                "transport `{}` needs {buffers} of buffers, but a client may request at most {most}; make its \
+                window or send buffer smaller",
                 request.transport
             ));
         }
@@ -298,7 +298,7 @@ impl<H: Handler> Server<H> {
                 Err(format!("it sends from 1 to {most_rate} bit/s, not {rate}"))
             }
             Role::Source { lasting, .. } if lasting > longest_source => {
-                Err(format!("it sends for {longest_source} at most, not {lasting}"))
+                Err(format!("it sends for at most {longest_source}, not {lasting}"))
             }
             Role::Source { packet, .. } if !SOURCE_PACKETS.contains(&packet) => {
                 let (least, most) = (SOURCE_PACKETS.start(), SOURCE_PACKETS.end());
@@ -319,7 +319,7 @@ fn await_greeting(session: &mut Session, stop: &Stop) -> Result<(), Ended> {
             return Err(Ended(STOPPED.to_owned()));
         }
         if crate::now() >= deadline {
-            return Err(Ended(format!("no packet with the key has come for {PATIENCE}")));
+            return Err(Ended(format!("no packet with the key arrived within {PATIENCE}")));
         }
         let opened = session.open(crate::now());
         // One that ends in the moment in which it begins has begun.
@@ -338,7 +338,7 @@ fn refuse(control: &mut Channel, why: &str) {
 /// Random bytes.
 pub(crate) fn random<const N: usize>() -> Result<[u8; N], String> {
     let mut bytes = [0; N];
-    SystemRandom::new().fill(&mut bytes).map_err(|_| "the system gives no random numbers".to_owned())?;
+    SystemRandom::new().fill(&mut bytes).map_err(|_| "the system provides no random numbers".to_owned())?;
     Ok(bytes)
 }
 
@@ -357,7 +357,7 @@ fn prove(control: &mut Channel, key: &SharedKey, hello: &[u8], stop: &Stop) -> R
         }
         Ok(Some(_)) => Err("a `challenge` is answered with a `proof`".to_owned()),
         Ok(None) if stop.is_stopped() => Err(STOPPED.to_owned()),
-        Ok(None) => Err(format!("no `proof` has come for {PATIENCE}")),
+        Ok(None) => Err(format!("no `proof` arrived within {PATIENCE}")),
         Err(Ended(why)) => Err(why),
     }
 }

@@ -438,7 +438,7 @@ fn what_a_receiver_cannot_play_is_refused_at_both_ends() {
     let options = ReceiveOptions { channels: Some(2), ..ReceiveOptions::new(Place::None) };
     let receiver = Serving::receiver(options);
     let error = send(&SendOptions { channels: 3, ..tone(receiver.address) }).unwrap_err().to_string();
-    assert!(error.contains("it plays 2 channels and the stream has 3"), "{error}");
+    assert!(error.contains("it plays 2 channels, but the stream has 3"), "{error}");
     // With `mix` it is played.
     drop(receiver);
     let options = ReceiveOptions { channels: Some(2), mix: true, ..ReceiveOptions::new(Place::None) };

@@ -19,8 +19,8 @@ fn nonsense_is_refused_in_a_sentence_and_the_server_goes_on() {
             b"{\"say\":\"hello\",\"version\":9}\n",
             "version 9 of the control protocol; this server speaks version 1",
         ),
-        (b"{\"say\":\"ask\",\"version\":1,\"sent\":1}\n", "a session begins with `hello`"),
-        (&long, "says more than 16384 bytes in a line"),
+        (b"{\"say\":\"ask\",\"version\":1,\"sent\":1}\n", "a session must start with `hello`"),
+        (&long, "sent a line of more than 16384 bytes"),
         (hello("{\"role\":\"echo\",\"transport\":\"udb\"}").leak().as_bytes(), "did you mean `udp`?"),
         (hello("{\"role\":\"dance\",\"transport\":\"udp\"}").leak().as_bytes(), "unknown variant `dance`"),
         (hello("{\"role\":\"play\",\"transport\":\"udp\"}").leak().as_bytes(), "this server does not play"),
@@ -65,7 +65,10 @@ fn a_server_that_says_nothing_is_told_from_one_that_hangs_up() {
             || client.connect(&address, Request::new(Role::Echo, TransportChoice::udp())).err().unwrap();
         let error = connect();
         assert!(matches!(error, SessionError::Silent { .. }), "{error}");
-        assert!(error.to_string().contains("accepts connections and has not answered for 20 ms"), "{error}");
+        assert!(
+            error.to_string().contains("accepts connections, but has not responded for 20 ms"),
+            "{error}"
+        );
         drop(listener.accept().unwrap());
         let hangs_up = std::thread::spawn(move || drop(listener.accept().unwrap()));
         let error = connect();
@@ -96,7 +99,10 @@ fn a_port_in_use_is_told_with_what_to_do() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let options = ServerOptions { address: taken.local_addr().unwrap(), ..ServerOptions::default() };
     let error = Server::bind(options, ()).err().unwrap().to_string();
-    assert!(error.ends_with("the port is in use; choose another, or end the server that has it"), "{error}");
+    assert!(
+        error.ends_with("the port is in use; choose another, or stop the server that uses it"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn many_clients_are_served_at_once_and_no_more_than_there_may_be() {
     }
     let error = server.ask(Request::new(Role::Echo, TransportChoice::udp())).err().unwrap();
     assert!(
-        matches!(&error, SessionError::Refused { why, .. } if why.contains("as many clients")),
+        matches!(&error, SessionError::Refused { why, .. } if why.contains("its maximum number of clients")),
         "{error}"
     );
     // One that vanishes makes room for another.
@@ -118,7 +118,7 @@ fn buffers_of_more_than_16_mib_are_refused() {
         let role = Role::Source { rate: 1_000_000, packet: 1000, lasting: Duration::from_secs(1) };
         let refused = server.ask(Request::new(role, transport.parse().unwrap())).map(drop);
         let Err(SessionError::Refused { why, .. }) = refused else { panic!("{transport}: {refused:?}") };
-        assert!(why.contains("a client may ask for 16 MiB"), "{why}");
+        assert!(why.contains("a client may request at most 16 MiB"), "{why}");
     }
     // Without options every transport is within the limit.
     for transport in ["dccp", "sctp", "xtp", "quic", "{ kind = \"quic\", mode = \"datagrams\" }", "urp"] {
@@ -150,7 +150,7 @@ fn all_sources_share_one_rate() {
     };
     let refused = source(600_000).map(drop);
     let Err(SessionError::Refused { why, .. }) = refused else { panic!("{refused:?}") };
-    assert!(why.contains("ask for at most 400000 bit/s"), "{why}");
+    assert!(why.contains("request at most 400000 bit/s"), "{why}");
     let second = source(400_000).unwrap();
     drop((over, first, second));
     // What the server gives back when it has seen that they have left.

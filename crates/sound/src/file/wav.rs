@@ -167,7 +167,7 @@ fn bytes_of(encoding: Encoding) -> usize {
 
 fn read(file: &mut BufReader<File>, bytes: &mut [u8]) -> Result<(), String> {
     file.read_exact(bytes).map_err(|error| match error.kind() {
-        std::io::ErrorKind::UnexpectedEof => "is no complete WAV file: it ends before its data".to_owned(),
+        std::io::ErrorKind::UnexpectedEof => "is not a complete WAV file: it ends before its data".to_owned(),
         _ => cannot_read(&error),
     })
 }

@@ -39,7 +39,7 @@ fn get(bucket: &Bucket, run: &RunInfo, file: &SharedFile, to: &Path) -> Result<(
         true => Ok(()),
         false => {
             let place = Path::new(&bucket.shown()).join(name);
-            Err(StoreError::damaged(&place, "it is not what was measured: its size or its SHA-256 differs"))
+            Err(StoreError::damaged(&place, "it is not the measured file: its size or SHA-256 differs"))
         }
     }
 }

@@ -143,7 +143,7 @@ impl TraceWriter {
         let finished = thread.join();
         self.open.fetch_sub(self.traces, Ordering::Relaxed);
         let finished =
-            finished.map_err(|_| io::Error::other("the thread that writes traces ended too early"))?;
+            finished.map_err(|_| io::Error::other("the trace writer's thread ended unexpectedly"))?;
         self.check()?;
         finished.into_iter().collect()
     }

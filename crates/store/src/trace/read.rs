@@ -128,7 +128,7 @@ fn open(path: &Path) -> std::result::Result<SerializedFileReader<File>, StoreErr
     match format {
         Some(format) if format <= FORMAT => Ok(reader),
         Some(format) => {
-            let why = format!("its format is {format}, newer than the {FORMAT} known here: update Trunkline");
+            let why = format!("its format {format} is newer than the supported {FORMAT}: update Trunkline");
             Err(StoreError::damaged(path, why))
         }
         None => Err(StoreError::damaged(path, "it is a Parquet file, but not a trace of Trunkline")),

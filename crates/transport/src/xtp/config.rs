@@ -207,7 +207,8 @@ pub enum XtpConfigError {
     Frequency,
     /// Never acknowledged, and yet reliable or flow-controlled.
     #[error(
-        "XTP that never asks for acknowledgements can neither repair losses nor be held back; switch error and flow control off, or let it ask"
+        "without acknowledgements, XTP can neither repair losses nor control the flow; switch error and flow \
+        control off, or enable acknowledgements"
     )]
     NeverAcknowledged,
     /// A group whose sender is held back otherwise than by its slowest receiver, or that is half acknowledged.

@@ -407,7 +407,7 @@ fn what_cannot_be_is_refused() {
         "every 0th packet",
         "sending rate limit lets nothing pass",
         "least wait is zero",
-        "never asks for acknowledgements",
+        "without acknowledgements",
     ]) {
         assert!(found.contains(expected), "{found}");
     }

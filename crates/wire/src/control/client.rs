@@ -72,7 +72,7 @@ impl Client {
         let why = |error: io::Error| match error.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => io::Error::new(
                 error.kind(),
-                format!("no answer within {} s; its process may be stopped", PATIENCE.as_secs()),
+                format!("no reply within {} s; its process may be stopped", PATIENCE.as_secs()),
             ),
             _ => error,
         };
@@ -81,6 +81,6 @@ impl Client {
 }
 
 fn unexpected(reply: &Reply) -> WireError {
-    let why = if let Reply::Refused(why) = reply { why } else { "it is of another version" };
+    let why = if let Reply::Refused(why) = reply { why } else { "it has a different version" };
     WireError::System { doing: "asking the wire".into(), source: io::Error::other(why.to_owned()) }
 }

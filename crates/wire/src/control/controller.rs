@@ -119,7 +119,7 @@ impl Controller {
     /// the link runs.
     pub fn set(&self, key: &str, value: &str) -> Result<(), String> {
         let Some((name, part)) = key.split_once('.') else {
-            return Err(format!("`{key}` names no key of a link; write LINK.KEY such as `trunk.rate`"));
+            return Err(format!("`{key}` is not a key of a link; expected LINK.KEY such as `trunk.rate`"));
         };
         let Some(link) = self.links.iter().position(|link| link.name == name) else {
             let known =
@@ -146,7 +146,8 @@ impl Controller {
         };
         if mtus(&scenario) != mtus(&written.scenario) {
             return Err(format!(
-                "the MTU of link `{name}` is that of the hosts' interfaces, and stays while the wire is up"
+                "the MTU of link `{name}` is that of the hosts' interfaces and cannot change while the wire \
+                is up"
             ));
         }
         let (answer, answered) = std::sync::mpsc::channel();

@@ -14,25 +14,25 @@ const SECOND: f64 = 1e9;
 type OfDirection = (&'static str, &'static str, &'static str, fn(&DirectionSnapshot) -> f64);
 
 const OF_DIRECTIONS: &[OfDirection] = &[
-    ("offered_packets_total", "counter", "Packets that came from the host.", |d| d.offered.packets as f64),
+    ("offered_packets_total", "counter", "Packets received from the host.", |d| d.offered.packets as f64),
     ("offered_bytes_total", "counter", "Their bytes at the network layer.", |d| d.offered.bytes as f64),
-    ("delivered_packets_total", "counter", "Packets that came out of the link, duplicates too.", |d| {
+    ("delivered_packets_total", "counter", "Packets that left the link, including duplicates.", |d| {
         d.delivered.packets as f64
     }),
     ("delivered_bytes_total", "counter", "Their bytes at the network layer.", |d| d.delivered.bytes as f64),
-    ("transmitted_bytes_total", "counter", "Bytes on the line with the link's framing.", |d| {
+    ("transmitted_bytes_total", "counter", "Bytes on the line, including the link's framing.", |d| {
         d.transmitted_bytes as f64
     }),
-    ("busy_seconds_total", "counter", "How long the line was busy.", |d| d.busy_ns as f64 / SECOND),
-    ("waiting_packets", "gauge", "Packets in front of the line.", |d| d.waiting.packets as f64),
+    ("busy_seconds_total", "counter", "Time for which the line was busy.", |d| d.busy_ns as f64 / SECOND),
+    ("waiting_packets", "gauge", "Packets in the queue.", |d| d.waiting.packets as f64),
     ("waiting_bytes", "gauge", "Their bytes at the network layer.", |d| d.waiting.bytes as f64),
     (
         "overflowed_packets_total",
         "counter",
-        "Packets lost before the link, because the relay came too late.",
+        "Packets lost before the link, because the relay was not scheduled in time.",
         |d| d.overflowed as f64,
     ),
-    ("refused_packets_total", "counter", "Packets for the host that its kernel did not take.", |d| {
+    ("refused_packets_total", "counter", "Packets for the host that its kernel did not accept.", |d| {
         d.refused as f64
     }),
 ];
@@ -46,7 +46,7 @@ pub(super) fn text(snapshot: &WireSnapshot) -> String {
 }
 
 fn write_all(out: &mut String, snapshot: &WireSnapshot) -> fmt::Result {
-    head(out, "up", "gauge", "Whether the link is up: 1, or 0 if it was taken down or its relay has ended.")?;
+    head(out, "up", "gauge", "1 if the link is up, 0 if it was taken down or its relay has ended.")?;
     for link in &snapshot.links {
         let up = u8::from(link.up && !link.ended);
         sample(out, "up", &[("wire", &snapshot.wire), ("link", &link.link)], up)?;
@@ -73,7 +73,7 @@ fn write_all(out: &mut String, snapshot: &WireSnapshot) -> fmt::Result {
             sample(out, "marked_packets_total", &labels, count)?;
         }
     }
-    head(out, "sojourn_seconds", "summary", "Time in the queue, of packets that left it for transmission.")?;
+    head(out, "sojourn_seconds", "summary", "Queueing delay of transmitted packets.")?;
     for (link, direction) in directions(snapshot) {
         let sojourn = &direction.sojourn;
         let labels = labels(snapshot, link, direction);

@@ -129,7 +129,7 @@ pub(super) fn converse(
         }
         let reply = match serde_json::from_str(&line) {
             Ok(request) => controller.handle(&request),
-            Err(error) => Reply::Refused(format!("the request is not one: {error}")),
+            Err(error) => Reply::Refused(format!("invalid request: {error}")),
         };
         let mut text = serde_json::to_vec(&reply)?;
         text.push(b'\n');
@@ -167,7 +167,7 @@ fn serve_http(
     let (status, body) = match (method, path) {
         ("GET" | "HEAD", "/metrics") => ("200 OK", controller.metrics()),
         ("GET" | "HEAD", _) => ("404 Not Found", "there is `/metrics`\n".to_owned()),
-        _ => ("405 Method Not Allowed", "`GET /metrics` is what is answered\n".to_owned()),
+        _ => ("405 Method Not Allowed", "only `GET /metrics` is served\n".to_owned()),
     };
     write!(
         answers,

@@ -47,7 +47,7 @@ pub struct DirectionSnapshot {
     /// The host at the other end; null on a medium of several.
     #[schema(required = true)]
     pub to: Option<String>,
-    /// Packets that came from the host.
+    /// Packets received from the host.
     pub offered: Packets,
     /// Packets that the link delivered, duplicates too.
     pub delivered: Packets,
@@ -59,9 +59,9 @@ pub struct DirectionSnapshot {
     pub marked: BTreeMap<String, u64>,
     /// Packets lost before the link, because the relay came too late: an error of the instrument.
     pub overflowed: u64,
-    /// Packets for the host that its kernel did not take.
+    /// Packets for the host that its kernel did not accept.
     pub refused: u64,
-    /// Bytes on the line with the link's framing.
+    /// Bytes on the line, including the link's framing.
     pub transmitted_bytes: u64,
     /// Time in which the line was busy, in nanoseconds.
     pub busy_ns: u64,

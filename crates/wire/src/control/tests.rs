@@ -142,12 +142,12 @@ fn keys_are_set_as_the_file_would() {
 fn what_cannot_be_set_is_refused_in_a_sentence_and_changes_nothing() {
     let (controller, hands) = wire();
     for (key, value, expected) in [
-        ("trunk", "5mbit", "`trunk` names no key of a link; write LINK.KEY such as `trunk.rate`"),
+        ("trunk", "5mbit", "`trunk` is not a key of a link; expected LINK.KEY such as `trunk.rate`"),
         ("trank.rate", "5mbit", "there is no link `trank`; the wire has `trunk`, `ring`"),
         ("trunk.rats", "5mbit", "there is no key `trunk.rats`; did you mean `trunk.rate`?"),
         ("trunk.up", "maybe", "`trunk.up` must be `true` or `false`, not `maybe`"),
         ("trunk.mtu", "1000 B", "the MTU of link `trunk` is that of the hosts' interfaces"),
-        ("trunk.medium", "t1", "the medium of the link `trunk` cannot be changed while it runs"),
+        ("trunk.medium", "t1", "cannot change the medium of the link `trunk` while it runs"),
         ("ring.loss", "1%", "link `ring` is of medium `fddi`, which cannot be changed while it runs"),
     ] {
         let problem = controller.set(key, value).unwrap_err();
@@ -197,7 +197,7 @@ fn answer(request: &[u8]) -> String {
 
 #[test]
 fn bad_requests_are_refused_and_do_no_harm() {
-    assert!(answer(b"hello\n\"counters\"\n").starts_with("{\"refused\":\"the request is not one:"));
+    assert!(answer(b"hello\n\"counters\"\n").starts_with("{\"refused\":\"invalid request:"));
     assert_eq!(answer(b"{\"set\":{\"key\":\"x\"}}\n").lines().count(), 1);
     assert_eq!(answer(b"\"counters\""), "", "without the end of the line it is not one");
     assert_eq!(answer(&vec![b'x'; 100_000]), "");

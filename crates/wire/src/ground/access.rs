@@ -68,7 +68,9 @@ impl Access {
         // In a folder that everybody may write to somebody else may have been there first.
         match is_of(&root, user) && is_of(&wires, user) {
             true => Ok(wires),
-            false => Err(unusable("belongs to somebody else, or others may write to it; remove it".into())),
+            false => {
+                Err(unusable("belongs to another user, or other users can write to it; remove it".into()))
+            }
         }
     }
 
@@ -115,7 +117,8 @@ fn forbidden(error: Errno) -> WireError {
     let set = |name: &str| fs::read_to_string(format!("/proc/sys/{name}")).ok();
     let is = |name: &str, value: &str| set(name).is_some_and(|text| text.trim() == value);
     let cause = if error == Errno::EINVAL {
-        "this process has several threads: it has to ask before it starts the second one".to_owned()
+        "this process already has several threads: it must create namespaces before it starts a second thread"
+            .to_owned()
     } else if is("kernel/unprivileged_userns_clone", "0") {
         "ask the administrator for `sysctl kernel.unprivileged_userns_clone=1`, or run it as root".to_owned()
     } else if error == Errno::ENOSPC || is("user/max_user_namespaces", "0") {
@@ -129,5 +132,5 @@ fn forbidden(error: Errno) -> WireError {
              in a container with CAP_SYS_ADMIN and CAP_NET_ADMIN"
         )
     };
-    WireError::Forbidden(format!("this system does not let you make network namespaces: {cause}"))
+    WireError::Forbidden(format!("this system does not allow you to create network namespaces: {cause}"))
 }

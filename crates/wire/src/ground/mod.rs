@@ -97,7 +97,8 @@ impl Ground {
         options: &GroundOptions,
     ) -> Result<(Ground, Devices), WireError> {
         if options.outside && access.is_unprivileged() {
-            let problem = "only root may join a host to the machine's own network: leave out `--outside`, or run it as root";
+            let problem = "only root can connect a host to the machine's own network: omit `--outside`, or \
+                run it as root";
             return Err(WireError::Forbidden(problem.into()));
         }
         // For each host four namespaces and a pipe, for each station a device with some descriptors of its own, and a few.
@@ -175,7 +176,7 @@ impl Ground {
             None => false,
         };
         for (host, namespace) in self.hosts.iter().enumerate() {
-            let doing = || format!("giving `{}` its routes", namespace.name());
+            let doing = || format!("setting the routes of `{}`", namespace.name());
             namespace
                 .run(|| joints::add_routes(plan, host, beyond_ipv6, name))?
                 .map_err(WireError::system(doing()))?;
@@ -187,7 +188,7 @@ impl Ground {
     fn introduce(&self, plan: &Plan, name: impl Fn(&Attachment) -> String + Sync) -> Result<(), WireError> {
         for (host, namespace) in self.hosts.iter().enumerate() {
             let own = || plan.hosts[host].attachments.iter().map(|own| plan.station(*own));
-            let doing = || format!("giving `{}` its neighbours", namespace.name());
+            let doing = || format!("setting the neighbours of `{}`", namespace.name());
             namespace
                 .run(|| {
                     own().try_for_each(|own| joints::add_neighbours(&plan.links[own.link], own, &name(own)))
@@ -262,7 +263,8 @@ pub fn valid_name(name: &str) -> Result<(), WireError> {
         return Ok(());
     }
     Err(WireError::Which(format!(
-        "`{name}` cannot be a wire's name: give it one with `--name`, of at most {LONGEST} letters, digits, `-`, `_`, `.`"
+        "invalid wire name `{name}`: choose one with `--name`, of at most {LONGEST} letters, digits, `-`, \
+        `_`, `.`"
     )))
 }
 
@@ -280,8 +282,8 @@ pub fn join(wire: &FoundWire, host: &str) -> Result<Namespace, WireError> {
     wire.within_sight()?;
     if !found.is_alive() {
         return Err(WireError::Refused(format!(
-            "the first process of host `{host}` has been killed, and all programs there with it; take the wire down with \
-             `trunkline wire down --wire {}` and start it again",
+            "the init process of host `{host}` was killed, and with it all programs there; take the wire down \
+            with `trunkline wire down --wire {}` and start it again",
             state.name
         )));
     }

@@ -177,7 +177,7 @@ impl Netlink {
         match answer.payload {
             NetlinkPayload::Error(error) if error.code.is_some() => Err(error.to_io()),
             NetlinkPayload::Error(_) => Ok(()),
-            _ => Err(io::Error::new(io::ErrorKind::InvalidData, "the kernel answered something else")),
+            _ => Err(io::Error::new(io::ErrorKind::InvalidData, "unexpected reply from the kernel")),
         }
     }
 }

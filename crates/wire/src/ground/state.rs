@@ -242,12 +242,12 @@ impl FoundWire {
                 "no wire `{name}` is up; `trunkline wire status` lists those that are"
             ))),
             (0, None) => {
-                Err(WireError::Which("no wire is up; start one with `trunkline wire up FILE`".into()))
+                Err(WireError::Which("no wire is running; start one with `trunkline wire up FILE`".into()))
             }
             _ => {
                 let names: Vec<String> = found.iter().map(|wire| format!("`{}`", wire.state.name)).collect();
                 Err(WireError::Which(format!(
-                    "several wires are up: say which with `--wire NAME` ({})",
+                    "several wires are running: say which with `--wire NAME` ({})",
                     names.join(", ")
                 )))
             }

@@ -32,7 +32,7 @@ impl Companion {
     /// # Errors
     /// If there is no shell, its namespaces cannot be entered, or the system has no descriptors left.
     pub fn start(host: &Namespace, line: &str, label: &str) -> Result<Companion, WireError> {
-        let doing = || WireError::system(format!("taking the output of `{line}`"));
+        let doing = || WireError::system(format!("reading the output of `{line}`"));
         let (output, [stdout, stderr]) = Labelled::start(format!("[{label}] ")).map_err(doing())?;
         let mut command = Command::new("/bin/sh");
         command.args(["-c", line]).stdin(Stdio::null()).stdout(stdout).stderr(stderr).process_group(0);

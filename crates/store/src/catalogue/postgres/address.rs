@@ -85,7 +85,7 @@ impl Address {
     /// The server did not come back in time.
     pub(super) fn stayed_away(&self, error: Error, waited: Duration) -> StoreError {
         let source = format!(
-            "it has been gone for {} s ({}); start it again, then go on with `trunkline run --resume`",
+            "it has been unreachable for {} s ({}); restart it, then continue with `trunkline run --resume`",
             waited.as_secs(),
             said(&error)
         );

@@ -31,7 +31,7 @@ pub(super) fn info(transaction: &mut Transaction<'_>, id: u64) -> Result<Option<
 
 pub(super) fn info_of(row: &Row, runs: &Path, place: &str) -> Result<RunInfo, StoreError> {
     let finished: Option<String> = row.get(5);
-    let time = |text: &str| text.parse().map_err(|_| unreadable(place, format!("`{text}` is no time")));
+    let time = |text: &str| text.parse().map_err(|_| unreadable(place, format!("`{text}` is not a time")));
     Ok(RunInfo {
         id: row.get::<_, i64>(0) as u64,
         name: row.get(1),

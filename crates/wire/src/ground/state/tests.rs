@@ -69,10 +69,10 @@ fn what_a_crash_left_is_removed_and_nothing_else() {
 fn which_wire_is_meant_is_said_if_it_is_not_clear() {
     let wires = tempfile::tempdir().unwrap();
     let message = |name| FoundWire::find(wires.path(), name).unwrap_err().to_string();
-    assert!(message(None).starts_with("no wire is up"));
+    assert!(message(None).starts_with("no wire is running"));
     let _one = StateFolder::claim(wires.path(), &state("one", ourselves())).unwrap();
     let _two = StateFolder::claim(wires.path(), &state("two", ourselves())).unwrap();
-    assert_eq!(message(None), "several wires are up: say which with `--wire NAME` (`one`, `two`)");
+    assert_eq!(message(None), "several wires are running: say which with `--wire NAME` (`one`, `two`)");
     assert!(message(Some("three")).starts_with("no wire `three` is up"));
     assert_eq!(FoundWire::find(wires.path(), Some("two")).unwrap().state.name, "two");
 }
