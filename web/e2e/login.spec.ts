@@ -29,6 +29,6 @@ test('a stranger is asked to log in, and a link logs in without staying in the a
   await page.context().clearCookies();
   await page.goto('about:blank');
   await page.goto(link);
-  await expect(page.getByText('this link is not valid')).toBeVisible();
+  await expect(page.getByText('this link is invalid or has expired')).toBeVisible();
   expect(page.url()).not.toContain(code);
 });

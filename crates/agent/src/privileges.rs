@@ -21,7 +21,7 @@ pub fn limit_memory(most: Bytes) -> Result<(), AgentError> {
         let most = most.count().min(hard);
         setrlimit(Resource::RLIMIT_DATA, most, most)
     };
-    set().map_err(|error| AgentError::system("setting the memory limit")(error.into()))
+    set().map_err(|error| AgentError::system("cannot set the memory limit")(error.into()))
 }
 
 /// Turns this process, which root has started, into one of an ordinary user. Of root's rights only those are kept that
@@ -36,7 +36,7 @@ pub fn limit_memory(most: Bytes) -> Result<(), AgentError> {
 /// refuses. The process must end then: it may have given up some of its rights.
 pub fn become_user(name: &str, state: &Path) -> Result<(), AgentError> {
     let lookup =
-        User::from_name(name).map_err(|error| AgentError::system("looking up users")(error.into()))?;
+        User::from_name(name).map_err(|error| AgentError::system("cannot look up users")(error.into()))?;
     let user = lookup.ok_or_else(|| AgentError::User {
         name: name.to_owned(),
         reason: "this user does not exist on this host; create it with `useradd --system`, or omit `--user`"

@@ -140,7 +140,7 @@ fn two_commands_enrol_and_then_an_experiment_runs_between_hosts() {
     run(&bench, &["agent", "forget", "ottawa"]).ok();
     let unknown = run(&bench, &["agent", "status", "ottawa"]);
     assert_eq!(unknown.code, Some(2));
-    assert!(unknown.err.contains("no agent `ottawa` is enrolled here: those are berlin"), "{}", unknown.err);
+    assert!(unknown.err.contains("no agent `ottawa` is enrolled here; known: berlin"), "{}", unknown.err);
     assert_eq!(near.stop(), "berlin has stopped");
 }
 

@@ -101,7 +101,7 @@ fn ctrl_c_prints_what_was_measured() {
         let sender = bench.start(&["send", &receiver.address, "--from", "noise", "--json"]);
         std::thread::sleep(std::time::Duration::from_millis(700));
         let mut began = String::new();
-        receiver.said.read_line(&mut began).expect("a session must start");
+        receiver.said.read_line(&mut began).expect("a session starts");
         assert!(began.contains("2 channels at 44100 Hz as `i16` in blocks of 470 frames"), "{began}");
         interrupt(&sender);
         let sent = Ran::from(sender.wait_with_output().expect("it ends"));

@@ -41,7 +41,7 @@ fn a_plan_ends_in_the_file_with_its_answer() {
     assert!(text.contains(&format!("count = {kept}\n")), "{text}");
     assert!(!text.contains("\"flow.voice.count\" ="), "{text}");
     is_valid(&server, &json!(text));
-    // All measurements is a run like any other.
+    // All measurements are a run like any other.
     let run = server.get(&format!("/api/v1/runs/{}", found.run));
     assert_eq!(run.json()["info"]["status"], "complete");
     assert_eq!(job["run"], found.run);
@@ -103,10 +103,13 @@ fn a_plan_that_makes_no_sense_begins_nothing() {
     let server = TestServer::start();
     let no_limits = SHORT.split("[limits]").next().unwrap();
     for (body, told) in [
-        (json!({ "text": SHORT, "backend": "sim" }), "either `maximise` or `minimise`"),
+        (json!({ "text": SHORT, "backend": "sim" }), "exactly one of `maximise` and `minimise`"),
         (json!({ "text": SHORT, "maximise": "flow.voice.cont", "backend": "sim" }), "did you mean"),
         (json!({ "text": no_limits, "maximise": "flow.voice.count", "backend": "sim" }), "[limits]"),
-        (json!({ "text": "x", "maximise": "flow.voice.count", "backend": "sim" }), "problem"),
+        (
+            json!({ "text": "x", "maximise": "flow.voice.count", "backend": "sim" }),
+            "the experiment file has an error in line 1",
+        ),
         (
             json!({ "text": SHORT, "maximise": "flow.voice.count", "backend": "sim", "confidence": "much" }),
             "confidence",

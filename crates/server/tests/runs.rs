@@ -241,7 +241,7 @@ fn an_imported_run_reads_no_file_outside_of_the_servers_folder() {
         let resumed = there.post(&format!("/api/v1/runs/{id}/resume"), &json!({}));
         assert_eq!(resumed.status, 400, "{named}: {}", resumed.text());
         let why = resumed.json()["error"].to_string();
-        assert!(why.contains("lies outside") || why.contains("does not exist"), "{named}: {why}");
+        assert!(why.contains("is outside") || why.contains("does not exist"), "{named}: {why}");
         assert!(!why.contains("only mine"), "{why}");
     }
 }

@@ -70,7 +70,10 @@ impl Lobby {
         match poll(&mut set, PollTimeout::from(milliseconds)) {
             Ok(_) | Err(nix::Error::EINTR) => {}
             Err(error) => {
-                return Err(ControlError::System { what: "waiting for connections", error: error.into() });
+                return Err(ControlError::System {
+                    what: "cannot wait for connections",
+                    error: error.into(),
+                });
             }
         }
         Ok(set.iter().map(|fd| fd.any().unwrap_or(false)).collect())

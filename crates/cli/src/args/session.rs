@@ -169,7 +169,7 @@ pub struct Receive {
     #[arg(long, conflicts_with_all = ["channels", "mix", "block", "playout", "conceal", "sdp", "jacktrip"])]
     pub exact: bool,
 
-    /// The maximum length of a recording
+    /// The maximum length of a recording; its sender is told when it is reached
     #[arg(long, value_name = "TIME", default_value = "12 h")]
     pub max_length: Duration,
 

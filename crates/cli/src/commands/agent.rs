@@ -276,9 +276,8 @@ fn known(agents: &Peers, agent: &str) -> Result<Peer, Failure> {
     };
     all.iter().find(is_meant).cloned().ok_or_else(|| {
         let names: Vec<&str> = all.iter().map(|peer| peer.name.as_str()).collect();
-        let known =
-            if names.is_empty() { "none is".to_owned() } else { format!("those are {}", names.join(", ")) };
-        Failure::input(format_args!("no agent `{agent}` is enrolled here: {known}"))
+        let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        Failure::input(format_args!("no agent `{agent}` is enrolled here; known: {known}"))
     })
 }
 
@@ -326,7 +325,11 @@ fn told(facts: &Facts, status: &Status, address: &str) -> String {
             "measuring    {} parts with {} conversations, {} granted",
             facts.busy.parts, facts.busy.conversations, facts.busy.rate
         ),
-        format!("stored       {} for controllers, {} free", size(status.spool), size(status.disk_free)),
+        format!(
+            "stored       {} for controllers, {} free on the disk",
+            size(status.spool),
+            size(status.disk_free)
+        ),
         format!(
             "allowed      rate {}, conversations {}, disk {}, parts up to {}",
             limit(facts.limits.rate.as_ref().map(|rate| text(rate))),

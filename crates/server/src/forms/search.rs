@@ -31,7 +31,7 @@ impl Planned {
             (None, Some(key)) => (Goal::Minimise, key),
             _ => {
                 return Err(ApiError::input(
-                    "`maximise` or `minimise` is required, with a key such as `flow.voice.count`",
+                    "exactly one of `maximise` and `minimise` is required, with a key such as `flow.voice.count`",
                 ));
             }
         };

@@ -85,7 +85,7 @@ pub fn call_hub(
 ) -> Result<Foreign, ForeignError> {
     let hub = socket::resolve(hub, PORT)?;
     let socket = open(SocketAddr::new(socket::any(hub.ip()), 0), options)?;
-    let failed = ForeignError::socket(format!("connecting to the hub at {hub}"));
+    let failed = ForeignError::socket(format!("cannot connect to the hub at {hub}"));
     let port = match socket.local_addr().and_then(|local| ask_hub(hub, local.port(), name, patience)) {
         Ok(answer) => u16::try_from(answer).map_err(|_| ForeignError::Refused {
             address: hub,
@@ -181,7 +181,7 @@ fn converse(
     stream.check()?;
     let mut packer = packer(stream, stream.channels.min(255) as u8, options)?;
     let silence = vec![0.0; usize::from(stream.channels) * stream.block_frames as usize];
-    let failed = || ForeignError::socket(format!("connecting to JackTrip at {peer}"));
+    let failed = || ForeignError::socket(format!("cannot connect to JackTrip at {peer}"));
     socket.connect(peer).map_err(failed())?;
     socket.set_nonblocking(true).map_err(failed())?;
     let mut datagram = vec![0; MOST_DATAGRAM];

@@ -260,7 +260,7 @@ fn a_recording_ends_at_its_limit_and_the_next_is_refused() {
     let receiver = Serving::receiver(options);
     // Without an end of its own.
     let why = send(&SendOptions { lasting: None, ..tone(receiver.address) }).unwrap_err().to_string();
-    assert!(why.contains("its recordings have 20 KB, their limit"), "{why}");
+    assert!(why.contains("its recordings have reached their limit of 20 KB"), "{why}");
     let why = send(&tone(receiver.address)).unwrap_err().to_string();
     assert!(why.contains("`--max-files` of `receive`"), "{why}");
     let ended = receiver.end();

@@ -48,7 +48,7 @@ fn a_server_that_is_gone_ends_the_session_in_a_sentence() {
     let ended = until(&mut session, |_, _| false).unwrap_err().to_string();
     assert!(
         ended == "the server has ended the session"
-            || ended.starts_with("the connection to the server broke off: "),
+            || ended.starts_with("the connection to the server was lost: "),
         "{ended}"
     );
 }

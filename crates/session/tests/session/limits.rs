@@ -98,7 +98,7 @@ fn bulk_beyond_the_bounds_is_refused() {
         (source(1_000_000_000_000, 1000, 1), "it sends from 1 to 80000000 bit/s, not 1000000000000"),
         (source(0, 1000, 1), "it sends from 1 to 80000000 bit/s, not 0"),
         (source(1_000_000, 1, 1), "it sends packets of 64 to 60000 bytes, not of 1"),
-        (source(1_000_000, 1000, 61), "it sends for 60 s at most, not 61 s"),
+        (source(1_000_000, 1000, 61), "it sends for at most 60 s, not 61 s"),
     ] {
         let error = server.ask(Request::new(role, TransportChoice::udp())).err().unwrap().to_string();
         assert!(error.ends_with(expected), "{error}");

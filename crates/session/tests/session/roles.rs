@@ -113,7 +113,7 @@ fn a_handler_plays_and_may_answer() {
 
     let many = trunkline_audio::pipeline::Stream { channels: 8, ..Default::default() };
     let error = server.ask(Request { stream: Some(many), ..request }).err().unwrap().to_string();
-    assert!(error.ends_with("refuses: it has 2 channels"), "{error}");
+    assert!(error.ends_with("refused: it has 2 channels"), "{error}");
 }
 
 #[test]
