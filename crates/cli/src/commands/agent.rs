@@ -255,7 +255,7 @@ fn discard(address: &str, identity: &Identity, parts: &[PartInfo]) -> Result<(),
 fn own_agent(folder: &Path) -> Result<(Identity, SocketAddr), Failure> {
     let Some(address) = address_file(folder) else {
         return Err(Failure::environment(format_args!(
-            "no agent runs with the folder {}; name one that is enrolled here, or the folder with `--state`",
+            "no agent is running with the folder {}; name an enrolled agent, or the folder with `--state`",
             folder.display()
         )));
     };

@@ -63,7 +63,7 @@ impl Shares {
         let own = table.get(&source).copied().unwrap_or_default();
         let Bounds { sessions, rate, memory } = self.all;
         if total.sessions + want.sessions > sessions {
-            return Err("it has as many clients as it takes; try again later".to_owned());
+            return Err("it has reached its maximum number of clients; try again later".to_owned());
         }
         if own.sessions + want.sessions > self.each.sessions {
             let most = self.each.sessions;
@@ -72,15 +72,15 @@ impl Shares {
         let left = rate.saturating_sub(total.rate);
         if want.rate > left {
             return Err(format!(
-                "it sends at most {rate} bit/s to all clients, and {} bit/s to others now; ask for at most {left} bit/s, or \
-                 try again later",
+                "it sends at most {rate} bit/s to all clients together, of which {} bit/s are in use; request at most \
+                 {left} bit/s, or try again later",
                 total.rate
             ));
         }
         let left = self.each.rate.saturating_sub(own.rate);
         if want.rate > left {
             return Err(format!(
-                "it sends at most {} bit/s to one address; ask for at most {left} bit/s, or try again later",
+                "it sends at most {} bit/s to one address; request at most {left} bit/s, or try again later",
                 self.each.rate
             ));
         }
@@ -162,7 +162,7 @@ mod tests {
         let _two = shares.reserve(first, want(20, 100)).unwrap();
         assert!(shares.reserve(first, want(0, 0)).unwrap_err().contains("may have 2 sessions"));
         // Others find room.
-        assert!(shares.reserve(second, want(21, 0)).unwrap_err().contains("ask for at most 20 bit/s"));
+        assert!(shares.reserve(second, want(21, 0)).unwrap_err().contains("request at most 20 bit/s"));
         let three = shares.reserve(second, want(20, 500)).unwrap();
         assert!(shares.reserve(third, want(0, 1)).unwrap_err().contains("for all clients"));
         let _four = shares.reserve(third, want(0, 0)).unwrap();
