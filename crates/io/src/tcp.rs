@@ -284,6 +284,54 @@ pub struct TcpWindow {
     pub in_flight: u32,
 }
 
+/// The state of a connection's sending end, as the kernel has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpState {
+    /// The congestion window in bytes.
+    pub congestion_window: u64,
+    /// The slow-start threshold in bytes; `None` before there is one.
+    pub slow_start_threshold: Option<u64>,
+    /// Bytes in flight.
+    pub in_flight: u64,
+    /// The smoothed round trip; `None` before the first sample of it.
+    pub smoothed_round_trip: Option<Duration>,
+    /// The pacing rate in bytes a second; `None` before there is one.
+    pub pacing_rate: Option<u64>,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Segments sent again that the peer had already (D-SACK, RFC 2883); `None` if the kernel does not count them.
+    pub spurious: Option<u64>,
+}
+
+/// Reads the state of a connection (`TCP_INFO`); `None` where the kernel has none.
+#[cfg(target_os = "linux")]
+pub fn state(stream: &TcpStream) -> Option<TcpState> {
+    use std::os::fd::AsFd as _;
+
+    let (info, length) = info_and_length(stream.as_fd())?;
+    let window = TcpWindow::of(&info);
+    let bytes = |segments: u32| u64::from(segments) * u64::from(info.snd_mss);
+    Some(TcpState {
+        congestion_window: bytes(window.congestion_window),
+        slow_start_threshold: window.slow_start_threshold.map(bytes),
+        in_flight: bytes(window.in_flight),
+        smoothed_round_trip: Some(info.rtt)
+            .filter(|rtt| *rtt > 0)
+            .map(|rtt| Duration::from_micros(u64::from(rtt))),
+        // The kernel's "no limit".
+        pacing_rate: Some(info.pacing_rate).filter(|rate| (1..u64::MAX).contains(rate)),
+        retransmissions: u64::from(info.total_retrans),
+        spurious: (length >= core::mem::offset_of!(TcpInfo, dsack_dups) + size_of::<u32>())
+            .then_some(u64::from(info.dsack_dups)),
+    })
+}
+
+/// Reads the state of a connection; `None` because the system has none.
+#[cfg(not(target_os = "linux"))]
+pub fn state(_: &TcpStream) -> Option<TcpState> {
+    None
+}
+
 /// Reads the kernel's counters (`TCP_INFO`); `None` where it has none.
 #[cfg(target_os = "linux")]
 pub fn counters(stream: &TcpStream) -> Option<TcpCounters> {
@@ -300,15 +348,21 @@ pub fn counters(stream: &TcpStream) -> Option<TcpCounters> {
 /// Reads the kernel's congestion window and what is in flight (`TCP_INFO`); `None` where it has none.
 #[cfg(target_os = "linux")]
 pub fn window(socket: std::os::fd::BorrowedFd<'_>) -> Option<TcpWindow> {
-    // The kernel's "none yet".
-    const NO_THRESHOLD: u32 = 0x7fff_ffff;
-    let info = info(socket)?;
-    let gone = info.sacked + info.lost;
-    Some(TcpWindow {
-        congestion_window: info.snd_cwnd,
-        slow_start_threshold: Some(info.snd_ssthresh).filter(|threshold| *threshold < NO_THRESHOLD),
-        in_flight: (info.unacked + info.retrans).saturating_sub(gone),
-    })
+    info(socket).map(|info| TcpWindow::of(&info))
+}
+
+#[cfg(target_os = "linux")]
+impl TcpWindow {
+    fn of(info: &TcpInfo) -> TcpWindow {
+        // The kernel's "none yet".
+        const NO_THRESHOLD: u32 = 0x7fff_ffff;
+        let gone = info.sacked + info.lost;
+        TcpWindow {
+            congestion_window: info.snd_cwnd,
+            slow_start_threshold: Some(info.snd_ssthresh).filter(|threshold| *threshold < NO_THRESHOLD),
+            in_flight: (info.unacked + info.retrans).saturating_sub(gone),
+        }
+    }
 }
 
 /// The fields of `struct tcp_info` up to those that are read here (linux/tcp.h; grows at its end only).
@@ -316,7 +370,9 @@ pub fn window(socket: std::os::fd::BorrowedFd<'_>) -> Option<TcpWindow> {
 #[repr(C)]
 struct TcpInfo {
     states: [u8; 8],
-    before_unacked: [u32; 4],
+    timeouts: [u32; 2],
+    snd_mss: u32,
+    rcv_mss: u32,
     unacked: u32,
     sacked: u32,
     lost: u32,
@@ -329,13 +385,26 @@ struct TcpInfo {
     before_rcv_space: [u32; 3],
     rcv_space: u32,
     total_retrans: u32,
-    rates: [u64; 4],
+    pacing_rate: u64,
+    before_segs_out: [u64; 3],
     segs_out: u32,
     segs_in: u32,
+    before_delivery_rate: [u32; 4],
+    before_delivered: [u64; 4],
+    delivered: [u32; 2],
+    bytes: [u64; 2],
+    dsack_dups: u32,
+    reord_seen: u32,
 }
 
 #[cfg(target_os = "linux")]
 fn info(socket: std::os::fd::BorrowedFd<'_>) -> Option<TcpInfo> {
+    info_and_length(socket).map(|(info, _)| info)
+}
+
+/// The structure, and how many bytes of it this kernel knows. The others are zero.
+#[cfg(target_os = "linux")]
+fn info_and_length(socket: std::os::fd::BorrowedFd<'_>) -> Option<(TcpInfo, usize)> {
     use std::os::fd::AsRawFd as _;
 
     // SAFETY: the structure is plain integers, for which all-zero bytes are valid.
@@ -351,7 +420,7 @@ fn info(socket: std::os::fd::BorrowedFd<'_>) -> Option<TcpInfo> {
             &mut length,
         )
     };
-    (result == 0).then_some(info)
+    (result == 0).then_some((info, length as usize))
 }
 
 /// Has the kernel space a connection's departures itself, whatever queue the interface has (`SO_MAX_PACING_RATE`), at this
@@ -451,6 +520,29 @@ mod tests {
             assert!(received.segments_received >= 2, "{received:?}");
             assert_eq!(sent.retransmitted_segments, 0);
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_state_of_a_connection_is_the_kernels() {
+        use std::os::fd::AsFd as _;
+
+        let setup = TcpSetup { max_pacing_rate: Some(123_456_789), ..TcpSetup::default() };
+        let (mut near, mut far) = connected(&setup);
+        near.write_all(&[1; 50_000]).unwrap();
+        far.read_exact(&mut [0; 50_000]).unwrap();
+        let state = state(&near).unwrap();
+        let (info, length) = info_and_length(near.as_fd()).unwrap();
+        let mss = u64::from(info.snd_mss);
+        // Of loopback: 64 KiB less the headers, or half the peer's window.
+        assert!((500..=65_535).contains(&mss), "{mss}");
+        assert_eq!(state.congestion_window % mss, 0, "{state:?}");
+        assert!(state.congestion_window >= 2 * mss, "{state:?}");
+        assert!(state.smoothed_round_trip.is_some_and(|rtt| rtt < Duration::from_secs(10)), "{state:?}");
+        assert!(state.pacing_rate.is_some_and(|rate| rate <= 123_456_789), "{state:?}");
+        assert_eq!(state.retransmissions, counters(&near).unwrap().retransmitted_segments);
+        // Linux has counted them since 4.19.
+        assert_eq!(state.spurious, (length >= 220).then_some(0));
     }
 
     #[cfg(target_os = "linux")]

@@ -122,7 +122,7 @@ pub(crate) fn session(
     // By reference, so that the closure can own the session: should the recorder panic, its end frees the threads.
     let (stage, common, sockets, answered, answers, terms) =
         (&stage, &common, &sockets[..], &answered[..], answers.as_ref(), &terms);
-    let (session, end, left) = std::thread::scope(move |scope| {
+    let (session, end, mut left) = std::thread::scope(move |scope| {
         let _end = EndOnDrop(stage);
         let mut crew = Crew { scope, threads: Vec::new() };
         let conversing = crew.connect(engines, scenario, options)?;
@@ -184,6 +184,13 @@ pub(crate) fn session(
     let sending = end.sent_all.map_or(scenario.duration, |at| at.since(Time::ZERO));
     let mut flows = flow_outcomes(scenario, terms, &left, end.bye.as_ref());
     note_held(&mut flows, &options.limited, end.bye.as_ref());
+    for left in &mut left {
+        if let Left::Tcp(flow, spoken) = left
+            && !spoken.samples.is_empty()
+        {
+            flows[*flow].connection = core::mem::take(&mut spoken.samples);
+        }
+    }
     let clock_error = session.clock_error();
     for ((flow, outcome), sockets) in scenario.flows.iter().zip(&mut flows).zip(socket_pairs) {
         outcome.sockets = sockets;

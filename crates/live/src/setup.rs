@@ -10,7 +10,7 @@ use trunkline_experiment::{Answer, Flow, Scenario, TcpOptions, Transport};
 use trunkline_flows::{Carrier, ListenerSpec, Talker, TalkerSpec};
 use trunkline_io::tcp::{self, StreamProtocol, TcpError};
 use trunkline_io::udp::SocketOptions;
-use trunkline_metrics::SocketPair;
+use trunkline_metrics::{ConnectionOverTime, SocketPair};
 use trunkline_traffic::{KINDS, Source};
 use trunkline_transport::framing::{HEADER_LENGTH, Key};
 
@@ -260,6 +260,9 @@ pub(crate) fn answered(scenario: &Scenario) -> Vec<ListenerSpec> {
     udp.map(ListenerSpec::of).filter(|flow| flow.is_answered() && flow.members > 0).collect()
 }
 
+/// The shortest interval between two samples of a connection of the kernel.
+const SHORTEST_SAMPLE: Duration = Duration::from_millis(10);
+
 /// A conversation, its flow's index, and who listens to what comes back.
 pub(crate) struct Connected {
     pub(crate) flow: usize,
@@ -305,10 +308,19 @@ pub(crate) fn connect(
             spin,
             awaited: scenario.until == Some(index),
             turn: options.limited.turn(index),
+            over_time: sampled(scenario, index, member),
         };
         connected.push(Connected { flow: index, conversation, listener });
     }
     Ok(connected)
+}
+
+/// Room for samples of the first connection of each of the first TCP flows.
+fn sampled(scenario: &Scenario, flow: usize, member: u32) -> Option<ConnectionOverTime> {
+    let is_tcp = |flow: &&Flow| matches!(flow.transport, Transport::Tcp(_));
+    let before = scenario.flows[..flow].iter().filter(is_tcp).count();
+    let is_sampled = member == 0 && is_tcp(&&scenario.flows[flow]) && before < ConnectionOverTime::FLOWS;
+    is_sampled.then(|| ConnectionOverTime::new(scenario.duration + scenario.drain, SHORTEST_SAMPLE))
 }
 
 /// Opens the sockets of engines, flow by flow, each connected to its far end's.

@@ -5,13 +5,14 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 
-use trunkline_core::{Duration, FlowId, Time};
+use trunkline_core::{Bytes, Duration, FlowId, Rate, Time};
 use trunkline_flows::{
     Answer, Buffers, Delivery, Found, Lane, Listener, ListenerSpec, Progress, Reader, Side, Talker,
     TalkerSpec,
 };
 use trunkline_io::sockets::StreamSocket;
-use trunkline_io::{Pacer, clock};
+use trunkline_io::{Pacer, clock, tcp};
+use trunkline_metrics::{ConnectionOverTime, ConnectionSample, Retransmissions};
 use trunkline_transport::{Close, Conversation as _, Message};
 
 use super::{Common, Departures, LOOK};
@@ -31,6 +32,8 @@ pub(crate) struct Conversation {
     pub(crate) awaited: bool,
     /// What holds it back beside the network, if anything does.
     pub(crate) turn: Option<Turn>,
+    /// Samples of its state, if it is sampled.
+    pub(crate) over_time: Option<ConnectionOverTime>,
 }
 
 /// What is left of a conversation when its source has finished.
@@ -39,12 +42,32 @@ pub(crate) struct Spoken {
     pub(crate) stream: TcpStream,
     /// How the connection broke before, if it did: as those of engines of ours do.
     pub(crate) broken: Option<&'static str>,
+    /// Samples of its state.
+    pub(crate) samples: Vec<ConnectionSample>,
+}
+
+/// The kernel counts no causes of retransmissions but the spurious ones.
+fn sample_of(at: Time, state: &tcp::TcpState) -> ConnectionSample {
+    let bits = |bytes: u64| Rate::from_bits_per_second(bytes.saturating_mul(8));
+    ConnectionSample {
+        at,
+        congestion_window: Bytes(state.congestion_window),
+        slow_start_threshold: state.slow_start_threshold.map(Bytes),
+        in_flight: Bytes(state.in_flight),
+        smoothed_round_trip: state.smoothed_round_trip,
+        pacing_rate: state.pacing_rate.map(bits),
+        retransmissions: Retransmissions {
+            all: state.retransmissions,
+            spurious: state.spurious,
+            ..Retransmissions::default()
+        },
+    }
 }
 
 /// Sends what the source wants until it is finished, or until the run is stopped or over: then what was due by its end
 /// and has not left is refused.
 pub(crate) fn send(conversation: Conversation, common: &Common<'_>) -> Spoken {
-    let Conversation { talker, spec, sender, stream, answers, spin, awaited, turn } = conversation;
+    let Conversation { talker, spec, sender, stream, answers, spin, awaited, turn, over_time } = conversation;
     let socket = StreamSocket::new(stream);
     let mut speaker = Speaker {
         common,
@@ -58,11 +81,14 @@ pub(crate) fn send(conversation: Conversation, common: &Common<'_>) -> Spoken {
         lane: Lane::default(),
         buffers: Buffers::new(SPARE),
         departures: Departures::of(sender, common),
+        over_time,
     };
     speaker.run();
     let broken = speaker.socket.broken().filter(|_| !common.stage.is_over());
     speaker.refuse_the_rest();
-    Spoken { stream: speaker.socket.into_stream(), broken: broken.map(how_it_broke) }
+    speaker.record(common.clock.now());
+    let samples = speaker.over_time.map_or_else(Vec::new, ConnectionOverTime::into_samples);
+    Spoken { stream: speaker.socket.into_stream(), broken: broken.map(how_it_broke), samples }
 }
 
 struct Speaker<'s> {
@@ -77,6 +103,7 @@ struct Speaker<'s> {
     lane: Lane,
     buffers: Buffers,
     departures: Departures,
+    over_time: Option<ConnectionOverTime>,
 }
 
 impl Speaker<'_> {
@@ -84,6 +111,7 @@ impl Speaker<'_> {
         self.common.wait_for_begin(self.pacer.spin());
         while self.common.stage.is_sending() && self.socket.broken().is_none() {
             self.hear_answers();
+            self.sample();
             if !self.pour() {
                 continue;
             }
@@ -144,6 +172,25 @@ impl Speaker<'_> {
         self.account();
         self.departures.tick(self.common.clock.now());
         progress != Progress::Nothing
+    }
+
+    /// Samples the state of the connection if that is due.
+    fn sample(&mut self) {
+        let Some(next) = self.over_time.as_ref().map(ConnectionOverTime::next) else { return };
+        let now = self.common.clock.now();
+        if next <= now {
+            self.record(now);
+        }
+    }
+
+    /// Adds a sample of the state of the connection.
+    fn record(&mut self, now: Time) {
+        if let Some(over_time) = &mut self.over_time {
+            match tcp::state(self.socket.stream()) {
+                Some(state) => over_time.record(now, sample_of(now, &state)),
+                None => over_time.skip(now),
+            }
+        }
     }
 
     /// Notes what the kernel has taken, where that is limited.

@@ -196,3 +196,42 @@ fn a_run_ends_with_the_flow_that_it_waits_for() {
         assert!(memory.all_arrived() > 40);
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_kernels_connections_are_sampled() {
+    in_real_time(|| {
+        let bulk = |name: &str, rest: &str| {
+            format!(
+                "[flow.{name}]\nfrom = \"a\"\nto = \"b\"\n{rest}\n\
+                 source = {{ kind = \"bulk\", message = \"1 KB\", interval = \"5 ms\" }}\n"
+            )
+        };
+        let flows = [
+            bulk("stream", "transport = \"tcp\"\ncount = 2"),
+            bulk("datagrams", "transport = \"udp\""),
+            bulk("more", "transport = \"tcp\""),
+        ];
+        let (_, outcome) = run(&scenario("300 ms", &flows.concat()), FarEnd::Thread);
+        let flows = outcome.unwrap().flows;
+        assert!(flows[1].connection.is_empty(), "UDP has no connection");
+        for flow in [&flows[0], &flows[2]] {
+            let samples = &flow.connection;
+            // At most one each 10 ms, and one at the end.
+            assert!((3..=32).contains(&samples.len()), "{}", samples.len());
+            assert!(samples.windows(2).all(|pair| pair[0].at < pair[1].at));
+            for sample in samples {
+                assert!(
+                    sample.congestion_window.count() > 0 && sample.smoothed_round_trip.is_some(),
+                    "{sample:?}"
+                );
+                let of = sample.retransmissions;
+                assert_eq!(
+                    [of.fast, of.rack, of.tail_probe, of.timeout],
+                    [None; 4],
+                    "the kernel reports no causes"
+                );
+            }
+        }
+    });
+}

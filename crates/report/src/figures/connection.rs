@@ -15,6 +15,8 @@ struct Curve {
     /// Its colour where it stands beside others of the same flow.
     hue: Option<usize>,
     dashed: bool,
+    /// Tints what lies below its line, which the line of another may cover.
+    tinted: bool,
     of: fn(&ConnectionSample) -> Option<f64>,
 }
 
@@ -24,12 +26,12 @@ const FLOWS: usize = 4;
 const NOTE: &str = "The sending end of each flow's first connection, in the first repetition.";
 
 const fn curve(name: &'static str, hue: usize, of: fn(&ConnectionSample) -> Option<f64>) -> Curve {
-    Curve { name, hue: Some(hue), dashed: false, of }
+    Curve { name, hue: Some(hue), dashed: false, tinted: false, of }
 }
 
 /// In the order in which they are drawn: the last on top.
 const WINDOW: [Curve; 3] = [
-    curve("bytes in flight", 1, |s| Some(bytes(s.in_flight))),
+    Curve { tinted: true, ..curve("bytes in flight", 1, |s| Some(bytes(s.in_flight))) },
     Curve { dashed: true, ..curve("slow-start threshold", 2, |s| s.slow_start_threshold.map(bytes)) },
     curve("congestion window", 0, |s| Some(bytes(s.congestion_window))),
 ];
@@ -147,6 +149,9 @@ impl<'v> Connections<'v> {
                     // A cause that never occurred is no line.
                     if data.iter().any(|datum| datum.y > 0.0) {
                         *is_drawn = true;
+                        if curve.tinted {
+                            series.push(Series { look: curve.look(), kind: Kind::Below, data: data.clone() });
+                        }
                         series.push(Series { look: curve.look(), kind: Kind::Line, data });
                     }
                 }

@@ -40,6 +40,7 @@ fn conversation(stream: TcpStream) -> Conversation {
         spin: Duration::ZERO,
         awaited: false,
         turn: None,
+        over_time: None,
     }
 }
 
