@@ -19,6 +19,8 @@ mod excerpts;
 mod held_out;
 #[path = "listen_corpus/narrow.rs"]
 mod narrow;
+#[path = "listen_corpus/unseen.rs"]
+mod unseen;
 
 const RATE: u32 = 16_000;
 const SECONDS: f64 = 2.5;
