@@ -53,6 +53,9 @@ const SELF: f64 = 0.9;
 /// The share of the windows, or of the energy, of which the half must be what was sent.
 const FAINT: f64 = 0.5;
 
+/// An inversion changes less of the energy than this. What resonates looks inverted half a period beside its place.
+const TURNED: f64 = 0.1;
+
 /// Aligns all channels, each for itself.
 pub(super) fn align(sent: &Recording, received: &Recording) -> Result<Vec<Pair>, CompareError> {
     let step = f64::from(received.sample_rate) / f64::from(sent.sample_rate);
@@ -207,7 +210,8 @@ fn aligned(sample_rate: u32, sent: &[f32], heard: &[f32], coarse: &Coarse, chann
     let mut pair = followed.pair(sample_rate, sent, heard, channel);
     pair.identical = excerpt.is_some() && pair.gain == 1.0 && pair.sent == pair.received;
     let rate = f64::from(sample_rate);
-    let is_faint = followed.track.share < FAINT || pair.unlike(sample_rate) > FAINT;
+    let most = if followed.track.inverted { TURNED } else { FAINT };
+    let is_faint = followed.track.share < FAINT || pair.unlike(sample_rate) > most;
     pair.alignment.doubt = match &excerpt {
         // The ends are certain too.
         Some(excerpt) if excerpt.is_whole(sent) => None,
