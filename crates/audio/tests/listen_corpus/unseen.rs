@@ -32,7 +32,7 @@ enum Kind {
 fn flute(seed: u32) -> Vec<f64> {
     let (mut noise, mut phase, mut pitch) = (random(seed), 0.0, 0.0);
     let of = |n: usize| {
-        if n % at(0.31) == 0 {
+        if n.is_multiple_of(at(0.31)) {
             pitch = 520.0 * libm::exp2(noise() * 0.7);
         }
         let t = n as f64 / f64::from(RATE);
