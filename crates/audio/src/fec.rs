@@ -61,7 +61,7 @@ pub enum PacketError {
     #[error("the packet's length does not fit its header")]
     Length,
     /// A field of the header has a value that this code does not use.
-    #[error("the packet's header is not of the code that was agreed on")]
+    #[error("the packet's header does not match the agreed error correction")]
     Header,
     /// It contradicts packets of its group that came before, or what was recovered with it is not a payload.
     #[error("the packet contradicts others of its group")]

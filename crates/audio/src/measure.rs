@@ -192,9 +192,7 @@ pub enum CompareError {
     #[error("the {0} recording is too short: it has less than a tenth of a second")]
     Short(Which),
     /// Samples that are no numbers, or so large that nobody can have meant them.
-    #[error(
-        "the {0} recording has samples that are no audio: not a number, or more than 24 dB above full scale"
-    )]
+    #[error("the {0} recording has invalid samples: not a number, or more than 24 dB above full scale")]
     NotAudio(Which),
     /// They have nothing in common.
     #[error("the received recording is not the sent one: nothing in it resembles that")]

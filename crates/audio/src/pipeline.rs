@@ -100,7 +100,7 @@ pub trait Unpacker: Send {
 #[non_exhaustive]
 pub enum UnpackError {
     /// It is no packet of this format, or was damaged on its way.
-    #[error("the packet is damaged, or is none of this format")]
+    #[error("the packet is damaged or in another format")]
     Damaged,
     /// It is a packet of this format, but of other settings than were agreed on.
     #[error("the packet does not fit the stream that was agreed on: {0}")]

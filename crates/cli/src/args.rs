@@ -177,7 +177,7 @@ pub struct Run {
     #[arg(required_unless_present = "resume", value_name = "FILE")]
     pub file: Option<PathBuf>,
 
-    /// Where it runs
+    /// The backend on which it runs
     #[arg(long, value_enum, default_value_t = On::Sim, value_name = "BACKEND", conflicts_with = "resume")]
     pub on: On,
 
@@ -185,7 +185,7 @@ pub struct Run {
     #[arg(long, value_name = "RUN", conflicts_with = "file")]
     pub resume: Option<String>,
 
-    /// How many repetitions are simulated at once [default: all cores]
+    /// Number of repetitions to simulate in parallel [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
 
@@ -213,7 +213,7 @@ pub struct Run {
     #[command(flatten)]
     pub live: Live,
 
-    /// Exit with code 3 if a limit of the file is broken, or could not be judged at some point
+    /// Exit with code 3 if a limit of the file is broken, or could not be evaluated at some point
     #[arg(long)]
     pub strict: bool,
 
@@ -306,7 +306,7 @@ pub struct Plan {
     #[arg(long, value_name = "SHARE", default_value = "95 %")]
     pub confidence: trunkline_core::Ratio,
 
-    /// Where it runs
+    /// The backend on which it runs
     #[arg(long, value_enum, default_value_t = On::Sim, value_name = "BACKEND")]
     pub on: On,
 
@@ -314,7 +314,7 @@ pub struct Plan {
     #[arg(long, value_name = "RUN")]
     pub resume: Option<String>,
 
-    /// How many repetitions are simulated at once [default: all cores]
+    /// Number of repetitions to simulate in parallel [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
 
@@ -430,7 +430,7 @@ pub struct Paper {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
     pub blocks: Option<u64>,
 
-    /// How many points are simulated at once [default: all cores]
+    /// Number of points to simulate in parallel [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
 

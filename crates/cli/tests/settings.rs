@@ -71,7 +71,7 @@ fn keys_are_set_for_one_run_which_remembers_them() {
     );
     let text =
         bench.run(&["report", "1"]).ok().out + &bench.run(&["run", "set.toml", "--seed", "9"]).ok().out;
-    assert!(text.contains("Set beside the file: seed=9."), "{text}");
+    assert!(text.contains("Overridden keys: seed=9."), "{text}");
 }
 
 #[test]

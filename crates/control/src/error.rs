@@ -132,7 +132,7 @@ pub enum ControlError {
         reason: String,
     },
     /// What the other end sends needs more memory than it may have here. The connection can be used on.
-    #[error("{who} sends {reason}")]
+    #[error("{who} sent {reason}")]
     Memory {
         /// Who.
         who: String,
@@ -140,7 +140,7 @@ pub enum ControlError {
         reason: String,
     },
     /// The other end does not do what it was asked for.
-    #[error("{who} refuses: {}", refusal.why)]
+    #[error("{who} refused: {}", refusal.why)]
     Refused {
         /// Who.
         who: String,

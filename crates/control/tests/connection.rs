@@ -324,7 +324,7 @@ fn a_refusal_is_told_in_words() {
             server.refuse(Refusal::new(RefusalKind::NotEnrolled, why)).unwrap();
         });
         let error = client.introduce(Purpose::Control, PATIENCE).unwrap_err();
-        let refused = "refuses: this controller is not enrolled here";
+        let refused = "refused: this controller is not enrolled here";
         assert!(error.to_string().ends_with(refused), "{error}");
         assert!(!error.is_bad_input());
     });

@@ -38,7 +38,7 @@ impl DeliveryTrace {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeliveryTraceError {
     /// A line is not a number.
-    #[error("is wrong in line {line}: expected a whole number of milliseconds, not `{text}`")]
+    #[error("has an error in line {line}: expected a whole number of milliseconds, not `{text}`")]
     NotANumber {
         /// Which, from 1.
         line: usize,
@@ -46,7 +46,7 @@ pub enum DeliveryTraceError {
         text: String,
     },
     /// The lines are not in the order of time.
-    #[error("is wrong in line {line}: {at} ms is before the {before} ms above it; sort the lines")]
+    #[error("has an error in line {line}: {at} ms is before the {before} ms above it; sort the lines")]
     OutOfOrder {
         /// Which, from 1.
         line: usize,
@@ -59,7 +59,7 @@ pub enum DeliveryTraceError {
     #[error("holds no delivery opportunities; expected one per line, in milliseconds")]
     Empty,
     /// All opportunities are at 0 ms.
-    #[error("lasts 0 ms; its last line must say when it begins again")]
+    #[error("lasts 0 ms; its last line must be the time at which the trace repeats")]
     Endless,
 }
 
@@ -116,13 +116,14 @@ mod tests {
     fn what_is_wrong_is_said_with_its_line() {
         let problem = |text: &str| text.parse::<DeliveryTrace>().unwrap_err().to_string();
         assert!(
-            problem("1\n2.5\n").starts_with("is wrong in line 2: expected a whole number of milliseconds")
+            problem("1\n2.5\n")
+                .starts_with("has an error in line 2: expected a whole number of milliseconds")
         );
         assert!(problem("99999999999").contains("line 1"), "more than a year");
         assert!(problem("-1").contains("line 1"));
         assert_eq!(
             problem("5\n\n4\n"),
-            "is wrong in line 3: 4 ms is before the 5 ms above it; sort the lines"
+            "has an error in line 3: 4 ms is before the 5 ms above it; sort the lines"
         );
         assert!(problem("# nothing\n").starts_with("holds no delivery opportunities"));
         assert!(problem("0\n0\n").starts_with("lasts 0 ms"));

@@ -178,8 +178,8 @@ fn trace_of(bytes: &[u8], kind: &Kind) -> Result<Vec<u64>, String> {
         }
         let bare = line.parse::<f64>().is_ok();
         let written = if bare { format!("{line} {unit}") } else { line.to_owned() };
-        let value =
-            quantity::fixed(&written, kind).map_err(|e| format!("is wrong in line {}: {e}", index + 1))?;
+        let value = quantity::fixed(&written, kind)
+            .map_err(|e| format!("has an error in line {}: {e}", index + 1))?;
         values.push(value);
     }
     if values.is_empty() {

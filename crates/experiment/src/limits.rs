@@ -237,7 +237,7 @@ fn of_flow(index: usize, entry: &Entry, figure: &str, hosts: &Counts) -> Result<
     let flow = &entry.key;
     if let Some(figure) = figure.strip_prefix("each.") {
         if entry.node.table().and_then(|table| alike::count_of_flow(table, hosts)).is_none() {
-            return Err(format!("the flow `{flow}` is not made for several hosts; leave `each.` out"));
+            return Err(format!("the flow `{flow}` does not expand to several flows; omit `each.`"));
         }
         let known = find("a flow", figure, of_flows())?;
         let subject = Subject::Single { flow: index, single: Single::Each, metric: known.figure };
@@ -250,7 +250,7 @@ fn of_flow(index: usize, entry: &Entry, figure: &str, hosts: &Counts) -> Result<
     if let Some(sink) = sink {
         let sinks = sinks(&entry.node, hosts);
         if sinks.len() < 2 {
-            return Err(format!("the flow `{flow}` has not several sinks; leave `sink.{sink}.` out"));
+            return Err(format!("the flow `{flow}` does not have several sinks; omit `sink.{sink}.`"));
         }
         if !sinks.iter().any(|known| known == sink) {
             let known = sinks.iter().map(String::as_str);

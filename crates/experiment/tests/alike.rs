@@ -256,7 +256,7 @@ fn limits_are_of_all_of_each_and_of_one() {
         assert!(said.len() == 1 && said[0].contains(says), "{said:?}");
     }
     let said = told(&WRITTEN.replace("[flow]", "[limits]\n\"flow.up-1.each.loss\" = \"< 1 %\"\n[flow]"));
-    assert!(said[0].contains("the flow `up-1` is not made for several hosts; leave `each.` out"), "{said:?}");
+    assert!(said[0].contains("the flow `up-1` does not expand to several flows; omit `each.`"), "{said:?}");
 }
 
 #[test]

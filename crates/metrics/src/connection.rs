@@ -37,7 +37,7 @@ pub struct Retransmissions {
     pub tail_probe: Option<u64>,
     /// After a timeout.
     pub timeout: Option<u64>,
-    /// Of all of them, those that the peer had already received (D-SACK, RFC 2883).
+    /// Spurious ones, which the peer had already received (D-SACK, RFC 2883).
     pub spurious: Option<u64>,
 }
 

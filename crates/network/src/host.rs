@@ -21,7 +21,7 @@ pub const PARAMETERS: &[Parameter] = &[
         name: "send-message",
         kind: TIME,
         default: Preset::Text("0 s"),
-        doc: "Processor time to hand a message to the transport: the system call and what wakes for it.",
+        doc: "Processor time to pass a message to the transport: the system call and the wake-ups that it causes.",
     },
     Parameter {
         name: "send-packet",
@@ -39,27 +39,27 @@ pub const PARAMETERS: &[Parameter] = &[
         name: "receive-packet",
         kind: TIME,
         default: Preset::Text("0 s"),
-        doc: "Processor time to take a packet, after its last byte is here.",
+        doc: "Processor time to receive a packet, after its last byte has arrived.",
     },
     Parameter {
         name: "receive-byte",
         kind: TIME,
         default: Preset::Text("0 s"),
-        doc: "Processor time per byte of a packet. An idle processor reads while the packet comes in and is through with \
-              its last byte; a busy one catches up at this pace (an interface without DMA).",
+        doc: "Processor time per byte of a received packet. An idle processor reads while the packet arrives and \
+              finishes with its last byte; a busy one catches up at this rate (an interface without DMA).",
     },
     Parameter {
         name: "receive-message",
         kind: TIME,
         default: Preset::Text("0 s"),
-        doc: "Processor time to give a message to the application: waking it and the system call.",
+        doc: "Processor time to deliver a message to the application: the wake-up and the system call.",
     },
     Parameter {
         name: "receive-group",
         kind: TIME,
         default: Preset::Text("0 s"),
-        doc: "Processor time to take a packet that is for several hosts, beside that of every packet: finding out whose it \
-              is without help from the interface.",
+        doc: "Additional processor time to receive a packet for several hosts: determining its owner without help \
+              from the interface.",
     },
     Parameter {
         name: "interface-packet",
@@ -72,57 +72,58 @@ pub const PARAMETERS: &[Parameter] = &[
         name: "interface-byte",
         kind: TIME,
         default: Preset::Text("0 s"),
-        doc: "The same for each of its bytes.",
+        doc: "Time in the network interface per byte of a packet.",
     },
     Parameter {
         name: "clock",
         kind: TIME,
         default: Preset::Text("0 s"),
-        doc: "Steps of the clock by which the host measures its messages. Without this key the clock is exact.",
+        doc: "Resolution of the clock that timestamps the host's messages. Without this key the clock is exact.",
     },
     Parameter {
         name: "noise",
         kind: Kind::Durations { min: Duration::ZERO, max: MOST },
         default: Preset::Absent,
-        doc: "Processor time beside all this, drawn for every piece of a message that is handed over.",
+        doc: "Additional random processor time for every piece of a message that is sent.",
     },
     Parameter {
         name: "receive-noise",
         kind: Kind::Durations { min: Duration::ZERO, max: MOST },
         default: Preset::Absent,
-        doc: "Processor time beside all this, drawn for every packet that is taken.",
+        doc: "Additional random processor time for every received packet.",
     },
     Parameter {
         name: "interruptions",
         kind: Kind::Ratio,
         default: Preset::Text("0 %"),
-        doc: "The share of messages at whose sending the host is busy with something else, for `interruption`.",
+        doc: "The share of messages that find the host busy with something else when they are sent, for the time \
+              `interruption`.",
     },
     Parameter {
         name: "interruption",
         kind: Kind::Durations { min: Duration::ZERO, max: MOST },
         default: Preset::Absent,
-        doc: "How long the host is busy with something else.",
+        doc: "Time for which the host is busy with something else.",
     },
     Parameter {
         name: "send-buffer",
         kind: SIZE,
         default: Preset::Absent,
-        doc: "How much of a datagram socket may wait for the line: its process is blocked while as much or more does. \
-              Without this key, what finds no room in the queue of the link is dropped there.",
+        doc: "Size of a datagram socket's send buffer: the process blocks while this much or more waits for the \
+              line. Without this key, packets that find no room in the link's queue are dropped there.",
     },
     Parameter {
         name: "send-buffer-block",
         kind: SIZE,
         default: Preset::Text("1 B"),
-        doc: "A packet takes whole blocks of this size of `send-buffer`.",
+        doc: "Size of the blocks in which packets occupy `send-buffer`: a packet takes whole blocks.",
     },
     Parameter {
         name: "stream-block",
         kind: SIZE,
         default: Preset::Absent,
-        doc: "Messages are handed over to byte streams in pieces of at most this (the stream blocks of Version 9 Unix). \
-              Without this key, and to transports that keep the borders of messages, as a whole.",
+        doc: "Largest piece in which messages are written to byte streams (the stream blocks of Version 9 Unix). \
+              Without this key, and with transports that preserve message boundaries, messages are written whole.",
     },
     Parameter {
         name: "large-stream-block",
@@ -134,19 +135,19 @@ pub const PARAMETERS: &[Parameter] = &[
         name: "large-from",
         kind: SIZE,
         default: Preset::Text("512 B"),
-        doc: "From this size on a message is put into large stream blocks.",
+        doc: "Size from which a message is put into large stream blocks.",
     },
     Parameter {
         name: "burst",
         kind: SIZE,
         default: Preset::Absent,
-        doc: "The most of a stream block that the interface sends at once. Without this key a whole block.",
+        doc: "The largest part of a stream block that the interface sends at once. Without this key, a whole block.",
     },
     Parameter {
         name: "stream-block-gap",
         kind: TIME,
         default: Preset::Text("0 s"),
-        doc: "Time before each further stream block of a message: one block is handed over per interrupt.",
+        doc: "Time before each further stream block of a message: one block is passed per interrupt.",
     },
     Parameter {
         name: "burst-gap",
@@ -158,7 +159,7 @@ pub const PARAMETERS: &[Parameter] = &[
         name: "one-burst-at-a-time",
         kind: Kind::Flag,
         default: Preset::Text("false"),
-        doc: "Whether the interface takes a burst only when nothing of the one before is on its way any more.",
+        doc: "Whether the interface accepts a burst only after the previous one has left completely.",
     },
 ];
 

@@ -33,7 +33,7 @@ pub fn html(results: &Results) -> String {
         @if !figures.is_empty() {
             section aria-labelledby="figures" {
                 h2 id="figures" { "Figures" }
-                p.aside { "Lines are simulated; hollow markers are what was published." }
+                p.aside { "Lines are simulated; hollow markers are published values." }
                 div.figures { @for figure in &figures { (drawn(figure)) } }
             }
         }

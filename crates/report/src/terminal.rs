@@ -31,7 +31,7 @@ pub fn terminal(run: &StoredRun, screen: Screen) -> String {
     out.paragraph(&format!("{sign}{}", headline.text), headline.outcome.map_or(BOLD, paint));
     out.paragraph(&about(side), QUIET);
     if !side.info().settings.is_empty() {
-        out.paragraph(&format!("Set beside the file: {}.", side.info().settings.join(", ")), QUIET);
+        out.paragraph(&format!("Overridden keys: {}.", side.info().settings.join(", ")), QUIET);
     }
     if side.info().backend == Backend::Wire {
         let text =

@@ -186,7 +186,7 @@ pub(crate) fn headline(view: &View, side: &Side) -> Headline {
         };
         if view.is_swept() {
             text += &match passing {
-                0 => "; they hold together at no point".to_owned(),
+                0 => "; no point meets all of them".to_owned(),
                 n => format!("; all hold at {}", of_points(n, points)),
             };
         }

@@ -14,7 +14,7 @@ pub enum ServeError {
     )]
     Open(SocketAddr),
     /// What was given as the proxy's address is none: bad input.
-    #[error("`{0}` is not how browsers reach a proxy: expected `https://NAME` or `https://NAME:PORT`")]
+    #[error("invalid proxy address `{0}`; expected `https://NAME` or `https://NAME:PORT`")]
     Proxy(String),
     /// A token's name is taken, or none: bad input.
     #[error("invalid token name `{name}`: {why}")]

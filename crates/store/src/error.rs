@@ -76,7 +76,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// What was given as a store's address is none.
-    #[error("`{address}` is no store: {why}; expected a folder, or `postgresql://USER@HOST/DATABASE`")]
+    #[error("`{address}` is not a store: {why}; expected a folder, or `postgresql://USER@HOST/DATABASE`")]
     Address {
         /// What was given, without a password.
         address: String,

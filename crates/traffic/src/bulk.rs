@@ -89,7 +89,7 @@ fn build(values: &Values, context: &SourceContext) -> Built {
         return Ok(Box::new(Unpaced::new(&sizes, volume, transfers, context)));
     };
     if transfers.is_some() {
-        return Err("`transfers` go as fast as the transport takes them; leave `interval` out".to_owned());
+        return Err("`transfers` are sent as fast as the transport allows; omit `interval`".to_owned());
     }
     let pace = Pace { burst: 1, first: First::AtStart, catches_up: values.flag("catch-up") };
     Ok(Box::new(Paced::new(&sizes, &intervals, volume, pace, context)?))

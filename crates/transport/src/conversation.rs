@@ -60,7 +60,7 @@ pub enum SendError {
     #[error("the send buffer is full")]
     Full,
     /// The transport carries no message of this size.
-    #[error("the message is larger than the {limit} bytes that one message may have")]
+    #[error("the message exceeds the maximum message size of {limit} bytes")]
     TooLarge {
         /// The largest message, in bytes.
         limit: usize,
@@ -126,7 +126,7 @@ pub enum CloseReason {
     #[error("no reply from the peer within {0}")]
     TimedOut(Duration),
     /// The peer could not prove to be the one that was expected.
-    #[error("the peer is not the one that was expected: its certificate is another")]
+    #[error("unexpected peer: its certificate differs from the expected one")]
     Untrusted,
 }
 

@@ -180,7 +180,7 @@ pub enum FramingError {
     #[error("announces a payload of more than {MAX_PAYLOAD} bytes")]
     TooLong,
     /// The header announces another payload than the datagram has.
-    #[error("announces another length than the datagram has")]
+    #[error("announces a length other than that of the datagram")]
     LengthMismatch,
 }
 

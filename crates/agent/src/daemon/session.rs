@@ -57,7 +57,7 @@ struct Session<'s> {
 impl Session<'_> {
     /// A message was skipped because there is no memory for it.
     fn refuse_for_memory(&self, reason: &str) -> Result<(), ControlError> {
-        let why = format!("{} sends {reason}", self.controller.name);
+        let why = format!("{} sent {reason}", self.controller.name);
         self.daemon.notices.log(&why);
         self.writer.send(&FromAgent::Refused { part: None, refusal: Refusal::new(RefusalKind::Limit, why) })
     }

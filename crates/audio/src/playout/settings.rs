@@ -78,7 +78,7 @@ pub enum SettingsError {
     #[error("the share of late packets must lie between 0 and 1")]
     Late,
     /// More memory than a buffer of audio should take.
-    #[error("channels, sample rate and depth ask for more than {} MiB; choose less of one", MOST_BYTES >> 20)]
+    #[error("channels, sample rate and depth need more than {} MiB of memory; reduce one of them", MOST_BYTES >> 20)]
     TooLarge,
 }
 

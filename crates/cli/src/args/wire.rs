@@ -145,7 +145,7 @@ pub struct WireLinks {
     #[arg(long, value_enum, default_value_t = Devices::Auto, value_name = "KIND")]
     pub devices: Devices,
 
-    /// Use this machine itself, in its own network namespace, as the last host; needs root
+    /// Use this machine itself, with its own network instead of a namespace, as the last host; needs root
     ///
     /// The other hosts can reach the networks beyond it: while the wire is up, the machine forwards IPv4 for it and translates
     /// addresses.

@@ -142,7 +142,7 @@ impl Section {
 #[non_exhaustive]
 pub enum EditError {
     /// The text is not TOML, so that nobody knows what stands where.
-    #[error("the text is not TOML; mend that first:\n{0}")]
+    #[error("the text is not TOML; fix that first:\n{0}")]
     NotToml(Problems),
     /// What is to be changed is not there.
     #[error("there is no `{0}` in the file")]

@@ -362,7 +362,7 @@ fn what_cannot_be_said_or_is_not_toml_is_refused() {
     assert!(refused(FILE, "link/trunk/between/host", json!("a")).contains("is a list"));
     assert!(
         refused("name = ", "name", json!("a"))
-            .starts_with("the text is not TOML; mend that first:\nexperiment.toml:1:")
+            .starts_with("the text is not TOML; fix that first:\nexperiment.toml:1:")
     );
     assert!(apply(FILE, &[Edit::Set { path: Vec::new(), value: json!(1) }]).is_err());
     for at in ["flow", "flow/from"] {

@@ -48,7 +48,7 @@ const EXCLUDED: &[(&str, &str, &str)] = &[
         "`window` fixes the buffers, which `autotuning` lets grow; leave one of them out",
     ),
     ("max-window", "window", "`window` fixes the buffers, which grow to `max-window`; leave one of them out"),
-    ("fast-retransmit", "recovery", "`recovery` says what `fast-retransmit` says; leave one of them out"),
+    ("fast-retransmit", "recovery", "`recovery` and `fast-retransmit` set the same thing; omit one of them"),
 ];
 
 /// Keys of TCP that the classic engine has.
@@ -310,7 +310,7 @@ impl Reader<'_> {
             .any(|(name, value)| name == "send-timeout" && *value != Value::Absent)
         {
             let message = format!(
-                "the source `{}` would wait for good if a message were given up; leave `send-timeout` out",
+                "the source `{}` would wait forever if a message were abandoned; omit `send-timeout`",
                 source.name
             );
             self.remark(places.transport.span_of("send-timeout"), message);

@@ -55,7 +55,7 @@ impl Reader<'_> {
                 self.remark(at, message);
             }
             if flow.reflect || flow.answer() != Answer::None {
-                self.remark(to, "nobody would send anything back; name a host");
+                self.remark(to, "no host would reply; name a host");
             }
             return;
         }

@@ -85,25 +85,27 @@ pub(crate) struct Alternative {
 pub(crate) const SECTIONS: &[(&str, &str)] = &[
     (
         "hosts",
-        "The hosts by name, each a table: `ottawa = {}`, or `[hosts.ottawa]` with keys. They say what a host costs in \
-         `sim`; without any it costs nothing. In `wire` and `live` hosts are real: only `agent` counts there, in `live`.",
+        "The hosts by name, each a table: `ottawa = {}`, or `[hosts.ottawa]` with keys. The keys give the \
+         processing costs of a host in `sim`; without keys, it has none. In `wire` and `live` hosts are real: only \
+         `agent` applies, in `live`.",
     ),
     (
         "link",
         "The links between hosts, `[link.NAME]`. They apply to `sim` and `wire`; `live` uses the network as it is.",
     ),
-    ("flow", "The flows, `[flow.NAME]`: who sends what to whom, over which transport."),
+    ("flow", "The flows, `[flow.NAME]`: their source, sink, traffic and transport."),
     (
         "bundle",
-        "Flows to be counted together, `[bundle.NAME]`: beside the figures of each flow there are those of its bundle, and \
-         of the connections of each transport in it. Its flows may go between different hosts, over different links: \
-         `network-throughput` is then what each takes of its own first link.",
+        "Flows to be counted together, `[bundle.NAME]`: in addition to the figures of each flow, there are those of \
+         the bundle, and of the connections of each transport in it. The flows may connect different hosts over \
+         different links: `network-throughput` then counts each flow on its own first link.",
     ),
     (
         "sweep",
-        "What is varied: a dotted key and the list of its values. Every combination is a point that is measured.",
+        "The varied keys: each a dotted key and the list of its values. Every combination is a point, which is \
+         measured.",
     ),
-    ("limits", "What counts as good enough: a figure of a flow or a bundle and a condition."),
+    ("limits", "The acceptable results: a figure of a flow or a bundle, and a condition."),
 ];
 
 const EXPERIMENT: &[Parameter] = &[
@@ -111,40 +113,43 @@ const EXPERIMENT: &[Parameter] = &[
         name: "name",
         kind: Kind::Text,
         default: Preset::Required,
-        doc: "What the experiment is called in lists and reports.",
+        doc: "Name of the experiment in lists and reports.",
     },
     Parameter {
         name: "duration",
         kind: Kind::Duration { min: Duration::from_millis(1), max: Duration::from_secs(7 * 86_400) },
         default: Preset::Required,
-        doc: "How long sources send, in every repetition of every point.",
+        doc: "Time for which sources send, in every repetition of every point.",
     },
     Parameter {
         name: "drain",
         kind: Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(3600) },
         default: Preset::Text("1 s"),
-        doc: "How long receivers wait for stragglers after that; what has not arrived then is lost, or unfinished if it may still be under way.",
+        doc: "Time for which receivers wait for late messages after `duration`. Messages that have not arrived by \
+              then are lost, or unfinished if they may still be in transit.",
     },
     Parameter {
         name: "repetitions",
         kind: Kind::Integer { min: 1, max: 1000 },
         default: Preset::Text("1"),
-        doc: "How often every point is measured. From two on, figures have a confidence interval.",
+        doc: "Number of times that every point is measured. With two or more, figures have a confidence interval.",
     },
     Parameter {
         name: "seed",
         // TOML's integers are signed.
         kind: Kind::Integer { min: 0, max: i64::MAX as u64 },
         default: Preset::Text("1"),
-        doc: "From which all random draws derive. The same seed gives the same simulation, to the byte.",
+        doc: "Seed of all random numbers. The same seed gives the same simulation, to the byte.",
     },
 ];
 
-/// What is said of `to`.
-const SINKS_DOC: &str = "Host of the sinks, or of the reflector; or a list. To several, `[\"b\", \"c\"]`, every message is sent once, over \
-     the shortest ways, and each sink is measured by itself: that needs `udp` or a multicast of `xtp`. Without any, `[]`, \
-     `udp` sends to a station that does not exist, on the only link that leaves `from` or the one that `path` names. What \
-     is different at one sink stands in a table in its place, `{ host = \"c\", join = \"2 s\" }`, with the keys below.";
+/// Documentation of `to`.
+const SINKS_DOC: &str = "Host of the sinks, or of the reflector; or a list of hosts. With several, `[\"b\", \
+                         \"c\"]`, every message is sent once, over the shortest paths, and each sink is measured \
+                         separately; this needs `udp` or a multicast of `xtp`. With none, `[]`, `udp` sends to a \
+                         station that does not exist, on the only link of `from` or the link in `path`. A table \
+                         instead of a name sets the keys of one sink, listed below: `{ host = \"c\", join = \"2 s\" \
+                         }`.";
 
 /// Keys of one sink, beside its `host`.
 pub(crate) const SINK: &[Parameter] = &[
@@ -152,25 +157,25 @@ pub(crate) const SINK: &[Parameter] = &[
         name: "join",
         kind: Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(7 * 86_400) },
         default: Preset::Text("0 s"),
-        doc: "When it begins to listen, from the beginning of the run. With `udp` and multicasts, in `sim` only.",
+        doc: "Time at which the sink joins, since the start of the run. With `udp` and multicasts, in `sim` only.",
     },
     Parameter {
         name: "leave",
         kind: Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(7 * 86_400) },
         default: Preset::Absent,
-        doc: "When it says goodbye. With `udp` and multicasts, in `sim` only.",
+        doc: "Time at which the sink leaves. With `udp` and multicasts, in `sim` only.",
     },
     Parameter {
         name: "fail",
         kind: Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(7 * 86_400) },
         default: Preset::Absent,
-        doc: "When its host falls silent, without a goodbye. In `sim` only.",
+        doc: "Time at which the sink's host fails, without leaving. In `sim` only.",
     },
 ];
 
 /// The words of `framing`.
 const FRAMINGS: &[Choice] = &[
-    Choice { name: "header", doc: "In front of every message: it is 40 bytes larger." },
+    Choice { name: "header", doc: "In front of every message, which becomes 40 bytes larger." },
     Choice {
         name: "none",
         doc: "Nowhere, for `sim` only. The transport must repair loss and keep the order.",
@@ -203,62 +208,64 @@ const FLOW: &[Parameter] = &[
         name: "count",
         kind: Kind::Integer { min: 0, max: 100_000 },
         default: Preset::Text("1"),
-        doc: "How many members the flow has: conversations that are alike, each with its own source. None with 0.",
+        doc: "Number of members of the flow: identical conversations, each with its own source. 0: none.",
     },
     Parameter {
         name: "reflect",
         kind: Kind::Flag,
         default: Preset::Text("false"),
-        doc: "Whether `to` sends every message back: latency is then measured as round trip, on one clock. To a message \
-              for which the source wants an answer of another size, that answer comes back instead.",
+        doc: "Whether `to` sends every message back, so that latency is the round trip, measured on one clock. If \
+              the source requests a reply of a different size, that reply is sent instead.",
     },
     Parameter {
         name: "playout",
         kind: Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(60) },
         default: Preset::Absent,
-        doc: "Delay of the receiver's playout buffer. A message is late if it arrives after the first received message \
-              of its channel plus this plus the difference of their due times. Without this key nothing is late.",
+        doc: "Delay of the receiver's playout buffer. A message is late if it arrives after the arrival of its \
+              channel's first received message, plus this delay, plus the difference of their due times. Without \
+              this key no message is late.",
     },
     Parameter {
         name: "start",
         kind: Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(7 * 86_400) },
         default: Preset::Text("0 s"),
-        doc: "When the sources may start, from the beginning of the run.",
+        doc: "Earliest start of the sources, since the start of the run.",
     },
     Parameter {
         name: "stagger",
         kind: Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(86_400) },
         default: Preset::Text("0 s"),
-        doc: "With `count`, how much later than the one before each member starts: sessions that are set up one by one.",
+        doc: "With `count`, the delay between the starts of successive members, as when sessions are set up one by \
+              one.",
     },
     Parameter {
         name: "priority",
         kind: Kind::Integer { min: 0, max: 65_535 },
         default: Preset::Text("0"),
-        doc: "Urgency of its packets in queues that know priorities; smaller is more urgent.",
+        doc: "Priority of the flow's packets in queues that support priorities; smaller is more urgent.",
     },
     Parameter {
         name: "effort",
         kind: Kind::Number { min: 0.0, max: 1000.0 },
         default: Preset::Text("1"),
-        doc: "How much processor time its messages and packets take, as a multiple of what the hosts say of them \
-              (`send-message`, `send-packet`, `send-byte`, `receive-packet`, `receive-message`): protocols differ in it. \
-              In `sim` only.",
+        doc: "Processor time of the flow's messages and packets, as a multiple of the hosts' costs (`send-message`, \
+              `send-packet`, `send-byte`, `receive-packet`, `receive-message`), because protocols differ. In `sim` \
+              only.",
     },
     Parameter {
         name: "framing",
         kind: Kind::Choice(FRAMINGS),
         default: Preset::Absent,
-        doc: "Where the header of 40 bytes stands by which a message is found and measured. Without this key it is the first \
-              part of the message, which keeps its size; of messages of less than 40 bytes it is a short one of 16 bytes, \
-              which messages of less than 16 bytes have in front.",
+        doc: "Place of the measurement header of 40 bytes, which identifies a message. Without this key, the header \
+              is the first part of the message, which keeps its size; messages of less than 40 bytes have a short \
+              header of 16 bytes, and messages of less than 16 bytes have that header in front.",
     },
     Parameter {
         name: "audio",
         kind: Kind::Flag,
         default: Preset::Absent,
-        doc: "Whether the received audio is written as a WAV file per channel. Without this key it is if the source \
-              plays a file.",
+        doc: "Whether the received audio is written to one WAV file per channel. Without this key, it is written if \
+              the source plays a file.",
     },
 ];
 
@@ -286,69 +293,69 @@ impl Schema {
             "path",
             Shape::Links,
             Preset::Absent,
-            "The links from `from` to `to`, in their order; the way back is the reverse. Without this key the path of \
-             the fewest links, which must be the only one of its length.",
+            "The links from `from` to `to`, in order; the return path is the reverse. Without this key, the path \
+             with the fewest links, which must be the only one of its length.",
         ));
         flow.push(Key::new(
             "playback",
             one_of(playback::kinds()),
             Preset::Absent,
-            "What plays received voice, by name or with its keys: deadlines, margins, silences and start-up delays are \
-             then measured. Without this key nothing is played.",
+            "The playback of received voice, by name or with its keys, which measures deadlines, margins, silences \
+             and start-up delays. Without this key nothing is played.",
         ));
         flow.push(Key::new(
             "codec",
             one_of(codec::kinds()),
             Preset::Absent,
-            "What codes the speech, and conceals what is missing of it: with a `playout` or a `playback`, the quality of a \
-             conversation is estimated by ITU-T G.107. The messages stay as the source makes them. Absent: `g711` of the \
-             source `voice`; of others nobody judges the quality.",
+            "The codec of the speech and its concealment of losses: with a `playout` or a `playback`, the quality \
+             of a conversation is estimated by ITU-T G.107. The codec does not change the messages of the source. \
+             Absent: `g711` with the source `voice`; with other sources, no quality is estimated.",
         ));
         let mut experiment: Vec<Key> = EXPERIMENT.iter().map(Key::from).collect();
         experiment.push(Key::new(
             "until",
             Shape::Flow,
             Preset::Absent,
-            "The flow with which the sending ends: when its sources have sent everything and have their answers, all \
-             sources stop and the drain time begins. `duration` is then the longest that this may take.",
+            "The flow that ends the run: when its sources have sent everything and received their replies, all \
+             sources stop and the drain time starts. `duration` is then the maximum.",
         ));
         let mut host = vec![Key::new(
             COUNT,
             Shape::Plain(Kind::Integer { min: 1, max: MOST_ALIKE }),
             Preset::Absent,
-            "How many hosts this one stands for: `phone = { count = 50 }` is `phone-1` to `phone-50`. A link of two ends or a flow \
-             that names `phone` is made for each of them, `up-1` to `up-50`; a medium of many stations, and a list of sinks, has \
-             all of them. Where a link or flow names two such hosts, those of the same number are joined. Without this key it is \
-             one host of this name.",
+            "Number of identical hosts: `phone = { count = 50 }` expands to `phone-1` to `phone-50`. A link with \
+             two ends or a flow that names `phone` expands to one for each of them, `up-1` to `up-50`; a medium \
+             with many stations, and a list of sinks, contains all of them. If a link or flow names two such hosts, \
+             hosts with the same number are connected. Without this key, this is one host with this name.",
         )];
         host.push(Key::new(
             "profile",
             Shape::Plain(Kind::File),
             Preset::Absent,
-            "A TOML file with any of the keys below, and a text `doc` if it likes: the costs of a kind of machine. Keys \
-             beside this one override it.",
+            "A TOML file with the costs of a kind of machine: any of the keys below, and optionally a text `doc`. \
+             Keys in this table override those in the file.",
         ));
         host.push(Key::new(
             PROCESSOR,
             Shape::Host,
             Preset::Absent,
-            "The host whose processor this one shares, as a second program on the same machine does: all costs are then \
-             those of that host. Without this key it has a processor of its own.",
+            "The host whose processor this host shares, like a second program on the same machine; all costs are \
+             those of that host. Without this key, the host has its own processor.",
         ));
         host.push(Key::new(
             AGENT,
             Shape::Plain(Kind::Text),
             Preset::Absent,
-            "Where the host's agent listens, for `live`: `host:port`, or a host alone for port 4781. The agent (see \
-             `trunkline agent`) then measures the flows from and to this host, and all hosts with flows need one. Without \
-             this key `live` measures within this machine.",
+            "Address of the host's agent, for `live`: `host:port`, or `host` for port 4781. The agent (see \
+             `trunkline agent`) measures the flows from and to this host; all hosts with flows need one. Without \
+             this key, `live` measures within this machine.",
         ));
         host.push(Key::new(
             POSITION,
             Shape::Position,
             Preset::Absent,
-            "Where the host stands in the drawing of the page, `[x, y]` in pixels, to the right and downwards. Without \
-             this key a place is found from the links.",
+            "Position of the host in the page's drawing, `[x, y]` in pixels, to the right and downwards. Without \
+             this key, the position is computed from the links.",
         ));
         host.extend(host::PARAMETERS.iter().map(Key::from));
         Schema {
@@ -359,39 +366,39 @@ impl Schema {
                     "between",
                     Shape::Hosts,
                     Preset::Required,
-                    "The two hosts; forward is from the first to the second. On a medium for more, its stations in their \
+                    "The two hosts; forward is from the first to the second. On a medium with more, its stations in \
                      order.",
                 ),
                 Key::new(
                     link_profile::PROFILE,
                     Shape::Plain(Kind::Choice(link_profile::NAMES)),
                     Preset::Absent,
-                    "A measured network, whose keys stand below under [profiles of links](#profiles-of-links); keys \
-                     beside this one override it.",
+                    "A measured network; its keys are listed under [profiles of links](#profiles-of-links). Keys in \
+                     this table override them.",
                 ),
                 Key::new(
                     "medium",
                     Shape::Medium(media()),
                     medium::KINDS.first().map_or(Preset::Required, |first| Preset::Text(first.name)),
-                    "What carries the packets. The keys of the medium stand beside this one.",
+                    "The medium that carries the packets. Its keys are in the same table.",
                 ),
                 Key::new(
                     "forward",
                     Shape::Direction,
                     Preset::Absent,
-                    "Keys of a direction that hold from the first host to the second only: `[link.NAME.forward]`.",
+                    "Keys for the direction from the first host to the second only: `[link.NAME.forward]`.",
                 ),
                 Key::new(
                     "backward",
                     Shape::Direction,
                     Preset::Absent,
-                    "Keys of a direction that hold from the second host to the first only: `[link.NAME.backward]`.",
+                    "Keys for the direction from the second host to the first only: `[link.NAME.backward]`.",
                 ),
                 Key::new(
                     "station",
                     Shape::Stations,
                     Preset::Absent,
-                    "On a medium for more than two hosts: keys that hold for what one of them sends, \
+                    "On a medium for more than two hosts: keys for the packets that one of them sends, \
                      `[link.NAME.station.HOST]`.",
                 ),
             ],
@@ -402,8 +409,8 @@ impl Schema {
                 "flows",
                 Shape::Flows,
                 Preset::Required,
-                "Its flows, each with one sink. A flow is in one bundle at most. Those of the same transport either all \
-                 `reflect` or none.",
+                "The flows of the bundle, each with one sink. A flow belongs to at most one bundle. Of the flows \
+                 with the same transport, either all `reflect` or none.",
             )],
         }
     }

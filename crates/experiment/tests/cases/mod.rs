@@ -184,7 +184,7 @@ source = { kind = "bulk", message = "8 KiB" }"#,
         r#"transport = { kind = "tcp", send-timeout = "40 ms" }
 source = { kind = "bulk", bytes = "1 MB", transfers = 10 }"#,
         &[
-            r#"x.toml:24:44: the source `bulk` would wait for good if a message were given up; leave `send-timeout` out"#,
+            r#"x.toml:24:44: the source `bulk` would wait forever if a message were abandoned; omit `send-timeout`"#,
         ],
     ),
     (
@@ -364,7 +364,7 @@ source = { kind = "bulk", bytes = "1 MB", transfers = 10 }"#,
         r#"delay = "20 ms""#,
         r#"jitter = { kind = "trace", file = "bad.trace" }"#,
         &[
-            r#"x.toml:12:35: `bad.trace` is wrong in line 2: `20 parsecs` has the unknown unit `parsecs`; expected a duration such as `20 ms` (units: ns, us, ms, s, min, h)"#,
+            r#"x.toml:12:35: `bad.trace` has an error in line 2: `20 parsecs` has the unknown unit `parsecs`; expected a duration such as `20 ms` (units: ns, us, ms, s, min, h)"#,
         ],
     ),
     (

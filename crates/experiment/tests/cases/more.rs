@@ -37,7 +37,7 @@ playback = { kind = "fifo", depth = 160, fill = 161 }"#,
         r#"source = { kind = "voice", samples = 80 }"#,
         r#"source = { kind = "voice", samples = 80 }
 codec = "g711""#,
-        &[r#"x.toml:20:9: `codec` needs a `playout`: nobody listens to a flow that is not played"#],
+        &[r#"x.toml:20:9: `codec` needs a `playout`: a flow that is not played has no listener"#],
     ),
     (
         r#"source = { kind = "voice", samples = 80 }"#,
@@ -45,7 +45,7 @@ codec = "g711""#,
 playout = "40 ms"
 reflect = true
 codec = { kind = "other", ie = 11, bpl = 19 }"#,
-        &[r#"x.toml:22:9: `codec` is for speech in one direction, to a host: nobody listens to this flow"#],
+        &[r#"x.toml:22:9: `codec` is for speech in one direction, to a host; this flow has no listener"#],
     ),
     (
         r#"source = { kind = "voice", samples = 80 }"#,
@@ -550,7 +550,7 @@ seed = [1, 2]
         r#"[limits]
 "flow.voice.sink.b.loss" = "< 1 %"
 [flow.bulk]"#,
-        &[r#"x.toml:22:1: the flow `voice` has not several sinks; leave `sink.b.` out"#],
+        &[r#"x.toml:22:1: the flow `voice` does not have several sinks; omit `sink.b.`"#],
     ),
     (
         r#"[flow.bulk]"#,
@@ -607,7 +607,7 @@ seed = [1, 2]
         r#"medium = "trace"
 file = "sorted.down""#,
         &[
-            r#"x.toml:12:8: `sorted.down` is wrong in line 3: 2 ms is before the 3 ms above it; sort the lines"#,
+            r#"x.toml:12:8: `sorted.down` has an error in line 3: 2 ms is before the 3 ms above it; sort the lines"#,
         ],
     ),
     (

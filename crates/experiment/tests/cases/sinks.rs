@@ -150,7 +150,7 @@ transport = "udp""#,
 to = []
 reflect = true
 transport = "udp""#,
-        &[r#"x.toml:17:6: nobody would send anything back; name a host"#],
+        &[r#"x.toml:17:6: no host would reply; name a host"#],
     ),
     (
         r#"transport = "udp""#,

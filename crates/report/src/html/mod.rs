@@ -187,7 +187,7 @@ fn notes(view: &View) -> Markup {
                     }
                 }
                 @if let Some(reason) = view.refused_counterpart {
-                    li { "The other run is not shown beside this one: " (reason) "." }
+                    li { "The other run is not included: " (reason) "." }
                 }
                 @for side in &view.sides {
                     @for hint in crate::hints::of(view, side) { li { strong { (side.label) ": " } (hint) } }

@@ -21,7 +21,7 @@ pub(super) fn section(view: &View) -> Markup {
                     div { dt { "Version" } dd { "Trunkline " (info.version) } }
                     div { dt { "Machine" } dd { (info.machine) } }
                     @if !info.settings.is_empty() {
-                        div { dt { "Set beside the file" } dd { @for setting in &info.settings { code { (setting) } br; } } }
+                        div { dt { "Overridden keys" } dd { @for setting in &info.settings { code { (setting) } br; } } }
                     }
                     div { dt { "Run it again" } dd { code { (again(info)) } } }
                 }

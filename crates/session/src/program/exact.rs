@@ -39,7 +39,7 @@ pub(super) fn refusal(stream: &Stream, to: &Place) -> Option<String> {
         ),
         Codec::Pcm(_) => None,
         Codec::Pcmu | Codec::Pcma | Codec::Opus { .. } => Some(
-            "it records exactly what is sent, which a codec that loses something cannot carry; send `--format i16`, `i24` \
+            "it records exactly what is sent, which a lossy codec cannot carry; send `--format i16`, `i24` \
              or `f32`"
                 .to_owned(),
         ),
@@ -260,7 +260,7 @@ impl Recording {
 /// Why there is no exact recording to a place that is no file.
 pub(super) fn not_a_file(place: &Place) -> String {
     format!(
-        "`--exact` records to a file, and `{place}` is none; give `--to` a path that ends in `.wav` or `.flac`"
+        "`--exact` records to a file, but `{place}` is not a file; give `--to` a path that ends in `.wav` or `.flac`"
     )
 }
 

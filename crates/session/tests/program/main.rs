@@ -280,7 +280,7 @@ fn what_cannot_be_recorded_exactly_is_refused() {
     let exact =
         |name: &str| ReceiveOptions { exact: true, ..ReceiveOptions::new(Place::File(folder.path(name))) };
     for (name, codec, why) in [
-        ("take.wav", Codec::Pcmu, "which a codec that loses something cannot carry"),
+        ("take.wav", Codec::Pcmu, "which a lossy codec cannot carry"),
         ("take.flac", Codec::Pcm(Encoding::F32), "has no floating-point samples"),
     ] {
         let receiver = Serving::receiver(exact(name));
@@ -290,7 +290,10 @@ fn what_cannot_be_recorded_exactly_is_refused() {
     let options = ReceiveOptions { exact: true, ..ReceiveOptions::new(Place::None) };
     let stop = Stop::new().unwrap();
     let refused = program::receive(options, &stop, &Notes::default(), |_| {}).unwrap_err();
-    assert!(refused.to_string().contains("`--exact` records to a file, and `none` is none"), "{refused}");
+    assert!(
+        refused.to_string().contains("`--exact` records to a file, but `none` is not a file"),
+        "{refused}"
+    );
     assert!(refused.is_bad_input());
 }
 

@@ -178,7 +178,7 @@ impl Bucket {
                  may do in the bucket"
                     .to_owned()
             }
-            Error::NotFound { .. } => "it is not there: somebody has removed it from the bucket".to_owned(),
+            Error::NotFound { .. } => "it is missing: it was removed from the bucket".to_owned(),
             _ if said("169.254.169.254") || said("InstanceMetadata") => {
                 "there is no access key: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY".to_owned()
             }

@@ -251,14 +251,15 @@ fn next<T: FromStr>(words: &mut Words<'_>, what: &str) -> Result<T, String> {
 /// `A..B`, or `A` for `A..A`.
 fn range(word: &str) -> Result<(i64, i64), String> {
     let (first, after) = word.split_once("..").unwrap_or((word, word));
-    let number =
-        |text: &str| text.parse().map_err(|_| format!("`{word}` is no number and no range like 1..1001"));
+    let number = |text: &str| {
+        text.parse().map_err(|_| format!("`{word}` is neither a number nor a range such as 1..1001"))
+    };
     Ok((number(first)?, number(after)?))
 }
 
 pub(super) fn duration(word: &str) -> Result<Duration, String> {
     let digits = word.trim_end_matches(char::is_alphabetic);
-    let number: f64 = digits.parse().map_err(|_| format!("`{word}` is no time like 10ms"))?;
+    let number: f64 = digits.parse().map_err(|_| format!("`{word}` is not a time such as 10ms"))?;
     let unit = match &word[digits.len()..] {
         "s" => 1e9,
         "ms" => 1e6,

@@ -58,7 +58,7 @@ fn a_mistake_is_told_with_its_line() {
     for (line, expected) in [
         ("set mss 5", "line 2: unknown setting `mss`; expected one of nodelay"),
         ("+5 out 1", "line 2: `5` has no unit of time; expected us, ms or s"),
-        ("0 out 1..x", "line 2: `1..x` is no number and no range like 1..1001"),
+        ("0 out 1..x", "line 2: `1..x` is neither a number nor a range such as 1..1001"),
         ("0 out 9..1", "line 2: `9..1` goes backwards"),
         ("0 jump", "line 2: unknown action `jump`"),
         ("0 write 5 now", "line 2: `now` is too much"),

@@ -207,7 +207,7 @@ impl Encapsulation {
 
 /// A word that names no congestion control or no policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{word}` is none of {expected}")]
+#[error("`{word}` is not one of {expected}")]
 pub struct UnknownWord {
     word: String,
     expected: &'static str,
@@ -283,7 +283,7 @@ mod tests {
             assert_eq!(policy.name().parse(), Ok(policy));
         }
         let error = "ccid-5".parse::<Ccid>().unwrap_err();
-        assert_eq!(error.to_string(), "`ccid-5` is none of `ccid-2`, `ccid-3` and `ccid-4`");
+        assert_eq!(error.to_string(), "`ccid-5` is not one of `ccid-2`, `ccid-3` and `ccid-4`");
     }
 
     #[test]

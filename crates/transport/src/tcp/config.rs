@@ -400,7 +400,7 @@ impl TcpConfig {
             (
                 self.max_pacing_rate.is_some() && !is_paced,
                 ["pacing", "max-pacing-rate"],
-                "`max-pacing-rate` paces: leave it or `pacing = \"never\"` out",
+                "`max-pacing-rate` needs pacing: omit it or `pacing = \"never\"`",
             ),
             (
                 kind.needs_ecn && matches!(self.ecn, EcnConfig::Off),

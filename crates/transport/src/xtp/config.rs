@@ -200,7 +200,7 @@ pub enum XtpConfigError {
         range: (usize, usize),
     },
     /// A rate limit that lets nothing pass.
-    #[error("XTP's {0} rate limit lets nothing pass; expected a rate and a burst above 0")]
+    #[error("XTP's {0} rate limit allows no packets; expected a rate and a burst above 0")]
     Rate(&'static str),
     /// Zero as acknowledgement frequency.
     #[error("XTP cannot ask for an acknowledgement with every 0th packet; expected 1 or more, or never")]
@@ -217,7 +217,7 @@ pub enum XtpConfigError {
     )]
     Group,
     /// A quorum of nobody, or of more than may join.
-    #[error("XTP's quorum is {quorum} receivers; expected 1 to {most}, as many as may join")]
+    #[error("XTP's quorum is {quorum} receivers; expected 1 to {most}, the number that may join")]
     Quorum {
         /// The quorum.
         quorum: usize,

@@ -270,13 +270,13 @@ pub enum ParseError {
     #[error("shorter than an XTP header of {HEADER_LENGTH} bytes")]
     TooShort,
     /// The announced length is not that of the packet.
-    #[error("announces another length than the packet has")]
+    #[error("announces a length other than that of the packet")]
     Length,
     /// The checksum is wrong.
     #[error("the checksum is wrong")]
     Checksum,
     /// Not version 1, which XTP 4.0 writes.
-    #[error("of another version than XTP 4.0")]
+    #[error("not XTP 4.0, but another version")]
     Version,
     /// The packet format is none of XTP 4.0, or obsolete.
     #[error("the packet format is unknown")]

@@ -405,7 +405,7 @@ fn what_cannot_be_is_refused() {
     for (found, expected) in refusals.iter().zip([
         "XTP's largest packet is 100 bytes; expected 128 to 65507",
         "every 0th packet",
-        "sending rate limit lets nothing pass",
+        "sending rate limit allows no packets",
         "least wait is zero",
         "without acknowledgements",
     ]) {
