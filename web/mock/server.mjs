@@ -80,7 +80,7 @@ function drawing(text) {
 /** Unlike the server, this loses comments. */
 function edit({ text, edits }) {
   const { file } = read(text);
-  if (!file) throw new Error('the text is not TOML; mend that first');
+  if (!file) throw new Error('the text is not TOML; fix that first');
   for (const each of edits) {
     if (each.op === 'place') file.hosts[each.host].position = [Math.round(each.x), Math.round(each.y)];
     else if (each.op === 'add') {
