@@ -303,7 +303,7 @@ pub struct TcpState {
     pub spurious: Option<u64>,
 }
 
-/// Reads the state of a connection (`TCP_INFO`); `None` where the kernel has none.
+/// Reads the state of a connection (`TCP_INFO`); `None` if the kernel does not report it.
 #[cfg(target_os = "linux")]
 pub fn state(stream: &TcpStream) -> Option<TcpState> {
     use std::os::fd::AsFd as _;
@@ -326,13 +326,13 @@ pub fn state(stream: &TcpStream) -> Option<TcpState> {
     })
 }
 
-/// Reads the state of a connection; `None` because the system has none.
+/// Returns `None`: this system does not report the state of a connection.
 #[cfg(not(target_os = "linux"))]
 pub fn state(_: &TcpStream) -> Option<TcpState> {
     None
 }
 
-/// Reads the kernel's counters (`TCP_INFO`); `None` where it has none.
+/// Reads the kernel's counters (`TCP_INFO`); `None` if it does not report them.
 #[cfg(target_os = "linux")]
 pub fn counters(stream: &TcpStream) -> Option<TcpCounters> {
     use std::os::fd::AsFd as _;
@@ -345,7 +345,7 @@ pub fn counters(stream: &TcpStream) -> Option<TcpCounters> {
     })
 }
 
-/// Reads the kernel's congestion window and what is in flight (`TCP_INFO`); `None` where it has none.
+/// Reads the kernel's congestion window and what is in flight (`TCP_INFO`); `None` if the kernel does not report them.
 #[cfg(target_os = "linux")]
 pub fn window(socket: std::os::fd::BorrowedFd<'_>) -> Option<TcpWindow> {
     info(socket).map(|info| TcpWindow::of(&info))
@@ -445,7 +445,7 @@ pub fn pace(socket: std::os::fd::BorrowedFd<'_>, most: u64) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Reads the kernel's counters (`TCP_INFO`); `None` where it has none.
+/// Reads the kernel's counters (`TCP_INFO`); `None` if it does not report them.
 #[cfg(not(target_os = "linux"))]
 pub fn counters(_: &TcpStream) -> Option<TcpCounters> {
     None
