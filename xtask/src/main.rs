@@ -1,6 +1,7 @@
 //! `cargo xtask ...`: the checks and the one test command. It uses no crate of this workspace, so that the first check starts at
 //! once; what is made of the whole program is `references`.
 
+mod attack;
 mod documentation;
 mod durations;
 mod english;
@@ -40,6 +41,8 @@ enum Command {
     Web,
     /// Run every property test of the transports with ten thousand cases each, at low priority
     Soak(soak::Soak),
+    /// Attack every door for ten minutes: floods, oversize, mutation, kills, full disks, clocks that step
+    Attack(attack::Attack),
     /// Repeat the tests in real time, and fail at any rerun
     Reruns(reruns::Reruns),
     /// Refuse translated idioms in documents, comments and messages
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         Command::Book => references(&["book"]),
         Command::Web => web::build(),
         Command::Soak(soak) => soak::run(&soak),
+        Command::Attack(attack) => attack::run(&attack),
         Command::Reruns(reruns) => reruns::run(&reruns),
         Command::English(english) => english::run(&english),
         Command::Sizes => sizes::run(),

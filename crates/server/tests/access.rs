@@ -14,6 +14,7 @@ use common::{TestServer, options};
 use jiff::Timestamp;
 use serde_json::json;
 use trunkline_server::{Connections, ServeError, Server, Tokens, Transport, tokens_folder};
+use trunkline_testkit::mutation::{Mutator, panics_of, seed};
 
 #[test]
 fn pages_of_other_sites_are_refused() {
@@ -264,4 +265,42 @@ fn one_address_has_a_share_of_the_places() {
 
 fn tokens(place: &Path) -> Tokens {
     Tokens::open(&tokens_folder(&place.join("secrets"))).unwrap()
+}
+
+#[test]
+fn damaged_requests_get_an_answer_or_an_end_and_the_server_goes_on() {
+    let panics = panics_of(&["serve"]);
+    let server = TestServer::start();
+    let host = server.address;
+    let post = |path: &str, body: &str| {
+        let length = body.len();
+        format!(
+            "POST {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        )
+    };
+    let text = json!({ "text": common::SHORT }).to_string();
+    let requests = [
+        format!("GET /api/v1/server HTTP/1.1\r\nhost: {host}\r\n\r\n"),
+        format!("GET /api/v1/runs?limit=10 HTTP/1.1\r\nhost: {host}\r\naccept-encoding: gzip\r\n\r\n"),
+        post("/api/v1/check", &text),
+        post("/api/v1/drawing", &text),
+    ];
+    let (mut mutator, mut answered) = (Mutator::new(seed()), 0);
+    for round in 0..400 {
+        let mut request = requests[round % requests.len()].clone().into_bytes();
+        for _ in 0..=mutator.below(4) {
+            mutator.damage(&mut request);
+        }
+        let mut stream = connect(&server);
+        // The server may have had enough before the end.
+        let _ = stream.write_all(&request).and_then(|()| stream.shutdown(std::net::Shutdown::Write));
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let status = String::from_utf8_lossy(&answer[..answer.len().min(12)]).into_owned();
+        assert!(!status.ends_with("500"), "{}\n{}", request.escape_ascii(), answer.escape_ascii());
+        answered += usize::from(status.starts_with("HTTP/1.1"));
+    }
+    assert!(answered > 100, "{answered} requests were answered");
+    assert_eq!(server.get("/api/v1/server").status, 200);
+    assert_eq!(panics(), 0, "with {} the same happens", seed());
 }

@@ -8,6 +8,7 @@ pub mod conformance;
 #[cfg(unix)]
 pub mod jack;
 pub mod journal;
+pub mod mutation;
 pub mod pair;
 #[cfg(target_os = "linux")]
 pub mod postgres;

@@ -9,6 +9,7 @@ mod floods;
 mod greedy;
 mod killed;
 mod limits;
+mod mutation;
 mod parts;
 mod seen;
 mod strangers;

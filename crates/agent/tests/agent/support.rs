@@ -158,6 +158,14 @@ impl Line {
         self.connection.send(what).unwrap();
     }
 
+    /// Sends any message; the agent may have closed the connection.
+    pub(crate) fn try_say_raw(
+        &self,
+        what: &impl trunkline_control::wire::Message,
+    ) -> Result<(), trunkline_control::ControlError> {
+        self.connection.send(what)
+    }
+
     /// The next answer that is neither a chunk nor progress.
     pub(crate) fn hear(&mut self) -> FromAgent {
         loop {

@@ -5,6 +5,7 @@
 mod control;
 mod endings;
 mod limits;
+mod mutation;
 mod roles;
 mod support;
 mod transports;
