@@ -8,6 +8,7 @@ mod english;
 mod journal;
 mod programs;
 mod reruns;
+mod sbom;
 mod sizes;
 mod soak;
 mod test;
@@ -45,6 +46,8 @@ enum Command {
     Attack(attack::Attack),
     /// Repeat the tests in real time, and fail at any rerun
     Reruns(reruns::Reruns),
+    /// List everything that the program is built of, as CycloneDX
+    Sbom(sbom::Sbom),
     /// Refuse translated idioms in documents, comments and messages
     English(english::English),
     /// List long files; fail on one over 1,000 lines without a reason
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         Command::Soak(soak) => soak::run(&soak),
         Command::Attack(attack) => attack::run(&attack),
         Command::Reruns(reruns) => reruns::run(&reruns),
+        Command::Sbom(sbom) => sbom::run(&sbom),
         Command::English(english) => english::run(&english),
         Command::Sizes => sizes::run(),
     };
