@@ -61,7 +61,10 @@ impl Figure {
     /// The layout of a file of its own.
     pub(crate) fn file_frame(&self) -> Frame {
         let width = if self.chart.panels.len() > 1 { 1000.0 } else { 680.0 };
-        Frame { width, plot_height: 300.0, columns: self.columns, theme: Theme::Print }
+        // Many rows stay within a page.
+        let rows = self.chart.panels.len().div_ceil(self.columns.max(1));
+        let plot_height = if rows > 4 { 150.0 } else { 300.0 };
+        Frame { width, plot_height, columns: self.columns, theme: Theme::Print }
     }
 }
 

@@ -21,7 +21,7 @@ struct Curve {
 }
 
 /// The largest number of flows that have panels of their own.
-const FLOWS: usize = 4;
+const FLOWS: usize = 6;
 
 const NOTE: &str = "The sending end of each flow's first connection, in the first repetition.";
 
@@ -239,7 +239,9 @@ impl<'v> Connections<'v> {
             panels,
         };
         let id = numbered(id, self.view, self.point);
-        Some(Figure { id, chart, note, point: Some(self.point), wide: false, height, columns })
+        // Flows below each other, and their sides beside each other.
+        let wide = chart.panels.len() > self.view.sides.len();
+        Some(Figure { id, chart, note, point: Some(self.point), wide, height, columns })
     }
 }
 
