@@ -248,3 +248,35 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+    /// Messages of 20 bytes have short headers, whose times are modulo a minute or so in answers.
+    #[test]
+    fn round_trips_are_right_however_long(delay in 1_u64..1700, interval in 1_u64..100) {
+        let text = format!(
+            "name = \"test\"\nduration = \"300 s\"\ndrain = \"60 min\"\n[hosts]\na = {{}}\nb = {{}}\n\
+             [link.l]\nbetween = [\"a\", \"b\"]\nrate = \"1 Gbit/s\"\ndelay = \"{delay} s\"\n\
+             [flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nreflect = true\n\
+             source = {{ kind = \"load\", message = \"20 B\", interval = \"{interval} s\" }}\n"
+        );
+        let summary = simulate(&parse(&text));
+        let latency = flow(&summary, "f").latency.expect("all come back");
+        let expected = Duration::from_secs(2 * delay);
+        for found in [latency.min, latency.max] {
+            prop_assert!(found.saturating_sub(expected) < Duration::from_millis(1) && found >= expected, "{found} {expected}");
+        }
+    }
+}
+
+/// A sweep may begin without any member of a flow.
+#[test]
+fn a_flow_without_members_is_simulated() {
+    for transport in ["udp", "tcp", "sctp", "dccp", "quic", "xtp", "urp"] {
+        let text = format!(
+            "{HEAD}[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"{transport}\"\ncount = 0\n\
+             source = {{ kind = \"load\", message = \"100 B\", interval = \"10 ms\" }}\n"
+        );
+        assert_eq!(flow(&simulate(&parse(&text)), "f").counts.sent, 0, "{transport}");
+    }
+}

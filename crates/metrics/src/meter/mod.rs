@@ -195,7 +195,9 @@ impl<'t> Meter<'t> {
                 flow.offered(channel.member, due, payload);
                 self.give_up_excess();
             }
-            OnSent::Arrived(arrival) => self.join_early(place, sequence, due, arrival),
+            OnSent::Arrived(arrival) => {
+                self.join_early(place, sequence, due, arrival.of_message_sent(at));
+            }
             OnSent::Ignored => {}
         }
     }
@@ -234,11 +236,12 @@ impl<'t> Meter<'t> {
     }
 
     #[inline]
-    fn received(&mut self, place: u32, sequence: u32, arrival: Arrival) {
+    fn received(&mut self, place: u32, sequence: u32, mut arrival: Arrival) {
         let channel = &mut self.channels[place];
         let flow = &mut self.flows[channel.flow as usize];
         let fate_and_due = match channel.outstanding.arrived(sequence, arrival, place, &mut self.bounds) {
-            OnArrival::First { due } => {
+            OnArrival::First { due, sent } => {
+                arrival = arrival.of_message_sent(sent);
                 flow.arrived(channel, sequence, &arrival);
                 (flow.joined(channel, due, arrival.received), due)
             }

@@ -38,6 +38,38 @@ pub(super) struct Arrival {
     pub(super) payload: u32,
 }
 
+/// Short headers have the times of an answer modulo so many nanoseconds, and those of a message in a stream modulo a multiple
+/// of them.
+const PERIOD: i128 = 1 << 36;
+/// The clocks of two ends may differ by so many nanoseconds.
+const APART: i128 = 8_000_000_000;
+
+impl Arrival {
+    /// The arrival of a message that was reported as sent at `sent`, with whole times. What read a short header took its times
+    /// for the latest possible ones, and after a minute on the way others were meant. If it then cannot be known when the
+    /// message was reflected, it is not.
+    #[inline]
+    pub(super) fn of_message_sent(self, sent: Time) -> Arrival {
+        let nanos = |time: Time| i128::from(time.as_nanos());
+        let periods = (nanos(sent) - nanos(self.sent) + PERIOD / 2).div_euclid(PERIOD);
+        if periods == 0 {
+            return self;
+        }
+        let time = |nanos: i128| Time::from_nanos(u64::try_from(nanos).unwrap_or_default());
+        let sent = nanos(self.sent) + periods * PERIOD;
+        let reflected = if self.reflected == Time::ZERO {
+            Time::ZERO
+        } else {
+            // The earliest possible one, if no later one is.
+            let before = (nanos(self.reflected) - (sent - APART)).div_euclid(PERIOD);
+            let earliest = nanos(self.reflected) - before * PERIOD;
+            let is_only = earliest + PERIOD > nanos(self.received) + APART;
+            if is_only { time(earliest) } else { Time::ZERO }
+        };
+        Arrival { sent: time(sent), reflected, ..self }
+    }
+}
+
 /// What the report of a message as sent or refused meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OnSent {
@@ -53,7 +85,7 @@ pub(super) enum OnSent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OnArrival {
     /// The first of its message.
-    First { due: Time },
+    First { due: Time, sent: Time },
     /// The first of its message, whose `Sent` has not been reported yet.
     Early,
     /// The message had been given up as lost.
@@ -165,9 +197,9 @@ impl Outstanding {
         let early = Entry::Early { received, sent, reflected, payload };
         match self.place(sequence) {
             Place::Window(index) => match self.window.get(index) {
-                Entry::Sent { due, .. } | Entry::Dropped { due, .. } => {
+                Entry::Sent { due, sent, .. } | Entry::Dropped { due, sent, .. } => {
                     self.settle_in_window(index, bounds);
-                    OnArrival::First { due }
+                    OnArrival::First { due, sent }
                 }
                 Entry::Unknown => {
                     self.window.set(index, early);
@@ -316,9 +348,9 @@ impl Behind {
     fn arrived(&mut self, number: u64, early: Entry) -> OnArrival {
         let Some(index) = self.overtaken(number) else { return self.arrived_after_all(number) };
         match self.overtaken[index].1 {
-            Entry::Sent { due, .. } | Entry::Dropped { due, .. } => {
+            Entry::Sent { due, sent, .. } | Entry::Dropped { due, sent, .. } => {
                 self.settle(index);
-                OnArrival::First { due }
+                OnArrival::First { due, sent }
             }
             Entry::Unknown => {
                 self.overtaken[index].1 = early;

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use proptest::prelude::*;
 use trunkline_core::{Rate, Ratio};
 
 use super::*;
@@ -363,12 +364,15 @@ fn sequence_numbers_wrap() {
         // The first is overtaken by all others.
         if number > start {
             let on = outstanding.arrived(number as u32, arrival, 0, &mut bounds);
-            assert_eq!(on, OnArrival::First { due: ms(1) }, "{number}");
+            assert_eq!(on, OnArrival::First { due: ms(1), sent: ms(1) }, "{number}");
             assert_eq!(outstanding.arrived(number as u32, arrival, 0, &mut bounds), OnArrival::Duplicate);
         }
     }
     assert_eq!(bounds.remembered(), (0, 1));
-    assert_eq!(outstanding.arrived(start as u32, arrival, 0, &mut bounds), OnArrival::First { due: ms(1) });
+    assert_eq!(
+        outstanding.arrived(start as u32, arrival, 0, &mut bounds),
+        OnArrival::First { due: ms(1), sent: ms(1) }
+    );
 }
 
 #[test]
@@ -661,4 +665,32 @@ fn a_bundle_changes_nothing_in_the_figures_of_its_flows() {
     };
     let with = run(&[BundleMeta { name: "a".to_owned(), flows: vec![0] }]);
     assert_eq!(run(&[]), RepetitionSummary { bundles: Vec::new(), ..with });
+}
+
+proptest! {
+    /// Short headers have lowest bits of times only, and their reader takes the latest times with them.
+    #[test]
+    fn the_times_of_short_headers_are_whole_whatever_they_were_under_way(
+        sent in 1_u64 << 30..1 << 45,
+        there in 0_u64..1 << 42,
+        back in 0_u64..1 << 42,
+        bits in prop::sample::select(vec![36_u32, 40]),
+    ) {
+        let (reflected, received) = (sent + there, sent + there + back);
+        let latest = |time: u64| {
+            let latest = received + 8_000_000_000;
+            Time::from_nanos(latest - (latest.wrapping_sub(time) & ((1 << bits) - 1)))
+        };
+        let time = Time::from_nanos;
+        let read = outstanding::Arrival { received: time(received), sent: latest(sent), reflected: latest(reflected), payload: 20 };
+        let found = read.of_message_sent(time(sent));
+        prop_assert_eq!((found.sent, found.received), (time(sent), time(received)));
+        // When it was reflected is right or not known; it is known where less than a minute allows one time only.
+        let is_known = found.reflected == time(reflected);
+        prop_assert!(is_known || found.reflected == Time::ZERO, "{:?}", found.reflected);
+        prop_assert!(is_known || there + back > 50_000_000_000);
+        // The clocks of the ends may differ by some seconds.
+        let apart = time(sent + 5_000_000_000);
+        prop_assert_eq!(read.of_message_sent(apart).sent, time(sent));
+    }
 }
