@@ -37,14 +37,20 @@ fn lost(events: u64, messages: u64) -> Measured {
 
 #[test]
 fn bounds_are_those_of_the_printed_tables() {
-    // Mean 12, standard deviation 1.5811, t(0.95, 4) = 2.1318: the upper bound is 12 + 1.5074.
+    // Mean 12, standard deviation 1.5811, t(0.95, 4) = 2.1318: the lower bound is 12 - 1.5074.
     let repetitions: &[&[f64]] = &[&[10.0], &[11.0], &[12.0], &[13.0], &[14.0]];
-    for (bound, expected) in [
-        (13.508, Verdict::Kept),
-        (13.507, Verdict::Undecided),
-        (10.493, Verdict::Undecided),
-        (10.492, Verdict::Broken),
-    ] {
+    for (bound, expected) in [(10.493, Verdict::Undecided), (10.492, Verdict::Broken)] {
+        assert_eq!(verdict(&[limit(Operator::Less, bound)], repetitions, 0.05), expected, "< {bound}");
+    }
+    // Values that may be below zero have no tail above: the upper bound is -12 + 1.5074.
+    let below: &[&[f64]] = &[&[-10.0], &[-11.0], &[-12.0], &[-13.0], &[-14.0]];
+    for (bound, expected) in [(-10.492, Verdict::Kept), (-10.493, Verdict::Undecided)] {
+        assert_eq!(verdict(&[limit(Operator::Less, bound)], below, 0.05), expected, "< {bound}");
+    }
+    // Others have: the upper bound is that of a log-normal mean, here 13.9065 (by random numbers: 13.91).
+    let tail = lognormal_mean_bound(&[10.0, 11.0, 12.0, 13.0, 14.0], 0.05).unwrap();
+    assert!((tail - 13.9065).abs() < 1e-3, "{tail}");
+    for (bound, expected) in [(tail + 1e-6, Verdict::Kept), (tail - 1e-6, Verdict::Undecided)] {
         assert_eq!(verdict(&[limit(Operator::Less, bound)], repetitions, 0.05), expected, "< {bound}");
     }
     assert_eq!(verdict(&[limit(Operator::AtLeast, 10.49)], repetitions, 0.05), Verdict::Kept);
@@ -141,6 +147,98 @@ fn false_verdicts(loss: f64, wrong: Verdict) -> usize {
         verdicts.into_iter().find(|verdict| *verdict != Verdict::Undecided) == Some(wrong)
     };
     (0..PLANS).filter(|repetition| plan(*repetition)).count()
+}
+
+/// How the mean of a figure spreads over repetitions; the true mean is 1.
+#[derive(Clone, Copy, Debug)]
+enum Spread {
+    Normal(f64),
+    LogNormal(f64),
+    Exponential,
+    Uniform,
+    /// Lost messages of so many, whose probability is log-normal around 1 %.
+    Losses(u64, f64),
+}
+
+impl Spread {
+    fn draw(self, random: &mut trunkline_core::Stream) -> Measured {
+        let mut normal = || {
+            let radius = (-2.0 * (1.0 - random.unit()).ln()).sqrt();
+            radius * (core::f64::consts::TAU * random.unit()).cos()
+        };
+        let value = match self {
+            Spread::Normal(deviation) => 1.0 + deviation * normal(),
+            Spread::LogNormal(deviation) | Spread::Losses(_, deviation) => {
+                (deviation * normal() - deviation * deviation / 2.0).exp()
+            }
+            Spread::Exponential => -(1.0 - random.unit()).ln(),
+            Spread::Uniform => 0.5 + random.unit(),
+        };
+        match self {
+            Spread::Losses(messages, _) => {
+                let share = (value * 0.01).min(1.0);
+                lost((0..messages).filter(|_| random.chance(share)).count() as u64, messages)
+            }
+            _ => measured(&[Figure::Value(value)]),
+        }
+    }
+
+    /// Of 2,000 plans, those that call a value kept, and those that call it broken, if its true mean is the bound itself: then
+    /// every "kept" (of "less than") and every "broken" (of "at most") is false. Repeated until there is a verdict.
+    fn false_verdicts(self, operators: [Operator; 2], repetitions: u32) -> [usize; 2] {
+        let terms = Terms { confidence: 0.95, repetitions, most: 8 * repetitions };
+        let bound = if matches!(self, Spread::Losses(..)) { 0.01 } else { 1.0 };
+        let early = (EARLY < repetitions).then_some(EARLY);
+        let looks: Vec<u32> = early.into_iter().chain(terms.looks()).collect();
+        let of = |operator, wrong| {
+            let is_wrong = |plan: &u32| {
+                let mut random = Seed::new(29, *plan).stream("judge");
+                let mut repetitions = Vec::new();
+                let verdicts = looks.iter().map(|look| {
+                    while repetitions.len() < *look as usize {
+                        repetitions.push(self.draw(&mut random));
+                    }
+                    judged(&[limit(operator, bound)], &repetitions, terms.errors())
+                });
+                verdicts.into_iter().find(|verdict| *verdict != Verdict::Undecided) == Some(wrong)
+            };
+            (0..2000).filter(is_wrong).count()
+        };
+        [of(operators[0], Verdict::Kept), of(operators[1], Verdict::Broken)]
+    }
+}
+
+#[test]
+fn no_more_verdicts_are_false_however_few_repetitions_begin_and_whatever_their_tail() {
+    let upper = [Operator::Less, Operator::AtMost];
+    let lower = [Operator::Greater, Operator::AtLeast];
+    let spreads = [
+        Spread::Normal(0.2),
+        Spread::LogNormal(0.3),
+        Spread::LogNormal(0.6),
+        Spread::LogNormal(1.0),
+        Spread::Exponential,
+        Spread::Uniform,
+        Spread::Losses(250, 0.6),
+    ];
+    // 5 % of 2000, and two standard deviations of that.
+    let most = 100 + 2 * 10;
+    let mut wrong = Vec::new();
+    for spread in spreads {
+        // Of one all numbers of repetitions to begin with, of the others the fewest and the usual one.
+        let all = matches!(spread, Spread::LogNormal(0.6));
+        for repetitions in (2..=5).filter(|repetitions| all || [2, 5].contains(repetitions)) {
+            for operators in [upper, lower] {
+                let found = spread.false_verdicts(operators, repetitions);
+                if found.iter().any(|found| *found > most) {
+                    wrong.push(format!(
+                        "{spread:?}, {operators:?}, {repetitions} repetitions: {found:?} of 2000"
+                    ));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "kept and broken: {wrong:#?}");
 }
 
 const PLANS: u32 = 400;
