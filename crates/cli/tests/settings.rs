@@ -198,6 +198,7 @@ fn check_refuses_what_run_refuses() {
         let run = bench.run(&["run", "bulk.toml"]);
         assert_eq!((check.code, run.code), (Some(2), Some(2)), "{check:#?} {run:#?}");
         let told = run.err.trim();
+        assert!(told.starts_with("error: bulk.toml:") && told.contains("`reno`, `cubic`, `bbr`"), "{run:#?}");
         assert!(told.contains(name) && check.err.starts_with(told), "{check:#?} {run:#?}");
     }
     // What only the simulator has.

@@ -19,6 +19,7 @@ mod json_schema;
 mod limits;
 mod link_profile;
 pub mod model;
+mod place;
 mod problem;
 mod quantity;
 mod range;
@@ -47,7 +48,7 @@ pub use model::{
     Scenario, SctpEngine, SctpOptions, SctpStyle, Single, Sink, Source, Subject, Supervisor, TcpEngine,
     TcpOptions, Transport, UdpLiteOptions, UdpOptions, UrpOptions, XtpOptions, XtpService,
 };
-pub use problem::{Problem, Problems, suggestion};
+pub use problem::{Problem, Problems, enumerate, nearest, suggestion};
 pub use reference::reference;
 pub use schema::transport::{OnSockets, TRANSPORTS, tcp_key_on_sockets};
 pub use searchable::Searchable;

@@ -4,7 +4,7 @@ use core::fmt;
 use core::ops::Range;
 use std::sync::Arc;
 
-use crate::setting::Sources;
+use crate::setting::{Setting, Sources};
 
 /// Bytes of the longest message.
 const LONGEST_MESSAGE: usize = 2000;
@@ -97,6 +97,13 @@ impl Problems {
             }
         });
         Problems(placed.collect())
+    }
+
+    /// A problem with these bytes of a setting's text.
+    pub(crate) fn of_setting(setting: &Setting, at: Range<usize>, message: &str) -> Problems {
+        let shown = setting.shown();
+        let placed = Problem::place(Remark::new(at, message), &shown.as_str().into(), &shown);
+        Problems(vec![Problem { is_setting: true, ..placed }])
     }
 
     /// What is wrong with another text that is read like an experiment file, an agent's configuration for one: the bytes
@@ -267,19 +274,23 @@ pub(crate) fn slips(written: &str) -> usize {
     }
 }
 
-/// `; did you mean ...?` with the candidate that is nearest to what was written, or all of them if none is near.
-pub fn suggestion<'c>(written: &str, candidates: impl IntoIterator<Item = &'c str>) -> String {
+/// The candidate that was meant, if what was written is a slip or two away from it.
+pub fn nearest<'c>(written: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     let candidates: Vec<&str> = candidates.into_iter().collect();
     // A word that is far too long for all of them is not compared.
     let longest = candidates.iter().map(|candidate| candidate.len()).max().unwrap_or(0);
     let is_comparable = written.len() <= longest + 8 && candidates.len() <= MOST_COMPARED;
-    let nearest = candidates
-        .iter()
-        .filter(|_| is_comparable)
-        .map(|candidate| (strsim::damerau_levenshtein(written, candidate), *candidate))
-        .min_by_key(|(distance, _)| *distance);
-    match nearest {
-        Some((distance, candidate)) if distance <= slips(written) => format!("; did you mean `{candidate}`?"),
+    let compared = candidates.into_iter().filter(|_| is_comparable);
+    let distances = compared.map(|candidate| (strsim::damerau_levenshtein(written, candidate), candidate));
+    let (distance, candidate) = distances.min_by_key(|(distance, _)| *distance)?;
+    (distance <= slips(written)).then_some(candidate)
+}
+
+/// `; did you mean ...?` with the candidate that is nearest to what was written, or all of them if none is near.
+pub fn suggestion<'c>(written: &str, candidates: impl IntoIterator<Item = &'c str>) -> String {
+    let candidates: Vec<&str> = candidates.into_iter().collect();
+    match nearest(written, candidates.iter().copied()) {
+        Some(candidate) => format!("; did you mean `{candidate}`?"),
         _ if candidates.is_empty() => String::new(),
         _ => match candidates.split_at_checked(MOST_NAMED) {
             Some((some, others)) if !others.is_empty() => {
@@ -291,7 +302,7 @@ pub fn suggestion<'c>(written: &str, candidates: impl IntoIterator<Item = &'c st
 }
 
 /// `` `a`, `b` and `c` ``
-pub(crate) fn enumerate<'c>(names: impl IntoIterator<Item = &'c str>) -> String {
+pub fn enumerate<'c>(names: impl IntoIterator<Item = &'c str>) -> String {
     joined(names, "and")
 }
 

@@ -37,11 +37,17 @@ impl Setting {
     }
 
     /// The text on the command line.
-    fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         match &*self.option {
             SET => format!("{SET} {}={}", self.key, self.value),
             option => format!("{option} {}", self.value),
         }
+    }
+
+    /// Where `written` stands in the value, as bytes of that text.
+    pub(crate) fn value_with(&self, written: &str) -> Option<Range<usize>> {
+        let start = self.places().1.start + self.value.find(written)?;
+        Some(start..start + written.len())
     }
 
     /// Where the key and the value stand in that text.

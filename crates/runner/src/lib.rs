@@ -2,6 +2,7 @@
 //! reports progress, and keeps what was measured when it is told to stop. Has no face: it prints nothing.
 
 mod audio;
+mod congestion;
 mod drive;
 mod exact;
 mod files;
@@ -13,6 +14,7 @@ mod schedule;
 mod tap;
 mod wire;
 
+pub use congestion::is_unknown_everywhere;
 pub use drive::{Driven, drive};
 pub use files::{DirectoryFiles, LoadError, load, load_from, stored};
 pub use growing::GrowingRun;

@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use trunkline_core::{Duration, Seed};
-use trunkline_experiment::{Experiment, Point, Progress, Supervisor};
+use trunkline_experiment::{Experiment, Point, Problems, Progress, Supervisor};
 use trunkline_fleet::{Fleet, FleetError, PartKey};
 use trunkline_live::LiveOptions;
 use trunkline_metrics::RepetitionSummary;
 use trunkline_store::{Backend, NewRun, RunInfo, RunWriter, Status, Store, StoreError};
 
+use crate::congestion;
 use crate::hearing::{Hear, HearError, Heard};
 use crate::parallel::in_parallel;
 use crate::repetition;
@@ -95,6 +96,9 @@ pub enum RunnerError {
          links with `trunkline wire FILE -- COMMAND`"
     )]
     NoFlows,
+    /// The backend does not have what a key asks for: bad input, with its place.
+    #[error(transparent)]
+    Key(Problems),
     /// The experiment asks for what a simulation does not have: bad input.
     #[error(transparent)]
     Simulation(#[from] trunkline_simulator::SimulationError),
@@ -135,6 +139,7 @@ impl RunnerError {
     pub fn is_bad_input(&self) -> bool {
         match self {
             RunnerError::NoFlows
+            | RunnerError::Key(_)
             | RunnerError::Simulation(_)
             | RunnerError::AgentsUnused
             | RunnerError::HearThroughAgents { .. } => true,
@@ -155,6 +160,7 @@ pub fn precheck(request: &Request<'_>) -> Result<(), RunnerError> {
         if point.scenario.flows.is_empty() {
             return Err(RunnerError::NoFlows);
         }
+        congestion::check(request, &point.scenario)?;
         match request.backend {
             Backend::Sim => trunkline_simulator::check(&point.scenario)?,
             Backend::Wire => wire::check(&point.scenario, request.live)?,

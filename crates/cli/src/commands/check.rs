@@ -1,5 +1,7 @@
 //! `trunkline check`
 
+use std::path::Path;
+
 use trunkline_core::Duration;
 use trunkline_experiment::{Experiment, Scenario};
 use trunkline_live::LiveOptions;
@@ -102,10 +104,21 @@ fn refused(experiment: &Experiment) -> [(Backend, Option<String>); 3] {
     let on = |refuses: &dyn Fn(&Scenario) -> Option<String>| {
         experiment.points.iter().find_map(|point| refuses(&point.scenario))
     };
+    let unknown = trunkline_runner::is_unknown_everywhere;
     [
         (Backend::Sim, on(&|of| trunkline_runner::refuse_unsimulated(of).err().map(|e| e.to_string()))),
-        (Backend::Wire, on(&|of| trunkline_runner::refuse_unwired(of).err().map(|e| e.to_string()))),
-        (Backend::Live, on(&|of| trunkline_live::refuse_simulated(of).err().map(|e| e.to_string()))),
+        (
+            Backend::Wire,
+            on(&|of| {
+                trunkline_runner::refuse_unwired(of).err().map(|e| e.to_string()).or_else(|| unknown(of))
+            }),
+        ),
+        (
+            Backend::Live,
+            on(&|of| {
+                trunkline_live::refuse_simulated(of).err().map(|e| e.to_string()).or_else(|| unknown(of))
+            }),
+        ),
     ]
 }
 
@@ -122,9 +135,10 @@ fn judge(
     }
     let on = arguments.on.unwrap_or(On::Sim);
     let live = LiveOptions::new(far_end()?);
+    let named = super::named(&arguments.file).to_string();
     let request = Request {
         experiment,
-        file: &arguments.file,
+        file: Path::new(&named),
         backend: backend(on),
         jobs: 1,
         live: &live,
@@ -136,6 +150,8 @@ fn judge(
     match trunkline_runner::precheck(&request) {
         // Agents say themselves what they refuse.
         Ok(()) | Err(RunnerError::AgentsUnused) => Ok(()),
+        // It names what else has the value.
+        Err(error @ RunnerError::Key(_)) => Err(super::run::failure(&error)),
         Err(error) => {
             let mut message = error.to_string();
             let elsewhere = refused.iter().filter(|(_, reason)| reason.is_none());

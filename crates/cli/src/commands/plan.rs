@@ -142,6 +142,7 @@ fn write_pages(plan: &Plan, found: &Found) -> Result<std::path::PathBuf, Failure
 fn failure(error: &PlanError) -> Failure {
     match error {
         PlanError::Load(error) => Failure::load(error),
+        PlanError::Runner(error) => super::run::failure(error),
         _ if error.is_bad_input() => Failure::input(error),
         _ => Failure::environment(error),
     }

@@ -48,11 +48,14 @@ fn begin(global: &Global, arguments: &args::Run, file: &Path, (live, hear): (&Li
     }
     let backend = backend(arguments.on);
     let wire = wire_means(backend)?;
+    let named = super::named(file).to_string();
     let file = std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf());
     let fleet = fleet(&experiment, backend)?;
     let means = Means { live, wire: wire.as_ref(), fleet: fleet.as_ref(), hear };
     let request = request(&experiment, &file, backend, arguments, means);
-    trunkline_runner::precheck(&request).map_err(|error| failure(&error))?;
+    // Messages name the file as the user did.
+    let as_named = Request { file: Path::new(&named), ..request };
+    trunkline_runner::precheck(&as_named).map_err(|error| failure(&error))?;
     let store = open_store(global)?;
     let outcome = watched(|display, stop| trunkline_runner::run(&store, request, display, stop))?;
     Ok((store, outcome))
@@ -292,6 +295,9 @@ fn judge(arguments: &args::Run, run: &StoredRun, outcome: &Outcome) -> u8 {
     output::DONE
 }
 
-fn failure(error: &RunnerError) -> Failure {
+pub(super) fn failure(error: &RunnerError) -> Failure {
+    if let RunnerError::Key(problems) = error {
+        return Failure::invalid(problems);
+    }
     if error.is_bad_input() { Failure::input(error) } else { Failure::environment(error) }
 }

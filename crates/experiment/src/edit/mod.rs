@@ -20,6 +20,8 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+use core::ops::Range;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -27,10 +29,30 @@ use utoipa::ToSchema;
 use crate::problem::Problems;
 use crate::schema::Schema;
 use crate::tree;
+use document::{Document, Item, Value as Placed};
 pub(crate) use drawing::json_of;
 pub use drawing::{
     Drawing, DrawingAxis, DrawingBundle, DrawingFlow, DrawingHost, DrawingLimit, DrawingLink, Tree, drawing,
 };
+
+/// Where the value of a key stands in a text, as bytes: in the sweep if a value there contains `written`, otherwise in its
+/// table, or the nearest value above it.
+pub(crate) fn place(text: &str, path: &[&str], written: &str) -> Range<usize> {
+    let document = Document::new(text);
+    let holds = |value: &&Placed| text.get(value.span.clone()).is_some_and(|text| text.contains(written));
+    let swept = (1..=path.len()).rev().find_map(|length| {
+        let way = ["sweep".to_owned(), path[..length].join(".")];
+        match set::locate(&document, &set::segments(way)) {
+            set::Found::Value(Placed { item: Item::Array(values), .. }) => values.iter().find(holds),
+            _ => None,
+        }
+    });
+    let found = swept.or_else(|| match set::locate(&document, &set::segments(path)) {
+        set::Found::Value(value) | set::Found::Within(value, _) => Some(value),
+        _ => None,
+    });
+    found.map_or(0..0, |value| value.span.clone())
+}
 
 /// One change to an experiment file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]

@@ -149,6 +149,7 @@ impl From<RunnerError> for ApiError {
     fn from(error: RunnerError) -> ApiError {
         match error {
             RunnerError::Store(error) => error.into(),
+            RunnerError::Key(problems) => ApiError::problems(&problems),
             error if error.is_bad_input() => ApiError::input(error),
             error => ApiError::environment(error),
         }

@@ -1,0 +1,109 @@
+//! Congestion controls that a backend does not have, at their place in the file.
+//!
+//! The file may name any: the simulator has a list, and every kernel loads its own. So only the backend can refuse one.
+
+use trunkline_experiment::{Experiment, Flow, Problems, Scenario, Transport, enumerate, nearest};
+use trunkline_io::tcp::offered_congestion_controls;
+use trunkline_store::Backend;
+use trunkline_transport::tcp::ALGORITHMS;
+
+use crate::schedule::{Request, RunnerError};
+
+/// Refuses a congestion control that the simulator, or this machine's kernel, does not have. Agents have kernels of their own.
+pub(crate) fn check(request: &Request<'_>, scenario: &Scenario) -> Result<(), RunnerError> {
+    if request.backend == Backend::Live && request.fleet.is_some() {
+        return Ok(());
+    }
+    let kernel = offered_congestion_controls();
+    for (flow, wanted) in scenario.flows.iter().filter_map(|flow| Some((flow, named(flow)?))) {
+        if let Some(message) = refusal(request.backend, wanted, &kernel) {
+            let path = ["flow", &flow.meta.name, "transport", KEY];
+            return Err(RunnerError::Key(placed(request, &path, wanted, &message)));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a flow names a congestion control that neither the simulator nor this machine's kernel has, and why it is refused.
+pub fn is_unknown_everywhere(scenario: &Scenario) -> Option<String> {
+    let kernel = offered_congestion_controls();
+    let unknown = |flow: &Flow| {
+        let wanted = named(flow)?;
+        refusal(Backend::Sim, wanted, &kernel)?;
+        refusal(Backend::Live, wanted, &kernel)
+    };
+    scenario.flows.iter().find_map(|flow| Some(format!("flow `{}`: {}", flow.meta.name, unknown(flow)?)))
+}
+
+const KEY: &str = "congestion-control";
+
+fn placed(request: &Request<'_>, path: &[&str], wanted: &str, message: &str) -> Problems {
+    let experiment: &Experiment = request.experiment;
+    experiment.problem_at(&request.file.display().to_string(), path, wanted, message)
+}
+
+/// The congestion control that a flow's TCP names.
+fn named(flow: &Flow) -> Option<&str> {
+    match &flow.transport {
+        Transport::Tcp(options) | Transport::Mptcp(options) => options.congestion_control.as_deref(),
+        _ => None,
+    }
+}
+
+/// Why a backend has no such congestion control: what it has, what was probably meant, and what else has it.
+fn refusal(backend: Backend, wanted: &str, kernel: &[String]) -> Option<String> {
+    let simulated: Vec<&str> = ALGORITHMS.iter().map(|kind| kind.name).collect();
+    let loaded: Vec<&str> = kernel.iter().map(String::as_str).collect();
+    let shown = wanted.escape_debug();
+    let (has, other, message) = match backend {
+        Backend::Sim => {
+            let has = enumerate(simulated.iter().copied());
+            let message = format!("`{KEY}`: the simulator has no `{shown}`; it has {has}");
+            let elsewhere = "; this kernel has it: use `--on wire` or `--on live`";
+            (&simulated, (&loaded, elsewhere), message)
+        }
+        // Where the kernel does not tell, nothing is known to be missing.
+        Backend::Wire | Backend::Live if loaded.is_empty() => return None,
+        Backend::Wire | Backend::Live => {
+            let has = enumerate(loaded.iter().copied());
+            let message = format!("`{KEY}`: this kernel does not offer `{shown}`; it has loaded {has}");
+            (&loaded, (&simulated, "; the simulator has it: use `--on sim`"), message)
+        }
+    };
+    if has.contains(&wanted) {
+        return None;
+    }
+    let hint = match nearest(wanted, has.iter().copied()) {
+        _ if other.0.contains(&wanted) => other.1.to_owned(),
+        Some(meant) => format!("; did you mean `{meant}`?"),
+        None => String::new(),
+    };
+    Some(message + &hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_what_there_is_what_was_meant_and_what_else_has_it() {
+        let kernel = ["reno".to_owned(), "cubic".to_owned(), "vegas".to_owned()];
+        let said = |backend, wanted| refusal(backend, wanted, &kernel).unwrap_or_default();
+        assert_eq!(
+            said(Backend::Sim, "cubicc"),
+            "`congestion-control`: the simulator has no `cubicc`; it has `reno`, `cubic`, `bbr`, `dctcp` and `none`; did you \
+             mean `cubic`?"
+        );
+        assert_eq!(
+            said(Backend::Live, "cubicc"),
+            "`congestion-control`: this kernel does not offer `cubicc`; it has loaded `reno`, `cubic` and `vegas`; did you \
+             mean `cubic`?"
+        );
+        assert!(
+            said(Backend::Sim, "vegas").ends_with("; this kernel has it: use `--on wire` or `--on live`")
+        );
+        assert!(said(Backend::Wire, "dctcp").ends_with("; the simulator has it: use `--on sim`"));
+        assert_eq!(said(Backend::Sim, "bbr") + &said(Backend::Wire, "vegas"), "");
+        assert_eq!(refusal(Backend::Live, "anything", &[]), None);
+    }
+}
