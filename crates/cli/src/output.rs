@@ -267,20 +267,25 @@ fn keep_warning(warning: ErrorProblem) {
 
 /// Rows of words for a screen, the first of which is the heading; without the last line's end.
 pub fn table(rows: &[Vec<String>], screen: Screen) -> String {
+    table_with_keys(1, rows, screen)
+}
+
+/// The same of rows that their first so many words tell apart: these stand before the columns that continue below, too.
+pub fn table_with_keys(keys: usize, rows: &[Vec<String>], screen: Screen) -> String {
     let (heads, rows) = rows.split_first().map_or((&[][..], rows), |(heads, rows)| (heads.as_slice(), rows));
-    laid_out(heads, rows, screen)
+    laid_out(keys, heads, rows, screen)
 }
 
 /// The same of rows without a heading.
 pub fn list(rows: &[Vec<String>], screen: Screen) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    laid_out(&vec![String::new(); columns], rows, screen)
+    laid_out(1, &vec![String::new(); columns], rows, screen)
 }
 
-fn laid_out(heads: &[String], rows: &[Vec<String>], screen: Screen) -> String {
+fn laid_out(keys: usize, heads: &[String], rows: &[Vec<String>], screen: Screen) -> String {
     let columns = heads.iter().enumerate().map(|(place, head)| {
         let column = Column::words(head);
-        if place == 0 { column.key() } else { column }
+        if place < keys { column.key() } else { column }
     });
     let mut table = Table::new(columns);
     rows.iter().for_each(|row| table.row(row));

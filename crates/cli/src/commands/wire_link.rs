@@ -43,6 +43,7 @@ pub(super) fn load(words: &LinkWords) -> Result<Experiment, Failure> {
         };
         let mut words =
             text.iter().flat_map(|text| split(text)).map(word).collect::<Result<Vec<_>, Failure>>()?;
+        refuse_repeated(&words)?;
         // The keys of a queue hold for the queue that another word names, in whatever order.
         words.sort_by_key(|word| word.key.contains('.'));
         read.extend(words);
@@ -56,6 +57,19 @@ pub(super) fn load(words: &LinkWords) -> Result<Experiment, Failure> {
     let files = DirectoryFiles::beside(Path::new(LINK));
     trunkline_runner::load_from(text.as_bytes(), Path::new("--link"), &files, &settings)
         .map_err(|error| Failure::load(&error))
+}
+
+/// Of two words for the same key one would be ignored.
+fn refuse_repeated(words: &[Word<'_>]) -> Result<(), Failure> {
+    for (place, word) in words.iter().enumerate() {
+        if let Some(before) = words[..place].iter().find(|before| before.key == word.key) {
+            return Err(Failure::input(format_args!(
+                "{}: `{}` and `{}` both set `{}`; leave one out",
+                word.option, before.text, word.text, word.key
+            )));
+        }
+    }
+    Ok(())
 }
 
 impl Word<'_> {
@@ -100,6 +114,51 @@ const RATE: &str = "rate";
 const TRACE: &str = "file";
 /// The rate of a link for which none is given: the highest that a file takes.
 const FASTEST: &str = "1000 Gbit/s";
+
+/// Above this rate a relay is the limit: it forwards some hundred thousand packets a second.
+const FORWARDED: Rate = Rate::from_bits_per_second(2_000_000_000);
+/// Below this delay the time that a relay takes to wake up matters.
+const EXACT: Duration = Duration::from_micros(100);
+/// What is on its way is in memory: above this it is worth a word.
+const IN_MEMORY: f64 = 1e9;
+
+/// What the emulator cannot do of a link as described, in sentences.
+pub(super) fn beyond(link: &trunkline_experiment::Link, names_rate: bool) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let name = &link.name;
+    let fastest = link.directions.iter().map(|direction| direction.rate).max().filter(|_| names_rate);
+    if let Some(rate) = fastest.filter(|rate| *rate > FORWARDED) {
+        sentences.push(format!(
+            "link `{name}`: {rate} is more than this machine may forward: above some 2 Gbit/s packets are lost before the \
+             link, which `trunkline wire` says when it ends"
+        ));
+    }
+    let delays = || link.directions.iter().map(|direction| direction.delay);
+    if let Some(delay) = delays().filter(|delay| !delay.is_zero() && *delay < EXACT).min() {
+        sentences.push(format!(
+            "link `{name}`: a delay of {delay} is shorter than what waking up a relay takes, up to {EXACT}; `--spin` makes it \
+             more exact"
+        ));
+    }
+    let on_its_way = |direction: &trunkline_experiment::Direction| {
+        direction.rate.bits_per_second() as f64 / 8.0 * direction.delay.as_secs_f64()
+    };
+    let most = link.directions.iter().map(on_its_way).fold(0.0, f64::max);
+    if names_rate && most > IN_MEMORY {
+        sentences.push(format!(
+            "link `{name}`: up to {:.0} GB are on their way at its rate and delay, and the relay keeps them in memory",
+            most / 1e9
+        ));
+    }
+    sentences
+}
+
+/// Whether the words name a rate.
+pub(super) fn names_rate(words: &LinkWords) -> bool {
+    let all = [&words.link, &words.up, &words.down].into_iter().flatten();
+    let mut keys = all.flat_map(|text| split(text)).filter_map(|word| key_and_value("", word).ok());
+    keys.any(|(key, _)| key == RATE)
+}
 
 /// The options as typed, for `status`.
 pub(super) fn shown(words: &LinkWords) -> PathBuf {
@@ -150,7 +209,8 @@ fn key_and_value<'w>(option: &str, word: &'w str) -> Result<(&'w str, &'w str), 
         _ => {
             return Err(Failure::input(format_args!(
                 "{option}: `{word}` is not a rate (`20 Mbit/s`), delay (`30 ms`), loss (`1 %`), queue (`fq-codel`) or its limit \
-                 (`64 KiB`, `100 packets`); write other keys of a link as KEY=VALUE, such as `jitter=5 ms`"
+                 (`64 KiB`, `100 packets`), with a comma between two of them (units: bit/s, kbit/s, Mbit/s, Gbit/s; ns, us, ms, s, \
+                 min, h; B, KB, MB, GB, KiB, MiB, GiB); write other keys of a link as KEY=VALUE, such as `jitter=5 ms`"
             )));
         }
     };
@@ -219,6 +279,22 @@ mod tests {
     }
 
     #[test]
+    fn a_link_beyond_the_emulator_is_said_in_a_sentence() {
+        let said = |link: &str| {
+            let words = words(link, "", "");
+            let loaded = load(&words).unwrap_or_else(|failure| panic!("{}", failure.message));
+            beyond(&loaded.points[0].scenario.links[0], names_rate(&words)).join("|")
+        };
+        assert_eq!(said("1 Gbit/s, 30 ms") + &said("30 ms") + &said("2 Gbit/s") + &said("20 Mbit/s"), "");
+        assert!(
+            said("1000 Gbit/s").starts_with("link `link`: 1000 Gbit/s is more than this machine may forward")
+        );
+        assert!(said("rate=3 Gbit/s").contains("3 Gbit/s"));
+        assert!(said("20 us").contains("a delay of 20 us is shorter"), "{}", said("20 us"));
+        assert!(said("20 Mbit/s, 1 h").contains("up to 9 GB are on their way"), "{}", said("20 Mbit/s, 1 h"));
+    }
+
+    #[test]
     fn wrong_words_are_refused_where_they_stand() {
         let wrong = [
             (words("20 Mbitt/s", "", ""), "--link: `20 Mbitt/s` is not a rate"),
@@ -228,6 +304,12 @@ mod tests {
             (words("", "trace=up.txt", ""), "a trace is needed for the other direction too"),
             (words("", "trace=up.txt", "5mbit"), "--down 5mbit: a trace replaces the rate"),
             (words("trace=nothing.txt", "", ""), "nothing.txt"),
+            (
+                words("5mbit, 30 ms, 6 Mbit/s", "", ""),
+                "--link: `5mbit` and `6 Mbit/s` both set `rate`; leave one out",
+            ),
+            (words("20 Mbit/s", "fifo, codel", ""), "--up: `fifo` and `codel` both set `queue`"),
+            (words("5 Mbps", "", ""), "(units: bit/s, kbit/s, Mbit/s, Gbit/s;"),
         ];
         for (words, expected) in wrong {
             let failure = load(&words).expect_err(expected);

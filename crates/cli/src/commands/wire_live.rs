@@ -32,24 +32,22 @@ pub(super) fn top(global: &Global, which: &Which) -> Result<u8, Failure> {
         output::print_json(&WireCountersOutput { counters: first });
         return Ok(output::DONE);
     }
-    // Lines are cut to the terminal by their characters: no colours.
-    let screen = Screen { style: Style::Plain, ..output::screen() };
     if !output::is_terminal() {
         thread::sleep(BETWEEN * LOOKS as u32);
         let now = client.counters().map_err(failure)?;
-        output::print(view(&first, &now, screen).join("\n"));
+        output::print(view(&first, &now, plain(output::screen())).join("\n"));
         return Ok(output::DONE);
     }
-    watch(&mut client, first, screen, &found.state.name)
+    watch(&mut client, first, &found.state.name)
 }
 
 /// Shows it on the terminal, until somebody wants no more of it or the wire goes down.
-fn watch(client: &mut Client, first: WireSnapshot, screen: Screen, wire: &str) -> Result<u8, Failure> {
+fn watch(client: &mut Client, first: WireSnapshot, wire: &str) -> Result<u8, Failure> {
     const CTRL_D: u8 = 4;
     let signals = Signals::keep().map_err(Failure::environment)?;
     let mut keys = Keys::take();
     let mut looks = VecDeque::from([first]);
-    let mut shown = 0;
+    let mut window = Window::default();
     loop {
         let key = keys.next(BETWEEN.into()).map_err(Failure::environment)?;
         if matches!(key, Some(b'q' | b'Q' | CTRL_D)) {
@@ -69,8 +67,9 @@ fn watch(client: &mut Client, first: WireSnapshot, screen: Screen, wire: &str) -
             }
             Err(error) => return Err(failure(error)),
         };
-        let lines = view(looks.front().unwrap_or(&now), &now, screen);
-        shown = draw(&lines, shown).map_err(Failure::environment)?;
+        // The terminal may have another size than before.
+        let lines = view(looks.front().unwrap_or(&now), &now, plain(output::screen()));
+        draw(&window.text(&lines, size())).map_err(Failure::environment)?;
         looks.push_back(now);
         if looks.len() > LOOKS {
             looks.pop_front();
@@ -103,33 +102,63 @@ fn assignment(text: &str) -> Result<(&str, &str), Failure> {
     })
 }
 
-/// Puts lines in the place of so many that were shown before, as far as the terminal has room, and says how many.
-fn draw(lines: &[String], shown: usize) -> io::Result<usize> {
-    let (columns, rows) = match terminal_size::terminal_size() {
-        Some((width, height)) => (usize::from(width.0), usize::from(height.0).saturating_sub(1)),
-        None => (80, 23),
-    };
-    let mut text = match shown {
-        0 => String::new(),
-        // Up to the first of them.
-        shown => format!("\x1b[{shown}A"),
-    };
-    let fitting = &lines[..lines.len().min(rows)];
-    for line in fitting {
-        text.extend(escaped_line(line).chars().take(columns));
-        // What is left of the line before.
-        text.push_str("\x1b[K\n");
+/// Lines are cut to the terminal by their characters: no colours.
+fn plain(screen: Screen) -> Screen {
+    Screen { style: Style::Plain, ..screen }
+}
+
+/// The columns and rows of the terminal.
+fn size() -> (usize, usize) {
+    let size = terminal_size::terminal_size();
+    size.map_or((80, 24), |(width, height)| (usize::from(width.0), usize::from(height.0)))
+}
+
+/// The lines that are on the terminal.
+#[derive(Default)]
+struct Window {
+    shown: usize,
+    /// Columns and rows.
+    size: (usize, usize),
+}
+
+impl Window {
+    /// What puts lines in the place of those before, as far as the terminal has room.
+    fn text(&mut self, lines: &[String], size: (usize, usize)) -> String {
+        let mut text = match self.shown {
+            0 => String::new(),
+            // A terminal of another width has broken or joined lines: nobody knows where the first of them is now.
+            _ if size != self.size => "\x1b[H\x1b[2J".to_owned(),
+            // Up to the first of them.
+            shown => format!("\x1b[{shown}A"),
+        };
+        let (columns, rows) = (size.0, size.1.saturating_sub(1));
+        let fitting = if lines.len() <= rows { lines.len() } else { rows.saturating_sub(1) };
+        let others = lines.len() - fitting;
+        let last = (others > 0)
+            .then(|| format!("{others} more lines need a taller terminal; --json has everything"));
+        let all = lines[..fitting].iter().map(String::as_str).chain(last.as_deref());
+        self.shown = 0;
+        for line in all.take(rows) {
+            text.extend(escaped_line(line).chars().take(columns));
+            // What is left of the line before.
+            text.push_str("\x1b[K\n");
+            self.shown += 1;
+        }
+        // And of the lines below.
+        text.push_str("\x1b[J");
+        self.size = size;
+        text
     }
-    // And of the lines below.
-    text.push_str("\x1b[J");
+}
+
+fn draw(text: &str) -> io::Result<()> {
     #[expect(
         clippy::disallowed_methods,
-        reason = "lines are escaped above, and cursor movements are not text"
+        reason = "lines are escaped in `Window::text`, and cursor movements are not text"
     )]
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
-    out.flush()?;
-    Ok(fitting.len())
+    out.flush()
 }
 
 /// Tables of links and of flows.
@@ -166,7 +195,8 @@ fn view(before: &WireSnapshot, now: &WireSnapshot, screen: Screen) -> Vec<String
             &direction.sojourn_p99.to_string(),
         ])
     }));
-    let mut lines: Vec<String> = output::table(&links, screen).lines().map(str::to_owned).collect();
+    let mut lines: Vec<String> =
+        output::table_with_keys(3, &links, screen).lines().map(str::to_owned).collect();
     let ended = now.links.iter().filter(|link| link.ended);
     lines.extend(ended.map(|link| format!("{}  its relay has ended", link.link)));
     lines.extend(now.capture_failure.clone());
@@ -186,7 +216,7 @@ fn view(before: &WireSnapshot, now: &WireSnapshot, screen: Screen) -> Vec<String
             ])
         }));
         lines.push(String::new());
-        lines.extend(output::table(&table, screen).lines().map(str::to_owned));
+        lines.extend(output::table_with_keys(3, &table, screen).lines().map(str::to_owned));
     }
     lines
 }
@@ -244,6 +274,42 @@ mod tests {
                 "link   flow                                   delivered  in link  drops/s  marks/s  from end to end",
                 "trunk  udp 198.18.0.1:5004 198.18.0.2:5004    0 bit/s    2        0        0        -",
             ]
+        );
+    }
+
+    #[test]
+    fn a_window_of_another_size_is_drawn_anew_and_says_what_it_has_no_room_for() {
+        let lines: Vec<String> = (0..30).map(|line| format!("line {line} {}", "x".repeat(90))).collect();
+        let mut window = Window::default();
+        let first = window.text(&lines[..5], (80, 24));
+        assert!(first.starts_with("line 0") && !first.contains("\x1b[H"), "{first:?}");
+        assert!(window.text(&lines[..5], (80, 24)).starts_with("\x1b[5A"));
+        assert!(window.text(&lines[..5], (60, 24)).starts_with("\x1b[H\x1b[2J"), "another width");
+        let all = window.text(&lines, (80, 24));
+        assert!(all.starts_with("\x1b[H\x1b[2J"), "and back");
+        let shown: Vec<&str> = all.lines().collect();
+        assert!(
+            shown.len() == 24 && shown[22].starts_with("8 more lines"),
+            "{} {:?}",
+            shown.len(),
+            shown[22]
+        );
+        for rows in 0..4 {
+            assert!(window.text(&lines, (10, rows)).lines().count() <= rows.max(1));
+        }
+    }
+
+    #[test]
+    fn rows_of_a_narrow_terminal_show_the_direction_with_every_part() {
+        let directions = ["client", "server"]
+            .map(|from| DirectionSnapshot { from: from.into(), ..DirectionSnapshot::default() });
+        let link =
+            LinkSnapshot { link: "l".into(), directions: directions.to_vec(), ..LinkSnapshot::default() };
+        let look = WireSnapshot { links: vec![link], ..WireSnapshot::default() };
+        let lines = view(&look, &look, Screen::of_width(60));
+        assert!(
+            lines.len() > 4 && lines.iter().filter(|line| line.contains("client")).count() > 1,
+            "{lines:#?}"
         );
     }
 
