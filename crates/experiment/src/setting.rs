@@ -44,7 +44,7 @@ impl Setting {
         }
     }
 
-    /// Where `written` stands in the value, as bytes of that text.
+    /// The place of `written` in the value, as bytes of that text.
     pub(crate) fn value_with(&self, written: &str) -> Option<Range<usize>> {
         let start = self.places().1.start + self.value.find(written)?;
         Some(start..start + written.len())

@@ -24,7 +24,7 @@ pub(crate) fn check(request: &Request<'_>, scenario: &Scenario) -> Result<(), Ru
     Ok(())
 }
 
-/// Whether a flow names a congestion control that neither the simulator nor this machine's kernel has, and why it is refused.
+/// The reason why a congestion control that a flow names is refused here by the simulator and by the kernel; `None` if one has it.
 pub fn is_unknown_everywhere(scenario: &Scenario) -> Option<String> {
     let kernel = offered_congestion_controls();
     let unknown = |flow: &Flow| {
@@ -50,7 +50,7 @@ fn named(flow: &Flow) -> Option<&str> {
     }
 }
 
-/// Why a backend has no such congestion control: what it has, what was probably meant, and what else has it.
+/// A sentence if a backend has no such congestion control: what it has, what was probably meant, and what else has it.
 fn refusal(backend: Backend, wanted: &str, kernel: &[String]) -> Option<String> {
     let simulated: Vec<&str> = ALGORITHMS.iter().map(|kind| kind.name).collect();
     let loaded: Vec<&str> = kernel.iter().map(String::as_str).collect();

@@ -59,7 +59,7 @@ pub(super) fn load(words: &LinkWords) -> Result<Experiment, Failure> {
         .map_err(|error| Failure::load(&error))
 }
 
-/// Of two words for the same key one would be ignored.
+/// Refuses two words for the same key, one of which would be ignored.
 fn refuse_repeated(words: &[Word<'_>]) -> Result<(), Failure> {
     for (place, word) in words.iter().enumerate() {
         if let Some(before) = words[..place].iter().find(|before| before.key == word.key) {
@@ -119,10 +119,10 @@ const FASTEST: &str = "1000 Gbit/s";
 const FORWARDED: Rate = Rate::from_bits_per_second(2_000_000_000);
 /// Below this delay the time that a relay takes to wake up matters.
 const EXACT: Duration = Duration::from_micros(100);
-/// What is on its way is in memory: above this it is worth a word.
+/// Packets on their way are in memory: above so many bytes a sentence says so.
 const IN_MEMORY: f64 = 1e9;
 
-/// What the emulator cannot do of a link as described, in sentences.
+/// A sentence for each property of a link that is beyond the emulator.
 pub(super) fn beyond(link: &trunkline_experiment::Link, names_rate: bool) -> Vec<String> {
     let mut sentences = Vec::new();
     let name = &link.name;
@@ -153,7 +153,7 @@ pub(super) fn beyond(link: &trunkline_experiment::Link, names_rate: bool) -> Vec
     sentences
 }
 
-/// Whether the words name a rate.
+/// True if the words name a rate.
 pub(super) fn names_rate(words: &LinkWords) -> bool {
     let all = [&words.link, &words.up, &words.down].into_iter().flatten();
     let mut keys = all.flat_map(|text| split(text)).filter_map(|word| key_and_value("", word).ok());

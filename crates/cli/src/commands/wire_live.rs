@@ -122,7 +122,7 @@ struct Window {
 }
 
 impl Window {
-    /// What puts lines in the place of those before, as far as the terminal has room.
+    /// The text that puts lines in the place of those before, as far as the terminal has room.
     fn text(&mut self, lines: &[String], size: (usize, usize)) -> String {
         let mut text = match self.shown {
             0 => String::new(),

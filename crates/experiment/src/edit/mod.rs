@@ -35,7 +35,7 @@ pub use drawing::{
     Drawing, DrawingAxis, DrawingBundle, DrawingFlow, DrawingHost, DrawingLimit, DrawingLink, Tree, drawing,
 };
 
-/// Where the value of a key stands in a text, as bytes: in the sweep if a value there contains `written`, otherwise in its
+/// The place of a key's value in a text, as bytes: in the sweep if a value there contains `written`, otherwise in its
 /// table, or the nearest value above it.
 pub(crate) fn place(text: &str, path: &[&str], written: &str) -> Range<usize> {
     let document = Document::new(text);

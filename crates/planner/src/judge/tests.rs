@@ -149,7 +149,7 @@ fn false_verdicts(loss: f64, wrong: Verdict) -> usize {
     (0..PLANS).filter(|repetition| plan(*repetition)).count()
 }
 
-/// How the mean of a figure spreads over repetitions; the true mean is 1.
+/// A distribution of a figure over repetitions; the true mean is 1.
 #[derive(Clone, Copy, Debug)]
 enum Spread {
     Normal(f64),
@@ -183,7 +183,7 @@ impl Spread {
         }
     }
 
-    /// Of 2,000 plans, those that call a value kept, and those that call it broken, if its true mean is the bound itself: then
+    /// The numbers of 2,000 plans that call a value kept and broken, if its true mean is the bound itself: then
     /// every "kept" (of "less than") and every "broken" (of "at most") is false. Repeated until there is a verdict.
     fn false_verdicts(self, operators: [Operator; 2], repetitions: u32) -> [usize; 2] {
         let terms = Terms { confidence: 0.95, repetitions, most: 8 * repetitions };
