@@ -249,10 +249,10 @@ impl Medium for AtmLink {
         self.directions.iter_mut().for_each(|direction| direction.end_measurement(at));
     }
 
-    fn figures(&self, _over: Duration) -> Vec<Figure> {
+    fn figures(&self, over: Duration) -> Vec<Figure> {
         let directions = (0..).map(Port).zip(&self.directions);
         let figures = directions.flat_map(|(port, direction)| {
-            direction.figures().map(move |(name, amount)| Figure { station: Some(port), name, amount })
+            direction.figures(over).map(move |(name, amount)| Figure { station: Some(port), name, amount })
         });
         figures.collect()
     }

@@ -90,6 +90,16 @@ const SPOILT: Definition =
     define("spoilt", "spoilt", "Receptions of a station's transmissions that noise spoilt.")
         .known_in(KnownIn::SimAndWire);
 
+const HOST_LINE: Definition = define(
+    "host-line",
+    "host line utilisation",
+    "Share of the time in which a host on ATM sent cells on its own line to the switch (`line`): 53 bytes for every 48 of \
+     its packets, whose last cell is filled up and ends with a trailer of 8 bytes. The utilisation of the link is that of \
+     the output line of the switch (`rate`), counted in the same cells without those that were discarded.",
+)
+.source("ITU-T I.363.5")
+.known_in(KnownIn::SimAndWire);
+
 const CELLS: Definition = define(
     "cells",
     "cells",
@@ -157,6 +167,7 @@ pub(super) const DEFINITIONS: &[&Definition] = &[
     &RETRIES,
     &COLLIDED,
     &SPOILT,
+    &HOST_LINE,
     &CELLS,
     &CELL_DELAY,
     &CELL_BACKLOG,
@@ -194,6 +205,7 @@ pub(super) const FIGURES: &[FigureKind] = &[
     figure("retries", "retries", Count, &RETRIES),
     figure("collided", "collided", Count, &COLLIDED),
     figure("spoilt", "spoilt", Count, &SPOILT),
+    figure("host-line-utilisation", "host line utilisation", Share, &HOST_LINE),
     figure("cells", "cells", Count, &CELLS),
     figure("cells-nonconforming", "cells nonconforming", Count, &CELLS),
     figure("cells-tagged", "cells tagged", Count, &CELLS),

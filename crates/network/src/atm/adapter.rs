@@ -1,8 +1,9 @@
 //! The host's side: packets become cells, which leave as the shaper and the line allow.
 
-use trunkline_core::{Bytes, Duration, Time};
+use trunkline_core::{Bytes, Duration, Ratio, Time};
 
 use super::config::AtmConfig;
+use crate::busy::BusyTime;
 use crate::gcra::{Contract, Gcra, TheoreticalArrival, Usage};
 
 /// What a cell carries.
@@ -17,6 +18,8 @@ pub(super) struct Adapter {
     shaper: Contract,
     line: Gcra,
     free: TheoreticalArrival,
+    sent: u64,
+    busy: BusyTime,
 }
 
 impl Adapter {
@@ -26,7 +29,25 @@ impl Adapter {
             shaper: config.shaper,
             line: Gcra::new(config.line, Duration::ZERO),
             free: TheoreticalArrival::default(),
+            sent: 0,
+            busy: BusyTime::default(),
         }
+    }
+
+    /// Busy time of the line.
+    fn busy(&self) -> BusyTime {
+        self.busy.with_total(self.line.time_for(self.sent))
+    }
+
+    /// Ends the measurement: cells sent from `at` on do not count as busy time.
+    pub(super) fn end_measurement(&mut self, at: Time) {
+        self.busy = self.busy();
+        self.busy.end(at);
+    }
+
+    /// The share of a measurement of this length in which the line was busy.
+    pub(super) fn utilisation(&self, over: Duration) -> Ratio {
+        self.busy().share(over)
     }
 
     /// How many cells a packet takes.
@@ -59,6 +80,9 @@ impl Adapter {
     pub(super) fn send(&mut self, shaped: &mut Usage, at: Time) -> Time {
         self.line.count(&mut self.free, at);
         self.shaper.count(shaped, at);
-        at + self.line.increment()
+        let through = at + self.line.increment();
+        self.sent += 1;
+        self.busy.add(through, self.line.increment());
+        through
     }
 }

@@ -1,6 +1,6 @@
 //! One direction: from the packets that a host offers to those that arrive.
 
-use trunkline_core::{Amount, Bytes, Packet, Port, Seed, Time};
+use trunkline_core::{Amount, Bytes, Duration, Packet, Port, Seed, Time};
 
 use super::adapter::Adapter;
 use super::bundle::Bundle;
@@ -111,10 +111,12 @@ impl Direction {
     /// What is transmitted from `at` on does not count as busy time.
     pub(super) fn end_measurement(&mut self, at: Time) {
         self.path.network.end_measurement(at);
+        self.path.adapter.end_measurement(at);
     }
 
-    pub(super) fn figures(&self) -> impl Iterator<Item = (&'static str, Amount)> {
-        self.path.network.figures()
+    pub(super) fn figures(&self, over: Duration) -> impl Iterator<Item = (&'static str, Amount)> {
+        let line = Amount::Share(self.path.adapter.utilisation(over));
+        core::iter::once(("host-line-utilisation", line)).chain(self.path.network.figures())
     }
 }
 

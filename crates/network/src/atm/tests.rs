@@ -97,6 +97,44 @@ fn a_packet_is_cut_into_cells_and_crosses_both_lines() {
 }
 
 #[test]
+fn the_lines_of_the_host_and_of_the_switch_have_a_utilisation_each() {
+    // Cells take 80 us on the host's line and 8 us on the switch's: 1000 of them fill 80 and 8 % of 100 ms.
+    let (mut link, mut out) = (link(&[("line", "5.3 Mbit/s")]), Outcome::default());
+    let over = Duration::from_millis(100);
+    let shares = |link: &AtmLink| {
+        let figures = link.figures(over);
+        let line = figures.iter().filter(|figure| figure.name == "host-line-utilisation");
+        let line: Vec<_> = line.map(|figure| (figure.station, figure.amount)).collect();
+        (line, link.counters(Port(0)).busy.share(over).value())
+    };
+    let near = |(line, switch): (Vec<(Option<Port>, Amount)>, f64), expected: [f64; 3]| {
+        let share = |amount| if let Amount::Share(share) = amount { share.value() } else { f64::NAN };
+        let found = [share(line[0].1), share(line[1].1), switch];
+        assert!(
+            found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-9),
+            "{found:?}"
+        );
+        assert_eq!((line.len(), line[0].0, line[1].0), (2, Some(Port(0)), Some(Port(1))));
+    };
+    for id in 0..100 {
+        link.offer(us(0), Port(0), of_cells(id, 0, 10), &mut out);
+    }
+    finish(&mut link, &mut out);
+    near(shares(&link), [0.8, 0.0, 0.08]);
+    // Neither counts what leaves after the measured time.
+    link.end_measurement(us(100_000));
+    link.offer(us(100_000), Port(0), of_cells(100, 0, 10), &mut out);
+    finish(&mut link, &mut out);
+    near(shares(&link), [0.8, 0.0, 0.08]);
+    // Discarded cells are on the host's line only.
+    let packets = (0..10).map(|id| (1000 * id, of_cells(id, 0, 10)));
+    let (link, _) = run(&[("pcr", "1 Mbit/s")], packets);
+    let sent = link.counters(Port(0)).transmitted.count() / 53;
+    assert!(sent < 100, "{sent}");
+    near(shares(&link), [100.0 * 8e-6 / 0.1, 0.0, sent as f64 * 8e-6 / 0.1]);
+}
+
+#[test]
 fn a_voice_unit_of_80_bytes_takes_three_cells() {
     // 80 + 8 UDP + 20 IP; with 8 LLC/SNAP and 8 trailer 124 B. A cell more from 129 B of packet on.
     for (size, cells) in [(32, 1), (33, 2), (108, 3), (128, 3), (129, 4), (9180, 192)] {
