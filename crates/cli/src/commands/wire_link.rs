@@ -289,7 +289,7 @@ mod tests {
         assert!(
             said("1000 Gbit/s").starts_with("link `link`: 1000 Gbit/s is more than this machine may forward")
         );
-        assert!(said("rate=3 Gbit/s").contains("3 Gbit/s"));
+        assert!(said("rate=3 Gbit/s").contains("3000 Mbit/s is more"));
         assert!(said("20 us").contains("a delay of 20 us is shorter"), "{}", said("20 us"));
         assert!(said("20 Mbit/s, 1 h").contains("up to 9 GB are on their way"), "{}", said("20 Mbit/s, 1 h"));
     }
