@@ -14,7 +14,7 @@ const HALVINGS: u32 = 30;
 /// `None` with fewer than two values, or if one is not above 0. Infinite where the values allow any mean.
 pub fn lognormal_mean_bound(values: &[f64], error: f64) -> Option<f64> {
     let is_usable = values.len() >= 2 && values.iter().all(|value| *value > 0.0 && value.is_finite());
-    if !is_usable || !(error > 0.0 && error < 1.0) {
+    if !(is_usable && error > 0.0 && error < 1.0) {
         return None;
     }
     let n = values.len() as f64;
