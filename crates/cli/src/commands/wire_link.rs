@@ -119,7 +119,7 @@ const FASTEST: &str = "1000 Gbit/s";
 const FORWARDED: Rate = Rate::from_bits_per_second(2_000_000_000);
 /// Below this delay the time that a relay takes to wake up matters.
 const EXACT: Duration = Duration::from_micros(100);
-/// Packets on their way are in memory: above so many bytes a sentence says so.
+/// Packets in flight are kept in memory; more bytes than this are mentioned.
 const IN_MEMORY: f64 = 1e9;
 
 /// A sentence for each property of a link that is beyond the emulator.

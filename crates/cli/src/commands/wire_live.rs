@@ -126,7 +126,7 @@ impl Window {
     fn text(&mut self, lines: &[String], size: (usize, usize)) -> String {
         let mut text = match self.shown {
             0 => String::new(),
-            // A terminal of another width has broken or joined lines: nobody knows where the first of them is now.
+            // After a change of width, lines are wrapped differently, so the row of the first one is unknown.
             _ if size != self.size => "\x1b[H\x1b[2J".to_owned(),
             // Up to the first of them.
             shown => format!("\x1b[{shown}A"),

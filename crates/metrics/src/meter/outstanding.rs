@@ -38,10 +38,9 @@ pub(super) struct Arrival {
     pub(super) payload: u32,
 }
 
-/// Short headers have the times of an answer modulo so many nanoseconds, and those of a message in a stream modulo a multiple
-/// of them.
+/// The period, in nanoseconds, of the times of an answer in short headers; those of a message in a stream have a multiple of it.
 const PERIOD: i128 = 1 << 36;
-/// The clocks of two ends may differ by so many nanoseconds.
+/// The largest difference between the clocks of two ends, in nanoseconds.
 const APART: i128 = 8_000_000_000;
 
 impl Arrival {

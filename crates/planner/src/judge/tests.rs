@@ -156,7 +156,7 @@ enum Spread {
     LogNormal(f64),
     Exponential,
     Uniform,
-    /// Lost messages of so many, whose probability is log-normal around 1 %.
+    /// Lost messages of this number, whose probability is log-normal around 1 %.
     Losses(u64, f64),
 }
 
