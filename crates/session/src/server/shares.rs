@@ -166,7 +166,7 @@ mod tests {
         let three = shares.reserve(second, want(20, 500)).unwrap();
         assert!(shares.reserve(third, want(0, 1)).unwrap_err().contains("for all clients"));
         let _four = shares.reserve(third, want(0, 0)).unwrap();
-        assert!(shares.reserve(third, want(0, 0)).unwrap_err().contains("as many clients"));
+        assert!(shares.reserve(third, want(0, 0)).unwrap_err().contains("maximum number of clients"));
         assert_eq!(shares.sessions(), 4);
 
         one.release_rate();

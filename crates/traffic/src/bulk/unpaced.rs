@@ -222,6 +222,6 @@ mod tests {
         assert!(refused(core::slice::from_ref(&transfers)).starts_with("`transfers` needs the volume"));
         let interval = ("interval", constant(Duration::from_millis(1)));
         let messages = ("messages", Value::Integer(3));
-        assert!(refused(&[transfers, interval, messages]).contains("leave `interval` out"));
+        assert!(refused(&[transfers, interval, messages]).contains("omit `interval`"));
     }
 }
