@@ -263,8 +263,9 @@ pub(crate) fn word(trial: &Trial) -> &'static str {
 pub(crate) fn method(plan: &Plan) -> String {
     let terms = &plan.terms;
     format!(
-        "Each verdict is right with {} % confidence: Student's one-sided bound of the mean over {} to {} repetitions, for \
-         shares of messages also Clopper and Pearson's bound on all of them together, the allowed error shared among {} \
+        "Each verdict is right with {} % confidence: Student's one-sided bound of the mean over {} to {} repetitions, \
+         above also that of a log-normal mean, for shares of messages also Clopper and Pearson's bound on all of them \
+         together, the allowed error shared among {} \
          looks{}. One repetition of each value found where to look. Values between those that were tried are taken to \
          keep the limits up to the edge and to break one behind it; one value far on either side is tried to see whether \
          they do.",

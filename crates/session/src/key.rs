@@ -47,34 +47,46 @@ impl SharedKey {
 
     /// Proves to the server that the client has the key, for this first line and no other.
     pub(crate) fn client_proof(&self, nonces: &Nonces, hello: &[u8]) -> Proof {
-        self.sign(b"trunkline session client", nonces, hello)
+        self.sign(&message(CLIENT, nonces, hello))
     }
 
     /// True if the client has the key.
     pub(crate) fn accepts_client(&self, nonces: &Nonces, hello: &[u8], proof: &Proof) -> bool {
-        same(&self.client_proof(nonces, hello), proof)
+        self.verify(&message(CLIENT, nonces, hello), proof)
     }
 
     /// Proves to the client that the server has the key, for the terms of this session.
     pub(crate) fn server_proof(&self, nonces: &Nonces, terms: &[u8]) -> Proof {
-        self.sign(b"trunkline session server", nonces, terms)
+        self.sign(&message(SERVER, nonces, terms))
     }
 
     /// True if the server has the key.
     pub(crate) fn accepts_server(&self, nonces: &Nonces, terms: &[u8], proof: &Proof) -> bool {
-        same(&self.server_proof(nonces, terms), proof)
+        self.verify(&message(SERVER, nonces, terms), proof)
     }
 
-    /// The parts before the last have fixed lengths, so different parts never give the same bytes.
-    fn sign(&self, label: &[u8; 24], nonces: &Nonces, what: &[u8]) -> Proof {
-        let mut context = hmac::Context::with_key(&hmac::Key::new(hmac::HMAC_SHA256, &self.0));
-        for part in [&label[..], &nonces.server, &nonces.client, what] {
-            context.update(part);
-        }
+    fn sign(&self, message: &[u8]) -> Proof {
         let mut proof = [0; 32];
-        proof.copy_from_slice(context.sign().as_ref());
+        proof.copy_from_slice(hmac::sign(&self.hmac(), message).as_ref());
         proof
     }
+
+    /// Compares in constant time.
+    fn verify(&self, message: &[u8], proof: &Proof) -> bool {
+        hmac::verify(&self.hmac(), message, proof).is_ok()
+    }
+
+    fn hmac(&self) -> hmac::Key {
+        hmac::Key::new(hmac::HMAC_SHA256, &self.0)
+    }
+}
+
+const CLIENT: &[u8; 24] = b"trunkline session client";
+const SERVER: &[u8; 24] = b"trunkline session server";
+
+/// The parts before the last have fixed lengths, so different parts never give the same bytes.
+fn message(label: &[u8; 24], nonces: &Nonces, what: &[u8]) -> Vec<u8> {
+    [&label[..], &nonces.server, &nonces.client, what].concat()
 }
 
 /// Not the key itself: it would end in logs.
@@ -82,11 +94,6 @@ impl fmt::Debug for SharedKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SharedKey")
     }
-}
-
-/// Compares in constant time.
-fn same(a: &Proof, b: &Proof) -> bool {
-    a.iter().zip(b).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
 
 #[cfg(test)]
