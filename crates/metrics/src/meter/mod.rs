@@ -37,7 +37,7 @@ use crate::summary::{Counts, Measured, RepetitionSummary};
 /// neither received nor known to be lost. Of these, the last 262,144 that were overtaken (most of the messages sent
 /// after them have arrived) are remembered; an older one is written as lost early. Should it arrive after all, it is
 /// counted as what it then is, and a second record is written, which corrects the first; the loss bursts keep it. Each
-/// channel remembers its last 256 such messages (2 KiB more, on channels that have them); an arrival of an older one
+/// channel remembers its last 256 such messages (6 KiB more, on channels that have them); an arrival of an older one
 /// counts as a duplicate.
 pub struct Meter<'t> {
     trace: &'t mut (dyn TraceSink + Send),
@@ -250,12 +250,13 @@ impl<'t> Meter<'t> {
                 self.give_up_excess();
                 return;
             }
-            OnArrival::GivenUp => {
+            OnArrival::GivenUp { due, sent } => {
+                arrival = arrival.of_message_sent(sent);
                 // It was given up long before the end.
-                let fate = flow.fate_of_missing(channel, arrival.sent, None);
+                let fate = flow.fate_of_missing(channel, sent, None);
                 flow.count_missing(channel.member, fate, -1);
                 flow.arrived(channel, sequence, &arrival);
-                (flow.joined(channel, arrival.sent, arrival.received), arrival.sent)
+                (flow.joined(channel, due, arrival.received), due)
             }
             OnArrival::Duplicate => {
                 flow.count(channel.member, |counts| counts.duplicate += 1);

@@ -88,7 +88,7 @@ pub(super) enum OnArrival {
     /// The first of its message, whose `Sent` has not been reported yet.
     Early,
     /// The message had been given up as lost.
-    GivenUp,
+    GivenUp { due: Time, sent: Time },
     /// A further one.
     Duplicate,
     /// No message of this run can have this number.
@@ -112,7 +112,15 @@ struct Behind {
     /// Increasing; the front is never settled.
     overtaken: VecDeque<(u64, Entry)>,
     /// The last messages that were given up as lost, increasing.
-    given_up: VecDeque<u64>,
+    given_up: VecDeque<GivenUp>,
+}
+
+/// A message that was sent and has been given up as lost.
+#[derive(Clone, Copy, Debug)]
+struct GivenUp {
+    number: u64,
+    due: Time,
+    sent: Time,
 }
 
 /// What the channels of a recorder share: the bounds of their memory.
@@ -360,11 +368,9 @@ impl Behind {
     }
 
     fn arrived_after_all(&mut self, number: u64) -> OnArrival {
-        match self.given_up.iter().rposition(|&other| other == number) {
-            Some(index) => {
-                self.given_up.remove(index);
-                OnArrival::GivenUp
-            }
+        let index = self.given_up.iter().rposition(|other| other.number == number);
+        match index.and_then(|index| self.given_up.remove(index)) {
+            Some(GivenUp { due, sent, .. }) => OnArrival::GivenUp { due, sent },
             None => OnArrival::Duplicate,
         }
     }
@@ -375,11 +381,11 @@ impl Behind {
             return None; // It was settled and has left.
         }
         self.settle(0);
-        if matches!(entry, Entry::Sent { .. } | Entry::Dropped { .. }) {
+        if let Entry::Sent { due, sent, .. } | Entry::Dropped { due, sent, .. } = entry {
             if self.given_up.len() == GIVEN_UP {
                 self.given_up.pop_front();
             }
-            self.given_up.push_back(number);
+            self.given_up.push_back(GivenUp { number, due, sent });
         }
         Some(entry)
     }

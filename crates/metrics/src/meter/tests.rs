@@ -462,6 +462,33 @@ fn an_arrival_after_being_given_up_corrects_the_counts() {
 }
 
 #[test]
+fn a_message_that_arrives_after_being_given_up_has_the_times_of_its_report() {
+    let mut kept = Kept::default();
+    let mut meter =
+        Meter::with_limits(&[meta(0, 1, 1)], &mut kept, Limits { entries: 1 << 20, overtaken: 0 });
+    for sequence in 0..100 {
+        send(&mut meter, 0, 0, sequence, 2, 5);
+        if sequence > 0 {
+            receive(&mut meter, 0, 0, sequence, 5, 10);
+        }
+    }
+    // Two periods of a short header's times later, its reader takes the latest possible time of sending.
+    let received = 2 * (1 << 36) + 7_000_000;
+    let what = Observation::Received {
+        channel: 0,
+        sequence: 0,
+        sent: Time::from_nanos(received - 2_000_000),
+        reflected: Time::ZERO,
+        payload: Bytes(80),
+    };
+    meter.record(Time::from_nanos(received), FlowId(0), what);
+    let flow = meter.finish(DriverOutcome::default()).flows.remove(0);
+    let record = kept.0.last().unwrap().1;
+    assert_eq!((record.due, record.sent, record.fate), (ms(2), Some(ms(5)), Fate::Received));
+    assert_eq!(flow.latency.unwrap().max, Duration::from_nanos(received - 5_000_000));
+}
+
+#[test]
 fn a_summary_is_readable_json_and_comes_back() {
     let (summary, _) = measure(meta(0, 2, 1), |meter| {
         for sequence in 0..40 {
