@@ -296,16 +296,20 @@ impl TcpEndpoint {
         let acked = place.saturating_sub(self.sender.flow.una as i64).max(0) as u32;
         let (blocks, count) = self.places_of(header.options.sacks.as_slice());
         let scale = if header.has(segment::SYN) { 0 } else { self.peer_scale.unwrap_or(0) };
+        // What is acknowledged anew, without what had been reported as arrived before.
+        let flow = &self.sender.flow;
+        let segments = acked.div_ceil(flow.mss.max(1)).saturating_sub(flow.sacked_out) + count as u32;
+        // The third segment of the handshake has no counter.
+        let counts = self.state != State::SynReceived;
+        let marked = counts.then(|| self.ecn.take_report(header.flags, segments)).flatten();
         let ack = Ack {
             place,
             from: first,
             window: u64::from(header.window) << scale,
             blocks: &blocks[..count],
             has_data: header.length(data.len()) > 0,
-            has_echo: self.ecn.has_echo(header.flags),
-            marked: self
-                .ecn
-                .take_report(header.flags, acked.div_ceil(self.sender.flow.mss.max(1)) + count as u32),
+            has_echo: self.ecn.has_echo(header.flags) || marked.is_some_and(|marks| marks > 0),
+            marked,
             echo: self.stamps.echo(self.now, stamp),
         };
         let outcome = self.sender.take_ack(self.now, &ack, &self.config);

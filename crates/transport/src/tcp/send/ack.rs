@@ -61,6 +61,8 @@ pub(super) struct Findings {
     /// It acknowledges a segment that was sent once, before the repair under way began.
     pub(super) original_acked: bool,
     pub(super) has_echo: bool,
+    /// All segments that it acknowledges count as marked: it says that there were marks, but not how many.
+    pub(super) marks_all: bool,
     /// It reports a duplicate (RFC 2883), and that is the tail loss probe.
     pub(super) duplicate: bool,
     pub(super) duplicate_of_probe: bool,
@@ -118,7 +120,7 @@ impl Sender {
         self.may_send = true;
         found.advanced = place > self.flow.una;
         found.has_data = ack.has_data;
-        found.has_echo = ack.has_echo;
+        (found.has_echo, found.marks_all) = (ack.has_echo, ack.has_echo && ack.marked.is_none());
         if found.advanced {
             (self.retransmits, self.waiting_since) = (0, now);
         }
@@ -126,7 +128,7 @@ impl Sender {
         self.bytes_acked += place - self.flow.una;
         self.flow.una = place;
         self.tag_blocks(ack.blocks, &mut found);
-        self.count_delivered(found.sacked_count, found.has_echo && ack.marked.is_none());
+        self.count_delivered(found.sacked_count, found.marks_all);
         self.flow.delivered_ce += u64::from(ack.marked.unwrap_or(0));
         self.probes_out = 0;
         let (prior_packets, prior_delivered, prior_lost, was_reneging) = prior;
@@ -278,7 +280,7 @@ impl Sender {
         if sent.has(mark::SACKED) {
             flow.sacked_out -= 1;
         } else if self.has_sack {
-            self.count_delivered(1, found.has_echo && ack.marked.is_none());
+            self.count_delivered(1, found.marks_all);
             // What the peer echoes was sent before the repetition: that one did not bring this acknowledgement.
             let is_spurious = sent.has(mark::EVER_REPEATED) && is_echo_before(ack.echo, sent.sent_at);
             if !is_spurious {

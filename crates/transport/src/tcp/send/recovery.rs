@@ -350,7 +350,7 @@ impl Sender {
         self.limit_duplicates(0);
         let delivered = self.flow.sacked_out.saturating_sub(before);
         self.flow.delivered += u64::from(delivered);
-        if found.has_echo {
+        if found.marks_all {
             self.flow.delivered_ce += u64::from(delivered);
         }
     }
@@ -359,7 +359,7 @@ impl Sender {
     pub(super) fn forget_duplicates(&mut self, acked: u32, found: &mut Findings) {
         let delivered = acked.saturating_sub(self.flow.sacked_out).max(1);
         self.flow.delivered += u64::from(delivered);
-        if found.has_echo {
+        if found.marks_all {
             self.flow.delivered_ce += u64::from(delivered);
         }
         self.flow.sacked_out = self.flow.sacked_out.saturating_sub(acked.saturating_sub(1));
