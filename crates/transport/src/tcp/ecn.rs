@@ -154,7 +154,8 @@ impl Ecn {
     pub(super) fn field(&self, is_new_data: bool) -> Codepoint {
         match self.mode {
             Mode::Off => Codepoint::NotCapable,
-            _ if self.is_l4s => Codepoint::Ect1,
+            // Low-latency queues need a sender that knows how many packets were marked (RFC 9331 section 4.2).
+            Mode::Accurate if self.is_l4s => Codepoint::Ect1,
             _ if is_new_data || self.is_exact => Codepoint::Ect0,
             _ => Codepoint::NotCapable,
         }

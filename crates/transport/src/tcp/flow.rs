@@ -86,6 +86,8 @@ pub(super) struct Flow {
     pub(super) departure: Time,
     /// The largest burst in bytes.
     pub(super) burst: u32,
+    /// Whether the peer counts marks (RFC 9768): `delivered_ce` is exact.
+    pub(super) has_accurate_ecn: bool,
 }
 
 impl Flow {
@@ -126,6 +128,7 @@ impl Flow {
             is_paced: false,
             departure: Time::ZERO,
             burst: config.burst as u32,
+            has_accurate_ecn: false,
         }
     }
 

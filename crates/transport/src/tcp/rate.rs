@@ -12,10 +12,10 @@ pub(super) struct RateSample {
     /// Segments that had been delivered when the newest acknowledged one was sent, and when the last of them was; 0 without a
     /// sample.
     pub(super) prior_delivered: u64,
-    prior_delivered_ce: u64,
-    prior_at: Time,
+    pub(super) prior_delivered_ce: u64,
+    pub(super) prior_at: Time,
     /// Where the newest acknowledged segment ends.
-    last_end: u64,
+    pub(super) last_end: u64,
     /// Segments delivered since, and of them those with marks.
     pub(super) delivered: u64,
     pub(super) delivered_ce: u64,

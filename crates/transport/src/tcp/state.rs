@@ -429,7 +429,7 @@ impl TcpEndpoint {
     fn establish(&mut self) {
         let scale = if self.peer_scale.is_some() { self.receiver.offered_scale() } else { 0 };
         self.receiver.agree(scale, self.sender.agreed.sack);
-        self.sender.establish(&self.config);
+        self.sender.establish(self.ecn.is_accurate(), &self.config);
         self.receiver.establish(self.now, self.sender.flow.mss);
         self.pending.connected = true;
         self.heard_at = self.now;

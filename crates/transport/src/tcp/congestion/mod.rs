@@ -5,6 +5,7 @@ mod cubic;
 mod dctcp;
 mod hystart;
 mod none;
+mod prague;
 mod reno;
 
 use core::fmt;
@@ -18,7 +19,8 @@ use super::flow::{Flow, Phase};
 use super::rate::RateSample;
 
 /// Every congestion control: a new one is a file and a line here.
-pub static ALGORITHMS: &[AlgorithmKind] = &[reno::KIND, cubic::KIND, bbr::KIND, dctcp::KIND, none::KIND];
+pub static ALGORITHMS: &[AlgorithmKind] =
+    &[reno::KIND, cubic::KIND, bbr::KIND, dctcp::KIND, prague::KIND, none::KIND];
 
 /// A congestion control that a file can name.
 pub struct AlgorithmKind {
@@ -172,6 +174,11 @@ pub(super) trait CongestionControl: fmt::Debug + Send {
     /// The smallest burst that is worth waiting for, in segments.
     fn min_burst(&self, _flow: &Flow) -> u32 {
         2
+    }
+
+    /// The largest burst in segments, where the control and not the host's rule decides on it.
+    fn max_burst(&self, _flow: &Flow) -> Option<u32> {
+        None
     }
 
     /// How many windows the send buffer holds.

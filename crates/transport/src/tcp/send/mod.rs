@@ -360,8 +360,9 @@ impl Sender {
     }
 
     /// The connection is established: the peer's SYN was taken, and ours acknowledged.
-    pub(super) fn establish(&mut self, config: &TcpConfig) {
+    pub(super) fn establish(&mut self, has_accurate_ecn: bool, config: &TcpConfig) {
         self.is_established = true;
+        self.flow.has_accurate_ecn = has_accurate_ecn;
         self.sync_mss(config);
         self.expand_buffer(config);
         // A SYN that was lost is a sign of congestion (RFC 6298 section 5.7, RFC 6928 section 2).

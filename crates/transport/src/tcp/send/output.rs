@@ -237,6 +237,9 @@ impl Sender {
             return 1;
         }
         let flow = &self.flow;
+        if let Some(segments) = self.control.max_burst(flow) {
+            return u64::from(segments).min(most / mss);
+        }
         let mut bytes = if flow.pacing_rate == 0 { most } else { flow.pacing_rate >> BURST_SHIFT };
         let halvings = flow.rtt.smallest().as_nanos() / BURST_RTT.as_nanos();
         if halvings < 32 {
