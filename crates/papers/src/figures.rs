@@ -57,7 +57,7 @@ fn scatter(scattered: &Scattered) -> Option<Drawn> {
         if *halved { "half round trip, ms" } else { "latency, ms" },
     );
     let chart = Chart {
-        title: (*title).to_owned(),
+        title: title.clone(),
         description: format!("{y_label} of {} messages in the order of sending.", data.len()),
         x: Axis { label: "message".to_owned(), scale: x_scale, ticks: None },
         y: Axis {
@@ -69,7 +69,7 @@ fn scatter(scattered: &Scattered) -> Option<Drawn> {
         panels: vec![Panel { series: vec![Series { look, kind: Kind::Dots, data }], ..Panel::default() }],
     };
     let is_drawn = !scattered.latencies.is_empty();
-    is_drawn.then(|| Drawn { id: (*name).to_owned(), chart, note: String::new() })
+    is_drawn.then(|| Drawn { id: name.clone(), chart, note: String::new() })
 }
 
 fn drawn(figure: &Figure, results: &Results) -> Option<Drawn> {
@@ -78,11 +78,11 @@ fn drawn(figure: &Figure, results: &Results) -> Option<Drawn> {
     let (mut simulated, mut published) = (Vec::new(), Vec::new());
     let mut without = Vec::new();
     for (hue, series) in figure.series.iter().enumerate() {
-        let Some(table) = results.table(series.table) else { continue };
+        let Some(table) = results.table(&series.table) else { continue };
         let points = points(figure, series, table, &mut words);
-        legend.push(Entry { label: series.label.to_owned(), look: simulated_look(Some(hue)) });
+        legend.push(Entry { label: series.label.clone(), look: simulated_look(Some(hue)) });
         if points.published.is_empty() {
-            without.push(series.label);
+            without.push(series.label.as_str());
         }
         let (of_simulation, of_paper) = (simulated_look(Some(hue)), published_look(Some(hue)));
         simulated.push(Series { look: of_simulation, kind: Kind::Markers, data: points.simulated });
@@ -131,8 +131,8 @@ fn chart(figure: &Figure, series: Vec<Series>, words: Vec<String>, legend: Vec<E
             "{} against {}: simulated figures as lines, published ones as hollow markers.",
             figure.y_label, figure.x_label
         ),
-        x: Axis { label: figure.x_label.to_owned(), scale: Scale::Words(words), ticks: None },
-        y: Axis { label: figure.y_label.to_owned(), scale, ticks: None },
+        x: Axis { label: figure.x_label.clone(), scale: Scale::Words(words), ticks: None },
+        y: Axis { label: figure.y_label.clone(), scale, ticks: None },
         legend,
         panels: vec![Panel { series, ..Panel::default() }],
     }
@@ -147,9 +147,9 @@ struct Points {
 /// The data of one series.
 fn points(figure: &Figure, series: &study::Series, table: &TableResults, words: &mut Vec<String>) -> Points {
     let mut points = Points::default();
-    let Some(metric) = table.place(figure.metric) else { return points };
-    for row in table.rows.iter().filter(|row| row.keys.are(series.only)) {
-        let (Some(x), Some(cell)) = (place(figure.x, row, words), row.cells.get(metric)) else { continue };
+    let Some(metric) = table.place(&figure.metric) else { return points };
+    for row in table.rows.iter().filter(|row| row.keys.are(&series.only)) {
+        let (Some(x), Some(cell)) = (place(&figure.x, row, words), row.cells.get(metric)) else { continue };
         let datum = |y: f64, what: &str| Datum {
             x,
             y,
@@ -171,7 +171,7 @@ fn points(figure: &Figure, series: &study::Series, table: &TableResults, words: 
 }
 
 /// The place of a row; one that is new lies behind those known.
-fn place(columns: &[&str], row: &Row, words: &mut Vec<String>) -> Option<f64> {
+fn place(columns: &[String], row: &Row, words: &mut Vec<String>) -> Option<f64> {
     let parts: Option<Vec<String>> =
         columns.iter().map(|column| Some(row.keys.get(column)?.to_string())).collect();
     let word = parts?.join(" × ");

@@ -2,7 +2,7 @@
 
 use crate::compare::{Errors, median};
 use crate::results::{Cell, Doubt, Results, TableResults};
-use crate::study::{Goal, Metric};
+use crate::study::{Cells, Goal, Metric};
 use crate::value::Keys;
 
 /// How a goal fared.
@@ -54,18 +54,18 @@ pub fn judge(results: &Results) -> Vec<Judged> {
 
 fn one(goal: &Goal, results: &Results) -> Option<Judged> {
     match goal {
-        Goal::Error { tables, metrics, only, median, worst } => {
+        Goal::Error { tables, columns, only, median, worst } => {
             let tables: Vec<&TableResults> =
                 tables.iter().map(|table| results.table(table)).collect::<Option<_>>()?;
-            Some(error(&tables, metrics, only, *median, *worst))
+            Some(error(&tables, columns, only, *median, *worst))
         }
-        Goal::Count { table, metric, within, share } => count(results.table(table)?, metric, *within, *share),
-        Goal::Exact { table, metric } => exact(results.table(table)?, metric),
-        Goal::Conclusion { question, published, found } => {
-            Some(conclusion(question, *published, found(results)?))
+        Goal::Count { table, column, within, share } => count(results.table(table)?, column, *within, *share),
+        Goal::Exact { table, column } => exact(results.table(table)?, column),
+        Goal::Conclusion { question, published, find } => {
+            Some(conclusion(question, published.as_deref(), find.found(results)?))
         }
-        Goal::Factor { title, over, under, only, metric, within } => {
-            let ratios = Ratios::of(results.table(over)?, results.table(under)?, only, metric);
+        Goal::Factor { title, over, under, only, column, within } => {
+            let ratios = Ratios::of(results.table(over)?, results.table(under)?, only, column);
             Some(ratios.judged(title, *within))
         }
     }
@@ -83,8 +83,8 @@ fn conclusion(question: &str, published: Option<&str>, found: String) -> Judged 
 
 fn error(
     tables: &[&TableResults],
-    metrics: &[&str],
-    only: &[(&str, &str)],
+    metrics: &[String],
+    only: &Cells,
     median: f64,
     worst: Option<f64>,
 ) -> Judged {
@@ -94,7 +94,7 @@ fn error(
         table.cells(metrics, only).map(move |(row, cell)| (format!("{name}{}", row.keys.values()), cell))
     });
     let errors = Errors::of(cells);
-    let names: Vec<&str> = tables.iter().map(|table| table.table.name).collect();
+    let names: Vec<&str> = tables.iter().map(|table| table.table.name.as_str()).collect();
     let mut goal = format!("{} {}", names.join(", "), metrics.join(", "));
     for (column, cells) in only {
         goal += &format!(", {column} {cells}");
@@ -202,7 +202,7 @@ struct Ratios {
 }
 
 impl Ratios {
-    fn of(over: &TableResults, under: &TableResults, only: &[(&str, &str)], metric: &str) -> Ratios {
+    fn of(over: &TableResults, under: &TableResults, only: &Cells, metric: &str) -> Ratios {
         let mut ratios = Ratios { simulated: Vec::new(), published: Vec::new() };
         for row in over.rows.iter().filter(|row| row.keys.are(only)) {
             let Some((above, below)) = cell(over, &row.keys, metric).zip(cell(under, &row.keys, metric))

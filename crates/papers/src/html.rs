@@ -43,7 +43,7 @@ pub fn html(results: &Results) -> String {
         }
         (errors(results))
     };
-    trunkline_report::page(study.title, env!("CARGO_PKG_VERSION"), &header, &main)
+    trunkline_report::page(&study.title, env!("CARGO_PKG_VERSION"), &header, &main)
 }
 
 fn goals(results: &Results) -> Markup {
@@ -101,12 +101,12 @@ fn table_of(study: &Study, results: &TableResults) -> Markup {
                     @if published {
                         tr {
                             td colspan=(table.keys.len()) {}
-                            @for metric in table.metrics { th.group scope="colgroup" colspan="3" { (metric.column) } }
+                            @for metric in &table.metrics { th.group scope="colgroup" colspan="3" { (metric.column) } }
                         }
                     }
                     tr {
-                        @for key in table.keys { th scope="col" { (key) } }
-                        @for metric in table.metrics {
+                        @for key in &table.keys { th scope="col" { (key) } }
+                        @for metric in &table.metrics {
                             @if published {
                                 @for figure in ["published", results.word(metric), "error"] {
                                     // Read aloud and downloaded with the metric's name.
@@ -121,7 +121,7 @@ fn table_of(study: &Study, results: &TableResults) -> Markup {
                 tbody { @for row in &results.rows { (row_of(results, row, published)) } }
             }
         }
-        @for note in study.notes(table.name) { p.aside { (note.text) } }
+        @for note in study.notes(&table.name) { p.aside { (note.text) } }
     }
 }
 

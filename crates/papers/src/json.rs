@@ -31,37 +31,37 @@ pub fn json(results: &Results) -> String {
     lines
 }
 
-fn of_cell(results: &Results, table: &TableResults, row: &Row, cell: (&Metric, &Cell)) -> StudyCell {
+fn of_cell(results: &Results, table: &TableResults, row: &Row, cell: (&'static Metric, &Cell)) -> StudyCell {
     let (metric, cell) = cell;
     let published = cell.published.as_ref().map(|published| published.number);
     let quoted = cell.simulated.filter(|_| table.is_quoted(metric));
     let found = cell.simulated.filter(|_| quoted.is_none()).map(number);
     let is_simulated = table.on == Backend::Sim;
-    let note = results.study.notes(table.table.name).find(|note| row.keys.are(note.only));
+    let note = results.study.notes(&table.table.name).find(|note| row.keys.are(&note.only));
     StudyCell {
         kind: CELL_KIND,
         format: CELL_FORMAT,
-        paper: results.study.name,
-        table: table.table.name,
+        paper: &results.study.name,
+        table: &table.table.name,
         row: keys(&row.keys),
-        metric: metric.column,
+        metric: &metric.column,
         published: published.or(quoted).map(number),
         simulated: found.clone().filter(|_| is_simulated),
         measured: (!is_simulated).then_some(found),
         on: (!is_simulated).then(|| table.on.into()),
-        note: note.map(|note| note.text),
+        note: note.map(|note| note.text.as_str()),
     }
 }
 
 /// The studies.
-pub fn listed(studies: &[&Study]) -> Studies {
-    let study = |study: &&Study| ListedStudy {
-        name: study.name,
-        title: study.title,
-        authors: study.authors,
+pub fn listed(studies: &'static [Study]) -> Studies {
+    let study = |study: &'static Study| ListedStudy {
+        name: &study.name,
+        title: &study.title,
+        authors: &study.authors,
         year: study.year,
-        reproduced: study.reproduced,
-        tables: study.tables.iter().map(|table| table.name).collect(),
+        reproduced: &study.reproduced,
+        tables: study.tables.iter().map(|table| table.name.as_str()).collect(),
         figures: study.figures.iter().map(|figure| figure.number).collect(),
     };
     Studies { studies: studies.iter().map(study).collect() }

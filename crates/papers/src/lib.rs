@@ -2,11 +2,14 @@
 //! two. [`run()`] simulates what the tables ask for; [`Results`] holds every cell as published and as simulated;
 //! [`tables()`], [`summary()`], [`json()`] and [`write()`] show them.
 //!
-//! A [`Study`] is data: to add one, write a module in `studies` and put it on [`STUDIES`]. Everything is embedded, so an
-//! installed program needs no files; the same experiment files lie in `papers/` and run with `trunkline run`.
+//! A [`Study`] is data: to add one, add a folder to `papers/` with its experiment files, its published tables and a
+//! `study.toml` that maps the two. Folders are embedded, so an installed program needs no files; the experiment files run
+//! with `trunkline run` too.
 
 mod compare;
+mod expression;
 mod figures;
+mod findings;
 mod flags;
 mod goals;
 mod html;
@@ -14,6 +17,8 @@ mod json;
 mod mapping;
 mod measure;
 pub mod output;
+mod read;
+mod reading;
 mod real_time;
 mod reference;
 mod results;
@@ -28,15 +33,17 @@ mod write;
 mod tests;
 
 pub use compare::{Errors, relative_error};
+pub use findings::Finding;
 pub use goals::{Judged, Outcome, judge};
 pub use html::html;
 pub use json::{CELL_FORMAT, CELL_KIND, json, listed};
 pub use real_time::{RealTime, real_time};
 pub use results::{Cell, Doubt, Printed, Results, Row, TableResults};
 pub use run::{How, Observer, PaperError, published, run};
-pub use studies::{STUDIES, find};
+pub use studies::{find, studies};
 pub use study::{
-    Axis, Cells, Embedded, Experiment, Figure, Goal, Metric, Note, Reading, Rows, Series, Study, Table,
+    Axis, AxisValue, Cells, Class, Experiment, Figure, Goal, Kind, Metric, NotReproduced, Note, Reference,
+    Rows, Scatter, Series, Study, Table,
 };
 pub use terminal::{list, summary, tables};
 pub use value::{Keys, Value};

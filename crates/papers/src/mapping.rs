@@ -2,7 +2,7 @@
 
 use trunkline_experiment::{Experiment, Point};
 
-use crate::study::{self, Axis, Cells};
+use crate::study::{self, Axis};
 use crate::value::{Keys, Value};
 
 /// The cells of every point in key columns, in the points' order.
@@ -10,10 +10,13 @@ use crate::value::{Keys, Value};
 /// # Errors
 /// If the file does not sweep what the mapping says, or a value of it is unknown to the mapping: points would become
 /// wrong rows.
-pub(crate) fn keys(experiment: &Experiment, mapping: &study::Experiment) -> Result<Vec<Keys>, String> {
+pub(crate) fn keys(
+    experiment: &Experiment,
+    mapping: &'static study::Experiment,
+) -> Result<Vec<Keys>, String> {
     let swept = |key: &str| experiment.axes.iter().position(|axis| axis.key == key);
-    for axis in mapping.axes {
-        swept(axis.key).ok_or_else(|| format!("{} does not sweep `{}`", mapping.file, axis.key))?;
+    for axis in &mapping.axes {
+        swept(&axis.key).ok_or_else(|| format!("{} does not sweep `{}`", mapping.file, axis.key))?;
     }
     for axis in experiment.axes.iter().filter(|axis| axis.values.len() > 1) {
         if mapping.axes.iter().all(|mapped| mapped.key != axis.key) {
@@ -22,11 +25,11 @@ pub(crate) fn keys(experiment: &Experiment, mapping: &study::Experiment) -> Resu
     }
     let of_point = |point: &Point| {
         let mut keys = Keys::default();
-        for mapped in mapping.axes {
-            let axis = swept(mapped.key).unwrap_or_default();
+        for mapped in &mapping.axes {
+            let axis = swept(&mapped.key).unwrap_or_default();
             let cells = cells(mapped, &experiment.axes[axis], point.choice[axis])
                 .map_err(|problem| format!("{}: {problem}", mapping.file))?;
-            keys.0.extend(mapped.columns.iter().copied().zip(cells));
+            keys.0.extend(mapped.columns.iter().map(String::as_str).zip(cells));
         }
         Ok(keys)
     };
@@ -38,20 +41,20 @@ fn cells(mapped: &Axis, axis: &trunkline_experiment::Axis, chosen: usize) -> Res
     let written = axis.values.get(chosen).map_or("", String::as_str);
     let columns = mapped.columns.join(", ");
     let unknown = || format!("`{written}` of `{}` is no cell of {columns}", axis.key);
-    match mapped.cells {
-        Cells::Number => {
+    match &mapped.values {
+        None => {
             let number = axis.numbers.as_ref().and_then(|numbers| numbers.get(chosen)).ok_or_else(unknown)?;
             Ok(vec![Value::Number(*number)])
         }
-        Cells::Holding(entries) => {
+        Some(values) => {
             let value = squeezed(written);
-            let fits = |parts: &[&str]| parts.iter().all(|part| value.contains(&squeezed(part)));
-            let mut fitting = entries.iter().filter(|(parts, _)| fits(parts));
-            let (_, found) = fitting.next().ok_or_else(unknown)?;
+            let fits = |parts: &[String]| parts.iter().all(|part| value.contains(&squeezed(part)));
+            let mut fitting = values.iter().filter(|value| fits(&value.holding));
+            let found = fitting.next().ok_or_else(unknown)?;
             if fitting.next().is_some() {
                 return Err(format!("`{written}` of `{}` can be more than one of {columns}", axis.key));
             }
-            Ok(found.iter().map(|cell| Value::read(cell)).collect())
+            Ok(found.cells.iter().map(|cell| Value::read(cell)).collect())
         }
     }
 }
@@ -85,58 +88,50 @@ mod tests {
         "flow.f.source.message" = ["1 B", "2 B"]
     "#;
 
-    const SIZE: Axis =
-        Axis { key: "flow.f.source.message", columns: &["message_bytes"], cells: Cells::Number };
+    const SIZE: &str = r#"{ key = "flow.f.source.message", columns = ["message_bytes"] }"#;
 
-    fn keys_of(axes: &'static [Axis]) -> Result<Vec<String>, String> {
-        let experiment = Experiment::parse(FILE, "a.toml", &()).unwrap();
-        let keys = keys(&experiment, &study::Experiment { file: "a.toml", axes })?;
+    /// The cells of the file's points by these axes.
+    fn keys_of(axes: &[&str]) -> Result<Vec<String>, String> {
+        let axis = |text: &&str| {
+            toml::from_str::<std::collections::BTreeMap<String, Axis>>(&format!("axis = {text}"))
+        };
+        let axes = axes.iter().flat_map(|text| axis(text).unwrap().into_values()).collect();
+        let mapping = Box::leak(Box::new(study::Experiment { file: "a.toml".to_owned(), axes }));
+        let keys = keys(&Experiment::parse(FILE, "a.toml", &()).unwrap(), mapping)?;
         Ok(keys.iter().map(Keys::values).collect())
     }
 
     #[test]
     fn swept_values_become_cells_of_one_or_more_columns() {
-        const QUEUE: Axis = Axis {
-            key: "link.l.queue",
-            columns: &["board", "limit"],
-            cells: Cells::Holding(&[
-                (&[r#"kind="fifo""#, r#"limit = "10 packets""#], &["small", "10"]),
-                (&["20  packets"], &["large", "20"]),
-            ]),
-        };
-        assert_eq!(
-            keys_of(const { &[QUEUE, SIZE] }).unwrap(),
-            ["small, 10, 1", "small, 10, 2", "large, 20, 1", "large, 20, 2"]
-        );
+        let queue = r#"{ key = "link.l.queue", columns = ["board", "limit"], values = [
+            { holding = ['kind="fifo"', 'limit = "10 packets"'], cells = ["small", 10] },
+            { holding = ["20  packets"], cells = ["large", 20] },
+        ] }"#;
+        let keys = keys_of(&[queue, SIZE]).unwrap();
+        assert_eq!(keys, ["small, 10, 1", "small, 10, 2", "large, 20, 1", "large, 20, 2"]);
     }
 
     #[test]
     fn what_a_file_sweeps_must_be_known() {
-        const OTHER: Axis = Axis {
-            key: "link.l.queue",
-            columns: &["board"],
-            cells: Cells::Holding(&[(&["10 packets"], &["small"])]),
-        };
-        const BOTH: Axis = Axis {
-            key: "link.l.queue",
-            columns: &["board"],
-            cells: Cells::Holding(&[(&["10 packets"], &["small"]), (&["fifo"], &["any"])]),
-        };
-        const ABSENT: Axis = Axis { key: "flow.f.count", columns: &["count"], cells: Cells::Number };
+        let other = r#"{ key = "link.l.queue", columns = ["board"], values = [
+            { holding = ["10 packets"], cells = ["small"] },
+        ] }"#;
+        let both = r#"{ key = "link.l.queue", columns = ["board"], values = [
+            { holding = ["10 packets"], cells = ["small"] },
+            { holding = ["fifo"], cells = ["any"] },
+        ] }"#;
+        let absent = r#"{ key = "flow.f.count", columns = ["count"] }"#;
         for (axes, problem) in [
+            (&[SIZE][..], "a.toml sweeps `link.l.queue`, which is no column of any table"),
             (
-                const { &[SIZE] } as &'static [Axis],
-                "a.toml sweeps `link.l.queue`, which is no column of any table",
-            ),
-            (
-                const { &[OTHER, SIZE] },
+                &[other, SIZE],
                 r#"a.toml: `{ kind = "fifo", limit = "20 packets" }` of `link.l.queue` is no cell of board"#,
             ),
             (
-                const { &[BOTH, SIZE] },
+                &[both, SIZE],
                 r#"a.toml: `{ kind = "fifo", limit = "10 packets" }` of `link.l.queue` can be more than one of board"#,
             ),
-            (const { &[OTHER, SIZE, ABSENT] }, "a.toml does not sweep `flow.f.count`"),
+            (&[other, SIZE, absent], "a.toml does not sweep `flow.f.count`"),
         ] {
             assert_eq!(keys_of(axes).unwrap_err(), problem);
         }

@@ -10,9 +10,10 @@ use trunkline_metrics::{BundleSummary, FlowMeta, FlowSummary, MediumSummary, Met
 use trunkline_runner::{Hear, Request};
 use trunkline_store::Backend;
 
+use crate::reading::Summaries;
 use crate::results::Scattered;
 use crate::run::{How, Observer, PaperError, Prepared, Source};
-use crate::study::{Reading, Scatter};
+use crate::study::Scatter;
 
 /// What one repetition of one point gave.
 #[derive(Clone, Debug)]
@@ -26,21 +27,9 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// The figure of a reading, unless it is a formula; `own` is the flow of the row.
-    pub(crate) fn figure(&self, reading: &Reading, own: Option<&str>) -> Option<f64> {
-        let flow = |name: &str| self.flows.iter().find(|flow| flow.flow == name);
-        match *reading {
-            Reading::Formula(_) => None,
-            Reading::Flow(name, read) | Reading::Elsewhere(_, name, read) => read(flow(name)?),
-            Reading::OwnFlow(read) => read(flow(own?)?),
-            Reading::Bundle(name, read) => read(self.bundles.iter().find(|bundle| bundle.bundle == name)?),
-            Reading::Medium(link, host, read) => {
-                let is_meant = |medium: &&MediumSummary| {
-                    medium.medium == link && medium.station.as_deref() == Some(host)
-                };
-                read(self.media.iter().find(is_meant)?)
-            }
-        }
+    /// What readings are of.
+    pub(crate) fn summaries(&self) -> Summaries<'_> {
+        Summaries { flows: &self.flows, bundles: &self.bundles, media: &self.media }
     }
 }
 
@@ -109,7 +98,7 @@ pub(crate) fn all(
         if !tasks.is_empty() {
             let lengths = tasks.iter().map(|task| task.length(sources));
             let length = lengths.fold(Duration::ZERO, |sum, length| sum + length);
-            observer.planned(prepared.study.name, tasks.len(), length);
+            observer.planned(&prepared.study.name, tasks.len(), length);
         }
         outcomes.extend(trunkline_runner::in_parallel(tasks, jobs, how.stop, work)?);
     }

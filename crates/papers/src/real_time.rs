@@ -25,17 +25,17 @@ pub struct RealTime {
 /// If the study itself is wrong, which is a defect of ours.
 pub fn real_time(study: &'static Study) -> Result<Vec<RealTime>, PaperError> {
     let is_live = |table: &Table| matches!(table.rows, Rows::Flows { .. });
-    let can_be_measured =
-        |table: &&Table| is_live(table) || table.files().iter().any(|file| study.wired.contains(file));
+    let is_wired = |file: &str| study.wired.iter().any(|wired| wired == file);
+    let can_be_measured = |table: &&Table| is_live(table) || table.files().iter().any(|file| is_wired(file));
     let tables: Vec<&'static Table> = study.tables.iter().filter(can_be_measured).collect();
     let measured = sources(study, &tables)?.into_iter().filter_map(|source| {
         let on = match source.on {
-            Backend::Sim if study.wired.contains(&source.file) => Backend::Wire,
+            Backend::Sim if is_wired(source.file) => Backend::Wire,
             Backend::Sim => return None,
             on => on,
         };
         let of_it = tables.iter().filter(|table| table.files().contains(&source.file));
-        let tables = of_it.map(|table| table.name).collect();
+        let tables = of_it.map(|table| table.name.as_str()).collect();
         Some(RealTime { on, tables, length: length(&source), blocks: blocks(&source) })
     });
     Ok(measured.collect())

@@ -13,7 +13,7 @@ pub(crate) struct PublishedRow {
 }
 
 /// Reads a published table; its columns must be the table's, keys first.
-pub(crate) fn read(text: &str, table: &Table) -> Result<Vec<PublishedRow>, String> {
+pub(crate) fn read(text: &str, table: &'static Table) -> Result<Vec<PublishedRow>, String> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let wanted: Vec<&str> = columns(table).collect();
     let header = reader.headers().map_err(|error| error.to_string())?;
@@ -24,7 +24,7 @@ pub(crate) fn read(text: &str, table: &Table) -> Result<Vec<PublishedRow>, Strin
     for record in reader.records() {
         let record = record.map_err(|error| error.to_string())?;
         let (keys, figures) = (record.iter().take(table.keys.len()), record.iter().skip(table.keys.len()));
-        let keys = Keys(table.keys.iter().copied().zip(keys.map(Value::read)).collect());
+        let keys = Keys(table.keys.iter().map(String::as_str).zip(keys.map(Value::read)).collect());
         if rows.iter().any(|row| row.keys == keys) {
             return Err(format!("it has two rows of {keys}"));
         }
@@ -35,8 +35,8 @@ pub(crate) fn read(text: &str, table: &Table) -> Result<Vec<PublishedRow>, Strin
 }
 
 /// All columns of a table, keys first.
-pub(crate) fn columns(table: &Table) -> impl Iterator<Item = &'static str> {
-    table.keys.iter().copied().chain(table.metrics.iter().map(|metric| metric.column))
+pub(crate) fn columns(table: &Table) -> impl Iterator<Item = &str> {
+    table.keys.iter().chain(table.metrics.iter().map(|metric| &metric.column)).map(String::as_str)
 }
 
 fn printed(text: &str) -> Result<Option<Printed>, String> {

@@ -3,7 +3,7 @@
 use trunkline_store::Backend;
 
 use crate::compare::Errors;
-use crate::study::{Metric, Reading, Scatter, Study, Table};
+use crate::study::{Metric, Scatter, Study, Table};
 use crate::value::Keys;
 
 /// What a run of a study found.
@@ -99,7 +99,7 @@ impl TableResults {
 
     /// Whether a metric stands in a table of measurements without being one: it quotes the paper.
     pub(crate) fn is_quoted(&self, metric: &Metric) -> bool {
-        self.on != Backend::Sim && matches!(metric.reading, Reading::Formula(_))
+        self.on != Backend::Sim && !metric.is_run()
     }
 
     /// The place of a metric among the cells of a row.
@@ -109,18 +109,19 @@ impl TableResults {
 
     /// How far these columns are from what was published.
     pub fn errors(&self, columns: &[&str]) -> Errors {
-        Errors::of(self.cells(columns, &[]).map(|(row, cell)| (row.keys.values(), cell)))
+        const NONE: &[(&str, &str)] = &[];
+        Errors::of(self.cells(columns, NONE).map(|(row, cell)| (row.keys.values(), cell)))
     }
 
     /// The cells of these columns in rows that have those cells.
-    pub(crate) fn cells(
-        &self,
-        columns: &[&str],
-        only: &[(&str, &str)],
-    ) -> impl Iterator<Item = (&Row, &Cell)> {
-        let places: Vec<usize> = columns.iter().filter_map(|column| self.place(column)).collect();
-        let rows = self.rows.iter().filter(|row| row.keys.are(only));
-        rows.flat_map(move |row| {
+    pub(crate) fn cells<'r, C: AsRef<str>, S: AsRef<str>>(
+        &'r self,
+        columns: &[C],
+        only: &[(S, S)],
+    ) -> impl Iterator<Item = (&'r Row, &'r Cell)> + use<'r, C, S> {
+        let places: Vec<usize> = columns.iter().filter_map(|column| self.place(column.as_ref())).collect();
+        let rows: Vec<&Row> = self.rows.iter().filter(|row| row.keys.are(only)).collect();
+        rows.into_iter().flat_map(move |row| {
             let cells = places.clone().into_iter().filter_map(|place| row.cells.get(place));
             cells.map(move |cell| (row, cell))
         })

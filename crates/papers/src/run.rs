@@ -11,9 +11,10 @@ use trunkline_store::Backend;
 use crate::flags::Flags;
 use crate::mapping;
 use crate::measure::{self, Measured, Task};
+use crate::reading::{Reading, is_beside, of_keys};
 use crate::reference::{self, PublishedRow};
 use crate::results::{Cell, Results, Row, Scattered, TableResults};
-use crate::study::{Metric, Reading, Rows, Scatter, Study, Table};
+use crate::study::{Metric, Rows, Scatter, Study, Table};
 use crate::value::{Keys, Value};
 
 /// Is told how far a study is; from several threads.
@@ -117,7 +118,7 @@ pub fn run(
 ) -> Result<Results, PaperError> {
     if how.wire.is_some() && study.wired.is_empty() {
         let problem = "has no experiment for the wire; leave `--on` out";
-        return Err(PaperError::Unsuitable { study: study.name, problem });
+        return Err(PaperError::Unsuitable { study: &study.name, problem });
     }
     let mut prepared = prepare(study, tables)?;
     prepared.adapt(how)?;
@@ -144,9 +145,9 @@ pub(crate) struct Prepared {
 }
 
 fn prepare(study: &'static Study, tables: &[&str]) -> Result<Prepared, PaperError> {
-    let wrong = |problem: String| PaperError::Study { study: study.name, problem };
+    let wrong = |problem: String| PaperError::Study { study: &study.name, problem };
     let tables = chosen(study, tables)?;
-    let flags = Flags::read(study.flagged).map_err(wrong)?;
+    let flags = Flags::read(study.file("reference/flagged_cells.csv").unwrap_or("")).map_err(wrong)?;
     let sources = sources(study, &tables)?;
     let mut plans = Vec::new();
     for table in tables {
@@ -166,7 +167,7 @@ impl Prepared {
         let files = EmbeddedFiles(self.study);
         let mut counted = false;
         for source in &mut self.sources {
-            if how.wire.is_some() && self.study.wired.contains(&source.file) {
+            if how.wire.is_some() && self.study.wired.iter().any(|wired| wired == source.file) {
                 source.on = Backend::Wire;
             }
             let experiment = &mut source.experiment;
@@ -188,13 +189,13 @@ impl Prepared {
                 counted |= !keys.is_empty();
                 let scenario = experiment
                     .rewritten(place, &keys, &files)
-                    .map_err(|problem| PaperError::Study { study: self.study.name, problem })?;
+                    .map_err(|problem| PaperError::Study { study: &self.study.name, problem })?;
                 experiment.points[place].scenario = scenario.into();
             }
         }
         if how.blocks.is_some() && !counted && !self.sources.is_empty() {
             let problem = "counts no blocks of audio; leave `--blocks` out";
-            return Err(PaperError::Unsuitable { study: self.study.name, problem });
+            return Err(PaperError::Unsuitable { study: &self.study.name, problem });
         }
         Ok(())
     }
@@ -204,7 +205,7 @@ impl Prepared {
         let is_drawn = |scatter: &&Scatter| {
             let plans = self.plans.iter().filter(|plan| plan.table.name == scatter.table);
             let mut rows = plans.flat_map(|plan| &plan.rows);
-            let row = rows.find(|row| row.published.keys.are(scatter.only));
+            let row = rows.find(|row| row.published.keys.are(&scatter.only));
             task.repetition == 0 && row.is_some_and(|row| row.points.first() == Some(&task.point()))
         };
         self.study.scatters.iter().filter(is_drawn).collect()
@@ -218,8 +219,8 @@ impl Prepared {
             self.study.scatters.iter().position(|scatter| core::ptr::eq(scatter, scattered.scatter))
         };
         scatters.sort_by_key(place);
-        let sources = &self.sources;
-        let tables = self.plans.into_iter().map(|plan| plan.results(sources, tasks, outcomes, flags));
+        let (study, sources) = (self.study, &self.sources);
+        let tables = self.plans.into_iter().map(|plan| plan.results(study, sources, tasks, outcomes, flags));
         Results { study: self.study, tables: tables.collect(), scatters, stopped: false }
     }
 }
@@ -229,11 +230,11 @@ fn chosen(study: &'static Study, names: &[&str]) -> Result<Vec<&'static Table>, 
     for name in names {
         if study.table(name).is_none() {
             let known: Vec<String> = study.tables.iter().map(|table| format!("`{}`", table.name)).collect();
-            let (study, table) = (study.name, (*name).to_owned());
+            let (study, table) = (study.name.as_str(), (*name).to_owned());
             return Err(PaperError::UnknownTable { study, table, known: known.join(", ") });
         }
     }
-    let is_chosen = |table: &&Table| names.is_empty() || names.contains(&table.name);
+    let is_chosen = |table: &&Table| names.is_empty() || names.contains(&table.name.as_str());
     Ok(study.tables.iter().filter(is_chosen).collect())
 }
 
@@ -259,7 +260,7 @@ impl Files for EmbeddedFiles {
 
 /// Reads the experiments behind these tables, each once.
 pub(crate) fn sources(study: &'static Study, tables: &[&'static Table]) -> Result<Vec<Source>, PaperError> {
-    let wrong = |problem: String| PaperError::Study { study: study.name, problem };
+    let wrong = |problem: String| PaperError::Study { study: &study.name, problem };
     let mut sources: Vec<Source> = Vec::new();
     for table in tables {
         for file in table.files() {
@@ -273,7 +274,7 @@ pub(crate) fn sources(study: &'static Study, tables: &[&'static Table]) -> Resul
             let experiment =
                 Experiment::parse(text, &name, &EmbeddedFiles(study)).map_err(PaperError::Experiment)?;
             let keys = mapping::keys(&experiment, mapping).map_err(wrong)?;
-            let on = if let Rows::Flows { .. } = table.rows { Backend::Live } else { Backend::Sim };
+            let on = if let Rows::Flows { .. } = &table.rows { Backend::Live } else { Backend::Sim };
             sources.push(Source { file, experiment, on, keys });
         }
     }
@@ -296,7 +297,7 @@ struct PlannedRow {
 
 /// Joins published rows with points; points that were not published follow.
 fn planned_rows(
-    table: &Table,
+    table: &'static Table,
     published: Vec<PublishedRow>,
     sources: &[Source],
 ) -> Result<Vec<PlannedRow>, String> {
@@ -304,7 +305,7 @@ fn planned_rows(
         .into_iter()
         .map(|published| PlannedRow { published, points: Vec::new(), flow: None })
         .collect();
-    let (only, without) = match table.rows {
+    let (only, without) = match &table.rows {
         Rows::Formula => return Ok(rows),
         Rows::Flows { file, flows } => return Ok(flow_rows(table, file, flows, sources)),
         Rows::Points { only, without, .. } => (only, without),
@@ -319,7 +320,7 @@ fn planned_rows(
             .enumerate()
             .filter(|(_, keys)| keys.are(only) && (without.is_empty() || !keys.are(without)))
         {
-            let keys = keys.only(table.keys);
+            let keys = keys.only(&table.keys);
             match rows.iter_mut().find(|row| row.published.keys == keys) {
                 Some(row) if row.points.iter().all(|(source, _)| *source != index) => {
                     row.points.push((index, point));
@@ -339,16 +340,16 @@ fn planned_rows(
 
 /// A row for each flow, all of the only point.
 fn flow_rows(
-    table: &Table,
+    table: &'static Table,
     file: &str,
-    flows: &'static [(&'static str, &'static [&'static str])],
+    flows: &'static [(String, Vec<String>)],
     sources: &[Source],
 ) -> Vec<PlannedRow> {
     let points = sources.iter().position(|source| source.file == file).map(|index| (index, 0));
-    let row = |(flow, cells): &(&'static str, &'static [&'static str])| {
-        let keys = table.keys.iter().copied().zip(cells.iter().map(|cell| Value::read(cell)));
+    let row = |(flow, cells): &'static (String, Vec<String>)| {
+        let keys = table.keys.iter().map(String::as_str).zip(cells.iter().map(|cell| Value::read(cell)));
         let published = PublishedRow { keys: Keys(keys.collect()), cells: vec![None; table.metrics.len()] };
-        PlannedRow { published, points: points.into_iter().collect(), flow: Some(flow) }
+        PlannedRow { published, points: points.into_iter().collect(), flow: Some(flow.as_str()) }
     };
     flows.iter().map(row).collect()
 }
@@ -356,6 +357,7 @@ fn flow_rows(
 impl Plan {
     fn results(
         self,
+        study: &'static Study,
         sources: &[Source],
         tasks: &[Task],
         outcomes: &[Option<Measured>],
@@ -371,8 +373,8 @@ impl Plan {
             let repetitions: Vec<&Measured> = at_points.filter_map(|(_, outcome)| outcome.as_ref()).collect();
             let cells = table.metrics.iter().zip(cells).map(|(metric, published)| Cell {
                 published,
-                doubt: flags.doubt(table.name, &keys, metric.column),
-                simulated: figure(table, metric, (&keys, row.flow), &repetitions),
+                doubt: flags.doubt(&table.name, &keys, &metric.column),
+                simulated: figure(study, (table, metric), (&keys, row.flow), &repetitions),
             });
             Row { cells: cells.collect(), keys }
         });
@@ -382,20 +384,25 @@ impl Plan {
 
 /// The figure of a row: the mean over repetitions that have one.
 fn figure(
-    table: &Table,
-    metric: &Metric,
+    study: &'static Study,
+    (table, metric): (&Table, &Metric),
     (keys, flow): (&Keys, Option<&str>),
     repetitions: &[&Measured],
 ) -> Option<f64> {
-    let file = match metric.reading {
-        Reading::Formula(formula) => return formula(keys),
-        Reading::Elsewhere(file, ..) => file,
-        Reading::Flow(..) | Reading::OwnFlow(_) | Reading::Bundle(..) | Reading::Medium(..) => {
-            *table.files().first()?
+    let run = match &metric.reading {
+        Reading::Formula(formula) => return of_keys(formula, keys),
+        Reading::Published { table, column, only } => {
+            let table = study.table(table)?;
+            let rows = reference::read(table.reference.published()?, table).ok()?;
+            let row = rows.iter().find(|row| is_beside(&row.keys, keys, only))?;
+            let place = table.metrics.iter().position(|metric| metric.column == *column)?;
+            return Some(row.cells[place].as_ref()?.number);
         }
+        Reading::Run(run) => run,
     };
+    let file = run.file.as_deref().or(table.files().first().copied())?;
     let of_file = repetitions.iter().filter(|outcome| outcome.file == file);
-    let figures = of_file.filter_map(|outcome| outcome.figure(&metric.reading, flow));
+    let figures = of_file.filter_map(|outcome| run.value(&outcome.summaries(), flow));
     let figures: Vec<f64> = figures.filter(|figure| figure.is_finite()).collect();
     let count = figures.len();
     (count > 0).then(|| figures.into_iter().sum::<f64>() / count as f64)
@@ -432,7 +439,7 @@ pub(crate) mod testing {
         let measured = plans.into_iter().filter(|plan| matches!(plan.table.rows, Rows::Points { .. }));
         let lacking = |plan: Plan| {
             let rows = plan.rows.into_iter().filter(|row| row.points.is_empty());
-            rows.map(move |row| (plan.table.name, row.published.keys))
+            rows.map(move |row| (plan.table.name.as_str(), row.published.keys))
         };
         measured.flat_map(lacking).collect()
     }

@@ -1,101 +1,135 @@
-//! What a study is, as data: experiments, tables, the mapping between them, figures, and what is to be reached.
+//! A study as data: experiments, tables, the mapping between them, figures and goals. [`read()`](crate::read::read) reads
+//! it from the study's `study.toml`.
 
-use trunkline_metrics::{BundleSummary, FlowSummary, MediumSummary};
+use std::collections::BTreeMap;
 
-use crate::results::Results;
-use crate::value::Keys;
+use serde::Deserialize;
+
+use crate::expression::Expression;
+use crate::findings::Finding;
+use crate::reading::Reading;
 
 /// One published study.
 #[derive(Debug)]
 pub struct Study {
-    /// What it is called on the command line, and its folder below `papers/`: `hawley1989`.
-    pub name: &'static str,
+    /// Its name on the command line, and its folder below `papers/`: `hawley1989`.
+    pub name: String,
     /// The paper's title.
-    pub title: &'static str,
+    pub title: String,
     /// Its authors.
-    pub authors: &'static str,
+    pub authors: String,
     /// The year it was published.
     pub year: u16,
-    /// What of it is reproduced, in a sentence.
-    pub reproduced: &'static str,
-    /// Experiment files and what they name, by their path in the study's folder.
-    pub files: &'static [Embedded],
-    /// Of these files, which can be measured on the wire instead.
-    pub wired: &'static [&'static str],
-    /// How points of the experiments become rows.
-    pub experiments: &'static [Experiment],
+    /// The part of it that is reproduced, in a sentence.
+    pub reproduced: String,
+    /// Every file of its folder.
+    pub(crate) files: Folder,
+    /// Experiment files that can be measured on the wire instead.
+    pub wired: Vec<String>,
+    /// The mapping from points of the experiments to rows.
+    pub experiments: Vec<Experiment>,
     /// The tables, in the paper's order.
-    pub tables: &'static [Table],
+    pub tables: Vec<Table>,
     /// The figures, in the paper's order.
-    pub figures: &'static [Figure],
+    pub figures: Vec<Figure>,
     /// The figures that show every message of a point.
-    pub scatters: &'static [Scatter],
-    /// What the simulation is to reach.
-    pub goals: &'static [Goal],
-    /// Where it cannot follow.
-    pub notes: &'static [Note],
-    /// Which published cells are in doubt: the study's `flagged_cells.csv`.
-    pub flagged: &'static str,
+    pub scatters: Vec<Scatter>,
+    /// The goals of the simulation.
+    pub goals: Vec<Goal>,
+    /// Values that the simulation cannot reproduce, with reasons.
+    pub notes: Vec<Note>,
+    /// Cells that are not predictions.
+    pub classes: Vec<Class>,
+    /// Published cells without a figure of ours.
+    pub not_reproduced: Vec<NotReproduced>,
 }
 
 /// A file that is part of the program.
 #[derive(Clone, Copy, Debug)]
-pub struct Embedded {
-    /// Its path in the study's folder.
-    pub path: &'static str,
-    /// What it holds.
-    pub text: &'static str,
+pub(crate) struct Embedded {
+    /// Its path below `papers/`: `hawley1989/loaded.toml`.
+    pub(crate) path: &'static str,
+    /// Its text.
+    pub(crate) text: &'static str,
 }
 
-/// An experiment file and what its sweep means in the columns of the published tables.
+/// The files of a study.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Folder {
+    pub(crate) study: &'static str,
+    pub(crate) files: &'static [Embedded],
+}
+
+impl Folder {
+    /// The paths of the files in the folder.
+    pub(crate) fn paths(self) -> impl Iterator<Item = &'static str> {
+        self.files.iter().filter_map(move |file| file.path.strip_prefix(self.study)?.strip_prefix('/'))
+    }
+
+    /// The text of a file, by its path in the folder.
+    pub(crate) fn file(self, path: &str) -> Option<&'static str> {
+        let is_it = |file: &&Embedded| {
+            let inside = file.path.strip_prefix(self.study).and_then(|inside| inside.strip_prefix('/'));
+            inside == Some(path)
+        };
+        self.files.iter().find(is_it).map(|file| file.text)
+    }
+}
+
+/// Key columns with the cell that each must have, or a range of them (`2..12`).
+pub type Cells = Vec<(String, String)>;
+
+/// An experiment file and the key columns that its sweep gives.
 #[derive(Debug)]
 pub struct Experiment {
     /// Its path in the study's folder.
-    pub file: &'static str,
+    pub file: String,
     /// Each swept key that tells rows apart.
-    pub axes: &'static [Axis],
+    pub axes: Vec<Axis>,
 }
 
 /// One swept key.
-#[derive(Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Axis {
     /// The key in the file: `flow.probe.source.message`.
-    pub key: &'static str,
+    pub key: String,
     /// The columns that it gives.
-    pub columns: &'static [&'static str],
-    /// How.
-    pub cells: Cells,
+    pub columns: Vec<String>,
+    /// Cells of swept values. Without them the number is the cell of the only column, in the unit of the axis. Exactly one
+    /// entry must fit a value: more keys in the experiment need no new mapping, and no value is taken for another.
+    pub values: Option<Vec<AxisValue>>,
 }
 
-/// From a swept value to cells of key columns.
-#[derive(Debug)]
-pub enum Cells {
-    /// The number is the cell, in the unit of the axis; for a single column.
-    Number,
-    /// What a value as written in the file must hold (white space does not count), all of it, and the cells of such a
-    /// value in each column. Exactly one entry must fit: an experiment may be told more without being mapped anew, but
-    /// not be taken for another.
-    Holding(&'static [(&'static [&'static str], &'static [&'static str])]),
+/// Cells of one swept value.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AxisValue {
+    /// Parts that the value's text in the file must contain, apart from white space.
+    pub holding: Vec<String>,
+    /// Its cell in each column.
+    #[serde(deserialize_with = "texts")]
+    pub cells: Vec<String>,
 }
 
 /// One table of the study.
 #[derive(Debug)]
 pub struct Table {
     /// Its CSV file's name, without `.csv`.
-    pub name: &'static str,
-    /// What it shows.
-    pub title: &'static str,
-    /// What there is to compare it with.
+    pub name: String,
+    /// Its title.
+    pub title: String,
+    /// The values to compare it with.
     pub reference: Reference,
     /// The columns that tell rows apart, in their order.
-    pub keys: &'static [&'static str],
+    pub keys: Vec<String>,
     /// The other columns, in their order.
-    pub metrics: &'static [Metric],
-    /// Where its rows come from.
+    pub metrics: Vec<Metric>,
+    /// The source of its rows.
     pub rows: Rows,
 }
 
-/// What a table is compared with.
+/// The values that a table is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reference {
     /// The published table, or as much of it as is at hand.
@@ -116,7 +150,7 @@ impl Reference {
     }
 }
 
-/// Where the rows of a table come from.
+/// The source of a table's rows.
 #[derive(Debug)]
 pub enum Rows {
     /// They are those of the published table, and its figures follow from formulas.
@@ -124,49 +158,38 @@ pub enum Rows {
     /// One for every point of an experiment whose cells are these.
     Points {
         /// The experiment's file.
-        file: &'static str,
-        /// Columns that select points, with the cell that each must have, or a range of them (`2..12`). They need not be
-        /// columns of the table.
-        only: &'static [(&'static str, &'static str)],
+        file: String,
+        /// Columns that select points. They need not be columns of the table.
+        only: Cells,
         /// The same for points that are left out.
-        without: &'static [(&'static str, &'static str)],
+        without: Cells,
     },
     /// One for every flow of an experiment that has one point, with its cells in the table's keys. It is not simulated but
     /// measured live, from this machine to itself.
     Flows {
         /// The experiment's file.
-        file: &'static str,
+        file: String,
         /// The flows.
-        flows: &'static [(&'static str, &'static [&'static str])],
+        flows: Vec<(String, Vec<String>)>,
     },
 }
 
 /// A column of figures.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Metric {
     /// Its name, with the unit.
-    pub column: &'static str,
-    /// How many digits the paper prints behind the point.
+    pub column: String,
+    /// Number of digits that the paper prints behind the point.
     pub decimals: usize,
-    /// Where the simulated figure comes from.
-    pub reading: Reading,
+    /// The source of the simulated figure.
+    pub(crate) reading: Reading,
 }
 
-/// Where a simulated figure comes from.
-#[derive(Debug)]
-pub enum Reading {
-    /// From the keys of the row, by a formula of the paper.
-    Formula(fn(&Keys) -> Option<f64>),
-    /// From the summary of a flow at the row's point; the mean over repetitions if there are several.
-    Flow(&'static str, fn(&FlowSummary) -> Option<f64>),
-    /// The same of the row's own flow, where rows are flows.
-    OwnFlow(fn(&FlowSummary) -> Option<f64>),
-    /// The same from another experiment: its file, the flow, how. Its point is the one with the cells of the row.
-    Elsewhere(&'static str, &'static str, fn(&FlowSummary) -> Option<f64>),
-    /// From the summary of a bundle at the row's point.
-    Bundle(&'static str, fn(&BundleSummary) -> Option<f64>),
-    /// From what a link tells of the way out of one of its hosts: the link, the host, how.
-    Medium(&'static str, &'static str, fn(&MediumSummary) -> Option<f64>),
+impl Metric {
+    /// True if its figures come from a run, and not from a formula or the paper.
+    pub fn is_run(&self) -> bool {
+        matches!(self.reading, Reading::Run(_))
+    }
 }
 
 /// A figure of the paper, drawn from its tables.
@@ -174,62 +197,67 @@ pub enum Reading {
 pub struct Figure {
     /// Its number in the paper.
     pub number: u32,
-    /// What it shows.
-    pub title: &'static str,
+    /// Its title.
+    pub title: String,
     /// The key columns on the x axis: a place for every combination of their values, in the table's order. Sizes too
     /// are places and not distances: papers choose them in pairs (64 and 65 bytes) to show a step between the two.
-    pub x: &'static [&'static str],
+    pub x: Vec<String>,
     /// Label of the x axis, with the unit.
-    pub x_label: &'static str,
-    /// The column that is drawn.
-    pub metric: &'static str,
+    pub x_label: String,
+    /// The drawn column.
+    pub metric: String,
     /// Label of the y axis, with the unit.
-    pub y_label: &'static str,
-    /// Whether the y axis has even factors instead of even steps: for figures whose series lie far apart.
+    pub y_label: String,
+    /// True if the y axis is logarithmic.
     pub factors: bool,
-    /// What is drawn.
-    pub series: &'static [Series],
-}
-
-/// A figure of the latency of every message of one flow at one point, in the order of sending.
-#[derive(Debug)]
-pub struct Scatter {
-    /// What it is called in files and links: `scatter-sppt-0064`.
-    pub name: &'static str,
-    /// What it shows.
-    pub title: &'static str,
-    /// The table that is drawn from the same experiment: the scatter is drawn if that is run.
-    pub table: &'static str,
-    /// The row of that table.
-    pub only: &'static [(&'static str, &'static str)],
-    /// The flow.
-    pub flow: &'static str,
-    /// Whether half of a round trip is shown.
-    pub halved: bool,
+    /// Its lines.
+    pub series: Vec<Series>,
 }
 
 /// One line of a figure.
 #[derive(Debug)]
 pub struct Series {
-    /// What it stands for.
-    pub label: &'static str,
-    /// From which table.
-    pub table: &'static str,
+    /// Its label.
+    pub label: String,
+    /// The table that it draws.
+    pub table: String,
     /// The rows that have these cells.
-    pub only: &'static [(&'static str, &'static str)],
+    pub only: Cells,
 }
 
-/// What the simulation is to reach. Shares are from 0 to 1.
-#[derive(Debug)]
+/// A figure of the latency of every message of one flow at one point, in the order of sending.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scatter {
+    /// Its name in files and links: `scatter-sppt-0064`.
+    pub name: String,
+    /// Its title.
+    pub title: String,
+    /// The table that is drawn from the same experiment: the scatter is drawn if that is run.
+    pub table: String,
+    /// The row of that table.
+    #[serde(deserialize_with = "cells")]
+    pub only: Cells,
+    /// The flow.
+    pub flow: String,
+    /// True if it shows half of the round trip.
+    #[serde(default)]
+    pub halved: bool,
+}
+
+/// A goal of the simulation. Shares are from 0 to 1.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Goal {
     /// Relative errors of these columns, over all cells of these tables.
     Error {
         /// The tables.
-        tables: &'static [&'static str],
+        tables: Vec<String>,
         /// Their columns.
-        metrics: &'static [&'static str],
+        columns: Vec<String>,
         /// The rows that have these cells.
-        only: &'static [(&'static str, &'static str)],
+        #[serde(default, deserialize_with = "cells")]
+        only: Cells,
         /// The largest median.
         median: f64,
         /// The largest error of any cell.
@@ -238,68 +266,115 @@ pub enum Goal {
     /// Every cell as printed, digit by digit; cells whose print is in doubt are counted apart.
     Exact {
         /// The table.
-        table: &'static str,
+        table: String,
         /// The column.
-        metric: &'static str,
+        column: String,
     },
-    /// Counts: every cell within so many, or within a share of what was published.
+    /// Counts: every cell within a number, or within a share of the published value.
     Count {
         /// The table.
-        table: &'static str,
+        table: String,
         /// The column.
-        metric: &'static str,
-        /// How many are no error.
+        column: String,
+        /// The largest difference that is not an error.
         within: f64,
-        /// What share is none.
+        /// The same as a share of the published value.
         share: f64,
     },
-    /// What a study concludes, in words.
+    /// A conclusion of the study, in words.
     Conclusion {
         /// The question.
-        question: &'static str,
+        question: String,
         /// The paper's answer, if it gives one.
-        published: Option<&'static str>,
-        /// Ours, in the same words; `None` if the tables that it needs were not run.
-        found: fn(&Results) -> Option<String>,
+        published: Option<String>,
+        /// The rule that finds ours, in the same words.
+        find: Finding,
     },
     /// A figure of one table over the same figure of another, row by row, in the median.
     Factor {
-        /// What it says.
-        title: &'static str,
+        /// Its text.
+        title: String,
         /// The table above the line.
-        over: &'static str,
+        over: String,
         /// The table below it.
-        under: &'static str,
+        under: String,
         /// Rows that have these cells.
-        only: &'static [(&'static str, &'static str)],
+        #[serde(default, deserialize_with = "cells")]
+        only: Cells,
         /// The column.
-        metric: &'static str,
-        /// How far the median may be from the published one, as a share of it.
+        column: String,
+        /// The largest difference of the median from the published one, as a share of it.
         within: f64,
     },
 }
 
-/// Where the simulation cannot follow what was published, and what it lacks.
-#[derive(Debug)]
+/// Published values that the simulation cannot reproduce, and the reason.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Note {
-    /// In which tables.
-    pub tables: &'static [&'static str],
-    /// In rows that have these cells.
-    pub only: &'static [(&'static str, &'static str)],
-    /// Why, in whole sentences.
-    pub text: &'static str,
+    /// The tables.
+    pub tables: Vec<String>,
+    /// The rows that have these cells.
+    #[serde(default, deserialize_with = "cells")]
+    pub only: Cells,
+    /// The reason, in whole sentences.
+    pub text: String,
+}
+
+/// The origin of cells that are not predictions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// The published value, or one that determines it, went into a constant.
+    Fitted,
+    /// A rule of the model was read off it.
+    Structural,
+}
+
+/// Cells that are not predictions, and the constants that were taken from them.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Class {
+    /// The class.
+    pub class: Kind,
+    /// In these tables.
+    pub tables: Vec<String>,
+    /// In these columns; all if none are named.
+    #[serde(default)]
+    pub columns: Vec<String>,
+    /// The rows that have these cells.
+    #[serde(default, deserialize_with = "cells")]
+    pub only: Cells,
+    /// The constants or rules that were taken from them.
+    pub constants: Vec<String>,
+}
+
+/// Published cells without a figure of ours.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NotReproduced {
+    /// The name of the published table.
+    pub table: String,
+    /// Its columns; all if none are named.
+    #[serde(default)]
+    pub columns: Vec<String>,
+    /// Rows that have these cells.
+    #[serde(default, deserialize_with = "cells")]
+    pub only: Cells,
+    /// The reason, in a sentence.
+    pub reason: String,
 }
 
 impl Table {
     /// The files of the experiments behind it, that of its rows first.
-    pub fn files(&self) -> Vec<&'static str> {
+    pub fn files(&self) -> Vec<&str> {
         let mut files = Vec::new();
-        if let Rows::Points { file, .. } | Rows::Flows { file, .. } = self.rows {
-            files.push(file);
+        if let Rows::Points { file, .. } | Rows::Flows { file, .. } = &self.rows {
+            files.push(file.as_str());
         }
-        for metric in self.metrics {
-            match metric.reading {
-                Reading::Elsewhere(file, ..) if !files.contains(&file) => files.push(file),
+        for metric in &self.metrics {
+            match metric.reading.elsewhere() {
+                Some(file) if !files.contains(&file) => files.push(file),
                 _ => {}
             }
         }
@@ -309,17 +384,60 @@ impl Table {
 
 impl Study {
     /// The table of this name.
-    pub fn table(&self, name: &str) -> Option<&'static Table> {
+    pub fn table(&self, name: &str) -> Option<&Table> {
         self.tables.iter().find(|table| table.name == name)
     }
 
     /// The notes on this table.
-    pub fn notes(&self, table: &str) -> impl Iterator<Item = &'static Note> {
-        self.notes.iter().filter(move |note| note.tables.contains(&table))
+    pub fn notes(&self, table: &str) -> impl Iterator<Item = &Note> {
+        self.notes.iter().filter(move |note| note.tables.iter().any(|of| of == table))
+    }
+
+    /// The paths of its experiment files, then of what these name.
+    pub fn experiment_files(&self) -> impl Iterator<Item = &'static str> {
+        let is_of = |named: bool| {
+            let paths =
+                self.files.paths().filter(|path| path.ends_with(".toml") && *path != crate::read::FILE);
+            paths.filter(move |path| path.contains('/') == named)
+        };
+        is_of(false).chain(is_of(true))
     }
 
     /// The text of an embedded file.
     pub fn file(&self, path: &str) -> Option<&'static str> {
-        self.files.iter().find(|file| file.path == path).map(|file| file.text)
+        self.files.file(path)
     }
+}
+
+/// A cell in a study's file: numbers need no quotes.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "a cell must be a text or a whole number")]
+enum Written {
+    Text(String),
+    Whole(i64),
+}
+
+impl From<Written> for String {
+    fn from(written: Written) -> String {
+        match written {
+            Written::Text(text) => text,
+            Written::Whole(number) => number.to_string(),
+        }
+    }
+}
+
+/// Reads a list of cells.
+pub(crate) fn texts<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    Ok(Vec::<Written>::deserialize(from)?.into_iter().map(String::from).collect())
+}
+
+/// Reads a table of columns and their cells.
+pub(crate) fn cells<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Cells, D::Error> {
+    let cells = BTreeMap::<String, Written>::deserialize(from)?;
+    Ok(cells.into_iter().map(|(column, cell)| (column, cell.into())).collect())
+}
+
+/// Reads an expression of named values.
+pub(crate) fn expression<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Expression<String>, D::Error> {
+    String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
 }

@@ -28,13 +28,13 @@ pub fn tables(results: &Results, screen: Screen) -> String {
             Backend::Live => ", measured live",
         };
         let title = format!("{}{measured}{predicted}", table.table.title);
-        out.labelled(table.table.name, BOLD, INDENT, &title, PLAIN);
+        out.labelled(&table.table.name, BOLD, INDENT, &title, PLAIN);
         out.table(&laid_out(table));
         for mark in marks(table).lines() {
             out.paragraph(mark, QUIET);
         }
-        for note in results.study.notes(table.table.name) {
-            out.indented(INDENT, note.text, QUIET);
+        for note in results.study.notes(&table.table.name) {
+            out.indented(INDENT, &note.text, QUIET);
         }
         out.blank();
     }
@@ -81,18 +81,18 @@ fn goal(out: &mut Text, judged: &Judged) {
 }
 
 /// The studies, for `trunkline papers`.
-pub fn list(studies: &[&Study], screen: Screen) -> String {
+pub fn list(studies: &[Study], screen: Screen) -> String {
     let mut out = Text::new(screen);
     for study in studies {
         if !out.is_empty() {
             out.blank();
         }
         let title = format!("{}: {}, {}", study.authors, study.title, study.year);
-        out.labelled(study.name, BOLD, INDENT, &title, PLAIN);
-        let tables: Vec<&str> = study.tables.iter().map(|table| table.name).collect();
+        out.labelled(&study.name, BOLD, INDENT, &title, PLAIN);
+        let tables: Vec<&str> = study.tables.iter().map(|table| table.name.as_str()).collect();
         let figures: Vec<String> = study.figures.iter().map(|figure| figure.number.to_string()).collect();
         let counted = |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
-        out.indented(INDENT, study.reproduced, PLAIN);
+        out.indented(INDENT, &study.reproduced, PLAIN);
         out.indented(INDENT, &format!("{}: {}", counted(tables.len(), "table"), tables.join(", ")), QUIET);
         out.indented(INDENT, &format!("{}: {}", counted(figures.len(), "figure"), figures.join(", ")), QUIET);
     }
@@ -109,13 +109,13 @@ fn laid_out(table: &TableResults) -> Table {
     });
     let mut laid_out = Table::new(keys);
     let published = table.table.reference.published().is_some();
-    for metric in table.table.metrics {
+    for metric in &table.table.metrics {
         let word = table.word(metric);
         let columns: &[&str] = if published { &["published", word, "error"] } else { &[word] };
         for (place, heading) in columns.iter().enumerate() {
             let column = Column::numbers(heading);
             let is_first = place == 0;
-            laid_out.column(if is_first { column.titled(metric.column, columns.len()) } else { column });
+            laid_out.column(if is_first { column.titled(&metric.column, columns.len()) } else { column });
         }
     }
     table.rows.iter().for_each(|row| laid_out.row(line(table, row, published)));
@@ -172,8 +172,8 @@ pub(crate) fn marks(table: &TableResults) -> String {
 pub(crate) fn error_lines(results: &Results) -> Vec<Vec<String>> {
     let mut lines = Vec::new();
     for table in results.tables.iter().filter(|table| table.table.reference.published().is_some()) {
-        for metric in table.table.metrics {
-            let errors = table.errors(&[metric.column]);
+        for metric in &table.table.metrics {
+            let errors = table.errors(&[&metric.column]);
             let (far, at) =
                 errors.worst.map_or(("–".to_owned(), String::new()), |(far, at)| (signed(far), at));
             let left_out = errors.incomparable + errors.doubtful;
@@ -182,7 +182,7 @@ pub(crate) fn error_lines(results: &Results) -> Vec<Vec<String>> {
                 _ => format!("{} of {}", errors.compared, errors.compared + left_out),
             };
             let median = errors.median.map_or_else(|| "–".to_owned(), share);
-            lines.push(vec![table.table.name.to_owned(), metric.column.to_owned(), cells, median, far, at]);
+            lines.push(vec![table.table.name.clone(), metric.column.clone(), cells, median, far, at]);
         }
     }
     lines

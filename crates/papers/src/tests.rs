@@ -9,13 +9,28 @@ use trunkline_report::{Screen, Style};
 use crate::figures::figures;
 use crate::flags::{Flags, selects};
 use crate::goals::{Outcome, is_printed_alike, judge};
+use crate::read::read;
 use crate::results::{Cell, Doubt, Printed, Results};
 use crate::run::testing::{unsimulated, without_point};
-use crate::study::{Reference, Study};
-use crate::{How, PaperError, STUDIES, find, reference, run};
+use crate::study::{Embedded, Folder, Reference, Study};
+use crate::{How, PaperError, find, reference, run, studies};
+
+mod files;
+mod lamont1998;
+mod schiavoni2013;
+
+/// The study of these files, which stay in memory.
+fn leaked(files: &[(&str, &str)]) -> Result<&'static Study, String> {
+    let keep = |text: &str| &*text.to_owned().leak();
+    let files =
+        files.iter().map(|(path, text)| Embedded { path: keep(&format!("a/{path}")), text: keep(text) });
+    let folder = Folder { study: "a", files: files.collect::<Vec<_>>().leak() };
+    let study = read(folder).map_err(|problems| problems.to_string())?;
+    Ok(Box::leak(Box::new(study)))
+}
 
 fn folder(study: &Study) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers").join(study.name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers").join(&study.name)
 }
 
 fn hawley() -> &'static Study {
@@ -49,11 +64,11 @@ fn index(study: &Study) -> Vec<impl Fn(&str) -> String> {
 
 #[test]
 fn tables_are_those_of_the_index_row_by_row() {
-    for study in STUDIES {
+    for study in studies() {
         let listed = index(study);
         let names: Vec<String> = listed.iter().map(|line| line("file").replace(".csv", "")).collect();
         let of_paper = || study.tables.iter().filter(|table| table.reference != Reference::Own);
-        let own: Vec<&str> = of_paper().map(|table| table.name).collect();
+        let own: Vec<&str> = of_paper().map(|table| table.name.as_str()).collect();
         assert_eq!(own, names, "{}", study.name);
         for (line, table) in listed.iter().zip(of_paper()) {
             let columns: Vec<&str> = reference::columns(table).collect();
@@ -70,7 +85,7 @@ fn tables_are_those_of_the_index_row_by_row() {
 
 #[test]
 fn every_row_has_a_point_and_predicted_tables_have_all_rows() {
-    for study in STUDIES {
+    for study in studies() {
         assert_eq!(without_point(study), [], "{}", study.name);
         let results = unsimulated(study);
         for (line, table) in index(study).iter().zip(&results.tables) {
@@ -80,35 +95,14 @@ fn every_row_has_a_point_and_predicted_tables_have_all_rows() {
 }
 
 #[test]
-fn every_file_of_the_folder_that_experiments_use_is_embedded() {
-    for study in STUDIES {
-        let mut found = Vec::new();
-        for below in ["", "hosts"] {
-            let entries = std::fs::read_dir(folder(study).join(below)).into_iter().flatten().flatten();
-            let names = entries.map(|entry| Path::new(below).join(entry.file_name()).display().to_string());
-            found.extend(names.filter(|name| name.ends_with(".toml")));
-        }
-        found.sort();
-        let mut embedded: Vec<&str> = study.files.iter().map(|file| file.path).collect();
-        embedded.sort_unstable();
-        assert_eq!(embedded, found, "{}", study.name);
-        for table in study.tables {
-            for file in table.files() {
-                assert!(study.file(file).is_some(), "{file}");
-            }
-        }
-    }
-}
-
-#[test]
 fn every_doubtful_flag_finds_its_cells() {
-    for study in STUDIES {
+    for study in studies() {
         let results = unsimulated(study);
-        let flags = Flags::read(study.flagged).unwrap();
+        let flags = Flags::read(study.file("reference/flagged_cells.csv").unwrap()).unwrap();
         assert!(flags.iter().count() > 0);
         for flag in flags.iter().filter(|flag| flag.doubt == Doubt::Doubtful) {
             let table = results.table(&flag.table).unwrap();
-            let names_a_column = table.table.metrics.iter().any(|metric| flag.names(metric.column));
+            let names_a_column = table.table.metrics.iter().any(|metric| flag.names(&metric.column));
             let selects_a_row = table.rows.iter().any(|row| selects(&flag.rows, &row.keys));
             assert!(names_a_column && selects_a_row, "{} {}", study.name, flag.rows);
         }
@@ -235,22 +229,22 @@ fn a_factor_is_judged_once_both_sides_are_published() {
 
 #[test]
 fn figures_are_drawn_with_every_series() {
-    for study in STUDIES {
+    for study in studies() {
         let results = two_percent_above(study);
         let drawn = figures(&results);
         assert_eq!(drawn.len(), study.figures.len());
-        for (index, (figure, of_paper)) in drawn.iter().zip(study.figures).enumerate() {
+        for (index, (figure, of_paper)) in drawn.iter().zip(&study.figures).enumerate() {
             let svg = render(&figure.chart, figure.file_frame(), &figure.id);
             // One of each study: it takes far longer than all else here.
             if index == 0 && trunkline_report::DRAWS_PNG {
                 assert!(png(&svg).is_ok_and(|png| png.starts_with(b"\x89PNG")), "{}", figure.id);
             }
-            for series in of_paper.series {
+            for series in &of_paper.series {
                 assert!(svg.contains(&format!(">{}</text>", series.label)), "{} {}", figure.id, series.label);
-                let table = results.table(series.table).unwrap();
-                let rows: Vec<_> = table.rows.iter().filter(|row| row.keys.are(series.only)).collect();
+                let table = results.table(&series.table).unwrap();
+                let rows: Vec<_> = table.rows.iter().filter(|row| row.keys.are(&series.only)).collect();
                 assert!(!rows.is_empty(), "{} {}", figure.id, series.label);
-                let place = table.place(of_paper.metric).unwrap();
+                let place = table.place(&of_paper.metric).unwrap();
                 let (start, what) = (format!("{}, ", series.label), |what: &str| format!(", {what}: "));
                 let titles = || svg.split("<title>").filter(|title| title.starts_with(&start));
                 let shown = |of: &str| titles().any(|title| title.contains(&what(of)));
@@ -276,8 +270,8 @@ fn terminal_lines_fit_and_name_every_column() {
     };
     for width in [80, 100, 160] {
         let screen = Screen::of_width(width);
-        fits(&crate::list(STUDIES, screen), width);
-        for study in STUDIES {
+        fits(&crate::list(studies(), screen), width);
+        for study in studies() {
             let results = two_percent_above(study);
             fits(&crate::tables(&results, screen), width);
             fits(&crate::summary(&results, screen), width);
@@ -287,7 +281,7 @@ fn terminal_lines_fit_and_name_every_column() {
     let tables = crate::tables(&results, Screen::of_width(100));
     for table in &results.tables {
         assert!(
-            tables.contains(&format!("\n{}  ", table.table.name)) || tables.starts_with(table.table.name)
+            tables.contains(&format!("\n{}  ", table.table.name)) || tables.starts_with(&table.table.name)
         );
     }
     assert!(tables.contains("?7417") && tables.contains("*123.4") && !tables.contains('\u{1b}'));

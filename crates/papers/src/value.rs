@@ -63,8 +63,10 @@ impl Keys {
     }
 
     /// Whether every one of these columns has that value or one in that range, as [`Value::is`] reads it.
-    pub fn are(&self, wanted: &[(&str, &str)]) -> bool {
-        wanted.iter().all(|(column, text)| self.get(column).is_some_and(|value| value.is(text)))
+    pub fn are<S: AsRef<str>>(&self, wanted: &[(S, S)]) -> bool {
+        wanted
+            .iter()
+            .all(|(column, text)| self.get(column.as_ref()).is_some_and(|value| value.is(text.as_ref())))
     }
 
     /// The values alone, as a row of the table begins: `fifo, 1024, 7`.
@@ -74,8 +76,8 @@ impl Keys {
     }
 
     /// Only these columns, in their order.
-    pub(crate) fn only(&self, columns: &[&'static str]) -> Keys {
-        let kept = columns.iter().filter_map(|column| Some((*column, self.get(column)?.clone())));
+    pub(crate) fn only(&self, columns: &'static [String]) -> Keys {
+        let kept = columns.iter().filter_map(|column| Some((column.as_str(), self.get(column)?.clone())));
         Keys(kept.collect())
     }
 }

@@ -1,7 +1,7 @@
 //! `trunkline papers` and `trunkline paper`
 
 use trunkline_live::LiveOptions;
-use trunkline_papers::{How, Outcome, PaperError, STUDIES};
+use trunkline_papers::{How, Outcome, PaperError, studies};
 use trunkline_store::Backend;
 
 use crate::args::{self, Global};
@@ -10,9 +10,9 @@ use crate::progress::Display;
 
 pub(super) fn list(global: &Global) -> u8 {
     if global.json {
-        output::print_json(&trunkline_papers::listed(STUDIES));
+        output::print_json(&trunkline_papers::listed(studies()));
     } else {
-        output::print(trunkline_papers::list(STUDIES, output::screen()).trim_end());
+        output::print(trunkline_papers::list(studies(), output::screen()).trim_end());
     }
     output::DONE
 }
@@ -67,7 +67,7 @@ pub(super) fn paper(global: &Global, arguments: &args::Paper) -> Result<u8, Fail
 }
 
 fn unknown(name: &str) -> Failure {
-    let known: Vec<String> = STUDIES.iter().map(|study| format!("`{}`", study.name)).collect();
+    let known: Vec<String> = studies().iter().map(|study| format!("`{}`", study.name)).collect();
     Failure::input(format_args!("there is no study `{name}`; known are {}", known.join(", ")))
 }
 

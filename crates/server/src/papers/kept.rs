@@ -36,7 +36,7 @@ pub(super) fn keep(app: &App, results: &Results) -> Result<StudyResult, ApiError
             (tables, merged_goals(before.goals, judged))
         }
     };
-    let kept = StudyResult { paper: study.name.to_owned(), tables, goals, stopped: results.stopped };
+    let kept = StudyResult { paper: study.name.clone(), tables, goals, stopped: results.stopped };
     let folder = folder(app, study);
     // Of what was not measured there is nothing to draw: its figure from before stays.
     trunkline_papers::write(results, &folder).map_err(ApiError::environment)?;
@@ -79,7 +79,7 @@ pub(super) fn has_figure(app: &App, study: &Study, figure: &str) -> bool {
 const RESULTS: &str = "results.json";
 
 fn folder(app: &App, study: &Study) -> PathBuf {
-    app.store.directory().join("papers").join(study.name)
+    app.store.directory().join("papers").join(&study.name)
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> ApiError {

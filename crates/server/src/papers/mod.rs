@@ -8,7 +8,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use trunkline_papers::STUDIES;
+use trunkline_papers::studies;
 
 use crate::api::{ApiError, JobKind, JobStarted, NewStudy, Paper, Study};
 use crate::app::{App, Shared};
@@ -18,7 +18,7 @@ use crate::jobs::{Job, NewJob};
 /// Lists the studies that can be repeated.
 #[utoipa::path(get, path = "/papers", tag = "studies", responses((status = 200, body = Vec<Paper>)))]
 pub(crate) async fn list(State(app): Shared) -> Result<Json<Vec<Paper>>, ApiError> {
-    let papers = |app: &App| STUDIES.iter().map(|study| paper(app, study)).collect::<Result<_, _>>();
+    let papers = |app: &App| studies().iter().map(|study| paper(app, study)).collect::<Result<_, _>>();
     app.blocking(papers).await.map(Json)
 }
 
@@ -37,7 +37,7 @@ pub(crate) async fn study(State(app): Shared, Path(name): Path<String>) -> Resul
             paper: paper(app, study)?,
             tables,
             goals,
-            files: study.files.iter().map(|file| file.path.to_owned()).collect(),
+            files: study.experiment_files().map(str::to_owned).collect(),
             job: at_work(app, study).map(|job| job.id().to_owned()),
         }))
     })
@@ -123,7 +123,7 @@ fn paper(app: &App, study: &'static trunkline_papers::Study) -> Result<Paper, Ap
 
 fn find(name: &str) -> Result<&'static trunkline_papers::Study, ApiError> {
     trunkline_papers::find(name).ok_or_else(|| {
-        let known: Vec<String> = STUDIES.iter().map(|study| format!("`{}`", study.name)).collect();
+        let known: Vec<String> = studies().iter().map(|study| format!("`{}`", study.name)).collect();
         let name = name.escape_debug();
         ApiError::not_found(format_args!("there is no study `{name}`; known are {}", known.join(", ")))
     })

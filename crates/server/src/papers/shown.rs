@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
-use trunkline_papers::{Doubt, Outcome, Reading, Results, Row, TableResults, Value, judge};
+use trunkline_papers::{Doubt, Outcome, Results, Row, TableResults, Value, judge};
 
 use crate::api::{
     ApiError, Paper, PaperCell, PaperColumn, PaperFigure, PaperGoal, PaperRealTime, PaperRow, PaperTable,
@@ -16,8 +16,8 @@ pub(super) fn paper(
     ours: impl Fn(&str) -> bool,
 ) -> Result<Paper, ApiError> {
     let table = |table: &trunkline_papers::Table| PaperTableName {
-        name: table.name.to_owned(),
-        title: table.title.to_owned(),
+        name: table.name.clone(),
+        title: table.title.clone(),
     };
     let real_time = trunkline_papers::real_time(study).map_err(super::repeat::failure)?;
     let real_time = real_time.into_iter().map(|one| PaperRealTime {
@@ -27,11 +27,11 @@ pub(super) fn paper(
         blocks: one.blocks,
     });
     Ok(Paper {
-        name: study.name.to_owned(),
-        title: study.title.to_owned(),
-        authors: study.authors.to_owned(),
+        name: study.name.clone(),
+        title: study.title.clone(),
+        authors: study.authors.clone(),
         year: study.year,
-        reproduced: study.reproduced.to_owned(),
+        reproduced: study.reproduced.clone(),
         tables: study.tables.iter().map(table).collect(),
         figures: figures(study).map(|(name, title)| PaperFigure { ours: ours(&name), name, title }).collect(),
         real_time: real_time.collect(),
@@ -43,7 +43,7 @@ pub(super) fn figures(study: &trunkline_papers::Study) -> impl Iterator<Item = (
     let numbered = study.figures.iter().map(|figure| {
         (format!("figure-{:02}", figure.number), format!("Figure {}: {}", figure.number, figure.title))
     });
-    numbered.chain(study.scatters.iter().map(|scatter| (scatter.name.to_owned(), scatter.title.to_owned())))
+    numbered.chain(study.scatters.iter().map(|scatter| (scatter.name.clone(), scatter.title.clone())))
 }
 
 /// The tables of which there are results.
@@ -67,14 +67,14 @@ pub(super) fn goals(results: &Results) -> Vec<PaperGoal> {
 
 fn table(results: &Results, found: &TableResults) -> PaperTable {
     let column = |metric: &trunkline_papers::Metric| PaperColumn {
-        name: metric.column.to_owned(),
+        name: metric.column.clone(),
         decimals: metric.decimals,
     };
     let rows: Vec<PaperRow> = found.rows.iter().map(|row| self::row(results, found, row)).collect();
     PaperTable {
-        name: found.table.name.to_owned(),
-        title: found.table.title.to_owned(),
-        keys: found.table.keys.iter().map(|key| (*key).to_owned()).collect(),
+        name: found.table.name.clone(),
+        title: found.table.title.clone(),
+        keys: found.table.keys.clone(),
         columns: found.table.metrics.iter().map(column).collect(),
         ours: rows.iter().any(has_ours),
         // What follows from a formula was not run anywhere.
@@ -88,17 +88,17 @@ pub(super) fn has_ours(row: &PaperRow) -> bool {
 }
 
 fn was_run(found: &TableResults, row: &PaperRow) -> bool {
-    let mut cells = row.cells.iter().zip(found.table.metrics);
-    cells.any(|(cell, metric)| cell.ours.is_some() && !matches!(metric.reading, Reading::Formula(_)))
+    let mut cells = row.cells.iter().zip(&found.table.metrics);
+    cells.any(|(cell, metric)| cell.ours.is_some() && metric.is_run())
 }
 
 fn row(results: &Results, found: &TableResults, row: &Row) -> PaperRow {
-    let note = results.study.notes(found.table.name).find(|note| row.keys.are(note.only));
+    let note = results.study.notes(&found.table.name).find(|note| row.keys.are(&note.only));
     let key = |(column, value): &(&str, Value)| ((*column).to_owned(), json_of(value));
     PaperRow {
         keys: row.keys.0.iter().map(key).collect::<BTreeMap<String, Json>>(),
         cells: row.cells.iter().map(cell).collect(),
-        note: note.map(|note| note.text.to_owned()),
+        note: note.map(|note| note.text.clone()),
     }
 }
 

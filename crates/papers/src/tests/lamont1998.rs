@@ -1,16 +1,23 @@
+//! The study of bundles: its conclusions, goals and columns.
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use trunkline_core::Duration;
 
-use super::{STUDY, WAN_ONE_TCP, readings};
+use super::leaked;
 use crate::goals::{Judged, Outcome, judge};
+use crate::read::FILE;
 use crate::results::Results;
 use crate::run::testing::unsimulated;
-use crate::study::{Axis, Cells, Embedded, Experiment, Metric, Reference, Rows, Study, Table};
+use crate::study::Study;
+
+fn study() -> &'static Study {
+    crate::find("lamont1998").unwrap()
+}
 
 /// As if the simulation had found this share of what was published.
 fn published_times(share: f64) -> Results {
-    let mut results = unsimulated(&STUDY);
+    let mut results = unsimulated(study());
     for cell in results.tables.iter_mut().flat_map(|table| &mut table.rows).flat_map(|row| &mut row.cells) {
         cell.simulated = cell.published.as_ref().map(|published| published.number * share);
     }
@@ -21,7 +28,7 @@ fn published_times(share: f64) -> Results {
 #[test]
 fn the_published_tables_reach_every_goal_and_conclusion() {
     let judged = judge(&published_times(1.0));
-    assert_eq!(judged.len(), STUDY.goals.len());
+    assert_eq!(judged.len(), study().goals.len());
     let missed: Vec<&Judged> = judged.iter().filter(|goal| goal.outcome != Outcome::Met).collect();
     assert!(missed.is_empty(), "{missed:?}");
     let found: Vec<&str> = judged[4..].iter().map(|goal| goal.found.as_str()).collect();
@@ -58,10 +65,10 @@ fn goals_are_of_the_rows_that_were_not_calibrated_from() {
 #[test]
 fn notes_stand_where_the_model_cannot_follow() {
     let results = published_times(1.0);
-    for note in STUDY.notes {
-        for table in note.tables {
+    for note in &study().notes {
+        for table in &note.tables {
             let rows = &results.table(table).unwrap().rows;
-            assert!(rows.iter().any(|row| row.keys.are(note.only)), "{table}");
+            assert!(rows.iter().any(|row| row.keys.are(&note.only)), "{table}");
         }
     }
     let json = crate::json(&results);
@@ -74,27 +81,29 @@ fn notes_stand_where_the_model_cannot_follow() {
     assert!(shown.contains("Beyond 12 streams") && crate::html(&results).contains("Beyond 12 streams"));
 }
 
-/// Three streams and a window of 4 KB: nothing is in the way of anything.
-static EASY: Study = Study {
-    name: "easy",
-    files: &[Embedded { path: WAN_ONE_TCP, text: EASY_FILE }],
-    experiments: &[Experiment {
-        file: WAN_ONE_TCP,
-        axes: &[Axis { key: "flow.voice.count", columns: &["bundle_count"], cells: Cells::Number }],
-    }],
-    tables: &[
-        of(readings::TCP),
-        of(readings::UDP),
-        of(readings::LOSS),
-        of(readings::INTERARRIVAL),
-        of(readings::DELAY),
-        of(readings::CELLS),
-    ],
-    figures: &[],
-    goals: &[],
-    notes: &[],
-    ..STUDY
-};
+/// Three streams and a window of 4 KB, in the tables of the study with another experiment: nothing is in the way of anything.
+fn easy() -> &'static Study {
+    let text = study().file(FILE).unwrap();
+    let columns = &text[text.find("[column.tcp").unwrap()..text.find("[[table]]").unwrap()];
+    let mut file = String::from(
+        "title = \"Easy\"\nauthors = \"\"\nyear = 1998\nreproduced = \"\"\n[experiments]\n\"easy.toml\" = [\"voice\"]\n\
+         [axis.voice]\nkey = \"flow.voice.count\"\ncolumns = [\"bundle_count\"]\n",
+    );
+    file += columns;
+    for (name, columns) in [
+        ("throughput", r#"["tcp_throughput_kbytes_s", "udp_throughput_kbytes_s", "udp_loss_pct"]"#),
+        ("interarrival", r#"["mean_interarrival_ms", "std_interarrival_ms"]"#),
+        ("delay", r#"["mean_ms", "p99_ms", "max_ms", "fairness_udp", "fairness_tcp"]"#),
+        ("cells", r#"["cells", "lost", "delay_variation_ms", "mean-of-cells", "std-of-cells"]"#),
+    ] {
+        file += &format!(
+            "[[table]]\nname = \"{name}\"\ntitle = \"\"\nreference = \"own\"\nkeys = [\"bundle_count\"]\ncolumns = {columns}\n\
+             experiment = \"easy.toml\"\n"
+        );
+    }
+    let flags = "file,row,column,kind,confidence\n";
+    leaked(&[(FILE, &file), ("easy.toml", EASY_FILE), ("reference/flagged_cells.csv", flags)]).unwrap()
+}
 
 const EASY_FILE: &str = r#"
     name = "easy"
@@ -126,20 +135,9 @@ const EASY_FILE: &str = r#"
     "flow.voice.count" = [3]
 "#;
 
-const fn of(metrics: &'static [Metric]) -> Table {
-    Table {
-        name: metrics[0].column,
-        title: "",
-        reference: Reference::Own,
-        keys: &["bundle_count"],
-        metrics,
-        rows: Rows::Points { file: WAN_ONE_TCP, only: &[], without: &[] },
-    }
-}
-
 #[test]
 fn readings_are_of_what_they_are_called_and_in_their_units() {
-    let results = crate::run(&EASY, &[], crate::How::simulated(1), &()).unwrap();
+    let results = crate::run(easy(), &[], crate::How::simulated(1), &()).unwrap();
     let figure = |table: &str, column: &str| {
         let table = results.table(table).unwrap();
         table.rows[0].cells[table.place(column).unwrap()].simulated
@@ -149,13 +147,13 @@ fn readings_are_of_what_they_are_called_and_in_their_units() {
         assert!((found - wanted).abs() <= within, "{table} {column}: {found} and not {wanted}");
     };
     // A window in a round trip of 103 ms and its own time on the line.
-    is_near("tcp_throughput_kbytes_s", "tcp_throughput_kbytes_s", 4.0 / 0.125, 4.0);
-    is_near("udp_throughput_kbytes_s", "udp_throughput_kbytes_s", 7.8125, 0.01);
-    is_near("udp_loss_pct", "udp_loss_pct", 0.0, 0.0);
-    is_near("mean_interarrival_ms", "mean_interarrival_ms", 10.0, 0.1);
-    is_near("mean_ms", "mean_ms", 55.0, 5.0);
-    is_near("mean_ms", "fairness_udp", 1.0, 1e-6);
-    assert_eq!(figure("mean_ms", "fairness_tcp"), None);
+    is_near("throughput", "tcp_throughput_kbytes_s", 4.0 / 0.125, 4.0);
+    is_near("throughput", "udp_throughput_kbytes_s", 7.8125, 0.01);
+    is_near("throughput", "udp_loss_pct", 0.0, 0.0);
+    is_near("interarrival", "mean_interarrival_ms", 10.0, 0.1);
+    is_near("delay", "mean_ms", 55.0, 5.0);
+    is_near("delay", "fairness_udp", 1.0, 1e-6);
+    assert_eq!(figure("delay", "fairness_tcp"), None);
     is_near("cells", "cells", 3000.0, 0.0);
     is_near("cells", "lost", 0.0, 0.0);
     is_near("cells", "mean_interarrival_ms", 10.0 / 3.0, 0.05);
@@ -176,12 +174,12 @@ fn points_are_repeated_as_often_as_asked() {
     let planned = |repetitions| {
         let counted = Counted(AtomicUsize::new(0));
         let results = crate::run(
-            &EASY,
-            &["udp_loss_pct"],
+            easy(),
+            &["throughput"],
             crate::How { repetitions, ..crate::How::simulated(1) },
             &counted,
         );
-        assert_eq!(results.unwrap().tables[0].rows[0].cells[0].simulated, Some(0.0));
+        assert_eq!(results.unwrap().tables[0].rows[0].cells[2].simulated, Some(0.0));
         counted.0.into_inner()
     };
     assert_eq!([None, Some(0), Some(3)].map(planned), [1, 1, 3]);
