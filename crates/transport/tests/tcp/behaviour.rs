@@ -1,13 +1,16 @@
 //! Whatever two applications do, in any order and at any time: what arrives is what was sent, nothing stalls, and no window is
 //! violated.
 
+use std::sync::{Arc, Mutex};
+
 use proptest::prelude::*;
 use trunkline_core::{Duration, Seed, Time};
 use trunkline_testkit::cases::cases;
 use trunkline_testkit::pair::{FAR, NEAR, Pair, Path, Side};
-use trunkline_transport::tcp::{TcpConfig, TcpEndpoint};
-use trunkline_transport::{Close, CloseReason, Event, SendError};
+use trunkline_transport::tcp::{BufferConfig, Profile, TcpConfig, TcpEndpoint};
+use trunkline_transport::{Close, CloseReason, Event, SendError, Transmit};
 
+use crate::observed::{Observed, Observer};
 use crate::properties::{config, path};
 use crate::windows::watched;
 
@@ -166,4 +169,38 @@ fn an_end_that_was_reset_with_a_fin_behind_a_gap_comes_to_rest() {
     assert!(pair.take_event(Side::Far, Event::Closed(CloseReason::Reset)));
     let steps = (0..100).take_while(|_| pair.step_until(Time::MAX)).count();
     assert!(steps < 100, "the end still wakes up at {}", pair.now());
+}
+
+/// The payloads that an end has sent, in bytes.
+#[derive(Clone, Default)]
+struct Payloads(Arc<Mutex<Vec<usize>>>);
+
+impl Observer for Payloads {
+    fn sends(&mut self, _now: Time, _transmit: &Transmit, segment: &[u8]) {
+        let payload = segment.len() - usize::from(segment[12] >> 4) * 4;
+        if payload > 0 {
+            self.0.lock().expect("nobody panicked").push(payload);
+        }
+    }
+}
+
+/// Only a kernel with segmentation offload collects data in buffers of 64 KiB, at whose ends a burst ends.
+#[test]
+fn without_segmentation_offload_no_message_is_cut_where_64_kib_end() {
+    let buffer = BufferConfig::fixed(8 << 10);
+    let solaris =
+        TcpConfig { mss: 9140, receive_buffer: buffer, send_buffer: buffer, ..Profile::Solaris25.config() };
+    let sent = Payloads::default();
+    let near = TcpEndpoint::connect(NEAR, FAR, solaris.clone(), 1).expect("the configuration is possible");
+    let far = TcpEndpoint::listen(FAR, solaris, 2).expect("the configuration is possible");
+    let near = Observed { endpoint: near, observer: sent.clone() };
+    let paths = [Path::with_latency(MS * 10), Path::with_latency(MS * 10)];
+    let mut pair = Pair::new(Box::new(near), Box::new(far), paths, Seed::new(1, 0));
+    pair.drive_for(MS * 100);
+    for _ in 0..20 {
+        pair.send(Side::Near, &[7; 8 << 10]).expect("everything before it is acknowledged");
+        pair.drive_for(MS * 200);
+        pair.receive_all(Side::Far);
+    }
+    assert_eq!(*sent.0.lock().expect("nobody panicked"), [8 << 10; 20]);
 }

@@ -170,7 +170,9 @@ impl Sender {
     fn allowed(&mut self, mss: u64, urgency: Urgency, config: &TcpConfig) -> Option<u64> {
         let next = self.flow.next;
         if next >= self.buffer_end {
-            self.buffer_end = next + (BUFFER / mss).max(1) * mss;
+            // Without segmentation offload a buffer holds one segment, so that none is cut at its end.
+            let segments = (BUFFER / mss).max(1);
+            self.buffer_end = if config.burst as u64 >= mss { next + segments * mss } else { u64::MAX };
         }
         let end = self.end();
         let (is_last, waiting) = (end <= self.buffer_end, end.min(self.buffer_end) - next);
