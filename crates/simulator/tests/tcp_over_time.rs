@@ -115,6 +115,22 @@ fn the_window_grows_in_slow_start_and_falls_after_loss() {
     );
 }
 
+/// Linux 6.1 in virtual time, over 20 Mbit/s and 40 ms through 50 KB: a train of acknowledgements ends slow start at 75 segments.
+#[test]
+fn hystart_ends_slow_start_where_linux_does() {
+    let link = "queue = { kind = \"fifo\", limit = \"50 KB\" }";
+    let text = "{ kind = \"tcp\", congestion-control = \"cubic\" }";
+    let experiment = parse(&format!(
+        "name = \"test\"\nduration = \"1 s\"\nseed = 7\n[hosts]\na = {{}}\nb = {{}}\n\
+         [link.trunk]\nbetween = [\"a\", \"b\"]\nrate = \"20 Mbit/s\"\ndelay = \"20 ms\"\n{link}\n\
+         [flow.bulk]\nfrom = \"a\"\nto = \"b\"\ntransport = {text}\nsource = {{ kind = \"bulk\", message = \"8 KiB\" }}\n"
+    ));
+    let summary = simulate(&experiment);
+    let mut thresholds = flow(&summary, "bulk").connection.iter().filter_map(|s| s.slow_start_threshold);
+    let first = thresholds.next().expect("slow start ends").count() / 1448;
+    assert!((72..=78).contains(&first), "{first} segments");
+}
+
 #[test]
 fn samples_are_taken_of_a_bounded_number_of_tcp_flows_only() {
     let mut experiment = bulk("1 s", "\"tcp\"", "", ConnectionOverTime::FLOWS + 2);
