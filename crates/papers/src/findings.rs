@@ -143,18 +143,21 @@ impl Best {
                 None => row.keys.number(name),
             }
         };
-        let is_good = |row: &&Row| {
-            self.bounds.iter().all(|bound| {
-                let value = bound.value.value(&|name| of_row(row, name));
-                let least = bound.least.unwrap_or(f64::NEG_INFINITY);
-                value.is_some_and(|value| (least..=bound.most.unwrap_or(f64::INFINITY)).contains(&value))
-            })
+        let is_kept = |row: &Row, bound: &Bound| {
+            let value = bound.value.value(&|name| of_row(row, name))?;
+            let least = bound.least.unwrap_or(f64::NEG_INFINITY);
+            Some((least..=bound.most.unwrap_or(f64::INFINITY)).contains(&value))
         };
-        let good = table.rows.iter().filter(|row| row.keys.are(&self.only)).filter(is_good);
-        let good = good.filter_map(|row| Some((self.largest.value(&|name| of_row(row, name))?, row)));
-        match good.max_by(|(a, _), (b, _)| a.total_cmp(b)) {
-            Some((_, row)) => self.text.filled(&|name| of_row(row, name)),
-            None => self.otherwise.clone(),
+        // Rows with gaps cannot be judged.
+        let judged = table.rows.iter().filter(|row| row.keys.are(&self.only)).filter_map(|row| {
+            let kept = self.bounds.iter().map(|bound| is_kept(row, bound)).collect::<Option<Vec<bool>>>()?;
+            Some((self.largest.value(&|name| of_row(row, name))?, kept, row))
+        });
+        let judged: Vec<(f64, Vec<bool>, &Row)> = judged.collect();
+        let good = judged.iter().filter(|(_, kept, _)| !kept.contains(&false));
+        match good.max_by(|(a, ..), (b, ..)| a.total_cmp(b)) {
+            Some((.., row)) => self.text.filled(&|name| of_row(row, name)),
+            None => self.otherwise.clone().filter(|_| !judged.is_empty()),
         }
     }
 

@@ -18,6 +18,7 @@ use crate::{How, PaperError, find, reference, run, studies};
 mod files;
 mod lamont1998;
 mod schiavoni2013;
+mod weaver1992;
 
 /// The study of these files, which stay in memory.
 fn leaked(files: &[(&str, &str)]) -> Result<&'static Study, String> {
