@@ -11,6 +11,7 @@ const LAYERS: &[&[&str]] = &[
     &["network", "transport", "traffic", "audio", "metrics"],
     &["adapters", "experiment"],
     &["flows"],
+    &["peer"],
     &["simulator", "io", "live", "wire", "sound", "session", "control", "fleet"],
     &["store", "runner"],
     &["report", "papers", "planner", "advisor", "agent"],

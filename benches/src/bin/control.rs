@@ -14,7 +14,7 @@ use clap::Parser;
 use trunkline_benches::{Spread, memory};
 use trunkline_control::message::{Chunk, Purpose};
 use trunkline_control::{
-    Connection, ControlError, Fingerprint, FromAgent, Identity, Listener, PartId, ToAgent, connect,
+    Connection, Fingerprint, FromAgent, Identity, Listener, PartId, PeerError, ToAgent, connect,
 };
 use trunkline_core::Duration;
 use trunkline_io::process::{cpu_time, raise_open_files};
@@ -56,7 +56,7 @@ fn agents() -> Result<()> {
     let bare = TcpListener::bind("127.0.0.1:0")?;
     println!("{} {} {}", listener.local_address(), identity.fingerprint(), bare.local_addr()?);
     thread::spawn(move || bare.incoming().try_for_each(|socket| serve_bare(socket?)));
-    thread::spawn(move || -> std::result::Result<(), ControlError> {
+    thread::spawn(move || -> std::result::Result<(), PeerError> {
         loop {
             let incoming = listener.accept()?;
             thread::spawn(move || incoming.handshake(PATIENCE).and_then(serve));
@@ -71,7 +71,7 @@ fn agents() -> Result<()> {
 }
 
 /// An agent: tells the time; sends chunks when it is asked to.
-fn serve(mut connection: Connection) -> std::result::Result<(), ControlError> {
+fn serve(mut connection: Connection) -> std::result::Result<(), PeerError> {
     connection.hear(PATIENCE)?;
     connection.welcome("bench")?;
     connection.trust();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use trunkline_control::{ControlError, Fingerprint, Identity, Listener, Peers};
+use trunkline_control::{Fingerprint, Identity, Listener, PeerError, Peers};
 use trunkline_io::admission;
 
 use crate::config::Config;
@@ -82,7 +82,7 @@ impl Ports {
     pub fn bind(config: &Config) -> Result<Ports, AgentError> {
         let address = config.listen;
         let control = admission::listen(address)
-            .map_err(|error| ControlError::Listen { address: address.to_string(), error })?;
+            .map_err(|error| PeerError::Listen { address: address.to_string(), error })?;
         let metrics = config
             .metrics
             .map(|address| TcpListener::bind(address).map_err(|error| AgentError::Listen { address, error }));

@@ -22,7 +22,7 @@ pub enum AgentError {
     },
     /// Its key, the controllers that it knows, or its port.
     #[error("{0}")]
-    Control(#[from] trunkline_control::ControlError),
+    Control(#[from] trunkline_control::PeerError),
     /// What it keeps for controllers.
     #[error("{0}")]
     Spool(#[from] crate::spool::SpoolError),

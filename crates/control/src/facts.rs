@@ -6,10 +6,9 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use trunkline_core::{Bytes, Duration, Rate};
+use trunkline_peer::{Fingerprint, printable};
 use utoipa::ToSchema;
 
-use crate::error::printable;
-use crate::fingerprint::Fingerprint;
 use crate::message::PartId;
 
 /// An agent's host, and the limits that its owner has set.

@@ -1,4 +1,4 @@
-//! What a controller and an agent say to each other. Every message is one JSON object in a frame ([`crate::wire`]), except
+//! What a controller and an agent say to each other. Every message is one JSON object in a frame ([`trunkline_peer::wire`]), except
 //! for what there is much of: [`Chunk`].
 
 use std::collections::BTreeMap;
@@ -7,19 +7,14 @@ use std::net::IpAddr;
 use data_encoding::BASE64;
 use serde::{Deserialize, Serialize, Serializer};
 use trunkline_core::{Bytes, Duration, Rate};
+pub use trunkline_peer::message::{Enrolment, Hello, Purpose, Reply, VERSION, Welcome};
+use trunkline_peer::{Fingerprint, Refusal, bounded};
 
-use crate::bounded;
-use crate::error::{Refusal, printable};
 use crate::facts::{Facts, PartInfo, Status};
-use crate::fingerprint::Fingerprint;
-
-/// The version of the protocol that this program speaks. Both ends must speak the same.
-pub const VERSION: u32 = 1;
 
 /// Digits of a run's key.
 const RUN_KEY: usize = 32;
-/// The longest proof, name or token, and address, in bytes.
-const MAX_PROOF: usize = 64;
+/// The longest name or token, and address, in bytes.
 const MAX_NAME: usize = 256;
 const MAX_ADDRESS: usize = 300;
 /// The longest experiment file, in bytes.
@@ -28,50 +23,6 @@ pub const MAX_EXPERIMENT: usize = 1 << 20;
 const MAX_FILES: usize = 1024;
 const MAX_AXES: usize = 256;
 const MAX_FLOWS: usize = 1 << 16;
-
-/// The first thing that is said on a connection, by the end that connected. Its frame and its first two fields stay as they
-/// are in all versions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hello {
-    /// The protocol's version: [`VERSION`].
-    pub version: u32,
-    /// The version of Trunkline.
-    #[serde(deserialize_with = "bounded::text::<_, MAX_NAME>")]
-    pub program: String,
-    /// What the connection is for.
-    pub purpose: Purpose,
-}
-
-/// What a connection is for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Purpose {
-    /// To command the agent: its key must be among the agent's controllers.
-    Control,
-    /// To become known to the agent; [`ToAgent::Pair`] follows.
-    Pair,
-    /// To be the pipe of a live session, from another agent that has this one-time token ([`FromAgent::Offered`]). Nothing
-    /// but raw bytes follows the welcome.
-    Join {
-        /// The token.
-        #[serde(deserialize_with = "bounded::text::<_, MAX_NAME>")]
-        token: String,
-    },
-}
-
-/// The answer to a [`Hello`] that is accepted, or whose version is another. Its frame and its first two fields stay as they
-/// are in all versions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Welcome {
-    /// The protocol's version: [`VERSION`].
-    pub version: u32,
-    /// The version of Trunkline.
-    #[serde(deserialize_with = "printable")]
-    pub program: String,
-    /// The agent's name.
-    #[serde(deserialize_with = "printable")]
-    pub name: String,
-}
 
 /// What an agent executes of one repetition.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema)]
@@ -94,15 +45,6 @@ pub struct PartId {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToAgent {
-    /// Proves that this end knows the agent's pairing code; answered by [`FromAgent::Paired`].
-    Pair {
-        /// What only who knows the code can compute, for this connection only.
-        #[serde(deserialize_with = "bounded::list::<_, _, MAX_PROOF>")]
-        proof: Vec<u8>,
-        /// The name of the controller.
-        #[serde(deserialize_with = "bounded::text::<_, MAX_NAME>")]
-        name: String,
-    },
     /// What does your clock say? Answered at once by [`FromAgent::Time`].
     Ask {
         /// When this was sent, in nanoseconds of the asking end's monotonic clock.
@@ -220,11 +162,6 @@ pub struct FarEndpoint {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FromAgent {
-    /// The controller is known from now on.
-    Paired {
-        /// What only who knows the code can compute, for this connection only.
-        proof: Vec<u8>,
-    },
     /// What the clock says: nanoseconds of monotonic clocks.
     Time {
         /// When the question was sent, by the asking end's clock.

@@ -7,11 +7,10 @@ use std::io::{ErrorKind, Read, Write};
 use std::thread;
 
 use common::{Cable, PATIENCE, QUICK, accept, identity, listener, pair, pair_by};
-use trunkline_control::message::{Chunk, Hello, Purpose, VERSION, Welcome};
+use trunkline_control::message::{Chunk, Enrolment, Hello, Purpose, VERSION, Welcome};
 use trunkline_control::wire::{Frame, Message, STRANGER_FRAME, WireError};
 use trunkline_control::{
-    Connection, ControlError, FrameReader, FrameWriter, FromAgent, PartId, Pulse, Refusal, RefusalKind,
-    ToAgent,
+    Connection, FrameReader, FrameWriter, FromAgent, PartId, PeerError, Pulse, Refusal, RefusalKind, ToAgent,
 };
 use trunkline_core::Duration;
 
@@ -120,13 +119,13 @@ fn a_cut_cable_is_noticed_at_both_ends() {
     client.send(&ask(1)).unwrap();
     assert_eq!(server.receive::<ToAgent>().unwrap(), Some(ask(1)));
     cable.cut();
-    let noticed = |heard: ControlError| assert!(matches!(heard, ControlError::Silent { .. }), "{heard}");
+    let noticed = |heard: PeerError| assert!(matches!(heard, PeerError::Silent { .. }), "{heard}");
     thread::scope(|scope| {
         scope.spawn(|| noticed(client.receive::<FromAgent>().unwrap_err()));
         noticed(server.receive::<ToAgent>().unwrap_err());
     });
     // It stays cut.
-    assert!(matches!(client.receive::<FromAgent>(), Err(ControlError::Closed { .. })));
+    assert!(matches!(client.receive::<FromAgent>(), Err(PeerError::Closed { .. })));
     assert!(client.send(&ask(2)).is_err());
 }
 
@@ -137,11 +136,11 @@ fn a_cut_cable_is_noticed_by_who_looks_now_and_then() {
     cable.cut();
     let error = loop {
         match client.receive_within::<FromAgent>(QUICK.silence / 10, "it was looked at") {
-            Err(ControlError::TimedOut { .. }) => {}
+            Err(PeerError::TimedOut { .. }) => {}
             other => break other.unwrap_err(),
         }
     };
-    assert!(matches!(error, ControlError::Silent { .. }), "{error}");
+    assert!(matches!(error, PeerError::Silent { .. }), "{error}");
 }
 
 #[test]
@@ -168,7 +167,7 @@ fn a_cut_cable_is_noticed_while_much_is_said() {
         assert!(server.receive::<Chunk>().unwrap().is_some());
         cable.cut();
         let error = reader.receive::<ToAgent>().unwrap_err();
-        assert!(matches!(error, ControlError::Silent { .. }), "{error}");
+        assert!(matches!(error, PeerError::Silent { .. }), "{error}");
     });
 }
 
@@ -215,8 +214,8 @@ fn closing_wakes_whoever_waits() {
         let writing = scope.spawn(move || (0..).find_map(|n| writer.send(&chunk(n, 1 << 20)).err()));
         thread::sleep(std::time::Duration::from_millis(50));
         closer.close();
-        assert!(matches!(reading.join().unwrap(), Err(ControlError::Closed { .. })));
-        assert!(matches!(writing.join().unwrap(), Some(ControlError::Closed { .. })));
+        assert!(matches!(reading.join().unwrap(), Err(PeerError::Closed { .. })));
+        assert!(matches!(writing.join().unwrap(), Some(PeerError::Closed { .. })));
     });
     drop(server);
 }
@@ -241,7 +240,7 @@ fn who_is_not_trusted_cannot_send_much() {
         let refused = scope.spawn(|| accept(&listener).unwrap().receive::<ToAgent>().unwrap_err());
         let client = trunkline_control::connect(&address, &near, &far.fingerprint(), PATIENCE).unwrap();
         let name = "x".repeat(STRANGER_FRAME);
-        client.send(&ToAgent::Pair { proof: Vec::new(), name }).unwrap();
+        client.send(&Enrolment::Pair { proof: Vec::new(), name }).unwrap();
         let error = refused.join().unwrap().to_string();
         assert!(error.contains(&format!("at most {STRANGER_FRAME} are allowed")), "{error}");
     });
@@ -370,11 +369,11 @@ fn what_is_no_greeting_is_refused() {
         let (client, mut server) = pair(Pulse::default());
         client.send(&Later(tag, body)).unwrap();
         let error = server.hear(PATIENCE).unwrap_err();
-        assert!(matches!(error, ControlError::Protocol { .. }), "{error}");
+        assert!(matches!(error, PeerError::Protocol { .. }), "{error}");
     }
     let (client, mut server) = pair(Pulse::default());
     drop(client);
-    assert!(matches!(server.hear(PATIENCE), Err(ControlError::CutOff { .. })));
+    assert!(matches!(server.hear(PATIENCE), Err(PeerError::CutOff { .. })));
 }
 
 #[test]
@@ -382,5 +381,5 @@ fn an_end_that_dies_is_not_a_farewell() {
     let (client, mut server): (Connection, Connection) = pair(Pulse::default());
     client.closer().close();
     let error = server.receive::<ToAgent>().unwrap_err();
-    assert!(matches!(error, ControlError::CutOff { .. }), "{error}");
+    assert!(matches!(error, PeerError::CutOff { .. }), "{error}");
 }

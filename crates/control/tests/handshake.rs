@@ -14,12 +14,12 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme, StreamOwned};
-use trunkline_control::{ControlError, Identity, Pulse, connect};
+use trunkline_control::{Identity, PeerError, Pulse, connect};
 use trunkline_core::Duration;
 use trunkline_testkit::skips::{Missing, skip_without};
 
 /// What a listener says of somebody who connects with a bare socket.
-fn refusal(patience: Duration, connect: impl FnOnce(TcpStream) + Send) -> ControlError {
+fn refusal(patience: Duration, connect: impl FnOnce(TcpStream) + Send) -> PeerError {
     let listener = listener(&identity(), Pulse::default());
     thread::scope(|scope| {
         let address = listener.local_address();
@@ -103,7 +103,7 @@ fn who_says_nothing_is_dropped() {
         // Until the other end drops it.
         let _ = socket.read_to_end(&mut Vec::new());
     });
-    assert!(matches!(held, ControlError::TimedOut { .. }), "{held}");
+    assert!(matches!(held, PeerError::TimedOut { .. }), "{held}");
 
     let dripping = refusal(soon, |mut socket| {
         for byte in hello_of_tls_1_2().iter().cycle() {
@@ -113,7 +113,7 @@ fn who_says_nothing_is_dropped() {
             }
         }
     });
-    assert!(matches!(dripping, ControlError::TimedOut { .. }), "{dripping}");
+    assert!(matches!(dripping, PeerError::TimedOut { .. }), "{dripping}");
 
     let quiet = impostor(|mut socket| socket.read_to_end(&mut Vec::new()).map(|_| ()));
     let error = connect(&quiet.to_string(), &identity(), &identity().fingerprint(), soon).unwrap_err();
@@ -124,10 +124,10 @@ fn who_says_nothing_is_dropped() {
 #[test]
 fn who_leaves_in_between_is_told_of() {
     let error = refusal(PATIENCE, |mut socket| socket.write_all(&hello_of_tls_1_2()[..20]).unwrap());
-    assert!(matches!(error, ControlError::CutOff { .. }), "{error}");
+    assert!(matches!(error, PeerError::CutOff { .. }), "{error}");
     let gone = impostor(|_| Ok(()));
     let error = connect(&gone.to_string(), &identity(), &identity().fingerprint(), PATIENCE).unwrap_err();
-    assert!(matches!(error, ControlError::CutOff { .. }), "{error}");
+    assert!(matches!(error, PeerError::CutOff { .. }), "{error}");
 }
 
 #[test]
@@ -237,7 +237,7 @@ impl ResolvesClientCert for Stolen {
 /// What a listener says of somebody with this TLS of their own.
 fn refusal_of(
     make: impl FnOnce(rustls::client::danger::DangerousClientConfigBuilder) -> ClientConfig + Send,
-) -> ControlError {
+) -> PeerError {
     refusal(PATIENCE, |socket| {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider)
@@ -255,7 +255,7 @@ fn who_shows_no_key_is_not_let_in() {
     let error = refusal_of(|builder| {
         builder.with_custom_certificate_verifier(Arc::new(Careless)).with_no_client_auth()
     });
-    assert!(matches!(error, ControlError::NotSpoken { .. }), "{error}");
+    assert!(matches!(error, PeerError::NotSpoken { .. }), "{error}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::mpsc::SyncSender;
 use trunkline_control::facts::Facts;
 use trunkline_control::message::Purpose;
 use trunkline_control::{
-    Connection, ControlError, Fingerprint, FrameReader, FrameWriter, FromAgent, Identity, Peer, Peers,
+    Connection, Fingerprint, FrameReader, FrameWriter, FromAgent, Identity, Peer, PeerError, Peers,
     RefusalKind, ToAgent, connect,
 };
 use trunkline_core::{Duration, Time};
@@ -94,7 +94,7 @@ impl Agent {
         index: usize,
         connection: Connection,
         tell: &SyncSender<Event>,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), PeerError> {
         let (reader, writer) = connection.split();
         self.connection += 1;
         (self.link, self.gone, self.returning) = (Some(writer), None, false);
@@ -103,7 +103,7 @@ impl Agent {
         let (connection, tell) = (self.connection, tell.clone());
         let listen = move || listen(reader, index, connection, &tell);
         let thread = std::thread::Builder::new().name("hear-agent".to_owned()).spawn(listen);
-        thread.map(|_| ()).map_err(|error| ControlError::System { what: "a thread cannot be started", error })
+        thread.map(|_| ()).map_err(|error| PeerError::System { what: "a thread cannot be started", error })
     }
 
     /// The connection is over.
@@ -163,7 +163,7 @@ pub(crate) fn reach(
     fingerprint: &Fingerprint,
     identity: &Identity,
     patience: Duration,
-) -> Result<(Connection, String), ControlError> {
+) -> Result<(Connection, String), PeerError> {
     let mut connection = connect(address, identity, fingerprint, patience)?;
     let welcome = connection.introduce(Purpose::Control, patience)?;
     Ok((connection, welcome.name))
@@ -191,10 +191,10 @@ pub(crate) fn reach_again(
 }
 
 /// Whether another attempt a moment later would come to the same.
-fn is_final(error: &ControlError) -> bool {
+fn is_final(error: &PeerError) -> bool {
     match error {
-        ControlError::Refused { refusal, .. } => refusal.kind == RefusalKind::NotEnrolled,
-        error => matches!(error, ControlError::WrongKey { .. }),
+        PeerError::Refused { refusal, .. } => refusal.kind == RefusalKind::NotEnrolled,
+        error => matches!(error, PeerError::WrongKey { .. }),
     }
 }
 
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn who_has_been_revoked_need_not_try_again() {
-        let refused = |kind| ControlError::Refused {
+        let refused = |kind| PeerError::Refused {
             who: "the agent at 10.0.0.7:4781".to_owned(),
             refusal: trunkline_control::Refusal::new(kind, "no"),
         };

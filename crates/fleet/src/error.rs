@@ -1,6 +1,6 @@
 //! Why something could not be measured through agents.
 
-use trunkline_control::{ControlError, RefusalKind};
+use trunkline_control::{PeerError, RefusalKind};
 use trunkline_core::Duration;
 use trunkline_live::LiveError;
 use trunkline_metrics::DriverOutcome;
@@ -48,7 +48,7 @@ pub enum FleetError {
         /// The host in the experiment.
         host: String,
         /// What went wrong.
-        error: ControlError,
+        error: PeerError,
     },
     /// An agent does not do what it is asked for; the reason is a sentence.
     #[error("the agent `{agent}` refused: {why}")]

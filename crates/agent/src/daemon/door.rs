@@ -6,9 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
 use trunkline_control::message::Purpose;
-use trunkline_control::{
-    Closer, Connection, ControlError, Fingerprint, Held, Incoming, Refusal, RefusalKind,
-};
+use trunkline_control::{Closer, Connection, Fingerprint, Held, Incoming, PeerError, Refusal, RefusalKind};
 use trunkline_core::Duration;
 use trunkline_io::admission::{Places, Ticket};
 
@@ -178,7 +176,7 @@ impl Daemon {
                 span.failed(&error.to_string());
                 self.counters.connection(Became::Refused);
                 let why = match &error {
-                    ControlError::Refused { refusal, .. } => refusal.why.clone(),
+                    PeerError::Refused { refusal, .. } => refusal.why.clone(),
                     error => error.to_string(),
                 };
                 self.tell_of_trial(peer.ip(), &error, &why);
@@ -187,7 +185,7 @@ impl Daemon {
     }
 
     /// Somebody was not enrolled.
-    fn tell_of_trial(&self, from: IpAddr, error: &ControlError, why: &str) {
+    fn tell_of_trial(&self, from: IpAddr, error: &PeerError, why: &str) {
         let text = format!("{} failed to enrol: {why}", from.to_canonical());
         match concerns_owner(error) {
             true => self.notices.tell(text),
@@ -271,11 +269,11 @@ fn numbered(sessions: &mut std::collections::BTreeMap<u64, Open>, open: Open) ->
 
 /// Whether the owner should know that somebody was not enrolled: a code was tried, or something is wrong here. What anybody
 /// can bring about as often as they like would push everything else out of the notices.
-fn concerns_owner(error: &ControlError) -> bool {
+fn concerns_owner(error: &PeerError) -> bool {
     match error {
-        ControlError::Refused { refusal, .. } => {
+        PeerError::Refused { refusal, .. } => {
             matches!(refusal.kind, RefusalKind::WrongCode | RefusalKind::CodeUsed | RefusalKind::Name)
         }
-        error => matches!(error, ControlError::Damaged { .. } | ControlError::File { .. }),
+        error => matches!(error, PeerError::Damaged { .. } | PeerError::File { .. }),
     }
 }

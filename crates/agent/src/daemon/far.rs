@@ -124,8 +124,7 @@ pub(super) fn join<K>(
     if let Err(refusal) = permission::may_reach(&daemon.config, &part.controller_name, peer) {
         return refuse(connection, refusal);
     }
-    let failed =
-        |error: trunkline_control::ControlError| Refusal::new(RefusalKind::FarEnd, error.to_string());
+    let failed = |error: trunkline_control::PeerError| Refusal::new(RefusalKind::FarEnd, error.to_string());
     connection.welcome(&daemon.config.name).map_err(failed)?;
     part.lives_on(connection.closer());
     part.prepared();

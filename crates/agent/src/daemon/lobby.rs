@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use trunkline_control::{ControlError, Incoming, Listener};
+use trunkline_control::{Incoming, Listener, PeerError};
 use trunkline_core::Duration;
 use trunkline_io::admission::Ticket;
 
@@ -38,7 +38,7 @@ impl Lobby {
         daemon: &Arc<Daemon>,
         listener: &Listener,
         patience: Duration,
-    ) -> Result<(), ControlError> {
+    ) -> Result<(), PeerError> {
         let ready = self.poll(listener, patience)?;
         let (has_new, spoken) = ready.split_first().map_or((true, &[][..]), |(new, spoken)| (*new, spoken));
         let waiting = std::mem::take(&mut self.waiting);
@@ -62,7 +62,7 @@ impl Lobby {
     }
 
     /// Whether there is something to read, first at the listener, then at each that waits.
-    fn poll(&self, listener: &Listener, patience: Duration) -> Result<Vec<bool>, ControlError> {
+    fn poll(&self, listener: &Listener, patience: Duration) -> Result<Vec<bool>, PeerError> {
         let all =
             std::iter::once(listener.as_fd()).chain(self.waiting.iter().map(|one| one.incoming.as_fd()));
         let mut set: Vec<PollFd<'_>> = all.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
@@ -70,10 +70,7 @@ impl Lobby {
         match poll(&mut set, PollTimeout::from(milliseconds)) {
             Ok(_) | Err(nix::Error::EINTR) => {}
             Err(error) => {
-                return Err(ControlError::System {
-                    what: "cannot wait for connections",
-                    error: error.into(),
-                });
+                return Err(PeerError::System { what: "cannot wait for connections", error: error.into() });
             }
         }
         Ok(set.iter().map(|fd| fd.any().unwrap_or(false)).collect())

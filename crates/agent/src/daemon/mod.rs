@@ -19,7 +19,7 @@ use std::thread;
 use std::time::{Duration as StdDuration, Instant};
 
 use jiff::Timestamp;
-use trunkline_control::{Fingerprint, Identity, Memory, Pairing, Peers, Refusal, RefusalKind};
+use trunkline_control::{Fingerprint, Identity, Memory, Pairing, Peers, Refusal, RefusalKind, Service};
 use trunkline_core::{Bytes, Duration};
 use trunkline_io::admission::Admission;
 
@@ -78,7 +78,7 @@ impl Daemon {
         let traces = config.traces.as_deref().map(|collector| Traces::to(collector, &config.name));
         Ok(Daemon {
             peers: Peers::open(&state.join(CONTROLLERS))?,
-            pairing: Pairing::open(&state)?,
+            pairing: Pairing::open(&Service::AGENT, &state)?,
             port: address.port(),
             traces: traces.transpose()?.unwrap_or_default(),
             host,

@@ -8,7 +8,7 @@ use std::time::{Duration as StdDuration, Instant};
 use jiff::Timestamp;
 use trunkline_control::message::{Prepare, Purpose};
 use trunkline_control::{
-    Connection, ControlError, FrameWriter, FromAgent, Held, PartId, Refusal, RefusalKind, Share,
+    Connection, FrameWriter, FromAgent, Held, PartId, PeerError, Refusal, RefusalKind, Service, Share,
 };
 use trunkline_core::Duration;
 use trunkline_live::part::{Gate, NearPart, run_near};
@@ -257,7 +257,8 @@ fn connect(
             Err(error) => last = Some(error),
         }
     }
-    let nowhere = || ControlError::Address {
+    let nowhere = || PeerError::Address {
+        service: &Service::AGENT,
         address: request.far.address.clone(),
         reason: "it has no address".to_owned(),
     };
@@ -278,7 +279,7 @@ fn options(connection: Connection, limited: Limited) -> LiveOptions {
 enum Failed {
     /// It was not tried.
     Refused(Refusal),
-    Far(ControlError),
+    Far(PeerError),
     Live(LiveError),
 }
 
@@ -293,7 +294,7 @@ impl Failed {
     fn refusal(&self, daemon: &Daemon, was_stopped: bool) -> Refusal {
         let host = &daemon.config.name;
         match self {
-            Failed::Refused(refusal) | Failed::Far(ControlError::Refused { refusal, .. }) => refusal.clone(),
+            Failed::Refused(refusal) | Failed::Far(PeerError::Refused { refusal, .. }) => refusal.clone(),
             Failed::Far(error) => {
                 Refusal::new(RefusalKind::FarEnd, format!("{host} cannot reach the far end: {error}"))
             }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use trunkline_control::message::ToAgent;
 use trunkline_control::{
-    Connection, ControlError, Fingerprint, FrameWriter, FromAgent, Held, PartId, Refusal, RefusalKind, Share,
+    Connection, Fingerprint, FrameWriter, FromAgent, Held, PartId, PeerError, Refusal, RefusalKind, Share,
 };
 
 use super::near::Taken;
@@ -29,7 +29,7 @@ pub(super) fn serve(
     daemon: &Arc<Daemon>,
     connection: Connection,
     controller: &Controller,
-) -> Result<(), ControlError> {
+) -> Result<(), PeerError> {
     let (mut reader, writer) = connection.split();
     let share = daemon.memory.share(controller.fingerprint);
     reader.trust_within(share.clone());
@@ -38,7 +38,7 @@ pub(super) fn serve(
         match reader.receive_held::<ToAgent>() {
             Ok(Some((said, held))) => session.hear(said, held)?,
             Ok(None) => return Ok(()),
-            Err(ControlError::Memory { reason, .. }) => session.refuse_for_memory(&reason)?,
+            Err(PeerError::Memory { reason, .. }) => session.refuse_for_memory(&reason)?,
             Err(error) => return Err(error),
         }
     }
@@ -56,14 +56,14 @@ struct Session<'s> {
 
 impl Session<'_> {
     /// A message was skipped because there is no memory for it.
-    fn refuse_for_memory(&self, reason: &str) -> Result<(), ControlError> {
+    fn refuse_for_memory(&self, reason: &str) -> Result<(), PeerError> {
         let why = format!("{} sent {reason}", self.controller.name);
         self.daemon.notices.log(&why);
         self.writer.send(&FromAgent::Refused { part: None, refusal: Refusal::new(RefusalKind::Limit, why) })
     }
 
     /// `held` is the memory that the message takes.
-    fn hear(&mut self, said: ToAgent, held: Option<Held>) -> Result<(), ControlError> {
+    fn hear(&mut self, said: ToAgent, held: Option<Held>) -> Result<(), PeerError> {
         let received = trunkline_io::clock::raw_now();
         let part = about(&said).cloned();
         match self.answer(said, held, received) {
@@ -88,9 +88,6 @@ impl Session<'_> {
             }
             ToAgent::Facts => Some(FromAgent::Facts(Box::new(status::facts(daemon, self.controller)))),
             ToAgent::Status => Some(FromAgent::Status(Box::new(status::status(daemon, self.controller)))),
-            ToAgent::Pair { .. } => {
-                return Err(Refusal::new(RefusalKind::Other, "this controller is already enrolled"));
-            }
             ToAgent::Discard { part } if self.controller.is_owner => {
                 self.discard(&part, daemon.spool.find(&part))?;
                 Some(FromAgent::Discarded { part })
@@ -237,8 +234,6 @@ fn about(said: &ToAgent) -> Option<&PartId> {
         | ToAgent::Attach { part, .. }
         | ToAgent::Ack { part, .. }
         | ToAgent::Discard { part } => Some(part),
-        ToAgent::Pair { .. } | ToAgent::Ask { .. } | ToAgent::Facts | ToAgent::Status | ToAgent::Parts => {
-            None
-        }
+        ToAgent::Ask { .. } | ToAgent::Facts | ToAgent::Status | ToAgent::Parts => None,
     }
 }

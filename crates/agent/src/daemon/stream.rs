@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use trunkline_control::message::{Chunk, Finished};
-use trunkline_control::{ControlError, FrameWriter, FromAgent, Refusal, RefusalKind};
+use trunkline_control::{FrameWriter, FromAgent, PeerError, Refusal, RefusalKind};
 
 use super::Daemon;
 use super::parts::End as Side;
@@ -21,7 +21,7 @@ pub(super) fn stream(
     from: u64,
     to: &FrameWriter,
     is_over: &AtomicBool,
-) -> Result<(), ControlError> {
+) -> Result<(), PeerError> {
     let part = &spool.meta().part;
     let refuse = |kind, why| {
         to.send(&FromAgent::Refused { part: Some(part.clone()), refusal: Refusal::new(kind, why) })

@@ -9,7 +9,7 @@ use std::time::{Duration as StdDuration, Instant};
 
 use socket2::{Domain, Socket, Type};
 use trunkline_control::message::Purpose;
-use trunkline_control::{ControlError, Identity, RefusalKind, ToAgent, connect};
+use trunkline_control::{Identity, PeerError, RefusalKind, ToAgent, connect};
 use trunkline_testkit::real_time::in_real_time;
 
 use crate::support::{Desk, Ground, Host, PATIENCE, VOICE, experiment, part};
@@ -76,7 +76,7 @@ fn is_open(stream: &TcpStream) -> bool {
 }
 
 /// Connects and is welcomed; says how long that took.
-fn welcomed(agent: &Host, identity: &Identity) -> Result<StdDuration, ControlError> {
+fn welcomed(agent: &Host, identity: &Identity) -> Result<StdDuration, PeerError> {
     let began = Instant::now();
     let mut connection = connect(&agent.address, identity, &agent.fingerprint, PATIENCE)?;
     connection.introduce(Purpose::Control, PATIENCE)?;
@@ -141,7 +141,7 @@ fn one_controller_cannot_take_all_connections() {
     let refusal = loop {
         match greedy.try_connect(&agent.address, &agent.fingerprint) {
             Ok(line) => lines.push(line),
-            Err(ControlError::Refused { refusal, .. }) => break refusal,
+            Err(PeerError::Refused { refusal, .. }) => break refusal,
             Err(error) => panic!("{error}"),
         }
         assert!(lines.len() < 100, "there is no limit");

@@ -1,7 +1,7 @@
 //! Who is not known costs little, and learns little.
 
-use trunkline_control::message::Purpose;
-use trunkline_control::{Connection, FromAgent, Identity, Pairing, RefusalKind, ToAgent, connect};
+use trunkline_control::message::{Enrolment, Purpose};
+use trunkline_control::{Connection, FromAgent, Identity, Pairing, RefusalKind, Service, ToAgent, connect};
 
 use crate::support::{Ground, Host, PATIENCE};
 
@@ -18,7 +18,7 @@ fn applicant(agent: &Host, identity: &Identity) -> Result<Connection, String> {
 
 /// Says a wrong proof, and hears the answer.
 fn tries(mut connection: Connection) -> RefusalKind {
-    connection.send(&ToAgent::Pair { proof: vec![0; 32], name: "studio".to_owned() }).unwrap();
+    connection.send(&Enrolment::Pair { proof: vec![0; 32], name: "studio".to_owned() }).unwrap();
     match connection.receive_within(PATIENCE, "pairing") {
         Ok(Some(FromAgent::Refused { refusal, .. })) => refusal.kind,
         other => panic!("{other:?}"),
@@ -65,7 +65,10 @@ fn what_anybody_can_do_often_pushes_no_notice_out() {
     let identity = Identity::generate().unwrap();
     let try_once = || tries(applicant(&agent, &identity).unwrap());
     assert_eq!((try_once(), told()), (RefusalKind::NoCode, 0));
-    Pairing::open(&agent.state).unwrap().begin(&agent.fingerprint, None, jiff::Timestamp::now()).unwrap();
+    Pairing::open(&Service::AGENT, &agent.state)
+        .unwrap()
+        .begin(&agent.fingerprint, None, jiff::Timestamp::now())
+        .unwrap();
     assert_eq!((try_once(), told()), (RefusalKind::WrongCode, 1));
     while try_once() == RefusalKind::WrongCode {}
     let all = told();

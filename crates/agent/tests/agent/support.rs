@@ -134,7 +134,7 @@ impl Desk {
         &self,
         address: &str,
         fingerprint: &Fingerprint,
-    ) -> Result<Line, trunkline_control::ControlError> {
+    ) -> Result<Line, trunkline_control::PeerError> {
         let mut connection = connect(address, &self.identity, fingerprint, PATIENCE)?;
         connection.introduce(Purpose::Control, PATIENCE)?;
         Ok(Line { connection, chunks: Vec::new() })
@@ -162,7 +162,7 @@ impl Line {
     pub(crate) fn try_say_raw(
         &self,
         what: &impl trunkline_control::wire::Message,
-    ) -> Result<(), trunkline_control::ControlError> {
+    ) -> Result<(), trunkline_control::PeerError> {
         self.connection.send(what)
     }
 

@@ -9,7 +9,7 @@ use trunkline_agent::{ADDRESS_FILE, AgentError, Config, Ports, Settings, Stop, p
 use trunkline_control::facts::{Facts, PartInfo, PartState, Permissions, Status};
 use trunkline_control::message::{FromAgent, Purpose, ToAgent};
 use trunkline_control::{
-    ControlError, Fingerprint, Identity, Pairing, PairingCode, Peer, Peers, connect, enrol,
+    Fingerprint, Identity, Pairing, PairingCode, Peer, PeerError, Peers, Service, connect, enrol,
 };
 use trunkline_core::{Bytes, Duration};
 
@@ -88,7 +88,7 @@ fn serve(arguments: &Agent) -> Result<u8, Failure> {
 
 fn pair(global: &Global, name: Option<&str>, state: &Path) -> Result<u8, Failure> {
     let identity = Identity::open(&state.join("identity")).map_err(control)?;
-    let pairing = Pairing::open(state).map_err(control)?;
+    let pairing = Pairing::open(&Service::AGENT, state).map_err(control)?;
     let code = pairing.begin(&identity.fingerprint(), name, Timestamp::now()).map_err(control)?;
     let address = address_file(state);
     if address.is_none() {
@@ -116,7 +116,8 @@ fn enrol_here(global: &Global, address: &str, code: &str, name: Option<&str>) ->
     let code: PairingCode = code.parse().map_err(Failure::input)?;
     let (identity, agents) = controller::open()?;
     let name = name.map_or_else(usual_name, str::to_owned);
-    let peer = enrol(address, &code, &identity, &name, &agents, PATIENCE).map_err(control)?;
+    let peer =
+        enrol(&Service::AGENT, address, &code, (&identity, &name), &agents, PATIENCE).map_err(control)?;
     if global.json {
         output::print_json(&EnrolledOutput { agent: peer });
         return Ok(output::DONE);
@@ -230,7 +231,7 @@ fn clean(global: &Global, controller: Option<&str>, delete: bool, state: &Path) 
 }
 
 /// Deletes parts at the agent of this host.
-fn discard(address: &str, identity: &Identity, parts: &[PartInfo]) -> Result<(), ControlError> {
+fn discard(address: &str, identity: &Identity, parts: &[PartInfo]) -> Result<(), PeerError> {
     let who = || format!("the agent at {address}");
     let mut connection = connect(address, identity, &identity.fingerprint(), PATIENCE)?;
     connection.introduce(Purpose::Control, PATIENCE)?;
@@ -240,11 +241,11 @@ fn discard(address: &str, identity: &Identity, parts: &[PartInfo]) -> Result<(),
         match connection.receive_within(PATIENCE, "it was asked to delete a part")? {
             Some(FromAgent::Discarded { .. }) => {}
             Some(FromAgent::Refused { refusal, .. }) => {
-                return Err(ControlError::Refused { who: who(), refusal });
+                return Err(PeerError::Refused { who: who(), refusal });
             }
             _ => {
                 let reason = "it does not answer what was asked".to_owned();
-                return Err(ControlError::Protocol { who: who(), reason });
+                return Err(PeerError::Protocol { who: who(), reason });
             }
         }
     }
@@ -282,7 +283,7 @@ fn known(agents: &Peers, agent: &str) -> Result<Peer, Failure> {
 }
 
 fn ask(address: &str, identity: &Identity, agent: &Fingerprint) -> Result<(Facts, Status), Failure> {
-    let asked = || -> Result<(Facts, Status), ControlError> {
+    let asked = || -> Result<(Facts, Status), PeerError> {
         let mut connection = connect(address, identity, agent, PATIENCE)?;
         connection.introduce(Purpose::Control, PATIENCE)?;
         connection.trust();
@@ -294,11 +295,11 @@ fn ask(address: &str, identity: &Identity, agent: &Fingerprint) -> Result<(Facts
                 Some(FromAgent::Facts(said)) => facts = Some(*said),
                 Some(FromAgent::Status(said)) => status = Some(*said),
                 Some(FromAgent::Refused { refusal, .. }) => {
-                    return Err(ControlError::Refused { who: format!("the agent at {address}"), refusal });
+                    return Err(PeerError::Refused { who: format!("the agent at {address}"), refusal });
                 }
                 _ => {
                     let reason = "its reply does not match the request".to_owned();
-                    return Err(ControlError::Protocol { who: format!("the agent at {address}"), reason });
+                    return Err(PeerError::Protocol { who: format!("the agent at {address}"), reason });
                 }
             }
             if let (Some(facts), Some(status)) = (&facts, &status) {
@@ -469,7 +470,7 @@ fn owned(state: &State) -> Result<PathBuf, Failure> {
     Ok(folder)
 }
 
-fn control(error: ControlError) -> Failure {
+fn control(error: PeerError) -> Failure {
     if error.is_bad_input() { Failure::input(error) } else { Failure::environment(error) }
 }
 

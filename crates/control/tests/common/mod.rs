@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use trunkline_control::{Connection, ControlError, Identity, Listener, Pulse};
+use trunkline_control::{Connection, Identity, Listener, PeerError, Pulse};
 use trunkline_core::Duration;
 
 /// Long enough on any machine; nothing waits for it to pass.
@@ -30,7 +30,7 @@ pub fn listener(identity: &Identity, pulse: Pulse) -> Listener {
 }
 
 /// The next who connects, with all formalities.
-pub fn accept(listener: &Listener) -> Result<Connection, ControlError> {
+pub fn accept(listener: &Listener) -> Result<Connection, PeerError> {
     listener.accept_within(PATIENCE)?.expect("somebody connects").handshake(PATIENCE)
 }
 

@@ -9,7 +9,8 @@ use serde::Deserialize;
 use trunkline_control::facts::{Facts, Status};
 use trunkline_control::message::Purpose;
 use trunkline_control::{
-    ControlError, FromAgent, Identity, PairingCode, Peer, Peers, ToAgent, check_name, connect, enrol as pair,
+    FromAgent, Identity, PairingCode, Peer, PeerError, Peers, Service, ToAgent, check_name, connect,
+    enrol as pair,
 };
 use trunkline_core::Duration;
 use utoipa::IntoParams;
@@ -64,7 +65,8 @@ pub(crate) async fn enrol(
         let code: PairingCode = new.code.trim().parse().map_err(ApiError::input)?;
         let (identity, peers) = (app.identity()?, app.peers()?);
         let peer =
-            pair(new.address.trim(), &code, &identity, &own_name(), &peers, PATIENCE).map_err(failure)?;
+            pair(&Service::AGENT, new.address.trim(), &code, (&identity, &own_name()), &peers, PATIENCE)
+                .map_err(failure)?;
         Ok((StatusCode::CREATED, Json(shown(&peer))))
     })
     .await
@@ -167,7 +169,7 @@ fn own_name() -> String {
     if check_name(&name).is_ok() { name } else { "server".to_owned() }
 }
 
-fn failure(error: ControlError) -> ApiError {
+fn failure(error: PeerError) -> ApiError {
     match error.is_bad_input() {
         true => ApiError::input(error),
         false => ApiError::environment(error),

@@ -1,4 +1,4 @@
-//! What can go wrong between a controller and an agent.
+//! What can go wrong between two hosts.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,16 @@ use trunkline_core::Duration;
 
 use crate::fingerprint::Fingerprint;
 use crate::pairing::ParseCodeError;
+use crate::service::Service;
 
-/// What can go wrong between a controller and an agent.
+/// What can go wrong between two hosts.
 #[derive(Debug, thiserror::Error)]
-pub enum ControlError {
+pub enum PeerError {
     /// No address can be made of this: the user's to change.
-    #[error("`{address}` is not the address of an agent: {reason}; expected `host:port` or `host`")]
+    #[error("`{address}` is not the address of {} {}: {reason}; expected `host:port` or `host`", article(service), service.what)]
     Address {
+        /// What should listen there.
+        service: &'static Service,
         /// What was given.
         address: String,
         /// What is wrong with it.
@@ -37,8 +40,10 @@ pub enum ControlError {
         error: io::Error,
     },
     /// The host is there, and nothing listens.
-    #[error("nothing listens on {address}; is `trunkline agent` running there, on this port?")]
+    #[error("nothing listens on {address}; is {} running there, on this port?", service.run)]
     NothingListens {
+        /// What should listen there.
+        service: &'static Service,
         /// Where.
         address: String,
     },
@@ -77,10 +82,12 @@ pub enum ControlError {
     /// The other end holds another key than expected.
     #[error(
         "{address} presented a different key than the enrolled one ({found} instead of {expected}); this may \
-        be a man-in-the-middle attack, or the agent was reinstalled: in that case, run `trunkline agent \
-        forget NAME` and enrol it again"
+        be a man-in-the-middle attack, or the {} was reinstalled: in that case, run {} and enrol it again",
+        service.what, service.forget
     )]
     WrongKey {
+        /// What listens there.
+        service: &'static Service,
         /// Where.
         address: String,
         /// The key that is known.
@@ -88,19 +95,21 @@ pub enum ControlError {
         /// The key that answered.
         found: Fingerprint,
     },
-    /// The agent is not the one that made the pairing code.
+    /// The other end is not the one that made the pairing code.
     #[error(
-        "this code is not from the agent at {address}, whose key is {found}; check the address, and that the \
-        code was printed by `trunkline agent pair` on that host"
+        "this code is not from the {} at {address}, whose key is {found}; check the address, and that the \
+        code was printed by {} on that host", service.what, service.pair
     )]
-    OtherAgent {
+    OtherHost {
+        /// What listens there.
+        service: &'static Service,
         /// Where.
         address: String,
         /// The key that answered.
         found: Fingerprint,
     },
     /// The other end speaks something else, or an older TLS.
-    #[error("{who} does not speak the agent protocol (TLS 1.3 with a certificate): {reason}")]
+    #[error("{who} does not speak the protocol (TLS 1.3 with a certificate): {reason}")]
     NotSpoken {
         /// Who.
         who: String,
@@ -188,7 +197,7 @@ pub enum ControlError {
         /// What is wrong.
         reason: String,
         /// What to do.
-        advice: &'static str,
+        advice: String,
     },
     /// A file or folder cannot be used.
     #[error("{} cannot be {what}: {error}", path.display())]
@@ -213,24 +222,28 @@ pub enum ControlError {
     },
 }
 
-impl ControlError {
+impl PeerError {
     /// Whether the user's input is wrong, rather than the environment.
     pub fn is_bad_input(&self) -> bool {
         match self {
-            ControlError::Address { .. }
-            | ControlError::Code(_)
-            | ControlError::Name { .. }
-            | ControlError::DuplicateName { .. }
-            | ControlError::Unknown { .. }
-            | ControlError::OtherAgent { .. } => true,
-            ControlError::Refused { refusal, .. } => refusal.kind.is_bad_input(),
+            PeerError::Address { .. }
+            | PeerError::Code(_)
+            | PeerError::Name { .. }
+            | PeerError::DuplicateName { .. }
+            | PeerError::Unknown { .. }
+            | PeerError::OtherHost { .. } => true,
+            PeerError::Refused { refusal, .. } => refusal.kind.is_bad_input(),
             _ => false,
         }
     }
 
-    pub(crate) fn file(path: &Path, what: &'static str) -> impl FnOnce(io::Error) -> ControlError {
-        move |error| ControlError::File { path: path.to_owned(), what, error }
+    pub(crate) fn file(path: &Path, what: &'static str) -> impl FnOnce(io::Error) -> PeerError {
+        move |error| PeerError::File { path: path.to_owned(), what, error }
     }
+}
+
+fn article(service: &Service) -> &'static str {
+    if service.what.starts_with('a') { "an" } else { "a" }
 }
 
 /// Why an agent does not do what it was asked for.
@@ -244,7 +257,10 @@ pub struct Refusal {
 }
 
 /// A text of another host, as far as it can be shown.
-pub(crate) fn printable<'d, D: Deserializer<'d>>(from: D) -> Result<String, D::Error> {
+///
+/// # Errors
+/// If it is not a text.
+pub fn printable<'d, D: Deserializer<'d>>(from: D) -> Result<String, D::Error> {
     Ok(crate::wire::printable(&String::deserialize(from)?, 2_000))
 }
 

@@ -7,7 +7,7 @@ use trunkline_core::Duration;
 
 use super::pipe::PipeReader;
 use super::shared::{Closer, Got, Shared};
-use crate::error::ControlError;
+use crate::error::PeerError;
 use crate::memory::{Held, Share};
 use crate::wire::{Deframer, Frame, MAX_FRAME, Message, WireError, tag};
 
@@ -28,7 +28,7 @@ impl FrameReader {
     ///
     /// # Errors
     /// If the connection is cut or closed, or something else than such a message comes. It cannot be used any more then.
-    pub fn receive<M: Message>(&mut self) -> Result<Option<M>, ControlError> {
+    pub fn receive<M: Message>(&mut self) -> Result<Option<M>, PeerError> {
         let frame = self.frame(None)?;
         frame.map(|frame| self.understand(frame)).transpose()
     }
@@ -37,8 +37,8 @@ impl FrameReader {
     /// ([`trust_within`](FrameReader::trust_within)); what it holds is not larger than its frame was.
     ///
     /// # Errors
-    /// As there, and [`ControlError::Memory`] if the share has no room for it, after which the connection can be used on.
-    pub fn receive_held<M: Message>(&mut self) -> Result<Option<(M, Option<Held>)>, ControlError> {
+    /// As there, and [`PeerError::Memory`] if the share has no room for it, after which the connection can be used on.
+    pub fn receive_held<M: Message>(&mut self) -> Result<Option<(M, Option<Held>)>, PeerError> {
         let Some(frame) = self.frame(None)? else { return Ok(None) };
         let held_by_frame = self.deframer.take_held();
         let own = match (&held_by_frame, self.deframer.share()) {
@@ -55,13 +55,13 @@ impl FrameReader {
     /// The next thing that is said within so long.
     ///
     /// # Errors
-    /// [`ControlError::TimedOut`] if nothing is, after which the connection can be used on; otherwise as
+    /// [`PeerError::TimedOut`] if nothing is, after which the connection can be used on; otherwise as
     /// [`receive`](FrameReader::receive).
     pub fn receive_within<M: Message>(
         &mut self,
         patience: Duration,
         step: &'static str,
-    ) -> Result<Option<M>, ControlError> {
+    ) -> Result<Option<M>, PeerError> {
         let frame = self.frame_within(patience, step)?;
         frame.map(|frame| self.understand(frame)).transpose()
     }
@@ -95,15 +95,15 @@ impl FrameReader {
         &mut self,
         patience: Duration,
         step: &'static str,
-    ) -> Result<Option<Frame>, ControlError> {
+    ) -> Result<Option<Frame>, PeerError> {
         match self.frame(Instant::now().checked_add(patience.to_std())) {
-            Err(ControlError::TimedOut { who, .. }) => Err(ControlError::TimedOut { who, patience, step }),
+            Err(PeerError::TimedOut { who, .. }) => Err(PeerError::TimedOut { who, patience, step }),
             other => other,
         }
     }
 
     /// The next frame that is more than a sign of life.
-    pub(super) fn frame(&mut self, deadline: Option<Instant>) -> Result<Option<Frame>, ControlError> {
+    pub(super) fn frame(&mut self, deadline: Option<Instant>) -> Result<Option<Frame>, PeerError> {
         loop {
             let read = match self.shared.read(self.deframer.space(), deadline)? {
                 Got::Bytes(read) => read,
@@ -112,7 +112,7 @@ impl FrameReader {
                 Got::End => {
                     let who = self.shared.who.clone();
                     let reason = "it ended in the middle of a message".to_owned();
-                    return Err(self.shared.fail(ControlError::CutOff { who, reason }));
+                    return Err(self.shared.fail(PeerError::CutOff { who, reason }));
                 }
             };
             match self.deframer.advance(read) {
@@ -129,22 +129,22 @@ impl FrameReader {
     }
 
     /// Its patience and step are those of whoever waits.
-    fn timed_out(&self) -> ControlError {
+    fn timed_out(&self) -> PeerError {
         let who = self.shared.who.clone();
-        ControlError::TimedOut { who, patience: Duration::ZERO, step: "sending its message" }
+        PeerError::TimedOut { who, patience: Duration::ZERO, step: "sending its message" }
     }
 
     /// The connection can be used on.
-    fn no_memory(&self, error: &WireError) -> ControlError {
-        ControlError::Memory { who: self.shared.who.clone(), reason: error.to_string() }
+    fn no_memory(&self, error: &WireError) -> PeerError {
+        PeerError::Memory { who: self.shared.who.clone(), reason: error.to_string() }
     }
 
-    pub(super) fn understand<M: Message>(&self, frame: Frame) -> Result<M, ControlError> {
+    pub(super) fn understand<M: Message>(&self, frame: Frame) -> Result<M, PeerError> {
         M::from_frame(frame).map_err(|error| self.not_understood(&error))
     }
 
-    pub(super) fn not_understood(&self, error: &WireError) -> ControlError {
+    pub(super) fn not_understood(&self, error: &WireError) -> PeerError {
         let who = self.shared.who.clone();
-        self.shared.fail(ControlError::Protocol { who, reason: format!("it sends {error}") })
+        self.shared.fail(PeerError::Protocol { who, reason: format!("it sends {error}") })
     }
 }

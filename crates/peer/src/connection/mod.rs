@@ -19,7 +19,7 @@ use std::sync::Arc;
 use trunkline_core::Duration;
 
 use self::shared::Shared;
-use crate::error::ControlError;
+use crate::error::PeerError;
 use crate::fingerprint::Fingerprint;
 use crate::wire::Message;
 
@@ -40,7 +40,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    fn new(shared: Shared, limit: usize) -> Result<Connection, ControlError> {
+    fn new(shared: Shared, limit: usize) -> Result<Connection, PeerError> {
         let shared = Arc::new(shared);
         keepalive::keep_alive(&shared)?;
         let writer = FrameWriter::new(Arc::clone(&shared));
@@ -56,7 +56,7 @@ impl Connection {
     ///
     /// # Errors
     /// As there.
-    pub fn send<M: Message>(&self, message: &M) -> Result<(), ControlError> {
+    pub fn send<M: Message>(&self, message: &M) -> Result<(), PeerError> {
         self.writer.send(message)
     }
 
@@ -64,7 +64,7 @@ impl Connection {
     ///
     /// # Errors
     /// As there.
-    pub fn receive<M: Message>(&mut self) -> Result<Option<M>, ControlError> {
+    pub fn receive<M: Message>(&mut self) -> Result<Option<M>, PeerError> {
         self.reader.receive()
     }
 
@@ -76,7 +76,7 @@ impl Connection {
         &mut self,
         patience: Duration,
         step: &'static str,
-    ) -> Result<Option<M>, ControlError> {
+    ) -> Result<Option<M>, PeerError> {
         self.reader.receive_within(patience, step)
     }
 
@@ -106,7 +106,7 @@ impl Connection {
     }
 
     /// What only the two ends of this connection can derive.
-    pub(crate) fn export(&self, label: &[u8]) -> Result<[u8; 32], ControlError> {
+    pub(crate) fn export(&self, label: &[u8]) -> Result<[u8; 32], PeerError> {
         self.reader.shared.export(label)
     }
 

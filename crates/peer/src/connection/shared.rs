@@ -10,7 +10,7 @@ use std::time::Instant;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use trunkline_core::Duration;
 
-use crate::error::ControlError;
+use crate::error::PeerError;
 use crate::fingerprint::Fingerprint;
 use crate::wire::{self, tag};
 
@@ -30,7 +30,7 @@ impl Default for Pulse {
     }
 }
 
-/// Ends a connection from any thread: whoever waits on it returns with [`ControlError::Closed`].
+/// Ends a connection from any thread: whoever waits on it returns with [`PeerError::Closed`].
 #[derive(Clone, Debug)]
 pub struct Closer(pub(super) Arc<Shared>);
 
@@ -110,17 +110,17 @@ impl Shared {
     }
 
     /// What only the two ends of this connection can derive (RFC 8446 section 7.5).
-    pub(super) fn export(&self, label: &[u8]) -> Result<[u8; 32], ControlError> {
+    pub(super) fn export(&self, label: &[u8]) -> Result<[u8; 32], PeerError> {
         lock(&self.tls)
             .export_keying_material([0; 32], label, None)
-            .map_err(|error| ControlError::Cryptography(error.to_string()))
+            .map_err(|error| PeerError::Cryptography(error.to_string()))
     }
 
     /// Reads what was said; waits for it until `deadline`, and for signs of life only so long.
-    pub(super) fn read(&self, into: &mut [u8], deadline: Option<Instant>) -> Result<Got, ControlError> {
+    pub(super) fn read(&self, into: &mut [u8], deadline: Option<Instant>) -> Result<Got, PeerError> {
         loop {
             if self.cut.load(Ordering::Acquire) {
-                return Err(ControlError::Closed { who: self.who.clone() });
+                return Err(PeerError::Closed { who: self.who.clone() });
             }
             let (got, answers) = self.read_now(into)?;
             if answers {
@@ -139,7 +139,7 @@ impl Shared {
             let now = self.now();
             if now >= silent_at {
                 return Err(
-                    self.fail(ControlError::Silent { who: self.who.clone(), patience: self.pulse.silence })
+                    self.fail(PeerError::Silent { who: self.who.clone(), patience: self.pulse.silence })
                 );
             }
             let patience = deadline.map(|at| Duration::from(at.saturating_duration_since(Instant::now())));
@@ -152,14 +152,12 @@ impl Shared {
     }
 
     /// Says all of this in one piece, and waits until the system has taken it.
-    pub(super) fn send(&self, tag: u8, body: &[u8]) -> Result<(), ControlError> {
-        let head = wire::head(tag, body.len()).map_err(|error| ControlError::Protocol {
-            who: "this end".to_owned(),
-            reason: error.to_string(),
-        })?;
+    pub(super) fn send(&self, tag: u8, body: &[u8]) -> Result<(), PeerError> {
+        let head = wire::head(tag, body.len())
+            .map_err(|error| PeerError::Protocol { who: "this end".to_owned(), reason: error.to_string() })?;
         let mut outgoing = lock(&self.outgoing);
         if self.finished.load(Ordering::Acquire) {
-            return Err(ControlError::Closed { who: self.who.clone() });
+            return Err(PeerError::Closed { who: self.who.clone() });
         }
         let (mut said, all) = (0, head.len() + body.len());
         while said < all {
@@ -174,12 +172,12 @@ impl Shared {
     }
 
     /// Says that this end says nothing more; without patience, as far as the system takes it at once.
-    pub(super) fn finish(&self, patiently: bool) -> Result<(), ControlError> {
+    pub(super) fn finish(&self, patiently: bool) -> Result<(), PeerError> {
         self.say_farewell(&mut lock(&self.outgoing), patiently).map(|_| ())
     }
 
     /// Whether it has been said.
-    fn say_farewell(&self, outgoing: &mut Outgoing, patiently: bool) -> Result<bool, ControlError> {
+    fn say_farewell(&self, outgoing: &mut Outgoing, patiently: bool) -> Result<bool, PeerError> {
         if !self.finished.swap(true, Ordering::AcqRel) {
             let mut tls = lock(&self.tls);
             tls.send_close_notify();
@@ -228,7 +226,7 @@ impl Shared {
     }
 
     /// Reads what is there; also whether TLS has something to answer.
-    fn read_now(&self, into: &mut [u8]) -> Result<(Option<Got>, bool), ControlError> {
+    fn read_now(&self, into: &mut [u8]) -> Result<(Option<Got>, bool), PeerError> {
         let mut tls = lock(&self.tls);
         match tls.reader().read(into) {
             Ok(0) => return Ok((Some(Got::End), false)),
@@ -249,7 +247,7 @@ impl Shared {
                 let _ = tls.write_tls(&mut &self.socket);
                 drop(tls);
                 let who = self.who.clone();
-                Err(self.fail(ControlError::Protocol { who, reason: error.to_string() }))
+                Err(self.fail(PeerError::Protocol { who, reason: error.to_string() }))
             }
         }
     }
@@ -261,7 +259,7 @@ impl Shared {
         head: &[u8],
         body: &[u8],
         said: usize,
-    ) -> Result<usize, ControlError> {
+    ) -> Result<usize, PeerError> {
         /// The most that one record of TLS holds.
         const RECORD: usize = 16 << 10;
         let head = head.get(said..).unwrap_or_default();
@@ -276,7 +274,7 @@ impl Shared {
         Ok(written)
     }
 
-    fn drain(&self, tls: &mut rustls::Connection, outgoing: &mut Outgoing) -> Result<(), ControlError> {
+    fn drain(&self, tls: &mut rustls::Connection, outgoing: &mut Outgoing) -> Result<(), PeerError> {
         while tls.wants_write() {
             tls.write_tls(&mut outgoing.bytes).map_err(|error| self.broken(&error))?;
         }
@@ -285,11 +283,11 @@ impl Shared {
 
     /// Hands encrypted bytes to the system: all of them, or without patience those that it takes at once. Whether that
     /// is all.
-    fn flush(&self, outgoing: &mut Outgoing, patiently: bool) -> Result<bool, ControlError> {
+    fn flush(&self, outgoing: &mut Outgoing, patiently: bool) -> Result<bool, PeerError> {
         let mut moved = self.now();
         while outgoing.sent < outgoing.bytes.len() {
             if self.cut.load(Ordering::Acquire) {
-                return Err(ControlError::Closed { who: self.who.clone() });
+                return Err(PeerError::Closed { who: self.who.clone() });
             }
             match (&self.socket).write(&outgoing.bytes[outgoing.sent..]) {
                 Ok(0) => return Err(self.broken(&io::ErrorKind::WriteZero.into())),
@@ -307,7 +305,7 @@ impl Shared {
                     let silent_at = self.heard().max(moved) + self.pulse.silence;
                     let now = self.now();
                     if now >= silent_at {
-                        return Err(self.fail(ControlError::Silent {
+                        return Err(self.fail(PeerError::Silent {
                             who: self.who.clone(),
                             patience: self.pulse.silence,
                         }));
@@ -361,15 +359,15 @@ impl Shared {
         self.began.elapsed().into()
     }
 
-    fn broken(&self, error: &io::Error) -> ControlError {
+    fn broken(&self, error: &io::Error) -> PeerError {
         if self.cut.load(Ordering::Acquire) {
-            return ControlError::Closed { who: self.who.clone() };
+            return PeerError::Closed { who: self.who.clone() };
         }
-        self.fail(ControlError::CutOff { who: self.who.clone(), reason: describe(error) })
+        self.fail(PeerError::CutOff { who: self.who.clone(), reason: describe(error) })
     }
 
     /// After this error nothing more can be said or heard.
-    pub(super) fn fail(&self, error: ControlError) -> ControlError {
+    pub(super) fn fail(&self, error: PeerError) -> PeerError {
         self.cut();
         error
     }

@@ -13,7 +13,7 @@ use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, ServerConfig, SignatureScheme,
 };
 
-use crate::error::ControlError;
+use crate::error::PeerError;
 use crate::fingerprint::Fingerprint;
 use crate::identity::Identity;
 
@@ -51,7 +51,7 @@ impl Expected {
 pub(crate) fn client(
     identity: &Identity,
     expected: Expected,
-) -> Result<(ClientConfig, Arc<OnceLock<Fingerprint>>), ControlError> {
+) -> Result<(ClientConfig, Arc<OnceLock<Fingerprint>>), PeerError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let found = Arc::default();
     let pinned = Pinned { expected, found: Arc::clone(&found), provider: Arc::clone(&provider) };
@@ -69,7 +69,7 @@ pub(crate) fn client(
 }
 
 /// The TLS of a listening end. Sessions are not resumed: every connection proves both keys.
-pub(crate) fn server(identity: &Identity) -> Result<ServerConfig, ControlError> {
+pub(crate) fn server(identity: &Identity) -> Result<ServerConfig, PeerError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[&rustls::version::TLS13])
@@ -177,6 +177,6 @@ impl ClientCertVerifier for Anybody {
     }
 }
 
-fn refused(error: impl fmt::Display) -> ControlError {
-    ControlError::Cryptography(error.to_string())
+fn refused(error: impl fmt::Display) -> PeerError {
+    PeerError::Cryptography(error.to_string())
 }

@@ -4,8 +4,8 @@ use serde::Deserialize;
 use trunkline_core::Duration;
 
 use super::Connection;
-use crate::error::{ControlError, Refusal};
-use crate::message::{FromAgent, Hello, Purpose, VERSION, Welcome};
+use crate::error::{PeerError, Refusal};
+use crate::message::{Hello, Purpose, Reply, VERSION, Welcome};
 use crate::wire::{Frame, Message, WireError, malformed, printable, tag};
 
 /// The version of Trunkline.
@@ -25,7 +25,7 @@ impl Connection {
     ///
     /// # Errors
     /// If it does not, if it speaks another version, or does not answer in time.
-    pub fn introduce(&mut self, purpose: Purpose, patience: Duration) -> Result<Welcome, ControlError> {
+    pub fn introduce(&mut self, purpose: Purpose, patience: Duration) -> Result<Welcome, PeerError> {
         self.send(&Hello { version: VERSION, program: PROGRAM.to_owned(), purpose })?;
         let frame = self.reader.frame_within(patience, STEP)?.ok_or_else(|| self.gone())?;
         match frame.tag {
@@ -34,10 +34,10 @@ impl Connection {
                 self.reader.understand(frame)
             }
             _ => match self.reader.understand(frame)? {
-                FromAgent::Refused { refusal, .. } => {
-                    Err(ControlError::Refused { who: self.reader.shared.who.clone(), refusal })
+                Reply::Refused { refusal } => {
+                    Err(PeerError::Refused { who: self.reader.shared.who.clone(), refusal })
                 }
-                _ => Err(self
+                Reply::Paired { .. } => Err(self
                     .reader
                     .not_understood(&WireError::Tag { found: tag::MESSAGE, expected: "a welcome" })),
             },
@@ -49,14 +49,14 @@ impl Connection {
     ///
     /// # Errors
     /// If they speak another version or something else, or say nothing in time.
-    pub fn hear(&mut self, patience: Duration) -> Result<Hello, ControlError> {
+    pub fn hear(&mut self, patience: Duration) -> Result<Hello, PeerError> {
         let frame = self.reader.frame_within(patience, STEP)?.ok_or_else(|| self.gone())?;
         if frame.tag != tag::HELLO {
             let wrong = WireError::Tag { found: frame.tag, expected: "a greeting" };
             return Err(self.reader.not_understood(&wrong));
         }
         if let Err(error) = self.compare(&frame) {
-            if matches!(error, ControlError::Version { .. }) {
+            if matches!(error, PeerError::Version { .. }) {
                 // Whether or not it still reads this.
                 let _ = self.welcome("");
             }
@@ -69,7 +69,7 @@ impl Connection {
     ///
     /// # Errors
     /// If the connection is cut.
-    pub fn welcome(&self, name: &str) -> Result<(), ControlError> {
+    pub fn welcome(&self, name: &str) -> Result<(), PeerError> {
         let name = name.to_owned();
         self.send(&Welcome { version: VERSION, program: PROGRAM.to_owned(), name })
     }
@@ -78,20 +78,20 @@ impl Connection {
     ///
     /// # Errors
     /// If the connection is cut.
-    pub fn refuse(self, refusal: Refusal) -> Result<(), ControlError> {
-        self.send(&FromAgent::Refused { part: None, refusal })?;
+    pub fn refuse(self, refusal: Refusal) -> Result<(), PeerError> {
+        self.send(&Reply::Refused { refusal })?;
         self.writer.finish()
     }
 
     /// The same as ours?
-    fn compare(&self, frame: &Frame) -> Result<(), ControlError> {
+    fn compare(&self, frame: &Frame) -> Result<(), PeerError> {
         let who = self.reader.shared.who.clone();
         let theirs: AnyVersion = serde_json::from_slice(&frame.body)
             .map_err(|error| self.reader.not_understood(&malformed("greeting", error.to_string())))?;
         if theirs.version == VERSION {
             return Ok(());
         }
-        Err(ControlError::Version {
+        Err(PeerError::Version {
             who,
             ours: VERSION,
             our_program: PROGRAM.to_owned(),
@@ -101,9 +101,9 @@ impl Connection {
         })
     }
 
-    fn gone(&self) -> ControlError {
+    fn gone(&self) -> PeerError {
         let who = self.reader.shared.who.clone();
-        ControlError::CutOff { who, reason: "the peer closed it without a reply".to_owned() }
+        PeerError::CutOff { who, reason: "the peer closed it without a reply".to_owned() }
     }
 
     /// The next message, which must come within so long.
@@ -111,7 +111,7 @@ impl Connection {
         &mut self,
         patience: Duration,
         step: &'static str,
-    ) -> Result<M, ControlError> {
+    ) -> Result<M, PeerError> {
         self.reader.receive_within(patience, step)?.ok_or_else(|| self.gone())
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::error::ControlError;
+use crate::error::PeerError;
 use crate::files;
 use crate::fingerprint::Fingerprint;
 
@@ -43,7 +43,7 @@ impl Peers {
     ///
     /// # Errors
     /// If the folder cannot be made.
-    pub fn open(folder: &Path) -> Result<Peers, ControlError> {
+    pub fn open(folder: &Path) -> Result<Peers, PeerError> {
         files::make_folder(folder)?;
         Ok(Peers { folder: folder.to_owned() })
     }
@@ -52,7 +52,7 @@ impl Peers {
     ///
     /// # Errors
     /// If the folder cannot be read, or one of its files is damaged.
-    pub fn list(&self) -> Result<Vec<Peer>, ControlError> {
+    pub fn list(&self) -> Result<Vec<Peer>, PeerError> {
         self.paths()?.iter().filter_map(|path| Peers::read(path).transpose()).collect()
     }
 
@@ -60,7 +60,7 @@ impl Peers {
     ///
     /// # Errors
     /// If the folder cannot be read, or nobody is found and a file is damaged.
-    pub fn find(&self, fingerprint: &Fingerprint) -> Result<Option<Peer>, ControlError> {
+    pub fn find(&self, fingerprint: &Fingerprint) -> Result<Option<Peer>, PeerError> {
         let mut damaged = None;
         for path in self.paths()? {
             match Peers::read(&path) {
@@ -76,7 +76,7 @@ impl Peers {
     ///
     /// # Errors
     /// If nobody can have this name, or the file is damaged.
-    pub fn named(&self, name: &str) -> Result<Option<Peer>, ControlError> {
+    pub fn named(&self, name: &str) -> Result<Option<Peer>, PeerError> {
         Peers::read(&self.path(name)?)
     }
 
@@ -84,9 +84,9 @@ impl Peers {
     ///
     /// # Errors
     /// If nobody can have this name, or it belongs to another key.
-    pub(crate) fn could_add(&self, peer: &Peer) -> Result<(), ControlError> {
+    pub(crate) fn could_add(&self, peer: &Peer) -> Result<(), PeerError> {
         match self.named(&peer.name)? {
-            Some(known) if known.fingerprint != peer.fingerprint => Err(ControlError::DuplicateName {
+            Some(known) if known.fingerprint != peer.fingerprint => Err(PeerError::DuplicateName {
                 name: peer.name.clone(),
                 known: known.fingerprint,
                 found: peer.fingerprint,
@@ -99,9 +99,9 @@ impl Peers {
     ///
     /// # Errors
     /// If nobody can have this name, if it belongs to another key, or if the file cannot be written.
-    pub fn add(&self, peer: &Peer) -> Result<(), ControlError> {
+    pub fn add(&self, peer: &Peer) -> Result<(), PeerError> {
         let path = self.path(&peer.name)?;
-        let text = toml::to_string(peer).map_err(|error| ControlError::Protocol {
+        let text = toml::to_string(peer).map_err(|error| PeerError::Protocol {
             who: peer.name.clone(),
             reason: format!("it cannot be serialised: {error}"),
         })?;
@@ -113,7 +113,7 @@ impl Peers {
             if let Ok(Some(old)) = Peers::read(&other)
                 && old.fingerprint == peer.fingerprint
             {
-                fs::remove_file(&other).map_err(ControlError::file(&other, "removed"))?;
+                fs::remove_file(&other).map_err(PeerError::file(&other, "removed"))?;
             }
         }
         Ok(())
@@ -123,25 +123,25 @@ impl Peers {
     ///
     /// # Errors
     /// If nobody of this name is known, or the file cannot be removed.
-    pub fn remove(&self, name: &str) -> Result<(), ControlError> {
+    pub fn remove(&self, name: &str) -> Result<(), PeerError> {
         let path = self.path(name)?;
         match fs::remove_file(&path) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Err(ControlError::Unknown { name: name.to_owned(), folder: self.folder.clone() })
+                Err(PeerError::Unknown { name: name.to_owned(), folder: self.folder.clone() })
             }
-            Err(error) => Err(ControlError::file(&path, "removed")(error)),
+            Err(error) => Err(PeerError::file(&path, "removed")(error)),
         }
     }
 
-    fn path(&self, name: &str) -> Result<PathBuf, ControlError> {
+    fn path(&self, name: &str) -> Result<PathBuf, PeerError> {
         check_name(name)?;
         Ok(self.folder.join(format!("{name}.{ENDING}")))
     }
 
     /// The files of peers, by name.
-    fn paths(&self) -> Result<Vec<PathBuf>, ControlError> {
-        let failed = ControlError::file(&self.folder, "read");
+    fn paths(&self) -> Result<Vec<PathBuf>, PeerError> {
+        let failed = PeerError::file(&self.folder, "read");
         let entries = fs::read_dir(&self.folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
         let mut paths: Vec<_> = entries.map_err(failed)?.into_iter().map(|entry| entry.path()).collect();
         // Hidden ones are being written.
@@ -153,9 +153,10 @@ impl Peers {
         Ok(paths)
     }
 
-    fn read(path: &Path) -> Result<Option<Peer>, ControlError> {
+    fn read(path: &Path) -> Result<Option<Peer>, PeerError> {
         let Some(text) = files::read(path)? else { return Ok(None) };
-        let damaged = |reason| ControlError::Damaged { path: path.to_owned(), reason, advice: ADVICE };
+        let damaged =
+            |reason| PeerError::Damaged { path: path.to_owned(), reason, advice: ADVICE.to_owned() };
         let peer: Peer = toml::from_str(&text).map_err(|error| damaged(error.message().to_owned()))?;
         if path.file_stem().is_none_or(|stem| *stem != *peer.name) {
             return Err(damaged(format!("it contains the name `{}`", peer.name)));
@@ -168,7 +169,7 @@ impl Peers {
 ///
 /// # Errors
 /// If not.
-pub fn check_name(name: &str) -> Result<(), ControlError> {
+pub fn check_name(name: &str) -> Result<(), PeerError> {
     let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
     let holds = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
     if begins && holds && name.len() <= 64 {
@@ -176,6 +177,6 @@ pub fn check_name(name: &str) -> Result<(), ControlError> {
     } else {
         // It may be another host's idea.
         let name = crate::wire::printable(name, 80);
-        Err(ControlError::Name { name })
+        Err(PeerError::Name { name })
     }
 }

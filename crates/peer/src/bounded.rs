@@ -8,14 +8,12 @@ use data_encoding::BASE64;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 /// Reads a text of at most `MOST` bytes.
-pub(crate) fn text<'d, D: Deserializer<'d>, const MOST: usize>(from: D) -> Result<String, D::Error> {
+pub fn text<'d, D: Deserializer<'d>, const MOST: usize>(from: D) -> Result<String, D::Error> {
     from.deserialize_str(Text::<MOST>)
 }
 
 /// Reads a text of at most `MOST` bytes, or nothing.
-pub(crate) fn text_if_any<'d, D: Deserializer<'d>, const MOST: usize>(
-    from: D,
-) -> Result<Option<String>, D::Error> {
+pub fn text_if_any<'d, D: Deserializer<'d>, const MOST: usize>(from: D) -> Result<Option<String>, D::Error> {
     struct Bounded<const MOST: usize>(String);
     impl<'d, const MOST: usize> Deserialize<'d> for Bounded<MOST> {
         fn deserialize<D: Deserializer<'d>>(from: D) -> Result<Self, D::Error> {
@@ -26,14 +24,14 @@ pub(crate) fn text_if_any<'d, D: Deserializer<'d>, const MOST: usize>(
 }
 
 /// Reads a list of at most `MOST` items.
-pub(crate) fn list<'d, D: Deserializer<'d>, T: Deserialize<'d>, const MOST: usize>(
+pub fn list<'d, D: Deserializer<'d>, T: Deserialize<'d>, const MOST: usize>(
     from: D,
 ) -> Result<Vec<T>, D::Error> {
     from.deserialize_seq(List::<T, MOST>(PhantomData))
 }
 
 /// Reads files by their paths, in base64: at most `MOST`, with paths of at most [`LONGEST_PATH`] bytes.
-pub(crate) fn files<'d, D: Deserializer<'d>, const MOST: usize>(
+pub fn files<'d, D: Deserializer<'d>, const MOST: usize>(
     from: D,
 ) -> Result<BTreeMap<String, Vec<u8>>, D::Error> {
     from.deserialize_map(Files::<MOST>)

@@ -3,9 +3,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use super::*;
-use crate::message::{Chunk, PartId};
+use crate::Identity;
 use crate::wire::{Frame, WireError, tag};
-use crate::{FromAgent, Identity};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -25,9 +24,25 @@ fn pair() -> (Connection, Connection) {
     })
 }
 
+/// Much to send.
+#[derive(Debug, PartialEq)]
+struct Chunk {
+    number: u64,
+    data: Vec<u8>,
+}
+
+impl Message for Chunk {
+    fn to_frame(&self) -> Result<Frame, WireError> {
+        Ok(Frame { tag: tag::CHUNK, body: [&self.number.to_be_bytes()[..], &self.data].concat() })
+    }
+    fn from_frame(frame: Frame) -> Result<Chunk, WireError> {
+        let (number, data) = frame.body.split_first_chunk().ok_or(WireError::Empty)?;
+        Ok(Chunk { number: u64::from_be_bytes(*number), data: data.to_vec() })
+    }
+}
+
 fn chunk(number: u64) -> Chunk {
-    let part = PartId { run: "0".repeat(32), point: 0, repetition: 0, pair: 0, attempt: 0 };
-    Chunk { part, number, data: vec![number as u8; 50_000] }
+    Chunk { number, data: vec![number as u8; 50_000] }
 }
 
 #[test]
@@ -79,8 +94,8 @@ fn signs_of_life_are_no_answer() {
     thread::scope(|scope| {
         scope.spawn(move || while server.send(&Ping).is_ok() {});
         let soon = Duration::from_millis(50);
-        let error = client.receive_within::<FromAgent>(soon, "answering").unwrap_err();
-        assert!(matches!(error, ControlError::TimedOut { .. }), "{error}");
+        let error = client.receive_within::<Chunk>(soon, "answering").unwrap_err();
+        assert!(matches!(error, PeerError::TimedOut { .. }), "{error}");
         closer.close();
     });
 }
@@ -92,10 +107,10 @@ fn a_bit_of_an_answer_is_none() {
         let large = Chunk { data: vec![7; 24 << 20], ..chunk(1) };
         scope.spawn(move || server.send(&large).unwrap());
         let soon = Duration::from_millis(1);
-        let error = client.receive_within::<FromAgent>(soon, "answering").unwrap_err();
-        assert!(matches!(error, ControlError::TimedOut { .. }), "{error}");
+        let error = client.receive_within::<Chunk>(soon, "answering").unwrap_err();
+        assert!(matches!(error, PeerError::TimedOut { .. }), "{error}");
         // Nothing is lost by that.
-        let Ok(Some(FromAgent::Chunk(chunk))) = client.receive() else { panic!("it is whole") };
+        let Ok(Some(chunk)) = client.receive::<Chunk>() else { panic!("it is whole") };
         assert_eq!((chunk.number, chunk.data.len()), (1, 24 << 20));
     });
 }

@@ -7,50 +7,51 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::error::ControlError;
+use crate::error::PeerError;
 
 /// Makes a folder (0700) where there is none, with those above it.
-pub(crate) fn make_folder(folder: &Path) -> Result<(), ControlError> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(ControlError::file(folder, "made"))
+pub(crate) fn make_folder(folder: &Path) -> Result<(), PeerError> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(PeerError::file(folder, "made"))
 }
 
 /// The text of a small file, or `None` if there is none.
-pub(crate) fn read(path: &Path) -> Result<Option<String>, ControlError> {
+pub(crate) fn read(path: &Path) -> Result<Option<String>, PeerError> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(ControlError::Damaged {
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(PeerError::Damaged {
             path: path.to_owned(),
             reason: "it is not valid UTF-8".to_owned(),
-            advice: "restore it from a backup, or move it away and start over",
+            advice: "restore it from a backup, or move it away and start over".to_owned(),
         }),
-        Err(error) => Err(ControlError::file(path, "read")(error)),
+        Err(error) => Err(PeerError::file(path, "read")(error)),
     }
 }
 
 /// Refuses a secret that others may read.
-pub(crate) fn require_private(path: &Path) -> Result<(), ControlError> {
-    let mode = fs::metadata(path).map_err(ControlError::file(path, "read"))?.mode() & 0o777;
+pub(crate) fn require_private(path: &Path) -> Result<(), PeerError> {
+    let mode = fs::metadata(path).map_err(PeerError::file(path, "read"))?.mode() & 0o777;
     if mode & 0o077 == 0 {
         return Ok(());
     }
-    Err(ControlError::Damaged {
+    Err(PeerError::Damaged {
         path: path.to_owned(),
         reason: format!("it contains a secret, but other users can read or write it (mode {mode:03o})"),
-        advice: "if nobody has read it, run `chmod 600` on it; otherwise move it away and enrol again",
+        advice: "if nobody has read it, run `chmod 600` on it; otherwise move it away and enrol again"
+            .to_owned(),
     })
 }
 
 /// Writes a file (0600) so that another process, or this one after a crash, finds the old text or the new.
-pub(crate) fn write(path: &Path, text: &str) -> Result<(), ControlError> {
-    replace(path, text, false).map_err(ControlError::file(path, "written"))
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), PeerError> {
+    replace(path, text, false).map_err(PeerError::file(path, "written"))
 }
 
 /// Writes a file (0600) that is not there yet, as a whole; false if somebody else was first.
-pub(crate) fn write_new(path: &Path, text: &str) -> Result<bool, ControlError> {
+pub(crate) fn write_new(path: &Path, text: &str) -> Result<bool, PeerError> {
     match replace(path, text, true) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        done => done.map(|()| true).map_err(ControlError::file(path, "written")),
+        done => done.map(|()| true).map_err(PeerError::file(path, "written")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The agent's side of pairing: a code that is valid for a while, once, for a few tries.
+//! The listening side of pairing: a code that is valid for a while, once, for a few tries.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -11,23 +11,24 @@ use trunkline_core::Duration;
 use super::code::PairingCode;
 use super::proof::{self, Side};
 use crate::connection::Connection;
-use crate::error::{ControlError, Refusal, RefusalKind};
+use crate::error::{PeerError, Refusal, RefusalKind};
 use crate::files;
 use crate::fingerprint::Fingerprint;
-use crate::message::{FromAgent, ToAgent};
+use crate::message::{Enrolment, Reply};
 use crate::peers::{Peer, Peers, check_name};
+use crate::service::Service;
 use crate::wire::printable;
 
-/// The agent's side of pairing. The code lies in the file `pairing` (0600) of the agent's folder, so that one process makes
-/// it and another, the daemon, answers to it.
+/// The listening side of pairing. The code lies in the file `pairing` (0600) of a folder, so that one process can make it
+/// and another one, which listens, answers to it.
 #[derive(Clone, Debug)]
 pub struct Pairing {
+    service: &'static Service,
     folder: PathBuf,
 }
 
 const FILE: &str = "pairing";
 const LOCK: &str = "pairing.lock";
-const ADVICE: &str = "delete it and make a new code with `trunkline agent pair`";
 
 impl Pairing {
     /// How long a code is valid.
@@ -36,17 +37,17 @@ impl Pairing {
     /// How many wrong tries make it void.
     pub const TRIES: u32 = 5;
 
-    /// The pairing of an agent that keeps its state in this folder, which is made if there is none.
+    /// The pairing of a service that keeps its state in this folder, which is made if there is none.
     ///
     /// # Errors
     /// If the folder cannot be made.
-    pub fn open(folder: &Path) -> Result<Pairing, ControlError> {
+    pub fn open(service: &'static Service, folder: &Path) -> Result<Pairing, PeerError> {
         files::make_folder(folder)?;
-        Ok(Pairing { folder: folder.to_owned() })
+        Ok(Pairing { service, folder: folder.to_owned() })
     }
 
-    /// Makes a code for the agent with this key, valid for ten minutes from `now`; the one before is void. With a name,
-    /// only a controller that calls itself so can use it.
+    /// Makes a code for the host with this key, valid for ten minutes from `now`; the one before is void. With a name, only
+    /// a peer of this name can use it.
     ///
     /// # Errors
     /// If nobody can have that name, or the code cannot be written down.
@@ -55,7 +56,7 @@ impl Pairing {
         agent: &Fingerprint,
         name: Option<&str>,
         now: Timestamp,
-    ) -> Result<PairingCode, ControlError> {
+    ) -> Result<PairingCode, PeerError> {
         name.map_or(Ok(()), check_name)?;
         let code = PairingCode::make(agent)?;
         let _lock = self.lock()?;
@@ -73,12 +74,12 @@ impl Pairing {
     ///
     /// # Errors
     /// If its file cannot be removed.
-    pub fn cancel(&self) -> Result<(), ControlError> {
+    pub fn cancel(&self) -> Result<(), PeerError> {
         let _lock = self.lock()?;
         let path = self.folder.join(FILE);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(ControlError::file(&path, "removed")(error))
+                Err(PeerError::file(&path, "removed")(error))
             }
             _ => Ok(()),
         }
@@ -88,7 +89,7 @@ impl Pairing {
     /// and keeps them among `peers` if it is right. They are told the outcome, and what of it is new is on disk before.
     ///
     /// # Errors
-    /// [`ControlError::Refused`] with what they were told if it is not right; what is wrong here, of which they learn only
+    /// [`PeerError::Refused`] with what they were told if it is not right; what is wrong here, of which they learn only
     /// that something is; otherwise as a connection fails.
     pub fn admit(
         &self,
@@ -96,22 +97,12 @@ impl Pairing {
         peers: &Peers,
         now: Timestamp,
         patience: Duration,
-    ) -> Result<Peer, ControlError> {
-        let said = connection.expect(patience, "proving that it knows the code")?;
-        let ToAgent::Pair { proof, name } = said else {
-            let who = connection.who().to_owned();
-            return Err(ControlError::Protocol { who, reason: "it does not pair".to_owned() });
-        };
+    ) -> Result<Peer, PeerError> {
+        let request = connection.expect(patience, "proving that it knows the code")?;
         let material = proof::material(&connection)?;
-        let peer = Peer {
-            name: name.chars().take(80).collect(),
-            fingerprint: connection.peer_fingerprint(),
-            address: None,
-            enrolled: now,
-        };
-        match self.decide(&material, &proof, &peer, peers) {
-            Ok(proof) => {
-                connection.send(&FromAgent::Paired { proof })?;
+        match self.judge(&material, request, connection.peer_fingerprint(), peers, now) {
+            Ok((peer, reply)) => {
+                connection.send(&reply)?;
                 Ok(peer)
             }
             Err(denied) => {
@@ -120,14 +111,33 @@ impl Pairing {
                 // That the other end has left already changes nothing here.
                 let _ = connection.refuse(refusal.clone());
                 Err(match denied {
-                    Denied::Refused(_) => ControlError::Refused { who, refusal },
-                    Denied::Unable(error) => error,
+                    Denied::Refused(_) => PeerError::Refused { who, refusal },
+                    Denied::Unable { error, .. } => error,
                 })
             }
         }
     }
 
-    /// The agent's own proof, or why not.
+    /// Judges the request of a peer that holds the key of this fingerprint, over a connection with this material, and keeps
+    /// the peer among `peers` if its proof is right. The reply is for the peer; what of it is new is on disk before.
+    ///
+    /// # Errors
+    /// The reason.
+    pub(crate) fn judge(
+        &self,
+        material: &[u8; 32],
+        Enrolment::Pair { proof, name }: Enrolment,
+        fingerprint: Fingerprint,
+        peers: &Peers,
+        now: Timestamp,
+    ) -> Result<(Peer, Reply), Denied> {
+        let name = name.chars().take(80).collect();
+        let peer = Peer { name, fingerprint, address: None, enrolled: now };
+        let decided = self.decide(material, &proof, &peer, peers);
+        decided.map(|proof| (peer, Reply::Paired { proof }))
+    }
+
+    /// This end's own proof, or why not.
     fn decide(
         &self,
         material: &[u8; 32],
@@ -135,70 +145,81 @@ impl Pairing {
         peer: &Peer,
         peers: &Peers,
     ) -> Result<Vec<u8>, Denied> {
-        let _lock = self.lock()?;
-        let Some(mut pending) = self.read()? else { return Err(no_code().into()) };
+        let unable = |error| Denied::Unable { error, log: self.service.log };
+        let _lock = self.lock().map_err(unable)?;
+        let Some(mut pending) = self.read().map_err(unable)? else {
+            return Err(no_code(self.service).into());
+        };
         let (key, before) = (pending.key, pending.clone());
-        let verdict =
-            pending.judge(proof::is_right(&key, Side::Controller, material, &peer.name, proof), peer);
+        let verdict = pending.judge(
+            self.service,
+            proof::is_right(&key, Side::Connecting, material, &peer.name, proof),
+            peer,
+        );
         let verdict = verdict.map_err(Denied::from).and_then(|()| {
             peers.could_add(peer).map_err(|error| match error {
-                ControlError::Name { .. } | ControlError::DuplicateName { .. } => {
+                PeerError::Name { .. } | PeerError::DuplicateName { .. } => {
                     Refusal::new(RefusalKind::Name, error.to_string()).into()
                 }
-                error => Denied::Unable(error),
+                error => unable(error),
             })?;
             pending.state = State::Used;
             Ok(())
         });
         // Who may ask as often as they like has nothing written to the disk by it.
         if pending != before {
-            self.write(&pending)?;
+            self.write(&pending).map_err(unable)?;
         }
         verdict?;
-        peers.add(peer)?;
-        Ok(proof::make(&key, Side::Agent, material, &peer.name))
+        peers.add(peer).map_err(unable)?;
+        Ok(proof::make(&key, Side::Listening, material, &peer.name))
     }
 
     /// Only one process or thread at a time changes the code.
-    fn lock(&self) -> Result<File, ControlError> {
+    fn lock(&self) -> Result<File, PeerError> {
         let path = self.folder.join(LOCK);
         let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
-        file.and_then(|file| file.lock().map(|()| file)).map_err(ControlError::file(&path, "locked"))
+        file.and_then(|file| file.lock().map(|()| file)).map_err(PeerError::file(&path, "locked"))
     }
 
-    pub(super) fn read(&self) -> Result<Option<Pending>, ControlError> {
+    pub(super) fn read(&self) -> Result<Option<Pending>, PeerError> {
         let path = self.folder.join(FILE);
         let Some(text) = files::read(&path)? else { return Ok(None) };
         files::require_private(&path)?;
-        toml::from_str(&text).map(Some).map_err(|error| ControlError::Damaged {
+        toml::from_str(&text).map(Some).map_err(|error| PeerError::Damaged {
             path,
             reason: error.message().to_owned(),
-            advice: ADVICE,
+            advice: format!("delete it and make a new code with {}", self.service.pair),
         })
     }
 
-    fn write(&self, pending: &Pending) -> Result<(), ControlError> {
-        let text = toml::to_string(pending).map_err(|error| ControlError::Cryptography(error.to_string()))?;
+    fn write(&self, pending: &Pending) -> Result<(), PeerError> {
+        let text = toml::to_string(pending).map_err(|error| PeerError::Cryptography(error.to_string()))?;
         files::write(&self.folder.join(FILE), &text)
     }
 }
 
 /// Why somebody is not enrolled.
-enum Denied {
+#[derive(Debug)]
+pub(crate) enum Denied {
+    /// The request is refused.
     Refused(Refusal),
-    /// Something is wrong on this host: what, is nothing for strangers.
-    Unable(ControlError),
+    /// An error of this host, which strangers do not learn.
+    Unable {
+        error: PeerError,
+        /// Where the owner finds it.
+        log: &'static str,
+    },
 }
 
 impl Denied {
     /// What they are told.
-    fn refusal(&self) -> Refusal {
+    pub(crate) fn refusal(&self) -> Refusal {
         match self {
             Denied::Refused(refusal) => refusal.clone(),
-            Denied::Unable(_) => Refusal::new(
-                RefusalKind::Environment,
-                "the agent cannot pair now; `trunkline agent status` on that host says why",
-            ),
+            Denied::Unable { log, .. } => {
+                Refusal::new(RefusalKind::Environment, format!("it cannot pair now; {log} says why"))
+            }
         }
     }
 }
@@ -206,12 +227,6 @@ impl Denied {
 impl From<Refusal> for Denied {
     fn from(refusal: Refusal) -> Denied {
         Denied::Refused(refusal)
-    }
-}
-
-impl From<ControlError> for Denied {
-    fn from(error: ControlError) -> Denied {
-        Denied::Unable(error)
     }
 }
 
@@ -239,25 +254,19 @@ enum State {
 
 impl Pending {
     /// Whether this peer, whose proof is right or not, may be enrolled. Counts wrong tries.
-    fn judge(&mut self, is_right: bool, peer: &Peer) -> Result<(), Refusal> {
-        let refuse = |kind, why: &str| Err(Refusal::new(kind, why));
+    fn judge(&mut self, service: &Service, is_right: bool, peer: &Peer) -> Result<(), Refusal> {
+        let again = service.pair;
+        let refuse = |kind, why: &str| Err(Refusal::new(kind, format!("{why}; make a new one with {again}")));
         if self.state == State::Closed {
-            return refuse(
-                RefusalKind::TooManyTries,
-                "the code is void after too many failed attempts; make a new one with `trunkline agent pair`",
-            );
+            return refuse(RefusalKind::TooManyTries, "the code is void after too many failed attempts");
         }
         let is_valid = self.made <= peer.enrolled && peer.enrolled < self.made + Pairing::VALID;
         match (self.state, is_right) {
-            (State::Used, true) => refuse(
-                RefusalKind::CodeUsed,
-                "the code has already been used; make a new one with `trunkline agent pair`",
-            ),
-            (State::Used, false) => Err(no_code()),
+            (State::Used, true) => refuse(RefusalKind::CodeUsed, "the code has already been used"),
+            (State::Used, false) => Err(no_code(service)),
             _ if !is_valid => refuse(
                 RefusalKind::ExpiredCode,
-                "the code has expired: it is more than 10 min old (or the agent's clock was set); make a new \
-                one with `trunkline agent pair`",
+                "the code has expired: it is more than 10 min old (or the clock of that host was set)",
             ),
             (_, false) => {
                 self.tries_left = self.tries_left.saturating_sub(1);
@@ -267,22 +276,17 @@ impl Pending {
                 Err(Refusal::new(
                     RefusalKind::WrongCode,
                     match self.tries_left {
-                        0 => "wrong code, and no attempts left; make a new one with `trunkline agent pair`"
-                            .to_owned(),
-                        left => format!(
-                            "this is not the latest code that `trunkline agent pair` printed; \
-                            attempts left: {left}"
-                        ),
+                        0 => format!("wrong code, and no attempts left; make a new one with {again}"),
+                        left => {
+                            format!("this is not the latest code that {again} printed; attempts left: {left}")
+                        }
                     },
                 ))
             }
             (_, true) => match &self.name {
                 Some(name) if *name != peer.name => Err(Refusal::new(
                     RefusalKind::Name,
-                    format!(
-                        "the code is for a controller named `{name}`, not `{}`",
-                        printable(&peer.name, 80)
-                    ),
+                    format!("the code is for a peer named `{name}`, not `{}`", printable(&peer.name, 80)),
                 )),
                 _ => Ok(()),
             },
@@ -290,11 +294,9 @@ impl Pending {
     }
 }
 
-fn no_code() -> Refusal {
-    Refusal::new(
-        RefusalKind::NoCode,
-        "no pairing code is open; make one with `trunkline agent pair` on that host",
-    )
+fn no_code(service: &Service) -> Refusal {
+    let why = format!("no pairing code is open; make one with {} on that host", service.pair);
+    Refusal::new(RefusalKind::NoCode, why)
 }
 
 /// A key in a text file.

@@ -1,18 +1,15 @@
 //! The folder of known peers.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use common::identity;
 use proptest::prelude::*;
-use trunkline_control::{ControlError, Peer, Peers, check_name};
+use trunkline_peer::{Identity, Peer, PeerError, Peers, check_name};
 
 fn peer(name: &str) -> Peer {
     Peer {
         name: name.to_owned(),
-        fingerprint: identity().fingerprint(),
+        fingerprint: Identity::generate().expect("there is entropy").fingerprint(),
         address: Some("host:4781".to_owned()),
         enrolled: "2024-05-06T07:08:09Z".parse().expect("it is a time"),
     }
@@ -78,7 +75,7 @@ fn a_damaged_file_is_told_of_and_hides_nobody_else() {
         assert!(error.starts_with(&format!("{} is damaged: ", path.display())), "{error}");
         assert!(error.ends_with("; delete it and enrol again"), "{error}");
         assert_eq!(peers.find(&ottawa.fingerprint).unwrap(), Some(ottawa.clone()));
-        assert!(matches!(peers.find(&berlin.fingerprint), Err(ControlError::Damaged { .. })));
+        assert!(matches!(peers.find(&berlin.fingerprint), Err(PeerError::Damaged { .. })));
         assert!(peers.list().is_err());
     }
     fs::write(&path, [0xff, 0xfe]).unwrap();

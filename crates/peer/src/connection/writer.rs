@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::pipe::PipeWriter;
 use super::shared::{Closer, Shared};
-use crate::error::ControlError;
+use crate::error::PeerError;
 use crate::wire::{Message, tag};
 
 /// The writing end of a connection. Clones share it: what one says is never mixed with what another says. When the last
@@ -29,8 +29,8 @@ impl FrameWriter {
     ///
     /// # Errors
     /// If the connection is cut or closed, or the message is larger than any may be.
-    pub fn send<M: Message>(&self, message: &M) -> Result<(), ControlError> {
-        let frame = message.to_frame().map_err(|error| ControlError::Protocol {
+    pub fn send<M: Message>(&self, message: &M) -> Result<(), PeerError> {
+        let frame = message.to_frame().map_err(|error| PeerError::Protocol {
             who: "this end".to_owned(),
             reason: format!("it cannot send {error}"),
         })?;
@@ -41,7 +41,7 @@ impl FrameWriter {
     ///
     /// # Errors
     /// If the connection is cut or closed.
-    pub fn finish(self) -> Result<(), ControlError> {
+    pub fn finish(self) -> Result<(), PeerError> {
         self.end.shared.finish(true)
     }
 
@@ -55,7 +55,7 @@ impl FrameWriter {
         Closer(Arc::clone(&self.end.shared))
     }
 
-    pub(super) fn send_raw(&self, bytes: &[u8]) -> Result<(), ControlError> {
+    pub(super) fn send_raw(&self, bytes: &[u8]) -> Result<(), PeerError> {
         self.end.shared.send(tag::RAW, bytes)
     }
 }

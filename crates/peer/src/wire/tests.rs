@@ -1,9 +1,8 @@
 use proptest::prelude::*;
-use trunkline_core::{Bytes, Duration, Rate};
 
 use super::*;
 use crate::error::{Refusal, RefusalKind};
-use crate::message::{FarEndpoint, Offer, Prepare, Purpose};
+use crate::message::Purpose;
 use crate::{Fingerprint, Identity};
 
 /// Gives these bytes to a deframer in pieces of so many bytes at most.
@@ -22,17 +21,6 @@ fn deframe(deframer: &mut Deframer, mut bytes: &[u8], piece: usize) -> Result<Ve
 
 fn bytes_of(frame: &Frame) -> Vec<u8> {
     [&head(frame.tag, frame.body.len()).unwrap()[..], &frame.body].concat()
-}
-
-fn any_part() -> impl Strategy<Value = PartId> {
-    let numbers = (any::<u32>(), any::<u32>(), any::<u16>(), any::<u32>());
-    ("[0-9a-f]{32}", numbers).prop_map(|(run, (point, repetition, pair, attempt))| PartId {
-        run,
-        point,
-        repetition,
-        pair,
-        attempt,
-    })
 }
 
 fn any_frame() -> impl Strategy<Value = Frame> {
@@ -67,62 +55,12 @@ proptest! {
 
     #[test]
     fn no_bytes_panic(bytes: Vec<u8>) {
-        fuzz_wire(&bytes);
+        fuzz_frames(&bytes, |_| ());
     }
 
     #[test]
     fn no_body_panics(tag in prop::sample::select(vec![b'H', b'W', b'M', b'C', b'R', b'P', 0]), body: Vec<u8>) {
-        fuzz_wire(&bytes_of(&Frame { tag, body }));
-    }
-
-    #[test]
-    fn chunks_come_out_as_they_went_in(part in any_part(), number: u64, data: Vec<u8>) {
-        let chunk = Chunk { part, number, data };
-        let frame = chunk.to_frame().unwrap();
-        prop_assert_eq!(frame.tag, tag::CHUNK);
-        prop_assert_eq!(Chunk::from_frame(frame.clone()), Ok(chunk.clone()));
-        prop_assert_eq!(FromAgent::from_frame(frame), Ok(FromAgent::Chunk(chunk)));
-    }
-
-    #[test]
-    fn a_chunk_whose_head_is_cut_is_refused(part in any_part(), number: u64, length in 0usize..55) {
-        let mut frame = Chunk { part, number, data: Vec::new() }.to_frame().unwrap();
-        frame.body.truncate(length);
-        prop_assert!(Chunk::from_frame(frame).is_err() || length == 55);
-    }
-
-    #[test]
-    fn instructions_come_out_as_they_went_in(
-        part in any_part(),
-        experiment: String,
-        files in prop::collection::btree_map(any::<String>(), any::<Vec<u8>>(), 0..4),
-        choice: Vec<usize>,
-        seed: u64,
-        nanos: u64,
-        rate in proptest::option::of(any::<u64>()),
-    ) {
-        let far = FarEndpoint { address: "h:1".into(), fingerprint: fingerprint(), token: "t".into() };
-        let flows = choice.clone();
-        let prepare = Prepare { part: part.clone(), experiment, files, choice, seed, flows, far, traceparent: None };
-        let offer = Offer {
-            part: part.clone(),
-            near: "berlin".into(),
-            near_fingerprint: fingerprint(),
-            conversations: nanos,
-            duration: Duration::from_nanos(nanos),
-            rate: rate.map(Rate::from_bits_per_second),
-            buffers: Bytes(nanos),
-        };
-        for said in [
-            ToAgent::Prepare(Box::new(prepare)),
-            ToAgent::Offer(offer),
-            ToAgent::Start { part: part.clone(), at: nanos },
-            ToAgent::Ask { sent: nanos },
-            ToAgent::Ack { part, through: seed },
-            ToAgent::Facts,
-        ] {
-            prop_assert_eq!(ToAgent::from_frame(said.to_frame().unwrap()), Ok(said));
-        }
+        fuzz_frames(&bytes_of(&Frame { tag, body }), |_| ());
     }
 }
 
@@ -156,16 +94,6 @@ fn lengths_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn a_message_of_the_wrong_kind_is_refused() {
-    let refused = FromAgent::Refused { part: None, refusal: Refusal::new(RefusalKind::Limit, "no") };
-    let frame = refused.to_frame().unwrap();
-    assert_eq!(FromAgent::from_frame(frame.clone()), Ok(refused));
-    assert!(ToAgent::from_frame(frame.clone()).is_err());
-    let error = Hello::from_frame(frame).unwrap_err();
-    assert_eq!(error.to_string(), "a frame with tag 0x4d instead of a greeting");
-}
-
-#[test]
 fn a_terminal_obeys_nothing_of_what_a_stranger_says() {
     let evil = r"\u001b[2J\u0007\n\u009b31m\u202e".to_owned() + &"x".repeat(3_000);
     let hello = format!(r#"{{"version":1,"program":"0.1.0","purpose":"{evil}"}}"#);
@@ -194,10 +122,10 @@ fn greetings_keep_their_form() {
 
 #[test]
 fn what_a_later_version_adds_is_skipped() {
-    let body = br#"{"refused":{"part":null,"refusal":{"kind":"moon-phase","why":"it is new"},"more":1}}"#;
+    let body = br#"{"refused":{"refusal":{"kind":"moon-phase","why":"it is new"},"more":1}}"#;
     let frame = Frame { tag: tag::MESSAGE, body: body.to_vec() };
     let refusal = Refusal::new(RefusalKind::Other, "it is new");
-    assert_eq!(FromAgent::from_frame(frame), Ok(FromAgent::Refused { part: None, refusal }));
+    assert_eq!(Reply::from_frame(frame), Ok(Reply::Refused { refusal }));
 }
 
 /// A frame for which its sender has no memory is skipped: it is reported once, holds nothing, and the next is read.

@@ -6,7 +6,7 @@ use std::thread;
 use trunkline_core::Duration;
 
 use super::shared::Shared;
-use crate::error::ControlError;
+use crate::error::PeerError;
 
 /// Connections that show that they live; those that nobody holds any more drop out.
 #[derive(Default)]
@@ -19,7 +19,7 @@ struct Beating {
 const REST: Duration = Duration::from_millis(5);
 
 /// Has a connection show that it lives for as long as somebody holds it.
-pub(super) fn keep_alive(connection: &Arc<Shared>) -> Result<(), ControlError> {
+pub(super) fn keep_alive(connection: &Arc<Shared>) -> Result<(), PeerError> {
     static BEATING: OnceLock<Arc<Beating>> = OnceLock::new();
     static STARTED: Mutex<bool> = Mutex::new(false);
     let beating = BEATING.get_or_init(Arc::default);
@@ -31,7 +31,7 @@ pub(super) fn keep_alive(connection: &Arc<Shared>) -> Result<(), ControlError> {
                 .name("control-alive".to_owned())
                 .stack_size(256 << 10)
                 .spawn(move || beating.run())
-                .map_err(|error| ControlError::System { what: "a thread cannot be started", error })?;
+                .map_err(|error| PeerError::System { what: "a thread cannot be started", error })?;
             *started = true;
         }
     }

@@ -10,8 +10,10 @@ use trunkline_core::Duration;
 use super::code::PairingCode;
 use super::proof::{self, Side};
 use super::{Pairing, enrol};
-use crate::message::{FromAgent, Purpose, ToAgent};
-use crate::{Connection, ControlError, Fingerprint, Identity, Listener, Peer, Peers, RefusalKind, connect};
+use crate::message::{Enrolment, Purpose, Reply};
+use crate::{
+    Connection, Fingerprint, Identity, Listener, Peer, PeerError, Peers, RefusalKind, Service, connect,
+};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -33,7 +35,7 @@ impl Agent {
         Agent {
             name,
             listener: Listener::bind("127.0.0.1:0", &identity).unwrap(),
-            pairing: Pairing::open(home.path()).unwrap(),
+            pairing: Pairing::open(&Service::AGENT, home.path()).unwrap(),
             controllers: Peers::open(&home.path().join("controllers")).unwrap(),
             now: "2024-05-06T07:08:09Z".parse().unwrap(),
             identity,
@@ -54,7 +56,7 @@ impl Agent {
     }
 
     /// Lets the next who connects pair.
-    fn admit(&self) -> Result<Peer, ControlError> {
+    fn admit(&self) -> Result<Peer, PeerError> {
         let incoming = self.listener.accept_within(PATIENCE)?.expect("somebody connects");
         let mut connection = incoming.handshake(PATIENCE)?;
         assert_eq!(connection.hear(PATIENCE)?.purpose, Purpose::Pair);
@@ -67,11 +69,11 @@ impl Agent {
         &self,
         controller: &Controller,
         code: &PairingCode,
-    ) -> (Result<Peer, ControlError>, Result<Peer, ControlError>) {
+    ) -> (Result<Peer, PeerError>, Result<Peer, PeerError>) {
         self.meets_by(|| controller.enrol(&self.address(), code))
     }
 
-    fn meets_by<T>(&self, connect: impl FnOnce() -> T) -> (Result<Peer, ControlError>, T) {
+    fn meets_by<T>(&self, connect: impl FnOnce() -> T) -> (Result<Peer, PeerError>, T) {
         thread::scope(|scope| {
             let admitted = scope.spawn(|| self.admit());
             let enrolled = connect();
@@ -94,8 +96,8 @@ impl Controller {
         Controller { _home: home, name, identity: Identity::generate().unwrap(), agents }
     }
 
-    fn enrol(&self, address: &str, code: &PairingCode) -> Result<Peer, ControlError> {
-        enrol(address, code, &self.identity, self.name, &self.agents, PATIENCE)
+    fn enrol(&self, address: &str, code: &PairingCode) -> Result<Peer, PeerError> {
+        enrol(&Service::AGENT, address, code, (&self.identity, self.name), &self.agents, PATIENCE)
     }
 
     /// A connection on which a proof is due.
@@ -112,9 +114,9 @@ fn wrong(agent: &Agent) -> PairingCode {
     PairingCode::make(&agent.fingerprint()).unwrap()
 }
 
-fn kind(result: &Result<Peer, ControlError>) -> RefusalKind {
+fn kind(result: &Result<Peer, PeerError>) -> RefusalKind {
     match result {
-        Err(ControlError::Refused { refusal, .. }) => refusal.kind,
+        Err(PeerError::Refused { refusal, .. }) => refusal.kind,
         other => panic!("{other:?} is no refusal"),
     }
 }
@@ -161,7 +163,10 @@ fn five_wrong_codes_make_the_right_one_void() {
         assert!(error.to_string().contains(&said), "{error}");
         assert!(error.is_bad_input());
         // A daemon that dies now has not forgotten.
-        assert_eq!(Pairing::open(agent.home.path()).unwrap().read().unwrap().unwrap().tries_left, left);
+        assert_eq!(
+            Pairing::open(&Service::AGENT, agent.home.path()).unwrap().read().unwrap().unwrap().tries_left,
+            left
+        );
     }
     let (_, enrolled) = agent.meets(&studio, &code);
     assert_eq!(kind(&enrolled), RefusalKind::TooManyTries);
@@ -214,7 +219,7 @@ fn nothing_is_said_to_another_agent() {
     let (admitted, enrolled) = other.meets(&studio, &code);
     let error = enrolled.unwrap_err().to_string();
     assert!(error.contains(&format!(", whose key is {};", other.fingerprint())), "{error}");
-    assert!(matches!(admitted, Err(ControlError::NotSpoken { .. })), "{admitted:?}");
+    assert!(matches!(admitted, Err(PeerError::NotSpoken { .. })), "{admitted:?}");
     assert_eq!(studio.agents.list().unwrap(), []);
 }
 
@@ -226,15 +231,15 @@ fn a_proof_is_worth_nothing_on_another_connection() {
     let (_, (proof, name)) = agent.meets_by(|| {
         let connection = studio.introduced(&agent);
         let material = proof::material(&connection).unwrap();
-        (proof::make(&code.key(), Side::Controller, &material, "studio"), "studio".to_owned())
+        (proof::make(&code.key(), Side::Connecting, &material, "studio"), "studio".to_owned())
     });
     let (admitted, answer) = agent.meets_by(|| {
         let mut connection = studio.introduced(&agent);
-        connection.send(&ToAgent::Pair { proof: proof.clone(), name: name.clone() }).unwrap();
-        connection.receive::<FromAgent>().unwrap().unwrap()
+        connection.send(&Enrolment::Pair { proof: proof.clone(), name: name.clone() }).unwrap();
+        connection.receive::<Reply>().unwrap().unwrap()
     });
     assert_eq!(kind(&admitted), RefusalKind::WrongCode);
-    assert!(matches!(answer, FromAgent::Refused { refusal, .. } if refusal.kind == RefusalKind::WrongCode));
+    assert!(matches!(answer, Reply::Refused { refusal } if refusal.kind == RefusalKind::WrongCode));
 }
 
 #[test]
@@ -244,9 +249,9 @@ fn a_proof_is_worth_nothing_for_another_name() {
     let (admitted, _) = agent.meets_by(|| {
         let mut connection = studio.introduced(&agent);
         let material = proof::material(&connection).unwrap();
-        let proof = proof::make(&code.key(), Side::Controller, &material, "studio");
-        connection.send(&ToAgent::Pair { proof, name: "boss".to_owned() }).unwrap();
-        connection.receive::<FromAgent>().unwrap()
+        let proof = proof::make(&code.key(), Side::Connecting, &material, "studio");
+        connection.send(&Enrolment::Pair { proof, name: "boss".to_owned() }).unwrap();
+        connection.receive::<Reply>().unwrap()
     });
     assert_eq!(kind(&admitted), RefusalKind::WrongCode);
 }
@@ -262,10 +267,10 @@ fn an_agent_that_does_not_know_the_code_is_not_kept() {
             let mut connection = incoming.handshake(PATIENCE).unwrap();
             connection.hear(PATIENCE).unwrap();
             connection.welcome("ottawa").unwrap();
-            let said = connection.receive::<ToAgent>().unwrap().unwrap();
+            let said = connection.receive::<Enrolment>().unwrap().unwrap();
             // It sends back what it was sent.
-            let ToAgent::Pair { proof, .. } = said else { panic!("{said:?}") };
-            connection.send(&FromAgent::Paired { proof }).unwrap();
+            let Enrolment::Pair { proof, .. } = said;
+            connection.send(&Reply::Paired { proof }).unwrap();
         });
         let error = studio.enrol(&address, &code).unwrap_err();
         assert!(error.to_string().ends_with("it does not know the code itself"), "{error}");
@@ -291,8 +296,8 @@ fn a_name_that_is_taken_is_told_at_either_end() {
     let twin = Agent::new("ottawa");
     let code = twin.code();
     let (admitted, enrolled) = twin.meets(&studio, &code);
-    assert!(matches!(enrolled, Err(ControlError::DuplicateName { .. })), "{enrolled:?}");
-    assert!(matches!(admitted, Err(ControlError::CutOff { .. })), "{admitted:?}");
+    assert!(matches!(enrolled, Err(PeerError::DuplicateName { .. })), "{enrolled:?}");
+    assert!(matches!(admitted, Err(PeerError::CutOff { .. })), "{admitted:?}");
     assert_eq!(twin.controllers.list().unwrap(), []);
 }
 
@@ -302,7 +307,7 @@ fn a_code_may_be_for_one_name() {
     let code = agent.pairing.begin(&agent.fingerprint(), Some("studio"), agent.now).unwrap();
     let (_, enrolled) = agent.meets(&other, &code);
     let error = enrolled.unwrap_err().to_string();
-    assert!(error.ends_with("the code is for a controller named `studio`, not `other`"), "{error}");
+    assert!(error.ends_with("the code is for a peer named `studio`, not `other`"), "{error}");
     agent.meets(&studio, &code).1.unwrap();
     assert!(agent.pairing.begin(&agent.fingerprint(), Some("../x"), agent.now).is_err());
 }
@@ -364,14 +369,14 @@ fn a_name_that_nobody_can_have_is_not_logged() {
     let (admitted, answer) = agent.meets_by(|| {
         let mut connection = studio.introduced(&agent);
         let (material, name) = (proof::material(&connection).unwrap(), "\u{1b}[2Jstudio\u{202e}");
-        let proof = proof::make(&code.key(), Side::Controller, &material, name);
-        connection.send(&ToAgent::Pair { proof, name: name.to_owned() }).unwrap();
-        connection.receive::<FromAgent>().unwrap().unwrap()
+        let proof = proof::make(&code.key(), Side::Connecting, &material, name);
+        connection.send(&Enrolment::Pair { proof, name: name.to_owned() }).unwrap();
+        connection.receive::<Reply>().unwrap().unwrap()
     });
     assert_eq!(kind(&admitted), RefusalKind::Name);
     let told = admitted.unwrap_err().to_string();
     assert!(told.contains("invalid name `[2Jstudio`"), "{told:?}");
-    assert!(matches!(answer, FromAgent::Refused { refusal, .. } if refusal.kind == RefusalKind::Name));
+    assert!(matches!(answer, Reply::Refused { refusal } if refusal.kind == RefusalKind::Name));
     agent.meets(&studio, &code).1.unwrap();
 }
 

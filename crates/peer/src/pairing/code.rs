@@ -7,7 +7,7 @@ use ring::hmac;
 use ring::rand::SystemRandom;
 
 use crate::base32;
-use crate::error::ControlError;
+use crate::error::PeerError;
 use crate::fingerprint::Fingerprint;
 
 /// What an agent's owner hands to a controller once: the beginning of the agent's fingerprint (100 bits), by which the
@@ -42,9 +42,9 @@ const LENGTH: usize = AGENT + SECRET + 1;
 
 impl PairingCode {
     /// A new code of the agent with this key.
-    pub(super) fn make(agent: &Fingerprint) -> Result<PairingCode, ControlError> {
+    pub(super) fn make(agent: &Fingerprint) -> Result<PairingCode, PeerError> {
         let entropy = ring::rand::generate::<[u8; 8]>(&SystemRandom::new())
-            .map_err(|_| ControlError::Cryptography("the system provides no entropy".to_owned()))?
+            .map_err(|_| PeerError::Cryptography("the system provides no entropy".to_owned()))?
             .expose();
         let (mut code, drawn) = ([0; AGENT], base32::symbols(&entropy));
         code.copy_from_slice(&agent.first(AGENT));

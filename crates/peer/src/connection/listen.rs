@@ -13,7 +13,7 @@ use trunkline_core::Duration;
 use super::Connection;
 use super::handshake;
 use super::shared::{Pulse, is_later, wait_for};
-use crate::error::ControlError;
+use crate::error::PeerError;
 use crate::identity::Identity;
 use crate::tls;
 use crate::wire::STRANGER_FRAME;
@@ -42,11 +42,8 @@ impl Listener {
     ///
     /// # Errors
     /// If the address is none of this host's, or somebody else has the port.
-    pub fn bind(
-        address: impl ToSocketAddrs + ToString,
-        identity: &Identity,
-    ) -> Result<Listener, ControlError> {
-        let failed = |error| ControlError::Listen { address: address.to_string(), error };
+    pub fn bind(address: impl ToSocketAddrs + ToString, identity: &Identity) -> Result<Listener, PeerError> {
+        let failed = |error| PeerError::Listen { address: address.to_string(), error };
         Listener::on(TcpListener::bind(&address).map_err(failed)?, identity)
     }
 
@@ -54,8 +51,8 @@ impl Listener {
     ///
     /// # Errors
     /// If the socket cannot be used.
-    pub fn on(socket: TcpListener, identity: &Identity) -> Result<Listener, ControlError> {
-        let failed = |error| ControlError::System { what: "a socket cannot be set up", error };
+    pub fn on(socket: TcpListener, identity: &Identity) -> Result<Listener, PeerError> {
+        let failed = |error| PeerError::System { what: "a socket cannot be set up", error };
         socket.set_nonblocking(true).map_err(failed)?;
         let local = socket.local_addr().map_err(failed)?;
         let config = Arc::new(tls::server(identity)?);
@@ -78,8 +75,8 @@ impl Listener {
     ///
     /// # Errors
     /// If the system has no socket left, or the listener is broken. Rest a little before trying again.
-    pub fn accept_within(&self, patience: Duration) -> Result<Option<Incoming>, ControlError> {
-        let failed = |error| ControlError::System { what: "no connection can be accepted", error };
+    pub fn accept_within(&self, patience: Duration) -> Result<Option<Incoming>, PeerError> {
+        let failed = |error| PeerError::System { what: "no connection can be accepted", error };
         let began = Instant::now();
         loop {
             match self.socket.accept() {
@@ -104,7 +101,7 @@ impl Listener {
     ///
     /// # Errors
     /// As [`accept_within`](Listener::accept_within).
-    pub fn accept(&self) -> Result<Incoming, ControlError> {
+    pub fn accept(&self) -> Result<Incoming, PeerError> {
         loop {
             if let Some(incoming) = self.accept_within(Duration::from_secs(60))? {
                 return Ok(incoming);
@@ -147,7 +144,7 @@ impl Incoming {
     ///
     /// # Errors
     /// If the other end does not finish in time, speaks something else, or cannot show that its key is its own.
-    pub fn handshake(self, patience: Duration) -> Result<Connection, ControlError> {
+    pub fn handshake(self, patience: Duration) -> Result<Connection, PeerError> {
         let shared = handshake::answer(self.socket, self.peer, self.config, patience, self.pulse)?;
         Connection::new(shared, STRANGER_FRAME)
     }

@@ -8,7 +8,7 @@ use rcgen::{CertificateParams, KeyPair, PKCS_ED25519, SerialNumber};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 
-use crate::error::ControlError;
+use crate::error::PeerError;
 use crate::files;
 use crate::fingerprint::Fingerprint;
 use crate::tls;
@@ -32,13 +32,16 @@ impl Identity {
     ///
     /// # Errors
     /// If the folder cannot be used, or its key is damaged or readable by others.
-    pub fn open(folder: &Path) -> Result<Identity, ControlError> {
+    pub fn open(folder: &Path) -> Result<Identity, PeerError> {
         let path = folder.join(FILE);
         loop {
             if let Some(text) = files::read(&path)? {
                 files::require_private(&path)?;
-                let damaged =
-                    |reason: String| ControlError::Damaged { path: path.clone(), reason, advice: ADVICE };
+                let damaged = |reason: String| PeerError::Damaged {
+                    path: path.clone(),
+                    reason,
+                    advice: ADVICE.to_owned(),
+                };
                 let key = PrivatePkcs8KeyDer::from_pem_slice(text.as_bytes())
                     .map_err(|_| damaged("it is not a private key in PEM format (PKCS #8)".to_owned()))?;
                 return Identity::of_key(key)
@@ -57,7 +60,7 @@ impl Identity {
     ///
     /// # Errors
     /// If the system provides no entropy.
-    pub fn generate() -> Result<Identity, ControlError> {
+    pub fn generate() -> Result<Identity, PeerError> {
         let pair = KeyPair::generate_for(&PKCS_ED25519).map_err(cryptography)?;
         Identity::of_key(PrivatePkcs8KeyDer::from(pair.serialize_der())).map_err(cryptography)
     }
@@ -99,8 +102,8 @@ impl fmt::Debug for Identity {
     }
 }
 
-fn cryptography(error: rcgen::Error) -> ControlError {
-    ControlError::Cryptography(error.to_string())
+fn cryptography(error: rcgen::Error) -> PeerError {
+    PeerError::Cryptography(error.to_string())
 }
 
 #[cfg(test)]

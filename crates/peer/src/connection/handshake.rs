@@ -12,10 +12,10 @@ use trunkline_core::Duration;
 
 use super::Connection;
 use super::shared::{Pulse, Shared, describe, is_later, wait_for};
-use crate::DEFAULT_PORT;
-use crate::error::ControlError;
+use crate::error::PeerError;
 use crate::fingerprint::Fingerprint;
 use crate::identity::Identity;
+use crate::service::Service;
 use crate::tls::{self, Expected};
 use crate::wire::MAX_FRAME;
 
@@ -28,8 +28,8 @@ pub fn connect(
     identity: &Identity,
     expected: &Fingerprint,
     patience: Duration,
-) -> Result<Connection, ControlError> {
-    connect_with(address, identity, Expected::Key(*expected), patience, Pulse::default())
+) -> Result<Connection, PeerError> {
+    connect_with(&Service::AGENT, address, identity, Expected::Key(*expected), (patience, Pulse::default()))
 }
 
 impl Connection {
@@ -43,21 +43,21 @@ impl Connection {
         expected: &Fingerprint,
         patience: Duration,
         pulse: Pulse,
-    ) -> Result<Connection, ControlError> {
-        connect_with(address, identity, Expected::Key(*expected), patience, pulse)
+    ) -> Result<Connection, PeerError> {
+        connect_with(&Service::AGENT, address, identity, Expected::Key(*expected), (patience, pulse))
     }
 }
 
 pub(crate) fn connect_with(
+    service: &'static Service,
     address: &str,
     identity: &Identity,
     expected: Expected,
-    patience: Duration,
-    pulse: Pulse,
-) -> Result<Connection, ControlError> {
+    (patience, pulse): (Duration, Pulse),
+) -> Result<Connection, PeerError> {
     let deadline = Deadline::new(patience);
-    let socket = reach(address, &deadline)?;
-    let who = format!("the agent at {address}");
+    let socket = reach(service, address, &deadline)?;
+    let who = format!("the {} at {address}", service.what);
     let (config, found) = tls::client(identity, expected.clone())?;
     // The name is not sent: it stands for nothing.
     let name = ServerName::try_from(tls::NAME).map_err(cryptography)?;
@@ -66,10 +66,10 @@ pub(crate) fn connect_with(
         Ok(shared) => Connection::new(shared, MAX_FRAME),
         Err(error) => Err(match (expected, found.get()) {
             (Expected::Key(expected), Some(&found)) if found != expected => {
-                ControlError::WrongKey { address: address.to_owned(), expected, found }
+                PeerError::WrongKey { service, address: address.to_owned(), expected, found }
             }
             (Expected::Beginning(symbols), Some(&found)) if found.first(symbols.len()) != symbols => {
-                ControlError::OtherAgent { address: address.to_owned(), found }
+                PeerError::OtherHost { service, address: address.to_owned(), found }
             }
             _ => error,
         }),
@@ -83,7 +83,7 @@ pub(super) fn answer(
     config: Arc<ServerConfig>,
     patience: Duration,
     pulse: Pulse,
-) -> Result<Shared, ControlError> {
+) -> Result<Shared, PeerError> {
     let tls = ServerConnection::new(config).map_err(cryptography)?;
     shake_hands(socket, tls.into(), format!("the peer at {peer}"), &Deadline::new(patience), pulse)
 }
@@ -99,20 +99,20 @@ impl Deadline {
         Deadline { patience, began: Instant::now() }
     }
 
-    fn left(&self, who: &str, step: &'static str) -> Result<Duration, ControlError> {
+    fn left(&self, who: &str, step: &'static str) -> Result<Duration, PeerError> {
         let left = self.patience - self.began.elapsed().into();
         if left.is_zero() {
-            return Err(ControlError::TimedOut { who: who.to_owned(), patience: self.patience, step });
+            return Err(PeerError::TimedOut { who: who.to_owned(), patience: self.patience, step });
         }
         Ok(left)
     }
 }
 
 /// A TCP connection with the first address of the host that answers.
-fn reach(address: &str, deadline: &Deadline) -> Result<TcpStream, ControlError> {
+fn reach(service: &'static Service, address: &str, deadline: &Deadline) -> Result<TcpStream, PeerError> {
     let no_address =
-        |reason: String| ControlError::Address { address: address.chars().take(200).collect(), reason };
-    let (host, port) = host_and_port(address).map_err(no_address)?;
+        |reason: String| PeerError::Address { service, address: address.chars().take(200).collect(), reason };
+    let (host, port) = host_and_port(address, service.port).map_err(no_address)?;
     let resolved = (host.as_str(), port).to_socket_addrs();
     let addresses: Vec<_> = resolved
         .map_err(|error| no_address(format!("cannot resolve the name `{host}` ({error})")))?
@@ -130,20 +130,20 @@ fn reach(address: &str, deadline: &Deadline) -> Result<TcpStream, ControlError> 
     Err(match last {
         None => no_address("the name has no address".to_owned()),
         Some(error) => match error.kind() {
-            io::ErrorKind::ConnectionRefused => ControlError::NothingListens { address },
+            io::ErrorKind::ConnectionRefused => PeerError::NothingListens { service, address },
             io::ErrorKind::TimedOut => {
-                ControlError::TimedOut { who: address, patience: deadline.patience, step: "connecting" }
+                PeerError::TimedOut { who: address, patience: deadline.patience, step: "connecting" }
             }
-            _ => ControlError::Unreachable { address, error },
+            _ => PeerError::Unreachable { address, error },
         },
     })
 }
 
 /// The two parts of `host:port`, `[v6]:port`, `host`, `v6` or `[v6]`.
-fn host_and_port(address: &str) -> Result<(String, u16), String> {
+fn host_and_port(address: &str, usual: u16) -> Result<(String, u16), String> {
     let is_v6 = |text: &str| text.parse::<std::net::Ipv6Addr>().is_ok();
     if is_v6(address) {
-        return Ok((address.to_owned(), DEFAULT_PORT));
+        return Ok((address.to_owned(), usual));
     }
     let (host, port) = match address.strip_prefix('[') {
         Some(rest) => {
@@ -163,7 +163,7 @@ fn host_and_port(address: &str) -> Result<(String, u16), String> {
         return Err("there is no host in it".to_owned());
     }
     let port = match port {
-        None => DEFAULT_PORT,
+        None => usual,
         Some(port) => match port.parse() {
             Ok(0) | Err(_) => return Err(format!("`{port}` is not a port (1 to 65535)")),
             Ok(port) => port,
@@ -179,10 +179,10 @@ fn shake_hands(
     who: String,
     deadline: &Deadline,
     pulse: Pulse,
-) -> Result<Shared, ControlError> {
+) -> Result<Shared, PeerError> {
     const STEP: &str = "exchanging keys";
-    let system = |error| ControlError::System { what: "a socket cannot be set up", error };
-    let broken = |error: io::Error| ControlError::CutOff { who: who.clone(), reason: describe(&error) };
+    let system = |error| PeerError::System { what: "a socket cannot be set up", error };
+    let broken = |error: io::Error| PeerError::CutOff { who: who.clone(), reason: describe(&error) };
     socket.set_nonblocking(true).map_err(system)?;
     socket.set_nodelay(true).map_err(system)?;
     let peer = socket.peer_addr().map_err(broken)?;
@@ -218,18 +218,18 @@ fn shake_hands(
         deadline.left(&who, STEP)?;
     }
     if tls.alpn_protocol() != Some(tls::PROTOCOL) {
-        return Err(ControlError::NotSpoken { who, reason: "it requests a different protocol".to_owned() });
+        return Err(PeerError::NotSpoken { who, reason: "it requests a different protocol".to_owned() });
     }
     let certificate = tls.peer_certificates().and_then(|all| all.first());
     let fingerprint = match certificate.map(tls::fingerprint) {
         Some(Ok(fingerprint)) => fingerprint,
         Some(Err(error)) => return Err(not_spoken(who, &error)),
-        None => return Err(ControlError::NotSpoken { who, reason: "it presents no certificate".to_owned() }),
+        None => return Err(PeerError::NotSpoken { who, reason: "it presents no certificate".to_owned() }),
     };
     Ok(Shared::new(socket, tls, who, (peer, local), fingerprint, pulse))
 }
 
-fn not_spoken(who: String, error: &rustls::Error) -> ControlError {
+fn not_spoken(who: String, error: &rustls::Error) -> PeerError {
     let reason = match error {
         rustls::Error::InvalidMessage(_) => "it does not send TLS".to_owned(),
         rustls::Error::AlertReceived(AlertDescription::ProtocolVersion)
@@ -244,9 +244,9 @@ fn not_spoken(who: String, error: &rustls::Error) -> ControlError {
         }
         other => other.to_string(),
     };
-    ControlError::NotSpoken { who, reason }
+    PeerError::NotSpoken { who, reason }
 }
 
-fn cryptography(error: impl core::fmt::Display) -> ControlError {
-    ControlError::Cryptography(error.to_string())
+fn cryptography(error: impl core::fmt::Display) -> PeerError {
+    PeerError::Cryptography(error.to_string())
 }

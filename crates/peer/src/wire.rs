@@ -7,9 +7,9 @@ use serde::{Serialize, de::DeserializeOwned};
 use trunkline_core::Bytes;
 
 use crate::memory::{Held, NoMemory, Share};
-use crate::message::{Chunk, FromAgent, Hello, PartId, ToAgent, Welcome};
+use crate::message::{Enrolment, Hello, Reply, Welcome};
 
-/// The largest frame of somebody who is known, without its length.
+/// The largest frame of a peer that is known, without its length.
 pub const MAX_FRAME: usize = 64 << 20;
 
 /// The largest frame of somebody who is not known yet.
@@ -24,9 +24,10 @@ pub mod tag {
     pub const HELLO: u8 = b'H';
     /// [`Welcome`](crate::message::Welcome).
     pub const WELCOME: u8 = b'W';
-    /// [`ToAgent`](crate::message::ToAgent) or [`FromAgent`](crate::message::FromAgent), by who says it.
+    /// A JSON object: an [`Enrolment`](crate::message::Enrolment), a [`Reply`](crate::message::Reply), or a message of the
+    /// protocol that the connection is for.
     pub const MESSAGE: u8 = b'M';
-    /// [`Chunk`](crate::message::Chunk).
+    /// Packed observations of an agent.
     pub const CHUNK: u8 = b'C';
     /// Bytes of a pipe.
     pub const RAW: u8 = b'R';
@@ -116,89 +117,26 @@ impl Message for Welcome {
     }
 }
 
-impl Message for ToAgent {
+impl Message for Enrolment {
     fn to_frame(&self) -> Result<Frame, WireError> {
         to_json(tag::MESSAGE, "message", self)
     }
-    fn from_frame(frame: Frame) -> Result<ToAgent, WireError> {
+    fn from_frame(frame: Frame) -> Result<Enrolment, WireError> {
         from_json(&frame, tag::MESSAGE, "a message")
     }
 }
 
-impl Message for FromAgent {
+impl Message for Reply {
     fn to_frame(&self) -> Result<Frame, WireError> {
-        match self {
-            FromAgent::Chunk(chunk) => chunk.to_frame(),
-            said => to_json(tag::MESSAGE, "message", said),
-        }
+        to_json(tag::MESSAGE, "message", self)
     }
-    fn from_frame(frame: Frame) -> Result<FromAgent, WireError> {
-        match frame.tag {
-            tag::CHUNK => Chunk::from_frame(frame).map(FromAgent::Chunk),
-            _ => from_json(&frame, tag::MESSAGE, "a message"),
-        }
+    fn from_frame(frame: Frame) -> Result<Reply, WireError> {
+        from_json(&frame, tag::MESSAGE, "a message")
     }
-}
-
-/// ```text
-/// u8 length of the run's key | key | u32 point | u32 repetition | u16 pair | u32 attempt | u64 number | observations
-/// ```
-/// All big-endian.
-impl Message for Chunk {
-    fn to_frame(&self) -> Result<Frame, WireError> {
-        let PartId { run, point, repetition, pair, attempt } = &self.part;
-        let length = u8::try_from(run.len())
-            .map_err(|_| malformed("chunk", "the run's key has more than 255 characters"))?;
-        let mut body = Vec::with_capacity(1 + run.len() + CHUNK_NUMBERS + self.data.len());
-        body.push(length);
-        body.extend_from_slice(run.as_bytes());
-        body.extend_from_slice(&point.to_be_bytes());
-        body.extend_from_slice(&repetition.to_be_bytes());
-        body.extend_from_slice(&pair.to_be_bytes());
-        body.extend_from_slice(&attempt.to_be_bytes());
-        body.extend_from_slice(&self.number.to_be_bytes());
-        body.extend_from_slice(&self.data);
-        sized(Frame { tag: tag::CHUNK, body })
-    }
-
-    fn from_frame(mut frame: Frame) -> Result<Chunk, WireError> {
-        require(&frame, tag::CHUNK, "a chunk")?;
-        let mut rest = frame.body.as_slice();
-        let [length] = take(&mut rest)?;
-        let key = rest.split_off(..usize::from(length)).ok_or_else(short)?;
-        let run = str::from_utf8(key)
-            .map_err(|_| malformed("chunk", "the run's key is not valid UTF-8"))?
-            .to_owned();
-        let part = PartId {
-            run,
-            point: u32::from_be_bytes(take(&mut rest)?),
-            repetition: u32::from_be_bytes(take(&mut rest)?),
-            pair: u16::from_be_bytes(take(&mut rest)?),
-            attempt: u32::from_be_bytes(take(&mut rest)?),
-        };
-        let number = u64::from_be_bytes(take(&mut rest)?);
-        let observations = frame.body.len() - rest.len();
-        // What is left is most of it: it is moved, not copied twice.
-        frame.body.drain(..observations);
-        Ok(Chunk { part, number, data: frame.body })
-    }
-}
-
-/// The numbers in front of the observations.
-const CHUNK_NUMBERS: usize = 4 + 4 + 2 + 4 + 8;
-
-fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], WireError> {
-    let (first, others) = rest.split_first_chunk().ok_or_else(short)?;
-    *rest = others;
-    Ok(*first)
-}
-
-fn short() -> WireError {
-    malformed("chunk", "it ends early")
 }
 
 /// What is wrong may be in the words of whoever sent it: a terminal obeys nothing of it, and no log is filled with it.
-pub(crate) fn malformed(what: &'static str, reason: impl Into<String>) -> WireError {
+pub fn malformed(what: &'static str, reason: impl Into<String>) -> WireError {
     WireError::Malformed { what, reason: printable(&reason.into(), MOST_REASON) }
 }
 
@@ -206,7 +144,7 @@ pub(crate) fn malformed(what: &'static str, reason: impl Into<String>) -> WireEr
 const MOST_REASON: usize = 300;
 
 /// At most so many characters of a text, without those that a terminal would obey.
-pub(crate) fn printable(text: &str, most: usize) -> String {
+pub fn printable(text: &str, most: usize) -> String {
     text.chars().filter(|c| !is_control(*c)).take(most).collect()
 }
 
@@ -215,22 +153,38 @@ fn is_control(c: char) -> bool {
     c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-fn require(frame: &Frame, tag: u8, expected: &'static str) -> Result<(), WireError> {
+/// Checks that a frame has this tag.
+///
+/// # Errors
+/// If it has another one.
+pub fn require(frame: &Frame, tag: u8, expected: &'static str) -> Result<(), WireError> {
     if frame.tag == tag { Ok(()) } else { Err(WireError::Tag { found: frame.tag, expected }) }
 }
 
-fn to_json(tag: u8, what: &'static str, said: &impl Serialize) -> Result<Frame, WireError> {
+/// A frame with a JSON object.
+///
+/// # Errors
+/// If it is larger than any frame may be.
+pub fn to_json(tag: u8, what: &'static str, said: &impl Serialize) -> Result<Frame, WireError> {
     let body = serde_json::to_vec(said).map_err(|error| malformed(what, error.to_string()))?;
     sized(Frame { tag, body })
 }
 
-fn from_json<T: DeserializeOwned>(frame: &Frame, tag: u8, what: &'static str) -> Result<T, WireError> {
+/// The JSON object in a frame; `what` names it with its article.
+///
+/// # Errors
+/// If the frame has another tag or body.
+pub fn from_json<T: DeserializeOwned>(frame: &Frame, tag: u8, what: &'static str) -> Result<T, WireError> {
     require(frame, tag, what)?;
     serde_json::from_slice(&frame.body)
         .map_err(|error| malformed(what.trim_start_matches("a "), error.to_string()))
 }
 
-fn sized(frame: Frame) -> Result<Frame, WireError> {
+/// Checks the size of a frame.
+///
+/// # Errors
+/// If it is larger than any frame may be.
+pub fn sized(frame: Frame) -> Result<Frame, WireError> {
     let length = frame.body.len() + 1;
     if length > MAX_FRAME {
         return Err(WireError::TooLarge { length: length as u64, limit: MAX_FRAME });
@@ -386,8 +340,9 @@ impl Deframer {
     }
 }
 
-/// For fuzzing: any bytes are frames or refused, and what a frame says can be said again.
-pub(crate) fn fuzz_wire(data: &[u8]) {
+/// For fuzzing: any bytes are frames or refused. Each frame is given to `check`.
+#[doc(hidden)]
+pub fn fuzz_frames(data: &[u8], mut check: impl FnMut(&Frame)) {
     let limit = MAX_FRAME.min(data.len().saturating_mul(2));
     let (mut deframer, mut rest) = (Deframer::new(limit), data);
     while !rest.is_empty() {
@@ -402,9 +357,9 @@ pub(crate) fn fuzz_wire(data: &[u8]) {
                 assert!(frame.body.len() < limit);
                 again::<Hello>(&frame);
                 again::<Welcome>(&frame);
-                again::<ToAgent>(&frame);
-                again::<FromAgent>(&frame);
-                again::<Chunk>(&frame);
+                again::<Enrolment>(&frame);
+                again::<Reply>(&frame);
+                check(&frame);
             }
             Ok(None) => {}
             Err(error) => {
@@ -415,7 +370,9 @@ pub(crate) fn fuzz_wire(data: &[u8]) {
     }
 }
 
-fn again<M: Message + PartialEq + core::fmt::Debug>(frame: &Frame) {
+/// For fuzzing: a message that is read from a frame is read again after it was written.
+#[doc(hidden)]
+pub fn again<M: Message + PartialEq + core::fmt::Debug>(frame: &Frame) {
     if let Ok(said) = M::from_frame(frame.clone()) {
         let frame = said.to_frame().expect("it came in a frame");
         assert_eq!(M::from_frame(frame).as_ref(), Ok(&said));

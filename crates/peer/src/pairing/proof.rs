@@ -3,7 +3,7 @@
 //! ```text
 //! key      = HMAC-SHA-256("trunkline pairing 1", secret of the code)
 //! material = TLS exporter of this connection (RFC 8446 section 7.5)
-//! proof    = HMAC-SHA-256(key, side | material | name of the controller)
+//! proof    = HMAC-SHA-256(key, side | material | name of the connecting end)
 //! ```
 //! Bound to the connection, a proof is worth nothing on another: whoever stands between has two connections and so two
 //! different materials.
@@ -11,17 +11,17 @@
 use ring::hmac::{self, HMAC_SHA256, Key};
 
 use crate::connection::Connection;
-use crate::error::ControlError;
+use crate::error::PeerError;
 
 /// Who proves: the other's proof cannot be sent back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
-    Controller,
-    Agent,
+    Connecting,
+    Listening,
 }
 
 /// What only the two ends of this connection know.
-pub(super) fn material(connection: &Connection) -> Result<[u8; 32], ControlError> {
+pub(super) fn material(connection: &Connection) -> Result<[u8; 32], PeerError> {
     connection.export(b"EXPORTER-trunkline-pairing")
 }
 
@@ -36,8 +36,8 @@ pub(super) fn is_right(key: &[u8], side: Side, material: &[u8; 32], name: &str, 
 
 fn said(side: Side, material: &[u8; 32], name: &str) -> Vec<u8> {
     let side = match side {
-        Side::Controller => b"c",
-        Side::Agent => b"a",
+        Side::Connecting => b"c",
+        Side::Listening => b"a",
     };
     [side.as_slice(), material, name.as_bytes()].concat()
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use super::reader::FrameReader;
 use super::shared::Closer;
 use super::writer::FrameWriter;
-use crate::error::ControlError;
+use crate::error::PeerError;
 use crate::wire::{WireError, tag};
 
 /// Bytes that the other end has written. Signs of life go beside them.
@@ -90,12 +90,12 @@ impl Write for PipeWriter {
     }
 }
 
-fn to_io(error: ControlError) -> io::Error {
+fn to_io(error: PeerError) -> io::Error {
     let kind = match error {
-        ControlError::CutOff { .. } => io::ErrorKind::UnexpectedEof,
-        ControlError::Silent { .. } | ControlError::TimedOut { .. } => io::ErrorKind::TimedOut,
-        ControlError::Closed { .. } => io::ErrorKind::ConnectionAborted,
-        ControlError::Protocol { .. } => io::ErrorKind::InvalidData,
+        PeerError::CutOff { .. } => io::ErrorKind::UnexpectedEof,
+        PeerError::Silent { .. } | PeerError::TimedOut { .. } => io::ErrorKind::TimedOut,
+        PeerError::Closed { .. } => io::ErrorKind::ConnectionAborted,
+        PeerError::Protocol { .. } => io::ErrorKind::InvalidData,
         _ => io::ErrorKind::Other,
     };
     io::Error::new(kind, error)
