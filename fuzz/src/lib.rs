@@ -192,8 +192,8 @@ pub fn sdp(data: &[u8]) {
     trunkline_audio::sdp::fuzz_sdp(&String::from_utf8_lossy(data));
 }
 
-/// The control connection of a session: no bytes make either end's reader panic or keep more than a line, and what it reads
-/// it writes again.
+/// The control connection of a session: no bytes make either end's reader panic or take memory ahead of what comes, and a
+/// message that is read is read again after it was written.
 #[cfg(target_os = "linux")]
 pub fn session(data: &[u8]) {
     trunkline_session::fuzz_control(data);

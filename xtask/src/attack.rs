@@ -70,6 +70,8 @@ const KINDS: [Kind; 6] = [
             "nonsense_is_refused_in_a_sentence_and_the_server_goes_on",
             "strangers_and_noise_change_nothing",
             "a_path_that_changes_the_control_connection_ends_sessions_only",
+            "a_path_that_changes_pairing_ends_it_only",
+            "damaged_messages_of_a_known_client_end_its_connection_only",
             "datagrams_that_were_changed_disturb_nobody",
             "damaged_messages_of_a_controller_end_its_connection_and_not_the_agent",
             "damaged_requests_get_an_answer_or_an_end_and_the_server_goes_on",

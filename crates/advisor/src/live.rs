@@ -11,7 +11,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 
 use trunkline_core::{Duration, Time};
-use trunkline_session::{Client, Request, Role, SessionError, Settings, SharedKey, TransportChoice, now};
+use trunkline_session::{Client, Request, Role, SessionError, Settings, TransportChoice, now};
 
 use crate::configuration::{Configuration, Load, Marking};
 use crate::plan::Step;
@@ -30,7 +30,7 @@ const MARGIN: Duration = Duration::from_millis(20);
 #[derive(Clone, Debug)]
 pub struct Live {
     server: String,
-    key: Option<SharedKey>,
+    client: Client,
 }
 
 impl Live {
@@ -39,19 +39,19 @@ impl Live {
     /// # Errors
     /// Why there is no server.
     pub fn new(server: &str, patience: Duration) -> Result<Live, SessionError> {
-        Live::with_key(server, patience, None)
+        Live::by(server, Client { patience, ..Client::default() })
     }
 
-    /// Measures against a server that may ask for this key.
+    /// Measures as this client, which may have keys that the server asks for. Its timeout is that of the first connection.
     ///
     /// # Errors
     /// Why there is no server.
-    pub fn with_key(server: &str, patience: Duration, key: Option<SharedKey>) -> Result<Live, SessionError> {
+    pub fn by(server: &str, client: Client) -> Result<Live, SessionError> {
         let request = request(Transport::Udp, Role::Echo, Marking::Expedited);
-        match (Client { patience, key }).connect(server, request) {
+        match client.connect(server, request) {
             // That a transport does not get through is no reason not to try the others.
             Ok(_) | Err(SessionError::NotHeard { .. } | SessionError::Transport { .. }) => {
-                Ok(Live { server: server.to_owned(), key })
+                Ok(Live { server: server.to_owned(), client })
             }
             Err(error) => Err(error),
         }
@@ -69,10 +69,11 @@ impl Prober for Live {
         until.set(Time::ZERO + step.until.since(Time::ZERO + MARGIN));
         let (tell, told) = channel();
         let work = {
-            let (server, key, step, until) = (self.server.clone(), self.key, *step, until.clone());
+            let (server, client, step, until) =
+                (self.server.clone(), self.client.clone(), *step, until.clone());
             move || {
                 // Nobody listens any more if time is up.
-                let _ = tell.send(measure(&server, key, &step, &until));
+                let _ = tell.send(measure(&server, client, &step, &until));
             }
         };
         thread::Builder::new()
@@ -120,14 +121,9 @@ impl Deadline {
     }
 }
 
-fn measure(
-    server: &str,
-    key: Option<SharedKey>,
-    step: &Step,
-    until: &Arc<Deadline>,
-) -> Result<Measured, String> {
+fn measure(server: &str, client: Client, step: &Step, until: &Arc<Deadline>) -> Result<Measured, String> {
     let Configuration { transport, load, marking, .. } = step.configuration;
-    let client = Client { patience: until.get().since(now()), key };
+    let client = Client { patience: until.get().since(now()), ..client };
     let session =
         client.connect(server, request(transport, Role::Echo, marking)).map_err(|error| error.to_string())?;
     let transfers = match load {

@@ -4,6 +4,7 @@ pub mod agent;
 pub mod foreign;
 pub mod listen;
 pub mod manual;
+pub mod peer;
 pub mod probe;
 pub mod runs;
 pub mod serve;
@@ -150,6 +151,13 @@ pub enum Command {
     /// configuration, and keeps its records until they have been collected. On the agent's host, `trunkline agent pair`
     /// prints the command that enrols a controller.
     Agent(agent::Agent),
+
+    /// Pair hosts for `send`, `probe`, `reflect` and `receive`, and list or revoke them
+    ///
+    /// Hosts that have paired know each other's keys. A reflector or receiver serves them at every address, and their control
+    /// connections are encrypted. `trunkline receive --pair` or `trunkline peer pair` prints a code; `trunkline send HOST
+    /// --pair CODE` uses it, once.
+    Peer(peer::Peer),
 
     /// Print a shell's completion script
     Completions {

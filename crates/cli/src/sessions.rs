@@ -101,6 +101,10 @@ impl Observer for Sessions {
             }
             Event::Going(figures) => self.go(session, figures),
             Event::Ended { figures, why } => self.end(session, figures, why),
+            Event::Pairing { from, outcome: Ok(name) } => {
+                self.note(&format!("{name} at {from} has paired with this host"));
+            }
+            Event::Pairing { from, outcome: Err(why) } => self.note(&format!("{from} could not pair: {why}")),
             Event::Retrying(why) => self.note(&format!("{why}; trying again")),
             Event::DeviceLost(why) => self.note(&format!("{why}; waiting for it")),
             Event::DeviceBack => self.note("the sound is back"),

@@ -199,7 +199,7 @@ fn strangers_are_told_who_is_served_and_a_key_lets_its_holders_in() {
 
     let open = Serving::start(&bench, &["receive", "--to", "none"]);
     let private = "answers anyone on this host and private, link-local and CGNAT networks, without a key; they may play \
-                   audio at `none`; peers on the Internet need `--allow NETWORK` or `--key-file FILE`";
+                   audio at `none`; peers on the Internet need `--pair`, `--allow NETWORK` or `--key-file FILE`";
     assert!(open.whom.contains(private), "{}", open.whom);
     open.interrupt().ok();
 
@@ -210,4 +210,61 @@ fn strangers_are_told_who_is_served_and_a_key_lets_its_holders_in() {
     assert!(without.err.contains("`--key-file`"), "{}", without.err);
     send(&keyed, &["--key-file", key_file]).ok();
     keyed.interrupt().ok();
+}
+
+#[test]
+fn hosts_that_have_paired_are_served_at_every_address_until_they_are_revoked() {
+    let bench = Bench::new();
+    let mut reflector = Serving::start(&bench, &["reflect", "--allow", "192.0.2.0/24", "--pair"]);
+    let code = loop {
+        let mut line = String::new();
+        assert!(reflector.said.read_line(&mut line).expect("it goes on") > 0, "it shows no code");
+        if let Some((before, code)) = line.trim().split_once(" --pair ") {
+            assert!(before.starts_with("trunkline send "), "{line}");
+            break code.to_owned();
+        }
+    };
+    let send = |more: &[&str]| {
+        let fixed = ["send", &reflector.address, "--from", "tone", "--channels", "1", "--blocks", "3"];
+        bench.run(&[&fixed, more].concat())
+    };
+    let refused = send(&[]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.err.contains("pair with it (`--pair`)"), "{}", refused.err);
+    let paired = send(&["--pair", &code]).ok();
+    assert!(paired.err.contains("paired with "), "{}", paired.err);
+    send(&[]).ok();
+    let probe = [
+        "probe",
+        &reflector.address,
+        "--budget",
+        "1s",
+        "--transports",
+        "udp",
+        "--for",
+        "rehearsal",
+        "--no-load",
+    ];
+    bench.run(&probe).ok();
+
+    let used = send(&["--pair", &code]);
+    assert!(
+        used.err.contains("the code has already been used; make a new one with `--pair`"),
+        "{}",
+        used.err
+    );
+    let typo = send(&["--pair", "7VQ2-M0KX"]);
+    assert_eq!(typo.code, Some(2), "{typo:?}");
+
+    let known = bench.run(&["peer", "list", "--json"]).ok().json();
+    let name = known["clients"][0]["name"].as_str().expect("it is known").to_owned();
+    assert_eq!(known["servers"][0]["address"], reflector.address.as_str(), "{known}");
+    bench.run(&["peer", "revoke", &name]).ok();
+    let revoked = send(&[]);
+    assert_eq!(revoked.code, Some(1), "{revoked:?}");
+    assert!(revoked.err.contains("it does not know the key of this host"), "{}", revoked.err);
+    bench.run(&["peer", "forget", &name]).ok();
+    let ended = reflector.interrupt().ok();
+    assert!(ended.err.contains("has paired with this host"), "{}", ended.err);
+    assert!(ended.err.contains("could not pair: the code has already been used"), "{}", ended.err);
 }

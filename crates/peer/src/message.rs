@@ -41,6 +41,8 @@ pub enum Purpose {
         #[serde(deserialize_with = "bounded::text::<_, MAX_NAME>")]
         token: String,
     },
+    /// To open a session of `trunkline reflect` or `trunkline receive`.
+    Session,
 }
 
 /// The answer to a [`Hello`] that is accepted, or whose version is another. Its frame and its first two fields stay as they

@@ -3,11 +3,15 @@
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
 
 use trunkline_core::{Duration, Time};
+use trunkline_peer::message::Purpose;
+use trunkline_peer::wire::Message as _;
+use trunkline_peer::{Beginning, PeerError};
 
-use crate::control::Channel;
-use crate::control::wire::{self, Hello, ToClient, ToServer, VERSION, Welcome};
+use crate::control::wire::{Opened, ToClient, ToServer};
+use crate::control::{Channel, ended};
 use crate::error::SessionError;
 use crate::key::{Nonces, SharedKey};
+use crate::keys::{Keys, SESSIONS};
 use crate::line::Ended;
 use crate::lines;
 use crate::request::Request;
@@ -22,67 +26,49 @@ pub const DEFAULT_PORT: u16 = 4780;
 const GREET: Duration = Duration::from_millis(50);
 
 /// Opens sessions.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Client {
     /// How long it waits for each step.
     pub patience: Duration,
     /// The key that the server has too, if it asks for one.
     pub key: Option<SharedKey>,
+    /// The keys of this host, with those of servers that it has paired with.
+    pub keys: Option<Keys>,
 }
 
 impl Default for Client {
     fn default() -> Client {
-        Client { patience: Duration::from_secs(5), key: None }
+        Client { patience: Duration::from_secs(5), key: None, keys: None }
     }
 }
 
 impl Client {
-    /// Opens a session with a server: `HOST`, `HOST:PORT`, an address or `[ADDRESS]:PORT`. When it returns, packets over the
-    /// transport have reached the server.
+    /// Opens a session with a server: `HOST`, `HOST:PORT`, an address or `[ADDRESS]:PORT`, or the name of a server that this
+    /// host has paired with. When it returns, packets over the transport have reached the server.
+    ///
+    /// A server that this host has paired with must hold its key. The control connection is then encrypted, and the server
+    /// knows this host.
     ///
     /// # Errors
     /// Why there is none.
     pub fn connect(&self, server: &str, request: Request) -> Result<Session, SessionError> {
-        let (stream, address) = self.reach(server)?;
-        let gone = |Ended(why): Ended| SessionError::Ended { address, why };
-        let strange = |reason: String| SessionError::Protocol { address, reason };
+        let known = match &self.keys {
+            Some(keys) => keys.server(server).map_err(SessionError::Keys)?.map(|peer| (keys, peer)),
+            None => None,
+        };
+        let (stream, address) = match &known {
+            Some((_, peer)) => self.reach(peer.address.as_deref().unwrap_or(server))?,
+            None => self.reach(server)?,
+        };
         let mut control = Channel::new(stream, "server", crate::now())
             .map_err(SessionError::system("a connection cannot be set up"))?;
-        let hello = ToServer::Hello(Box::new(Hello { version: VERSION, request: request.clone() }));
-        control.say(&hello).map_err(gone)?;
-        let read = |line: &[u8]| Ok(wire::read(line));
-        let mut said = control.wait(crate::now() + self.patience, None, read).map_err(gone)?;
-        let mut proved = None;
-        if let Some(Ok(ToClient::Challenge { nonce: server })) = said {
-            let Some(key) = self.key else {
-                let why =
-                    "it serves only holders of its key; name a copy of its key's file with `--key-file`";
-                return Err(SessionError::Refused { address, why: why.to_owned() });
-            };
-            let nonces = Nonces { server, client: random().map_err(strange)? };
-            let proof = key.client_proof(&nonces, &wire::line(&hello));
-            control.say(&ToServer::Proof { nonce: nonces.client, proof }).map_err(gone)?;
-            proved = Some((key, nonces));
-            said = control.wait(crate::now() + self.patience, None, read).map_err(gone)?;
+        if let Some((keys, peer)) = &known {
+            let identity = keys.identity().map_err(SessionError::Keys)?;
+            let pinned = control.frames().pin(&SESSIONS, server, &identity, peer.fingerprint);
+            pinned.map_err(|error| failed(error, address))?;
         }
-        let Welcome { key, port, seed, facts, clock, proof } = match said {
-            Some(Ok(ToClient::Welcome(welcome))) => *welcome,
-            Some(Ok(ToClient::Refuse { why, .. })) => return Err(SessionError::Refused { address, why }),
-            Some(Ok(_)) => return Err(strange("it does not begin with a welcome".to_owned())),
-            Some(Err(error)) => {
-                return Err(strange(format!(
-                    "it sent a message that this version does not understand: {error}"
-                )));
-            }
-            None => return Err(SessionError::Silent { address, patience: self.patience }),
-        };
-        let is_proved = proved.zip(proof).is_some_and(|((shared, nonces), proof)| {
-            shared.accepts_server(&nonces, &Welcome::proved(key, port, seed), &proof)
-        });
-        if self.key.is_some() && !is_proved {
-            let why = "it does not prove that it has the key of `--key-file`; is the key its own, and does it use one?";
-            return Err(SessionError::Refused { address, why: why.to_owned() });
-        }
+        let opened = self.open(&mut control, &request, known.is_some(), address)?;
+        let Opened { key, port, seed, facts, clock, .. } = opened;
         let local = control.stream().local_addr().map_err(SessionError::system("a socket has no address"))?;
         let mut data = address;
         data.set_port(port);
@@ -94,6 +80,73 @@ impl Client {
         };
         let session = Session::client(line, control, Terms { request, facts, key, peer: address }, clock);
         self.greet(session, data)
+    }
+
+    /// Greets the server and agrees on the terms of a session.
+    fn open(
+        &self,
+        control: &mut Channel,
+        request: &Request,
+        is_known: bool,
+        address: SocketAddr,
+    ) -> Result<Opened, SessionError> {
+        let strange = |reason: String| SessionError::Protocol { address, reason };
+        let failed = |error| failed(error, address);
+        let gone = |Ended(why): Ended| SessionError::Ended { address, why };
+        let refused = |why: String| SessionError::Refused { address, why };
+        let silent = || SessionError::Silent { address, patience: self.patience };
+        control.frames().greet(Purpose::Session).map_err(failed)?;
+        let open = ToServer::Open { request: Box::new(request.clone()) };
+        let open = open.to_frame().map_err(|error| strange(error.to_string()))?;
+        control.frames().send_frame(&open).map_err(failed)?;
+        // Every server answers; one of the protocol before frames answers with a line.
+        let deadline = crate::now() + self.patience;
+        let began = if is_known {
+            Some(Beginning::Tls)
+        } else {
+            control.wait_until(deadline, None, |control, _| control.frames().beginning()).map_err(failed)?
+        };
+        if began == Some(Beginning::Line) {
+            return Err(SessionError::TooOld { address });
+        }
+        let first = control.wait(deadline, None).map_err(failed)?.ok_or_else(silent)?;
+        control.frames().welcomed(first).map_err(failed)?;
+
+        let next = |control: &mut Channel| -> Result<ToClient, SessionError> {
+            let frame =
+                control.wait(crate::now() + self.patience, None).map_err(failed)?.ok_or_else(silent)?;
+            ToClient::from_frame(frame).map_err(|error| {
+                strange(format!("it sent a message that this version does not understand: {error}"))
+            })
+        };
+        let mut said = next(control)?;
+        let mut proved = None;
+        if let ToClient::Challenge { nonce: server } = said {
+            let Some(key) = self.key else {
+                let why =
+                    "it serves only holders of its key; name a copy of its key's file with `--key-file`";
+                return Err(refused(why.to_owned()));
+            };
+            let nonces = Nonces { server, client: random().map_err(strange)? };
+            let proof = key.client_proof(&nonces, &open.body);
+            control.say(&ToServer::Proof { nonce: nonces.client, proof }).map_err(gone)?;
+            proved = Some((key, nonces));
+            said = next(control)?;
+        }
+        let opened = match said {
+            ToClient::Opened(opened) => *opened,
+            ToClient::Refused { refusal } => return Err(refused(refusal.why)),
+            _ => return Err(strange("it does not begin with the terms of a session".to_owned())),
+        };
+        let is_proved = proved.zip(opened.proof).is_some_and(|((shared, nonces), proof)| {
+            shared.accepts_server(&nonces, &Opened::proved(opened.key, opened.port, opened.seed), &proof)
+        });
+        // Its own key says more than one that several hosts have.
+        if self.key.is_some() && !is_proved && !is_known {
+            let why = "it does not prove that it has the key of `--key-file`; is the key its own, and does it use one?";
+            return Err(refused(why.to_owned()));
+        }
+        Ok(opened)
     }
 
     /// Resolves the name and connects to the first address that answers.
@@ -137,5 +190,17 @@ impl Client {
             }
         }
         Ok(session)
+    }
+}
+
+/// Why there is no session, of what went wrong on the control connection.
+fn failed(error: PeerError, address: SocketAddr) -> SessionError {
+    match error {
+        PeerError::Refused { refusal, .. } => SessionError::Refused { address, why: refusal.why },
+        PeerError::Protocol { reason, .. } => SessionError::Protocol { address, reason },
+        error @ (PeerError::WrongKey { .. } | PeerError::NotSpoken { .. } | PeerError::Version { .. }) => {
+            SessionError::Keys(error)
+        }
+        error => SessionError::Ended { address, why: ended(error).0 },
     }
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use trunkline_core::Duration;
+use trunkline_peer::PeerError;
 
 /// Why a session or a server did not come about.
 #[derive(Debug, thiserror::Error)]
@@ -29,17 +30,27 @@ pub enum SessionError {
         /// What the system said.
         error: io::Error,
     },
-    /// What answers is no server of ours, or one of another version.
-    #[error(
-        "{address} does not speak version {} of the control protocol: {reason}",
-        crate::control::wire::VERSION
-    )]
+    /// What answers is no server of ours.
+    #[error("{address} does not speak the session protocol: {reason}")]
     Protocol {
         /// Where.
         address: SocketAddr,
         /// What it said instead.
         reason: String,
     },
+    /// The server has the protocol that sessions had before there were frames.
+    #[error(
+        "the server at {address} is too old: it has a protocol for sessions that Trunkline {} no longer speaks; update the \
+        server",
+        env!("CARGO_PKG_VERSION")
+    )]
+    TooOld {
+        /// Where.
+        address: SocketAddr,
+    },
+    /// The server has another key than expected or another version, or keys cannot be read.
+    #[error("{0}")]
+    Keys(PeerError),
     /// It accepts the connection and says nothing.
     #[error(
         "the server at {address} accepts connections, but has not responded for {patience}: it hangs, or is \

@@ -18,6 +18,7 @@ mod control;
 mod error;
 pub mod foreign;
 mod key;
+mod keys;
 pub mod line;
 mod lines;
 pub mod probe;
@@ -32,6 +33,7 @@ pub use choice::TransportChoice;
 pub use client::{Client, DEFAULT_PORT};
 pub use error::SessionError;
 pub use key::SharedKey;
+pub use keys::{Keys, SESSIONS};
 pub use line::{Ended, Line, LineCounters, Packets, Refused};
 pub use lines::{available, udp_line};
 pub use request::{Facts, Request, Role};
@@ -49,5 +51,5 @@ pub fn now() -> trunkline_core::Time {
 /// What must hold for any bytes on a control connection; for fuzzing.
 #[doc(hidden)]
 pub fn fuzz_control(data: &[u8]) {
-    control::wire::fuzz_lines(data);
+    control::wire::fuzz_frames(data);
 }

@@ -11,7 +11,7 @@ use trunkline_metrics::clocks::{Exchange, Offset, Offsets, Rates, Turning};
 use trunkline_transport::Features;
 
 use crate::control::Channel;
-use crate::control::wire::{self, ToClient, ToServer};
+use crate::control::wire::{ToClient, ToServer};
 use crate::line::{Ended, Line, LineCounters, Packets, Refused};
 use crate::request::{Facts, Key, Request};
 use crate::wait::Waiter;
@@ -231,24 +231,21 @@ impl Session {
         control.flush()?;
         for _ in 0..LINES {
             match side {
-                Side::Client { offsets, far, heard, .. } => {
-                    match control.hear(now, wire::read::<ToClient>)? {
-                        Some(ToClient::Time { sent, received, replied, counters }) => {
-                            offsets.observe(Exchange { sent, received, replied, returned: crate::now() });
-                            *far = Some(counters);
-                        }
-                        Some(ToClient::Heard) => *heard = true,
-                        Some(ToClient::Tell { what }) => keep(told, what),
-                        Some(ToClient::Ended { why } | ToClient::Refuse { why, .. }) => {
-                            return Err(Ended(why));
-                        }
-                        Some(ToClient::Welcome(_) | ToClient::Challenge { .. }) => {
-                            return Err(Ended("the server opened the session twice".to_owned()));
-                        }
-                        None => break,
+                Side::Client { offsets, far, heard, .. } => match control.hear::<ToClient>(now)? {
+                    Some(ToClient::Time { sent, received, replied, counters }) => {
+                        offsets.observe(Exchange { sent, received, replied, returned: crate::now() });
+                        *far = Some(counters);
                     }
-                }
-                Side::Server { .. } => match control.hear(now, wire::read::<ToServer>)? {
+                    Some(ToClient::Heard) => *heard = true,
+                    Some(ToClient::Tell { what }) => keep(told, what),
+                    Some(ToClient::Ended { why }) => return Err(Ended(why)),
+                    Some(ToClient::Refused { refusal }) => return Err(Ended(refusal.why)),
+                    Some(ToClient::Opened(_) | ToClient::Challenge { .. }) => {
+                        return Err(Ended("the server opened the session twice".to_owned()));
+                    }
+                    None => break,
+                },
+                Side::Server { .. } => match control.hear::<ToServer>(now)? {
                     Some(ToServer::Ask { sent }) => {
                         let received = crate::now();
                         let counters = without(self.line.counters(), self.strays).since(&self.before);
@@ -256,7 +253,7 @@ impl Session {
                     }
                     Some(ToServer::Tell { what }) => keep(told, what),
                     Some(ToServer::Bye) => return Err(Ended("the client has ended the session".to_owned())),
-                    Some(ToServer::Hello(_) | ToServer::Proof { .. }) => {
+                    Some(ToServer::Open { .. } | ToServer::Proof { .. }) => {
                         return Err(Ended("the client opened the session twice".to_owned()));
                     }
                     None => break,

@@ -37,7 +37,7 @@ impl Transfers {
         let end = Arc::new(Deadline(0.into()));
         end.set(until.get());
         let run = |role: Role, carry: fn(Session, &Deadline) -> Rate| {
-            let (server, end) = (server.to_owned(), end.clone());
+            let (server, client, end) = (server.to_owned(), client.clone(), end.clone());
             let work = move || {
                 let request = request(Transport::Tcp, role, Marking::BestEffort);
                 let session = client.connect(&server, request).map_err(|error| error.to_string())?;

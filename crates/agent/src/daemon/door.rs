@@ -97,6 +97,12 @@ impl Daemon {
         match purpose {
             Purpose::Control => self.control(connection, ticket, &mut span),
             Purpose::Pair => self.pair(connection, ticket, &mut span),
+            Purpose::Session => {
+                self.counters.connection(Became::Refused);
+                let why = "this is an agent; `trunkline reflect` and `trunkline receive` serve sessions";
+                // Who has left need not know.
+                let _ = connection.refuse(Refusal::new(RefusalKind::Other, why));
+            }
             Purpose::Join { token } => {
                 span.know("trunkline.purpose", "join");
                 // Known by the token.

@@ -46,7 +46,7 @@ const OURS: [&str; 7] = ["transport", "reconnect", "redundancy", "fec", "per_cha
 #[derive(Debug, Args)]
 pub struct ReceiveForeign {
     /// Play the RTP that the session description in this file announces
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["listen", "senders", "once", "jacktrip", "allow", "key_file"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["listen", "senders", "once", "jacktrip", "allow", "key_file", "pair"])]
     pub sdp: Option<PathBuf>,
 
     /// The local address of the interface that joins the RTP multicast group [default: the system chooses]
@@ -54,7 +54,7 @@ pub struct ReceiveForeign {
     pub interface: Option<IpAddr>,
 
     /// Accept JackTrip clients (`jacktrip -c`), one at a time [default port: 4464]
-    #[arg(long, conflicts_with_all = ["senders", "key_file"])]
+    #[arg(long, conflicts_with_all = ["senders", "key_file", "pair"])]
     pub jacktrip: bool,
 
     /// The audio sent to JackTrip clients: `jack`, `alsa`, `take.wav`, `tone:440`

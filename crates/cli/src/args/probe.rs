@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use trunkline_advisor::{Transport, Use};
+use trunkline_control::PairingCode;
 use trunkline_core::{Duration, Ratio};
 
 /// Arguments of `probe`.
@@ -44,6 +45,10 @@ pub struct Probe {
     /// The key of the other end: a copy of its `--key-file`
     #[arg(long, value_name = "FILE")]
     pub key_file: Option<PathBuf>,
+
+    /// Pair with the other end first, with the code that `--pair` or `trunkline peer pair` prints there
+    #[arg(long, value_name = "CODE")]
+    pub pair: Option<PairingCode>,
 
     /// Do not load the network with bulk transfers
     #[arg(long)]

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
+use trunkline_control::PairingCode;
 use trunkline_core::{Bytes, Duration, Rate};
 use trunkline_session::program::{Correction, Format, Playout};
 use trunkline_session::{Network, TransportChoice};
@@ -63,6 +64,13 @@ pub struct Send {
     /// The key of the other end: a copy of its `--key-file`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["rtp", "jacktrip"])]
     pub key_file: Option<PathBuf>,
+
+    /// Pair with the other end first, with the code that `--pair` or `trunkline peer pair` prints there
+    ///
+    /// From then on both ends know each other's keys: the other end serves this host at every address, the control
+    /// connection is encrypted, and the other end's name can stand for its address.
+    #[arg(long, value_name = "CODE", conflicts_with_all = ["rtp", "jacktrip"])]
+    pub pair: Option<PairingCode>,
 
     /// Interoperation with other programs.
     #[command(flatten)]
@@ -237,4 +245,11 @@ pub struct Access {
     /// Serve only peers that have the key in this file, which only its owner may read; `openssl rand -hex 32` makes a key
     #[arg(long, value_name = "FILE")]
     pub key_file: Option<PathBuf>,
+
+    /// Print a code with which one host can pair with this one, within ten minutes
+    ///
+    /// From then on that host is served at every address, and without --key-file. `trunkline peer` lists and revokes such
+    /// hosts.
+    #[arg(long)]
+    pub pair: bool,
 }

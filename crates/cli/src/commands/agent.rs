@@ -98,7 +98,7 @@ fn pair(global: &Global, name: Option<&str>, state: &Path) -> Result<u8, Failure
             state.display()
         ));
     }
-    let at = reachable(address);
+    let at = reachable(address, DEFAULT_PORT);
     if global.json {
         let (code, key) = (code.to_string(), identity.fingerprint().to_string());
         output::print_json(&PairingOutput { address: at, code, key });
@@ -131,7 +131,7 @@ fn enrol_here(global: &Global, address: &str, code: &str, name: Option<&str>) ->
 }
 
 /// What a controller of this host is called if nobody says.
-fn usual_name() -> String {
+pub(super) fn usual_name() -> String {
     let name: String = host_name()
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '-' })
@@ -406,7 +406,7 @@ fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
     cells.map(str::to_owned).to_vec()
 }
 
-fn moment(at: Timestamp) -> String {
+pub(super) fn moment(at: Timestamp) -> String {
     at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
@@ -426,21 +426,21 @@ fn here(listens: SocketAddr) -> SocketAddr {
 }
 
 /// How it is reached from elsewhere, as far as this host knows: the address that it has on the way to the world.
-fn reachable(listens: Option<SocketAddr>) -> String {
+pub(super) fn reachable(listens: Option<SocketAddr>, usual: u16) -> String {
     // Nothing is sent: this only asks the routing table. The address is one for documentation.
     let outward = || {
         let socket = UdpSocket::bind(("0.0.0.0", 0)).ok()?;
         socket.connect(("192.0.2.1", 9)).ok()?;
         Some(socket.local_addr().ok()?.ip().to_string())
     };
-    let port = listens.map_or(DEFAULT_PORT, |address| address.port());
+    let port = listens.map_or(usual, |address| address.port());
     let (host, is_v6) = match listens.map(|address| address.ip()).filter(|ip| !ip.is_unspecified()) {
         Some(ip) => (ip.to_string(), ip.is_ipv6()),
         None => (outward().unwrap_or_else(host_name), false),
     };
     match (is_v6, port) {
         (true, _) => format!("[{host}]:{port}"),
-        (false, DEFAULT_PORT) => host,
+        (false, port) if port == usual => host,
         (false, _) => format!("{host}:{port}"),
     }
 }
@@ -470,7 +470,7 @@ fn owned(state: &State) -> Result<PathBuf, Failure> {
     Ok(folder)
 }
 
-fn control(error: PeerError) -> Failure {
+pub(super) fn control(error: PeerError) -> Failure {
     if error.is_bad_input() { Failure::input(error) } else { Failure::environment(error) }
 }
 
@@ -481,10 +481,10 @@ mod tests {
     #[test]
     fn names_and_addresses_are_usable_as_they_are_printed() {
         let at = |text: &str| Some(text.parse::<SocketAddr>().unwrap());
-        assert_eq!(reachable(at("192.0.2.7:4781")), "192.0.2.7");
-        assert_eq!(reachable(at("192.0.2.7:5000")), "192.0.2.7:5000");
-        assert_eq!(reachable(at("[2001:db8::1]:4781")), "[2001:db8::1]:4781");
-        assert!(!reachable(at("0.0.0.0:4781")).contains("0.0.0.0"));
+        assert_eq!(reachable(at("192.0.2.7:4781"), DEFAULT_PORT), "192.0.2.7");
+        assert_eq!(reachable(at("192.0.2.7:5000"), DEFAULT_PORT), "192.0.2.7:5000");
+        assert_eq!(reachable(at("[2001:db8::1]:4781"), DEFAULT_PORT), "[2001:db8::1]:4781");
+        assert!(!reachable(at("0.0.0.0:4781"), DEFAULT_PORT).contains("0.0.0.0"));
         assert_eq!(here("0.0.0.0:4781".parse().unwrap()).to_string(), "127.0.0.1:4781");
         assert_eq!(here("[::]:4781".parse().unwrap()).to_string(), "[::1]:4781");
         assert!(!usual_name().is_empty());

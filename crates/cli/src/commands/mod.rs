@@ -5,6 +5,7 @@ mod browser;
 mod check;
 mod listen;
 mod paper;
+mod peer;
 mod plan;
 mod probe;
 mod receive;
@@ -53,6 +54,7 @@ pub fn main(cli: Cli) -> ExitCode {
         Command::Wire(_) => Err(Failure::environment("the wire needs Linux network namespaces")),
         Command::Serve(arguments) => serve::serve(&cli.global, arguments),
         Command::Agent(arguments) => agent::agent(&cli.global, arguments),
+        Command::Peer(arguments) => peer::peer(&cli.global, arguments),
         Command::Completions { shell } => {
             completions(*shell);
             Ok(output::DONE)

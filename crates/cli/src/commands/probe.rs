@@ -10,7 +10,9 @@ use trunkline_advisor::{
     Advice, Findings, Live, Observer, Prober as _, Question, Stage, Step, Transport, Use, advise, probe,
 };
 use trunkline_core::Duration;
+use trunkline_session::Client;
 
+use super::peer::{keys, pair_with};
 use super::send::{on_signal, shared_key};
 use crate::args::Global;
 use crate::args::probe::Probe;
@@ -30,7 +32,9 @@ pub(super) fn run(global: &Global, arguments: &Probe) -> Result<u8, Failure> {
     let told = Arc::clone(&stopped);
     on_signal(move || told.store(true, Ordering::Relaxed))?;
 
-    let mut prober = match Live::with_key(&arguments.host, question.budget / PATIENCE, key) {
+    pair_with(&arguments.host, arguments.pair.as_ref())?;
+    let client = Client { patience: question.budget / PATIENCE, key, keys: keys() };
+    let mut prober = match Live::by(&arguments.host, client) {
         Ok(prober) => prober,
         Err(_) if stopped.load(Ordering::Relaxed) => return Ok(output::INTERRUPTED),
         Err(error) => return Err(Failure::environment(error)),

@@ -10,6 +10,7 @@ use trunkline_session::program::{self, ReceiveOptions, RecordingLimits};
 use trunkline_session::{Bounds, Peers, ServerOptions, Stop};
 use trunkline_sound::Place;
 
+use super::peer::{code, invitation, keys};
 use super::send::{failure, on_signal, player, shared_key};
 use crate::args::Global;
 use crate::args::session::{Access, Receive};
@@ -34,6 +35,7 @@ pub(super) fn receive(global: &Global, arguments: &Receive) -> Result<u8, Failur
         to => format!("play audio at `{to}`"),
     };
     let whom = whom(&server, &to, !arguments.foreign.jacktrip);
+    let code = code(arguments.access.pair)?;
     let options = ReceiveOptions {
         server,
         to: arguments.to.clone(),
@@ -54,7 +56,9 @@ pub(super) fn receive(global: &Global, arguments: &Receive) -> Result<u8, Failur
     };
     let foreign = &arguments.foreign;
     let waiting = |address: SocketAddr| format!("waiting for senders at {address}");
-    let ready = |address: SocketAddr| sessions.note(&format!("{}\n{whom}", waiting(address)));
+    let ready = |address: SocketAddr| {
+        sessions.note(&format!("{}\n{whom}{}", waiting(address), invitation(address, code.as_ref())));
+    };
     let received = if let Some(file) = &foreign.sdp {
         let session = describe(file)?;
         // Of several media, the first that can be played.
@@ -96,13 +100,13 @@ pub(super) fn server(listen: Option<SocketAddr>, access: &Access) -> Result<Serv
         (true, Some(_)) => Peers::All,
         (true, None) => Peers::Near,
     };
-    Ok(ServerOptions { address: listen.unwrap_or(usual.address), peers, key, ..usual })
+    Ok(ServerOptions { address: listen.unwrap_or(usual.address), peers, key, keys: keys(), ..usual })
 }
 
 /// A sentence about who is served, and what they may do.
 pub(super) fn whom(options: &ServerOptions, what: &str, may_have_keys: bool) -> String {
     let peers = &options.peers;
-    let key = if may_have_keys { " or `--key-file FILE`" } else { "" };
+    let (pair, key) = if may_have_keys { ("`--pair`, ", " or `--key-file FILE`") } else { ("", "") };
     match (options.key, peers) {
         (Some(_), Peers::All) => {
             format!("answers peers that have the key, from every address; they may {what}")
@@ -110,7 +114,7 @@ pub(super) fn whom(options: &ServerOptions, what: &str, may_have_keys: bool) -> 
         (Some(_), _) => format!("answers peers in {peers} that have the key; they may {what}"),
         (None, Peers::In(_)) => format!("answers anyone in {peers}, without a key; they may {what}"),
         (None, _) => format!(
-            "answers anyone on {peers}, without a key; they may {what}; peers on the Internet need `--allow NETWORK`{key}"
+            "answers anyone on {peers}, without a key; they may {what}; peers on the Internet need {pair}`--allow NETWORK`{key}"
         ),
     }
 }

@@ -3,6 +3,7 @@
 use trunkline_core::{Bytes, Rate};
 use trunkline_session::{Bounds, ServerOptions, program};
 
+use super::peer::{code, invitation};
 use super::receive::{server, stop_on_signal, whom};
 use super::send::failure;
 use crate::args::Global;
@@ -28,7 +29,10 @@ pub(super) fn reflect(global: &Global, arguments: &Reflect) -> Result<u8, Failur
         arguments.max_rate
     );
     let whom = whom(&options, &may, true);
-    let ready = |address| sessions.note(&format!("reflecting at {address}\n{whom}"));
+    let code = code(arguments.access.pair)?;
+    let ready = |address| {
+        sessions.note(&format!("reflecting at {address}\n{whom}{}", invitation(address, code.as_ref())));
+    };
     program::reflect(options, &stop, &sessions, ready).map_err(failure)?;
     Ok(output::DONE)
 }

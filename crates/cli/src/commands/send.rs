@@ -13,6 +13,7 @@ use trunkline_session::{Settings, SharedKey};
 use trunkline_sound::Place;
 use trunkline_sound::file::Reader;
 
+use super::peer::{keys, pair_with};
 use crate::args::session::{Playing, Send};
 use crate::args::{Conceal, Global};
 use crate::output::{self, Failure};
@@ -27,7 +28,8 @@ pub(super) fn send(global: &Global, arguments: &Send) -> Result<u8, Failure> {
     on_signal(move || stopped.store(true, Ordering::Relaxed))?;
     warn_of_cut(&arguments.from);
     let key = shared_key(arguments.key_file.as_deref())?;
-    let options = SendOptions { key, ..options(arguments) };
+    pair_with(&arguments.host, arguments.pair.as_ref())?;
+    let options = SendOptions { key, keys: keys(), ..options(arguments) };
     let (sessions, foreign) = (Sessions::new(global.json), &arguments.foreign);
     let sent = if foreign.rtp {
         let rtp =
@@ -89,6 +91,7 @@ fn options(arguments: &Send) -> SendOptions {
         reconnect: arguments.reconnect,
         jack_server: arguments.playing.jack_server.clone(),
         key: None,
+        keys: None,
     }
 }
 

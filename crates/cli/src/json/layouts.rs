@@ -67,7 +67,8 @@ layouts! {
     LoginLinkOutput = "login-link", 1, ["serve token"];
     TokenOutput = "token", 1, ["serve token --name NAME"];
     TokensOutput = "tokens", 1, ["serve tokens"];
-    PairingOutput = "pairing", 1, ["agent pair"];
+    PairingOutput = "pairing", 1, ["agent pair", "peer pair"];
+    PeersOutput = "peers", 1, ["peer list"];
     AgentKeptOutput = "agent-kept", 1, ["agent clean"];
     EnrolledOutput = "enrolled", 1, ["agent enrol"];
     AgentsOutput = "agents", 1, ["agent list"];

@@ -373,11 +373,11 @@ pub struct TokensOutput {
 /// A code with which a controller enrols at this host's agent.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PairingOutput {
-    /// The agent's address.
+    /// The address of the agent or server.
     pub address: String,
     /// The code.
     pub code: String,
-    /// The agent's key.
+    /// Its key.
     pub key: String,
 }
 
@@ -407,6 +407,15 @@ pub struct AgentsOutput {
     pub agents: Vec<Peer>,
     /// The controllers.
     pub controllers: Vec<Peer>,
+}
+
+/// Hosts that this one has paired with for sessions.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PeersOutput {
+    /// Servers that this host has paired with.
+    pub servers: Vec<Peer>,
+    /// Hosts that may open sessions here.
+    pub clients: Vec<Peer>,
 }
 
 /// An agent, with its host and its work.

@@ -27,7 +27,7 @@ const OF_FILES: &[&str] = &[
     "study-cell",
     "warnings",
 ];
-const OF_SESSIONS: &[&str] = &["advice", "session"];
+const OF_SESSIONS: &[&str] = &["advice", "peers", "session"];
 const OF_AGENTS: &[&str] = &["agent-kept", "agent-status", "agents", "enrolled", "pairing"];
 const OF_SERVERS: &[&str] = &["login-link", "server", "token", "tokens"];
 const OF_WIRES: &[&str] = &["wire-counters", "wire-up", "wires", "wires-removed"];
@@ -265,6 +265,8 @@ fn results_of_sessions_are_described() {
         let at = at.trim().rsplit(' ').next().unwrap_or_default().to_owned();
         let send = ["send", &at, "--from", "tone", "--channels", "1", "--blocks", "30"];
         let mut seen = kinds(printed(&bench, &send));
+        printed(&bench, &["peer", "pair"]);
+        seen.extend(kinds(printed(&bench, &["peer", "list"])));
         let probe =
             ["probe", &at, "--budget", "1s", "--transports", "udp", "--for", "rehearsal", "--no-load"];
         seen.extend(kinds(printed(&bench, &probe)));

@@ -54,7 +54,8 @@ impl Bench {
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_trunkline"));
         command.args(arguments).current_dir(self.folder.path()).env("TRUNKLINE_STORE", self.store());
-        // Wires are written down in the folder too.
+        // Wires and keys are written down in the folder too.
+        command.env("XDG_STATE_HOME", self.path("state"));
         command.env("XDG_RUNTIME_DIR", self.path("")).env_remove("RUST_BACKTRACE").stdin(Stdio::null());
         command
     }

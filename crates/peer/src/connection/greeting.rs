@@ -9,7 +9,7 @@ use crate::message::{Hello, Purpose, Reply, VERSION, Welcome};
 use crate::wire::{Frame, Message, WireError, malformed, printable, tag};
 
 /// The version of Trunkline.
-const PROGRAM: &str = env!("CARGO_PKG_VERSION");
+pub(super) const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 
 const STEP: &str = "exchanging greetings";
 
@@ -30,7 +30,7 @@ impl Connection {
         let frame = self.reader.frame_within(patience, STEP)?.ok_or_else(|| self.gone())?;
         match frame.tag {
             tag::WELCOME => {
-                self.compare(&frame)?;
+                compare(&self.reader.shared.who, &frame)?;
                 self.reader.understand(frame)
             }
             _ => match self.reader.understand(frame)? {
@@ -55,7 +55,7 @@ impl Connection {
             let wrong = WireError::Tag { found: frame.tag, expected: "a greeting" };
             return Err(self.reader.not_understood(&wrong));
         }
-        if let Err(error) = self.compare(&frame) {
+        if let Err(error) = compare(&self.reader.shared.who, &frame) {
             if matches!(error, PeerError::Version { .. }) {
                 // Whether or not it still reads this.
                 let _ = self.welcome("");
@@ -83,24 +83,6 @@ impl Connection {
         self.writer.finish()
     }
 
-    /// The same as ours?
-    fn compare(&self, frame: &Frame) -> Result<(), PeerError> {
-        let who = self.reader.shared.who.clone();
-        let theirs: AnyVersion = serde_json::from_slice(&frame.body)
-            .map_err(|error| self.reader.not_understood(&malformed("greeting", error.to_string())))?;
-        if theirs.version == VERSION {
-            return Ok(());
-        }
-        Err(PeerError::Version {
-            who,
-            ours: VERSION,
-            our_program: PROGRAM.to_owned(),
-            theirs: theirs.version,
-            // What a stranger says is not printed whole.
-            their_program: printable(&theirs.program, 40),
-        })
-    }
-
     fn gone(&self) -> PeerError {
         let who = self.reader.shared.who.clone();
         PeerError::CutOff { who, reason: "the peer closed it without a reply".to_owned() }
@@ -114,4 +96,23 @@ impl Connection {
     ) -> Result<M, PeerError> {
         self.reader.receive_within(patience, step)?.ok_or_else(|| self.gone())
     }
+}
+
+/// Checks that a greeting or welcome has our version.
+pub(super) fn compare(who: &str, frame: &Frame) -> Result<(), PeerError> {
+    let theirs: AnyVersion = serde_json::from_slice(&frame.body).map_err(|error| PeerError::Protocol {
+        who: who.to_owned(),
+        reason: format!("it sends {}", malformed("greeting", error.to_string())),
+    })?;
+    if theirs.version == VERSION {
+        return Ok(());
+    }
+    Err(PeerError::Version {
+        who: who.to_owned(),
+        ours: VERSION,
+        our_program: PROGRAM.to_owned(),
+        theirs: theirs.version,
+        // The text of a stranger is shortened.
+        their_program: printable(&theirs.program, 40),
+    })
 }

@@ -229,7 +229,7 @@ fn shake_hands(
     Ok(Shared::new(socket, tls, who, (peer, local), fingerprint, pulse))
 }
 
-fn not_spoken(who: String, error: &rustls::Error) -> PeerError {
+pub(super) fn not_spoken(who: String, error: &rustls::Error) -> PeerError {
     let reason = match error {
         rustls::Error::InvalidMessage(_) => "it does not send TLS".to_owned(),
         rustls::Error::AlertReceived(AlertDescription::ProtocolVersion)

@@ -4,6 +4,7 @@
 //! comes out of it goes to the socket in the same order, under a second lock that one frame holds at a time; whoever reads
 //! never waits for that one. So both ends may write at once for as long as both also read.
 
+mod channel;
 mod greeting;
 mod handshake;
 mod keepalive;
@@ -23,6 +24,7 @@ use crate::error::PeerError;
 use crate::fingerprint::Fingerprint;
 use crate::wire::Message;
 
+pub use channel::{Beginning, Channel, Received};
 pub use handshake::connect;
 pub(crate) use handshake::connect_with;
 pub use listen::{Incoming, Listener};

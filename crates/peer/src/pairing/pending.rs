@@ -10,7 +10,7 @@ use trunkline_core::Duration;
 
 use super::code::PairingCode;
 use super::proof::{self, Side};
-use crate::connection::Connection;
+use crate::connection::{Channel, Connection};
 use crate::error::{PeerError, Refusal, RefusalKind};
 use crate::files;
 use crate::fingerprint::Fingerprint;
@@ -110,10 +110,34 @@ impl Pairing {
                 let refusal = denied.refusal();
                 // That the other end has left already changes nothing here.
                 let _ = connection.refuse(refusal.clone());
-                Err(match denied {
-                    Denied::Refused(_) => PeerError::Refused { who, refusal },
-                    Denied::Unable { error, .. } => error,
-                })
+                Err(denied.error(&who, refusal))
+            }
+        }
+    }
+
+    /// As [`admit`](Pairing::admit), for a request that has come over a channel.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn admit_on(
+        &self,
+        channel: &mut Channel,
+        request: Enrolment,
+        fingerprint: Fingerprint,
+        peers: &Peers,
+        now: Timestamp,
+    ) -> Result<Peer, PeerError> {
+        let material = channel.export(proof::LABEL)?;
+        match self.judge(&material, request, fingerprint, peers, now) {
+            Ok((peer, reply)) => {
+                channel.send(&reply)?;
+                Ok(peer)
+            }
+            Err(denied) => {
+                let refusal = denied.refusal();
+                // That the other end has left already changes nothing here.
+                let _ = channel.refuse(refusal.clone());
+                Err(denied.error(channel.who(), refusal))
             }
         }
     }
@@ -123,7 +147,7 @@ impl Pairing {
     ///
     /// # Errors
     /// The reason.
-    pub(crate) fn judge(
+    fn judge(
         &self,
         material: &[u8; 32],
         Enrolment::Pair { proof, name }: Enrolment,
@@ -201,7 +225,7 @@ impl Pairing {
 
 /// Why somebody is not enrolled.
 #[derive(Debug)]
-pub(crate) enum Denied {
+enum Denied {
     /// The request is refused.
     Refused(Refusal),
     /// An error of this host, which strangers do not learn.
@@ -214,12 +238,22 @@ pub(crate) enum Denied {
 
 impl Denied {
     /// What they are told.
-    pub(crate) fn refusal(&self) -> Refusal {
+    fn refusal(&self) -> Refusal {
         match self {
             Denied::Refused(refusal) => refusal.clone(),
             Denied::Unable { log, .. } => {
                 Refusal::new(RefusalKind::Environment, format!("it cannot pair now; {log} says why"))
             }
+        }
+    }
+}
+
+impl Denied {
+    /// What this end makes of it.
+    fn error(self, who: &str, refusal: Refusal) -> PeerError {
+        match self {
+            Denied::Refused(_) => PeerError::Refused { who: who.to_owned(), refusal },
+            Denied::Unable { error, .. } => error,
         }
     }
 }

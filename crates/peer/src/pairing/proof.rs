@@ -13,6 +13,9 @@ use ring::hmac::{self, HMAC_SHA256, Key};
 use crate::connection::Connection;
 use crate::error::PeerError;
 
+/// The label of the TLS exporter.
+pub(super) const LABEL: &[u8] = b"EXPORTER-trunkline-pairing";
+
 /// Who proves: the other's proof cannot be sent back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
@@ -22,7 +25,7 @@ pub(super) enum Side {
 
 /// What only the two ends of this connection know.
 pub(super) fn material(connection: &Connection) -> Result<[u8; 32], PeerError> {
-    connection.export(b"EXPORTER-trunkline-pairing")
+    connection.export(LABEL)
 }
 
 pub(super) fn make(key: &[u8], side: Side, material: &[u8; 32], name: &str) -> Vec<u8> {

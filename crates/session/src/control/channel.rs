@@ -1,27 +1,26 @@
 //! One end of a control connection.
 
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::net::TcpStream;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
-use serde::Serialize;
 use trunkline_core::Time;
 use trunkline_io::{Interest, PollSet};
+use trunkline_peer::wire::{Frame, Message};
+use trunkline_peer::{PeerError, Received};
 
-use super::wire::{self, LONGEST, Lines};
+use super::wire::LARGEST;
 use crate::line::Ended;
 use crate::server::Stop;
 
 /// So much may wait to be sent: a peer that reads nothing is let go.
 const MOST_UNSENT: usize = 64 << 10;
 
-/// Lines to and from the peer, without ever waiting but in [`wait`](Self::wait).
+/// Messages to and from the peer, without ever waiting but in [`wait`](Self::wait).
 #[derive(Debug)]
 pub(crate) struct Channel {
-    stream: TcpStream,
-    lines: Lines,
-    unsent: Vec<u8>,
-    /// Who is at the other end, for sentences.
+    frames: trunkline_peer::Channel,
+    /// The other end, for sentences.
     peer: &'static str,
     heard: Time,
 }
@@ -29,116 +28,110 @@ pub(crate) struct Channel {
 impl Channel {
     /// Over a connection; `peer` is what the other end is called in sentences.
     pub(crate) fn new(stream: TcpStream, peer: &'static str, now: Time) -> io::Result<Channel> {
-        stream.set_nonblocking(true)?;
-        stream.set_nodelay(true)?;
-        Ok(Channel { stream, lines: Lines::default(), unsent: Vec::new(), peer, heard: now })
+        let frames = trunkline_peer::Channel::new(stream, format!("the {peer}"), LARGEST)?;
+        Ok(Channel { frames, peer, heard: now })
+    }
+
+    /// What carries the messages, for greetings and keys.
+    pub(crate) fn frames(&mut self) -> &mut trunkline_peer::Channel {
+        &mut self.frames
     }
 
     /// What to wait for.
     pub(crate) fn descriptors<'c>(&'c self, add: &mut dyn FnMut(BorrowedFd<'c>, Interest)) {
-        add(self.stream.as_fd(), Interest::Read);
-        if !self.unsent.is_empty() {
-            add(self.stream.as_fd(), Interest::Write);
+        add(self.frames.as_fd(), Interest::Read);
+        if self.frames.unsent() > 0 {
+            add(self.frames.as_fd(), Interest::Write);
         }
     }
 
-    /// When the last line came.
+    /// When the last message came.
     pub(crate) fn heard(&self) -> Time {
         self.heard
     }
 
     /// The connection, for its addresses.
     pub(crate) fn stream(&self) -> &TcpStream {
-        &self.stream
+        self.frames.stream()
     }
 
     /// Says something; what the connection does not take now waits.
-    pub(crate) fn say(&mut self, what: &impl Serialize) -> Result<(), Ended> {
-        wire::write(what, &mut self.unsent);
-        self.flush()
+    pub(crate) fn say(&mut self, what: &impl Message) -> Result<(), Ended> {
+        self.frames.send(what).map_err(ended)?;
+        self.is_read()
     }
 
     /// Sends what waits.
     pub(crate) fn flush(&mut self) -> Result<(), Ended> {
-        while !self.unsent.is_empty() {
-            match self.stream.write(&self.unsent) {
-                Ok(taken) => drop(self.unsent.drain(..taken)),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) => return Err(self.broken(&error)),
-            }
-        }
-        match self.unsent.len() {
+        self.frames.flush().map_err(ended)?;
+        self.is_read()
+    }
+
+    fn is_read(&self) -> Result<(), Ended> {
+        match self.frames.unsent() {
             ..=MOST_UNSENT => Ok(()),
             _ => Err(Ended(format!("the {} does not read its replies", self.peer))),
         }
     }
 
-    /// Takes the next line that has come, if there is a whole one, and says what it is by `read`.
+    /// Takes the next message that has come, if there is a whole one.
     ///
     /// # Errors
     /// That the peer has gone, or says what is not of the protocol.
-    pub(crate) fn hear<T>(
-        &mut self,
-        now: Time,
-        read: impl Fn(&[u8]) -> Result<T, String>,
-    ) -> Result<Option<T>, Ended> {
-        loop {
-            match self.lines.next() {
-                Ok(Some(line)) => {
-                    self.heard = now;
-                    let peer = self.peer;
-                    let strange = |error| {
-                        Ended(format!(
-                            "the {peer} sent a message that this version does not \
-                            understand: {error}"
-                        ))
-                    };
-                    return read(line).map(Some).map_err(strange);
-                }
-                Ok(None) => {}
-                Err(wire::TooLong) => {
-                    return Err(Ended(format!("the {} sent a line of more than {LONGEST} bytes", self.peer)));
-                }
+    pub(crate) fn hear<M: Message>(&mut self, now: Time) -> Result<Option<M>, Ended> {
+        let Some(frame) = self.frame(now).map_err(ended)? else { return Ok(None) };
+        M::from_frame(frame).map(Some).map_err(|error| {
+            Ended(format!("the {} sent a message that this version does not understand: {error}", self.peer))
+        })
+    }
+
+    /// Takes the next frame that has come.
+    fn frame(&mut self, now: Time) -> Result<Option<Frame>, PeerError> {
+        match self.frames.receive()? {
+            Received::Frame(frame) => {
+                self.heard = now;
+                Ok(Some(frame))
             }
-            let mut bytes = [0; 4096];
-            let most = self.lines.room().min(bytes.len());
-            match self.stream.read(&mut bytes[..most]) {
-                Ok(0) => return Err(Ended(format!("the {} has ended the session", self.peer))),
-                Ok(more) => self.lines.push(&bytes[..more]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-                Err(error) => return Err(self.broken(&error)),
-            }
+            Received::Nothing => Ok(None),
+            Received::End => Err(PeerError::CutOff {
+                who: self.frames.who().to_owned(),
+                reason: "it has closed the connection".to_owned(),
+            }),
         }
     }
 
-    /// Waits for the next line, until `deadline` or `stop`; `None` if it has not come.
-    pub(crate) fn wait<T>(
+    /// Waits for the next frame, until `deadline` or `stop`; `None` if it has not come.
+    pub(crate) fn wait(&mut self, deadline: Time, stop: Option<&Stop>) -> Result<Option<Frame>, PeerError> {
+        self.wait_until(deadline, stop, Channel::frame)
+    }
+
+    /// Waits for what `look` finds, until `deadline` or `stop`; `None` if it has not come.
+    pub(crate) fn wait_until<T>(
         &mut self,
         deadline: Time,
         stop: Option<&Stop>,
-        parse: impl Fn(&[u8]) -> Result<T, String>,
-    ) -> Result<Option<T>, Ended> {
+        mut look: impl FnMut(&mut Channel, Time) -> Result<Option<T>, PeerError>,
+    ) -> Result<Option<T>, PeerError> {
         let mut set = PollSet::default();
         loop {
             let now = crate::now();
-            if let Some(heard) = self.hear(now, &parse)? {
-                return Ok(Some(heard));
+            if let Some(found) = look(self, now)? {
+                return Ok(Some(found));
             }
             if now >= deadline || stop.is_some_and(Stop::is_stopped) {
                 return Ok(None);
             }
-            self.flush()?;
-            let write = (!self.unsent.is_empty()).then(|| (self.stream.as_fd(), Interest::Write));
+            self.frames.flush()?;
+            let write = (self.frames.unsent() > 0).then(|| (self.frames.as_fd(), Interest::Write));
             let stopped = stop.map(|stop| (stop.wakeup().as_fd(), Interest::Read));
-            let read = [(self.stream.as_fd(), Interest::Read)];
+            let read = [(self.frames.as_fd(), Interest::Read)];
             set.wait(read.into_iter().chain(write).chain(stopped), deadline.since(now))
-                .map_err(|error| Ended(format!("the system cannot wait: {error}")))?;
+                .map_err(|error| PeerError::System { what: "the system cannot wait", error })?;
         }
     }
+}
 
-    fn broken(&self, error: &io::Error) -> Ended {
-        Ended(format!("the connection to the {} was lost: {error}", self.peer))
-    }
+/// The end of a session, in the words of an error.
+pub(crate) fn ended(error: PeerError) -> Ended {
+    Ended(error.to_string())
 }

@@ -3,4 +3,4 @@
 mod channel;
 pub(crate) mod wire;
 
-pub(crate) use channel::Channel;
+pub(crate) use channel::{Channel, ended};

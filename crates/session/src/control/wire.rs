@@ -1,11 +1,13 @@
-//! What client and server say to each other: a line of JSON each.
+//! Messages between client and server, in frames of [`trunkline_peer`].
 //!
 //! ```text
 //! client                               server
-//!  | hello(version, request)         ->|
-//!  |<- challenge(nonce)                 |   only if the server has a shared key
+//!  | Hello(version, for a session)   ->|   bare from strangers; over TLS from those who have paired
+//!  | open(request)                   ->|   at once behind it
+//!  |<- Welcome(version, name)           |   or refused(why)
+//!  |<- challenge(nonce)                 |   only if the server has a shared key, and the client has not paired
 //!  | proof(nonce, proof)             ->|
-//!  |<- welcome(key, port, facts ...)    |   or refuse(why)
+//!  |<- opened(key, port, facts ...)     |   or refused(why)
 //!  | (greetings over the transport)  ->|
 //!  |<- heard                            |   packets with the key arrive: the session begins
 //!  | ask(sent)                       ->|   at least every second
@@ -15,31 +17,33 @@
 //!  |<- ended(why)                       |   or the end of the connection, either way
 //! ```
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize};
 use trunkline_core::Time;
 use trunkline_metrics::clocks::Turning;
+use trunkline_peer::Refusal;
+use trunkline_peer::wire::{Frame, Message, WireError, from_json, tag, to_json};
 
 use crate::key::{Nonce, Proof};
 use crate::line::LineCounters;
 use crate::request::{Facts, Key, Request};
 
-/// Both ends must have the same.
-pub(crate) const VERSION: u32 = 1;
+/// The largest frame that is read, in bytes.
+pub(crate) const LARGEST: usize = 16 << 10;
 
-/// The longest line that is read, in bytes.
-pub(crate) const LONGEST: usize = 16 << 10;
-
-/// What a client says.
+/// Messages of a client after its greeting.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "say", rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum ToServer {
-    Hello(Box<Hello>),
+    /// Asks for a session.
+    Open {
+        request: Box<Request>,
+    },
     /// Proves that the client has the shared key.
     Proof {
         nonce: Nonce,
         proof: Proof,
     },
-    /// Asks what time it is there.
+    /// Asks for the time of the server.
     Ask {
         sent: Time,
     },
@@ -49,26 +53,18 @@ pub(crate) enum ToServer {
     Bye,
 }
 
-/// The first line.
+/// Messages of a server after its welcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Hello {
-    pub(crate) version: u32,
-    pub(crate) request: Request,
-}
-
-/// What a server says.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "say", rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum ToClient {
-    Welcome(Box<Welcome>),
+    Opened(Box<Opened>),
     /// Asks for a proof that the client has the shared key.
     Challenge {
         nonce: Nonce,
     },
     /// There will be no session.
-    Refuse {
-        version: u32,
-        why: String,
+    Refused {
+        refusal: Refusal,
     },
     /// A packet with the key has come.
     Heard,
@@ -90,14 +86,14 @@ pub(crate) enum ToClient {
 
 /// The terms of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Welcome {
+pub(crate) struct Opened {
     pub(crate) key: Key,
     /// Where packets go.
     pub(crate) port: u16,
     /// From which both ends make the endpoints of a protocol engine.
     pub(crate) seed: u64,
     pub(crate) facts: Facts,
-    /// What is done to the server's clock; who does not say may have one that is turned.
+    /// Discipline of the server's clock; if absent, it may be slewed.
     #[serde(default)]
     pub(crate) clock: Turning,
     /// Proves that the server has the shared key, if there is one.
@@ -105,107 +101,50 @@ pub(crate) struct Welcome {
     pub(crate) proof: Option<Proof>,
 }
 
-impl Welcome {
+impl Opened {
     /// The terms that a proof holds for: where packets go, and the key that they have.
     pub(crate) fn proved(key: Key, port: u16, seed: u64) -> Vec<u8> {
         [&key.bytes()[..], &port.to_be_bytes(), &seed.to_be_bytes()].concat()
     }
 }
 
-/// The version that a first line names, whatever else it says: other versions may say anything.
-pub(crate) fn version_of(line: &[u8]) -> Option<u32> {
-    #[derive(Deserialize)]
-    struct Versioned {
-        version: u32,
+impl Message for ToServer {
+    fn to_frame(&self) -> Result<Frame, WireError> {
+        to_json(tag::MESSAGE, "message", self)
     }
-    serde_json::from_slice::<Versioned>(line).ok().map(|versioned| versioned.version)
+    fn from_frame(frame: Frame) -> Result<ToServer, WireError> {
+        from_json(&frame, tag::MESSAGE, "a message")
+    }
 }
 
-/// Reads a line.
-///
-/// # Errors
-/// Why it is not one of ours.
-pub(crate) fn read<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
-    serde_json::from_slice(line).map_err(|error| error.to_string())
+impl Message for ToClient {
+    fn to_frame(&self) -> Result<Frame, WireError> {
+        to_json(tag::MESSAGE, "message", self)
+    }
+    fn from_frame(frame: Frame) -> Result<ToClient, WireError> {
+        from_json(&frame, tag::MESSAGE, "a message")
+    }
 }
 
-/// A line without its end.
-pub(crate) fn line(what: &impl Serialize) -> Vec<u8> {
-    let mut line = Vec::new();
-    write(what, &mut line);
-    line.truncate(line.trim_ascii_end().len());
+/// The line that refuses a client of the protocol that sessions had before there were frames.
+pub(crate) fn too_old() -> Vec<u8> {
+    let why = format!(
+        "this client is too old: the server runs Trunkline {}, which has another protocol for sessions; update the client",
+        env!("CARGO_PKG_VERSION")
+    );
+    let mut line = serde_json::json!({ "say": "refuse", "version": 1, "why": why }).to_string().into_bytes();
+    line.push(b'\n');
     line
 }
 
-/// Appends a line.
-pub(crate) fn write(what: &impl Serialize, into: &mut Vec<u8>) {
-    // Fails for maps with other keys than texts only, and none of these has any.
-    if serde_json::to_writer(&mut *into, what).is_ok() {
-        into.push(b'\n');
-    }
-}
-
-/// Finds the lines in what arrives.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Lines {
-    bytes: Vec<u8>,
-    /// Everything before this has been taken.
-    taken: usize,
-}
-
-/// A line is longer than [`LONGEST`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TooLong;
-
-impl Lines {
-    /// How many more bytes may be pushed.
-    pub(crate) fn room(&self) -> usize {
-        LONGEST + 1 - (self.bytes.len() - self.taken)
-    }
-
-    /// Takes bytes, at most as many as there is [`room`](Self::room) for; the rest is not looked at.
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
-        self.bytes.drain(..core::mem::take(&mut self.taken));
-        self.bytes.extend_from_slice(&bytes[..bytes.len().min(self.room())]);
-    }
-
-    /// The next whole line, without its end.
-    pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, TooLong> {
-        let rest = &self.bytes[self.taken..];
-        let Some(length) = rest.iter().position(|byte| *byte == b'\n') else {
-            return if rest.len() > LONGEST { Err(TooLong) } else { Ok(None) };
-        };
-        let start = self.taken;
-        self.taken += length + 1;
-        Ok(Some(&self.bytes[start..start + length]))
-    }
-}
-
-/// The body of a fuzz target: no bytes make the readers of either end panic or keep more than a line, and what they read they
-/// write again.
-pub(crate) fn fuzz_lines(data: &[u8]) {
-    let mut lines = Lines::default();
-    for piece in data.chunks(1000) {
-        lines.push(piece);
-        assert!(lines.bytes.len() <= LONGEST + 1, "{} bytes are kept", lines.bytes.len());
-        while let Ok(Some(line)) = lines.next() {
-            let _ = version_of(line);
-            if let Ok(said) = read::<ToServer>(line) {
-                again(&said);
-            }
-            if let Ok(said) = read::<ToClient>(line) {
-                again(&said);
-            }
-        }
-    }
-}
-
-fn again<T: Serialize + DeserializeOwned + PartialEq + core::fmt::Debug>(said: &T) {
-    let mut line = Vec::new();
-    write(said, &mut line);
-    assert_eq!(line.pop(), Some(b'\n'));
-    assert!(!line.contains(&b'\n'), "one line");
-    assert_eq!(read::<T>(&line).as_ref(), Ok(said));
+/// The body of a fuzz target: no bytes make the readers of either end panic, and what they read they read again after it was
+/// written.
+pub(crate) fn fuzz_frames(data: &[u8]) {
+    use trunkline_peer::wire::{again, fuzz_frames};
+    fuzz_frames(data, |frame| {
+        again::<ToServer>(frame);
+        again::<ToClient>(frame);
+    });
 }
 
 #[cfg(test)]

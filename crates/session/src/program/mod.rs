@@ -76,6 +76,13 @@ pub enum Event<'e> {
         /// Why, in a sentence without its full stop, if not as it was meant to.
         why: Option<&'e str>,
     },
+    /// A host wanted to pair with this one, in session 0.
+    Pairing {
+        /// From where.
+        from: SocketAddr,
+        /// Its name from now on, or why it is not paired.
+        outcome: Result<&'e str, &'e str>,
+    },
     /// It does not come about, or ended; it is tried again.
     Retrying(&'e str),
     /// The device has gone, and why; it is waited for.

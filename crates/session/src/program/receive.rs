@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use trunkline_audio::pipeline::{PlayerSettings, Stream};
 use trunkline_core::Duration;
 use trunkline_io::{Wakeup, pace};
+use trunkline_peer::Peer;
 use trunkline_sound::{Place, SoundError, Wanted};
 
 use super::conduct::{Limits, conduct, play_out};
@@ -153,6 +154,11 @@ impl Handler for Receiver<'_> {
     fn facts(&self) -> Facts {
         let most = if self.options.mix { None } else { self.options.channels };
         Facts { channels: most.unwrap_or(Stream::MOST_CHANNELS), ..Facts::default() }
+    }
+
+    fn paired(&self, from: SocketAddr, outcome: Result<&Peer, &str>) {
+        let outcome = outcome.map(|client| client.name.as_str());
+        self.observer.event(0, Event::Pairing { from, outcome });
     }
 
     fn admit(&self, request: &Request, _: SocketAddr) -> Result<(), String> {

@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use trunkline_peer::Peer;
+
 use super::{Event, Observer, ProgramError};
 use crate::request::Request;
 use crate::server::{Handler, Server, ServerOptions, Stop, echo};
@@ -36,6 +38,11 @@ impl Handler for Reflector<'_> {
 
     fn play(&self, session: &mut Session, stop: &Stop) {
         self.around(session, &mut |session| echo(session, stop));
+    }
+
+    fn paired(&self, from: SocketAddr, outcome: Result<&Peer, &str>) {
+        let outcome = outcome.map(|client| client.name.as_str());
+        self.observer.event(0, Event::Pairing { from, outcome });
     }
 
     fn around(&self, session: &mut Session, serve: &mut dyn FnMut(&mut Session)) {

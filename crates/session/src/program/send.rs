@@ -21,6 +21,7 @@ use crate::choice::TransportChoice;
 use crate::client::Client;
 use crate::error::SessionError;
 use crate::key::SharedKey;
+use crate::keys::Keys;
 use crate::request::{Request, Role};
 use crate::session::Session;
 use crate::settings::Settings;
@@ -62,6 +63,8 @@ pub struct SendOptions {
     pub jack_server: Option<String>,
     /// The key that the server has too, if it asks for one.
     pub key: Option<SharedKey>,
+    /// The keys of this host, with those of servers that it has paired with.
+    pub keys: Option<Keys>,
 }
 
 /// How sending went.
@@ -100,6 +103,7 @@ impl SendOptions {
             reconnect: false,
             jack_server: None,
             key: None,
+            keys: None,
         }
     }
 
@@ -231,7 +235,7 @@ fn connect(
         let mut request = Request::new(Role::Play, options.transport.clone());
         request.stream = Some(stream);
         request.settings = options.settings;
-        let error = match attempt(&options.host, request, options.key, stop)? {
+        let error = match attempt(options, request, stop)? {
             None => return Ok(None),
             Some(Ok(session)) => return Ok(Some(session)),
             Some(Err(error)) => error,
@@ -261,17 +265,17 @@ fn connect(
 /// Tries once to open a session; `None` if it was to be stopped meanwhile: then the thread that tries is left to itself,
 /// since names and connections may take long.
 fn attempt(
-    host: &str,
+    options: &SendOptions,
     request: Request,
-    key: Option<SharedKey>,
     stop: &AtomicBool,
 ) -> Result<Option<Result<Session, SessionError>>, ProgramError> {
     const ASK: std::time::Duration = std::time::Duration::from_millis(50);
     let (tell, told) = mpsc::channel();
-    let host = host.to_owned();
+    let host = options.host.clone();
+    let client = Client { key: options.key, keys: options.keys.clone(), ..Client::default() };
     let work = move || {
         // Nobody listens any more if it was stopped.
-        let _ = tell.send(Client { key, ..Client::default() }.connect(&host, request));
+        let _ = tell.send(client.connect(&host, request));
     };
     thread::Builder::new()
         .name("connect".to_owned())

@@ -1,37 +1,44 @@
 //! The side that is asked for sessions.
 
+mod known;
 mod peers;
 mod roles;
 mod shares;
 mod stop;
 
 use core::ops::RangeInclusive;
+use std::io::{self, Read as _};
 use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
 use std::sync::Arc;
-use std::{io, thread};
+use std::thread;
 
 use ring::rand::{SecureRandom as _, SystemRandom};
 use trunkline_core::{Bytes, Duration};
 use trunkline_io::admission::{Admission, Places, Ticket};
 use trunkline_io::{Interest, PollSet};
 use trunkline_metrics::clocks::Turning;
+use trunkline_peer::message::{Enrolment, Purpose};
+use trunkline_peer::wire::{Frame, Message as _};
+use trunkline_peer::{Beginning, Fingerprint, Identity, Peer, PeerError, Refusal, RefusalKind};
 
 use crate::choice::TransportChoice;
 use crate::client::DEFAULT_PORT;
-use crate::control::Channel;
-use crate::control::wire::{self, ToClient, ToServer, VERSION, Welcome};
+use crate::control::wire::{self, Opened, ToClient, ToServer};
+use crate::control::{Channel, ended};
 use crate::error::SessionError;
 use crate::key::{Nonces, SharedKey};
+use crate::keys::Keys;
 use crate::line::{Ended, Line};
 use crate::lines;
 use crate::request::{Facts, Key, Request, Role};
 use crate::session::{Session, Terms};
 use crate::wait::Waiter;
+use known::{Known, OF_CLIENT};
 pub use peers::Peers;
 pub(crate) use roles::echo;
 pub use shares::Bounds;
-use shares::{Held, Share, Shares};
+use shares::{Held, Share, Shares, Source};
 pub use stop::Stop;
 
 /// How long a client may take for its first line, and until its packets arrive.
@@ -39,6 +46,16 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Connections without a session yet. Each has a thread.
 const STRANGERS: Places = Places { total: 64, of_source: 16 };
+
+/// Interval of the check that clients with a session are still known.
+const REVIEW: Duration = Duration::from_secs(2);
+
+/// The refusal of a key that is not, or no longer, known.
+const NOT_KNOWN: &str = "it does not know the key of this host; run `trunkline peer pair` or start it with `--pair` there, \
+    and pair again with `--pair CODE` here";
+
+/// The refusal of pairing where no keys are kept.
+const NO_PAIRING: &str = "it keeps no keys; start it with `--pair`";
 
 /// What clients are told then.
 const STOPPED: &str = "the server is being stopped";
@@ -53,8 +70,10 @@ pub struct ServerOptions {
     pub address: SocketAddr,
     /// The addresses that it serves.
     pub peers: Peers,
-    /// The key that a client must have, if any.
+    /// The key that a client must have, if any, unless it has paired.
     pub key: Option<SharedKey>,
+    /// The keys of this host, with those of clients that it has paired with. These are served from every address.
+    pub keys: Option<Keys>,
     /// The most that it gives to all clients together.
     pub all: Bounds,
     /// The most that it gives to one address, or IPv6 network of 64 bits.
@@ -71,11 +90,21 @@ impl Default for ServerOptions {
             address: SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), DEFAULT_PORT),
             peers: Peers::Near,
             key: None,
+            keys: None,
             all: Bounds { sessions: 16, rate: 100_000_000, memory: Bytes(256 << 20) },
             each: Bounds { sessions: 8, rate: 80_000_000, memory: Bytes(128 << 20) },
             longest_source: Duration::from_secs(60),
         }
     }
+}
+
+/// Who a client is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Client {
+    /// Nothing is known but its address.
+    Stranger,
+    /// This host has paired with it.
+    Known(Fingerprint),
 }
 
 /// What a server does with sessions that it does not serve itself.
@@ -93,6 +122,9 @@ pub trait Handler: Send + Sync {
 
     /// Plays or records until the session or the server ends, on a thread of the session's own.
     fn play(&self, session: &mut Session, stop: &Stop);
+
+    /// A client has paired with this host, or has failed to, for this reason.
+    fn paired(&self, _from: SocketAddr, _outcome: Result<&Peer, &str>) {}
 
     /// Stands around every session of another role, which `serve` serves until it ends: to tell of them.
     fn around(&self, session: &mut Session, serve: &mut dyn FnMut(&mut Session)) {
@@ -118,6 +150,7 @@ pub struct Server<H = ()> {
     /// Connections without a session yet.
     door: Arc<Admission>,
     shares: Shares,
+    known: Known,
 }
 
 impl<H: Handler> Server<H> {
@@ -138,7 +171,15 @@ impl<H: Handler> Server<H> {
         })?;
         let transports = lines::available();
         let shares = Shares::new(options.all, options.each);
-        Ok(Server { listener, options, handler, transports, door: Admission::new(STRANGERS), shares })
+        Ok(Server {
+            listener,
+            options,
+            handler,
+            transports,
+            door: Admission::new(STRANGERS),
+            shares,
+            known: Known::default(),
+        })
     }
 
     /// Where the control port is.
@@ -164,7 +205,10 @@ impl<H: Handler> Server<H> {
             let mut set = PollSet::default();
             while !stop.is_stopped() {
                 let both = [(self.listener.as_fd(), Interest::Read), (stop.wakeup().as_fd(), Interest::Read)];
-                set.wait(both, Duration::MAX).map_err(SessionError::system("the system cannot wait"))?;
+                let patience = if self.options.keys.is_some() { REVIEW } else { Duration::MAX };
+                set.wait(both, patience).map_err(SessionError::system("the system cannot wait"))?;
+                // Keys that cannot be read revoke nobody.
+                self.known.cut(|key| !matches!(self.client(key), Ok(None)));
                 match self.listener.accept() {
                     Ok((stream, peer)) => self.admit(scope, stream, peer, stop),
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -184,10 +228,7 @@ impl<H: Handler> Server<H> {
         peer: SocketAddr,
         stop: &'scope Stop,
     ) {
-        let Ok(mut control) = Channel::new(stream, "client", crate::now()) else { return };
-        if !self.options.peers.include(peer.ip()) {
-            return refuse(&mut control, &peers::refusal(&self.options.peers, peer));
-        }
+        let Ok(control) = Channel::new(stream, "client", crate::now()) else { return };
         let Ok(cutter) = control.stream().try_clone() else { return };
         let ticket = self.door.enter(peer.ip(), move || {
             // One that has ended by itself need not be cut.
@@ -198,18 +239,37 @@ impl<H: Handler> Server<H> {
         let _ = thread::Builder::new().name("session".to_owned()).spawn_scoped(scope, work);
     }
 
-    /// Serves one client from its first line to its end.
+    /// Serves one client from its first message to its end.
     fn attend(&self, mut control: Channel, peer: SocketAddr, ticket: Ticket, stop: &Stop) {
-        let opened = self.welcome(&mut control, peer, stop);
+        let client = match self.greet(&mut control, peer, stop) {
+            Ok(Some(client)) => client,
+            Ok(None) => return,
+            Err(refusal) => return refuse(&mut control, refusal),
+        };
+        let (_entered, ticket) = match client {
+            Client::Stranger => (None, Some(ticket)),
+            Client::Known(key) => {
+                ticket.known();
+                let Some(entered) = self.known.enter(key, control.stream()) else {
+                    let why =
+                        format!("one client may have {OF_CLIENT} connections at once; end another one first");
+                    return refuse(&mut control, Refusal::new(RefusalKind::Limit, why));
+                };
+                (Some(entered), None)
+            }
+        };
+        let opened = self.open(&mut control, client, peer, stop);
         let (line, terms, mut share) = match opened {
             Ok(opened) => opened,
-            Err(why) => return refuse(&mut control, &why),
+            Err(why) => return refuse(&mut control, Refusal::new(RefusalKind::Other, why)),
         };
         let mut session = Session::server(line, control, terms);
         if let Err(ended) = await_greeting(&mut session, stop) {
             return session.end(crate::now(), &ended);
         }
-        ticket.known();
+        if let Some(ticket) = ticket {
+            ticket.known();
+        }
         let handler = &self.handler;
         match session.request().role {
             Role::Echo => handler.around(&mut session, &mut |session| roles::echo(session, stop)),
@@ -228,30 +288,134 @@ impl<H: Handler> Server<H> {
         }
     }
 
-    /// Hears what a client wants, and opens its line; or says why not.
-    fn welcome(
+    /// Finds out who a client is, and pairs with it if that is what it wants; then `None`.
+    fn greet(&self, control: &mut Channel, peer: SocketAddr, stop: &Stop) -> Result<Option<Client>, Refusal> {
+        let deadline = crate::now() + PATIENCE;
+        let began = control.wait_until(deadline, Some(stop), |control, _| control.frames().beginning());
+        match began.map_err(other)? {
+            Some(Beginning::Tls) => {
+                let identity = self.identity().map_err(|error| self.unable(peer, &error))?;
+                control.frames().secure(&identity).map_err(other)?;
+            }
+            Some(Beginning::Frame) => {}
+            Some(Beginning::Line) => {
+                // A connection that is closed with bytes unread may lose what was sent.
+                let _ = control.stream().read(&mut [0; wire::LARGEST]);
+                // Who does not read it sees the end of the connection.
+                let _ = control.frames().send_bytes(&wire::too_old());
+                return Ok(None);
+            }
+            None if stop.is_stopped() => return Err(Refusal::new(RefusalKind::Stopping, STOPPED)),
+            None => return Err(late("greeting")),
+        }
+        let hello = match control.wait(deadline, Some(stop)).map_err(other)? {
+            Some(frame) => control.frames().hello(frame).map_err(other)?,
+            None if stop.is_stopped() => return Err(Refusal::new(RefusalKind::Stopping, STOPPED)),
+            None => return Err(late("greeting")),
+        };
+        let key = control.frames().peer_fingerprint();
+        match (hello.purpose, key) {
+            (Purpose::Session, None) => {
+                if !self.options.peers.include(peer.ip()) {
+                    let why = peers::refusal(&self.options.peers, peer);
+                    return Err(Refusal::new(RefusalKind::Permission, why));
+                }
+                Ok(Some(Client::Stranger))
+            }
+            (Purpose::Session, Some(key)) => {
+                match self.client(&key).map_err(|error| self.unable(peer, &error))? {
+                    Some(_) => Ok(Some(Client::Known(key))),
+                    None => Err(Refusal::new(RefusalKind::NotEnrolled, NOT_KNOWN)),
+                }
+            }
+            (Purpose::Pair, Some(key)) => {
+                self.pair(control, key, peer, stop)?;
+                Ok(None)
+            }
+            (Purpose::Pair, None) => Err(Refusal::new(RefusalKind::Other, "pairing needs TLS")),
+            (Purpose::Control | Purpose::Join { .. }, _) => {
+                let why = "this is a server of `trunkline reflect` or `trunkline receive`, not an agent";
+                Err(Refusal::new(RefusalKind::Other, why))
+            }
+        }
+    }
+
+    /// Judges a client that wants to pair, and tells it and the handler the outcome.
+    fn pair(
         &self,
         control: &mut Channel,
+        key: Fingerprint,
+        peer: SocketAddr,
+        stop: &Stop,
+    ) -> Result<(), Refusal> {
+        let Some(keys) = &self.options.keys else {
+            return Err(Refusal::new(RefusalKind::NoCode, NO_PAIRING));
+        };
+        control.frames().welcome(keys.name()).map_err(other)?;
+        let Some(frame) = control.wait(crate::now() + PATIENCE, Some(stop)).map_err(other)? else {
+            return Err(late("pairing code"));
+        };
+        let request =
+            Enrolment::from_frame(frame).map_err(|error| other(control.frames().not_understood(&error)))?;
+        let paired = keys.pairing().and_then(|pairing| {
+            pairing.admit_on(control.frames(), request, key, &keys.clients()?, jiff::Timestamp::now())
+        });
+        match paired {
+            Ok(client) => self.handler.paired(peer, Ok(&client)),
+            Err(PeerError::Refused { refusal, .. }) => self.handler.paired(peer, Err(&refusal.why)),
+            Err(error) => self.handler.paired(peer, Err(&error.to_string())),
+        }
+        Ok(())
+    }
+
+    /// The key of this host; a new one for each connection if it has paired with nobody.
+    fn identity(&self) -> Result<Identity, PeerError> {
+        match &self.options.keys {
+            Some(keys) if keys.exist() => keys.identity(),
+            _ => Identity::generate(),
+        }
+    }
+
+    /// The client with this key, if this host has paired with it.
+    fn client(&self, key: &Fingerprint) -> Result<Option<Peer>, PeerError> {
+        self.options.keys.as_ref().map_or(Ok(None), |keys| keys.client(key))
+    }
+
+    /// The keys cannot be read: the reason is for the owner only.
+    fn unable(&self, peer: SocketAddr, error: &PeerError) -> Refusal {
+        self.handler.paired(peer, Err(&error.to_string()));
+        Refusal::new(RefusalKind::Environment, "the server cannot read its keys; its terminal says why")
+    }
+
+    /// Hears what a client wants, and opens its line; or says why not.
+    fn open(
+        &self,
+        control: &mut Channel,
+        client: Client,
         peer: SocketAddr,
         stop: &Stop,
     ) -> Result<(Box<dyn Line>, Terms, Share<'_>), String> {
-        let read = |line: &[u8]| match wire::version_of(line) {
-            Some(VERSION) => Ok((wire::read::<ToServer>(line)?, line.to_vec())),
-            Some(other) => {
-                Err(format!("version {other} of the control protocol; this server speaks version {VERSION}"))
-            }
-            None => Err("no version of the control protocol".to_owned()),
-        };
-        let (request, line) = match control.wait(crate::now() + PATIENCE, Some(stop), read) {
-            Ok(Some((ToServer::Hello(hello), line))) => (hello.request, line),
-            Ok(Some(_)) => return Err("a session must start with `hello`".to_owned()),
+        let name = self.options.keys.as_ref().map_or("", Keys::name);
+        control.frames().welcome(name).map_err(|error| error.to_string())?;
+        let open = match control.wait(crate::now() + PATIENCE, Some(stop)) {
+            Ok(Some(frame)) => frame,
             Ok(None) if stop.is_stopped() => return Err(STOPPED.to_owned()),
-            Ok(None) => return Err(format!("no `hello` arrived within {PATIENCE}")),
-            Err(Ended(why)) => return Err(why),
+            Ok(None) => return Err(format!("no request for a session arrived within {PATIENCE}")),
+            Err(error) => return Err(ended(error).0),
         };
-        let proved = self.options.key.map(|key| prove(control, &key, &line, stop)).transpose()?;
+        let request = match ToServer::from_frame(open.clone()) {
+            Ok(ToServer::Open { request }) => *request,
+            Ok(_) => return Err("a session must start with `open`".to_owned()),
+            Err(error) => {
+                return Err(format!(
+                    "the client sent a message that this version does not understand: {error}"
+                ));
+            }
+        };
+        let shared = self.options.key.filter(|_| client == Client::Stranger);
+        let proved = shared.map(|key| prove(control, &key, &open, stop)).transpose()?;
         self.check(&request, peer)?;
-        let share = self.share(&request, peer)?;
+        let share = self.share(&request, client, peer)?;
         let local = control.stream().local_addr().map_err(|error| error.to_string())?.ip().to_canonical();
         let (key, seed) = (Key(u64::from_be_bytes(random()?)), u64::from_be_bytes(random()?));
         let line_terms = lines::Terms { request: &request, key, seed };
@@ -262,10 +426,10 @@ impl<H: Handler> Server<H> {
         let facts = Facts { transports, most_rate, longest_source, ..self.handler.facts() };
         let clock = Turning::of(trunkline_io::clock::IS_FREE);
         let proof = proved
-            .zip(self.options.key)
-            .map(|(nonces, shared)| shared.server_proof(&nonces, &Welcome::proved(key, port, seed)));
-        let welcome = Welcome { key, port, seed, facts: facts.clone(), clock, proof };
-        control.say(&ToClient::Welcome(Box::new(welcome))).map_err(|Ended(why)| why)?;
+            .zip(shared)
+            .map(|(nonces, shared)| shared.server_proof(&nonces, &Opened::proved(key, port, seed)));
+        let opened = Opened { key, port, seed, facts: facts.clone(), clock, proof };
+        control.say(&ToClient::Opened(Box::new(opened))).map_err(|Ended(why)| why)?;
         Ok((line, Terms { request, facts, key, peer }, share))
     }
 
@@ -275,10 +439,14 @@ impl<H: Handler> Server<H> {
     }
 
     /// Reserves what a session needs.
-    fn share(&self, request: &Request, peer: SocketAddr) -> Result<Share<'_>, String> {
+    fn share(&self, request: &Request, client: Client, peer: SocketAddr) -> Result<Share<'_>, String> {
+        let source = match client {
+            Client::Stranger => Source::stranger(peer.ip()),
+            Client::Known(key) => Source::Key(key),
+        };
         let rate = if let Role::Source { rate, .. } = request.role { rate } else { 0 };
         let memory = request.transport.transport().buffers().count();
-        self.shares.reserve(peer.ip(), Held { sessions: 1, rate, memory })
+        self.shares.reserve(source, Held { sessions: 1, rate, memory })
     }
 
     /// Whether this is within the server's bounds.
@@ -330,9 +498,18 @@ fn await_greeting(session: &mut Session, stop: &Stop) -> Result<(), Ended> {
     Ok(())
 }
 
-fn refuse(control: &mut Channel, why: &str) {
+fn refuse(control: &mut Channel, refusal: Refusal) {
     // Who does not hear it sees the end of the connection.
-    let _ = control.say(&ToClient::Refuse { version: VERSION, why: why.to_owned() });
+    let _ = control.say(&ToClient::Refused { refusal });
+}
+
+/// A refusal of what a client has sent.
+fn other(error: PeerError) -> Refusal {
+    Refusal::new(RefusalKind::Other, error.to_string())
+}
+
+fn late(what: &str) -> Refusal {
+    Refusal::new(RefusalKind::Other, format!("no {what} arrived within {PATIENCE}"))
 }
 
 /// Random bytes.
@@ -343,22 +520,23 @@ pub(crate) fn random<const N: usize>() -> Result<[u8; N], String> {
 }
 
 /// Requires a proof that a client with this first line has the key.
-fn prove(control: &mut Channel, key: &SharedKey, hello: &[u8], stop: &Stop) -> Result<Nonces, String> {
+fn prove(control: &mut Channel, key: &SharedKey, open: &Frame, stop: &Stop) -> Result<Nonces, String> {
     let server = random()?;
     control.say(&ToClient::Challenge { nonce: server }).map_err(|Ended(why)| why)?;
-    let read = |line: &[u8]| wire::read::<ToServer>(line);
-    match control.wait(crate::now() + PATIENCE, Some(stop), read) {
-        Ok(Some(ToServer::Proof { nonce: client, proof })) => {
+    match control.wait(crate::now() + PATIENCE, Some(stop)) {
+        Ok(Some(frame)) => {
+            let Ok(ToServer::Proof { nonce: client, proof }) = ToServer::from_frame(frame) else {
+                return Err("a `challenge` is answered with a `proof`".to_owned());
+            };
             let nonces = Nonces { server, client };
-            match key.accepts_client(&nonces, hello, &proof) {
+            match key.accepts_client(&nonces, &open.body, &proof) {
                 true => Ok(nonces),
                 false => Err("the key is not that of this server; use a copy of its `--key-file`".to_owned()),
             }
         }
-        Ok(Some(_)) => Err("a `challenge` is answered with a `proof`".to_owned()),
         Ok(None) if stop.is_stopped() => Err(STOPPED.to_owned()),
         Ok(None) => Err(format!("no `proof` arrived within {PATIENCE}")),
-        Err(Ended(why)) => Err(why),
+        Err(error) => Err(ended(error).0),
     }
 }
 

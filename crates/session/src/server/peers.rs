@@ -55,8 +55,8 @@ impl fmt::Display for Peers {
 pub(super) fn refusal(peers: &Peers, from: SocketAddr) -> String {
     let from = from.ip().to_canonical();
     format!(
-        "it serves {peers}, not {from}; to let this address in, start it with `--allow {from}`, or with `--key-file FILE` at \
-         both ends"
+        "it serves {peers}, not {from}; to let this host in, pair with it (`--pair`), or start it with `--allow {from}`, or \
+         with `--key-file FILE` at both ends"
     )
 }
 

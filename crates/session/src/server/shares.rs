@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use trunkline_core::Bytes;
 use trunkline_io::admission::source_of;
+use trunkline_peer::Fingerprint;
 
 /// The most that a server gives, to all sources together or to one: an IPv4 address, or an IPv6 network of 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +24,23 @@ pub struct Bounds {
 pub(super) struct Shares {
     all: Bounds,
     each: Bounds,
-    held: Mutex<HashMap<IpAddr, Held>>,
+    held: Mutex<HashMap<Source, Held>>,
+}
+
+/// Whose share it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Source {
+    /// A stranger's: an IPv4 address, or an IPv6 network of 64 bits.
+    Address(IpAddr),
+    /// A known client's, wherever it connects from.
+    Key(Fingerprint),
+}
+
+impl Source {
+    /// A stranger at this address.
+    pub(super) fn stranger(from: IpAddr) -> Source {
+        Source::Address(source_of(from))
+    }
 }
 
 /// Sessions, rate and memory that one session needs, or a source holds.
@@ -38,7 +55,7 @@ pub(super) struct Held {
 #[derive(Debug)]
 pub(super) struct Share<'s> {
     shares: &'s Shares,
-    source: IpAddr,
+    source: Source,
     held: Held,
 }
 
@@ -56,8 +73,7 @@ impl Shares {
     ///
     /// # Errors
     /// The bound that it would exceed, in a sentence for the client.
-    pub(super) fn reserve(&self, from: IpAddr, want: Held) -> Result<Share<'_>, String> {
-        let source = source_of(from);
+    pub(super) fn reserve(&self, source: Source, want: Held) -> Result<Share<'_>, String> {
         let mut table = self.table();
         let total = table.values().fold(Held::default(), |sum, held| sum.and(*held));
         let own = table.get(&source).copied().unwrap_or_default();
@@ -98,7 +114,7 @@ impl Shares {
         Ok(Share { shares: self, source, held: want })
     }
 
-    fn table(&self) -> MutexGuard<'_, HashMap<IpAddr, Held>> {
+    fn table(&self) -> MutexGuard<'_, HashMap<Source, Held>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -153,7 +169,7 @@ mod tests {
         let all = Bounds { sessions: 4, rate: 100, memory: Bytes(1000) };
         let each = Bounds { sessions: 2, rate: 80, memory: Bytes(500) };
         let shares = Shares::new(all, each);
-        let [first, second, third] = [1, 2, 3].map(|n| IpAddr::from([192, 0, 2, n]));
+        let [first, second, third] = [1, 2, 3].map(|n| Source::stranger([192, 0, 2, n].into()));
         let want = |rate, memory| Held { sessions: 1, rate, memory };
 
         let mut one = shares.reserve(first, want(60, 400)).unwrap();
@@ -181,9 +197,10 @@ mod tests {
         let bounds = |sessions| Bounds { sessions, rate: 0, memory: Bytes(0) };
         let shares = Shares::new(bounds(9), bounds(1));
         let want = Held { sessions: 1, ..Held::default() };
+        let stranger = |address: &str| Source::stranger(address.parse().unwrap());
         let [one, neighbour, other] = ["2001:db8:0:1::1", "2001:db8:0:1::2", "2001:db8:0:2::1"];
-        let _held = shares.reserve(one.parse().unwrap(), want).unwrap();
-        assert!(shares.reserve(neighbour.parse().unwrap(), want).is_err());
-        shares.reserve(other.parse().unwrap(), want).unwrap();
+        let _held = shares.reserve(stranger(one), want).unwrap();
+        assert!(shares.reserve(stranger(neighbour), want).is_err());
+        shares.reserve(stranger(other), want).unwrap();
     }
 }

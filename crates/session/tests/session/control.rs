@@ -4,34 +4,36 @@ use std::net::TcpListener;
 
 use trunkline_session::{Client, Request, Role, Server, ServerOptions, SessionError, TransportChoice};
 
-use crate::support::{Running, packet, until};
+use crate::support::{Running, frame, hello, packet, until};
 use trunkline_session::{Line as _, now};
 use trunkline_testkit::real_time::in_real_time;
 
 #[test]
 fn nonsense_is_refused_in_a_sentence_and_the_server_goes_on() {
     let server = Running::new();
-    let hello = |request: &str| format!("{{\"say\":\"hello\",\"version\":1,\"request\":{request}}}\n");
-    let long = [b'x'; 20_000];
-    let cases: [(&[u8], &str); 8] = [
-        (b"GET / HTTP/1.1\r\n\r\n", "no version of the control protocol"),
-        (
-            b"{\"say\":\"hello\",\"version\":9}\n",
-            "version 9 of the control protocol; this server speaks version 1",
-        ),
-        (b"{\"say\":\"ask\",\"version\":1,\"sent\":1}\n", "a session must start with `hello`"),
-        (&long, "sent a line of more than 16384 bytes"),
-        (hello("{\"role\":\"echo\",\"transport\":\"udb\"}").leak().as_bytes(), "did you mean `udp`?"),
-        (hello("{\"role\":\"dance\",\"transport\":\"udp\"}").leak().as_bytes(), "unknown variant `dance`"),
-        (hello("{\"role\":\"play\",\"transport\":\"udp\"}").leak().as_bytes(), "this server does not play"),
-        (&[0xFF, 0xFE, b'\n'], "no version of the control protocol"),
+    let message = |body: &str| [hello(), frame(b'M', body)].concat();
+    let open = |request: &str| message(&format!(r#"{{"open":{{"request":{request}}}}}"#));
+    let old = r#"{"version":9,"program":"9.1","purpose":"session"}"#;
+    let cases: [(Vec<u8>, &str); 9] = [
+        (b"GET / HTTP/1.1\r\n\r\n".to_vec(), "a frame of 1195725856 bytes; at most 16384 are allowed"),
+        (frame(b'H', old), "the client runs Trunkline 9.1 (protocol 9)"),
+        (frame(b'M', r#""bye""#), "a frame with tag 0x4d instead of a greeting"),
+        (frame(b'H', r#"{"version":1,"program":"x","purpose":"control"}"#), "not an agent"),
+        (message(r#"{"ask":{"sent":1}}"#), "a session must start with `open`"),
+        (open(&format!("\"{}\"", "x".repeat(20_000))), "at most 16384 are allowed"),
+        (open(r#"{"role":"echo","transport":"udb"}"#), "did you mean `udp`?"),
+        (open(r#"{"role":"dance","transport":"udp"}"#), "unknown variant `dance`"),
+        (open(r#"{"role":"play","transport":"udp"}"#), "this server does not play"),
     ];
     for (bytes, expected) in cases {
         let mut raw = server.speak();
-        raw.say(bytes);
-        let refusal = raw.hear().unwrap_or_else(|| panic!("no answer to what should be told `{expected}`"));
-        assert_eq!(refusal["say"], "refuse");
-        assert!(refusal["why"].as_str().unwrap().contains(expected), "{refusal} for `{expected}`");
+        raw.say(&bytes);
+        let mut said = raw.hear().unwrap_or_else(|| panic!("no answer to what should be told `{expected}`"));
+        if said["version"] == 1 {
+            said = raw.hear().unwrap_or_else(|| panic!("no answer to what should be told `{expected}`"));
+        }
+        let why = said["refused"]["refusal"]["why"].as_str().unwrap_or_default();
+        assert!(why.contains(expected), "{said} for `{expected}`");
         assert_eq!(raw.hear(), None);
     }
     let mut session = server.connect(Role::Echo, "udp");
@@ -48,11 +50,39 @@ fn a_server_of_another_protocol_is_told_from_ours() {
         std::io::Write::write_all(&mut stream, b"220 mail.example ESMTP\r\n").unwrap();
     });
     let error = echo_at(&address.to_string()).to_string();
-    assert!(
-        error.starts_with(&format!("{address} does not speak version 1 of the control protocol: ")),
-        "{error}"
-    );
+    assert!(error.starts_with(&format!("{address} does not speak the session protocol: ")), "{error}");
     other.join().unwrap();
+}
+
+/// Clients of before there were frames send a line of JSON, and understand one.
+#[test]
+fn an_old_client_is_told_that_it_is_too_old() {
+    let server = Running::new();
+    let mut raw = server.speak();
+    raw.say(b"{\"say\":\"hello\",\"version\":1,\"request\":{\"role\":\"echo\",\"transport\":\"udp\"}}\n");
+    let said = raw.hear_line().unwrap();
+    assert_eq!(said["say"], "refuse");
+    assert!(said["why"].as_str().unwrap().starts_with("this client is too old: "), "{said}");
+    assert_eq!(raw.hear_line(), None);
+}
+
+/// Servers of before there were frames answer the first line break with a line of JSON.
+#[test]
+fn an_old_server_is_told_to_be_updated() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let old = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut line = Vec::new();
+        std::io::BufRead::read_until(&mut std::io::BufReader::new(&stream), b'\n', &mut line).unwrap();
+        assert_eq!(line.last(), Some(&b'\n'));
+        let refusal = b"{\"say\":\"refuse\",\"version\":1,\"why\":\"no version of the control protocol\"}\n";
+        std::io::Write::write_all(&mut stream, refusal).unwrap();
+    });
+    let error = echo_at(&address.to_string()).to_string();
+    assert!(error.starts_with(&format!("the server at {address} is too old")), "{error}");
+    assert!(error.ends_with("update the server"), "{error}");
+    old.join().unwrap();
 }
 
 #[test]

@@ -8,7 +8,7 @@ use trunkline_session::{
     TransportChoice, now,
 };
 
-use crate::support::{PATIENCE, Raw, Running, packet, until};
+use crate::support::{PATIENCE, Raw, Running, echo_please, packet, until};
 
 /// A packet with the wrong key, one from another host with the right key, and one from the client: only the last comes back,
 /// and to nobody else.
@@ -25,7 +25,7 @@ fn only_the_host_of_the_control_connection_is_answered_and_only_with_the_key() {
     client.send_to(&[], to).unwrap();
     another.send_to(&right, to).unwrap();
     client.send_to(&right, to).unwrap();
-    assert_eq!(control.hear().unwrap()["say"], "heard");
+    assert_eq!(control.hear().unwrap(), "heard");
     another.send_to(&right, to).unwrap();
     client.send_to(&wrong, to).unwrap();
     client.send_to(&right, to).unwrap();
@@ -167,8 +167,8 @@ fn answer_to(server: &Running, from: &str) -> String {
     socket.bind(&from.into()).unwrap();
     socket.connect(&server.address.into()).unwrap();
     let mut raw = Raw::new(socket.into());
-    raw.say(b"{\"say\":\"hello\",\"version\":1,\"request\":{\"role\":\"echo\",\"transport\":\"udp\"}}\n");
-    raw.hear().map_or_else(|| "nothing".to_owned(), |line| line.to_string())
+    raw.say(&echo_please());
+    [raw.hear(), raw.hear()].into_iter().flatten().map(|said| said.to_string()).collect()
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn only_allowed_networks_are_served() {
     let server = Running::with(ServerOptions { peers, ..usual }, ());
     for allowed in ["127.0.0.2", "127.0.1.9"] {
         let said = answer_to(&server, allowed);
-        assert!(said.contains("\"welcome\""), "{said}");
+        assert!(said.contains("\"opened\""), "{said}");
     }
     let refused = answer_to(&server, "127.0.0.1");
     assert!(refused.contains("it serves 127.0.0.2, 127.0.1.0/24, not 127.0.0.1"), "{refused}");
@@ -195,7 +195,7 @@ fn one_address_does_not_take_all_sessions() {
     let Err(SessionError::Refused { why, .. }) = refused else { panic!("{refused:?}") };
     assert!(why.contains("one address may have 2 sessions"), "{why}");
     let said = answer_to(&server, "127.0.0.2");
-    assert!(said.contains("\"welcome\""), "{said}");
+    assert!(said.contains("\"opened\""), "{said}");
 }
 
 /// Connections that say nothing last ten seconds, and others take their places before.
@@ -230,11 +230,11 @@ fn only_whoever_has_the_key_gets_a_session() {
     );
     // A client that goes on without a proof gets no session.
     let mut raw = server.speak();
-    let hello = b"{\"say\":\"hello\",\"version\":1,\"request\":{\"role\":\"echo\",\"transport\":\"udp\"}}\n";
-    raw.say(hello);
-    assert_eq!(raw.hear().unwrap()["say"], "challenge");
-    raw.say(hello);
-    assert_eq!(raw.hear().unwrap()["say"], "refuse");
+    raw.say(&echo_please());
+    assert_eq!(raw.hear().unwrap()["version"], 1);
+    assert!(raw.hear().unwrap()["challenge"]["nonce"].is_array());
+    raw.say(&echo_please());
+    assert!(raw.hear_refusal().contains("answered with a `proof`"));
     assert_eq!((server.clients)(), 1, "nobody else has a session");
 
     // A server that does not have the key gets no audio either.

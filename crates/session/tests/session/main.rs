@@ -6,6 +6,7 @@ mod control;
 mod endings;
 mod limits;
 mod mutation;
+mod pairing;
 mod roles;
 mod support;
 mod transports;

@@ -1,6 +1,6 @@
 //! A server in a thread, and what tests do with sessions.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -29,7 +29,11 @@ impl Running {
     }
 
     pub(crate) fn with(options: ServerOptions, handler: impl Handler + 'static) -> Running {
-        let options = ServerOptions { address: "127.0.0.1:0".parse().unwrap(), ..options };
+        Running::at(ServerOptions { address: "127.0.0.1:0".parse().unwrap(), ..options }, handler)
+    }
+
+    /// At an address of its own.
+    pub(crate) fn at(options: ServerOptions, handler: impl Handler + 'static) -> Running {
         let server = Arc::new(Server::bind(options, handler).unwrap());
         let (address, stop) = (server.local_address().unwrap(), Arc::new(Stop::new().unwrap()));
         let (its_server, its_stop) = (Arc::clone(&server), Arc::clone(&stop));
@@ -59,6 +63,22 @@ impl Drop for Running {
     }
 }
 
+/// A frame of the protocol: length, tag and body.
+pub(crate) fn frame(tag: u8, body: &str) -> Vec<u8> {
+    let length = u32::try_from(body.len() + 1).unwrap();
+    [&length.to_be_bytes()[..], &[tag], body.as_bytes()].concat()
+}
+
+/// The greeting of a client of this version.
+pub(crate) fn hello() -> Vec<u8> {
+    frame(b'H', r#"{"version":1,"program":"test","purpose":"session"}"#)
+}
+
+/// The request of an echo over UDP, with its greeting.
+pub(crate) fn echo_please() -> Vec<u8> {
+    [hello(), frame(b'M', r#"{"open":{"request":{"role":"echo","transport":"udp"}}}"#)].concat()
+}
+
 /// A control connection without a client behind it.
 pub(crate) struct Raw(BufReader<TcpStream>);
 
@@ -73,8 +93,18 @@ impl Raw {
         let _ = self.0.get_mut().write_all(bytes);
     }
 
-    /// The next line; `None` at the end.
+    /// The body of the next frame; `None` at the end.
     pub(crate) fn hear(&mut self) -> Option<Value> {
+        let mut head = [0; 5];
+        self.0.read_exact(&mut head).ok()?;
+        let [a, b, c, d, _] = head;
+        let mut body = vec![0; u32::from_be_bytes([a, b, c, d]) as usize - 1];
+        self.0.read_exact(&mut body).ok()?;
+        Some(serde_json::from_slice(&body).unwrap())
+    }
+
+    /// The next line; `None` at the end.
+    pub(crate) fn hear_line(&mut self) -> Option<Value> {
         let mut line = String::new();
         match self.0.read_line(&mut line) {
             Ok(1..) => Some(serde_json::from_str(&line).unwrap()),
@@ -82,16 +112,34 @@ impl Raw {
         }
     }
 
+    /// The reason why the server refuses.
+    pub(crate) fn hear_refusal(&mut self) -> String {
+        let said = self.hear().unwrap();
+        let why = said["refused"]["refusal"]["why"].as_str();
+        why.unwrap_or_else(|| panic!("{said} refuses nothing")).to_owned()
+    }
+
     /// Opens an echo over UDP, and says the key and the port.
     pub(crate) fn open_echo(&mut self) -> ([u8; 8], u16) {
-        self.say(
-            b"{\"say\":\"hello\",\"version\":1,\"request\":{\"role\":\"echo\",\"transport\":\"udp\"}}\n",
-        );
-        let welcome = self.hear().unwrap();
-        assert_eq!(welcome["say"], "welcome", "{welcome}");
-        let port = u16::try_from(welcome["port"].as_u64().unwrap()).unwrap();
-        (welcome["key"].as_u64().unwrap().to_be_bytes(), port)
+        self.say(&echo_please());
+        assert_eq!(self.hear().unwrap()["version"], 1);
+        let said = self.hear().unwrap();
+        let opened = &said["opened"];
+        let port = u16::try_from(opened["port"].as_u64().unwrap()).unwrap();
+        (opened["key"].as_u64().unwrap().to_be_bytes(), port)
     }
+}
+
+/// The other end of a client that a test answers by itself: reads the greeting and the request, and accepts with packets to
+/// this port.
+pub(crate) fn answer_client(control: TcpStream, port: u16) -> Raw {
+    let mut raw = Raw::new(control);
+    raw.hear().unwrap();
+    raw.hear().unwrap();
+    raw.say(&frame(b'W', r#"{"version":1,"program":"test","name":""}"#));
+    let facts = r#"{"program":"","sample-rates":[],"channels":0,"transports":[]}"#;
+    raw.say(&frame(b'M', &format!(r#"{{"opened":{{"key":7,"port":{port},"seed":0,"facts":{facts}}}}}"#)));
+    raw
 }
 
 /// A packet with this number, filled up to `size`.
