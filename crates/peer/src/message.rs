@@ -1,4 +1,4 @@
-//! What two hosts send each other before they know each other: greetings, and enrolment with a pairing code. Each message is
+//! Messages of two hosts before they know each other: greetings, and enrolment with a pairing code. Each message is
 //! a JSON object in a frame ([`crate::wire`]).
 
 use serde::{Deserialize, Serialize};
@@ -59,7 +59,7 @@ pub struct Welcome {
     pub name: String,
 }
 
-/// What an end sends that wants to become known to the other.
+/// The request of an end that wants to become known to the other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Enrolment {

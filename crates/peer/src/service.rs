@@ -1,9 +1,9 @@
-//! What listens on a port, in the words of error messages.
+//! Services, in the words of error messages.
 
-/// What listens on a port, in the words of error messages.
+/// A service that listens on a port, in the words of error messages.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Service {
-    /// What it is.
+    /// Its kind.
     pub what: &'static str,
     /// Its port, unless told otherwise.
     pub port: u16,
@@ -11,7 +11,7 @@ pub struct Service {
     pub run: &'static str,
     /// The command that shows a pairing code on its host.
     pub pair: &'static str,
-    /// Where its owner finds errors.
+    /// The place in which its owner finds errors.
     pub log: &'static str,
     /// The command with which the other end forgets it.
     pub forget: &'static str,

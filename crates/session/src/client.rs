@@ -22,13 +22,13 @@ use crate::wait::Waiter;
 /// The TCP port at which servers listen.
 pub const DEFAULT_PORT: u16 = 4780;
 
-/// How often a client greets until it is heard.
+/// Interval of greetings until the server has received one.
 const GREET: Duration = Duration::from_millis(50);
 
 /// Opens sessions.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// How long it waits for each step.
+    /// Timeout of each step.
     pub patience: Duration,
     /// The key that the server has too, if it asks for one.
     pub key: Option<SharedKey>,

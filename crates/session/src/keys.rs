@@ -8,7 +8,7 @@ use trunkline_peer::{Fingerprint, Identity, Pairing, PairingCode, Peer, PeerErro
 
 use crate::client::DEFAULT_PORT;
 
-/// What listens at the port of sessions.
+/// The service at the port of sessions.
 pub static SESSIONS: Service = Service {
     what: "server",
     port: DEFAULT_PORT,
@@ -124,7 +124,7 @@ impl Keys {
     }
 }
 
-/// An address with its port, as far as it can be told without resolving it.
+/// An address with its port, without resolving it.
 fn with_port(address: &str) -> String {
     if let Ok(ip) = address.trim_matches(['[', ']']).parse::<std::net::IpAddr>() {
         return std::net::SocketAddr::new(ip, DEFAULT_PORT).to_string();

@@ -13,13 +13,13 @@ pub struct Peer {
 /// Subcommands that manage paired hosts.
 #[derive(Debug, Subcommand)]
 pub enum PeerAction {
-    /// Where `reflect` or `receive` runs: print a pairing code for one host, valid for ten minutes
+    /// On the host of `reflect` or `receive`: print a pairing code for one host, valid for ten minutes
     Pair,
 
     /// List the servers that this host has paired with, and the hosts that may connect here
     List,
 
-    /// Where `reflect` or `receive` runs: stop serving a paired host, and end its sessions
+    /// On the host of `reflect` or `receive`: stop serving a paired host, and end its sessions
     Revoke {
         /// The host
         #[arg(value_name = "HOST")]

@@ -14,7 +14,7 @@ use crate::args::peer::{Peer as Arguments, PeerAction};
 use crate::json::{PairingOutput, PeersOutput};
 use crate::output::{self, Failure};
 
-/// How long a server may take to answer.
+/// Timeout of a server.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn peer(global: &Global, arguments: &Arguments) -> Result<u8, Failure> {

@@ -47,7 +47,7 @@ struct Pinned {
     found: Arc<OnceLock<Fingerprint>>,
 }
 
-/// What has come.
+/// The result of receiving.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Received {
     /// A message.
@@ -58,12 +58,12 @@ pub enum Received {
     End,
 }
 
-/// How a connection begins, by its first byte.
+/// The first bytes of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beginning {
     /// With a TLS handshake.
     Tls,
-    /// With a frame, or with something else that cannot be told from one.
+    /// With a frame, or with anything else.
     Frame,
     /// With a line of the protocol that sessions had before there were frames.
     Line,
@@ -81,7 +81,7 @@ impl Channel {
         Ok(Channel { stream, tls: None, deframer, unsent: Vec::new(), who: who.into() })
     }
 
-    /// How the other end begins; `None` if nothing has come, and `Frame` if it has gone.
+    /// Returns the first bytes of the other end; `None` if nothing has come, and `Frame` if it has gone.
     ///
     /// # Errors
     /// If the connection is cut.
@@ -148,7 +148,7 @@ impl Channel {
         &self.who
     }
 
-    /// How many bytes the system has not taken yet.
+    /// Returns the number of bytes that the system has not taken yet.
     pub fn unsent(&self) -> usize {
         self.unsent.len()
     }
@@ -192,7 +192,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Sends bytes that are no frame, to an end that does not know frames.
+    /// Sends bytes without a frame, to an end that does not know frames.
     ///
     /// # Errors
     /// If the connection is cut.
@@ -227,7 +227,7 @@ impl Channel {
     /// The next message that has come. Signs of life are passed over.
     ///
     /// # Errors
-    /// If the connection is cut, the other end holds another key than expected, or what it sends is no frame.
+    /// If the connection is cut, the other end holds another key than expected, or sends something else than frames.
     pub fn receive(&mut self) -> Result<Received, PeerError> {
         loop {
             let read = match self.read()? {
@@ -255,10 +255,10 @@ impl Channel {
         self.queue(&frame)
     }
 
-    /// The greeting in the first frame of an end that connected. If that end has another version, it is told ours.
+    /// The greeting in the first frame of an end that connected. An end of another version receives ours.
     ///
     /// # Errors
-    /// If it has another version, or the frame is no greeting.
+    /// If it has another version, or the frame is not a greeting.
     pub fn hello(&mut self, frame: Frame) -> Result<Hello, PeerError> {
         if frame.tag != tag::HELLO {
             return Err(self.not_understood(&WireError::Tag { found: frame.tag, expected: "a greeting" }));

@@ -231,7 +231,7 @@ enum Denied {
     /// An error of this host, which strangers do not learn.
     Unable {
         error: PeerError,
-        /// Where the owner finds it.
+        /// The place in which the owner finds it.
         log: &'static str,
     },
 }

@@ -32,12 +32,12 @@ impl Channel {
         Ok(Channel { frames, peer, heard: now })
     }
 
-    /// What carries the messages, for greetings and keys.
+    /// The frames, for greetings and keys.
     pub(crate) fn frames(&mut self) -> &mut trunkline_peer::Channel {
         &mut self.frames
     }
 
-    /// What to wait for.
+    /// Descriptors to wait for.
     pub(crate) fn descriptors<'c>(&'c self, add: &mut dyn FnMut(BorrowedFd<'c>, Interest)) {
         add(self.frames.as_fd(), Interest::Read);
         if self.frames.unsent() > 0 {

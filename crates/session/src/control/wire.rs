@@ -88,9 +88,9 @@ pub(crate) enum ToClient {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Opened {
     pub(crate) key: Key,
-    /// Where packets go.
+    /// The port for packets.
     pub(crate) port: u16,
-    /// From which both ends make the endpoints of a protocol engine.
+    /// The seed of the endpoints of a protocol engine, at both ends.
     pub(crate) seed: u64,
     pub(crate) facts: Facts,
     /// Discipline of the server's clock; if absent, it may be slewed.

@@ -42,7 +42,7 @@ impl Known {
         Some(Entered { known: self, number })
     }
 
-    /// Ends the connections of clients that are no longer known.
+    /// Ends the connections of clients that have been revoked.
     pub(super) fn cut(&self, is_known: impl Fn(&Fingerprint) -> bool) {
         let open = self.open();
         for Entry { key, stream } in open.1.values() {

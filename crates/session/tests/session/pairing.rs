@@ -66,14 +66,14 @@ fn paired() -> (Host, Running, Host) {
 fn refusal(result: Result<(), PeerError>) -> (RefusalKind, String) {
     match result {
         Err(PeerError::Refused { refusal, .. }) => (refusal.kind, refusal.why),
-        other => panic!("{other:?} is no refusal"),
+        other => panic!("{other:?} is not a refusal"),
     }
 }
 
 fn why(result: Result<Session, SessionError>) -> String {
     match result.map(drop) {
         Err(SessionError::Refused { why, .. }) => why,
-        other => panic!("{other:?} is no refusal"),
+        other => panic!("{other:?} is not a refusal"),
     }
 }
 
