@@ -91,8 +91,8 @@ mod tests {
         let said = |backend, wanted| refusal(backend, wanted, &kernel).unwrap_or_default();
         assert_eq!(
             said(Backend::Sim, "cubicc"),
-            "`congestion-control`: the simulator has no `cubicc`; it has `reno`, `cubic`, `bbr`, `dctcp`, `prague` and \
-             `none`; did you mean `cubic`?"
+            "`congestion-control`: the simulator has no `cubicc`; it has `reno`, `cubic`, `bbr`, `bbr3`, `dctcp`, \
+             `prague` and `none`; did you mean `cubic`?"
         );
         assert_eq!(
             said(Backend::Live, "cubicc"),

@@ -1,5 +1,7 @@
 //! What can be calculated by hand must come out of the simulator.
 
+#[path = "laws/bbr3.rs"]
+mod bbr3;
 #[path = "laws/l4s.rs"]
 mod l4s;
 mod support;

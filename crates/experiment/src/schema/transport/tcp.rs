@@ -110,8 +110,8 @@ const CONGESTION_CONTROL: Parameter = Parameter {
     name: "congestion-control",
     kind: Kind::Text,
     default: Preset::Absent,
-    doc: "By name: `cubic`, `reno`, `bbr`, `dctcp`, `prague` or `none` in `sim`, whatever the kernel offers on `wire` and \
-          `live` (`TCP_CONGESTION`). Without this key the profile's in `sim`, and the kernel's default on real sockets.",
+    doc: "By name: `cubic`, `reno`, `bbr` (version 1), `bbr3` (version 3), `dctcp`, `prague` or `none` in `sim`, whatever the \
+          kernel offers on `wire` and `live` (`TCP_CONGESTION`), where `bbr` is the version that the kernel has. Without this key the profile's in `sim`, and the kernel's default on real sockets.",
 };
 
 const SEND_TIMEOUT: Parameter = Parameter {

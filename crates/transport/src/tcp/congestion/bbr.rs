@@ -6,6 +6,7 @@ mod long_term;
 
 use trunkline_core::{Duration, Stream, Time};
 
+use super::path::{self, Excess, MIN_CWND, Rounds, UNIT};
 use super::{AlgorithmKind, CongestionControl, FlowEvent};
 use crate::tcp::filter::Windowed;
 use crate::tcp::flow::{Flow, NO_THRESHOLD, Phase};
@@ -22,8 +23,6 @@ pub(super) const KIND: AlgorithmKind = AlgorithmKind {
     make: |making| Box::new(Bbr::new((making.stream)(), making.initial_window)),
 };
 
-/// Gains are in 256ths.
-const UNIT: u64 = 256;
 /// 2 / ln 2: doubles the rate in every round trip of startup.
 const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
 /// Its inverse: drains in one round trip what startup has queued.
@@ -37,20 +36,12 @@ const BANDWIDTH_ROUNDS: u64 = CYCLE.len() as u64 + 2;
 /// For how long the smallest round trip is remembered, and how long it is looked for.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
-/// The smallest window, in segments.
-const MIN_CWND: u32 = 4;
-/// Paces a percent below the rate of delivery.
-const MARGIN_PERCENT: u64 = 99;
 /// Startup is over after so many round trips in which the rate has not grown by a quarter.
 const FULL_ROUNDS: u8 = 3;
-/// Below this rate in bytes per second a burst is one segment.
-const SLOW: u64 = 1_200_000 / 8;
 /// Segments that may be acknowledged together are remembered so many round trips; they add to the window what the rate
 /// delivers in this time at most.
 const AGGREGATION_ROUNDS: u8 = 5;
 const MAX_AGGREGATION: Duration = Duration::from_millis(100);
-/// The largest burst that counts against the window.
-const MAX_BURST: u64 = (64 << 10) - 1 - 320;
 
 /// Where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,17 +52,14 @@ enum Mode {
     ProbeRtt,
 }
 
-/// BBR's state. Bandwidths are in segments per second times 2^24.
+/// BBR's state.
 #[derive(Debug)]
 pub(super) struct Bbr {
     stream: Stream,
     initial_window: u32,
     mode: Mode,
     bandwidth: Windowed,
-    rounds: u64,
-    /// A round trip is over when a segment is delivered that was sent after so many had been.
-    round_end: u64,
-    is_round_start: bool,
+    rounds: Rounds,
     min_rtt: Duration,
     min_rtt_at: Time,
     probe_rtt_done: Option<Time>,
@@ -97,8 +85,7 @@ pub(super) struct Bbr {
 /// Segments that were acknowledged beyond what the rate explains.
 #[derive(Clone, Copy, Debug, Default)]
 struct Aggregation {
-    since: Time,
-    acked: u64,
+    excess: Excess,
     most: [u64; 2],
     rounds: u8,
     slot: usize,
@@ -111,9 +98,7 @@ impl Bbr {
             initial_window,
             mode: Mode::Startup,
             bandwidth: Windowed::new(0, 0),
-            rounds: 0,
-            round_end: 0,
-            is_round_start: false,
+            rounds: Rounds::default(),
             min_rtt: Duration::MAX,
             min_rtt_at: Time::ZERO,
             probe_rtt_done: None,
@@ -140,22 +125,14 @@ impl Bbr {
         self.long_term.in_use().unwrap_or(self.bandwidth.best())
     }
 
-    /// Bytes per second for a bandwidth and a gain.
-    fn rate(flow: &Flow, bandwidth: u64, gain: u64) -> u64 {
-        let bytes = u128::from(bandwidth) * u128::from(flow.mss) * u128::from(gain) / u128::from(UNIT);
-        ((bytes * u128::from(MARGIN_PERCENT) / 100) >> 24) as u64
-    }
-
     /// A rate before the path is known: the window in a round trip.
     fn init_rate(&mut self, flow: &mut Flow) {
         self.has_seen_rtt = flow.rtt.smoothed().is_some();
-        let rtt = flow.rtt.smoothed().unwrap_or(Duration::from_millis(1));
-        let bandwidth = (u128::from(flow.cwnd) << 24) * 1_000_000_000 / u128::from(rtt.as_nanos().max(1000));
-        flow.set_pacing_rate(Bbr::rate(flow, bandwidth as u64, HIGH_GAIN));
+        flow.set_pacing_rate(path::pacing_rate(flow, path::initial_bandwidth(flow), HIGH_GAIN));
     }
 
     fn set_rate(&mut self, flow: &mut Flow, gain: u64) {
-        let rate = Bbr::rate(flow, self.bandwidth(), gain);
+        let rate = path::pacing_rate(flow, self.bandwidth(), gain);
         if !self.has_seen_rtt && flow.rtt.smoothed().is_some() {
             self.init_rate(flow);
         }
@@ -169,19 +146,13 @@ impl Bbr {
         if self.min_rtt == Duration::MAX {
             return self.initial_window;
         }
-        let segments = u128::from(bandwidth) * u128::from(self.min_rtt.as_nanos()) * u128::from(gain);
-        segments.div_ceil((1u128 << 24) * 1_000_000_000 * u128::from(UNIT)) as u32
+        path::product(bandwidth, self.min_rtt, gain)
     }
 
     /// Room for bursts at both ends, and for a delayed acknowledgement.
     fn with_bursts(&self, flow: &Flow, cwnd: u32) -> u32 {
-        let even = (cwnd + 3 * self.burst(flow)).next_multiple_of(2);
+        let even = (cwnd + 3 * path::burst(flow)).next_multiple_of(2);
         even + if self.mode == Mode::ProbeBandwidth && self.cycle == 0 { 2 } else { 0 }
-    }
-
-    fn burst(&self, flow: &Flow) -> u32 {
-        let bytes = (flow.pacing_rate >> 10).min(MAX_BURST);
-        ((bytes / u64::from(flow.mss)) as u32).max(self.min_burst(flow)).min(127)
     }
 
     fn inflight(&self, flow: &Flow, bandwidth: u64, gain: u64) -> u32 {
@@ -191,8 +162,8 @@ impl Bbr {
     /// Segments in the network when the next paced one departs.
     fn in_flight_at_departure(&self, flow: &Flow, in_flight: u32) -> u32 {
         let wait = flow.departure.since(flow.now);
-        let delivered = (u128::from(self.bandwidth()) * u128::from(wait.as_nanos()) / 1_000_000_000) >> 24;
-        let more = if self.pacing_gain > UNIT { self.burst(flow) } else { 0 };
+        let delivered = path::delivered_in(self.bandwidth(), wait);
+        let more = if self.pacing_gain > UNIT { path::burst(flow) } else { 0 };
         (in_flight + more).saturating_sub(delivered as u32)
     }
 
@@ -202,20 +173,16 @@ impl Bbr {
     }
 
     fn update_bandwidth(&mut self, flow: &Flow, sample: &RateSample) {
-        self.is_round_start = false;
+        self.rounds.is_start = false;
         if !sample.is_valid() {
             return;
         }
-        if sample.prior_delivered >= self.round_end {
-            self.round_end = flow.delivered;
-            self.rounds += 1;
-            self.is_round_start = true;
-            self.conserves_packets = false;
-        }
+        self.rounds.take(flow, sample);
+        self.conserves_packets &= !self.rounds.is_start;
         self.sample_long_term(flow, sample);
         let bandwidth = sample.bandwidth();
         if !sample.is_app_limited || bandwidth >= self.bandwidth.best() {
-            self.bandwidth.max(BANDWIDTH_ROUNDS, self.rounds, bandwidth);
+            self.bandwidth.max(BANDWIDTH_ROUNDS, self.rounds.count, bandwidth);
         }
     }
 
@@ -225,7 +192,7 @@ impl Bbr {
         }
         let bandwidth = self.bandwidth();
         let aggregation = &mut self.aggregation;
-        if self.is_round_start {
+        if self.rounds.is_start {
             aggregation.rounds += 1;
             if aggregation.rounds >= AGGREGATION_ROUNDS {
                 aggregation.rounds = 0;
@@ -233,14 +200,7 @@ impl Bbr {
                 aggregation.most[aggregation.slot] = 0;
             }
         }
-        let epoch = flow.delivered_at.since(aggregation.since);
-        let mut expected =
-            ((u128::from(bandwidth) * u128::from(epoch.as_nanos()) / 1_000_000_000) >> 24) as u64;
-        if aggregation.acked <= expected || aggregation.acked + u64::from(sample.acked) >= 1 << 20 {
-            (aggregation.acked, aggregation.since, expected) = (0, flow.delivered_at, 0);
-        }
-        aggregation.acked += u64::from(sample.acked);
-        let extra = (aggregation.acked - expected).min(flow.cwnd.into());
+        let extra = aggregation.excess.take(flow, bandwidth, sample.acked);
         let most = &mut aggregation.most[aggregation.slot];
         *most = (*most).max(extra);
     }
@@ -249,9 +209,8 @@ impl Bbr {
         if !self.is_full {
             return 0;
         }
-        let most =
-            (u128::from(self.bandwidth()) * u128::from(MAX_AGGREGATION.as_nanos()) / 1_000_000_000) >> 24;
-        self.aggregation.most[0].max(self.aggregation.most[1]).min(most as u64) as u32
+        let most = path::delivered_in(self.bandwidth(), MAX_AGGREGATION);
+        self.aggregation.most[0].max(self.aggregation.most[1]).min(most) as u32
     }
 
     fn update_cycle(&mut self, flow: &Flow, sample: &RateSample) {
@@ -288,7 +247,7 @@ impl Bbr {
     }
 
     fn check_full(&mut self, sample: &RateSample) {
-        if self.is_full || !self.is_round_start || sample.is_app_limited {
+        if self.is_full || !self.rounds.is_start || sample.is_app_limited {
             return;
         }
         let best = self.bandwidth.best();
@@ -340,11 +299,11 @@ impl Bbr {
             None if flow.in_flight() <= MIN_CWND => {
                 self.probe_rtt_done = Some(flow.now + PROBE_RTT_TIME);
                 self.has_probed_round = false;
-                self.round_end = flow.delivered;
+                self.rounds.restart(flow);
             }
             None => {}
             Some(_) => {
-                self.has_probed_round |= self.is_round_start;
+                self.has_probed_round |= self.rounds.is_start;
                 if self.has_probed_round {
                     self.check_probe_rtt_done(flow);
                 }
@@ -384,7 +343,7 @@ impl Bbr {
         }
         if phase == Phase::Recovery && prior != Phase::Recovery {
             self.conserves_packets = true;
-            self.round_end = flow.delivered;
+            self.rounds.restart(flow);
             cwnd = flow.in_flight() + sample.acked;
         } else if prior >= Phase::Recovery && phase < Phase::Recovery {
             cwnd = cwnd.max(self.prior_cwnd);
@@ -422,8 +381,8 @@ impl CongestionControl for Bbr {
         flow.ssthresh = NO_THRESHOLD;
         self.min_rtt = flow.rtt.smallest();
         self.min_rtt_at = flow.now;
-        self.round_end = flow.delivered;
-        self.aggregation.since = flow.now;
+        self.rounds.restart(flow);
+        self.aggregation.excess.restart(flow.now);
         self.long_term.reset(flow);
         self.init_rate(flow);
     }
@@ -462,7 +421,7 @@ impl CongestionControl for Bbr {
             self.prior_phase = Phase::Loss;
             self.full_bandwidth = 0;
             // As a new round trip, in which something was lost.
-            self.is_round_start = true;
+            self.rounds.is_start = true;
             self.sample_long_term(flow, &RateSample::of_loss());
         }
     }
@@ -472,7 +431,7 @@ impl CongestionControl for Bbr {
             return;
         }
         self.restarts_from_idle = true;
-        (self.aggregation.since, self.aggregation.acked) = (flow.now, 0);
+        self.aggregation.excess.restart(flow.now);
         match self.mode {
             Mode::ProbeBandwidth => self.set_rate(flow, UNIT),
             Mode::ProbeRtt => self.check_probe_rtt_done(flow),
@@ -481,7 +440,7 @@ impl CongestionControl for Bbr {
     }
 
     fn min_burst(&self, flow: &Flow) -> u32 {
-        if flow.pacing_rate < SLOW { 1 } else { 2 }
+        path::min_burst(flow)
     }
 
     fn send_buffer_windows(&self) -> u32 {

@@ -1,10 +1,12 @@
 //! Congestion controls: what they are told, what they decide, and the list of them.
 
 mod bbr;
+mod bbr3;
 mod cubic;
 mod dctcp;
 mod hystart;
 mod none;
+mod path;
 mod prague;
 mod reno;
 
@@ -17,10 +19,11 @@ use trunkline_core::{Duration, Stream};
 use super::config::Hystart;
 use super::flow::{Flow, Phase};
 use super::rate::RateSample;
+use super::scoreboard::Sent;
 
 /// Every congestion control: a new one is a file and a line here.
 pub static ALGORITHMS: &[AlgorithmKind] =
-    &[reno::KIND, cubic::KIND, bbr::KIND, dctcp::KIND, prague::KIND, none::KIND];
+    &[reno::KIND, cubic::KIND, bbr::KIND, bbr3::KIND, dctcp::KIND, prague::KIND, none::KIND];
 
 /// A congestion control that a file can name.
 pub struct AlgorithmKind {
@@ -167,6 +170,9 @@ pub(super) trait CongestionControl: fmt::Debug + Send {
 
     /// The phase of repair has changed from what `flow` says to `phase`.
     fn phase_changes(&mut self, _flow: &mut Flow, _phase: Phase) {}
+
+    /// A segment counts as lost.
+    fn lost(&mut self, _flow: &Flow, _sent: &Sent) {}
 
     /// Something happened.
     fn event(&mut self, _flow: &mut Flow, _event: FlowEvent) {}

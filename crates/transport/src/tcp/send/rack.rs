@@ -205,6 +205,7 @@ impl Sender {
         }
         sent.marks = if is_late { sent.marks | mark::LATE } else { sent.marks & !mark::LATE };
         flow.lost += 1;
+        self.control.lost(flow, sent);
         let first = self.board.first();
         let is_before = |hint: Id| id.wrapping_sub(first) < hint.wrapping_sub(first);
         if self.hint.is_none_or(is_before) {

@@ -2,7 +2,8 @@
 
 use trunkline_core::{Duration, Time};
 
-use super::{Bbr, Mode, UNIT};
+use super::path::{self, UNIT};
+use super::{Bbr, Mode};
 use crate::tcp::flow::Flow;
 use crate::tcp::rate::RateSample;
 
@@ -49,7 +50,7 @@ impl Bbr {
     /// Looks for a policer.
     pub(super) fn sample_long_term(&mut self, flow: &Flow, sample: &RateSample) {
         if self.long_term.is_used {
-            if self.mode == Mode::ProbeBandwidth && self.is_round_start {
+            if self.mode == Mode::ProbeBandwidth && self.rounds.is_start {
                 self.long_term.rounds += 1;
                 if self.long_term.rounds >= USE_ROUNDS {
                     self.long_term.reset(flow);
@@ -69,7 +70,7 @@ impl Bbr {
         if sample.is_app_limited {
             return it.reset(flow);
         }
-        it.rounds += u32::from(self.is_round_start);
+        it.rounds += u32::from(self.rounds.is_start);
         if it.rounds < ROUNDS[0] {
             return;
         }
@@ -91,8 +92,8 @@ impl Bbr {
     /// An interval is over: the same rate as in the one before is a policer's.
     fn end_interval(&mut self, flow: &Flow, bandwidth: u64) {
         let difference = bandwidth.abs_diff(self.long_term.bandwidth);
-        let is_same =
-            difference * DIFFERENCE <= self.long_term.bandwidth || Bbr::rate(flow, difference, UNIT) <= BYTES;
+        let is_same = difference * DIFFERENCE <= self.long_term.bandwidth
+            || path::pacing_rate(flow, difference, UNIT) <= BYTES;
         let it = &mut self.long_term;
         if it.bandwidth > 0 && is_same {
             it.bandwidth = it.bandwidth.midpoint(bandwidth);
