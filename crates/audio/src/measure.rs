@@ -80,10 +80,6 @@ pub struct Alignment {
     /// was made deeper or shallower on the way has moved it, or a resampler that follows a clock. Undone before anything else
     /// is measured.
     pub wander: f64,
-    /// How often the delay jumps: audio was left out, or something was added.
-    pub jumps: u32,
-    /// How long what was left out or added lasts in all, in seconds.
-    pub jump_time: f64,
     /// How many seconds were compared: those of the sent channel that lie within the received one.
     pub compared: f64,
     /// How alike the parts are by which the channel was found, on the average, from 0 to 1.
@@ -108,13 +104,25 @@ pub enum Doubt {
     Unrelated,
 }
 
-/// What has become of a channel that was sent.
+/// A place at which the delay jumps: something was inserted into the received audio, or some of the sent audio was left out.
 #[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Jump {
+    /// Where in the sent recording, in seconds: what was inserted stands before this place, what was left out begins there.
+    pub at: f64,
+    /// How much longer the delay is from there on, in seconds: the length of what was inserted; less than zero for what was left
+    /// out.
+    pub by: f64,
+}
+
+/// What has become of a channel that was sent.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Channel {
     /// The channel in which it was received, from 0.
     pub received: usize,
     /// When.
     pub alignment: Alignment,
+    /// Every jump of the delay by 3 samples and more, in their order.
+    pub jumps: Vec<Jump>,
     /// How much louder it is there, in dB. Taken out before everything else is measured.
     pub gain: f64,
     /// Whether its sign is the opposite.
@@ -227,13 +235,14 @@ pub fn compare(sent: &Recording, received: &Recording) -> Result<Comparison, Com
     check(sent, received)?;
     let pairs = align::align(sent, received)?;
     let mut channels = Vec::with_capacity(pairs.len());
-    for pair in &pairs {
+    for pair in pairs {
         let difference = differences::measure(sent.sample_rate, &pair.sent, &pair.received);
         let audible = masking::measure(sent.sample_rate, &pair.sent, &pair.received);
         let events = events::measure(sent.sample_rate, &pair.sent, &pair.received);
         channels.push(Channel {
             received: pair.channel,
             alignment: pair.alignment,
+            jumps: pair.jumps,
             gain: 20.0 * libm::log10(pair.gain.abs()),
             inverted: pair.gain < 0.0,
             identical: pair.identical,

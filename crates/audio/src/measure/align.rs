@@ -10,13 +10,14 @@ use super::interpolate::Interpolator;
 use super::path::Path;
 use super::timbre;
 use super::track::{self, Track, median};
-use super::{Alignment, CompareError, Doubt, Recording, product};
+use super::{Alignment, CompareError, Doubt, Jump, Recording, product};
 
 /// A channel as it was sent, and as it was received at the same time and level.
 pub(super) struct Pair {
     pub(super) channel: usize,
     pub(super) gain: f64,
     pub(super) alignment: Alignment,
+    pub(super) jumps: Vec<Jump>,
     pub(super) sent: Vec<f32>,
     pub(super) received: Vec<f32>,
     pub(super) identical: bool,
@@ -110,9 +111,8 @@ impl<'r> Sought<'r> {
 
     fn matched(&self) -> Matched {
         let mut matched: Matched = vec![None; self.sent.channels.len()];
-        for rate in
-            RATES.iter().filter(|rate| **rate == RATES[0] || **rate < 4.0 * f64::from(self.sent.sample_rate))
-        {
+        let is_lower = |rate: &&f64| **rate == RATES[0] || **rate < 4.0 * f64::from(self.sent.sample_rate);
+        for rate in RATES.iter().filter(|rate| is_lower(rate) || rate.is_infinite()) {
             self.match_at(*rate, &mut matched);
             if (0..matched.len()).all(|n| matched[n].is_some() || is_silent(&self.sent.channels[n])) {
                 break;
@@ -299,7 +299,6 @@ impl Followed {
         let rate = f64::from(sample_rate);
         let Track { path, line, errors, knots, .. } = &self.track;
         let compared = path.within(sent.len(), heard.len());
-        let jumps = path.jumps();
         let wander = knots.iter().map(|knot| (knot.delay - line.delay_of(knot.at)).abs()).fold(0.0, f64::max);
         let alignment = Alignment {
             delay: path.delay(compared.start as f64) / rate,
@@ -307,8 +306,6 @@ impl Followed {
             drift: line.drift * 1e6,
             drift_error: errors.drift * 1e6,
             wander: wander / rate,
-            jumps: jumps.len() as u32,
-            jump_time: jumps.iter().map(|(_, by)| by.abs()).sum::<f64>() / rate,
             compared: compared.len() as f64 / rate,
             likeness: self.likeness,
             doubt: None,
@@ -340,7 +337,9 @@ fn pair(
     let sent = &sent[compared];
     let gain = gain((sample_rate / 50).max(1) as usize, sent, &moved);
     let received = moved.iter().map(|sample| (f64::from(*sample) / gain) as f32).collect();
-    Pair { channel, gain, alignment, sent: sent.to_vec(), received, identical: false }
+    let rate = f64::from(sample_rate);
+    let jumps = path.jumps().into_iter().map(|(at, by)| Jump { at: at / rate, by: by / rate }).collect();
+    Pair { channel, gain, alignment, jumps, sent: sent.to_vec(), received, identical: false }
 }
 
 /// How loud `heard` is against `sent`, as most of their windows say: gaps do not make a recording softer.

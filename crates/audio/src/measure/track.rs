@@ -79,11 +79,12 @@ pub(super) fn follow(
     let windows = Windows::new(sample_rate, sent, span, coarse.inverted);
     let mut path = Path::Line(coarse.line);
     let mut found = windows.seek(&path, received, gain);
+    let signed = windows.sign * gain;
     if found.is_empty() {
         return None;
     }
     for round in 0..ROUNDS {
-        path = course(sent, received, &found, coarse.inverted, round > 0);
+        path = course(sent, received, &found, signed, (round > 0, windows.length()));
         found = windows.improve(&path, received, &found);
     }
     let share = found.len() as f64 / windows.heard(&path, received, gain).max(found.len()) as f64;
@@ -91,7 +92,7 @@ pub(super) fn follow(
     let knots: Vec<Knot> = found.iter().map(|found| found.knot).collect();
     let starts: Vec<f64> = pieces(&found).iter().map(|piece| piece.from).collect();
     let (line, errors) = straight(&found, &starts, span);
-    let bent = course(sent, received, &found, coarse.inverted, true);
+    let bent = course(sent, received, &found, signed, (true, windows.length()));
     // A line is the simpler explanation, unless the course explains more.
     let path = Path::Line(line);
     let (of_line, of_bent) =
@@ -294,8 +295,18 @@ fn next_expected(expected: f64, recent: &[f64]) -> f64 {
 }
 
 /// The course through the windows: smooth where it may be, with jumps between.
-fn course(sent: &[f32], received: &[f32], found: &[Found], inverted: bool, is_fine: bool) -> Path {
+fn course(
+    sent: &[f32],
+    received: &[f32],
+    found: &[Found],
+    gain: f64,
+    (is_fine, window): (bool, usize),
+) -> Path {
     let mut pieces = pieces(found);
+    if is_fine && pieces.len() > 1 {
+        part(sent, received, &mut pieces, gain);
+        without_cut_windows(&mut pieces, window as f64 / 2.0);
+    }
     for piece in &mut pieces {
         piece.knots = if is_fine { smoothed(&piece.knots) } else { piece.knots.clone() };
         let whole = piece.knots.first().map_or(0.0, |knot| libm::round(knot.delay));
@@ -303,10 +314,27 @@ fn course(sent: &[f32], received: &[f32], found: &[Found], inverted: bool, is_fi
             piece.knots.iter_mut().for_each(|knot| knot.delay = whole);
         }
     }
-    for n in 1..pieces.len() {
-        pieces[n].from = seam(sent, received, &pieces[n - 1..=n], inverted);
-    }
+    part(sent, received, &mut pieces, gain);
     Path::Pieces(pieces)
+}
+
+/// Lets each piece but the first begin where the delay jumps.
+fn part(sent: &[f32], received: &[f32], pieces: &mut [Piece], gain: f64) {
+    for n in 1..pieces.len() {
+        pieces[n].from = seam(sent, received, &pieces[n - 1..=n], gain);
+    }
+}
+
+/// Leaves out the windows with a jump in them, which are not quite where the others are; `half`: of their length.
+fn without_cut_windows(pieces: &mut [Piece], half: f64) {
+    let ends: Vec<f64> = pieces[1..].iter().map(|piece| piece.from).chain([f64::INFINITY]).collect();
+    for (piece, end) in pieces.iter_mut().zip(ends) {
+        let is_whole = |knot: &&Knot| knot.at - half >= piece.from && knot.at + half <= end;
+        let whole: Vec<Knot> = piece.knots.iter().filter(is_whole).copied().collect();
+        if !whole.is_empty() {
+            piece.knots = whole;
+        }
+    }
 }
 
 /// Parts the windows where the delay jumps. A window that is alone with its delay does not count, and neither do some that are
@@ -391,28 +419,21 @@ fn solve(m: [[f64; 3]; 3], v: [f64; 3]) -> Option<f64> {
 }
 
 /// Where between two pieces the delay jumps: where the one explains the received audio up to there, and the other from there on.
-fn seam(sent: &[f32], received: &[f32], pieces: &[Piece], inverted: bool) -> f64 {
+/// If the delay becomes shorter, what was left out begins there, and neither explains that. `gain` has the sign.
+fn seam(sent: &[f32], received: &[f32], pieces: &[Piece], gain: f64) -> f64 {
     let (Some(last), Some(first)) = (pieces[0].knots.last(), pieces[1].knots.first()) else { return 0.0 };
     let span = last.at as i64..(first.at as i64).max(last.at as i64 + 1);
+    let left_out = (libm::round(last.delay - first.delay).max(0.0) as usize).min(span.clone().count());
     let errors = |piece: &Piece| -> Vec<f64> {
         let path = Path::Pieces(vec![Piece { from: f64::NEG_INFINITY, knots: piece.knots.clone() }]);
         let warped = path.warp(received, span.clone());
-        let sign = if inverted { -1.0 } else { 1.0 };
-        let samples: Vec<f64> =
-            span.clone().map(|n| sent.get(n as usize).copied().map_or(0.0, f64::from)).collect();
-        let (mut common, mut own) = (0.0, f64::MIN_POSITIVE);
-        for (s, r) in samples.iter().zip(&warped) {
-            common += s * f64::from(*r);
-            own += s * s;
-        }
-        // As loud as it would be if half of it were right.
-        let gain = sign * (common / own).abs().max(1e-3);
-        samples.iter().zip(&warped).map(|(s, r)| f64::from(*r) - gain * s).map(|e| e * e).collect()
+        let sample = |n: i64| sent.get(n as usize).copied().map_or(0.0, f64::from);
+        span.clone().zip(&warped).map(|(n, r)| f64::from(*r) - gain * sample(n)).map(|e| e * e).collect()
     };
     let (before, after) = (errors(&pieces[0]), errors(&pieces[1]));
-    let mut sum: f64 = after.iter().sum();
+    let mut sum: f64 = after[left_out..].iter().sum();
     let (mut best, mut at) = (sum, 0);
-    for (n, (before, after)) in before.iter().zip(&after).enumerate() {
+    for (n, (before, after)) in before.iter().zip(&after[left_out..]).enumerate() {
         sum += before - after;
         if sum < best {
             (best, at) = (sum, n + 1);

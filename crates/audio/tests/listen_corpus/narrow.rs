@@ -6,7 +6,7 @@ use super::codecs::in_band;
 use super::{RATE, at, drums, in_parallel, levelled, mono, moved, noise, recorded, speech, strings, tone};
 
 fn found(sent: &[f64], received: &[f64]) -> Result<Channel, CompareError> {
-    compare(&mono(sent), &mono(received)).map(|found| found.channels[0])
+    compare(&mono(sent), &mono(received)).map(|mut found| found.channels.remove(0))
 }
 
 /// Found at the right place; with a doubt if it is hardly like what was sent.

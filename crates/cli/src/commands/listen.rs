@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use trunkline_audio::measure::{Channel, Comparison, Doubt, Recording, compare};
+use trunkline_audio::measure::{Channel, Comparison, Doubt, Jump, Recording, compare};
 use trunkline_sound::file::Reader;
 
 use crate::args::Global;
 use crate::args::listen::Listen;
-use crate::json::{ListenChannel, ListenDoubt, ListenOutput};
+use crate::json::{ListenChannel, ListenDoubt, ListenJump, ListenOutput};
 use crate::output::{self, Failure};
 
 pub(super) fn listen(global: &Global, arguments: &Listen) -> Result<u8, Failure> {
@@ -46,9 +46,10 @@ fn as_text(compared: &Comparison) -> String {
         audio"
             .to_owned(),
     );
-    lines.extend(
-        compared.channels.iter().enumerate().filter_map(|(number, channel)| note(number + 1, channel)),
-    );
+    for (number, channel) in (1..).zip(&compared.channels) {
+        lines.extend(note(number, channel));
+        lines.extend(jumps(number, &channel.jumps));
+    }
     lines.join("\n")
 }
 
@@ -74,7 +75,7 @@ fn alignments(compared: &Comparison) -> Vec<Vec<String>> {
                 "unknown".to_owned()
             },
             format!("{:.3}", alignment.wander * 1000.0),
-            alignment.jumps.to_string(),
+            channel.jumps.len().to_string(),
             format!("{:+.2}", channel.gain),
         ]);
     }
@@ -130,6 +131,23 @@ fn note(number: usize, channel: &Channel) -> Option<String> {
     Some(format!("channel {number}: {note}"))
 }
 
+/// Most jumps that are written in words.
+const MOST_JUMPS: usize = 5;
+
+/// A sentence about each of the first jumps.
+fn jumps(number: usize, jumps: &[Jump]) -> Vec<String> {
+    let sentence = |jump: &Jump| {
+        let (length, at) = (jump.by.abs() * 1000.0, jump.at);
+        let what = if jump.by > 0.0 { "inserted" } else { "left out" };
+        format!("channel {number}: {length:.3} ms {what} at {at:.3} s of the sent recording")
+    };
+    let mut lines: Vec<String> = jumps.iter().take(MOST_JUMPS).map(sentence).collect();
+    if jumps.len() > MOST_JUMPS {
+        lines.push(format!("channel {number}: {} more jumps, see --json", jumps.len() - MOST_JUMPS));
+    }
+    lines
+}
+
 fn as_json(arguments: &Listen, compared: &Comparison) -> ListenOutput {
     let channels =
         compared.channels.iter().enumerate().map(|(number, channel)| channel_json(number + 1, channel));
@@ -141,7 +159,8 @@ fn as_json(arguments: &Listen, compared: &Comparison) -> ListenOutput {
 }
 
 fn channel_json(number: usize, channel: &Channel) -> ListenChannel {
-    let Channel { received, alignment, gain, inverted, identical, measures } = *channel;
+    let Channel { received, alignment, ref jumps, gain, inverted, identical, measures } = *channel;
+    let jump = |jump: &Jump| ListenJump { at_s: nanoseconds(jump.at), by_s: nanoseconds(jump.by) };
     ListenChannel {
         channel: number,
         received: received + 1,
@@ -153,8 +172,9 @@ fn channel_json(number: usize, channel: &Channel) -> ListenChannel {
         // JSON has no infinity.
         drift_error_ppm: alignment.drift_error.is_finite().then(|| rounded(alignment.drift_error)),
         wander_s: nanoseconds(alignment.wander),
-        jumps: alignment.jumps,
-        jump_time_s: nanoseconds(alignment.jump_time),
+        jumps: jumps.len() as u32,
+        jump_time_s: nanoseconds(jumps.iter().map(|jump| jump.by.abs()).sum()),
+        each_jump: jumps.iter().map(jump).collect(),
         doubt: alignment.doubt.map(doubt_json),
         gain_db: rounded(gain),
         inverted,

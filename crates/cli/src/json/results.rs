@@ -190,6 +190,15 @@ pub struct ListenOutput {
     pub channels: Vec<ListenChannel>,
 }
 
+/// A place at which the delay jumps: something was inserted, or left out.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ListenJump {
+    /// Where in the sent recording, in seconds: what was inserted stands before this place, what was left out begins there.
+    pub at_s: f64,
+    /// Length of what was inserted, in seconds; negative for what was left out.
+    pub by_s: f64,
+}
+
 /// A channel of two recordings.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ListenChannel {
@@ -216,6 +225,8 @@ pub struct ListenChannel {
     pub jumps: u32,
     /// Length of these jumps together, in seconds.
     pub jump_time_s: f64,
+    /// Each of these jumps, in their order.
+    pub each_jump: Vec<ListenJump>,
     /// The reason why delay and drift are not certain; null if they are.
     #[schema(required = true)]
     pub doubt: Option<ListenDoubt>,
