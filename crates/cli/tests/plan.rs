@@ -42,6 +42,17 @@ fn planned(text: &str, arguments: &[&str]) -> (Bench, Ran) {
 }
 
 #[test]
+fn what_is_refused_is_placed_in_the_file_as_it_was_named() {
+    let transport = "{ kind = \"tcp\", congestion-control = \"cubicc\" }";
+    let text = CHANNELS.replace("\"udp\"", transport);
+    let line = text.lines().position(|line| line.contains("cubicc")).unwrap() + 1;
+    let (bench, ran) = planned(&text, &["--maximise", "flow.voice.count"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    let folder = bench.path("plan.toml").parent().unwrap().display().to_string();
+    assert!(ran.err.contains(&format!("plan.toml:{line}:")) && !ran.err.contains(&folder), "{}", ran.err);
+}
+
+#[test]
 fn the_number_of_channels_is_the_one_worked_out_by_hand() {
     let (bench, ran) = planned(CHANNELS, &["--maximise", "flow.voice.count", "--json"]);
     let json = ran.ok().json();

@@ -39,6 +39,9 @@ pub struct Facts {
     pub clock_steps: u64,
     /// Features beside UDP and TCP: `sctp`, `mptcp`, `udp-lite`, `raw`, `real-time`, ...
     pub features: BTreeSet<String>,
+    /// Congestion controls that its kernel has loaded; empty if that is not known.
+    #[serde(default)]
+    pub congestion_controls: Vec<String>,
     /// Limits of all controllers together.
     pub limits: Limits,
     /// Limits of this controller.

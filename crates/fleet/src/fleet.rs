@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trunkline_control::facts::{PartInfo, PartState};
 use trunkline_control::{FromAgent, Identity, PartId, Peers, ToAgent};
 use trunkline_core::Duration;
-use trunkline_experiment::{Experiment, Point, Scenario, Supervisor};
+use trunkline_experiment::{Experiment, Flow, Point, Scenario, Supervisor};
 use trunkline_io::clock;
 use trunkline_metrics::{DriverOutcome, Recorder};
 
@@ -139,6 +139,22 @@ impl Fleet {
             inner.agents[agent].facts = Some(facts);
         }
         Ok(Fleet { inner: Mutex::new(inner), hosts: placed, patience })
+    }
+
+    /// The agents of the hosts of this flow, and the congestion controls that their kernels have loaded, where that is known.
+    pub fn congestion_controls(&self, scenario: &Scenario, flow: &Flow) -> Vec<(String, Vec<String>)> {
+        let inner = self.inner();
+        let hosts = core::iter::once(flow.from).chain(flow.to.iter().map(|sink| sink.host));
+        let agent = |host: usize| {
+            let name = &scenario.hosts[host].name;
+            let agent = &inner.agents[self.hosts.iter().find(|host| host.name == *name)?.agent];
+            // What is no name of one is not shown.
+            let is_name =
+                |name: &&String| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            let loaded = agent.facts.as_ref()?.congestion_controls.iter().filter(is_name).cloned();
+            Some((agent.name.clone(), loaded.collect()))
+        };
+        hosts.filter_map(agent).collect()
     }
 
     /// Finds what an agent would refuse of this scenario, and what its host cannot do, before anything starts.

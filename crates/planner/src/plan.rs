@@ -173,12 +173,13 @@ impl Plan {
         &self.first
     }
 
-    /// Finds what would stop the first measurement, before anything is written.
+    /// Finds what would stop the first measurement, before anything is written. Errors name the file as the user did, if `named`
+    /// is not `None`.
     ///
     /// # Errors
     /// As [`trunkline_runner::precheck`].
-    pub fn precheck(&self, means: &Means<'_>) -> Result<(), PlanError> {
-        Ok(trunkline_runner::precheck(&means.request(&self.first, &self.file))?)
+    pub fn precheck(&self, means: &Means<'_>, named: Option<&Path>) -> Result<(), PlanError> {
+        Ok(trunkline_runner::precheck(&means.request(&self.first, named.unwrap_or(&self.file)))?)
     }
 
     /// A new search for one combination of what else is swept.

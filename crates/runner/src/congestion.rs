@@ -9,14 +9,18 @@ use trunkline_transport::tcp::ALGORITHMS;
 
 use crate::schedule::{Request, RunnerError};
 
-/// Refuses a congestion control that the simulator, or this machine's kernel, does not have. Agents have kernels of their own.
+/// Refuses a congestion control that the simulator, this machine's kernel or that of an agent does not have.
 pub(crate) fn check(request: &Request<'_>, scenario: &Scenario) -> Result<(), RunnerError> {
-    if request.backend == Backend::Live && request.fleet.is_some() {
-        return Ok(());
-    }
-    let kernel = offered_congestion_controls();
+    let fleet = request.fleet.filter(|_| request.backend == Backend::Live);
     for (flow, wanted) in scenario.flows.iter().filter_map(|flow| Some((flow, named(flow)?))) {
-        if let Some(message) = refusal(request.backend, wanted, &kernel) {
+        let refused = match fleet {
+            Some(fleet) => fleet
+                .congestion_controls(scenario, flow)
+                .into_iter()
+                .find_map(|(agent, kernel)| by_kernel(&format!("agent `{agent}`'s kernel"), wanted, &kernel)),
+            None => refusal(request.backend, wanted, &offered_congestion_controls()),
+        };
+        if let Some(message) = refused {
             let path = ["flow", &flow.meta.name, "transport", KEY];
             return Err(RunnerError::Key(placed(request, &path, wanted, &message)));
         }
@@ -52,33 +56,43 @@ fn named(flow: &Flow) -> Option<&str> {
 
 /// A sentence if a backend has no such congestion control: what it has, what was probably meant, and what else has it.
 fn refusal(backend: Backend, wanted: &str, kernel: &[String]) -> Option<String> {
-    let simulated: Vec<&str> = ALGORITHMS.iter().map(|kind| kind.name).collect();
+    if backend != Backend::Sim {
+        return by_kernel("this kernel", wanted, kernel);
+    }
     let loaded: Vec<&str> = kernel.iter().map(String::as_str).collect();
-    let shown = wanted.escape_debug();
-    let (has, other, message) = match backend {
-        Backend::Sim => {
-            let has = enumerate(simulated.iter().copied());
-            let message = format!("`{KEY}`: the simulator has no `{shown}`; it has {has}");
-            let elsewhere = "; this kernel has it: use `--on wire` or `--on live`";
-            (&simulated, (&loaded, elsewhere), message)
-        }
-        // Where the kernel does not tell, nothing is known to be missing.
-        Backend::Wire | Backend::Live if loaded.is_empty() => return None,
-        Backend::Wire | Backend::Live => {
-            let has = enumerate(loaded.iter().copied());
-            let message = format!("`{KEY}`: this kernel does not offer `{shown}`; it has loaded {has}");
-            (&loaded, (&simulated, "; the simulator has it: use `--on sim`"), message)
-        }
-    };
+    let elsewhere = (loaded.as_slice(), "; this kernel has it: use `--on wire` or `--on live`");
+    let is = |shown: &str, has: &str| format!("the simulator has no `{shown}`; it has {has}");
+    refused(wanted, &simulated(), elsewhere, is)
+}
+
+/// A sentence if a kernel has no such congestion control. Where it does not tell, nothing is known to be missing.
+fn by_kernel(whose: &str, wanted: &str, kernel: &[String]) -> Option<String> {
+    let loaded: Vec<&str> = kernel.iter().map(String::as_str).collect();
+    let (simulated, hint) = (simulated(), "; the simulator has it: use `--on sim`");
+    let is = |shown: &str, has: &str| format!("{whose} does not offer `{shown}`; it has loaded {has}");
+    if loaded.is_empty() { None } else { refused(wanted, &loaded, (&simulated, hint), is) }
+}
+
+fn simulated() -> Vec<&'static str> {
+    ALGORITHMS.iter().map(|kind| kind.name).collect()
+}
+
+fn refused(
+    wanted: &str,
+    has: &[&str],
+    (elsewhere, hint): (&[&str], &str),
+    is: impl Fn(&str, &str) -> String,
+) -> Option<String> {
     if has.contains(&wanted) {
         return None;
     }
     let hint = match nearest(wanted, has.iter().copied()) {
-        _ if other.0.contains(&wanted) => other.1.to_owned(),
+        _ if elsewhere.contains(&wanted) => hint.to_owned(),
         Some(meant) => format!("; did you mean `{meant}`?"),
         None => String::new(),
     };
-    Some(message + &hint)
+    let reason = is(&wanted.escape_debug().to_string(), &enumerate(has.iter().copied()));
+    Some(format!("`{KEY}`: {reason}{hint}"))
 }
 
 #[cfg(test)]

@@ -156,16 +156,23 @@ impl RunnerError {
 /// Finds what would stop the run at once, before anything is written: a port in use, a transport option that this
 /// machine or the simulator does not have.
 pub fn precheck(request: &Request<'_>) -> Result<(), RunnerError> {
+    // Without their agents, this machine says nothing of other hosts.
+    let is_elsewhere = request.backend == Backend::Live
+        && request.fleet.is_none()
+        && !trunkline_fleet::agents_of(request.experiment)?.is_empty();
     for point in &request.experiment.points {
         if point.scenario.flows.is_empty() {
             return Err(RunnerError::NoFlows);
         }
-        congestion::check(request, &point.scenario)?;
+        if !is_elsewhere {
+            congestion::check(request, &point.scenario)?;
+        }
         match request.backend {
             Backend::Sim => trunkline_simulator::check(&point.scenario)?,
             Backend::Wire => wire::check(&point.scenario, request.live)?,
             Backend::Live => match request.fleet {
                 Some(fleet) => fleet.check(&point.scenario)?,
+                None if is_elsewhere => trunkline_live::refuse_simulated(&point.scenario)?,
                 None => trunkline_live::check(&point.scenario, request.live)?,
             },
         }

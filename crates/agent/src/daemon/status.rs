@@ -54,6 +54,7 @@ pub(super) fn facts(daemon: &Daemon, controller: &Controller) -> Facts {
         disk_free: daemon.spool.disk_free(),
         clock_steps: daemon.counters.clock_steps(),
         features: features.clone(),
+        congestion_controls: trunkline_io::tcp::offered_congestion_controls(),
         limits: Limits {
             rate: limits.rate,
             flows: Some(limits.flows.into()),

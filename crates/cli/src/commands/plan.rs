@@ -25,7 +25,8 @@ pub(super) fn plan(global: &Global, arguments: &args::Plan) -> Result<u8, Failur
         tap: None,
         fleet: fleet.as_ref(),
     };
-    plan.precheck(&means).map_err(|error| failure(&error))?;
+    let named = super::named(&arguments.file).to_string();
+    plan.precheck(&means, Some(Path::new(&named))).map_err(|error| failure(&error))?;
     let store = open_store(global)?;
     let resume =
         arguments.resume.as_deref().map(|run| store.find(run)).transpose().map_err(super::store_failure)?;

@@ -285,6 +285,15 @@ fn what_cannot_be_measured_is_told_before_anything_starts() {
     let (is_input, why) = failed(experiment(keys, &hosts, voice));
     assert!(is_input && why.starts_with("host `b` has no `agent`"), "{why}");
 
+    let hosts = [("a", Some(address.clone())), ("b", Some(address.clone()))];
+    let bulk = "[flow.bulk]\nfrom = \"a\"\nto = \"b\"\nsource = \"bulk\"\n\
+                transport = { kind = \"tcp\", congestion-control = \"warp\" }\n";
+    let text = experiment(keys, &hosts, bulk);
+    let line = text.lines().position(|line| line.contains("warp")).unwrap() + 1;
+    let (is_input, why) = failed(text);
+    assert!(is_input && why.contains(&format!("experiment.toml:{line}:")), "{why}");
+    assert!(why.contains("agent `a`'s kernel does not offer `warp`; it has loaded"), "{why}");
+
     let hosts = [("a", Some(address.clone())), ("b", Some("127.0.0.9:1".to_owned()))];
     let (is_input, why) = failed(experiment(keys, &hosts, voice));
     assert!(is_input && why.contains("127.0.0.9:1") && why.contains("trunkline agent enrol"), "{why}");

@@ -61,7 +61,9 @@ impl Planned {
         let planned = Planned { text: new.text, backend: new.backend, plan };
         // Agents are asked when its turn comes.
         if !measure::has_agents(planned.plan.first(), planned.backend)? {
-            planned.with_means(app, None, None, |means| planned.plan.precheck(means)).map_err(failure)?;
+            planned
+                .with_means(app, None, None, |means| planned.plan.precheck(means, None))
+                .map_err(failure)?;
         }
         Ok(planned)
     }
@@ -90,7 +92,7 @@ impl Planned {
         let fleet = measure::fleet(app, plan.first(), self.backend)?;
         let run = |means: &Means<'_>| {
             if means.fleet.is_some() {
-                plan.precheck(means)?;
+                plan.precheck(means, None)?;
             }
             trunkline_planner::run(&app.store, plan, None, means, &Told(job), job.stop())
         };
