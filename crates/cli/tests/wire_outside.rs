@@ -106,6 +106,24 @@ forwards after
 }
 
 #[test]
+fn a_second_wire_on_the_machine_is_refused() {
+    let lines = r#"
+mkfifo hold
+$T wire pair.toml --name one --outside -- sh -c 'echo up; cat hold' > said &
+wire=$!
+until grep -q up said; do sleep 0.01; done
+$T wire pair.toml --name two --outside -- echo reached || echo "refused with $?"
+echo > hold
+wait $wire
+$T wire pair.toml --name two --outside -- echo reached
+"#;
+    let Some(ran) = on_a_machine(lines) else { return };
+    let ran = ran.ok();
+    assert_eq!(ran.out, "refused with 1\nreached\n");
+    assert!(ran.err.contains("the wire `one` has this machine as its last host already"), "{}", ran.err);
+}
+
+#[test]
 fn a_killed_wire_leaves_the_machine_as_it_was() {
     let lines = r#"
 $T wire up pair.toml --outside --foreground > said &

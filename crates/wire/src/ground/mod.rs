@@ -101,6 +101,9 @@ impl Ground {
                 run it as root";
             return Err(WireError::Forbidden(problem.into()));
         }
+        if options.outside {
+            refuse_second_outside(access.wires())?;
+        }
         // For each host four namespaces and a pipe, for each station a device with some descriptors of its own, and a few.
         let stations: usize = plan.links.iter().map(|link| link.stations.len()).sum();
         let descriptors = 5 * plan.hosts.len() + 4 * stations + 64;
@@ -219,7 +222,7 @@ impl Ground {
 
     /// The beginning of the names of this wire's interfaces on the machine's own network.
     fn outside_prefix(&self) -> String {
-        format!("tl-{:x}-", self.state.owner.pid)
+        format!("{OUTSIDE}{:x}-", self.state.owner.pid)
     }
 
     fn write_down(&mut self, plan: &Plan, outside: Option<usize>) -> Result<(), WireError> {
@@ -242,6 +245,30 @@ impl Ground {
         self.state.hosts = hosts.collect();
         self.folder.update(&self.state)
     }
+}
+
+/// The names of all wires' interfaces on the machine's own network begin with this, and go on with their process's number.
+const OUTSIDE: &str = "tl-";
+
+/// Refuses a second wire whose last host is this machine: its addresses would be those of the first one's.
+fn refuse_second_outside(wires: &Path) -> Result<(), WireError> {
+    let interfaces =
+        nix::ifaddrs::getifaddrs().map_err(WireError::system("listing the machine's interfaces"))?;
+    let owner = |name: &str| u32::from_str_radix(name.strip_prefix(OUTSIDE)?.split('-').next()?, 16).ok();
+    // The kernel removes the interfaces of a wire that has ended a little later.
+    let of_running = |interface: nix::ifaddrs::InterfaceAddress| {
+        let is_of_wires = way_out::is_of_wires(interface.address?.as_sockaddr_in()?.ip());
+        let pid =
+            owner(&interface.interface_name).filter(|pid| is_of_wires && ProcessId::of(*pid).is_some())?;
+        Some((interface.interface_name, pid))
+    };
+    let Some((taken, pid)) = interfaces.into_iter().find_map(of_running) else { return Ok(()) };
+    let found = FoundWire::all(wires)?.into_iter().find(|wire| wire.state.owner.pid == pid);
+    let other = found.map_or("another wire".to_owned(), |wire| format!("the wire `{}`", wire.state.name));
+    Err(WireError::Forbidden(format!(
+        "{other} has this machine as its last host already (interface `{taken}`), and only one wire at a time can: take it down \
+         first, or omit `--outside`"
+    )))
 }
 
 impl Drop for Ground {
