@@ -19,7 +19,7 @@ pub struct TcpConfig {
     /// The send buffer: a message is taken, however large, as long as fewer bytes than this wait here unsent or
     /// unacknowledged.
     pub send_buffer: BufferConfig,
-    /// Whether a writer who was refused hears of room when a third of the send buffer is free, as in Linux, and not at once.
+    /// True if a writer who was refused hears of room when a third of the send buffer is free, as in Linux, and not at once.
     pub wakes_writer_late: bool,
     /// Window scaling (RFC 7323 section 2).
     pub window_scaling: bool,
@@ -33,14 +33,14 @@ pub struct TcpConfig {
     pub hystart: Hystart,
     /// Segments that slow start begins with (RFC 6928 section 2: 10).
     pub initial_window: u32,
-    /// Whether the congestion window shrinks while nothing is sent (RFC 5681 section 4.1).
+    /// True if the congestion window shrinks while nothing is sent (RFC 5681 section 4.1).
     pub slow_start_after_idle: bool,
     /// How losses are found and repaired before the timer runs out.
     pub recovery: Recovery,
-    /// Whether the last segment is repeated after two round trips without an acknowledgement (RFC 8985 section 7). Needs
+    /// True if the last segment is repeated after two round trips without an acknowledgement (RFC 8985 section 7). Needs
     /// selective acknowledgements.
     pub tail_loss_probe: bool,
-    /// Whether a timeout is checked for having been too early (RFC 5682).
+    /// True if a timeout is checked for having been too early (RFC 5682).
     pub frto: bool,
     /// The retransmission timer.
     pub timeout: TimeoutConfig,
@@ -50,7 +50,7 @@ pub struct TcpConfig {
     pub window_updates: WindowUpdates,
     /// Which small segments wait while data is unacknowledged.
     pub nagle: Nagle,
-    /// Whether segments have half of the peer's largest window at most, as in Linux, so that two fit into it. Otherwise a
+    /// True if segments have half of the peer's largest window at most, as in Linux, so that two fit into it. Otherwise a
     /// segment is as small as the window makes it, if that is worth it (RFC 9293 section 3.8.6.2.1).
     pub half_window_segments: bool,
     /// Whether departures are spread over the round trip.
@@ -107,7 +107,7 @@ pub struct TimeoutConfig {
     pub min: Duration,
     /// The longest (RFC 6298 section 2.5: at least 60 s; Linux: 120 s).
     pub max: Duration,
-    /// Whether a timeout that was doubled is kept until a segment that was sent once is acknowledged (Karn and Partridge 1987;
+    /// True if a timeout that was doubled is kept until a segment that was sent once is acknowledged (Karn and Partridge 1987;
     /// RFC 6298 section 5). Otherwise any acknowledgement of new data ends it.
     pub keep_backoff: bool,
 }
@@ -145,7 +145,7 @@ pub enum Recovery {
 pub struct AckConfig {
     /// How long an acknowledgement waits for data or another segment. With `adaptive` the shortest delay.
     pub delay: Duration,
-    /// Whether the delay follows the peer's rhythm up to `max_delay` (Linux's `ato`).
+    /// True if the delay follows the peer's rhythm up to `max_delay` (Linux's `ato`).
     pub adaptive: bool,
     /// The longest delay with `adaptive`.
     pub max_delay: Duration,
@@ -153,7 +153,7 @@ pub struct AckConfig {
     pub every: u32,
     /// How many segments of a new or restarted connection are acknowledged at once (Linux: 16).
     pub quick: u32,
-    /// Whether a segment without PSH is acknowledged at once, as Solaris 2 did in effect.
+    /// True if a segment without PSH is acknowledged at once, as Solaris 2 did in effect.
     pub unpushed: bool,
     /// For how long acknowledgements of segments behind a gap are held back and joined, and how many at most (Linux: 1 ms or
     /// a twentieth of the round trip, 44). Zero: each is sent.

@@ -276,17 +276,17 @@ impl Receiver {
         self.acks.hurry(self.window.wnd, segments);
     }
 
-    /// Whether an acknowledgement is to be sent.
+    /// Returns true if an acknowledgement is to be sent.
     pub(in crate::tcp) fn is_ack_due(&self) -> bool {
         self.acks.is_due && !self.acks.is_held
     }
 
-    /// Whether an acknowledgement waits for the application to read.
+    /// Returns true if an acknowledgement waits for the application to read.
     pub(in crate::tcp) fn is_ack_held(&self) -> bool {
         self.acks.is_due && self.acks.is_held
     }
 
-    /// Whether the timer of a delayed acknowledgement runs.
+    /// Returns true if the timer of a delayed acknowledgement runs.
     pub(in crate::tcp) fn is_ack_delayed(&self) -> bool {
         self.acks.timer.is_some()
     }

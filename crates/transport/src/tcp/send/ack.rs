@@ -22,7 +22,7 @@ pub(in crate::tcp) struct Ack<'a> {
     pub(in crate::tcp) blocks: &'a [(i64, i64)],
     /// Whether the segment carries data, a SYN or a FIN.
     pub(in crate::tcp) has_data: bool,
-    /// Whether it echoes a mark (RFC 3168), and how many segments with marks it reports (RFC 9768).
+    /// The echo of a mark (RFC 3168), and the number of segments with marks that it reports (RFC 9768).
     pub(in crate::tcp) has_echo: bool,
     pub(in crate::tcp) marked: Option<u32>,
     /// When the segment was sent whose time stamp it echoes, to the millisecond.
@@ -84,7 +84,7 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// Whether the segment brings nothing new: it may be a duplicate.
+    /// Returns true if the segment brings nothing new: it may be a duplicate.
     pub(super) fn is_dup(&self) -> bool {
         !(self.has_data || self.window_update || self.acked())
     }
@@ -367,7 +367,7 @@ pub(in crate::tcp) fn to_millisecond(time: Time) -> Time {
     Time::from_nanos(time.as_nanos() / MILLISECOND.as_nanos() * MILLISECOND.as_nanos())
 }
 
-/// Whether the echoed time stamp is older than what was sent at a moment.
+/// Returns true if the echoed time stamp is older than what was sent at a moment.
 pub(super) fn is_echo_before(echo: Option<Time>, sent_at: Time) -> bool {
     echo.is_some_and(|echo| echo < to_millisecond(sent_at))
 }

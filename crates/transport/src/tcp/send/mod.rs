@@ -65,13 +65,13 @@ pub(super) struct Sender {
     board: Scoreboard,
     bytes: ByteQueue,
     pub(super) agreed: Agreed,
-    /// Whether selective acknowledgements are looked at.
+    /// True if selective acknowledgements are looked at.
     has_sack: bool,
     /// The initial sequence number.
     initial: u32,
     /// What the application has said with its last message: more of it follows.
     is_corked: bool,
-    /// Whether a FIN follows the bytes.
+    /// True if a FIN follows the bytes.
     is_finishing: bool,
     /// The send buffer's size now, and whether a message waits for room in it.
     buffer: usize,
@@ -93,7 +93,7 @@ pub(super) struct Sender {
     has_reduced: bool,
     /// The time stamp that the last acknowledgement echoed.
     echo: Option<Time>,
-    /// Whether the timeout under way is checked for having been too early.
+    /// True if the timeout under way is checked for having been too early.
     has_frto: bool,
     /// The end of the tail loss probe under way; 0 if there is none.
     tlp_end: u64,
@@ -118,10 +118,10 @@ pub(super) struct Sender {
     chunk: Chunk,
     /// Where the kernel's buffer ends that the next byte stands in: a burst never reaches beyond it.
     buffer_end: u64,
-    /// Whether something has happened that may let another segment go, and whether one went since.
+    /// Something has happened that may let another segment go; one went since.
     may_send: bool,
     has_sent: bool,
-    /// Whether the congestion window held the last segment back.
+    /// True if the congestion window held the last segment back.
     is_held_by_cwnd: bool,
     is_window_probe_due: bool,
     is_tail_probe_due: bool,
@@ -282,17 +282,17 @@ impl Sender {
             Chunk { next: self.board.first(), left: u32::from(!self.board.is_empty()), is_new: true };
     }
 
-    /// Whether a segment with this place of the peer's changes its window.
+    /// Returns true if a segment with this place of the peer's changes its window.
     pub(super) fn is_window_news(&self, from: i64, window: u64) -> bool {
         from > self.window_from || from == self.window_from && window > self.window
     }
 
-    /// Whether a message is taken.
+    /// Returns true if a message is taken.
     pub(super) fn has_room(&self) -> bool {
         self.bytes.len() < self.buffer
     }
 
-    /// Whether there is so much room that a writer who was refused should be told.
+    /// Returns true if there is so much room that a writer who was refused should be told.
     pub(super) fn is_worth_writing(&self, config: &TcpConfig) -> bool {
         if config.wakes_writer_late { self.bytes.len() * 3 <= self.buffer * 2 } else { self.has_room() }
     }
@@ -319,7 +319,7 @@ impl Sender {
         self.is_finishing
     }
 
-    /// Whether the peer has acknowledged the FIN.
+    /// Returns true if the peer has acknowledged the FIN.
     pub(super) fn is_finished(&self) -> bool {
         self.is_finishing && self.flow.una > self.end()
     }
@@ -329,7 +329,7 @@ impl Sender {
         self.end() + u64::from(self.is_finishing)
     }
 
-    /// Whether everything was sent and acknowledged.
+    /// Returns true if everything was sent and acknowledged.
     pub(super) fn is_idle(&self) -> bool {
         self.flow.packets_out == 0 && self.flow.next >= self.end_of_all()
     }
@@ -348,7 +348,7 @@ impl Sender {
         (flow.packets_out, flow.sacked_out, flow.lost_out, flow.retrans_out) = (0, 0, 0, 0);
     }
 
-    /// Whether empty buffers hold memory.
+    /// Returns true if empty buffers hold memory.
     pub(super) fn holds_memory(&self) -> bool {
         self.bytes.is_empty() && (self.bytes.is_allocated() || self.board.is_allocated())
     }

@@ -55,7 +55,7 @@ impl Sender {
         begin
     }
 
-    /// Whether the window was reduced since it was asked last: the peer is told so once.
+    /// Returns true once after each reduction of the window: the peer learns of it (RFC 3168 section 6.1.2).
     pub(in crate::tcp) fn take_reduction(&mut self) -> bool {
         core::mem::take(&mut self.has_reduced)
     }
@@ -125,7 +125,7 @@ impl Sender {
         self.relieve_writer(config);
     }
 
-    /// Where the application has nothing more to send than this, it and not the network limits the rate.
+    /// If the application has nothing more to send, it limits the rate, not the network.
     pub(super) fn check_app_limit(&mut self) {
         let flow = &mut self.flow;
         let unsent = self.bytes.end().saturating_sub(flow.next);
@@ -157,7 +157,7 @@ impl Sender {
         }
     }
 
-    /// Whether pacing holds the next chunk back; then the sender will be woken.
+    /// Returns true if pacing holds the next chunk back, and sets the time of the next attempt.
     pub(super) fn is_held_by_pace(&mut self) -> bool {
         let is_held = self.flow.is_paced && self.flow.departure > self.flow.now;
         if is_held {
@@ -166,7 +166,7 @@ impl Sender {
         is_held
     }
 
-    /// How many bytes may leave together now; none for a FIN alone.
+    /// Number of bytes that may leave together now; none for a FIN alone.
     fn allowed(&mut self, mss: u64, urgency: Urgency, config: &TcpConfig) -> Option<u64> {
         let next = self.flow.next;
         if next >= self.buffer_end {
@@ -220,7 +220,7 @@ impl Sender {
         (is_large || room * 2 >= self.max_window).then_some(room)
     }
 
-    /// How many segments the congestion window has room for: half of it at most, so that two bursts are under way.
+    /// Number of segments for which the congestion window has room: half of it at most, so that two bursts are under way.
     fn quota(&self, is_fin: bool, urgency: Urgency) -> Option<u32> {
         let (cwnd, in_flight) = (self.flow.cwnd, self.flow.in_flight());
         if is_fin {
@@ -250,7 +250,7 @@ impl Sender {
         (bytes.min(most) / mss).max(u64::from(self.control.min_burst(flow)))
     }
 
-    /// Whether the last, small segment waits (RFC 896; Minshall's variant: only behind another small one).
+    /// Returns true if the last, small segment waits (RFC 896; Minshall's variant: only behind another small one).
     fn is_held_by_nagle(&self, length: u64, config: &TcpConfig) -> bool {
         let is_under_way = self.flow.packets_out > 0;
         match config.nagle {
@@ -264,7 +264,7 @@ impl Sender {
         }
     }
 
-    /// Whether to wait for another acknowledgement, that the burst becomes larger.
+    /// Returns true if the burst waits for another acknowledgement, because it would then be larger.
     fn is_worth_waiting(&mut self, waiting: u64, is_last: bool, has_fin: bool, mss: u64, most: u64) -> bool {
         let flow = &self.flow;
         if flow.phase >= Phase::Recovery || flow.now.since(flow.departure) > RECENT {
@@ -289,7 +289,8 @@ impl Sender {
         congestion >= window && window <= waiting || !has_fin
     }
 
-    /// Whether the host's interface has enough of this connection already (TCP small queues); then the sender will be woken.
+    /// Returns true if the host's interface has enough of this connection already (TCP small queues), and sets the time of the
+    /// next attempt.
     fn is_held_by_interface(&mut self, mss: u64, config: &TcpConfig) -> bool {
         let Some(rate) = config.interface else { return false };
         let backlog = self.interface_free.since(self.flow.now);
@@ -402,7 +403,7 @@ impl Sender {
     }
 }
 
-/// What may hold new data back.
+/// The conditions that may hold new data back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Urgency {
     /// Everything.
