@@ -196,10 +196,16 @@ fn distributions(page: &mut String) {
     }
 }
 
-/// "The mean." as part of a list: "the mean".
+/// "The mean." as part of a list: "the mean". "RFC 9406." and "Linux 6.1." stay as they are.
 fn lower(doc: &str) -> String {
-    let mut characters = doc.trim_end_matches('.').chars();
-    characters.next().map(|first| first.to_lowercase().chain(characters).collect()).unwrap_or_default()
+    let doc = doc.trim_end_matches('.');
+    let first_word = doc.split(' ').next().unwrap_or_default();
+    let is_name = first_word == "Linux" || first_word.chars().skip(1).any(char::is_uppercase);
+    let mut characters = doc.chars();
+    match characters.next() {
+        Some(first) if !is_name => first.to_lowercase().chain(characters).collect(),
+        _ => doc.to_owned(),
+    }
 }
 
 /// The kinds of every key that has several.

@@ -86,6 +86,7 @@ fn sum(first: FlowOutcome, second: FlowOutcome) -> FlowOutcome {
         network: first.network.zip(second.network).map(on_network),
         sockets: [first.sockets, second.sockets].concat(),
         clock_error: first.clock_error.max(second.clock_error),
+        knows_drops: first.knows_drops && second.knows_drops,
         connection: if first.connection.is_empty() { second.connection } else { first.connection },
     }
 }

@@ -225,7 +225,7 @@ fn flow_outcomes(scenario: &Scenario, terms: &Terms, left: &[Left], bye: Option<
             Left::Tcp(flow, spoken) => {
                 if let Some(counters) = tcp::counters(&spoken.stream) {
                     count(*flow, "segments-sent", counters.segments_sent);
-                    count(*flow, "segments-retransmitted", counters.retransmitted_segments);
+                    count(*flow, "retransmissions", counters.retransmitted_segments);
                 }
                 count(*flow, near::BROKEN, u64::from(spoken.broken.is_some()));
                 if let Some(how) = spoken.broken {

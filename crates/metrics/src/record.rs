@@ -292,6 +292,8 @@ pub struct FlowOutcome {
     /// What was seen at the sink was brought from another clock to the source's: no such time is further from the truth
     /// than this. `None` where both ends had the same clock.
     pub clock_error: Option<Duration>,
+    /// Every message of a dropped packet was reported: what else has not arrived may still arrive.
+    pub knows_drops: bool,
     /// Samples of the sending end of its first TCP connection, in the order of time; empty for other transports.
     #[serde(with = "crate::connection::columns", skip_serializing_if = "Vec::is_empty")]
     pub connection: Vec<ConnectionSample>,

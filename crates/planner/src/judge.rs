@@ -41,6 +41,9 @@ pub struct Terms {
     pub most: u32,
 }
 
+/// A bound further from the mean than so many means says nothing: few repetitions with a long tail allow almost any mean.
+const SAYS_NOTHING: f64 = 1000.0;
+
 /// Repetitions after which a value that is expected to break a limit is looked at first.
 pub(crate) const EARLY: u32 = 2;
 
@@ -90,7 +93,7 @@ pub struct Judged {
     /// Its figure over repetitions; `None` if it was not measured or does not apply.
     pub estimate: Option<Estimate>,
     /// From the mean to the confidence bound on the side of the limit, with which the verdict was made; `None` where it was
-    /// made without one.
+    /// made without one, or where the bound is so far away that it says nothing.
     pub half_width: Option<f64>,
 }
 
@@ -242,5 +245,7 @@ fn judge_one(limit: &Limit, sample: &Sample, errors: Errors) -> Judged {
         },
         _ => Verdict::Undecided,
     };
-    Judged { verdict, estimate, half_width: bound.map(|bound| (bound - mean).abs()) }
+    let says_something = |half: &f64| *half <= SAYS_NOTHING * mean.abs() || mean == 0.0;
+    let half_width = bound.map(|bound| (bound - mean).abs()).filter(says_something);
+    Judged { verdict, estimate, half_width }
 }

@@ -178,7 +178,7 @@ pub struct PlanLimitVerdict {
     #[schema(required = true)]
     pub sd: Option<f64>,
     /// Distance from the mean to the confidence bound on the side of the limit; null if the limit is broken by so much that
-    /// none was needed.
+    /// none was needed, or if there are too few repetitions for a bound that says anything.
     #[schema(required = true)]
     pub half_width: Option<f64>,
 }

@@ -75,8 +75,8 @@ impl Found<'_> {
             None => String::new(),
         };
         format!(
-            "`{}` is limited by its transport's `{option}` of {bytes}{place}: it lets {at_most} through per round trip of \
-             {round_trip}{more}.",
+            "`{}` is limited by its transport's `{option}` of {bytes}{place}: with a round trip of {round_trip} it lets about \
+             {at_most} through{more}.",
             self.flow
         )
     }

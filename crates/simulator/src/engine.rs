@@ -105,6 +105,8 @@ pub(crate) struct Engine<'s> {
     pub(crate) handing: BTreeMap<u32, Handing>,
     pub(crate) covered: Covered,
     drops: Drops,
+    /// By flow, whether the message of every packet that is dropped is reported.
+    knows_drops: Vec<bool>,
     /// Where received bytes are read into.
     pub(crate) received: Vec<u8>,
     pub(crate) counted: Counted,
@@ -135,6 +137,7 @@ impl<'s> Engine<'s> {
             handing: BTreeMap::new(),
             covered: Covered::default(),
             drops: Drops::new(seed),
+            knows_drops: vec![false; scenario.flows.len()],
             received: Vec::new(),
             counted: Counted::new(),
         };
@@ -163,6 +166,9 @@ impl<'s> Engine<'s> {
             let Some(conversation) = engine.conversations.get(first as usize) else { continue };
             if drops::are_messages(flow, conversation) {
                 engine.network.keep_dropped(f);
+                // A host that does not listen reports nothing.
+                engine.knows_drops[f] =
+                    flow.to.iter().all(|sink| sink.leave.is_none() && sink.fail.is_none());
             }
             // What keeps a window, or a queue of its own, is held back by that.
             if let Some(buffer) = send_buffer.filter(|_| conversation.owner.is_none()) {
@@ -311,6 +317,7 @@ impl<'s> Engine<'s> {
         let flows = counters.into_iter().enumerate().map(|(flow, transport_counters)| FlowOutcome {
             transport_counters,
             network: Some(self.network.on_first_link(flow)),
+            knows_drops: self.knows_drops[flow],
             connection: telemetry.samples(flow),
             ..FlowOutcome::default()
         });

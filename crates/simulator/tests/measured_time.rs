@@ -65,6 +65,29 @@ fn what_a_queue_dropped_is_lost_and_what_it_holds_is_unfinished() {
     }
 }
 
+/// Every message that waits has waited longer than any that has arrived: its age says nothing.
+#[test]
+fn what_waits_in_a_queue_that_only_grows_is_not_lost() {
+    for transport in ["udp", "rtp"] {
+        let experiment = parse(&format!(
+            "name = \"test\"\nduration = \"5 s\"\n[hosts]\na = {{}}\nb = {{}}\n[link.l]\n\
+             between = [\"a\", \"b\"]\nrate = \"64 kbit/s\"\nqueue = {{ kind = \"fifo\", limit = \"1 GB\" }}\n\
+             [flow.v]\nfrom = \"a\"\nto = \"b\"\ncount = 10\ntransport = \"{transport}\"\n\
+             source = {{ kind = \"voice\", samples = 160 }}\n"
+        ));
+        let scenario = &experiment.points[0].scenario;
+        let metas: Vec<_> = scenario.flows.iter().map(|flow| flow.meta.clone()).collect();
+        let mut trace = ();
+        let mut meter = Meter::new(&metas, &mut trace).with_drain(scenario.drain);
+        let outcome = support::run(scenario, experiment.seed, &mut meter, &mut support::GoOn);
+        let summary = meter.finish(outcome);
+        assert_eq!(summary.links[0].dropped.values().sum::<u64>(), 0);
+        let counts = flow(&summary, "v").counts;
+        assert_eq!(counts.lost, 0, "{transport}: {counts:?}");
+        assert!(counts.unfinished > 2000, "{transport}: {counts:?}");
+    }
+}
+
 #[test]
 fn a_line_that_is_idle_half_of_the_time_is_used_to_half() {
     let summary = overload("500 ms");

@@ -1912,7 +1912,7 @@ export interface components {
             /**
              * Format: double
              * @description Distance from the mean to the confidence bound on the side of the limit; null if the limit is broken by so much that
-             *     none was needed.
+             *     none was needed, or if there are too few repetitions for a bound that says anything.
              */
             half_width: number | null;
             /** @description The limit. */

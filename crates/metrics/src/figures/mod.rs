@@ -3,6 +3,7 @@
 //! through this table.
 
 mod bundles;
+mod connection;
 mod counts;
 mod document;
 mod instrument;
@@ -36,6 +37,7 @@ static FIGURES: &[&[FigureKind]] = &[
     voice_path::FIGURES,
     quality::FIGURES,
     counts::FIGURES,
+    connection::FIGURES,
     instrument::FIGURES,
     bundles::FIGURES,
     bundles::OF_CONNECTIONS,
@@ -56,6 +58,7 @@ const DEFINITIONS: &[&[&Definition]] = &[
     voice_path::DEFINITIONS,
     quality::DEFINITIONS,
     instrument::DEFINITIONS,
+    connection::DEFINITIONS,
     words::DEFINITIONS,
     media::DEFINITIONS,
     links::DEFINITIONS,

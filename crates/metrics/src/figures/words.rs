@@ -31,16 +31,6 @@ const STALLS: Definition = define(
 )
 .known_in(KnownIn::WireAndLive);
 
-const TCP_OVER_TIME: Definition = define(
-    "tcp-over-time",
-    "TCP over time",
-    "The sending end of a flow's first TCP connection at regular times: congestion window, slow-start threshold, bytes \
-     in flight, smoothed round trip, pacing rate, and the segments retransmitted until then. The simulator's engine also \
-     counts these by cause: fast (duplicate acknowledgements), RACK, tail loss probe, timeout. On wire and live they \
-     are the kernel's. Spurious retransmissions are those that the peer had already received.",
-)
-.source("RFC 8985 (RACK, tail loss probe), RFC 2883 (spurious), TCP_INFO of Linux");
-
 /// At the head of a glossary.
 pub(super) const BEFORE: &[&Definition] = &[&MESSAGE];
 
@@ -48,4 +38,4 @@ pub(super) const BEFORE: &[&Definition] = &[&MESSAGE];
 pub(super) const DEFINITIONS: &[&Definition] = &[&ESTIMATE, &VERDICT];
 
 /// At its end.
-pub(super) const AFTER: &[&Definition] = &[&STALLS, &TCP_OVER_TIME];
+pub(super) const AFTER: &[&Definition] = &[&STALLS];

@@ -64,6 +64,8 @@ pub(super) struct FlowMeter {
     latency_from_due: Delays,
     /// The longest time by which a message was sent before one of its channel that arrived earlier.
     displaced: Duration,
+    /// The messages of all dropped packets were reported.
+    pub(super) knows_drops: bool,
     ipdv: Delays,
     interarrival: Moments,
     over_time: LatencyOverTime,
@@ -122,6 +124,7 @@ impl FlowMeter {
             latency: Delays::default(),
             latency_from_due: Delays::default(),
             displaced: Duration::ZERO,
+            knows_drops: false,
             ipdv: Delays::default(),
             interarrival: Moments::default(),
             over_time: LatencyOverTime::default(),
@@ -171,15 +174,16 @@ impl FlowMeter {
     }
 
     /// The fate of a message that was sent and had not arrived when the sink stopped to listen, if it has. It may still have
-    /// been under way if others took longer than it had time to, and if none arrived that was sent later by more than
-    /// messages of the flow overtake each other.
+    /// been under way if others took longer than it had time to, or if all drops were reported, and if none arrived that was
+    /// sent later by more than messages of the flow overtake each other.
     pub(super) fn fate_of_missing(&self, channel: &Channel, sent: Time, listened: Option<Time>) -> Fate {
         let sink = (channel.member / self.meta.members.max(1)) as usize;
         let reliable = self.meta.reliable.get(sink).is_some_and(|reliable| *reliable);
         let least = self.meta.propagation.get(sink).copied().unwrap_or_default();
         let takes = self.latency.longest().max(least);
         let is_overtaken = channel.newest > sent + self.displaced;
-        let is_under_way = !is_overtaken && listened.is_some_and(|listened| sent + takes > listened);
+        let is_under_way =
+            !is_overtaken && listened.is_some_and(|listened| self.knows_drops || sent + takes > listened);
         if reliable || is_under_way { Fate::Unfinished } else { Fate::Lost }
     }
 

@@ -133,6 +133,9 @@ impl<'t> Meter<'t> {
         let Meter { trace, mut flows, bundles, channels, drain, .. } = self;
         let listens = drain.map(|drain| if outcome.partial { Duration::ZERO } else { drain });
         let listened = listens.map(|listens| Time::ZERO + outcome.duration + listens);
+        for (flow, outcome) in flows.iter_mut().zip(&outcome.flows) {
+            flow.knows_drops = outcome.knows_drops;
+        }
         let mut sums: Vec<ChannelSums> = flows.iter().map(ChannelSums::new).collect();
         for mut channel in channels.into_used() {
             let index = channel.flow as usize;

@@ -20,7 +20,7 @@ pub(super) const KIND: QueueKind = QueueKind {
         Parameter {
             name: "quantum",
             kind: Kind::Bytes { min: Bytes(64), max: Bytes(1 << 30) },
-            default: Preset::Text("1514 B"),
+            default: Preset::Text("1500 B"),
             doc: "Bytes at the network layer that a turn adds to a queue's deficit counter. At least the largest \
                   packet, so that every turn sends one and a packet's cost does not depend on the number of flows; \
                   the default is that of FQ-CoDel (RFC 8290).",

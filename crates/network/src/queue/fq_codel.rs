@@ -37,9 +37,10 @@ pub(super) const KIND: QueueKind = QueueKind {
         Parameter {
             name: "quantum",
             kind: Kind::Bytes { min: Bytes(256), max: Bytes(1_048_576) },
-            default: Preset::Text("1514 B"),
-            doc: "How many bytes a queue sends in a turn (RFC 8290 section 5.2). 300 B is common on slow links, so \
-                  that small packets go first.",
+            default: Preset::Text("1500 B"),
+            doc: "How many bytes at the network layer a queue sends in a turn. The default is a packet of the largest \
+                  size on Ethernet: the 1514 B of RFC 8290 section 5.2 and of Linux count its header. 300 B is common on \
+                  slow links, so that small packets go first.",
         },
         codel::TARGET,
         codel::INTERVAL,

@@ -342,3 +342,15 @@ fn no_more_answers_are_false_than_the_confidence_allows() {
     assert!(kept + broken <= 28, "{kept} kept, {broken} broken of {PLANS}");
     assert!(edges.iter().all(|edge| edge.kept.is_some() && edge.broken.is_some()), "each has an answer");
 }
+
+#[test]
+fn a_bound_that_says_nothing_is_none() {
+    let limits = [limit(Operator::Less, 0.15)];
+    let repetitions = [measured(&[Figure::Value(0.0004)]), measured(&[Figure::Value(0.0036)])];
+    let (verdict, judged) = judge(&limits, &repetitions.iter().collect::<Vec<_>>(), both(0.05));
+    assert_eq!(
+        (verdict, judged[0].half_width),
+        (Verdict::Undecided, None),
+        "two repetitions that differ by far"
+    );
+}

@@ -1,7 +1,7 @@
 //! The addresses that a server serves.
 
 use core::fmt;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use trunkline_io::networks::Network;
 
@@ -9,7 +9,7 @@ use trunkline_io::networks::Network;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Peers {
     /// This host, private networks (RFC 1918, RFC 4193), link-local addresses, the shared space of RFC 6598 (CGNAT, overlay
-    /// networks), and the space of RFC 2544, which wires have. The Internet routes none of them.
+    /// networks), and the spaces of RFC 2544 and RFC 5180, which wires have. The Internet routes none of them.
     #[default]
     Near,
     /// These networks.
@@ -29,8 +29,11 @@ impl Peers {
                     IpAddr::V4(v4) => v4.is_loopback() || v4.is_link_local(),
                     IpAddr::V6(v6) => v6.is_loopback() || v6.is_unicast_link_local(),
                 };
-                let wires = Network::around(Ipv4Addr::new(198, 18, 0, 0).into(), 15);
-                is_local || within(&Network::PRIVATE) || wires.contains(address)
+                let wires = [
+                    Network::around(Ipv4Addr::new(198, 18, 0, 0).into(), 15),
+                    Network::around(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 0).into(), 48),
+                ];
+                is_local || within(&Network::PRIVATE) || within(&wires)
             }
             Peers::In(networks) => within(networks),
             Peers::All => true,
@@ -82,6 +85,7 @@ mod tests {
             "172.31.255.255",
             "100.127.0.1",
             "198.19.0.1",
+            "2001:2::1",
         ] {
             assert!(Peers::Near.include(address(near)), "{near}");
         }
@@ -92,6 +96,7 @@ mod tests {
             "198.20.0.1",
             "203.0.113.9",
             "2001:db8::1",
+            "2001:2:1::1",
             "::ffff:8.8.8.8",
         ] {
             assert!(!Peers::Near.include(address(far)), "{far}");
