@@ -6,6 +6,7 @@ mod documentation;
 mod durations;
 mod english;
 mod journal;
+mod kernel;
 mod programs;
 mod reruns;
 mod sbom;
@@ -44,6 +45,8 @@ enum Command {
     Soak(soak::Soak),
     /// Attack every door for ten minutes: floods, oversize, mutation, kills, full disks, clocks that step
     Attack(attack::Attack),
+    /// Build a Linux that runs in virtual time, for the bench `matrix`, from Debian's source
+    Kernel,
     /// Repeat the tests in real time, and fail at any rerun
     Reruns(reruns::Reruns),
     /// List everything that the program is built of, as CycloneDX
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Command::Web => web::build(),
         Command::Soak(soak) => soak::run(&soak),
         Command::Attack(attack) => attack::run(&attack),
+        Command::Kernel => kernel::run(),
         Command::Reruns(reruns) => reruns::run(&reruns),
         Command::Sbom(sbom) => sbom::run(&sbom),
         Command::English(english) => english::run(&english),
