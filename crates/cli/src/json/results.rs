@@ -193,7 +193,7 @@ pub struct ListenOutput {
 /// A place at which the delay jumps: something was inserted, or left out.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ListenJump {
-    /// Where in the sent recording, in seconds: what was inserted stands before this place, what was left out begins there.
+    /// Place in the sent recording, in seconds: what was inserted stands before this place, what was left out begins there.
     pub at_s: f64,
     /// Length of what was inserted, in seconds; negative for what was left out.
     pub by_s: f64,

@@ -18,7 +18,7 @@ const IPV4: (Ipv4Addr, Ipv4Addr) = (Ipv4Addr::new(198, 18, 0, 0), Ipv4Addr::new(
 const IPV6: (Ipv6Addr, Ipv6Addr) =
     (Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 0), Ipv6Addr::new(0xffff, 0xffff, 0xffff, 0, 0, 0, 0, 0));
 
-/// Whether an address is one of a link's.
+/// Returns true for an address of a link.
 pub(super) fn is_of_wires(address: Ipv4Addr) -> bool {
     address & IPV4.1 == IPV4.0
 }
