@@ -12,6 +12,7 @@ mod config;
 mod course;
 mod fuzz;
 mod identity;
+mod kind;
 mod patience;
 mod receiving;
 mod relief;
@@ -42,6 +43,7 @@ pub use config::{
 #[doc(hidden)]
 pub use fuzz::fuzz_quic;
 pub use identity::{Fingerprint, Identity};
+pub use kind::KIND;
 use patience::Patience;
 use receiving::Receiving;
 use relief::Relief;

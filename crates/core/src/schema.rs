@@ -27,6 +27,28 @@ pub struct Parameter {
     pub doc: &'static str,
 }
 
+impl Parameter {
+    /// Returns true if the value may be this parameter's: of its kind, and within its range.
+    pub fn admits(&self, value: &Value) -> bool {
+        match (self.kind, value) {
+            (_, Value::Absent) => self.default == Default::Absent,
+            (Kind::Duration { min, max }, Value::Duration(value)) => (min..=max).contains(value),
+            (Kind::Rate { min, max }, Value::Rate(value)) => (min..=max).contains(value),
+            (Kind::Bytes { min, max }, Value::Bytes(value)) => (min..=max).contains(value),
+            (Kind::Integer { min, max }, Value::Integer(value)) => (min..=max).contains(value),
+            (Kind::Number { min, max }, Value::Number(value)) => (min..=max).contains(value),
+            (Kind::Choice(words), Value::Text(value)) => words.iter().any(|word| word.name == value),
+            (Kind::Limit, Value::Limit(Limit::Packets(count) | Limit::Bytes(Bytes(count)))) => *count > 0,
+            (Kind::Ratio, Value::Ratio(value)) => (0.0..=1.0).contains(&value.value()),
+            (Kind::Flag, Value::Flag(_))
+            | (Kind::Text | Kind::File, Value::Text(_))
+            | (Kind::DeliveryTrace, Value::DeliveryTrace(_))
+            | (Kind::Durations { .. } | Kind::Sizes { .. }, Value::Distribution(_)) => true,
+            _ => false,
+        }
+    }
+}
+
 /// What holds for a key that is not given.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Default {
@@ -132,7 +154,7 @@ impl core::fmt::Display for Limit {
 }
 
 /// A value that was read and found to be of its parameter's kind and range.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Value {
     /// The key was not given and has no default.
     Absent,
@@ -155,8 +177,10 @@ pub enum Value {
     /// Of [`Kind::Limit`].
     Limit(Limit),
     /// Of [`Kind::Durations`] (nanoseconds) or [`Kind::Sizes`] (bytes).
+    #[serde(skip)]
     Distribution(Distribution),
     /// Of [`Kind::DeliveryTrace`]: what stands in the file.
+    #[serde(skip)]
     DeliveryTrace(Arc<DeliveryTrace>),
 }
 
@@ -207,6 +231,17 @@ impl Values {
     pub fn value(&self, name: &str) -> &Value {
         match self.0.iter().find(|(n, _)| *n == name) {
             Some((_, value)) => value,
+            None => panic!("no parameter `{name}` is declared"),
+        }
+    }
+
+    /// Replaces the value of a parameter.
+    ///
+    /// # Panics
+    /// If the table declares no such parameter.
+    pub fn set(&mut self, name: &str, value: Value) {
+        match self.0.iter_mut().find(|(n, _)| *n == name) {
+            Some((_, old)) => *old = value,
             None => panic!("no parameter `{name}` is declared"),
         }
     }

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use trunkline_transport::kind::TransportKind;
+
 use crate::bounds::Bounds;
 use crate::files::{Files, NamedFiles, Shelf};
 use crate::model::{Experiment, Point};
@@ -11,6 +13,7 @@ use crate::read::Reading;
 use crate::schema::Schema;
 use crate::setting::{Setting, Sources};
 use crate::sweep::Swept;
+use crate::transport::TRANSPORTS;
 use crate::tree::Node;
 use crate::{limits, read, sweep, tree};
 
@@ -36,8 +39,20 @@ impl Experiment {
         files: &dyn Files,
         settings: &[Setting],
     ) -> Result<Experiment, Problems> {
-        let all = Part { bounds: &Bounds::NONE, only: None };
-        read_text(text, file, files, settings, &all)
+        read_text(text, file, files, settings, &Part::all(TRANSPORTS))
+    }
+
+    /// As [`parse`](Experiment::parse), with other transports than [`TRANSPORTS`].
+    ///
+    /// # Errors
+    /// As [`parse`](Experiment::parse).
+    pub fn parse_among(
+        transports: &'static [&'static TransportKind],
+        text: &str,
+        file: &str,
+        files: &dyn Files,
+    ) -> Result<Experiment, Problems> {
+        read_text(text, file, files, &[], &Part::all(transports))
     }
 
     /// Reads one point of a peer's experiment within limits: that with these values of the axes, by their indices. The other
@@ -52,7 +67,7 @@ impl Experiment {
         bounds: &Bounds,
         choice: &[usize],
     ) -> Result<Experiment, Problems> {
-        read_text(text, file, files, &[], &Part { bounds, only: Some(choice) })
+        read_text(text, file, files, &[], &Part { bounds, only: Some(choice), transports: TRANSPORTS })
     }
 }
 
@@ -61,6 +76,13 @@ struct Part<'p> {
     bounds: &'p Bounds,
     /// The only point that is read, if not all are.
     only: Option<&'p [usize]>,
+    transports: &'static [&'static TransportKind],
+}
+
+impl Part<'_> {
+    fn all(transports: &'static [&'static TransportKind]) -> Part<'static> {
+        Part { bounds: &Bounds::NONE, only: None, transports }
+    }
 }
 
 fn read_text(
@@ -86,7 +108,7 @@ fn parse(
     shelf: &Shelf<'_>,
     part: &Part<'_>,
 ) -> Result<Experiment, Vec<Remark>> {
-    let schema = Schema::new();
+    let schema = Schema::with(part.transports);
     let (root, edits) = sources.tree(&schema)?;
     let read = parse_tree(&schema, &sources.text, &root, shelf, part)?;
     if as_it_is {

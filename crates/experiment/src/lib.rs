@@ -32,6 +32,7 @@ mod singles;
 mod speech;
 mod summaries;
 mod sweep;
+mod transport;
 mod tree;
 
 pub use bounds::Bounds;
@@ -43,13 +44,11 @@ pub use fuzz::fuzz_parse;
 pub use json_schema::json_schema;
 pub use limits::Grain;
 pub use model::{
-    Answer, Axis, ClassicTcpOptions, DccpOptions, Direction, Ends, Experiment, Figure, Flow, Framing, Host,
-    Impairments, Limit, Link, Loss, Operator, Path, PathStep, Point, Progress, QuicOptions, RtpOptions,
-    Scenario, SctpEngine, SctpOptions, SctpStyle, Single, Sink, Source, Subject, Supervisor, TcpEngine,
-    TcpOptions, Transport, UdpLiteOptions, UdpOptions, UrpOptions, XtpOptions, XtpService,
+    Answer, Axis, Direction, Ends, Experiment, Figure, Flow, Framing, Host, Impairments, Limit, Link, Loss,
+    Operator, Path, PathStep, Point, Progress, Scenario, Single, Sink, Source, Subject, Supervisor,
 };
 pub use problem::{Problem, Problems, enumerate, nearest, suggestion};
-pub use reference::reference;
-pub use schema::transport::{OnSockets, TRANSPORTS, tcp_key_on_sockets};
+pub use reference::{reference, reference_of};
 pub use searchable::Searchable;
 pub use setting::Setting;
+pub use transport::{TRANSPORTS, Transport};

@@ -1,7 +1,5 @@
 //! What an experiment file says, after validation: every name resolved, every unit in its type.
 
-mod transport;
-
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -15,11 +13,7 @@ use trunkline_transport::framing::{Cover, HEADER_LENGTH, Short, short};
 
 use crate::files::NamedFiles;
 use crate::setting::Setting;
-
-pub use transport::{
-    ClassicTcpOptions, DccpOptions, QuicOptions, RtpOptions, SctpEngine, SctpOptions, SctpStyle, TcpEngine,
-    TcpOptions, Transport, UdpLiteOptions, UdpOptions, UrpOptions, XtpOptions, XtpService,
-};
+use crate::transport::Transport;
 
 /// A validated experiment file.
 #[derive(Clone, Debug)]
@@ -213,7 +207,7 @@ pub enum Framing {
 }
 
 impl Flow {
-    /// The most that one end of the flow holds in buffers of our engines, over all conversations: see [`Transport::buffers`].
+    /// The most that one end of the flow holds in buffers of our engines, over all conversations: see [`TransportOptions::buffers`](trunkline_transport::kind::TransportOptions::buffers).
     pub fn buffers(&self) -> Bytes {
         Bytes(self.transport.buffers().count().saturating_mul(u64::from(self.meta.members)))
     }
@@ -295,8 +289,7 @@ impl Flow {
 
     /// Whether one transmission of a message is for all sinks.
     pub fn is_multicast(&self) -> bool {
-        matches!(&self.transport, Transport::Xtp(options) if options.service.is_multicast())
-            || self.to.len() > 1
+        self.transport.is_multicast() || self.to.len() > 1
     }
 
     /// The links and the ports at which its packets may enter them, there and back.

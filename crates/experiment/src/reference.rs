@@ -4,6 +4,7 @@ use core::fmt::Write as _;
 
 use trunkline_core::schema::{Default as Preset, Kind, Parameter};
 use trunkline_metrics::figures::Quantity;
+use trunkline_transport::kind::TransportKind;
 
 use crate::limits::{self, Limited};
 use crate::link_profile::PROFILES;
@@ -13,6 +14,7 @@ use crate::range;
 use crate::schema::distribution::DISTRIBUTIONS;
 use crate::schema::{Alternative, Key, SECTIONS, SINK, Schema, Shape};
 use crate::sweep::{FIXED, MOST_POINTS};
+use crate::transport::TRANSPORTS;
 
 const INTRODUCTION: &str = "\
 # The experiment file
@@ -36,7 +38,12 @@ Quantities are strings with a unit:
 
 /// The reference of everything that an experiment file may say, in Markdown, made from the schema that reads it.
 pub fn reference() -> String {
-    let schema = Schema::new();
+    reference_of(TRANSPORTS)
+}
+
+/// The same with other transports.
+pub fn reference_of(transports: &'static [&'static TransportKind]) -> String {
+    let schema = Schema::with(transports);
     let mut page = INTRODUCTION.to_owned();
     page.push_str("\n## Before the first table\n\n");
     keys(&mut page, &schema.experiment);

@@ -4,8 +4,9 @@ mod common;
 
 use common::{Beside, EXAMPLES, example};
 use trunkline_core::{Bytes, Duration, Rate};
-use trunkline_experiment::{Experiment, Operator, Subject, Transport};
+use trunkline_experiment::{Experiment, Operator, Subject};
 use trunkline_metrics::{BundleMeta, PlaybackFifo, VoicePath, figures};
+use trunkline_transport::kind::{Sockets, StreamProtocol};
 
 #[test]
 fn every_example_is_valid() {
@@ -85,7 +86,9 @@ fn voice_beside_bulk() {
     assert_eq!((voice.to[0].forward[0].from_port, voice.to[0].backward[0].from_port), (0, 1));
     assert!(voice.meta.keeps_payload && !voice.source.speech.is_empty());
     assert_eq!(voice.meta.playout, Some(Duration::from_millis(60)));
-    let Transport::Tcp(tcp) = &scenario.flows[1].transport else { panic!("bulk goes over TCP") };
+    let Sockets::Stream(StreamProtocol::Tcp, tcp) = scenario.flows[1].transport.sockets() else {
+        panic!("bulk goes over TCP")
+    };
     assert_eq!((tcp.window, tcp.nodelay), (Some(Bytes(32 << 10)), true));
     // Members are numbered on over the flows.
     assert_eq!(scenario.flows[1].meta.first.0, 1);

@@ -66,13 +66,13 @@ fn headlines(text: &str) -> Vec<String> {
 fn with_names(line: &str) -> String {
     let transports = || TRANSPORTS.iter();
     line.replace("{media}", &listed(medium::KINDS.iter().map(|kind| kind.name), "and"))
-        .replace("{transports}", &listed(transports().map(|features| features.name), "and"))
+        .replace("{transports}", &listed(transports().map(|kind| kind.name), "and"))
         .replace(
             "{flow control}",
             &listed(
                 transports()
-                    .filter(|features| features.flow_control || features.congestion_control)
-                    .map(|features| features.name),
+                    .filter(|kind| kind.features.flow_control || kind.features.congestion_control)
+                    .map(|kind| kind.name),
                 "or",
             ),
         )

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{Beside, EXAMPLES, example};
-use trunkline_core::Duration;
-use trunkline_experiment::{Experiment, Setting, Transport};
+use trunkline_core::{Bytes, Duration};
+use trunkline_experiment::{Experiment, Setting};
 
 const FILE: &str = r#"name = "set"
 duration = "1 s"
@@ -89,8 +89,7 @@ fn any_key_can_be_set() {
     assert_eq!(experiment.axes[0].values, ["7"]);
     let scenario = &experiment.points[0].scenario;
     assert_eq!((scenario.duration, scenario.hosts.len()), (Duration::from_millis(250), 3));
-    let Transport::Tcp(options) = &scenario.flows[1].transport else { panic!("tcp") };
-    assert_eq!(options.window.map(|window| window.count()), Some(8 << 10));
+    assert_eq!(scenario.flows[1].transport.in_flight(), Some(("window", Bytes(8 << 10))));
     let Experiment { text, .. } = experiment;
     assert!(text.contains("queue = { kind = \"fifo\", limit = \"64 KiB\" }"), "{text}");
     assert!(text.contains("# the bottleneck"), "{text}");

@@ -5,7 +5,7 @@ mod common;
 use common::Beside;
 use trunkline_core::schema::{Limit, Value};
 use trunkline_core::{Bytes, Rate};
-use trunkline_experiment::{Experiment, Loss, Transport};
+use trunkline_experiment::{Experiment, Loss};
 
 const FILE: &str = r#"name = "sweeps"
 duration = "1 s"
@@ -52,11 +52,9 @@ fn the_product_runs_through_all_combinations_the_last_axis_fastest() {
 #[test]
 fn a_word_becomes_a_table_where_an_option_is_swept() {
     let experiment = swept("\"flow.bulk.transport.window\" = [\"16 KiB\", \"1 MiB\"]");
-    let windows = experiment.points.iter().map(|point| match &point.scenario.flows[1].transport {
-        Transport::Tcp(tcp) => tcp.window,
-        _ => None,
-    });
-    assert_eq!(windows.collect::<Vec<_>>(), [Some(Bytes(16 << 10)), Some(Bytes(1 << 20))]);
+    let windows = experiment.points.iter().map(|point| point.scenario.flows[1].transport.in_flight());
+    let expected = [16 << 10, 1 << 20].map(|window| Some(("window", Bytes(window))));
+    assert_eq!(windows.collect::<Vec<_>>(), expected);
 }
 
 #[test]

@@ -1,26 +1,11 @@
 //! From a flow to its endpoints.
 
 use core::net::IpAddr;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use trunkline_adapters::quic::{self, Identity, QuicEndpoint};
 use trunkline_core::{Address, Bytes, FlowId, Seed};
-use trunkline_experiment::{Flow, Scenario, SctpStyle, TcpEngine, TcpOptions, Transport, XtpService};
-use trunkline_transport::Endpoint;
-use trunkline_transport::classic_tcp;
-use trunkline_transport::dccp::{self, DccpEndpoint};
-use trunkline_transport::rtp::{self, RtpEndpoint};
-use trunkline_transport::sctp::{self, SctpEndpoint};
-use trunkline_transport::tcp::TcpEndpoint;
-use trunkline_transport::udp::{self, UdpEndpoint};
-use trunkline_transport::urp::UrpEndpoint;
-use trunkline_transport::xtp::{
-    self, XtpDatagrams, XtpEndpoint, XtpGroupReceiver, XtpGroupSender, XtpTransactions,
-};
-
-use crate::answered::Answered;
-use crate::options;
+use trunkline_experiment::{Flow, Scenario, Transport};
+use trunkline_transport::kind::{Carrier, Group, GroupPlace, Pair, Place, Sockets};
 
 /// First of the ports that conversations use on both hosts: the dynamic range of RFC 6335.
 const FIRST_PORT: u32 = 49_152;
@@ -49,60 +34,6 @@ pub struct FlowSpec {
     mtu: Option<Bytes>,
     /// Where both ends are, if they are real.
     network: Option<[IpAddr; 2]>,
-}
-
-/// What carries the packets of endpoints between real hosts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Carrier {
-    /// Sockets of UDP.
-    Udp,
-    /// Sockets of UDP-Lite.
-    UdpLite {
-        /// How much of the payload checksums cover; all of it if absent.
-        coverage: Option<u16>,
-    },
-    /// Raw sockets of IP.
-    Ip {
-        /// The number of the endpoints' protocol.
-        protocol: u8,
-    },
-}
-
-impl Carrier {
-    /// Whether packets are told apart by the ports of the source and the destination with which they begin. On UDP and
-    /// UDP-Lite the kernel does it, and XTP's packets are known by their keys.
-    pub fn has_ports(self) -> bool {
-        matches!(self, Carrier::Ip { protocol: dccp::IP_PROTOCOL | SCTP_PROTOCOL })
-    }
-}
-
-/// SCTP's protocol number in IP (IANA).
-const SCTP_PROTOCOL: u8 = 132;
-
-/// Both endpoints of a conversation.
-pub struct Pair {
-    /// Where the sources are. It opens the conversation.
-    pub near: Made,
-    /// Where the sink or the reflector is.
-    pub far: Made,
-}
-
-/// The endpoints of one that sends to many.
-pub struct Group {
-    /// Where the sources are.
-    pub near: Made,
-    /// What is sent to this address is for the whole group.
-    pub address: Address,
-    /// Where the sinks are, in their order.
-    pub far: Vec<Made>,
-}
-
-/// An endpoint, and where it believes itself to be.
-pub struct Made {
-    /// Its address. Hosts are indices of the experiment's: a driver in real time maps addresses to its sockets.
-    pub address: Address,
-    /// The endpoint.
-    pub endpoint: Box<dyn Endpoint + Send>,
 }
 
 impl FlowSpec {
@@ -148,20 +79,11 @@ impl FlowSpec {
     /// # Errors
     /// Why this transport's packets cannot travel so, or need not.
     pub fn over_sockets(mut self, network: [IpAddr; 2]) -> Result<FlowSpec, String> {
-        match &mut self.transport {
-            Transport::Dccp(options) if options.encapsulation == dccp::Encapsulation::Udp => {
-                options.encapsulation = dccp::Encapsulation::UdpPayload;
-            }
-            Transport::Xtp(options) if options.encapsulation == xtp::Encapsulation::Revision36 => {
-                return Err("`encapsulation = \"revision-3.6\"` is for `sim` only; use `\"udp\"`".to_owned());
-            }
-            Transport::UdpLite(options) => options.encapsulation = udp::Encapsulation::UdpPayload,
-            Transport::Rtp(options) => options.encapsulation = rtp::Encapsulation::UdpPayload,
-            Transport::Quic(options) => options.encapsulation = quic::Encapsulation::UdpPayload,
-            Transport::Urp(_) | Transport::Dccp(_) | Transport::Xtp(_) | Transport::Sctp(_) => {}
-            Transport::Udp(_) | Transport::Tcp(_) | Transport::Mptcp(_) => {
-                return Err("the kernel's sockets are its endpoints".to_owned());
-            }
+        if let Some(reason) = self.transport.only_simulated() {
+            return Err(reason);
+        }
+        if !matches!(self.transport.sockets(), Sockets::Carried(_)) {
+            return Err("the kernel's sockets are its endpoints".to_owned());
         }
         self.network = Some(network);
         Ok(self)
@@ -169,18 +91,9 @@ impl FlowSpec {
 
     /// What carries the packets between real hosts.
     pub fn carrier(&self) -> Carrier {
-        match &self.transport {
-            Transport::UdpLite(options) => Carrier::UdpLite { coverage: options::coverage(options) },
-            Transport::Dccp(options) if options.encapsulation == dccp::Encapsulation::Ip => {
-                Carrier::Ip { protocol: dccp::IP_PROTOCOL }
-            }
-            Transport::Xtp(options) if options.encapsulation == xtp::Encapsulation::Ip => {
-                Carrier::Ip { protocol: xtp::IP_PROTOCOL }
-            }
-            Transport::Sctp(options) if options.encapsulation == sctp::Encapsulation::Ip => {
-                Carrier::Ip { protocol: SCTP_PROTOCOL }
-            }
-            _ => Carrier::Udp,
+        match self.transport.sockets() {
+            Sockets::Carried(carrier) => carrier,
+            Sockets::Datagrams | Sockets::Stream(..) => Carrier::Udp,
         }
     }
 
@@ -197,11 +110,7 @@ impl FlowSpec {
     /// Whether all members of the flow share one conversation, that of its first, as they would share a host's socket;
     /// otherwise every member has one.
     pub fn is_shared(&self) -> bool {
-        match &self.transport {
-            Transport::Udp(_) => true,
-            Transport::Sctp(options) => options.style == SctpStyle::OneToMany,
-            _ => false,
-        }
+        self.transport.is_shared()
     }
 
     /// Makes the endpoints of a member's conversation. What they draw comes from `seed`, from streams named after the
@@ -210,117 +119,7 @@ impl FlowSpec {
     /// # Errors
     /// What the transport refuses of the flow's options.
     pub fn pair(&self, member: u32, seed: Seed) -> Result<Pair, String> {
-        let (near, far) = self.addresses(member, seed);
-        // What an engine draws, say its initial sequence number, belongs to this end of this member.
-        let bits = |kind: &str, end: &str| {
-            let place = format!("flow.{}/{member}/{kind}/{end}", self.flow);
-            seed.stream(&place).bits()
-        };
-        match &self.transport {
-            Transport::Udp(options) => {
-                let config = options::udp(options);
-                Ok(pair(
-                    (near, UdpEndpoint::new(near, far, config)),
-                    (far, UdpEndpoint::new(far, near, config)),
-                ))
-            }
-            Transport::UdpLite(options) => {
-                let config = options::udp_lite(options);
-                Ok(pair(
-                    (near, UdpEndpoint::new(near, far, config)),
-                    (far, UdpEndpoint::new(far, near, config)),
-                ))
-            }
-            Transport::Mptcp(_) => {
-                Err("transport `mptcp` is the kernel's, for `live` only; in `sim` use `tcp`".to_owned())
-            }
-            Transport::Tcp(options @ TcpOptions { engine: TcpEngine::Classic(classic), .. }) => {
-                let config = options::classic_tcp(options, classic, self.mtu);
-                let connecting = classic_tcp::TcpEndpoint::connect(near, far, &config, bits("tcp", "near"))
-                    .map_err(said)?;
-                let listening =
-                    classic_tcp::TcpEndpoint::listen(far, &config, bits("tcp", "far")).map_err(said)?;
-                Ok(pair((near, connecting), (far, listening)))
-            }
-            Transport::Tcp(options @ TcpOptions { engine: TcpEngine::Modern(config), .. }) => {
-                let config = Arc::new(options::tcp(options, config, self.mtu).map_err(said)?);
-                let connecting =
-                    TcpEndpoint::connect(near, far, config.clone(), bits("tcp", "near")).map_err(said)?;
-                let listening = TcpEndpoint::listen(far, config, bits("tcp", "far")).map_err(said)?;
-                Ok(pair((near, connecting), (far, listening)))
-            }
-            Transport::Urp(options) => {
-                let config = options::urp(options);
-                let connecting = UrpEndpoint::connect(near, far, config).map_err(said)?;
-                let listening = UrpEndpoint::listen(far, near, config).map_err(said)?;
-                Ok(pair((near, connecting), (far, listening)))
-            }
-            Transport::Dccp(options) => {
-                let config = options::dccp(options, self.mtu, self.network);
-                let connecting =
-                    DccpEndpoint::connect(near, far, &config, bits("dccp", "near")).map_err(said)?;
-                let listening = DccpEndpoint::listen(far, &config, bits("dccp", "far")).map_err(said)?;
-                Ok(pair((near, connecting), (far, listening)))
-            }
-            Transport::Sctp(options) => {
-                let config = options::sctp(options, self.mtu);
-                let connecting =
-                    SctpEndpoint::connect(near, far, &config, bits("sctp", "near")).map_err(said)?;
-                let listening = SctpEndpoint::listen(far, &config, bits("sctp", "far")).map_err(said)?;
-                Ok(pair((near, connecting), (far, listening)))
-            }
-            Transport::Quic(options) => {
-                let config = options::quic(options, self.mtu);
-                // Both ends know the run's seed, and so the certificate of this member.
-                let mut stream = seed.stream(&format!("flow.{}/{member}/quic/identity", self.flow));
-                let mut secret = [0; 32];
-                for word in secret.chunks_exact_mut(8) {
-                    word.copy_from_slice(&stream.bits().to_le_bytes());
-                }
-                let identity = Identity::new(secret).map_err(said)?;
-                let fingerprint = identity.fingerprint();
-                let connecting = QuicEndpoint::connect(near, far, &config, fingerprint, bits("quic", "near"))
-                    .map_err(said)?;
-                let listening =
-                    QuicEndpoint::listen(far, &config, &identity, bits("quic", "far")).map_err(said)?;
-                Ok(pair((near, connecting), (far, listening)))
-            }
-            Transport::Xtp(options) => {
-                let config = options::xtp(options, self.mtu, self.priority);
-                let [one, other] = ["near", "far"].map(|end| bits("xtp", end));
-                match options.service {
-                    XtpService::Stream => {
-                        let connecting = XtpEndpoint::connect(near, far, &config, one).map_err(said)?;
-                        let listening = XtpEndpoint::listen(far, &config, other).map_err(said)?;
-                        Ok(pair((near, connecting), (far, listening)))
-                    }
-                    XtpService::Datagram | XtpService::AcknowledgedDatagram => {
-                        let acknowledged = options.service == XtpService::AcknowledgedDatagram;
-                        let end = |local, peer, seed| {
-                            XtpDatagrams::new(local, peer, &config, acknowledged, seed).map_err(said)
-                        };
-                        Ok(pair((near, end(near, far, one)?), (far, end(far, near, other)?)))
-                    }
-                    XtpService::Transaction => {
-                        let asking = XtpTransactions::connect(near, far, &config, one).map_err(said)?;
-                        let answering = XtpTransactions::listen(far, near, &config, other).map_err(said)?;
-                        Ok(pair((near, asking), (far, answering)))
-                    }
-                    XtpService::Multicast | XtpService::ReliableMulticast => {
-                        Err(format!("the service `{}` does not connect two ends", options.service.name()))
-                    }
-                }
-            }
-            Transport::Rtp(options) => {
-                let config = |end: &str| {
-                    let place = format!("flow.{}/{member}/rtp/{end}", self.flow);
-                    options::rtp(options, format!("{end}/{member}@{}", self.flow), seed.stream(&place))
-                };
-                let one = RtpEndpoint::new(near, far, config("near")).map_err(said)?;
-                let other = RtpEndpoint::new(far, near, config("far")).map_err(said)?;
-                Ok(pair((near, one), (far, other)))
-            }
-        }
+        self.transport.pair(&self.place(member, seed))
     }
 
     /// Makes the endpoints of a member's conversation with all sinks of a multicast. What they draw comes from `seed`, from
@@ -329,50 +128,21 @@ impl FlowSpec {
     /// # Errors
     /// What the transport refuses of the flow's options, or that it is not for groups.
     pub fn group(&self, member: u32, seed: Seed) -> Result<Group, String> {
-        let (near, first) = self.addresses(member, seed);
-        let address = Address { host: NO_HOST, ..near };
-        let sinks = self.to.iter().map(|host| Address { host: *host, ..first });
-        let bits = |end: &str| seed.stream(&format!("flow.{}/{member}/xtp/{end}", self.flow)).bits();
-        match &self.transport {
-            Transport::Udp(options) => {
-                let config = options::udp(options);
-                Ok(Group {
-                    near: made(near, UdpEndpoint::to_group(near, address, config)),
-                    address,
-                    far: sinks.map(|at| made(at, UdpEndpoint::in_group(at, address, near, config))).collect(),
-                })
-            }
-            Transport::Xtp(options) if options.service.is_multicast() => {
-                let config = options::xtp_group(options, self.mtu, self.priority, address, self.prompt);
-                let answers = |local, peer, end: &str| {
-                    let seed = bits(&format!("{end}/answers"));
-                    XtpDatagrams::new(local, peer, &config.stream, true, seed).map_err(said)
-                };
-                let receiver = |(place, at): (usize, Address)| {
-                    let end = format!("far/{place}");
-                    let stream = XtpGroupReceiver::new(at, &config, bits(&end)).map_err(said)?;
-                    Ok(match self.reflect {
-                        true => made(at, Answered::receiver(stream, near.host, answers(at, near, &end)?)),
-                        false => made(at, stream),
-                    })
-                };
-                let stream = XtpGroupSender::new(near, &config, bits("near")).map_err(said)?;
-                let sender = match self.reflect {
-                    true => {
-                        let of =
-                            |at: Address| Ok((at.host, answers(near, at, &format!("near/{}", at.host))?));
-                        made(
-                            near,
-                            Answered::sender(stream, sinks.clone().map(of).collect::<Result<_, String>>()?),
-                        )
-                    }
-                    false => made(near, stream),
-                };
-                let far = sinks.enumerate().map(receiver).collect::<Result<_, String>>()?;
-                Ok(Group { near: sender, address, far })
-            }
-            _ => Err("the transport reaches one sink".to_owned()),
-        }
+        let place = self.place(member, seed);
+        let sinks: Vec<Address> = self.to.iter().map(|host| Address { host: *host, ..place.far }).collect();
+        let group = GroupPlace {
+            address: Address { host: NO_HOST, ..place.near },
+            sinks: &sinks,
+            prompt: self.prompt,
+            reflect: self.reflect,
+        };
+        self.transport.group(&place, &group)
+    }
+
+    fn place(&self, member: u32, seed: Seed) -> Place<'_> {
+        let (near, far) = self.addresses(member, seed);
+        let FlowSpec { ref flow, mtu, priority, network, .. } = *self;
+        Place { flow, member, seed, near, far, mtu, priority, network }
     }
 
     /// The addresses of both ends, the first sink's if there are several. Ports repeat after 16,384 members, which harms
@@ -393,21 +163,6 @@ impl FlowSpec {
         let address = |host, place| Address { host, port: (FIRST_PORT + place) as u16 };
         (address(self.from, near), address(self.to.first().copied().unwrap_or(NO_HOST), far))
     }
-}
-
-fn pair(
-    near: (Address, impl Endpoint + Send + 'static),
-    far: (Address, impl Endpoint + Send + 'static),
-) -> Pair {
-    Pair { near: made(near.0, near.1), far: made(far.0, far.1) }
-}
-
-fn made(address: Address, endpoint: impl Endpoint + Send + 'static) -> Made {
-    Made { address, endpoint: Box::new(endpoint) }
-}
-
-fn said(error: impl core::fmt::Display) -> String {
-    error.to_string()
 }
 
 /// The smallest MTU of a flow's path, there and back.

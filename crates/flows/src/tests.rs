@@ -1,6 +1,5 @@
-use trunkline_core::{Bytes, Duration, Seed, Time};
-use trunkline_experiment::{Experiment, Scenario, TRANSPORTS, TcpEngine, TcpOptions, Transport};
-use trunkline_transport::classic_tcp::{MAX_MSS, TcpConfig, TimerConfig};
+use trunkline_core::{Seed, Time};
+use trunkline_experiment::{Experiment, Scenario, TRANSPORTS};
 
 use super::*;
 
@@ -22,18 +21,18 @@ fn spec(transport: &str) -> FlowSpec {
 
 #[test]
 fn every_transport_has_endpoints_that_are_of_it() {
-    for features in TRANSPORTS {
-        let pair = spec(&format!("\"{}\"", features.name)).pair(2, Seed::new(1, 0));
-        if features.name == "mptcp" {
+    for kind in TRANSPORTS {
+        let pair = spec(&format!("\"{}\"", kind.name)).pair(2, Seed::new(1, 0));
+        if kind.name == "mptcp" {
             let refused = pair.err().unwrap();
             assert!(refused.starts_with("transport `mptcp` is the kernel's, for `live` only"), "{refused}");
             continue;
         }
         let pair = pair.unwrap();
         for made in [&pair.near, &pair.far] {
-            assert_eq!(made.endpoint.features().name, features.name);
+            assert_eq!(made.endpoint.features().name, kind.name);
         }
-        assert_ne!(pair.near.address.host, pair.far.address.host, "{}", features.name);
+        assert_ne!(pair.near.address.host, pair.far.address.host, "{}", kind.name);
     }
 }
 
@@ -51,56 +50,15 @@ fn a_tcp_is_of_the_engine_that_the_file_names() {
 }
 
 #[test]
-fn a_classic_tcp_is_as_the_file_says() {
-    let transport = "{ kind = \"tcp\", engine = \"classic\", window = \"8 KiB\", delayed-ack = \"50 ms\", ack-every = 8, \
-                     ack-unpushed = true, nagle = \"2 KiB\", initial-window = 4, rto-initial = \"1 s\", rto-min = \"400 ms\", \
-                     rto-max = \"30 s\", keep-backoff = false, fast-retransmit = false }";
-    let scenario = scenario(transport);
-    let Transport::Tcp(tcp @ TcpOptions { engine: TcpEngine::Classic(classic), .. }) =
-        &scenario.flows[0].transport
-    else {
-        panic!("a classic TCP")
-    };
-    let [ms, seconds] = [Duration::from_millis, Duration::from_secs];
-    let timer = TimerConfig { initial: seconds(1), min: ms(400), max: seconds(30), keep_backoff: false };
-    let expected = TcpConfig {
-        window: 8 << 10,
-        mss: 1460,
-        delayed_ack: ms(50),
-        ack_every: 8,
-        ack_unpushed: true,
-        nagle: 2 << 10,
-        initial_window: 4,
-        timer,
-        fast_retransmit: false,
-        ..TcpConfig::default()
-    };
-    assert_eq!(options::classic_tcp(tcp, classic, Some(Bytes(1500))), expected);
-    assert_eq!(options::classic_tcp(tcp, classic, Some(Bytes(1 << 20))).mss, MAX_MSS);
-}
-
-#[test]
-fn without_a_word_on_them_a_classic_tcp_has_its_defaults() {
-    let scenario = scenario("{ kind = \"tcp\", engine = \"classic\" }");
-    let Transport::Tcp(tcp @ TcpOptions { engine: TcpEngine::Classic(classic), .. }) =
-        &scenario.flows[0].transport
-    else {
-        panic!("a classic TCP")
-    };
-    assert_eq!(options::classic_tcp(tcp, classic, None), TcpConfig::default());
-}
-
-#[test]
 fn every_service_of_xtp_has_endpoints_that_are_of_it() {
     for service in ["stream", "datagram", "acknowledged-datagram", "transaction"] {
         let reflect = if service == "transaction" { "\nreflect = true" } else { "" };
         let transport = format!("{{ kind = \"xtp\", service = \"{service}\" }}{reflect}");
         let scenario = scenario(&transport);
-        let Transport::Xtp(options) = &scenario.flows[0].transport else { panic!("XTP") };
-        assert_eq!(options.service.name(), service);
+        let options = &scenario.flows[0].transport;
         let pair = FlowSpec::of(&scenario, 0).pair(0, Seed::new(1, 0)).unwrap();
         for made in [&pair.near, &pair.far] {
-            assert_eq!(made.endpoint.features(), options.service.features(), "{service}");
+            assert_eq!(made.endpoint.features(), options.features(), "{service}");
         }
         assert!(FlowSpec::of(&scenario, 0).group(0, Seed::new(1, 0)).is_err());
     }
@@ -108,10 +66,10 @@ fn every_service_of_xtp_has_endpoints_that_are_of_it() {
         for reflect in [false, true] {
             let transport = format!("{{ kind = \"xtp\", service = \"{service}\" }}\nreflect = {reflect}");
             let scenario = scenario(&transport);
-            let Transport::Xtp(options) = &scenario.flows[0].transport else { panic!("XTP") };
+            let options = &scenario.flows[0].transport;
             let group = FlowSpec::of(&scenario, 0).group(0, Seed::new(1, 0)).unwrap();
             for made in group.far.iter().chain([&group.near]) {
-                assert_eq!(made.endpoint.features(), options.service.features(), "{service}");
+                assert_eq!(made.endpoint.features(), options.features(), "{service}");
                 assert_ne!(made.address, group.address);
             }
             assert!(FlowSpec::of(&scenario, 0).pair(0, Seed::new(1, 0)).is_err());
@@ -121,8 +79,8 @@ fn every_service_of_xtp_has_endpoints_that_are_of_it() {
 
 #[test]
 fn a_flow_spec_can_be_sent() {
-    for features in TRANSPORTS {
-        let spec = spec(&format!("\"{}\"", features.name));
+    for kind in TRANSPORTS {
+        let spec = spec(&format!("\"{}\"", kind.name));
         let sent = serde_json::to_string(&spec).unwrap();
         assert_eq!(serde_json::from_str::<FlowSpec>(&sent).unwrap(), spec);
     }
@@ -147,8 +105,7 @@ fn packets_are_carried_as_the_file_says() {
     let carrier = |transport: &str| spec(transport).over_sockets(network).unwrap().carrier();
     for (transport, protocol) in [("dccp", 33), ("xtp", 36), ("sctp", 132)] {
         let over_ip = carrier(&format!("\"{transport}\""));
-        assert_eq!(over_ip, Carrier::Ip { protocol });
-        assert_eq!(over_ip.has_ports(), transport != "xtp");
+        assert_eq!(over_ip, Carrier::Ip { protocol, has_ports: transport != "xtp" });
         let over_udp = carrier(&format!("{{ kind = \"{transport}\", encapsulation = \"udp\" }}"));
         assert_eq!(over_udp, Carrier::Udp);
     }

@@ -29,9 +29,9 @@ fn every_row_is_as_the_transport_behaves() {
 
 #[test]
 fn every_transport_has_a_row() {
-    for features in TRANSPORTS {
-        let row = TABLE.iter().find(|row| row.mode.is_empty() && row.features.name == features.name);
-        assert_eq!(row.map(|row| row.features), Some(*features));
+    for kind in TRANSPORTS {
+        let row = TABLE.iter().find(|row| row.mode.is_empty() && row.features.name == kind.name);
+        assert_eq!(row.map(|row| row.features), Some(kind.features));
     }
 }
 

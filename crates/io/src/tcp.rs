@@ -6,6 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use serde::{Deserialize, Serialize};
 use socket2::{Domain, Protocol, Socket, Type};
 use trunkline_core::Duration;
+pub use trunkline_transport::kind::StreamProtocol;
 
 /// How a connection is made. Options that shape the handshake (window, segment size) are set before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,29 +42,6 @@ pub struct Keepalive {
     pub interval: Duration,
     /// The number of unanswered probes that end the connection (`TCP_KEEPCNT`).
     pub probes: u32,
-}
-
-/// A protocol of the kernel's with sockets for streams. Linux has them all, if it is built so.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum StreamProtocol {
-    /// TCP.
-    #[default]
-    Tcp,
-    /// MPTCP (RFC 8684), where the peer speaks it too; otherwise it falls back to TCP.
-    Mptcp,
-    /// SCTP (RFC 9260), a socket for each association (RFC 6458 section 4). Segments and congestion controls are not chosen.
-    Sctp,
-}
-
-impl StreamProtocol {
-    /// As in experiment files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            StreamProtocol::Tcp => "tcp",
-            StreamProtocol::Mptcp => "mptcp",
-            StreamProtocol::Sctp => "sctp",
-        }
-    }
 }
 
 /// Why a socket could not be set up as asked.

@@ -2,11 +2,12 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 
-use trunkline_core::{Ecn, Seed};
-use trunkline_experiment::{Framing, Scenario, SctpEngine, TcpOptions, Transport};
+use trunkline_core::Seed;
+use trunkline_experiment::{Framing, Scenario, Transport};
 use trunkline_flows::{Carrier, FlowSpec};
 use trunkline_io::tcp::{Keepalive, StreamProtocol, TcpError, TcpSetup, offered_congestion_controls};
-use trunkline_transport::tcp::Nagle;
+use trunkline_transport::kind::Sockets;
+use trunkline_transport::tcp::{Nagle, TcpOptions};
 
 use crate::engine;
 use crate::error::LiveError;
@@ -58,7 +59,7 @@ pub fn check(scenario: &Scenario, options: &LiveOptions) -> Result<(), LiveError
     }
     let offered = offered_congestion_controls();
     for flow in &scenario.flows {
-        if let Transport::Tcp(tcp) | Transport::Mptcp(tcp) = &flow.transport
+        if let Some((_, tcp)) = kernel_stream(&flow.transport)
             && let Some(wanted) = &tcp.congestion_control
             && !offered.is_empty()
             && !offered.contains(wanted)
@@ -75,18 +76,9 @@ const BUFFER: u64 = 1 << 16;
 
 /// What a flow asks of the kernel's streams, if it runs over one.
 pub fn kernel_stream(transport: &Transport) -> Option<(StreamProtocol, TcpOptions)> {
-    match transport {
-        Transport::Tcp(options) => Some((StreamProtocol::Tcp, options.clone())),
-        Transport::Mptcp(options) => Some((StreamProtocol::Mptcp, options.clone())),
-        Transport::Sctp(options) if options.engine == SctpEngine::Kernel => {
-            let options = TcpOptions {
-                window: Some(options.window),
-                send_timeout: options.send_timeout,
-                ..TcpOptions::default()
-            };
-            Some((StreamProtocol::Sctp, options))
-        }
-        _ => None,
+    match transport.sockets() {
+        Sockets::Stream(protocol, options) => Some((protocol, options)),
+        Sockets::Datagrams | Sockets::Carried(_) => None,
     }
 }
 
@@ -122,10 +114,9 @@ pub(crate) fn spec(
     flow: usize,
     network: [IpAddr; 2],
 ) -> Option<Result<FlowSpec, String>> {
-    match &scenario.flows[flow].transport {
-        transport if kernel_stream(transport).is_some() => None,
-        Transport::Udp(_) => None,
-        _ => Some(FlowSpec::of(scenario, flow).over_sockets(network)),
+    match scenario.flows[flow].transport.sockets() {
+        Sockets::Carried(_) => Some(FlowSpec::of(scenario, flow).over_sockets(network)),
+        Sockets::Datagrams | Sockets::Stream(..) => None,
     }
 }
 
@@ -146,11 +137,8 @@ pub fn refuse_simulated(scenario: &Scenario) -> Result<(), LiveError> {
                 .to_owned()
         } else if let Some(Err(reason)) = made {
             reason
-        } else if matches!(&flow.transport, Transport::Udp(udp) if udp.ecn != Ecn::NotCapable) {
-            "`ecn` of transport `udp` works in `sim` only, because live datagrams are not ECN-capable; omit the key".to_owned()
-        } else if matches!(&flow.transport, Transport::Tcp(tcp) if tcp.config().is_none()) {
-            "`engine = \"classic\"` of transport `tcp` works in `sim` only, because live connections are the kernel's; omit the key"
-                .to_owned()
+        } else if let Some(reason) = flow.transport.only_simulated() {
+            reason
         } else if flow.to.iter().any(|sink| !sink.join.is_zero() || sink.leave.or(sink.fail).is_some()) {
             "`join`, `leave` and `fail` work in `sim` only; write the sink as the name of its host".to_owned()
         } else if flow.framing == Framing::None {

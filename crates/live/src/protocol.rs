@@ -34,7 +34,7 @@ use crate::error::{Failure, LiveError};
 use crate::options::Receive;
 
 /// Both ends must have the same.
-pub(crate) const VERSION: u32 = 10;
+pub(crate) const VERSION: u32 = 11;
 
 /// The largest frame that a reader accepts.
 pub(crate) const MAX_FRAME: usize = 64 << 20;

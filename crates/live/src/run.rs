@@ -6,12 +6,13 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::{Scope, ScopedJoinHandle};
 
 use trunkline_core::{Duration, Seed, Time};
-use trunkline_experiment::{Flow, Scenario, Supervisor, Transport};
+use trunkline_experiment::{Flow, Scenario, Supervisor};
 use trunkline_flows::NOT_REFLECTED;
 use trunkline_io::{process, tcp};
 use trunkline_metrics::{DriverOutcome, FlowOutcome, Measured, Recorder};
 use trunkline_traffic::Source;
 use trunkline_transport::framing::Key;
+use trunkline_transport::kind::{Sockets, StreamProtocol};
 
 use crate::ceiling::Limited;
 use crate::collect::Collector;
@@ -231,7 +232,7 @@ fn flow_outcomes(scenario: &Scenario, terms: &Terms, left: &[Left], bye: Option<
                 if let Some(how) = spoken.broken {
                     count(*flow, &format!("{}-{how}", near::BROKEN), 1);
                 }
-                if let Transport::Mptcp(_) = scenario.flows[*flow].transport {
+                if let Sockets::Stream(StreamProtocol::Mptcp, _) = scenario.flows[*flow].transport.sockets() {
                     let multipath = tcp::is_multipath(&spoken.stream);
                     count(*flow, "connections-multipath", u64::from(multipath));
                     count(*flow, "connections-fallen-back-to-tcp", u64::from(!multipath));
@@ -246,7 +247,7 @@ fn flow_outcomes(scenario: &Scenario, terms: &Terms, left: &[Left], bye: Option<
     for (engines, counters) in terms.open.engines.iter().zip(bye.iter().flat_map(|bye| &bye.engines)) {
         counters.iter().for_each(|(name, more)| count(engines.flow, name, *more));
     }
-    let reflected = |flow: &Flow| flow.reflect && matches!(flow.transport, Transport::Udp(_));
+    let reflected = |flow: &Flow| flow.reflect && setup::is_datagrams(flow);
     if let (Some(bye), Some(flow)) = (bye, scenario.flows.iter().position(reflected))
         && bye.unreflected > 0
     {

@@ -6,13 +6,15 @@ use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::mpsc::{Sender, channel};
 
 use trunkline_core::{Duration, Seed};
-use trunkline_experiment::{Answer, Flow, Scenario, TcpOptions, Transport};
+use trunkline_experiment::{Answer, Flow, Scenario};
 use trunkline_flows::{Carrier, ListenerSpec, Talker, TalkerSpec};
 use trunkline_io::tcp::{self, StreamProtocol, TcpError};
 use trunkline_io::udp::SocketOptions;
 use trunkline_metrics::{ConnectionOverTime, SocketPair};
 use trunkline_traffic::{KINDS, Source};
 use trunkline_transport::framing::{HEADER_LENGTH, Key};
+use trunkline_transport::kind::Sockets;
+use trunkline_transport::tcp::TcpOptions;
 
 use crate::ceiling::Limited;
 use crate::check;
@@ -88,22 +90,19 @@ impl Terms {
                 listener_of.push(listener(&mut listeners, flow, stream));
                 continue;
             }
-            match &flow.transport {
-                Transport::Udp(udp) => {
+            udp_buffer = udp_buffer.max(flow.transport.socket_buffer());
+            match is_datagrams(flow) {
+                true => {
                     udp_members += members;
                     sender_of.resize(sender_of.len() + members, SENDER);
                     largest = largest.max((KINDS[flow.source.kind].max_message)(&flow.source.values));
                     largest = largest.max(ListenerSpec::of(flow).answer.map_or(0, u64::from));
-                    udp_buffer = udp_buffer.max(udp.buffer);
                     per_second += datagrams_per_second(flow);
                     listener_of.push(usize::MAX);
                 }
                 // Over engines of ours: the flow has one thread.
-                _ => {
+                false => {
                     listener_of.push(usize::MAX);
-                    if let Transport::UdpLite(lite) = &flow.transport {
-                        udp_buffer = udp_buffer.max(lite.buffer);
-                    }
                     if members > 0
                         && let Some(Ok(spec)) = check::spec(scenario, index, options.ends())
                     {
@@ -160,16 +159,18 @@ impl Terms {
 fn lanes(scenario: &Scenario, members: usize, most: usize) -> Vec<Range<usize>> {
     let mut next = 0;
     let of_flow = |flow: &Flow| {
-        let own = match &flow.transport {
-            Transport::Udp(_) if flow.meta.members > 0 => flow.meta.members as usize,
-            _ => 0,
-        };
+        let own = if is_datagrams(flow) { flow.meta.members as usize } else { 0 };
         let share = if members > most { own * most / members } else { own };
         let start = next;
         next += share.max(own.min(1));
         start..next
     };
     scenario.flows.iter().map(of_flow).collect()
+}
+
+/// Whether the flow runs over the kernel's UDP.
+pub(crate) fn is_datagrams(flow: &Flow) -> bool {
+    flow.transport.sockets() == Sockets::Datagrams
 }
 
 /// How many datagrams the flow's sources want to send in a second; 0 if answers decide.
@@ -213,11 +214,9 @@ pub(crate) fn sources(
         for member in 0..flow.meta.members {
             let refused = |reason| LiveError::Flow { flow: flow.meta.name.clone(), reason };
             let source = build(index, member).map_err(refused)?;
-            match &flow.transport {
-                transport if check::kernel_stream(transport).is_some() => {
-                    sources.tcp.push((index, member, source));
-                }
-                Transport::Udp(_) => sources.udp.push(Member {
+            match flow.transport.sockets() {
+                Sockets::Stream(..) => sources.tcp.push((index, member, source)),
+                Sockets::Datagrams => sources.udp.push(Member {
                     talker: Talker::new(source, flow.member(member), flow.meta.channels),
                     lane: lanes[index].start + member as usize % lanes[index].len().max(1),
                     spec: TalkerSpec::on_sockets(flow, key),
@@ -225,7 +224,7 @@ pub(crate) fn sources(
                     awaited: scenario.until == Some(index),
                     turn: limited.turn(index),
                 }),
-                _ => sources.engines.push((index, member, source)),
+                Sockets::Carried(_) => sources.engines.push((index, member, source)),
             }
         }
     }
@@ -256,7 +255,7 @@ pub(crate) fn udp_sockets(
 
 /// The flows of which something comes back over UDP.
 pub(crate) fn answered(scenario: &Scenario) -> Vec<ListenerSpec> {
-    let udp = scenario.flows.iter().filter(|flow| matches!(flow.transport, Transport::Udp(_)));
+    let udp = scenario.flows.iter().filter(|flow| is_datagrams(flow));
     udp.map(ListenerSpec::of).filter(|flow| flow.is_answered() && flow.members > 0).collect()
 }
 
@@ -317,7 +316,7 @@ pub(crate) fn connect(
 
 /// Room for samples of the first connection of each of the first TCP flows.
 fn sampled(scenario: &Scenario, flow: usize, member: u32) -> Option<ConnectionOverTime> {
-    let is_tcp = |flow: &&Flow| matches!(flow.transport, Transport::Tcp(_));
+    let is_tcp = |flow: &&Flow| matches!(flow.transport.sockets(), Sockets::Stream(StreamProtocol::Tcp, _));
     let before = scenario.flows[..flow].iter().filter(is_tcp).count();
     let is_sampled = member == 0 && is_tcp(&&scenario.flows[flow]) && before < ConnectionOverTime::FLOWS;
     is_sampled.then(|| ConnectionOverTime::new(scenario.duration + scenario.drain, SHORTEST_SAMPLE))
@@ -473,9 +472,9 @@ pub(crate) fn socket_pairs(
         let protocol = match engines.spec.carrier() {
             Carrier::Udp => UDP,
             Carrier::UdpLite { .. } => UDP_LITE,
-            Carrier::Ip { protocol } => protocol,
+            Carrier::Ip { protocol, .. } => protocol,
         };
-        let has_ports = engines.spec.carrier().has_ports();
+        let has_ports = matches!(engines.spec.carrier(), Carrier::Ip { has_ports: true, .. });
         for (member, socket) in (0..).zip(sockets) {
             let Some(mut pair) = ends(protocol, socket.local_addr(), socket.peer_addr()) else { continue };
             // A raw socket's packets have the ports of their endpoints.

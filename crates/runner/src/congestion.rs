@@ -2,9 +2,10 @@
 //!
 //! The file may name any: the simulator has a list, and every kernel loads its own. So only the backend can refuse one.
 
-use trunkline_experiment::{Experiment, Flow, Problems, Scenario, Transport, enumerate, nearest};
+use trunkline_experiment::{Experiment, Flow, Problems, Scenario, enumerate, nearest};
 use trunkline_io::tcp::offered_congestion_controls;
 use trunkline_store::Backend;
+use trunkline_transport::kind::Sockets;
 use trunkline_transport::tcp::ALGORITHMS;
 
 use crate::schedule::{Request, RunnerError};
@@ -17,12 +18,12 @@ pub(crate) fn check(request: &Request<'_>, scenario: &Scenario) -> Result<(), Ru
             Some(fleet) => fleet
                 .congestion_controls(scenario, flow)
                 .into_iter()
-                .find_map(|(agent, kernel)| by_kernel(&format!("agent `{agent}`'s kernel"), wanted, &kernel)),
-            None => refusal(request.backend, wanted, &offered_congestion_controls()),
+                .find_map(|(agent, kernel)| by_kernel(&format!("agent `{agent}`'s kernel"), &wanted, &kernel)),
+            None => refusal(request.backend, &wanted, &offered_congestion_controls()),
         };
         if let Some(message) = refused {
             let path = ["flow", &flow.meta.name, "transport", KEY];
-            return Err(RunnerError::Key(placed(request, &path, wanted, &message)));
+            return Err(RunnerError::Key(placed(request, &path, &wanted, &message)));
         }
     }
     Ok(())
@@ -33,8 +34,8 @@ pub fn is_unknown_everywhere(scenario: &Scenario) -> Option<String> {
     let kernel = offered_congestion_controls();
     let unknown = |flow: &Flow| {
         let wanted = named(flow)?;
-        refusal(Backend::Sim, wanted, &kernel)?;
-        refusal(Backend::Live, wanted, &kernel)
+        refusal(Backend::Sim, &wanted, &kernel)?;
+        refusal(Backend::Live, &wanted, &kernel)
     };
     scenario.flows.iter().find_map(|flow| Some(format!("flow `{}`: {}", flow.meta.name, unknown(flow)?)))
 }
@@ -47,10 +48,10 @@ fn placed(request: &Request<'_>, path: &[&str], wanted: &str, message: &str) -> 
 }
 
 /// The congestion control that a flow's TCP names.
-fn named(flow: &Flow) -> Option<&str> {
-    match &flow.transport {
-        Transport::Tcp(options) | Transport::Mptcp(options) => options.congestion_control.as_deref(),
-        _ => None,
+fn named(flow: &Flow) -> Option<String> {
+    match flow.transport.sockets() {
+        Sockets::Stream(_, options) => options.congestion_control,
+        Sockets::Datagrams | Sockets::Carried(_) => None,
     }
 }
 

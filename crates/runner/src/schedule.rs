@@ -316,8 +316,9 @@ pub fn notes(experiment: &Experiment, backend: Backend) -> BTreeSet<String> {
         Backend::Wire => wire::changes(experiment),
         Backend::Live => {
             let sizes = wire::sizes(experiment, true);
-            let of_tcp = wire::congestion_controls(experiment).into_iter().chain(wire::tcp_keys(experiment));
-            sizes.into_iter().chain(of_tcp).collect()
+            let others =
+                wire::congestion_controls(experiment).into_iter().chain(wire::differences(experiment));
+            sizes.into_iter().chain(others).collect()
         }
     }
 }

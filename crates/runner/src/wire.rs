@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use trunkline_experiment::{
-    Experiment, Flow, Framing, OnSockets, Scenario, TcpEngine, Transport, tcp_key_on_sockets,
-};
+use trunkline_core::schema::Value;
+use trunkline_experiment::{Experiment, Flow, Framing, Scenario, Transport};
 use trunkline_live::LiveOptions;
+use trunkline_transport::kind::{Sockets, StreamProtocol};
 use trunkline_wire::{Plan, WireError};
 
 use crate::schedule::RunnerError;
@@ -50,10 +50,9 @@ fn on_sockets(scenario: &Scenario) -> Scenario {
         if flow.framing == Framing::None {
             flow.framing = Framing::Within;
         }
-        if let Transport::Tcp(options) = &mut flow.transport
-            && options.config().is_none()
-        {
-            options.engine = TcpEngine::default();
+        if matches!(flow.transport.sockets(), Sockets::Stream(_, options) if options.config().is_none()) {
+            let engine = Value::Text("modern".to_owned());
+            flow.transport = flow.transport.clone().with("engine", engine);
         }
     }
     scenario
@@ -61,16 +60,18 @@ fn on_sockets(scenario: &Scenario) -> Scenario {
 
 /// By how much messages are larger than asked for, in sentences.
 pub(crate) fn sizes(experiment: &Experiment, on_sockets: bool) -> BTreeSet<String> {
-    let flows = || experiment.points.iter().flat_map(|point| &point.scenario.flows);
-    let mut notes: BTreeSet<String> = flows().filter_map(|flow| flow.larger(on_sockets)).collect();
-    let carried = flows().filter(|flow| on_sockets && matches!(flow.transport, Transport::Urp(_)));
-    notes.extend(carried.map(|flow| {
-        let name = &flow.meta.name;
-        format!(
-            "flow `{name}`: on real sockets URP travels in UDP over IP, with a header for its circuit, so its packets are 44 bytes larger"
-        )
-    }));
-    notes
+    let flows = experiment.points.iter().flat_map(|point| &point.scenario.flows);
+    flows.filter_map(|flow| flow.larger(on_sockets)).collect()
+}
+
+/// Differences between the simulator's transports and those on real sockets, flow by flow, in sentences.
+pub(crate) fn differences(experiment: &Experiment) -> BTreeSet<String> {
+    let flows = experiment.points.iter().flat_map(|point| &point.scenario.flows);
+    let of_flow = |flow: &Flow| {
+        let name = flow.meta.name.clone();
+        flow.transport.differences().into_iter().map(move |what| format!("flow `{name}`: {what}"))
+    };
+    flows.flat_map(of_flow).collect()
 }
 
 /// The flows whose congestion control is this kernel's default and not the simulator's, in sentences. Agents have kernels of
@@ -98,53 +99,23 @@ fn other_controls(experiment: &Experiment, kernels: &str) -> BTreeSet<String> {
 
 /// The simulator's congestion control of a flow that leaves the choice to its host.
 fn default_control(transport: &Transport) -> Option<&'static str> {
-    match transport {
-        Transport::Tcp(options) | Transport::Mptcp(options) if options.congestion_control.is_none() => {
+    match transport.sockets() {
+        Sockets::Stream(StreamProtocol::Tcp | StreamProtocol::Mptcp, options)
+            if options.congestion_control.is_none() =>
+        {
             options.config().map(|config| config.congestion_control.name())
         }
         _ => None,
     }
 }
 
-/// The keys of TCP that the kernel has no option of sockets for, flow by flow, in sentences.
-pub(crate) fn tcp_keys(experiment: &Experiment) -> BTreeSet<String> {
-    let flows = experiment.points.iter().flat_map(|point| &point.scenario.flows);
-    flows.filter_map(not_applied).collect()
-}
-
-fn not_applied(flow: &Flow) -> Option<String> {
-    let Transport::Tcp(options) = &flow.transport else { return None };
-    options.config()?;
-    let name = |key: &String| match tcp_key_on_sockets(key)? {
-        OnSockets::Option(_) => None,
-        OnSockets::Sysctl(setting) => Some(format!("`{key}` (the hosts' `{setting}` holds)")),
-        OnSockets::Route(setting) => Some(format!("`{key}` (the routes' `{setting}` holds)")),
-        OnSockets::Nothing => Some(format!("`{key}`")),
-    };
-    let keys: Vec<String> = options.given.iter().filter_map(name).collect();
-    let (keys, do_not) = match keys.as_slice() {
-        [] => return None,
-        [one] => (one.clone(), "does not"),
-        [before @ .., last] => (format!("{} and {last}", before.join(", ")), "do not"),
-    };
-    Some(format!(
-        "flow `{}`: {keys} {do_not} apply on real sockets, where the kernel's TCP runs",
-        flow.meta.name
-    ))
-}
-
 /// What [`on_sockets`] replaces, and what sockets do not say, in sentences.
 pub(crate) fn changes(experiment: &Experiment) -> BTreeSet<String> {
     let mut notes = sizes(experiment, true);
     notes.extend(congestion_controls(experiment));
-    notes.extend(tcp_keys(experiment));
+    notes.extend(differences(experiment));
     for flow in experiment.points.iter().flat_map(|point| &point.scenario.flows) {
         let name = &flow.meta.name;
-        if matches!(&flow.transport, Transport::Tcp(options) if options.config().is_none()) {
-            notes.insert(format!(
-                "flow `{name}`: on the wire, the kernel's TCP replaces `engine = \"classic\"`"
-            ));
-        }
         if flow.priority != 0 {
             notes.insert(format!(
                 "flow `{name}`: on the wire its `priority` does not reach the links, since the kernel's packets have none"
@@ -204,12 +175,13 @@ source = { kind = "bulk" }
             Experiment::parse(TEXT, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
         assert_eq!(other_controls(&experiment, "cubic"), BTreeSet::new());
         assert_eq!(sizes(&experiment, false), BTreeSet::new());
-        let notes: Vec<String> = sizes(&experiment, true).into_iter().collect();
-        assert!(notes.len() == 1 && notes[0].ends_with("packets are 44 bytes larger"), "{notes:?}");
+        assert_eq!(sizes(&experiment, true), BTreeSet::new());
+        let notes: Vec<String> = differences(&experiment).into_iter().collect();
+        assert!(notes.len() == 2 && notes[0].ends_with("packets are 44 bytes larger"), "{notes:?}");
+        assert_eq!(notes[1], "flow `old`: on the wire, the kernel's TCP replaces `engine = \"classic\"`");
         let notes = other_controls(&experiment, "bbr");
         let expected = "flow `default`: its congestion control is this machine's default, `bbr`; the simulator's is `cubic`.";
         assert!(notes.len() == 1 && notes.iter().all(|note| note.starts_with(expected)), "{notes:?}");
-        assert_eq!(tcp_keys(&experiment), BTreeSet::new());
     }
 
     #[test]
@@ -221,6 +193,6 @@ source = { kind = "bulk" }
             Experiment::parse(&text, "test.toml", &()).unwrap_or_else(|problems| panic!("{problems}"));
         let expected = "flow `chosen`: `profile`, `sack` (the hosts' `net.ipv4.tcp_sack` holds) and `rto-min` (the routes' \
                         `rto_min` holds) do not apply on real sockets, where the kernel's TCP runs";
-        assert_eq!(tcp_keys(&experiment), BTreeSet::from([expected.to_owned()]));
+        assert!(differences(&experiment).contains(expected), "{:?}", differences(&experiment));
     }
 }

@@ -3,12 +3,14 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 
-use trunkline_core::{Bytes, Duration, Ecn, Seed};
-use trunkline_experiment::{TcpOptions, Transport};
+use trunkline_core::{Bytes, Duration, Seed};
+use trunkline_experiment::Transport;
 use trunkline_flows::{Carrier, FlowSpec, Pair};
 use trunkline_io::tcp::{self, StreamProtocol, TcpSetup};
 use trunkline_io::udp::{self, SocketOptions};
 use trunkline_live::engine::{self, Carried, Intake, Loss, Route};
+use trunkline_transport::kind::Sockets;
+use trunkline_transport::tcp::TcpOptions;
 use trunkline_transport::{Features, features};
 
 use crate::choice::TransportChoice;
@@ -155,30 +157,16 @@ enum Way {
 
 impl Way {
     fn of(transport: &Transport) -> Result<Way, String> {
-        match transport {
-            Transport::Udp(options) if options.ecn != Ecn::NotCapable => {
-                Err("`ecn` works in `sim` only; omit the key".to_owned())
-            }
-            Transport::Udp(options) => {
-                Ok(Way::Datagrams(Datagrams { buffer: options.buffer, coverage: None }))
-            }
-            Transport::UdpLite(options) => {
-                let covered = |bytes: Bytes| u16::try_from(bytes.count()).unwrap_or(u16::MAX);
-                let coverage = Some(options.checksum_coverage.map(covered));
-                Ok(Way::Datagrams(Datagrams { buffer: options.buffer, coverage }))
-            }
-            Transport::Tcp(options) if options.config().is_none() => {
-                Err("`engine = \"classic\"` works in `sim` only; omit the key".to_owned())
-            }
-            Transport::Rtp(_) => Err("RTP is a packet format; its transport is `udp`".to_owned()),
-            Transport::Xtp(options) if options.service.is_multicast() => {
-                Err(format!("the service `{}` does not connect two ends", options.service.name()))
-            }
-            transport => match trunkline_live::kernel_stream(transport) {
-                Some((protocol, options)) => Ok(Way::Stream(protocol, options)),
-                None => Ok(Way::Engine),
-            },
+        if let Some(reason) = transport.only_simulated().or(transport.not_for_sessions()) {
+            return Err(reason);
         }
+        let datagrams = |coverage| Way::Datagrams(Datagrams { buffer: transport.socket_buffer(), coverage });
+        Ok(match transport.sockets() {
+            Sockets::Datagrams => datagrams(None),
+            Sockets::Carried(Carrier::UdpLite { coverage }) => datagrams(Some(coverage)),
+            Sockets::Carried(_) => Way::Engine,
+            Sockets::Stream(protocol, options) => Way::Stream(protocol, options),
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Sinks that come and go, and what a sender knows of those of a multicast.
 
 use trunkline_core::Time;
-use trunkline_experiment::{Flow, Sink, Transport, XtpService};
+use trunkline_experiment::{Flow, Sink};
 use trunkline_metrics::Recorder;
 use trunkline_transport::{Close, Membership};
 
@@ -11,7 +11,8 @@ use crate::observed::Presence;
 
 /// Whether the senders of a flow are told which sinks listen, instead of hoping that they do.
 pub(crate) fn knows_its_sinks(flow: &Flow) -> bool {
-    matches!(&flow.transport, Transport::Xtp(options) if options.service == XtpService::ReliableMulticast)
+    let features = flow.transport.features();
+    features.multicast && features.reliable
 }
 
 impl Engine<'_> {

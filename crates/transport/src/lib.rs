@@ -16,6 +16,7 @@ pub mod dccp;
 pub mod endpoint;
 pub mod features;
 pub mod framing;
+pub mod kind;
 mod pending;
 pub mod rtp;
 pub mod sctp;

@@ -6,6 +6,7 @@
 //! what exceeds its MTU and says so.
 
 mod header;
+mod kind;
 
 use serde::{Deserialize, Serialize};
 use trunkline_core::{Address, Bytes, Ecn, Time};
@@ -16,6 +17,7 @@ use crate::endpoint::{Endpoint, Transmit};
 use crate::features;
 
 pub use header::{Fault, UDP_HEADER_LENGTH, Variant};
+pub use kind::{KIND, LITE};
 
 /// Length of the IPv4 header in front of every datagram, in bytes; it counts on the link and is not in the packet's
 /// bytes.

@@ -13,10 +13,10 @@ use super::paths::{MOST_HOPS, Map};
 use super::sinks::Ways;
 use super::table::Chosen;
 use crate::files::Speech;
-use crate::model::{Ends, Flow, Framing, Link, Path, PathStep, SctpStyle, Sink, Source, Transport};
+use crate::model::{Ends, Flow, Framing, Link, Path, PathStep, Sink, Source};
 use crate::problem::{enumerate, suggestion};
 use crate::schema::Shape;
-use crate::schema::transport;
+use crate::transport::Transport;
 use crate::tree::{Entry, Item, Node, Table};
 
 /// The most members that all flows may have together, each counted once for every sink.
@@ -99,11 +99,11 @@ impl Reader<'_> {
         let (values, chosen, source) = (values?, chosen?, source?);
         let (speech, voice_path) = (speech?, voice_path?);
         let (from, ways) = (from?, ways?);
-        let transport_kind = transport::KINDS.get(chosen.index)?;
+        let transport_kind = *self.schema.transports.get(chosen.index)?;
         let source_kind = trunkline_traffic::KINDS.get(source.index)?;
         let is_written = (source_kind.samples_per_packet)(&source.values).is_some();
         let reflect = values.flag("reflect");
-        let transport = (transport_kind.read)(&chosen.values);
+        let transport = Transport::new(transport_kind, chosen.values.clone());
         let mut flow = Flow {
             meta: FlowMeta {
                 name: entry.written().to_owned(),
@@ -161,7 +161,7 @@ impl Reader<'_> {
         }
         flow.meta.listening = self.listening(table, at, &place, &source, &flow.meta)?;
         let places = Places { flow: table, transport: &chosen, source: &source };
-        self.check_flow(&flow, transport_kind, source_kind, &places, links.map(|(links, _)| *links));
+        self.check_flow(&flow, source_kind, &places, links.map(|(links, _)| *links));
         Some(flow)
     }
 
@@ -310,14 +310,13 @@ fn propagation(sink: &Sink, reflect: bool, links: &[Link]) -> Duration {
 
 /// The most that a flow's conversations may have under way, on the path to its first sink.
 fn send_limit(flow: &Flow, links: &[Link]) -> Option<SendLimit> {
-    let (option, bytes) = flow.transport.under_way()?;
+    let (option, bytes) = flow.transport.in_flight()?;
     let sink = flow.to.first()?;
     let direction = |step: &PathStep| &links[step.link].directions[usize::from(step.from_port)];
-    let shares = matches!(&flow.transport, Transport::Sctp(options) if options.style == SctpStyle::OneToMany);
     Some(SendLimit {
         option,
         bytes,
-        conversations: if shares { 1 } else { flow.meta.members },
+        conversations: if flow.transport.is_shared() { 1 } else { flow.meta.members },
         narrowest: sink.forward.iter().map(|step| direction(step).rate).min(),
         packet: sink
             .forward

@@ -97,12 +97,12 @@ impl Reader<'_> {
         let keys: Vec<Key> = SINK.iter().map(Key::from).collect();
         let known: Vec<&str> = core::iter::once("host").chain(keys.iter().map(|key| key.name)).collect();
         self.refuse_unknown(table, &known, "a sink");
-        let values = self.plain_values(table, &node.span, "of a sink", &keys);
+        let values = self.plain_values(table, &node.span, "in a sink of `to`", &keys);
         let host = match (node.table(), table.node("host")) {
             (None, _) => self.host("to", node, hosts),
             (Some(_), Some(host)) => self.host("host", host, hosts),
             (Some(_), None) => {
-                self.missing("host", &node.span, "of a sink", "the name of a host");
+                self.missing("host", &node.span, "in a sink of `to`", "the name of a host");
                 None
             }
         };

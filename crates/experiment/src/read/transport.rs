@@ -1,13 +1,14 @@
 //! Reads a transport by itself, as a command line names it.
 
-use trunkline_transport::{dccp, sctp, xtp};
+use trunkline_core::schema::{Kind, Value};
+use trunkline_transport::kind::Sockets;
 
 use super::Reader;
 use super::table::Chosen;
 use crate::files::Shelf;
-use crate::model::{SctpEngine, Transport};
 use crate::problem::Remark;
-use crate::schema::{Schema, transport};
+use crate::schema::Schema;
+use crate::transport::Transport;
 use crate::tree;
 
 impl Transport {
@@ -41,9 +42,9 @@ fn read(document: &str) -> Result<Transport, Vec<Remark>> {
     let (schema, shelf) = (Schema::new(), Shelf::new(&()));
     let mut reader = Reader { schema: &schema, shelf: &shelf, remarks: Vec::new() };
     let chosen = reader.choice(&table, &root.span, "", "transport");
-    let kind = chosen.as_ref().and_then(|chosen| transport::KINDS.get(chosen.index));
+    let kind = chosen.as_ref().and_then(|chosen| schema.transports.get(chosen.index));
     let (Some(chosen), Some(kind)) = (chosen, kind) else { return Err(reader.remarks) };
-    let read = (kind.read)(&chosen.values);
+    let read = Transport::new(kind, chosen.values.clone());
     reader.check_options(&read, &chosen);
     match reader.remarks.is_empty() {
         true => Ok(within_udp(read, &chosen)),
@@ -52,46 +53,45 @@ fn read(document: &str) -> Result<Transport, Vec<Remark>> {
 }
 
 /// Moves packets into UDP if nothing is said of what carries them.
-fn within_udp(mut transport: Transport, chosen: &Chosen) -> Transport {
-    if chosen.table.as_ref().is_some_and(|table| table.get("encapsulation").is_some()) {
-        return transport;
+fn within_udp(transport: Transport, chosen: &Chosen) -> Transport {
+    const KEY: &str = "encapsulation";
+    const UDP: &str = "udp";
+    let is_given = chosen.table.as_ref().is_some_and(|table| table.get(KEY).is_some());
+    let parameter = transport.kind().parameters.iter().find(|parameter| parameter.name == KEY);
+    let offers_udp = parameter.is_some_and(
+        |parameter| matches!(parameter.kind, Kind::Choice(words) if words.iter().any(|word| word.name == UDP)),
+    );
+    match is_given || !offers_udp || !matches!(transport.sockets(), Sockets::Carried(_)) {
+        true => transport,
+        false => transport.with(KEY, Value::Text(UDP.to_owned())),
     }
-    match &mut transport {
-        Transport::Dccp(options) => options.encapsulation = dccp::Encapsulation::Udp,
-        Transport::Xtp(options) => options.encapsulation = xtp::Encapsulation::Udp,
-        Transport::Sctp(options) if options.engine == SctpEngine::Own => {
-            options.encapsulation = sctp::Encapsulation::Udp;
-        }
-        _ => {}
-    }
-    transport
 }
 
 #[cfg(test)]
 mod tests {
+    use trunkline_transport::kind::Carrier;
+
     use super::*;
+    use crate::transport::TRANSPORTS;
 
     #[test]
     fn a_name_is_a_transport_with_its_defaults() {
-        assert!(matches!(Transport::parse(" udp "), Ok(Transport::Udp(_))));
-        assert!(matches!(Transport::parse("\"udp-lite\""), Ok(Transport::UdpLite(_))));
-        for kind in transport::KINDS {
-            assert!(Transport::parse(kind.name).is_ok(), "{}", kind.name);
+        assert_eq!(Transport::parse(" udp ").unwrap().kind().name, "udp");
+        for kind in TRANSPORTS {
+            let written = format!("\"{}\"", kind.name);
+            assert_eq!(Transport::parse(kind.name), Transport::parse(&written));
+            assert_eq!(Transport::parse(kind.name).unwrap().kind().name, kind.name);
         }
     }
 
     #[test]
     fn a_table_chooses_options() {
-        let Ok(Transport::Dccp(options)) =
-            Transport::parse("{ kind = \"dccp\", congestion-control = \"ccid-3\" }")
-        else {
-            panic!("not read");
-        };
-        assert_eq!((options.ccid, options.encapsulation), (dccp::Ccid::Tfrc, dccp::Encapsulation::Udp));
-        let Ok(Transport::Sctp(options)) = Transport::parse("{kind=\"sctp\", encapsulation=\"ip\"}") else {
-            panic!("not read");
-        };
-        assert_eq!(options.encapsulation, sctp::Encapsulation::Ip);
+        let carried = |text: &str| Transport::parse(text).unwrap().sockets();
+        let dccp = "{ kind = \"dccp\", congestion-control = \"ccid-3\" }";
+        assert_eq!(carried(dccp), Sockets::Carried(Carrier::Udp));
+        assert_ne!(Transport::parse(dccp), Transport::parse("dccp"));
+        let over_ip = Sockets::Carried(Carrier::Ip { protocol: 132, has_ports: true });
+        assert_eq!(carried("{kind=\"sctp\", encapsulation=\"ip\"}"), over_ip);
         assert!(Transport::parse("{ kind = \"sctp\", engine = \"kernel\" }").is_ok());
     }
 

@@ -4,13 +4,15 @@
 pub(crate) mod codec;
 pub(crate) mod distribution;
 mod playback;
-pub(crate) mod transport;
 
 use crate::alike::{COUNT, MOST_ALIKE};
 use crate::link_profile;
 use trunkline_core::Duration;
 use trunkline_core::schema::{Choice, Default as Preset, Kind, Parameter};
 use trunkline_network::{host, impairment, medium, queue};
+use trunkline_transport::kind::TransportKind;
+
+use crate::transport::TRANSPORTS;
 
 /// Everything that a file may say.
 pub(crate) struct Schema {
@@ -28,6 +30,8 @@ pub(crate) struct Schema {
     pub(crate) flow: Vec<Key>,
     /// Keys of `[bundle.NAME]`.
     pub(crate) bundle: Vec<Key>,
+    /// The transports.
+    pub(crate) transports: &'static [&'static TransportKind],
 }
 
 /// One key of a table.
@@ -272,12 +276,17 @@ const FLOW: &[Parameter] = &[
 impl Schema {
     /// Gathers the registries.
     pub(crate) fn new() -> Schema {
+        Schema::with(TRANSPORTS)
+    }
+
+    /// The same with other transports.
+    pub(crate) fn with(transports: &'static [&'static TransportKind]) -> Schema {
         let mut flow = vec![
             Key::new("from", Shape::Host, Preset::Required, "Host of the sources."),
             Key::new("to", Shape::Sinks, Preset::Required, SINKS_DOC),
             Key::new(
                 "transport",
-                one_of(transports()),
+                one_of(transports.iter().map(|kind| transport(kind)).collect()),
                 Preset::Required,
                 "The transport, by name or with options.",
             ),
@@ -412,6 +421,7 @@ impl Schema {
                 "The flows of the bundle, each with one sink. A flow belongs to at most one bundle. Of the flows \
                  with the same transport, either all `reflect` or none.",
             )],
+            transports,
         }
     }
 }
@@ -439,14 +449,8 @@ fn one_of(alternatives: Vec<Alternative>) -> Shape {
     Shape::OneOf(OneOf { alternatives, plain_share: None })
 }
 
-fn transports() -> Vec<Alternative> {
-    let alternative = |kind: &'static transport::TransportKind| Alternative {
-        name: kind.name,
-        aliases: &[],
-        doc: kind.doc,
-        parameters: kind.parameters,
-    };
-    transport::KINDS.iter().map(alternative).collect()
+fn transport(kind: &'static TransportKind) -> Alternative {
+    Alternative { name: kind.name, aliases: &[], doc: kind.doc, parameters: kind.parameters }
 }
 
 fn sources() -> Vec<Alternative> {

@@ -28,7 +28,7 @@ pub fn open(
     let (socket, _) = match carrier {
         Carrier::Udp => udp::open(local, peer, options),
         Carrier::UdpLite { coverage } => udp::open_lite(local, peer, options, coverage),
-        Carrier::Ip { protocol } => raw::open(protocol, local.ip(), peer.map(|peer| peer.ip()), options),
+        Carrier::Ip { protocol, .. } => raw::open(protocol, local.ip(), peer.map(|peer| peer.ip()), options),
     }?;
     socket.set_nonblocking(true)?;
     // Where the system cannot tell, no packet was marked.
@@ -45,7 +45,7 @@ pub(crate) fn not_opened(
     let flow = flow.to_owned();
     move |error| {
         let reason = match (carrier, error.kind()) {
-            (Carrier::Ip { protocol }, io::ErrorKind::PermissionDenied) => format!(
+            (Carrier::Ip { protocol, .. }, io::ErrorKind::PermissionDenied) => format!(
                 "raw sockets for IP protocol {protocol} need the capability CAP_NET_RAW; run as root, give it to the \
                  program with `setcap cap_net_raw+ep`, or use `encapsulation = \"udp\"`"
             ),
@@ -94,10 +94,10 @@ impl Intake {
             return Intake::Whole;
         }
         let [[a, b], [c, d]] = [peer, local].map(|end| end.port.to_be_bytes());
-        let known = match carrier.has_ports() {
-            true => Known::Ports([a, b, c, d]),
-            false if network[0] == network[1] => Known::NotSent(VecDeque::new()),
-            false => Known::ByProtocol,
+        let known = match carrier {
+            Carrier::Ip { has_ports: true, .. } => Known::Ports([a, b, c, d]),
+            _ if network[0] == network[1] => Known::NotSent(VecDeque::new()),
+            _ => Known::ByProtocol,
         };
         Intake::Raw { is_v6: network[0].is_ipv6(), known }
     }
@@ -148,12 +148,14 @@ mod tests {
 
     #[test]
     fn packets_with_ports_are_known_by_them() {
-        let mut intake = Intake::of(Carrier::Ip { protocol: 33 }, network(["::1"; 2]), NEAR, FAR);
+        let mut intake =
+            Intake::of(Carrier::Ip { protocol: 33, has_ports: true }, network(["::1"; 2]), NEAR, FAR);
         assert_eq!(intake.packet(&[3, 4, 1, 2, 9]), Some([3, 4, 1, 2, 9].as_slice()));
         for other in [&[1, 2, 3, 4, 9][..], &[3, 4, 1, 5], &[3, 4], &[]] {
             assert_eq!(intake.packet(other), None);
         }
-        let mut v4 = Intake::of(Carrier::Ip { protocol: 132 }, network(["127.0.0.1"; 2]), NEAR, FAR);
+        let mut v4 =
+            Intake::of(Carrier::Ip { protocol: 132, has_ports: true }, network(["127.0.0.1"; 2]), NEAR, FAR);
         let received = [&[0x45][..], &[0; 19], &[3, 4, 1, 2]].concat();
         assert_eq!(v4.packet(&received), Some([3, 4, 1, 2].as_slice()));
         assert_eq!(v4.packet(&received[..19]), None);
@@ -161,14 +163,16 @@ mod tests {
 
     #[test]
     fn on_one_host_what_was_sent_comes_back_once() {
-        let mut intake = Intake::of(Carrier::Ip { protocol: 36 }, network(["::1"; 2]), NEAR, FAR);
+        let mut intake =
+            Intake::of(Carrier::Ip { protocol: 36, has_ports: false }, network(["::1"; 2]), NEAR, FAR);
         intake.sends(&[1; 32]);
         intake.sends(&[2; 32]);
         intake.sends(&[1; 32]);
         for (packet, is_ours) in [(1, false), (3, true), (2, false), (2, true), (1, false), (1, true)] {
             assert_eq!(intake.packet(&[packet; 32]).is_some(), is_ours, "{packet}");
         }
-        let mut elsewhere = Intake::of(Carrier::Ip { protocol: 36 }, network(["::1", "::2"]), NEAR, FAR);
+        let mut elsewhere =
+            Intake::of(Carrier::Ip { protocol: 36, has_ports: false }, network(["::1", "::2"]), NEAR, FAR);
         elsewhere.sends(&[1; 32]);
         assert!(elsewhere.packet(&[1; 32]).is_some());
     }
@@ -177,7 +181,7 @@ mod tests {
     fn a_missing_right_is_named_with_what_to_do() {
         let local = "127.0.0.1:0".parse().unwrap();
         let told = |carrier, kind: io::ErrorKind| not_opened("voice", carrier, local)(kind.into());
-        let error = told(Carrier::Ip { protocol: 33 }, io::ErrorKind::PermissionDenied);
+        let error = told(Carrier::Ip { protocol: 33, has_ports: true }, io::ErrorKind::PermissionDenied);
         assert!(error.is_bad_input());
         assert_eq!(
             error.to_string(),

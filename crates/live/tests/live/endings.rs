@@ -91,11 +91,11 @@ fn a_recorder_that_panics_ends_the_run() {
         }
     }
     let scenario = scenario("60 s", FLOWS);
-    let result = std::panic::catch_unwind(|| {
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let options = LiveOptions::new(FarEnd::Thread);
         let seed = trunkline_core::Seed::new(1, 0);
         trunkline_live::run(&scenario, seed, &options, &mut Panics, &mut StopAt(Duration::MAX))
-    });
+    }));
     assert!(result.is_err());
 }
 

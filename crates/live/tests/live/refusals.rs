@@ -39,10 +39,8 @@ fn an_address_of_somebody_else_is_refused() {
 #[test]
 fn an_unknown_congestion_control_is_answered_with_those_there_are() {
     let mut scenario = (*scenario("100 ms", &format!("{TCP}transport = \"tcp\"\n"))).clone();
-    let trunkline_experiment::Transport::Tcp(options) = &mut scenario.flows[0].transport else {
-        unreachable!()
-    };
-    options.congestion_control = Some("warp".to_owned());
+    let warp = trunkline_core::schema::Value::Text("warp".to_owned());
+    scenario.flows[0].transport = scenario.flows[0].transport.clone().with("congestion-control", warp);
     let (_, result) = run(&scenario, process());
     let error = result.unwrap_err();
     assert!(error.is_bad_input());

@@ -20,6 +20,7 @@ mod congestion;
 mod feature;
 mod feedback;
 mod fuzz;
+mod kind;
 mod loss;
 mod negotiation;
 mod options;
@@ -48,6 +49,7 @@ pub use acceptor::DccpAcceptor;
 pub use config::{Ccid, DccpConfig, DccpConfigError, Encapsulation, HEADERS, UnknownWord, WhenFull};
 #[doc(hidden)]
 pub use fuzz::fuzz_dccp;
+pub use kind::KIND;
 pub use options::{FeatureOption, Opt, Options};
 pub use reset::{Reset, ResetCode};
 pub use tfrc::throughput;

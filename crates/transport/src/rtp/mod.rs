@@ -19,6 +19,7 @@
 mod config;
 mod fuzz;
 mod interval;
+mod kind;
 mod receiver;
 mod rtcp;
 mod sender;
@@ -38,6 +39,7 @@ use crate::udp::{self, UdpEndpoint};
 pub use crate::udp::Encapsulation;
 pub use config::{PayloadFormat, Reporting, RtpConfig, RtpConfigError};
 pub use fuzz::fuzz_rtp;
+pub use kind::KIND;
 pub use receiver::Reception;
 pub use rtcp::{
     Blocks, Chunks, ReportBlock, RtcpPacket, SenderInfo, decode_compound, encode_bye, encode_cname,

@@ -10,6 +10,7 @@ mod association;
 mod config;
 mod fuzz;
 mod handshake;
+mod kind;
 mod receiver;
 mod rto;
 mod sender;
@@ -29,9 +30,10 @@ use association::State;
 pub use config::{Encapsulation, MAX_MESSAGE, MIN_PACKET, Reliability, SctpConfig, SctpConfigError};
 #[doc(hidden)]
 pub use fuzz::fuzz_sctp;
+pub use kind::KIND;
 use receiver::Receiver;
 use sender::Sender;
-use wire::{Fault, Header, kind};
+use wire::{Fault, Header, kind as chunk};
 
 /// One end of an SCTP association.
 ///
@@ -319,7 +321,7 @@ impl Endpoint for SctpEndpoint {
     }
 
     fn poll_transmit(&mut self, now: Time, into: &mut Vec<u8>) -> Option<Transmit> {
-        const REQUESTS: [u8; 4] = [kind::INIT, kind::COOKIE_ECHO, kind::SHUTDOWN, kind::SHUTDOWN_ACK];
+        const REQUESTS: [u8; 4] = [chunk::INIT, chunk::COOKIE_ECHO, chunk::SHUTDOWN, chunk::SHUTDOWN_ACK];
         self.now = now;
         self.start();
         into.clear();

@@ -13,6 +13,7 @@ mod ecn;
 mod filter;
 mod flow;
 mod fuzz;
+mod kind;
 mod profile;
 mod queue;
 mod rate;
@@ -41,6 +42,7 @@ pub use congestion::{ALGORITHMS, Algorithm, AlgorithmKind, UnknownAlgorithm};
 use ecn::Ecn;
 #[doc(hidden)]
 pub use fuzz::fuzz_tcp;
+pub use kind::{ClassicTcpOptions, KIND, MULTIPATH, TcpEngine, TcpOptions};
 pub use profile::Profile;
 use receive::{Pace, Receiver};
 use segment::{Fault, Header, Options};

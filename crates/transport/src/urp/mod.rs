@@ -37,6 +37,7 @@
 
 mod config;
 mod fuzz;
+mod kind;
 mod receiver;
 mod sender;
 #[cfg(test)]
@@ -51,6 +52,7 @@ use crate::{features, framing};
 
 pub use config::{BLOCK, UrpConfig, UrpConfigError, WINDOW};
 pub use fuzz::fuzz_urp;
+pub use kind::KIND;
 use receiver::Receiver;
 use sender::{Outgoing, Sender};
 pub use wire::TRAILER_LENGTH;

@@ -22,6 +22,7 @@
 //!   or, as long as it was sent once only, if data from behind it arrived.
 
 mod acceptor;
+mod answered;
 mod asking;
 mod config;
 mod datagram;
@@ -29,6 +30,7 @@ mod flight;
 mod fuzz;
 mod group;
 mod incoming;
+mod kind;
 mod outgoing;
 mod promises;
 mod rate;
@@ -49,6 +51,7 @@ pub use datagram::XtpDatagrams;
 #[doc(hidden)]
 pub use fuzz::fuzz_xtp;
 pub use group::{XtpGroupConfig, XtpGroupReceiver, XtpGroupSender};
+pub use kind::KIND;
 pub use stream::XtpEndpoint;
 pub use transaction::XtpTransactions;
 

@@ -1,15 +1,23 @@
-//! DCCP and its options.
+//! DCCP as experiment files name it.
 
-use trunkline_core::schema::{Choice, Default as Preset, Kind, Parameter};
+use std::sync::Arc;
+
+use trunkline_core::schema::{Choice, Default as Preset, Kind, Limit, Parameter};
 use trunkline_core::{Bytes, Duration};
-use trunkline_transport::framing::HEADER_LENGTH;
-use trunkline_transport::{dccp, features};
 
-use super::TransportKind;
-use crate::model::{DccpOptions, Transport};
+use super::{Ccid, DccpConfig, DccpEndpoint, Encapsulation, HEADERS, IP_PROTOCOL, WhenFull};
+use crate::conversation::Features;
+use crate::features;
+use crate::framing::HEADER_LENGTH;
+use crate::kind::{
+    Carrier, Conflict, FlowNeeds, MessageSize, Packet, Pair, Place, Sockets, TransportKind, TransportOptions,
+};
+
+/// Bytes of the largest IP packet.
+const LARGEST_PACKET: u64 = 65_535;
 
 /// DCCP.
-pub(super) const KIND: TransportKind = TransportKind {
+pub const KIND: TransportKind = TransportKind {
     name: "dccp",
     doc: "DCCP (RFC 4340), one connection per member. Every message is one \
           packet, at a rate that congestion control allows; nothing is repaired. What it does \
@@ -90,17 +98,17 @@ pub(super) const KIND: TransportKind = TransportKind {
         },
     ],
     features: &features::DCCP,
-    max_message: (65_535 - dccp::HEADERS - 28 - HEADER_LENGTH) as u64,
-    read: |values| {
-        Transport::Dccp(DccpOptions {
+    max_message: (65_535 - HEADERS - 28 - HEADER_LENGTH) as u64,
+    options: |values| {
+        Arc::new(Dccp {
             // The words are those of the choices.
             ccid: values.text("congestion-control").parse().unwrap_or_default(),
             send_queue: values.limit("send-queue"),
             when_full: values.text("when-full").parse().unwrap_or_default(),
             lifetime: values.duration_if_given("lifetime"),
             encapsulation: match values.text("encapsulation").as_str() {
-                "udp" => dccp::Encapsulation::Udp,
-                _ => dccp::Encapsulation::Ip,
+                "udp" => Encapsulation::Udp,
+                _ => Encapsulation::Ip,
             },
             checksum_coverage: values.bytes_if_given("checksum-coverage"),
             data_checksum: values.flag("data-checksum"),
@@ -109,3 +117,86 @@ pub(super) const KIND: TransportKind = TransportKind {
         })
     },
 };
+
+#[derive(Debug)]
+struct Dccp {
+    ccid: Ccid,
+    send_queue: Limit,
+    when_full: WhenFull,
+    lifetime: Option<Duration>,
+    encapsulation: Encapsulation,
+    checksum_coverage: Option<Bytes>,
+    data_checksum: bool,
+    short_sequence_numbers: bool,
+    ecn: bool,
+}
+
+impl Dccp {
+    /// Packets are as large as the path carries.
+    fn config(&self, place: &Place<'_>) -> DccpConfig {
+        // A coverage of n stands for 4 (n - 1) bytes.
+        let coverage = self.checksum_coverage.map_or(0, |bytes| 1 + bytes.count().div_ceil(4).min(14) as u8);
+        DccpConfig {
+            ccid: self.ccid,
+            send_queue: self.send_queue,
+            when_full: self.when_full,
+            lifetime: self.lifetime,
+            max_packet: place.mtu.map_or(1500, |mtu| mtu.count().clamp(576, LARGEST_PACKET) as usize),
+            encapsulation: match self.encapsulation {
+                Encapsulation::Udp if place.network.is_some() => Encapsulation::UdpPayload,
+                encapsulation => encapsulation,
+            },
+            addresses: place.network,
+            checksum_coverage: coverage,
+            min_checksum_coverage: coverage,
+            data_checksum: self.data_checksum,
+            short_sequence_numbers: self.short_sequence_numbers,
+            ecn: self.ecn,
+            ..DccpConfig::default()
+        }
+    }
+}
+
+impl TransportOptions for Dccp {
+    fn features(&self) -> &'static Features {
+        &features::DCCP
+    }
+
+    fn buffers(&self) -> Bytes {
+        match self.send_queue {
+            Limit::Bytes(bytes) => bytes,
+            Limit::Packets(packets) => Bytes(packets.saturating_mul(LARGEST_PACKET)),
+        }
+    }
+
+    fn check_use(&self, flow: &FlowNeeds<'_>) -> Vec<Conflict> {
+        if !flow.backpressure || self.when_full == WhenFull::Refuse {
+            return Vec::new();
+        }
+        let instead = match flow.has_interval {
+            true => "leave `when-full` out or give the source an `interval`",
+            false => "leave `when-full` out",
+        };
+        vec![Conflict::new("when-full", flow.not_held_back("this one takes all and drops it", instead))]
+    }
+
+    fn packet(&self, message: &MessageSize<'_>) -> Packet {
+        Packet::of_message(message, HEADERS + self.encapsulation.overhead(), "up to ")
+    }
+
+    fn pair(&self, place: &Place<'_>) -> Result<Pair, String> {
+        let (Place { near, far, .. }, config) = (*place, self.config(place));
+        Pair::of(
+            place,
+            DccpEndpoint::connect(near, far, &config, place.bits("dccp/near")),
+            DccpEndpoint::listen(far, &config, place.bits("dccp/far")),
+        )
+    }
+
+    fn sockets(&self) -> Sockets {
+        Sockets::Carried(match self.encapsulation {
+            Encapsulation::Ip => Carrier::Ip { protocol: IP_PROTOCOL, has_ports: true },
+            _ => Carrier::Udp,
+        })
+    }
+}

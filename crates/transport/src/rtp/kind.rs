@@ -1,15 +1,19 @@
-//! RTP and its options.
+//! RTP as experiment files name it.
+
+use std::sync::Arc;
 
 use trunkline_core::Rate;
 use trunkline_core::schema::{Choice, Default as Preset, Kind, Parameter};
-use trunkline_transport::framing::HEADER_LENGTH;
-use trunkline_transport::{features, rtp};
 
-use super::TransportKind;
-use crate::model::{RtpOptions, Transport};
+use super::{HEADERS, MAX_MESSAGE, PayloadFormat, Reporting, RtpConfig, RtpEndpoint};
+use crate::conversation::Features;
+use crate::features;
+use crate::framing::HEADER_LENGTH;
+use crate::kind::{MessageSize, NONE, Packet, Pair, Place, TransportKind, TransportOptions};
+use crate::udp::UdpConfig;
 
 /// RTP.
-pub(super) const KIND: TransportKind = TransportKind {
+pub const KIND: TransportKind = TransportKind {
     name: "rtp",
     doc: "RTP and RTCP (RFC 3550) over UDP, both on one port (RFC 5761), one session per member. Every \
           message is the payload of one packet. Nothing is repaired, \
@@ -44,7 +48,7 @@ pub(super) const KIND: TransportKind = TransportKind {
                     name: "reduced",
                     doc: "about 360 s apart, divided by `session-bandwidth` in kbit/s, or more",
                 },
-                Choice { name: super::NONE, doc: "never" },
+                Choice { name: NONE, doc: "never" },
             ]),
             default: Preset::Text("fixed"),
             doc: "How often each end reports: at random times, so rarely that all reports together take 5 % of \
@@ -61,26 +65,67 @@ pub(super) const KIND: TransportKind = TransportKind {
         },
     ],
     features: &features::RTP,
-    max_message: (rtp::MAX_MESSAGE - HEADER_LENGTH) as u64,
-    read: |values| {
+    max_message: (MAX_MESSAGE - HEADER_LENGTH) as u64,
+    options: |values| {
         // At most 768,000 and 255.
         let clock = values.integer_if_given("clock").map(|clock| clock as u32);
         let channels = values.integer("channels") as u8;
         let bandwidth = values.rate("session-bandwidth");
-        Transport::Rtp(RtpOptions {
+        Arc::new(Rtp {
             format: match values.text("payload").as_str() {
-                "l16" => rtp::PayloadFormat::l16(clock.unwrap_or(44_100), channels, DYNAMIC_PAYLOAD_TYPE),
-                _ => rtp::PayloadFormat::pcmu(clock.unwrap_or(8000), channels, DYNAMIC_PAYLOAD_TYPE),
+                "l16" => PayloadFormat::l16(clock.unwrap_or(44_100), channels, DYNAMIC_PAYLOAD_TYPE),
+                _ => PayloadFormat::pcmu(clock.unwrap_or(8000), channels, DYNAMIC_PAYLOAD_TYPE),
             },
             reporting: match values.text("reports").as_str() {
-                super::NONE => None,
-                "reduced" => Some(rtp::Reporting::reduced(bandwidth)),
-                _ => Some(rtp::Reporting::with_bandwidth(bandwidth)),
+                NONE => None,
+                "reduced" => Some(Reporting::reduced(bandwidth)),
+                _ => Some(Reporting::with_bandwidth(bandwidth)),
             },
-            encapsulation: rtp::Encapsulation::Udp,
         })
     },
 };
 
 /// The first of the payload types that both ends agree on (RFC 3551 section 6).
 const DYNAMIC_PAYLOAD_TYPE: u8 = 96;
+
+#[derive(Debug)]
+struct Rtp {
+    format: PayloadFormat,
+    reporting: Option<Reporting>,
+}
+
+impl TransportOptions for Rtp {
+    fn features(&self) -> &'static Features {
+        &features::RTP
+    }
+
+    fn packet(&self, message: &MessageSize<'_>) -> Packet {
+        Packet::of_message(message, HEADERS, "")
+    }
+
+    fn pair(&self, place: &Place<'_>) -> Result<Pair, String> {
+        let config = |end: &str| {
+            // A name that has too many bytes is cut: it only has to be another one at each end.
+            let mut cname = format!("{end}/{}@{}", place.member, place.flow);
+            cname.truncate(cname.floor_char_boundary(255));
+            RtpConfig {
+                // Every message begins with the header by which it is measured.
+                preamble: HEADER_LENGTH,
+                reporting: self.reporting,
+                udp: UdpConfig { encapsulation: place.udp_encapsulation(), ..UdpConfig::default() },
+                cname,
+                ..RtpConfig::new(self.format, place.stream(&format!("rtp/{end}")))
+            }
+        };
+        let Place { near, far, .. } = *place;
+        Pair::of(
+            place,
+            RtpEndpoint::new(near, far, config("near")),
+            RtpEndpoint::new(far, near, config("far")),
+        )
+    }
+
+    fn not_for_sessions(&self) -> Option<String> {
+        Some("RTP is a packet format; its transport is `udp`".to_owned())
+    }
+}

@@ -1,11 +1,11 @@
 //! Keys of TCP's engine: what each sets, and what stands for it on real sockets.
 
-use trunkline_core::schema::{Choice, Default as Preset, Kind, Parameter, Values};
-use trunkline_core::{Bytes, Duration, Rate};
-use trunkline_transport::tcp::{
+use super::super::{
     BufferConfig, EcnConfig, Estimator, Hystart, KeepaliveConfig, MAX_MSS, Nagle, Pacing, Profile, Recovery,
     TcpConfig, WindowUpdates,
 };
+use trunkline_core::schema::{Choice, Default as Preset, Kind, Parameter, Values};
+use trunkline_core::{Bytes, Duration, Rate};
 
 /// A key of TCP's engine.
 pub(crate) struct TcpKey {
@@ -19,7 +19,7 @@ pub(crate) struct TcpKey {
 
 /// The equivalent of a key of TCP on real sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnSockets {
+pub(super) enum OnSockets {
     /// An option of the socket: the key applies.
     Option(&'static str),
     /// A setting of the host.
@@ -523,7 +523,7 @@ fn keepalive(config: &mut TcpConfig) -> &mut KeepaliveConfig {
 }
 
 /// The equivalent of a key of TCP on real sockets; `None` where there is no such key of the engine.
-pub fn tcp_key_on_sockets(name: &str) -> Option<OnSockets> {
+pub(super) fn on_sockets(name: &str) -> Option<OnSockets> {
     if name == PROFILE {
         return Some(OnSockets::Nothing);
     }
@@ -556,7 +556,7 @@ pub(super) fn config(values: &Values) -> (TcpConfig, Vec<String>) {
             // As with SO_SNDBUF set to it: Linux doubles that, and about five sixths of it are left for data. The window can
             // just be filled, as a writer is woken when a third of the buffer is free.
             let buffer = if config.wakes_writer_late { window * 5 / 3 } else { window };
-            config.send_buffer = BufferConfig::fixed(buffer.min(trunkline_transport::tcp::MAX_BUFFER));
+            config.send_buffer = BufferConfig::fixed(buffer.min(crate::tcp::MAX_BUFFER));
         }
     }
     (config, given)

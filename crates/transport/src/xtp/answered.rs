@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use trunkline_core::{Address, Ecn, Time};
-use trunkline_transport::xtp::XtpDatagrams;
-use trunkline_transport::xtp::wire::Options;
-use trunkline_transport::{
-    Close, Conversation, Endpoint, Event, Features, Message, Received, SendError, Transmit,
-};
+
+use super::XtpDatagrams;
+use super::wire::Options;
+use crate::{Close, Conversation, Endpoint, Event, Features, Message, Received, SendError, Transmit};
 
 /// Where the bits of [`Options`] begin in a packet.
 const OPTIONS_AT: usize = 8;

@@ -1,0 +1,278 @@
+//! SCTP as experiment files name it.
+
+use std::sync::Arc;
+
+use trunkline_core::schema::{Choice, Default as Preset, Kind, Parameter, Value};
+use trunkline_core::{Bytes, Duration};
+
+use super::{Encapsulation, MAX_MESSAGE, MIN_PACKET, Reliability, SctpConfig, SctpEndpoint};
+use crate::conversation::Features;
+use crate::features;
+use crate::framing::HEADER_LENGTH;
+use crate::kind::{
+    Carrier, Conflict, FlowNeeds, MessageSize, Packet, Pair, Place, Sockets, StreamProtocol, TransportKind,
+    TransportOptions, WHOLE, Written, smaller,
+};
+use crate::tcp::TcpOptions;
+
+/// SCTP's protocol number in IP (IANA).
+const IP_PROTOCOL: u8 = 132;
+
+const ONE_TO_MANY: &str = "one-to-many";
+const KERNEL: &str = "kernel";
+
+/// SCTP.
+pub const KIND: TransportKind = TransportKind {
+    name: "sctp",
+    doc: "SCTP (RFC 9260). Messages keep their borders; large ones are sent in pieces. Links on the way must carry packets of 576 bytes. \
+          A message may be up to half the window, and 128 KiB. Several streams, `ordered`, `lifetime` and `retransmissions` \
+          change what is promised.",
+    parameters: &[
+        Parameter {
+            name: "style",
+            kind: Kind::Choice(&[
+                Choice { name: "one-to-one", doc: "every member has a socket and an association of its own" },
+                Choice {
+                    name: ONE_TO_MANY,
+                    doc: "all members share one socket at either end, and so one association",
+                },
+            ]),
+            default: Preset::Text("one-to-one"),
+            doc: "The style of sockets (RFC 6458; SCTP 1 and SCTP 2 of Schiavoni and Queiroz 2013). A socket of the second \
+                  style has an association for every peer, and all members of a flow have the same peer: they share its \
+                  buffers and its congestion window, and a loss holds up all of them, unless messages go unordered or on \
+                  several streams. With one member both are the same on the wire.",
+        },
+        Parameter {
+            name: "streams",
+            kind: Kind::Integer { min: 1, max: 65_535 },
+            default: Preset::Text("1"),
+            doc: "Streams on which messages go in turn. A loss holds up the messages of its stream only.",
+        },
+        Parameter {
+            name: "ordered",
+            kind: Kind::Flag,
+            default: Preset::Text("true"),
+            doc: "Delivers the messages of a stream in the order of sending; otherwise each as soon as it is complete.",
+        },
+        Parameter {
+            name: "lifetime",
+            kind: Kind::Duration { min: Duration::from_millis(1), max: Duration::from_secs(3600) },
+            default: Preset::Absent,
+            doc: "How long after it was sent a message is still repaired (partial reliability, RFC 3758); then it is given \
+                  up and lost. Without this key and `retransmissions` until it has arrived.",
+        },
+        Parameter {
+            name: "retransmissions",
+            kind: Kind::Integer { min: 0, max: 1000 },
+            default: Preset::Absent,
+            doc: "How often a message is repeated before it is given up (partial reliability, RFC 7496). Not together with \
+                  `lifetime`.",
+        },
+        Parameter {
+            name: "window",
+            kind: Kind::Bytes { min: Bytes(8 << 10), max: Bytes(1 << 30) },
+            default: Preset::Text("256 KiB"),
+            doc: "Receive window.",
+        },
+        Parameter {
+            name: "send-buffer",
+            kind: Kind::Bytes { min: Bytes(1 << 10), max: Bytes(1 << 30) },
+            default: Preset::Absent,
+            doc: "How much waits at the sender until it is acknowledged. Without this key as much as the window.",
+        },
+        Parameter {
+            name: "send-timeout",
+            kind: Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(3600) },
+            default: Preset::Absent,
+            doc: "How long a message may wait for room in the send buffer before it is given up and counted as refused \
+                  (Schiavoni and Queiroz 2013: 40 ms). Without this key it waits.",
+        },
+        Parameter {
+            name: "encapsulation",
+            kind: Kind::Choice(&[
+                Choice { name: "ip", doc: "IP protocol 132; in `live` through raw sockets" },
+                Choice { name: "udp", doc: "UDP (RFC 6951): 8 bytes more per packet" },
+            ]),
+            default: Preset::Text("ip"),
+            doc: "What carries the packets.",
+        },
+        Parameter {
+            name: "engine",
+            kind: Kind::Choice(&[
+                Choice { name: "own", doc: "ours, the same as in `sim`" },
+                Choice {
+                    name: KERNEL,
+                    doc: "the operating system's (`IPPROTO_SCTP`), where it has one, with its own timers and buffers",
+                },
+            ]),
+            default: Preset::Text("own"),
+            doc: "Whose SCTP it is in `live`; in `sim` always ours. The kernel's is reliable, ordered, on one stream, over IP, \
+                  with an association for every member; its `window` is `SO_RCVBUF` and `SO_SNDBUF`.",
+        },
+    ],
+    features: &features::SCTP,
+    max_message: (MAX_MESSAGE - HEADER_LENGTH) as u64,
+    options: |values| {
+        Arc::new(Sctp {
+            is_shared: values.text("style") == ONE_TO_MANY,
+            // At most 65,535.
+            streams: values.integer("streams") as u16,
+            ordered: values.flag("ordered"),
+            reliability: match (
+                values.duration_if_given("lifetime"),
+                values.integer_if_given("retransmissions"),
+            ) {
+                (Some(lifetime), _) => Reliability::Lifetime(lifetime),
+                // At most 1000.
+                (None, Some(count)) => Reliability::Retransmissions(count as u16),
+                (None, None) => Reliability::Full,
+            },
+            window: values.bytes("window"),
+            send_buffer: values.bytes_if_given("send-buffer"),
+            send_timeout: values.duration_if_given("send-timeout"),
+            encapsulation: match values.text("encapsulation").as_str() {
+                "udp" => Encapsulation::Udp,
+                _ => Encapsulation::Ip,
+            },
+            is_kernels: values.text("engine") == KERNEL,
+        })
+    },
+};
+
+#[derive(Debug)]
+struct Sctp {
+    is_shared: bool,
+    streams: u16,
+    ordered: bool,
+    reliability: Reliability,
+    window: Bytes,
+    send_buffer: Option<Bytes>,
+    send_timeout: Option<Duration>,
+    encapsulation: Encapsulation,
+    is_kernels: bool,
+}
+
+impl Sctp {
+    /// The option by which it gives messages up.
+    fn gives_up(&self) -> Option<&'static str> {
+        match self.reliability {
+            Reliability::Full => None,
+            Reliability::Lifetime(_) => Some("lifetime"),
+            Reliability::Retransmissions(_) => Some("retransmissions"),
+        }
+    }
+
+    /// The option by which its messages overtake each other.
+    fn overtakes(&self) -> Option<&'static str> {
+        let all = [("ordered", !self.ordered), ("streams", self.streams > 1)];
+        all.into_iter().find_map(|(key, does)| does.then_some(key))
+    }
+
+    /// Packets are as large as the path carries. Paths that carry too little are refused when the file is read.
+    fn config(&self, mtu: Option<Bytes>) -> SctpConfig {
+        let defaults = SctpConfig::default();
+        SctpConfig {
+            streams: self.streams,
+            ordered: self.ordered,
+            reliability: self.reliability,
+            window: self.window.count() as usize,
+            // A sender that can just fill its peer's window: more would only add delay before the network.
+            send_buffer: self.send_buffer.unwrap_or(self.window).count() as usize,
+            max_packet: mtu.map_or(defaults.max_packet, |mtu| mtu.count().clamp(576, 65_535) as usize),
+            encapsulation: self.encapsulation,
+            ..defaults
+        }
+    }
+}
+
+impl TransportOptions for Sctp {
+    fn features(&self) -> &'static Features {
+        &features::SCTP
+    }
+
+    fn is_reliable(&self) -> bool {
+        self.reliability == Reliability::Full
+    }
+
+    fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
+    fn buffers(&self) -> Bytes {
+        let sent = self.send_buffer.unwrap_or(self.window);
+        Bytes(sent.count().saturating_add(self.window.count()))
+    }
+
+    fn send_timeout(&self) -> Option<Duration> {
+        self.send_timeout
+    }
+
+    fn in_flight(&self) -> Option<(&'static str, Bytes)> {
+        Some(smaller(self.window, self.send_buffer))
+    }
+
+    fn check(&self, written: &Written<'_>) -> Vec<Conflict> {
+        let given = |key: &str| *written.values.value(key) != Value::Absent;
+        let mut conflicts = Vec::new();
+        if given("lifetime") && given("retransmissions") {
+            let message = "a message has either a `lifetime` or a number of `retransmissions`; leave one out";
+            conflicts.push(Conflict::new("retransmissions", message));
+        }
+        let shares = self.is_shared.then_some("style");
+        let within_udp = (self.encapsulation == Encapsulation::Udp).then_some("encapsulation");
+        let buffer = self.send_buffer.and(Some("send-buffer"));
+        let of_ours = self.gives_up().or(self.overtakes()).or(shares).or(within_udp).or(buffer);
+        if let Some(key) = of_ours.filter(|_| self.is_kernels) {
+            let message = format!("`engine = \"kernel\"` has no `{key}` to choose; leave one of them out");
+            conflicts.push(Conflict::new(key, message));
+        }
+        conflicts
+    }
+
+    fn check_use(&self, flow: &FlowNeeds<'_>) -> Vec<Conflict> {
+        let mut conflicts = Vec::new();
+        if let Some(key) = self.gives_up().or(self.overtakes()).filter(|_| flow.headerless) {
+            let message =
+                format!("without a header every message must arrive, in its order; leave `{key}` out");
+            conflicts.push(Conflict::new(key, message));
+        }
+        if let Some(key) = self.gives_up().filter(|_| flow.repair) {
+            let message = flow.would_wait("a reply were lost", &format!("omit `{key}`"));
+            conflicts.push(Conflict::new(key, message));
+        }
+        conflicts
+    }
+
+    fn packet(&self, _message: &MessageSize<'_>) -> Packet {
+        Packet::Needs {
+            bytes: MIN_PACKET as u64,
+            what: format!("SCTP needs packets of {MIN_PACKET} B"),
+            key: Some(WHOLE),
+        }
+    }
+
+    fn pair(&self, place: &Place<'_>) -> Result<Pair, String> {
+        let (Place { near, far, .. }, config) = (*place, self.config(place.mtu));
+        Pair::of(
+            place,
+            SctpEndpoint::connect(near, far, &config, place.bits("sctp/near")),
+            SctpEndpoint::listen(far, &config, place.bits("sctp/far")),
+        )
+    }
+
+    fn sockets(&self) -> Sockets {
+        match self.encapsulation {
+            _ if self.is_kernels => {
+                let options = TcpOptions {
+                    window: Some(self.window),
+                    send_timeout: self.send_timeout,
+                    ..TcpOptions::default()
+                };
+                Sockets::Stream(StreamProtocol::Sctp, options)
+            }
+            Encapsulation::Ip => Sockets::Carried(Carrier::Ip { protocol: IP_PROTOCOL, has_ports: true }),
+            Encapsulation::Udp => Sockets::Carried(Carrier::Udp),
+        }
+    }
+}

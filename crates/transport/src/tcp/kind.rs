@@ -1,0 +1,412 @@
+//! TCP and MPTCP as experiment files name them.
+
+mod checks;
+mod keys;
+
+use std::sync::Arc;
+
+use trunkline_core::schema::{Choice, Default as Preset, Kind, Parameter, Value, Values};
+use trunkline_core::{Bytes, Duration};
+
+use super::{MAX_MSS, Nagle, TcpConfig, TcpEndpoint, UnknownAlgorithm};
+use crate::classic_tcp::{self, TimerConfig};
+use crate::conversation::Features;
+use crate::features;
+use crate::framing::MAX_PAYLOAD;
+use crate::kind::{
+    Conflict, MessageSize, Packet, Pair, Place, Sockets, StreamProtocol, TransportKind, TransportOptions,
+    Written,
+};
+use crate::udp::IPV4_HEADER_LENGTH;
+use keys::OnSockets;
+
+/// Length of the TCP header without options, in bytes (RFC 9293 section 3.1).
+const HEADER_LENGTH: u64 = 20;
+
+/// IPv4 and TCP headers, without options.
+const HEADERS: u64 = HEADER_LENGTH + IPV4_HEADER_LENGTH as u64;
+
+const CLASSIC: &str = "classic";
+
+/// TCP.
+pub const KIND: TransportKind = TransportKind {
+    name: "tcp",
+    doc: "TCP (RFC 9293), one connection per member: the kernel's in `live` and `wire`; in `sim` as `engine` says.",
+    parameters: &PARAMETERS,
+    features: &features::TCP,
+    max_message: MAX_PAYLOAD as u64,
+    options: |values| {
+        let (config, given) = keys::config(values);
+        // Where the engine collects small messages, the kernel does.
+        let collects =
+            given.iter().any(|key| key == keys::NAGLE || key == keys::CORK) && config.nagle != Nagle::Off;
+        let common = options(values);
+        let nodelay = common.nodelay && !collects;
+        Arc::new(Tcp(TcpOptions { engine: engine(values, config), given, nodelay, ..common }))
+    },
+};
+
+/// Keys that TCP and MPTCP both have.
+const COMMON: [Parameter; 5] = [WINDOW, MSS, NODELAY, CONGESTION_CONTROL, SEND_TIMEOUT];
+const PARAMETERS: [Parameter; COMMON.len() + 2 + keys::KEYS.len()] = {
+    let mut all = [ENGINE; COMMON.len() + 2 + keys::KEYS.len()];
+    let mut index = 0;
+    while index < COMMON.len() {
+        all[index] = COMMON[index];
+        index += 1;
+    }
+    all[index + 1] = keys::PROFILES;
+    index += 2;
+    while index < all.len() {
+        all[index] = keys::KEYS[index - COMMON.len() - 2].parameter;
+        index += 1;
+    }
+    all
+};
+
+const ENGINE: Parameter = Parameter {
+    name: "engine",
+    kind: Kind::Choice(&[
+        Choice { name: "modern", doc: "ours, as `profile` and the keys below say" },
+        Choice {
+            name: CLASSIC,
+            doc: "ours, as hosts had it in the 1990s: RFC 793, RFC 1122 and the congestion control of RFC 2001",
+        },
+    ]),
+    default: Preset::Text("modern"),
+    doc: "Whose TCP it is in `sim`; `live` refuses `classic`. A classic TCP announces at most 65,535 bytes, which `window` \
+          is also to its send buffer (64 KiB without that key). Of the keys below it has `nagle`, `initial-window`, \
+          `fast-retransmit`, `rto-initial` (3 s), `rto-min` (1 s), `rto-max` (60 s), `keep-backoff`, `delayed-ack` (200 ms), \
+          `ack-every`, `ack-unpushed` and `window-updates` only, and no `profile`.",
+};
+
+/// MPTCP.
+pub const MULTIPATH: TransportKind = TransportKind {
+    name: "mptcp",
+    doc: "Multipath TCP (RFC 8684), one connection per member: the kernel's, in `live` only, where Linux has it. Which \
+          further paths a connection takes is for the host to say (`ip mptcp`). Connections that fell back to TCP, because \
+          something on the way did not let MPTCP's options through, are counted.",
+    parameters: &COMMON,
+    features: &features::MPTCP,
+    max_message: MAX_PAYLOAD as u64,
+    options: |values| Arc::new(Mptcp(options(values))),
+};
+
+const WINDOW: Parameter = Parameter {
+    name: "window",
+    kind: Kind::Bytes { min: Bytes(1 << 10), max: Bytes(1 << 30) },
+    default: Preset::Absent,
+    doc: "Receive window, and with it the send buffer, of a fixed size: in `sim` this, of which whole segments are announced, on real sockets \
+          `SO_RCVBUF` and `SO_SNDBUF` (Linux doubles the value and uses part of it for its own books). Without this key the \
+          kernel's default, and the profile's in `sim`: Linux's buffers grow with what the path carries, to 3 MiB received and \
+          4 MiB sent.",
+};
+
+const MSS: Parameter = Parameter {
+    name: "mss",
+    kind: Kind::Bytes { min: Bytes(88), max: Bytes(65_495) },
+    default: Preset::Absent,
+    doc: "Maximum segment size, as announced in the SYN: the largest payload of a segment without options. Time stamps \
+          take 12 bytes of it. Without this key what the MTU allows.",
+};
+
+const NODELAY: Parameter = Parameter {
+    name: "nodelay",
+    kind: Kind::Flag,
+    default: Preset::Absent,
+    doc: "`TCP_NODELAY`: send at once instead of collecting small messages (Nagle, RFC 896, off). Without this key true, unless \
+          `nagle` or `cork` is given.",
+};
+
+const CONGESTION_CONTROL: Parameter = Parameter {
+    name: "congestion-control",
+    kind: Kind::Text,
+    default: Preset::Absent,
+    doc: "By name: `cubic`, `reno`, `bbr` (version 1), `bbr3` (version 3), `dctcp`, `prague` or `none` in `sim`, whatever the \
+          kernel offers on `wire` and `live` (`TCP_CONGESTION`), where `bbr` is the version that the kernel has. Without this key the profile's in `sim`, and the kernel's default on real sockets.",
+};
+
+const SEND_TIMEOUT: Parameter = Parameter {
+    name: "send-timeout",
+    kind: Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(3600) },
+    default: Preset::Absent,
+    doc: "How long a message may wait for room in the send buffer before it is given up and counted as \
+          refused (Schiavoni and Queiroz 2013: 40 ms). Without this key it waits.",
+};
+
+/// Returns true if the file has this key.
+fn is_given(values: &Values, name: &str) -> bool {
+    *values.value(name) != Value::Absent
+}
+
+fn options(values: &Values) -> TcpOptions {
+    TcpOptions {
+        window: values.bytes_if_given("window"),
+        mss: values.bytes_if_given("mss"),
+        nodelay: values.flag_if_given("nodelay").unwrap_or(true),
+        congestion_control: values.text_if_given("congestion-control"),
+        send_timeout: values.duration_if_given("send-timeout"),
+        ..TcpOptions::default()
+    }
+}
+
+/// `config`: what the keys come to where the modern engine runs.
+fn engine(values: &Values, config: TcpConfig) -> TcpEngine {
+    if values.text("engine") != CLASSIC {
+        return TcpEngine::Modern(Box::new(config));
+    }
+    let timer = TimerConfig::default();
+    let millis = Duration::from_millis;
+    TcpEngine::Classic(ClassicTcpOptions {
+        delayed_ack: values.duration_if_given("delayed-ack").unwrap_or(millis(200)),
+        // At most 1000, as the initial window.
+        ack_every: values.integer_if_given("ack-every").unwrap_or(2) as u32,
+        ack_unpushed: values.flag_if_given("ack-unpushed").unwrap_or(false),
+        window_updates: values.flag_if_given("window-updates").unwrap_or(true),
+        nagle: values.bytes_if_given("nagle").unwrap_or(Bytes::ZERO),
+        initial_window: values.integer_if_given("initial-window").unwrap_or(1) as u32,
+        timer: TimerConfig {
+            initial: values.duration_if_given("rto-initial").unwrap_or(timer.initial),
+            min: values.duration_if_given("rto-min").unwrap_or(timer.min),
+            max: values.duration_if_given("rto-max").unwrap_or(timer.max),
+            keep_backoff: values.flag_if_given("keep-backoff").unwrap_or(timer.keep_backoff),
+        },
+        fast_retransmit: values.flag_if_given("fast-retransmit").unwrap_or(true),
+    })
+}
+
+/// Options of TCP and MPTCP.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TcpOptions {
+    /// Receive window: in `sim` exactly, in `live` as `SO_RCVBUF` and `SO_SNDBUF` (Linux doubles what it is told and
+    /// uses part of it for its own books).
+    pub window: Option<Bytes>,
+    /// Largest segment payload.
+    pub mss: Option<Bytes>,
+    /// `TCP_NODELAY`: send at once instead of collecting small messages (RFC 896 off).
+    pub nodelay: bool,
+    /// Congestion control by name: those of `super::ALGORITHMS` in `sim`, whatever the kernel offers in `live`.
+    pub congestion_control: Option<String>,
+    /// How long a send may block before the message is given up and counted as refused (Schiavoni: 40 ms).
+    pub send_timeout: Option<Duration>,
+    /// Whose TCP it is in `sim`.
+    pub engine: TcpEngine,
+    /// Keys of the engine that the file gives, `profile` among them if it is not Linux's.
+    pub given: Vec<String>,
+}
+
+impl Default for TcpOptions {
+    /// Those of a file that gives none.
+    fn default() -> TcpOptions {
+        TcpOptions {
+            window: None,
+            mss: None,
+            nodelay: true,
+            congestion_control: None,
+            send_timeout: None,
+            engine: TcpEngine::default(),
+            given: Vec::new(),
+        }
+    }
+}
+
+impl TcpOptions {
+    /// The engine's options; `None` of the classic one. The segment size and, in `sim`, the name of the congestion control
+    /// are still to be taken from here.
+    pub fn config(&self) -> Option<&TcpConfig> {
+        match &self.engine {
+            TcpEngine::Modern(config) => Some(config),
+            TcpEngine::Classic(_) => None,
+        }
+    }
+}
+
+/// Whose TCP runs in the simulator.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TcpEngine {
+    /// Ours, by default as Linux has it.
+    Modern(Box<TcpConfig>),
+    /// Ours of the 1990s, in `sim` only.
+    Classic(ClassicTcpOptions),
+}
+
+impl Default for TcpEngine {
+    fn default() -> TcpEngine {
+        TcpEngine::Modern(Box::default())
+    }
+}
+
+/// What only a classic TCP can be told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClassicTcpOptions {
+    /// How long an acknowledgement waits for company.
+    pub delayed_ack: Duration,
+    /// So much is acknowledged at once, in full-size segments.
+    pub ack_every: u32,
+    /// Whether a segment without PSH is acknowledged at once.
+    pub ack_unpushed: bool,
+    /// Whether the sender is told at once that reading has opened the window.
+    pub window_updates: bool,
+    /// Segments smaller than this wait while data is unacknowledged.
+    pub nagle: Bytes,
+    /// With how many segments slow start begins.
+    pub initial_window: u32,
+    /// The retransmission timer.
+    pub timer: TimerConfig,
+    /// Whether three duplicate acknowledgements are a loss.
+    pub fast_retransmit: bool,
+}
+
+#[derive(Debug)]
+struct Tcp(TcpOptions);
+
+#[derive(Debug)]
+struct Mptcp(TcpOptions);
+
+impl TransportOptions for Tcp {
+    fn features(&self) -> &'static Features {
+        &features::TCP
+    }
+
+    fn send_timeout(&self) -> Option<Duration> {
+        self.0.send_timeout
+    }
+
+    fn in_flight(&self) -> Option<(&'static str, Bytes)> {
+        Some(("window", self.0.window?))
+    }
+
+    fn check(&self, written: &Written<'_>) -> Vec<Conflict> {
+        match &self.0.engine {
+            TcpEngine::Classic(classic) => checks::classic(classic, &self.0),
+            TcpEngine::Modern(config) => checks::modern(config, written.values).into_iter().collect(),
+        }
+    }
+
+    fn packet(&self, _message: &MessageSize<'_>) -> Packet {
+        self.0.packet()
+    }
+
+    fn pair(&self, place: &Place<'_>) -> Result<Pair, String> {
+        let (Place { near, far, mtu, .. }, options) = (*place, &self.0);
+        let [one, other] = ["tcp/near", "tcp/far"].map(|end| place.bits(end));
+        match &options.engine {
+            TcpEngine::Classic(classic) => {
+                use classic_tcp::TcpEndpoint;
+                let config = options.classic(classic, mtu);
+                Pair::of(
+                    place,
+                    TcpEndpoint::connect(near, far, &config, one),
+                    TcpEndpoint::listen(far, &config, other),
+                )
+            }
+            TcpEngine::Modern(config) => {
+                let config = Arc::new(options.modern(config, mtu).map_err(|error| error.to_string())?);
+                Pair::of(
+                    place,
+                    TcpEndpoint::connect(near, far, config.clone(), one),
+                    TcpEndpoint::listen(far, config, other),
+                )
+            }
+        }
+    }
+
+    fn sockets(&self) -> Sockets {
+        Sockets::Stream(StreamProtocol::Tcp, self.0.clone())
+    }
+
+    fn only_simulated(&self) -> Option<String> {
+        let message = "`engine = \"classic\"` of transport `tcp` works in `sim` only, because live connections are the kernel's; omit the key";
+        self.0.config().is_none().then(|| message.to_owned())
+    }
+
+    fn differences(&self) -> Vec<String> {
+        if self.0.config().is_none() {
+            return vec!["on the wire, the kernel's TCP replaces `engine = \"classic\"`".to_owned()];
+        }
+        let name = |key: &String| match keys::on_sockets(key)? {
+            OnSockets::Option(_) => None,
+            OnSockets::Sysctl(setting) => Some(format!("`{key}` (the hosts' `{setting}` holds)")),
+            OnSockets::Route(setting) => Some(format!("`{key}` (the routes' `{setting}` holds)")),
+            OnSockets::Nothing => Some(format!("`{key}`")),
+        };
+        let keys: Vec<String> = self.0.given.iter().filter_map(name).collect();
+        let (keys, do_not) = match keys.as_slice() {
+            [] => return Vec::new(),
+            [one] => (one.clone(), "does not"),
+            [before @ .., last] => (format!("{} and {last}", before.join(", ")), "do not"),
+        };
+        vec![format!("{keys} {do_not} apply on real sockets, where the kernel's TCP runs")]
+    }
+}
+
+impl TransportOptions for Mptcp {
+    fn features(&self) -> &'static Features {
+        &features::MPTCP
+    }
+
+    fn send_timeout(&self) -> Option<Duration> {
+        self.0.send_timeout
+    }
+
+    fn in_flight(&self) -> Option<(&'static str, Bytes)> {
+        Some(("window", self.0.window?))
+    }
+
+    fn packet(&self, _message: &MessageSize<'_>) -> Packet {
+        self.0.packet()
+    }
+
+    fn pair(&self, _place: &Place<'_>) -> Result<Pair, String> {
+        Err("transport `mptcp` is the kernel's, for `live` only; in `sim` use `tcp`".to_owned())
+    }
+
+    fn sockets(&self) -> Sockets {
+        Sockets::Stream(StreamProtocol::Mptcp, self.0.clone())
+    }
+}
+
+impl TcpOptions {
+    fn packet(&self) -> Packet {
+        let Some(mss) = self.mss.map(Bytes::count) else { return Packet::Fits };
+        let bytes = mss + HEADERS;
+        let what = format!("segments of {mss} B make packets of {bytes} B");
+        Packet::Needs { bytes, what, key: Some("mss") }
+    }
+
+    /// The engine's options for a path; a congestion control that it does not have is refused.
+    fn modern(&self, config: &TcpConfig, mtu: Option<Bytes>) -> Result<TcpConfig, UnknownAlgorithm> {
+        let mut config = config.clone();
+        if let Some(mss) = self.largest_segment(mtu) {
+            config.mss = mss.count() as usize;
+        }
+        if let Some(name) = &self.congestion_control {
+            config.congestion_control = name.parse()?;
+        }
+        Ok(config)
+    }
+
+    /// A classic TCP for the same path.
+    fn classic(&self, classic: &ClassicTcpOptions, mtu: Option<Bytes>) -> classic_tcp::TcpConfig {
+        let defaults = classic_tcp::TcpConfig::default();
+        classic_tcp::TcpConfig {
+            window: self.window.map_or(defaults.window, |window| window.count() as usize),
+            mss: self.largest_segment(mtu).map_or(defaults.mss, |mss| mss.count() as usize),
+            delayed_ack: classic.delayed_ack,
+            ack_every: classic.ack_every,
+            ack_unpushed: classic.ack_unpushed,
+            window_updates: classic.window_updates,
+            nagle: classic.nagle.count() as usize,
+            initial_window: classic.initial_window,
+            timer: classic.timer,
+            fast_retransmit: classic.fast_retransmit,
+            ..defaults
+        }
+    }
+
+    /// Without a word on it, segments are as large as the path carries, as path MTU discovery (RFC 1191) would find.
+    fn largest_segment(&self, mtu: Option<Bytes>) -> Option<Bytes> {
+        let by_mtu = |mtu: Bytes| Bytes(mtu.count().saturating_sub(HEADERS).min(MAX_MSS as u64));
+        self.mss.or(mtu.map(by_mtu))
+    }
+}

@@ -1,0 +1,192 @@
+//! UDP and UDP-Lite as experiment files name them.
+
+use std::sync::Arc;
+
+use trunkline_core::schema::{Choice, Default as Preset, Kind, Parameter};
+use trunkline_core::{Bytes, Ecn};
+
+use super::{IPV4_HEADER_LENGTH, MAX_MESSAGE, UDP_HEADER_LENGTH, UdpConfig, UdpEndpoint, Variant};
+use crate::conversation::Features;
+use crate::features;
+use crate::framing::HEADER_LENGTH;
+use crate::kind::{
+    Carrier, Group, GroupPlace, Made, MessageSize, Packet, Pair, Place, Sockets, TransportKind,
+    TransportOptions,
+};
+
+/// UDP.
+pub const KIND: TransportKind = TransportKind {
+    name: "udp",
+    doc: "UDP (RFC 768): every message is one datagram. Nothing is repaired and nothing holds the sender back.",
+    parameters: &[
+        BUFFER,
+        Parameter {
+            name: "ecn",
+            kind: Kind::Choice(&[
+                Choice { name: NOT_ECT, doc: "not capable: queues drop" },
+                Choice { name: "ect0", doc: "capable: queues may mark instead" },
+                Choice { name: "ect1", doc: "capable and low-latency, L4S (RFC 9331)" },
+            ]),
+            default: Preset::Text(NOT_ECT),
+            doc: "The ECN field of the datagrams (RFC 3168 section 5), by which queues choose between dropping and \
+                  marking, and `dualpi2` between its queues. The flow itself does not react to marks. In `live` only \
+                  `not-ect`.",
+        },
+    ],
+    features: &features::UDP,
+    max_message: (MAX_MESSAGE - HEADER_LENGTH) as u64,
+    options: |values| {
+        Arc::new(Udp {
+            buffer: values.bytes_if_given("buffer"),
+            ecn: match values.text("ecn").as_str() {
+                "ect0" => Ecn::Ect0,
+                "ect1" => Ecn::Ect1,
+                _ => Ecn::NotCapable,
+            },
+        })
+    },
+};
+
+/// UDP-Lite.
+pub const LITE: TransportKind = TransportKind {
+    name: "udp-lite",
+    doc: "UDP-Lite (RFC 3828): as UDP, but damage to what the checksum does not cover is delivered instead of dropped, for \
+          codecs that can use damaged speech. In `live` the kernel's, where it has one.",
+    parameters: &[
+        BUFFER,
+        Parameter {
+            name: "checksum-coverage",
+            kind: Kind::Bytes { min: Bytes(0), max: Bytes(MAX_MESSAGE as u64) },
+            default: Preset::Absent,
+            doc: "How much of a message the checksum covers beside the header of 8 bytes, and must at least cover in what \
+                  is received. The first 40 bytes are the header by which a message is measured. Without this key \
+                  everything.",
+        },
+    ],
+    features: &features::UDP_LITE,
+    max_message: (MAX_MESSAGE - HEADER_LENGTH) as u64,
+    options: |values| {
+        Arc::new(UdpLite {
+            buffer: values.bytes_if_given("buffer"),
+            // At most 65,507.
+            coverage: values.bytes_if_given("checksum-coverage").map(|bytes| bytes.count() as u16),
+        })
+    },
+};
+
+const BUFFER: Parameter = Parameter {
+    name: "buffer",
+    kind: Kind::Bytes { min: Bytes(1 << 10), max: Bytes(1 << 30) },
+    default: Preset::Absent,
+    doc: "Socket buffers (`SO_SNDBUF`, `SO_RCVBUF`); without this key 4 MiB in `live`, as far as the system grants it, \
+          and in `sim` 64 KiB to send and 208 KiB to receive.",
+};
+
+const NOT_ECT: &str = "not-ect";
+
+#[derive(Debug)]
+struct Udp {
+    buffer: Option<Bytes>,
+    ecn: Ecn,
+}
+
+impl Udp {
+    fn config(&self) -> UdpConfig {
+        UdpConfig { ecn: self.ecn, ..buffered(self.buffer) }
+    }
+}
+
+impl TransportOptions for Udp {
+    fn features(&self) -> &'static Features {
+        &features::UDP
+    }
+
+    fn is_connectionless(&self) -> bool {
+        true
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn packet(&self, message: &MessageSize<'_>) -> Packet {
+        Packet::of_message(message, UDP_HEADER_LENGTH + IPV4_HEADER_LENGTH, "")
+    }
+
+    fn pair(&self, place: &Place<'_>) -> Result<Pair, String> {
+        Ok(pair(place, self.config()))
+    }
+
+    fn group(&self, place: &Place<'_>, group: &GroupPlace<'_>) -> Result<Group, String> {
+        let (near, address, config) = (place.near, group.address, self.config());
+        let receiver = |at| Made::new(at, UdpEndpoint::in_group(at, address, near, config));
+        Ok(Group {
+            near: Made::new(near, UdpEndpoint::to_group(near, address, config)),
+            address,
+            far: group.sinks.iter().copied().map(receiver).collect(),
+        })
+    }
+
+    fn sockets(&self) -> Sockets {
+        Sockets::Datagrams
+    }
+
+    fn only_simulated(&self) -> Option<String> {
+        let message = "`ecn` of transport `udp` works in `sim` only, because live datagrams are not ECN-capable; omit the key";
+        (self.ecn != Ecn::NotCapable).then(|| message.to_owned())
+    }
+
+    fn socket_buffer(&self) -> Option<Bytes> {
+        self.buffer
+    }
+}
+
+#[derive(Debug)]
+struct UdpLite {
+    buffer: Option<Bytes>,
+    coverage: Option<u16>,
+}
+
+impl TransportOptions for UdpLite {
+    fn features(&self) -> &'static Features {
+        &features::UDP_LITE
+    }
+
+    fn packet(&self, message: &MessageSize<'_>) -> Packet {
+        Packet::of_message(message, UDP_HEADER_LENGTH + IPV4_HEADER_LENGTH, "")
+    }
+
+    fn pair(&self, place: &Place<'_>) -> Result<Pair, String> {
+        let config = UdpConfig {
+            variant: Variant::Lite { coverage: self.coverage },
+            encapsulation: place.udp_encapsulation(),
+            ..buffered(self.buffer)
+        };
+        Ok(pair(place, config))
+    }
+
+    fn sockets(&self) -> Sockets {
+        Sockets::Carried(Carrier::UdpLite { coverage: self.coverage })
+    }
+
+    fn socket_buffer(&self) -> Option<Bytes> {
+        self.buffer
+    }
+}
+
+fn buffered(buffer: Option<Bytes>) -> UdpConfig {
+    let mut config = UdpConfig::default();
+    if let Some(buffer) = buffer {
+        config.send_buffer = buffer.count() as usize;
+        config.receive_buffer = buffer.count() as usize;
+    }
+    config
+}
+
+fn pair(place: &Place<'_>, config: UdpConfig) -> Pair {
+    let Place { near, far, .. } = *place;
+    Pair {
+        near: Made::new(near, UdpEndpoint::new(near, far, config)),
+        far: Made::new(far, UdpEndpoint::new(far, near, config)),
+    }
+}
