@@ -168,7 +168,7 @@ fn lanes(scenario: &Scenario, members: usize, most: usize) -> Vec<Range<usize>> 
     scenario.flows.iter().map(of_flow).collect()
 }
 
-/// Whether the flow runs over the kernel's UDP.
+/// Returns true if the flow runs over the kernel's UDP.
 pub(crate) fn is_datagrams(flow: &Flow) -> bool {
     flow.transport.sockets() == Sockets::Datagrams
 }

@@ -37,129 +37,136 @@ const CELLS: Kind = Kind::Integer { min: 1, max: 1 << 31 };
 /// The entry in the registry.
 pub(crate) const KIND: MediumKind = MediumKind {
     name: "atm",
-    doc: "An ATM virtual channel, or several, between two hosts (ATM Forum Traffic Management 4.0; ITU-T I.363.5). \
-          Packets are cut into cells of 53 B that carry 48 (AAL5), shaped at the source, policed where they enter the \
-          network, and put into the buffer of a switch in front of its output line. A packet arrives when its last cell \
-          does, if none is missing. Rates are of cells with their headers. Impairments act on whole packets, behind the \
-          output line.",
+    doc: "One or more ATM virtual channels between two hosts (ATM Forum Traffic Management 4.0; ITU-T \
+          I.363.5). Packets are segmented into cells of 53 B with 48 B of payload (AAL5), shaped at the \
+          source, policed at the network's entry, and queued in a switch in front of its output line. A \
+          packet arrives with its last cell, if no cell is missing. Rates are cell rates, with cell \
+          headers. Impairments act on whole packets, after the output line.",
     parameters: &[
         Parameter {
             name: "vc",
             kind: Kind::Choice(&[
                 Choice {
                     name: "bundle",
-                    doc: "All packets share one, in the order in which `queue` hands them out: each one when the last \
-                          cell of the one before has left and the first of its own may.",
+                    doc: "All packets share one channel, in the order of `queue`. The first cell of a packet \
+                          follows the last cell of the previous packet.",
                 },
                 Choice {
                     name: PER_FLOW,
-                    doc: "Each member of a flow has its own, with a shaper, a policer and a FIFO (`vc-limit`) of its \
-                          own. Cells of different channels take turns on the line. `queue` does not apply.",
+                    doc: "Each member of a flow has its own channel, with its own shaper, policer and FIFO \
+                          (`vc-limit`). Cells of different channels are interleaved on the line. `queue` \
+                          does not apply.",
                 },
             ]),
             default: Preset::Text("bundle"),
-            doc: "Which packets share a virtual channel.",
+            doc: "Assignment of packets to virtual channels.",
         },
         Parameter {
             name: "vc-limit",
             kind: Kind::Limit,
             default: Preset::Text("100 packets"),
-            doc: "With `vc = \"flow\"`, how much may wait for a channel, without the packet whose cells leave.",
+            doc: "With `vc = \"flow\"`, the maximum backlog of a channel, without the packet being sent.",
         },
         Parameter {
             name: "line",
             kind: RATES,
             default: Preset::Text("149.76 Mbit/s"),
-            doc: "What the host's line carries in cells. OC-3c: 149.76 of its 155.52 Mbit/s, the rest is SONET's; DS3: \
-                  44.21 Mbit/s, or 40.704 with PLCP.",
+            doc: "Cell rate of the host's line. OC-3c: 149.76 Mbit/s (of 155.52, the rest is SONET \
+                  overhead); DS3: 44.21 Mbit/s, or 40.704 with PLCP.",
         },
         Parameter {
             name: "shape-pcr",
             kind: RATES,
             default: Preset::Absent,
-            doc: "The peak cell rate of the shaper at the source. Without this key it is that of the line.",
+            doc: "Peak cell rate of the shaper at the source. Without this key, that of the line.",
         },
         Parameter {
             name: "shape-scr",
             kind: RATES,
             default: Preset::Absent,
-            doc: "Its sustainable cell rate. Without this key there is none beside the peak.",
+            doc: "Sustainable cell rate of the shaper. Without this key, only the peak rate is shaped.",
         },
         Parameter {
             name: "shape-mbs",
             kind: CELLS,
             default: Preset::Text("1"),
-            doc: "With `shape-scr`, how many cells may leave at the peak rate after a pause.",
+            doc: "With `shape-scr`, the number of cells that may be sent at the peak rate after a pause.",
         },
         Parameter {
             name: "pcr",
             kind: RATES,
             default: Preset::Absent,
-            doc: "The peak cell rate of the contract that the network polices. Without this key, the peak is not policed.",
+            doc: "Peak cell rate of the traffic contract, which the network polices. Without this key, the \
+                  peak is not policed.",
         },
         Parameter {
             name: "cdvt",
             kind: Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(10) },
             default: Preset::Text("250 us"),
-            doc: "Its tolerance: how much earlier than they should cells may come.",
+            doc: "Cell delay variation tolerance: how much earlier than at the peak rate a cell may arrive.",
         },
         Parameter {
             name: "scr",
             kind: RATES,
             default: Preset::Absent,
-            doc: "The sustainable cell rate of the contract, policed with the tolerance of `mbs` and `cdvt`. Without this \
-                  key, none is.",
+            doc: "Sustainable cell rate of the traffic contract, policed with the tolerance of `mbs` and \
+                  `cdvt`. Without this key, it is not policed.",
         },
         Parameter {
             name: "mbs",
             kind: CELLS,
             default: Preset::Text("1"),
-            doc: "The maximum burst size of the contract: how many cells at `pcr` (without it, at `line`) conform to `scr`.",
+            doc: "Maximum burst size of the traffic contract: the number of cells at `pcr` (without it, at \
+                  `line`) that conform to `scr`.",
         },
         Parameter {
             name: "policing",
             kind: Kind::Choice(&[
-                Choice { name: "pass", doc: "They are counted only." },
+                Choice { name: "pass", doc: "Nonconforming cells are only counted." },
                 Choice {
                     name: "tag",
-                    doc: "Their cell loss priority is set to 1: a switch drops them first (`clp-threshold`).",
+                    doc: "The cell loss priority of nonconforming cells is set to 1: a switch drops them \
+                          first (`clp-threshold`).",
                 },
-                Choice { name: "discard", doc: "They are discarded." },
+                Choice { name: "discard", doc: "Nonconforming cells are discarded." },
             ]),
             default: Preset::Text("discard"),
-            doc: "What the network does with cells that do not conform.",
+            doc: "Treatment of nonconforming cells.",
         },
         Parameter {
             name: "rate",
             kind: RATES,
             default: Preset::Text("149.76 Mbit/s"),
-            doc: "What the output line of the switch carries in cells.",
+            doc: "Cell rate of the switch's output line.",
         },
         Parameter {
             name: "buffer",
             kind: CELLS,
             default: Preset::Text("1024"),
-            doc: "How many cells may wait in the switch. One that comes when it is full is lost.",
+            doc: "Buffer of the switch in cells. A cell that arrives when it is full is lost.",
         },
         Parameter {
             name: "clp-threshold",
             kind: CELLS,
             default: Preset::Absent,
-            doc: "With so many cells in the buffer, tagged ones are lost. Without this key, when it is full.",
+            doc: "Buffer occupancy in cells at which tagged cells are dropped. Without this key, they are \
+                  dropped when the buffer is full.",
         },
         Parameter {
             name: "epd",
             kind: CELLS,
             default: Preset::Absent,
-            doc: "Early packet discard: a packet whose first cell finds so many in the buffer is discarded whole. Without \
-                  this key none is (Romanow and Floyd 1995).",
+            doc: "Early packet discard: buffer occupancy in cells at which the whole packet of an arriving \
+                  first cell is discarded (Romanow and Floyd 1995). Without this key, there is no early \
+                  discard.",
         },
         Parameter {
             name: "ppd",
             kind: Kind::Flag,
             default: Preset::Text("false"),
-            doc: "Partial packet discard: when a cell is discarded, by the policer or for want of room, so is what is left \
-                  of its packet but the last cell, by which the receiver knows where the next one begins.",
+            doc: "Partial packet discard: when the policer or a full buffer discards a cell, the rest of its \
+                  packet is discarded too, except the last cell, which tells the receiver where the next \
+                  packet begins.",
         },
         Parameter {
             name: "delay",
@@ -178,15 +185,16 @@ pub(crate) const KIND: MediumKind = MediumKind {
             name: "overhead",
             kind: Kind::Bytes { min: Bytes::ZERO, max: Bytes(1024) },
             default: Preset::Text("8 B"),
-            doc: "What stands before a packet: LLC/SNAP 8 B, or none if the channel carries one protocol only (RFC 2684). \
-                  With the trailer of 8 B (AAL5) it is filled up to whole cells.",
+            doc: "Encapsulation in front of a packet: LLC/SNAP 8 B, or none if the channel carries a single \
+                  protocol (RFC 2684). Together with the AAL5 trailer of 8 B, the packet is padded to \
+                  whole cells.",
         },
         Parameter {
             name: "observe",
             kind: Kind::Integer { min: 0, max: u32::MAX as u64 },
             default: Preset::Text("0"),
-            doc: "The member of a flow whose cells are recorded by themselves too, as a test set does with one \
-                  connection: its place among the members of all flows in the order of the file, from 0.",
+            doc: "A member of a flow whose cells are also recorded individually, as a test set records one \
+                  connection. Members are numbered from 0 over all flows in the order of the file.",
         },
     ],
     shared: &[],

@@ -24,12 +24,12 @@ const LEAST_DATA: Bytes = Bytes(46);
 /// The entry in the registry.
 pub(crate) const KIND: MediumKind = MediumKind {
     name: "ethernet",
-    doc: "A switched Ethernet (IEEE 802.3): every station has a full-duplex line to one switch. A packet waits in the \
-          station's `queue`, takes its size (46 B at least) and `overhead` at the station's `rate` to be transmitted, \
-          and comes to the switch, which puts it into the buffer in front of the line to its destination, where the same \
-          happens at that station's rate. What is for everybody goes out on all other lines, and so does what is for a \
-          station that the switch does not know, for nothing. Impairments act on what a station sends, before the \
-          switch, for all its receivers alike.",
+    doc: "A switched Ethernet (IEEE 802.3): each station has a full-duplex line to one switch. A packet \
+          waits in the station's `queue`, is transmitted at the station's `rate` with its size (at least \
+          46 B) and `overhead`, and reaches the switch. The switch queues it for the line to its \
+          destination and transmits it at that station's rate. Broadcasts are sent on all other lines. So \
+          are packets to a station that the switch does not know, which reach nobody. Impairments act on \
+          what a station sends, before the switch, equally for all its receivers.",
     parameters: &[
         Parameter {
             name: "rate",
@@ -38,7 +38,7 @@ pub(crate) const KIND: MediumKind = MediumKind {
                 max: Rate::from_bits_per_second(1_000_000_000_000),
             },
             default: Preset::Text("1 Gbit/s"),
-            doc: "Bits per second on the station's line, each way.",
+            doc: "Bits per second on the station's line, in each direction.",
         },
         Parameter {
             name: "delay",
@@ -56,15 +56,15 @@ pub(crate) const KIND: MediumKind = MediumKind {
             name: "overhead",
             kind: Kind::Bytes { min: Bytes(38), max: Bytes(1024) },
             default: Preset::Text("38 B"),
-            doc: "What a frame takes on the line beside its data: preamble 8, header 14, check sequence 4, gap 12; with a \
-                  VLAN tag 4 more.",
+            doc: "Framing of each packet on the line: preamble 8 B, header 14 B, check sequence 4 B, gap 12 \
+                  B; 4 B more with a VLAN tag.",
         },
         Parameter {
             name: "switch-buffer",
             kind: Kind::Limit,
             default: Preset::Text("512 KiB"),
-            doc: "How much may wait in the switch for the line to the station, first in, first out: packets, or bytes at \
-                  the network layer. What comes when it is full is dropped.",
+            doc: "Buffer of the switch for the line to the station, first in, first out: packets, or bytes \
+                  at the network layer. A packet that arrives when it is full is dropped.",
         },
     ],
     shared: &[
@@ -73,22 +73,22 @@ pub(crate) const KIND: MediumKind = MediumKind {
             kind: Kind::Choice(&[
                 Choice {
                     name: "store-and-forward",
-                    doc: "The switch passes a frame on when it has all of it.",
+                    doc: "The switch forwards a frame after receiving all of it.",
                 },
                 Choice {
                     name: CUT_THROUGH,
-                    doc: "It passes a frame on when it has its header, unless a line on which it is to go out is faster \
-                          than the one on which it comes in.",
+                    doc: "The switch forwards a frame after receiving its header, unless an outgoing line is \
+                          faster than the incoming one.",
                 },
             ]),
             default: Preset::Text("store-and-forward"),
-            doc: "When the switch passes a frame on.",
+            doc: "Time at which the switch forwards a frame.",
         },
         Parameter {
             name: "switch-latency",
             kind: Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(1) },
             default: Preset::Text("2 us"),
-            doc: "How long it takes to do so, beside waiting and transmission.",
+            doc: "Forwarding delay of the switch, in addition to queueing and transmission.",
         },
     ],
     stations: 2..=1000,

@@ -37,52 +37,57 @@ const NANOSECONDS_PER_KILOMETRE: f64 = 5085.0;
 /// The entry in the registry.
 pub(crate) const KIND: MediumKind = MediumKind {
     name: "fddi",
-    doc: "A timed-token ring (FDDI, ANSI X3.139). A token goes round, in the order of `between`; whoever has it may send. \
-          All stations agree on the smallest `ttrt` that one of them asks for (at least twice the ring's latency). A \
-          frame reaches its station when its last bit has gone round to it, is seen by all, and is taken off the ring by \
-          its sender. Late counters are reported, but no ring is so late that it would be initialised anew, as real ones \
-          are at 2. Impairments act on what a station sends, on each receiver's copy by itself. Beside its own bytes \
-          and its `overhead` a packet takes another 11 B of time on the ring: preamble 8, start delimiter 1, frame \
-          control 1, and 1 of the end delimiter and frame status.",
+    doc: "A timed-token ring (FDDI, ANSI X3.139). A token rotates in the order of `between`; the station \
+          that holds it may send. All stations agree on the smallest requested `ttrt` (at least twice the \
+          ring's latency). A frame reaches its destination when its last bit has travelled there, is \
+          visible to all stations, and is removed from the ring by its sender. Late counters are \
+          reported, but the ring is not reinitialised, as a real ring is at a late count of 2. \
+          Impairments act on what a station sends, on each receiver's copy separately. In addition to its \
+          own bytes and its `overhead`, a packet takes 11 B of time on the ring: preamble 8, start \
+          delimiter 1, frame control 1, and 1 of the end delimiter and frame status.",
     parameters: &[
         Parameter {
             name: "class",
             kind: Kind::Choice(&[
                 Choice {
                     name: "asynchronous",
-                    doc: "Sends only while the token is early, and finishes a frame that it has begun.",
+                    doc: "The station sends only while the token is early, and finishes a frame that it has \
+                          begun.",
                 },
-                Choice { name: "synchronous", doc: "Sends whenever it has the token, within `synchronous`." },
+                Choice {
+                    name: "synchronous",
+                    doc: "The station sends whenever it holds the token, within its `synchronous` allocation.",
+                },
             ]),
             default: Preset::Text("asynchronous"),
-            doc: "The class of all that the station sends.",
+            doc: "Traffic class of everything that the station sends.",
         },
         Parameter {
             name: "synchronous",
             kind: Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(1) },
             default: Preset::Absent,
-            doc: "How long a station of the synchronous class may send at each token. A packet that does not fit is \
-                  dropped as too large. Without this key nothing limits it, as on boards that know no allocation; then \
-                  no bound on the rotation time holds.",
+            doc: "Synchronous allocation: the time for which a station of the synchronous class may send per \
+                  token. A packet that does not fit is dropped as too large. Without this key there is no \
+                  limit, as on boards without allocation, and then the rotation time has no bound.",
         },
         Parameter {
             name: "frames-per-token",
             kind: Kind::Integer { min: 1, max: 1_000_000 },
             default: Preset::Absent,
-            doc: "The most frames that the station sends at each token. Without this key the timers alone decide.",
+            doc: "Maximum number of frames per token. Without this key, only the timers limit the station.",
         },
         Parameter {
             name: "ttrt",
             kind: Kind::Duration { min: Duration::from_micros(100), max: Duration::from_millis(168) },
             default: Preset::Text("8 ms"),
-            doc: "The target token rotation time for which the station bids. 8 ms is Jain's advice for any ring \
+            doc: "Target token rotation time that the station requests. Jain recommends 8 ms for any ring \
                   (\"Performance analysis of FDDI token ring networks\", 1990).",
         },
         Parameter {
             name: "latency",
             kind: Kind::Duration { min: Duration::from_nanos(1), max: Duration::from_millis(1) },
             default: Preset::Text("600 ns"),
-            doc: "How long the station takes to repeat what it receives.",
+            doc: "Delay of the station when it repeats a frame.",
         },
         Parameter {
             name: "mtu",
@@ -95,8 +100,8 @@ pub(crate) const KIND: MediumKind = MediumKind {
             name: "overhead",
             kind: Kind::Bytes { min: Bytes::ZERO, max: Bytes(1024) },
             default: Preset::Text("25 B"),
-            doc: "Framing that counts in network throughput: LLC and SNAP 8 B, addresses 12, check sequence 4, frame \
-                  status 1, as Weaver and McNabb count (1992, section 5.1); 17 B without LLC.",
+            doc: "Framing included in network throughput: LLC and SNAP 8 B, addresses 12 B, check sequence 4 \
+                  B, frame status 1 B, as in Weaver and McNabb (1992, section 5.1); 17 B without LLC.",
         },
     ],
     shared: &[
@@ -113,8 +118,8 @@ pub(crate) const KIND: MediumKind = MediumKind {
             name: "kilometres",
             kind: Kind::Number { min: 0.0, max: 200.0 },
             default: Preset::Text("1"),
-            doc: "The length of fibre around the ring, with equal distances between stations; light takes 5.085 us for \
-                  each kilometre.",
+            doc: "Length of the ring's fibre; the stations are equally spaced. Propagation takes 5.085 us \
+                  per kilometre.",
         },
     ],
     stations: 2..=500,

@@ -62,32 +62,32 @@ pub const PARAMETERS: &[Parameter] = &[
         name: "jitter",
         kind: Kind::Durations { min: Duration::ZERO, max: Duration::from_secs(3600) },
         default: Preset::Absent,
-        doc: "Extra delay, drawn anew for every packet. A packet never overtakes an earlier one by it: it then \
-              arrives together with that one. Without this key there is none.",
+        doc: "Additional random delay of each packet. It does not reorder packets: a packet that would \
+              overtake an earlier one arrives together with it. Without this key, there is none.",
     },
     Parameter {
         name: "reorder",
         kind: Kind::Ratio,
         default: Preset::Text("0 %"),
-        doc: "The share of packets that are held back by `reorder-by`, so that later ones overtake them.",
+        doc: "Share of packets that are delayed by `reorder-by`, so that later packets overtake them.",
     },
     Parameter {
         name: "reorder-by",
         kind: Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(3600) },
         default: Preset::Text("10 ms"),
-        doc: "How long a packet chosen by `reorder` is held back.",
+        doc: "Delay of a packet selected by `reorder`.",
     },
     Parameter {
         name: "duplicate",
         kind: Kind::Ratio,
         default: Preset::Text("0 %"),
-        doc: "The share of packets that arrive twice, the copy right behind the original.",
+        doc: "Share of packets that arrive twice; the copy follows the original immediately.",
     },
     Parameter {
         name: "corrupt",
         kind: Kind::Ratio,
         default: Preset::Text("0 %"),
-        doc: "The share of packets in which one random bit, at the transport layer or above, is flipped.",
+        doc: "Share of packets in which one random bit, at the transport layer or above, is flipped.",
     },
 ];
 

@@ -19,10 +19,10 @@ use serialiser::Serialiser;
 /// The entry in the registry.
 pub(crate) const KIND: MediumKind = MediumKind {
     name: "serial",
-    doc: "A point-to-point line that transmits one packet at a time in each direction: a leased line, a radio relay, \
-          a full-duplex Ethernet cable. A packet waits in the queue, takes its size and `overhead` divided by `rate` \
-          to be transmitted, meets the impairments, and arrives `delay` later. It may be shaped before and policed where \
-          it enters the line.",
+    doc: "A point-to-point line that transmits one packet at a time in each direction: a leased line, a \
+          radio relay, a full-duplex Ethernet cable. A packet waits in the queue, is transmitted with its \
+          size and `overhead` at `rate`, passes the impairments, and arrives after `delay`. It may be \
+          shaped before transmission, and policed at the line's entry.",
     parameters: &[
         Parameter {
             name: "rate",
@@ -39,8 +39,8 @@ pub(crate) const KIND: MediumKind = MediumKind {
             name: "overhead",
             kind: Kind::Bytes { min: Bytes::ZERO, max: Bytes(1024) },
             default: Preset::Text("0 B"),
-            doc: "Framing that every packet takes on the line beside its own bytes. Ethernet: 38 B (preamble 8, \
-                  header 14, check sequence 4, gap 12); PPP in HDLC-like framing: about 8 B.",
+            doc: "Framing of each packet on the line, in addition to its own bytes. Ethernet: 38 B (preamble \
+                  8, header 14, check sequence 4, gap 12); PPP in HDLC-like framing: about 8 B.",
         },
         conditioner::SHAPE_RATE,
         conditioner::SHAPE_BURST,

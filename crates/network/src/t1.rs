@@ -26,9 +26,10 @@ use board::Board;
 /// The entry in the registry.
 pub(crate) const KIND: MediumKind = MediumKind {
     name: "t1",
-    doc: "A T1 trunk between two Datakit nodes (Hawley 1989 sections 1.3, 1.4 and 2.1): packets are cut into chunks on a \
-          board with a processor and FIFOs, wait in the queue chunk by chunk, and leave in LAPD-like frames of one \
-          channel (flow) each. Without the keys below it is the daughter board of the study.",
+    doc: "A T1 trunk between two Datakit nodes (Hawley 1989 sections 1.3, 1.4 and 2.1). A board with a \
+          processor and FIFOs splits packets into chunks, which wait in the queue and are sent in \
+          LAPD-like frames of one channel (flow) each. The defaults describe the daughter board of the \
+          study.",
     parameters: &[
         Parameter {
             name: "rate",
@@ -37,7 +38,8 @@ pub(crate) const KIND: MediumKind = MediumKind {
                 max: Rate::from_bits_per_second(1_000_000_000_000),
             },
             default: Preset::Text("1.544 Mbit/s"),
-            doc: "Bits per second on the line. One bit in 193 is for synchronisation: 1.544 Mbit/s carry 192,000 B/s.",
+            doc: "Bits per second on the line. One bit in 193 is used for synchronisation: 1.544 Mbit/s \
+                  carry 192,000 B/s.",
         },
         Parameter {
             name: "delay",
@@ -49,46 +51,47 @@ pub(crate) const KIND: MediumKind = MediumKind {
             name: "mtu",
             kind: Kind::Bytes { min: Bytes(68), max: Bytes(65_535) },
             default: Preset::Text("65535 B"),
-            doc: "The largest packet; a larger one is dropped. Frames are cut as they must be.",
+            doc: "The largest packet; a larger one is dropped. Packets are split into frames as needed.",
         },
         Parameter {
             name: "overhead",
             kind: Kind::Bytes { min: Bytes::ZERO, max: Bytes(64) },
             default: Preset::Text("8 B"),
-            doc: "What a frame costs beside its data: 2 flags, 2 bytes of CRC, 2 of control and protocol, 2 of channel \
+            doc: "Framing of each frame: 2 flags, 2 bytes of CRC, 2 of control and protocol, 2 of channel \
                   number.",
         },
         Parameter {
             name: "frame",
             kind: Kind::Bytes { min: Bytes(1), max: Bytes(65_535) },
             default: Preset::Text("256 B"),
-            doc: "The most data in a frame, all of one channel.",
+            doc: "Maximum data per frame, all of one channel.",
         },
         Parameter {
             name: "join",
             kind: Kind::Flag,
             default: Preset::Text("true"),
-            doc: "Whether chunks of one channel that follow each other join in one frame.",
+            doc: "Whether consecutive chunks of one channel share a frame.",
         },
         Parameter {
             name: "chunk",
             kind: Kind::Bytes { min: Bytes(1), max: Bytes(65_535) },
             default: Preset::Text("64 B"),
-            doc: "How much of a packet the board handles at a time; a multiple of the 16 B of a backplane packet.",
+            doc: "Size of a chunk, the unit that the board handles; a multiple of the 16 B of a backplane \
+                  packet.",
         },
         Parameter {
             name: "input",
             kind: Kind::Bytes { min: Bytes::ZERO, max: Bytes(1 << 20) },
             default: Preset::Text("4 KB"),
-            doc: "The input FIFO, in envelopes. What comes off the backplane when it is full is dropped, and the rest of \
-                  its packet with it. 0: no limit.",
+            doc: "Size of the input FIFO, in envelopes. A chunk that arrives when it is full is dropped with \
+                  the rest of its packet. 0: no limit.",
         },
         Parameter {
             name: "output",
             kind: Kind::Bytes { min: Bytes::ZERO, max: Bytes(1 << 20) },
             default: Preset::Text("1 KB"),
-            doc: "The output FIFO, in envelopes, 2 of them a channel number before every chunk. 0: none, the line takes \
-                  chunks from the queue itself.",
+            doc: "Size of the output FIFO, in envelopes; 2 envelopes before each chunk hold the channel \
+                  number. 0: none, the line takes chunks directly from the queue.",
         },
         Parameter {
             name: "backplane",
@@ -97,8 +100,8 @@ pub(crate) const KIND: MediumKind = MediumKind {
                 max: Rate::from_bits_per_second(1_000_000_000_000),
             },
             default: Preset::Text("6.4 Mbit/s"),
-            doc: "Envelopes per second off the backplane, 8 data bits each: 800,000/s. Each backplane packet is 2 \
-                  envelopes of channel number and 16 of data.",
+            doc: "Rate of the backplane: 800,000 envelopes/s of 8 data bits each. Each backplane packet has \
+                  2 envelopes of channel number and 16 of data.",
         },
         Parameter {
             name: "cost-in",

@@ -16,23 +16,25 @@ use schedule::Schedule;
 /// The entry in the registry.
 pub(crate) const KIND: MediumKind = MediumKind {
     name: "trace",
-    doc: "A link that carries as much as a recorded one could, at the same moments: a cellular link, whose rate changes from \
-          one millisecond to the next (Winstein et al. 2013; the format is that of mahimahi's `mm-link`). At every moment of \
-          the trace so many bytes leave the queue, of one packet or of several or of a part of one; what finds nothing \
-          waiting is wasted. A packet arrives `delay` after its last byte has left.",
+    doc: "A link that replays the recorded capacity of another, such as a cellular link, whose rate changes \
+          within milliseconds (Winstein et al. 2013; the format is that of mahimahi's `mm-link`). At each \
+          delivery opportunity of the trace, a number of bytes leave the queue, of one or several packets \
+          or a part of one; an opportunity is wasted if the queue is empty. A packet arrives `delay` \
+          after its last byte has left.",
     parameters: &[
         Parameter {
             name: "file",
             kind: Kind::DeliveryTrace,
             default: Preset::Required,
-            doc: "A text file with one line per delivery opportunity: the milliseconds from the beginning, in rising order. \
-                  After the last it begins again. Twelve lines with the same number are 144 kbit at that moment.",
+            doc: "A text file with one line per delivery opportunity: the time in milliseconds since the \
+                  start, in ascending order. The trace repeats after its end. Twelve lines with the same \
+                  number are 144 kbit at that time.",
         },
         Parameter {
             name: "opportunity",
             kind: Kind::Bytes { min: Bytes(1), max: Bytes(65_535) },
             default: Preset::Text("1504 B"),
-            doc: "How much is delivered at each opportunity, framing included.",
+            doc: "Bytes delivered at each opportunity, framing included.",
         },
         point_to_point::DELAY,
         point_to_point::MTU,
@@ -40,8 +42,8 @@ pub(crate) const KIND: MediumKind = MediumKind {
             name: "overhead",
             kind: Kind::Bytes { min: Bytes::ZERO, max: Bytes(1024) },
             default: Preset::Text("4 B"),
-            doc: "Framing that every packet takes beside its own bytes. mahimahi counts the 4 B that Linux puts in front of \
-                  a packet: with those one of 1500 B takes one opportunity.",
+            doc: "Framing of each packet, in addition to its own bytes. mahimahi counts 4 B that Linux puts \
+                  in front of a packet, so that a packet of 1500 B takes one opportunity.",
         },
         conditioner::SHAPE_RATE,
         conditioner::SHAPE_BURST,

@@ -15,10 +15,11 @@ pub(crate) fn check(request: &Request<'_>, scenario: &Scenario) -> Result<(), Ru
     let fleet = request.fleet.filter(|_| request.backend == Backend::Live);
     for (flow, wanted) in scenario.flows.iter().filter_map(|flow| Some((flow, named(flow)?))) {
         let refused = match fleet {
-            Some(fleet) => fleet
-                .congestion_controls(scenario, flow)
-                .into_iter()
-                .find_map(|(agent, kernel)| by_kernel(&format!("agent `{agent}`'s kernel"), &wanted, &kernel)),
+            Some(fleet) => {
+                fleet.congestion_controls(scenario, flow).into_iter().find_map(|(agent, kernel)| {
+                    by_kernel(&format!("agent `{agent}`'s kernel"), &wanted, &kernel)
+                })
+            }
             None => refusal(request.backend, &wanted, &offered_congestion_controls()),
         };
         if let Some(message) = refused {

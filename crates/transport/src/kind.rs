@@ -29,7 +29,7 @@ pub struct TransportKind {
     pub doc: &'static str,
     /// Its parameters.
     pub parameters: &'static [Parameter],
-    /// What it promises with its default options.
+    /// Promises with default options.
     pub features: &'static Features,
     /// The largest payload of a message in bytes, without the header of a measured message.
     pub max_message: u64,
@@ -40,7 +40,7 @@ pub struct TransportKind {
 /// A transport with its options. Every method has a default that suits a plain transport; a kind overrides what is
 /// different.
 pub trait TransportOptions: Any + fmt::Debug + Send + Sync {
-    /// What its service promises. Single options may promise less: see [`is_reliable`](Self::is_reliable).
+    /// Promises of its service. Single options may promise less: see [`is_reliable`](Self::is_reliable).
     fn features(&self) -> &'static Features;
 
     /// Its name in messages: `udp`, in quotation marks.
@@ -48,33 +48,33 @@ pub trait TransportOptions: Any + fmt::Debug + Send + Sync {
         format!("`{}`", self.features().name)
     }
 
-    /// Whether it delivers messages as they were sent, where a byte stream joins and splits them.
+    /// Returns true if message boundaries are preserved; a byte stream joins and splits messages.
     fn keeps_messages(&self) -> bool {
         self.features().message_oriented
     }
 
-    /// Whether everything that it takes is delivered, however late, as long as its conversation lasts.
+    /// Returns true if every accepted message is delivered, however late, while the conversation lasts.
     fn is_reliable(&self) -> bool {
         self.features().reliable
     }
 
-    /// Whether it makes the sender wait instead of taking more than it can send.
+    /// Returns true if the sender must wait instead of queueing more than can be sent.
     fn holds_back(&self) -> bool {
         self.features().flow_control || self.features().congestion_control
     }
 
-    /// Whether one transmission reaches all sinks, even if there is one only.
+    /// Returns true if one transmission reaches all sinks, even a single one.
     fn is_multicast(&self) -> bool {
         false
     }
 
-    /// Whether its sender needs nobody at the other end, and receivers come and go as they like.
+    /// Returns true if its sender needs no peer, and receivers may join and leave at any time.
     fn is_connectionless(&self) -> bool {
         false
     }
 
-    /// Whether all members of a flow share one conversation, as they would share a host's socket; otherwise every member
-    /// has one.
+    /// Returns true if all members of a flow share one conversation, as they would share a host's socket; otherwise each
+    /// member has its own.
     fn is_shared(&self) -> bool {
         false
     }
@@ -85,7 +85,7 @@ pub trait TransportOptions: Any + fmt::Debug + Send + Sync {
         Bytes::ZERO
     }
 
-    /// How long a message may wait for room at the sender before it is counted as refused; without a limit if `None`.
+    /// Maximum time that a message waits for room at the sender before it is counted as refused; `None` for no limit.
     fn send_timeout(&self) -> Option<Duration> {
         None
     }
@@ -170,21 +170,21 @@ pub struct Written<'a> {
     pub has: &'a dyn Fn(&str) -> bool,
 }
 
-/// What a flow asks of its transport.
+/// Requirements of a flow.
 pub struct FlowNeeds<'a> {
     /// The name of the source.
     pub source: &'a str,
-    /// Whether the source waits for replies, and so would wait forever for a lost one.
+    /// True if the source waits for replies, and would wait forever for a lost one.
     pub repair: bool,
-    /// Whether the source sends as fast as the transport allows.
+    /// True if the source sends as fast as the transport allows.
     pub backpressure: bool,
-    /// Whether an `interval` would limit its rate instead.
+    /// True if an `interval` could limit its rate instead.
     pub has_interval: bool,
-    /// Whether messages have no header, so that all of them must arrive, in order.
+    /// True if messages have no header, so that all of them must arrive, in order.
     pub headerless: bool,
-    /// Whether sinks reply.
+    /// True if sinks reply.
     pub reflect: bool,
-    /// How many there are.
+    /// Number of sinks.
     pub sinks: usize,
 }
 
@@ -200,12 +200,12 @@ impl FlowNeeds<'_> {
     }
 }
 
-/// Something that does not fit, and the key that says so.
+/// A conflict, and the key that causes it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Conflict {
     /// The transport's key; the transport as a whole if it is not in the file.
     pub key: String,
-    /// What does not fit, and what to do.
+    /// The conflict, and its remedy.
     pub message: String,
 }
 
@@ -224,9 +224,9 @@ pub struct MessageSize<'a> {
     pub size: u64,
     /// The same with the header by which it is measured.
     pub whole: u64,
-    /// Whether sizes vary: smaller ones may pass.
+    /// True if sizes vary: smaller messages may pass.
     pub varies: bool,
-    /// Whether it goes from a sink back to the source.
+    /// True for messages from a sink to the source.
     pub is_back: bool,
 }
 
@@ -238,16 +238,16 @@ pub enum Packet {
     Needs {
         /// At the network layer.
         bytes: u64,
-        /// What makes it so large, as the beginning of a sentence.
+        /// The cause of the size, as the beginning of a sentence.
         what: String,
-        /// The key that does; the source if there is none.
+        /// The key that causes it; the source if there is none.
         key: Option<&'static str>,
     },
     /// The message is too large for the transport.
     TooLarge {
-        /// What is too large for what.
+        /// The sentence for the user.
         message: String,
-        /// The key that says so; the source if there is none.
+        /// The key that causes it; the source if there is none.
         key: Option<&'static str>,
     },
 }
@@ -276,7 +276,7 @@ pub fn smaller(window: Bytes, send_buffer: Option<Bytes>) -> (&'static str, Byte
     }
 }
 
-/// Where a conversation is, and what its endpoints depend on beside their options.
+/// The environment of a conversation: all that its endpoints depend on, besides their options.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
     /// The flow's name, after which random streams are named.
@@ -285,25 +285,25 @@ pub struct Place<'a> {
     pub member: u32,
     /// Seed of the run.
     pub seed: Seed,
-    /// Where the sources are.
+    /// Address of the sources' host.
     pub near: Address,
-    /// Where the sink is.
+    /// Address of the sink's host.
     pub far: Address,
     /// The smallest MTU of the path, there and back.
     pub mtu: Option<Bytes>,
     /// Priority of the flow's packets.
     pub priority: u16,
-    /// Where both ends are, if they are real and their packets are carried by sockets.
+    /// IP addresses of both ends, if they are real hosts and sockets carry their packets.
     pub network: Option<[IpAddr; 2]>,
 }
 
 impl Place<'_> {
-    /// What an engine draws, say its initial sequence number: it belongs to this end of this member.
+    /// Random bits for an engine, such as for its initial sequence number, of this end of this member.
     pub fn bits(&self, end: &str) -> u64 {
         self.stream(end).bits()
     }
 
-    /// Who makes the UDP headers of packets within UDP: the engine, or the sockets that carry them.
+    /// Origin of the UDP headers of packets within UDP: the engine, or the sockets that carry the packets.
     pub fn udp_encapsulation(&self) -> Encapsulation {
         match self.network {
             Some(_) => Encapsulation::UdpPayload,
@@ -317,28 +317,28 @@ impl Place<'_> {
     }
 }
 
-/// What the endpoints of a multicast depend on beside that.
+/// The environment of a multicast, in addition to a [`Place`].
 pub struct GroupPlace<'a> {
-    /// What is sent to this address is for the whole group.
+    /// Packets to this address are for the whole group.
     pub address: Address,
-    /// Where the sinks are.
+    /// Addresses of the sinks.
     pub sinks: &'a [Address],
-    /// How many of them listen from the beginning.
+    /// Number of sinks that listen from the start.
     pub prompt: u32,
-    /// Whether they answer.
+    /// True if sinks reply.
     pub reflect: bool,
 }
 
 /// Both endpoints of a conversation.
 pub struct Pair {
-    /// Where the sources are. It opens the conversation.
+    /// The sources' end, which opens the conversation.
     pub near: Made,
-    /// Where the sink or the reflector is.
+    /// The end of the sink or the reflector.
     pub far: Made,
 }
 
 impl Pair {
-    /// Of these endpoints.
+    /// A pair of these endpoints.
     ///
     /// # Errors
     /// The first endpoint's error, or the second's.
@@ -358,15 +358,15 @@ impl Pair {
 
 /// The endpoints of one that sends to many.
 pub struct Group {
-    /// Where the sources are.
+    /// The sources' end.
     pub near: Made,
-    /// What is sent to this address is for the whole group.
+    /// Packets to this address are for the whole group.
     pub address: Address,
-    /// Where the sinks are, in their order.
+    /// The sinks' ends, in their order.
     pub far: Vec<Made>,
 }
 
-/// An endpoint, and where it believes itself to be.
+/// An endpoint with its address.
 pub struct Made {
     /// Its address. Hosts are indices of the experiment's: a driver in real time maps addresses to its sockets.
     pub address: Address,
@@ -392,21 +392,21 @@ pub enum Sockets {
     Carried(Carrier),
 }
 
-/// What carries the packets of endpoints between real hosts.
+/// Carrier of the endpoints' packets between real hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
     /// Sockets of UDP.
     Udp,
     /// Sockets of UDP-Lite.
     UdpLite {
-        /// How much of the payload checksums cover; all of it if absent.
+        /// Bytes of the payload that checksums cover; all of it if absent.
         coverage: Option<u16>,
     },
     /// Raw sockets of IP.
     Ip {
         /// The number of the endpoints' protocol.
         protocol: u8,
-        /// Whether packets begin with the ports of the source and the destination, by which they are told apart.
+        /// True if packets begin with the ports of source and destination, which identify the conversation.
         has_ports: bool,
     },
 }

@@ -18,28 +18,29 @@ use super::{
 pub const KIND: TransportKind = TransportKind {
     name: "quic",
     doc: "QUIC (RFC 9000), one connection per member, which carries all its channels. Packets are encrypted \
-          (TLS 1.3 with AES-128-GCM), and the end that connects trusts one certificate, made for the conversation. Links \
-          on the way must carry packets of 1228 bytes. `mode` decides what is promised: one stream is as TCP, datagrams \
-          are as UDP with congestion control.",
+          (TLS 1.3 with AES-128-GCM); the client trusts one certificate, made for the conversation. Links \
+          on the path must carry packets of 1228 bytes. The guarantees depend on `mode`: one stream \
+          behaves like TCP, datagrams behave like UDP with congestion control.",
     parameters: &[
         Parameter {
             name: "mode",
             kind: Kind::Choice(&[
                 Choice {
                     name: "stream",
-                    doc: "all messages share one stream, a byte stream: reliable and in order",
+                    doc: "all messages share one stream, a byte stream: reliable and ordered",
                 },
                 Choice {
                     name: "streams",
-                    doc: "every message has a stream of its own: reliable, and a loss delays no other message",
+                    doc: "each message has its own stream: reliable, and a loss delays no other message",
                 },
                 Choice {
                     name: "datagrams",
-                    doc: "every message is a datagram (RFC 9221) in one packet: nothing is repaired or ordered",
+                    doc: "each message is a datagram (RFC 9221) in one packet: neither retransmitted nor \
+                          ordered",
                 },
             ]),
             default: Preset::Text("stream"),
-            doc: "What carries messages.",
+            doc: "Mapping of messages to streams or datagrams.",
         },
         Parameter {
             name: "congestion-control",
@@ -48,27 +49,30 @@ pub const KIND: TransportKind = TransportKind {
                 Choice { name: "new-reno", doc: "NewReno (RFC 9002 section 7)" },
             ]),
             default: Preset::Text("cubic"),
-            doc: "The congestion control, both ways. It paces what it sends and reacts to marks (ECN) as to losses.",
+            doc: "Congestion control, in both directions. It paces packets, and reacts to marks (ECN) as to \
+                  losses.",
         },
         Parameter {
             name: "window",
             kind: Kind::Bytes { min: Bytes(1 << 10), max: Bytes(1 << 30) },
             default: Preset::Text("1 MiB"),
-            doc: "Receive window of streams. With datagrams, how much may wait to be received: what finds no room is dropped.",
+            doc: "Receive window of streams. With datagrams, the size of the receive buffer; datagrams that \
+                  find no room are dropped.",
         },
         Parameter {
             name: "send-buffer",
             kind: Kind::Bytes { min: Bytes(1 << 10), max: Bytes(1 << 30) },
             default: Preset::Absent,
-            doc: "How much waits at the sender: of streams until it is acknowledged, of datagrams until congestion control \
-                  lets it out. Without this key the window for streams, and 64 KiB for datagrams.",
+            doc: "Size of the send buffer. Stream data stays in it until it is acknowledged, datagrams until \
+                  congestion control sends them. Without this key, the size of the window for streams, \
+                  and 64 KiB for datagrams.",
         },
         Parameter {
             name: "send-timeout",
             kind: Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(3600) },
             default: Preset::Absent,
-            doc: "How long a message may wait for room in the send buffer before it is given up and counted as refused. \
-                  Without this key it waits.",
+            doc: "Maximum time that a message waits for room in the send buffer before it is counted as \
+                  refused. Without this key, there is no limit.",
         },
     ],
     features: &features::QUIC,

@@ -23,16 +23,17 @@ const fn share(name: &'static str, default: Preset, doc: &'static str) -> Parame
 
 pub(super) const BERNOULLI: LossKind = LossKind {
     name: "bernoulli",
-    doc: "Every packet is lost with the same probability, whatever happened to the others.",
+    doc: "Each packet is lost with the same probability, independently of the others.",
     parameters: &[share("probability", Preset::Required, "The probability that a packet is lost.")],
     build: |values| Loss::Bernoulli(values.ratio("probability")),
 };
 
 pub(super) const GILBERT_ELLIOTT: LossKind = LossKind {
     name: "gilbert-elliott",
-    doc: "Loss in bursts: a Markov chain with a good and a bad state, stepped once per packet (Gilbert 1960, Elliott \
-          1963). By default nothing is lost in the good state and everything in the bad one; then bursts are \
-          1/`to-good` packets long on average, and the share lost is `to-bad`/(`to-bad` + `to-good`).",
+    doc: "Bursty loss: a Markov chain with a good and a bad state, with one step per packet (Gilbert 1960, \
+          Elliott 1963). By default, no packet is lost in the good state and every packet is lost in the \
+          bad state. The mean burst length is then 1/`to-good` packets, and the loss ratio is \
+          `to-bad`/(`to-bad` + `to-good`).",
     parameters: &[
         share(
             "to-bad",

@@ -15,16 +15,17 @@ mod tests;
 /// The entry in the registry.
 pub(super) const KIND: QueueKind = QueueKind {
     name: "codel",
-    doc: "CoDel, controlled delay (RFC 8289): first in, first out; once packets have waited longer than `target` for a \
-          whole `interval`, one is dropped as it leaves, and further ones at intervals that shrink with the square \
-          root of their number, until one has waited less. Short bursts pass; a standing queue goes.",
+    doc: "CoDel, controlled delay (RFC 8289): first in, first out. When packets have waited longer than \
+          `target` for a whole `interval`, a packet is dropped at the head. Further drops follow at \
+          intervals that shrink with the square root of their number, until a packet has waited less. \
+          Short bursts pass; a standing queue is drained.",
     parameters: &[
         Parameter {
             name: "limit",
             kind: Kind::Limit,
             default: Preset::Text("1000 packets"),
-            doc: "How much may wait, in packets, or in bytes at the network layer; what arrives above it is dropped. \
-                  RFC 8289 leaves it open; Linux has 1000 packets.",
+            doc: "Maximum backlog, in packets, or in bytes at the network layer; arrivals beyond it are \
+                  dropped. RFC 8289 leaves it open; Linux uses 1000 packets.",
         },
         TARGET,
         INTERVAL,
@@ -44,8 +45,7 @@ pub(super) const TARGET: Parameter = Parameter {
     name: "target",
     kind: Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(10) },
     default: Preset::Text("5 ms"),
-    doc: "The sojourn time that is acceptable for longer than an interval: 5 % to 10 % of `interval` (RFC 8289 \
-          section 4.4).",
+    doc: "Acceptable persistent sojourn time: 5 % to 10 % of `interval` (RFC 8289 section 4.4).",
 };
 
 /// CoDel's interval, for every kind that uses it.
@@ -53,8 +53,8 @@ pub(super) const INTERVAL: Parameter = Parameter {
     name: "interval",
     kind: Kind::Duration { min: Duration::from_micros(10), max: Duration::from_secs(100) },
     default: Preset::Text("100 ms"),
-    doc: "How long sojourn times must stay above `target` before a packet is dropped: about the longest round-trip \
-          time of the connections through the link (RFC 8289 section 4.3).",
+    doc: "Time for which sojourn times must stay above `target` before a packet is dropped: about the \
+          longest round-trip time of connections through the link (RFC 8289 section 4.3).",
 };
 
 /// CoDel's largest packet, for every kind that uses it.
@@ -62,8 +62,8 @@ pub(super) const MTU: Parameter = Parameter {
     name: "mtu",
     kind: Kind::Bytes { min: Bytes::ZERO, max: Bytes(65_535) },
     default: Preset::Text("1500 B"),
-    doc: "The largest packet of the link: nothing is dropped while no more than that many bytes wait, so that a slow \
-          link does not run dry (MAXPACKET of RFC 8289 section 5).",
+    doc: "Largest packet of the link. Nothing is dropped while the backlog is no larger, so that a slow link \
+          stays busy (MAXPACKET of RFC 8289 section 5).",
 };
 
 /// What CoDel is told.

@@ -11,27 +11,29 @@ use crate::fate::{DropCause, Fate, Fates};
 /// The entry in the registry.
 pub(super) const KIND: QueueKind = QueueKind {
     name: "drr",
-    doc: "Deficit round robin (Shreedhar and Varghese 1995): each flow's member has a queue of its own, and these are \
-          served in turn. A turn adds the quantum to the queue's deficit counter and sends packets while the counter \
-          covers them; the rest is kept for the next turn, so that busy flows get the same number of bytes whatever \
-          their packets' sizes. When the limit is reached, the longest queue loses its newest packet (buffer \
-          stealing, McKenney 1990): a flow that sends little loses nothing to one that fills the memory.",
+    doc: "Deficit round robin (Shreedhar and Varghese 1995): each member of a flow has its own queue, and \
+          the queues are served in turn. A turn adds the quantum to the queue's deficit counter and sends \
+          packets while the counter covers them. The remainder is kept for the next turn, so busy flows \
+          get the same number of bytes whatever their packet sizes. When the limit is reached, the \
+          longest queue loses its newest packet (buffer stealing, McKenney 1990), so that a busy flow \
+          causes no loss for flows that send little.",
     parameters: &[
         Parameter {
             name: "quantum",
             kind: Kind::Bytes { min: Bytes(64), max: Bytes(1 << 30) },
             default: Preset::Text("1500 B"),
-            doc: "Bytes at the network layer that a turn adds to a queue's deficit counter. At least the largest \
-                  packet, so that every turn sends one and a packet's cost does not depend on the number of flows; \
-                  the default is that of FQ-CoDel (RFC 8290).",
+            doc: "Bytes at the network layer that a turn adds to a queue's deficit counter. It should be at \
+                  least the largest packet, so that each turn sends a packet and the cost per packet does \
+                  not depend on the number of flows. The default is that of FQ-CoDel (RFC 8290).",
         },
         Parameter {
             name: "limit",
             kind: Kind::Limit,
             default: Preset::Text("500 KB"),
-            doc: "How much may wait in all queues together, without the packet being transmitted: packets, or bytes \
-                  at the network layer. The longest queue is the one with most of these; it is found to a sixteenth \
-                  of its length. A packet larger than a limit in bytes is always dropped.",
+            doc: "Maximum backlog of all queues together, without the packet being transmitted: packets, or \
+                  bytes at the network layer. The longest queue is measured in the same unit, with a \
+                  precision of a sixteenth of its length. A packet larger than a limit in bytes is always \
+                  dropped.",
         },
     ],
     build: |values, _| Box::new(Drr::new(values.bytes("quantum"), values.limit("limit"))),

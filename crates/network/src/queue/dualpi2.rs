@@ -15,79 +15,84 @@ mod tests;
 /// The entry in the registry.
 pub(super) const KIND: QueueKind = QueueKind {
     name: "dualpi2",
-    doc: "DualPI2 (RFC 9332 appendix A): two queues, one with low latency for packets that are marked ECT(1) or CE \
-          (L4S), one for all others. A controller keeps the delay of the classic queue at `target`; the square of its \
-          probability drops or marks classic packets, and `coupling` times the probability marks those of L4S, so \
-          that flows of both kinds get about the same rate. L4S packets are also marked when their own queue grows.",
+    doc: "DualPI2 (RFC 9332 appendix A): a low-latency queue for packets marked ECT(1) or CE (L4S), and a \
+          classic queue for all others. A controller keeps the delay of the classic queue near `target`: \
+          classic packets are dropped or marked with the square of its probability, and L4S packets are \
+          marked with `coupling` times the probability, so that both kinds of flows get about the same \
+          rate. L4S packets are also marked when their own queue grows.",
     parameters: &[
         Parameter {
             name: "limit",
             kind: Kind::Limit,
             default: Preset::Text("10000 packets"),
-            doc: "How much may wait in both queues together, in packets, or in bytes at the network layer; what \
-                  arrives above it is dropped. RFC 9332 appendix A.1 has 250 ms at the link's rate; Linux has 10000 \
-                  packets.",
+            doc: "Maximum backlog of both queues together, in packets, or in bytes at the network layer; \
+                  arrivals beyond it are dropped. RFC 9332 appendix A.1 uses 250 ms at the link's rate; \
+                  Linux uses 10000 packets.",
         },
         Parameter {
             name: "target",
             kind: Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(10) },
             default: Preset::Text("15 ms"),
-            doc: "The delay of the classic queue that the controller aims at (RFC 9332 appendix A.1).",
+            doc: "Target delay of the classic queue (RFC 9332 appendix A.1).",
         },
         Parameter {
             name: "t-update",
             kind: Kind::Duration { min: Duration::from_micros(100), max: Duration::from_secs(10) },
             default: Preset::Text("16 ms"),
-            doc: "How often the probability is adjusted: the smaller of `target` and a third of the longest \
-                  round-trip time by RFC 9332 appendix A.1, which is 15 ms; the value here is that of Linux.",
+            doc: "Update interval of the probability. RFC 9332 appendix A.1 uses the smaller of `target` and \
+                  a third of the longest round-trip time, 15 ms; the default is that of Linux.",
         },
         Parameter {
             name: "alpha",
             kind: Kind::Number { min: 0.001, max: 1_000_000.0 },
             default: Preset::Text("0.16"),
-            doc: "What a second above the target adds to the probability at every update, in Hz: the integral gain, \
-                  0.1 `t-update` / R^2 for a longest round-trip time R of 100 ms (RFC 9332 appendix A.1).",
+            doc: "Integral gain in Hz: the increase of the probability per update and second above the \
+                  target, 0.1 `t-update` / R^2 for a longest round-trip time R of 100 ms (RFC 9332 \
+                  appendix A.1).",
         },
         Parameter {
             name: "beta",
             kind: Kind::Number { min: 0.001, max: 1_000_000.0 },
             default: Preset::Text("3.2"),
-            doc: "What a second more than at the update before adds to it, in Hz: the proportional gain, about 0.3 / R \
-                  (RFC 9332 appendix A.1, which gives 3; the value here is that of Linux).",
+            doc: "Proportional gain in Hz: the increase of the probability per update and second of growth \
+                  since the last update, about 0.3 / R (RFC 9332 appendix A.1 uses 3; the default is that \
+                  of Linux).",
         },
         Parameter {
             name: "coupling",
             kind: Kind::Number { min: 1.0, max: 1000.0 },
             default: Preset::Text("2"),
-            doc: "How much likelier a packet of L4S is marked than the square root of the share of classic packets \
-                  that are hit (k, RFC 9332 section 2.1).",
+            doc: "Coupling factor k: the ratio of the marking probability of L4S packets to the square root \
+                  of the drop probability of classic packets (RFC 9332 section 2.1).",
         },
         Parameter {
             name: "min-threshold",
             kind: Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(10) },
             default: Preset::Text("800 us"),
-            doc: "The delay of the L4S queue above which its own packets are marked (minTh, RFC 9332 appendix A.1).",
+            doc: "Delay of the L4S queue above which its packets are marked (minTh, RFC 9332 appendix A.1).",
         },
         Parameter {
             name: "range",
             kind: Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(10) },
             default: Preset::Text("400 us"),
-            doc: "From `min-threshold` over this range the probability of these marks grows from 0 to 1; with a range \
-                  of zero all packets above the threshold are marked (RFC 9332 appendix A.1).",
+            doc: "Range above `min-threshold` over which the marking probability grows from 0 to 1. With a \
+                  range of zero, all packets above the threshold are marked (RFC 9332 appendix A.1).",
         },
         Parameter {
             name: "mtu",
             kind: Kind::Bytes { min: Bytes::ZERO, max: Bytes(65_535) },
             default: Preset::Text("1500 B"),
-            doc: "The size of a packet: nothing is dropped, and nothing classic marked, while less than two of them \
-                  wait, so that a slow link does not run dry. RFC 9332 does not speak of it; Linux does so.",
+            doc: "Packet size. Nothing is dropped, and no classic packet is marked, while the backlog is \
+                  less than two packets, so that a slow link stays busy. RFC 9332 does not specify this; \
+                  Linux does it.",
         },
         Parameter {
             name: "classic-share",
             kind: Kind::Ratio,
             default: Preset::Text("10 %"),
-            doc: "The share of the line that the classic queue gets at least while both have packets: a weighted round \
-                  robin by bytes. RFC 9332 leaves the scheduler open; the share is that of Linux and DOCSIS.",
+            doc: "Minimum share of the line for the classic queue while both queues have packets: a weighted \
+                  round robin by bytes. RFC 9332 leaves the scheduler open; the default is that of Linux \
+                  and DOCSIS.",
         },
     ],
     // Its marks are spread evenly, as in RFC 9332, and not drawn.

@@ -11,15 +11,15 @@ use crate::fate::{DropCause, Fate, Fates};
 /// The entry in the registry.
 pub(super) const KIND: QueueKind = QueueKind {
     name: "fifo",
-    doc: "First in, first out. A packet that arrives when the queue is full is dropped (tail drop), whichever flow \
-          it belongs to. With limits of `32 KB` and `500 KB` it is the hardware FIFO and the software FIFO of the \
-          trunk boards of Hawley 1989.",
+    doc: "First in, first out. A packet that arrives when the queue is full is dropped (tail drop), \
+          whichever flow it belongs to. Limits of `32 KB` and `500 KB` model the hardware FIFO and the \
+          software FIFO of the trunk boards in Hawley 1989.",
     parameters: &[Parameter {
         name: "limit",
         kind: Kind::Limit,
         default: Preset::Text("100 packets"),
-        doc: "How much may wait, without the packet being transmitted: packets, or bytes at the network layer. A \
-              packet larger than a limit in bytes is always dropped.",
+        doc: "Maximum backlog, without the packet being transmitted: packets, or bytes at the network layer. \
+              A packet larger than a limit in bytes is always dropped.",
     }],
     build: |values, _| Box::new(Fifo::new(values.limit("limit"))),
 };

@@ -16,31 +16,32 @@ mod tests;
 /// The entry in the registry.
 pub(super) const KIND: QueueKind = QueueKind {
     name: "fq-codel",
-    doc: "FQ-CoDel, flow queue CoDel (RFC 8290): flows are hashed into queues, each with CoDel, which are served in \
-          turn, a `quantum` at a time; a flow that sends less than its share finds its queue empty and goes first. \
-          When all queues together reach `limit`, packets of the longest are dropped.",
+    doc: "FQ-CoDel, flow queue CoDel (RFC 8290): flows are hashed into queues with CoDel, which are served \
+          in turn, one `quantum` at a time. A flow that sends less than its share finds its queue empty \
+          and is served first. When all queues together reach `limit`, packets of the longest queue are \
+          dropped.",
     parameters: &[
         Parameter {
             name: "limit",
             kind: Kind::Limit,
             default: Preset::Text("10240 packets"),
-            doc: "How much may wait in all queues together, in packets, or in bytes at the network layer (RFC 8290 \
-                  section 5.2.2).",
+            doc: "Maximum backlog of all queues together, in packets, or in bytes at the network layer (RFC \
+                  8290 section 5.2.2).",
         },
         Parameter {
             name: "flows",
             kind: Kind::Integer { min: 1, max: 65_536 },
             default: Preset::Text("1024"),
-            doc: "How many queues flows are hashed into (RFC 8290 section 5.2). Flows that meet in one share it: \
-                  two of n flows do with a probability of about n^2 / (2 * flows).",
+            doc: "Number of queues (RFC 8290 section 5.2). Flows with the same hash share one: two of n \
+                  flows do with a probability of about n^2 / (2 * flows).",
         },
         Parameter {
             name: "quantum",
             kind: Kind::Bytes { min: Bytes(256), max: Bytes(1_048_576) },
             default: Preset::Text("1500 B"),
-            doc: "How many bytes at the network layer a queue sends in a turn. The default is a packet of the largest \
-                  size on Ethernet: the 1514 B of RFC 8290 section 5.2 and of Linux count its header. 300 B is common on \
-                  slow links, so that small packets go first.",
+            doc: "Bytes at the network layer that a queue sends per turn. The default is the largest packet on \
+                   Ethernet: the 1514 B of RFC 8290 section 5.2 and of Linux count its header. 300 B is common \
+                   on slow links, to favour small packets.",
         },
         codel::TARGET,
         codel::INTERVAL,
@@ -55,15 +56,16 @@ pub(super) const KIND: QueueKind = QueueKind {
             name: "ce-threshold",
             kind: Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(10) },
             default: Preset::Absent,
-            doc: "The sojourn time above which every ECN-capable packet is marked beside what CoDel marks, for \
-                  DCTCP-like senders (RFC 8290 section 5.2). Not given: none.",
+            doc: "Sojourn time above which each ECN-capable packet is marked, in addition to CoDel's marks, \
+                  for DCTCP-like senders (RFC 8290 section 5.2). Without this key, there is no such \
+                  threshold.",
         },
         Parameter {
             name: "drop-batch",
             kind: Kind::Integer { min: 1, max: 65_536 },
             default: Preset::Text("64"),
-            doc: "How many packets are dropped at most when the limit is reached: half of the longest queue, but no \
-                  more than this (RFC 8290 section 4.1).",
+            doc: "Maximum number of packets dropped when the limit is reached: half of the longest queue, up \
+                  to this number (RFC 8290 section 4.1).",
         },
     ],
     build: |values, stream| Box::new(FqCodel::new(FqCodelConfig::from(values), stream)),

@@ -15,57 +15,57 @@ mod tests;
 /// The entry in the registry.
 pub(super) const KIND: QueueKind = QueueKind {
     name: "pie",
-    doc: "PIE, proportional integral controller enhanced (RFC 8033): first in, first out; a packet that arrives is \
-          dropped with a probability that a controller adjusts every `t-update`, so that packets wait about as long \
-          as `target`. The delay is measured by time stamps, that of the packet that left last (RFC 8033 section 4.3 \
-          allows this beside an estimate from the departure rate).",
+    doc: "PIE, proportional integral controller enhanced (RFC 8033): first in, first out. An arriving packet \
+          is dropped with a probability that a controller adjusts every `t-update` to keep the delay near \
+          `target`. The delay is that of the packet that left last, measured by timestamps (an \
+          alternative of RFC 8033 section 4.3 to estimating it from the departure rate).",
     parameters: &[
         Parameter {
             name: "limit",
             kind: Kind::Limit,
             default: Preset::Text("1000 packets"),
-            doc: "How much may wait, in packets, or in bytes at the network layer; what arrives above it is dropped. \
-                  RFC 8033 leaves it open; Linux has 1000 packets.",
+            doc: "Maximum backlog, in packets, or in bytes at the network layer; arrivals beyond it are \
+                  dropped. RFC 8033 leaves it open; Linux uses 1000 packets.",
         },
         Parameter {
             name: "target",
             kind: Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(10) },
             default: Preset::Text("15 ms"),
-            doc: "The delay that the controller aims at (QDELAY_REF, RFC 8033 section 4.2).",
+            doc: "Target delay (QDELAY_REF, RFC 8033 section 4.2).",
         },
         Parameter {
             name: "t-update",
             kind: Kind::Duration { min: Duration::from_micros(100), max: Duration::from_secs(10) },
             default: Preset::Text("15 ms"),
-            doc: "How often the probability is adjusted (T_UPDATE, RFC 8033 section 4.2).",
+            doc: "Update interval of the probability (T_UPDATE, RFC 8033 section 4.2).",
         },
         Parameter {
             name: "alpha",
             kind: Kind::Number { min: 0.0, max: 1000.0 },
             default: Preset::Text("0.125"),
-            doc: "What a second above the target adds to the probability at every update, in Hz: the integral gain \
-                  (RFC 8033 section 4.2).",
+            doc: "Integral gain in Hz: the increase of the probability per update and second above the \
+                  target (RFC 8033 section 4.2).",
         },
         Parameter {
             name: "beta",
             kind: Kind::Number { min: 0.0, max: 1000.0 },
             default: Preset::Text("1.25"),
-            doc: "What a second more than at the update before adds to it, in Hz: the proportional gain (RFC 8033 \
-                  section 4.2).",
+            doc: "Proportional gain in Hz: the increase of the probability per update and second of growth \
+                  since the last update (RFC 8033 section 4.2).",
         },
         Parameter {
             name: "max-burst",
             kind: Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(100) },
             default: Preset::Text("150 ms"),
-            doc: "For how long a queue that was short may grow before anything is dropped early (MAX_BURST, RFC 8033 \
-                  section 4.4).",
+            doc: "Time for which a queue that was short may grow before packets are dropped early \
+                  (MAX_BURST, RFC 8033 section 4.4).",
         },
         Parameter {
             name: "mtu",
             kind: Kind::Bytes { min: Bytes::ZERO, max: Bytes(65_535) },
             default: Preset::Text("1500 B"),
-            doc: "The size of a packet: nothing is dropped early while no more than two of them wait. RFC 8033 \
-                  section 4.1 leaves its MEAN_PKTSIZE open; Linux takes the link's MTU.",
+            doc: "Packet size. Nothing is dropped early while the backlog is at most two packets. RFC 8033 \
+                  section 4.1 leaves its MEAN_PKTSIZE open; Linux uses the link's MTU.",
         },
         Parameter {
             name: "ecn",
@@ -78,21 +78,21 @@ pub(super) const KIND: QueueKind = QueueKind {
             name: "ecn-threshold",
             kind: Kind::Ratio,
             default: Preset::Text("10 %"),
-            doc: "The probability from which on also ECN-capable packets are dropped (RFC 8033 section 5.1).",
+            doc: "Probability above which ECN-capable packets are dropped too (RFC 8033 section 5.1).",
         },
         Parameter {
             name: "derandomise",
             kind: Kind::Flag,
             default: Preset::Text("false"),
-            doc: "Whether drops are spread out: none before the probabilities since the last one sum to 0.85, and one \
-                  for certain when they sum to 8.5 (RFC 8033 section 5.4, optional).",
+            doc: "Whether drops are evened out: no drop until the probabilities since the last drop sum to \
+                  0.85, and a certain drop when they sum to 8.5 (RFC 8033 section 5.4, optional).",
         },
         Parameter {
             name: "cap-increase",
             kind: Kind::Flag,
             default: Preset::Text("false"),
-            doc: "Whether a probability of 10 % and more grows by at most 2 % at an update, so that the slow start of \
-                  one connection does not drive it up (RFC 8033 section 5.5, optional).",
+            doc: "Whether a probability of 10 % or more grows by at most 2 % per update, so that the slow \
+                  start of one connection does not raise it too far (RFC 8033 section 5.5, optional).",
         },
     ],
     build: |values, stream| Box::new(Pie::new(PieConfig::from(values), stream)),

@@ -13,24 +13,24 @@ const MOST_BANDS: u64 = 64;
 /// The entry in the registry.
 pub(super) const KIND: QueueKind = QueueKind {
     name: "priority",
-    doc: "Strict priority: packets wait in bands by their flow's `priority`, first in, first out within a band, and a \
-          band is served only while all more urgent ones are empty, so that a busy one starves those below it. When \
-          the limit is reached, the least urgent band loses its newest packets to a more urgent arrival; an arrival \
-          that finds nothing less urgent than itself is dropped.",
+    doc: "Strict priority: packets wait in bands according to their flow's `priority`, first in, first out \
+          within each band. A band is served only while all more urgent bands are empty, so a busy band \
+          starves those below it. When the limit is reached, the least urgent band loses its newest \
+          packets to a more urgent arrival; an arrival is dropped if nothing less urgent is queued.",
     parameters: &[
         Parameter {
             name: "bands",
             kind: Kind::Integer { min: 1, max: MOST_BANDS },
             default: Preset::Text("8"),
-            doc: "How many bands there are. Priority 0 is the most urgent; the last band also takes all priorities \
-                  beyond it. IEEE 802.1Q has 8 classes, the default `pfifo_fast` of Linux 3 bands.",
+            doc: "Number of bands. Priority 0 is the most urgent; the last band also takes all higher \
+                  numbers. IEEE 802.1Q has 8 classes, Linux's default `pfifo_fast` has 3 bands.",
         },
         Parameter {
             name: "limit",
             kind: Kind::Limit,
             default: Preset::Text("500 KB"),
-            doc: "How much may wait in all bands together, without the packet being transmitted: packets, or bytes at \
-                  the network layer.",
+            doc: "Maximum backlog of all bands together, without the packet being transmitted: packets, or \
+                  bytes at the network layer.",
         },
     ],
     build: |values, _| Box::new(Priority::new(values.integer("bands"), values.limit("limit"))),

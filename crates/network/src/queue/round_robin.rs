@@ -10,26 +10,27 @@ use crate::fate::{DropCause, Fate, Fates};
 /// The entry in the registry.
 pub(super) const KIND: QueueKind = QueueKind {
     name: "round-robin",
-    doc: "Round robin among channels, as on the trunk board of Hawley 1989 (section 1.2): the packets of each flow's \
-          member wait in a queue of their own, which exists only while there are any, and these queues are served in \
-          turn. A turn is one packet, and more of them while they fit into the rest of the quantum; what does not fit \
-          waits for the next turn, and no rest is carried over (`drr` does that), so that channels with packets \
-          larger than the quantum get the same number of packets and not of bytes. All channels share one limit; a \
-          packet that arrives when it is reached is dropped (tail drop), whichever channel it belongs to.",
+    doc: "Round robin over channels, as on the trunk board of Hawley 1989 (section 1.2): packets of each \
+          member of a flow wait in their own queue, and the queues are served in turn. A turn sends one \
+          packet, and more packets while they fit into the rest of the quantum. The remainder is not \
+          carried over (as it is by `drr`), so channels with packets larger than the quantum get equal \
+          numbers of packets rather than bytes. All channels share one limit; a packet that arrives when \
+          it is reached is dropped (tail drop), whichever channel it belongs to.",
     parameters: &[
         Parameter {
             name: "quantum",
             kind: Kind::Bytes { min: Bytes(1), max: Bytes(1 << 30) },
             default: Preset::Text("64 B"),
-            doc: "Bytes at the network layer that a channel may send in its turn: `16 B` to `64 B` in Hawley's study. \
-                  With `1 GiB` a turn ends only when nothing of the channel waits any more.",
+            doc: "Bytes at the network layer that a channel may send per turn: `16 B` to `64 B` in Hawley's \
+                  study. With `1 GiB`, a turn ends only when the channel's queue is empty.",
         },
         Parameter {
             name: "limit",
             kind: Kind::Limit,
             default: Preset::Text("500 KB"),
-            doc: "How much may wait in all channels together, without the packet being transmitted: packets, or bytes \
-                  at the network layer. The board's memory holds about 500,000 envelopes of a byte.",
+            doc: "Maximum backlog of all channels together, without the packet being transmitted: packets, \
+                  or bytes at the network layer. The board's memory holds about 500,000 one-byte \
+                  envelopes.",
         },
     ],
     build: |values, _| Box::new(RoundRobin::new(values.bytes("quantum"), values.limit("limit"))),

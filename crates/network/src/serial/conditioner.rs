@@ -13,54 +13,55 @@ pub(crate) const SHAPE_RATE: Parameter = Parameter {
     name: "shape-rate",
     kind: RATES,
     default: Preset::Absent,
-    doc: "The rate of a token bucket that packets wait for at the head of the queue, counted at the network layer without \
-          framing. Without this key they are not shaped.",
+    doc: "Rate of a token bucket that shapes packets at the head of the queue, counted at the network layer \
+          without framing. Without this key, packets are not shaped.",
 };
 pub(crate) const SHAPE_BURST: Parameter = Parameter {
     name: "shape-burst",
     kind: BURSTS,
     default: Preset::Text("1500 B"),
-    doc: "With `shape-rate`, the bucket's size: how much may leave at once after a pause. A larger packet waits until the \
-          bucket is full.",
+    doc: "With `shape-rate`, the size of the bucket: how much may be sent at once after a pause. A larger \
+          packet waits until the bucket is full.",
 };
 pub(crate) const COMMITTED_RATE: Parameter = Parameter {
     name: "committed-rate",
     kind: RATES,
     default: Preset::Absent,
-    doc: "The rate that a carrier has committed itself to, policed by a token bucket where packets enter the line, counted \
-          at the network layer (the CIR of RFC 2698). Without this key nothing is policed.",
+    doc: "Committed information rate of the carrier (the CIR of RFC 2698), policed by a token bucket at the \
+          line's entry and counted at the network layer. Without this key, packets are not policed.",
 };
 pub(crate) const COMMITTED_BURST: Parameter = Parameter {
     name: "committed-burst",
     kind: BURSTS,
     default: Preset::Text("15 KB"),
-    doc: "The size of its bucket (the CBS). A larger packet never conforms.",
+    doc: "Size of the bucket of `committed-rate` (the CBS). A larger packet never conforms.",
 };
 pub(crate) const PEAK_RATE: Parameter = Parameter {
     name: "peak-rate",
     kind: RATES,
     default: Preset::Absent,
-    doc: "With `committed-rate`, a second, higher rate (the PIR): what exceeds it too is discarded, whatever `policing` \
-          says. Without this key there is none.",
+    doc: "With `committed-rate`, a second, higher rate (the PIR). Packets that exceed it too are discarded, \
+          whatever `policing` is. Without this key, there is none.",
 };
 pub(crate) const PEAK_BURST: Parameter = Parameter {
     name: "peak-burst",
     kind: BURSTS,
     default: Preset::Text("15 KB"),
-    doc: "The size of its bucket (the PBS).",
+    doc: "Size of the bucket of `peak-rate` (the PBS).",
 };
 pub(crate) const POLICING: Parameter = Parameter {
     name: "policing",
     kind: Kind::Choice(&[
-        Choice { name: "pass", doc: "They are counted only." },
+        Choice { name: "pass", doc: "Such packets are only counted." },
         Choice {
             name: "tag",
-            doc: "They become the least urgent, which the `priority` queue of a later link sends last and drops first.",
+            doc: "Such packets get the lowest priority: the `priority` queue of a later link sends them last \
+                  and drops them first.",
         },
-        Choice { name: "discard", doc: "They are discarded." },
+        Choice { name: "discard", doc: "Such packets are discarded." },
     ]),
     default: Preset::Text("discard"),
-    doc: "What the carrier does with packets that exceed the committed rate.",
+    doc: "Treatment of packets that exceed the committed rate.",
 };
 
 /// The shaper of these values.

@@ -19,82 +19,82 @@ const LARGEST_PACKET: u64 = 65_535;
 /// DCCP.
 pub const KIND: TransportKind = TransportKind {
     name: "dccp",
-    doc: "DCCP (RFC 4340), one connection per member. Every message is one \
-          packet, at a rate that congestion control allows; nothing is repaired. What it does \
-          not let out waits in the send queue, and is dropped there and counted when it waits too long or finds no \
-          room.",
+    doc: "DCCP (RFC 4340), one connection per member. Every message is one packet, sent at the rate that \
+          congestion control allows, without retransmission. Messages wait for congestion control in the \
+          send queue, where they are dropped and counted if they wait too long or find no room.",
     parameters: &[
         Parameter {
             name: "congestion-control",
             kind: Kind::Choice(&[
-                Choice { name: "ccid-2", doc: "a window as TCP's (RFC 4341)" },
-                Choice { name: "ccid-3", doc: "a smooth rate, TFRC (RFC 4342, RFC 5348)" },
-                Choice { name: "ccid-4", doc: "that rate for the small packets of voice (RFC 5622)" },
+                Choice { name: "ccid-2", doc: "window-based, like TCP (RFC 4341)" },
+                Choice { name: "ccid-3", doc: "smooth and rate-based: TFRC (RFC 4342, RFC 5348)" },
+                Choice { name: "ccid-4", doc: "TFRC for the small packets of voice (RFC 5622)" },
             ]),
             default: Preset::Text("ccid-2"),
-            doc: "The congestion control, both ways.",
+            doc: "Congestion control, in both directions.",
         },
         Parameter {
             name: "send-queue",
             kind: Kind::Limit,
             default: Preset::Text("64 KiB"),
-            doc: "How many messages, or bytes of them, may wait until congestion control lets them out. One always \
-                  may.",
+            doc: "Maximum number of messages, or of their bytes, that wait for congestion control. One \
+                  message may always wait.",
         },
         Parameter {
             name: "when-full",
             kind: Kind::Choice(&[
                 Choice { name: "refuse", doc: "the application waits" },
-                Choice { name: "drop-newest", doc: "it is dropped" },
-                Choice { name: "drop-oldest", doc: "the oldest are dropped until it fits" },
+                Choice { name: "drop-newest", doc: "the message is dropped" },
+                Choice { name: "drop-oldest", doc: "the oldest messages are dropped until it fits" },
             ]),
             default: Preset::Text("refuse"),
-            doc: "What happens to a message for which the send queue has no room.",
+            doc: "Action for a message that finds the send queue full.",
         },
         Parameter {
             name: "lifetime",
             kind: Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(3600) },
             default: Preset::Absent,
-            doc: "How long a message may wait in the send queue before it is dropped. Without this key as long as it \
-                  takes.",
+            doc: "Maximum time in the send queue; an older message is dropped. Without this key, there is no \
+                  limit.",
         },
         Parameter {
             name: "encapsulation",
             kind: Kind::Choice(&[
-                Choice { name: "ip", doc: "directly over IP, protocol 33; in `live` through raw sockets" },
+                Choice { name: "ip", doc: "directly over IP, protocol 33; in `live`, through raw sockets" },
                 Choice { name: "udp", doc: "within UDP (RFC 6773): 8 bytes more per packet" },
             ]),
             default: Preset::Text("ip"),
-            doc: "What carries the packets.",
+            doc: "Encapsulation of the packets.",
         },
         Parameter {
             name: "checksum-coverage",
             kind: Kind::Bytes { min: Bytes(0), max: Bytes(56) },
             default: Preset::Absent,
-            doc: "How much of a message the checksum covers (RFC 4340 section 9.2), rounded up to four bytes; damage \
-                  behind it is delivered. The first 40 bytes are the header by which a message is measured. Without \
-                  this key everything; over UDP always everything.",
+            doc: "Bytes of each message that the checksum covers (RFC 4340 section 9.2), rounded up to a \
+                  multiple of 4; damage beyond them is delivered. The first 40 bytes of a message are the \
+                  measurement header. Without this key, and always over UDP, the checksum covers \
+                  everything.",
         },
         Parameter {
             name: "data-checksum",
             kind: Kind::Flag,
             default: Preset::Text("false"),
-            doc: "Sends a CRC-32c of every message with it (RFC 4340 section 9.3): damage that the checksum does not \
-                  cover is found, and the message dropped.",
+            doc: "Whether a CRC-32c of each message is sent with it (RFC 4340 section 9.3). Messages with \
+                  damage that the checksum does not cover are then dropped.",
         },
         Parameter {
             name: "short-sequence-numbers",
             kind: Kind::Flag,
             default: Preset::Text("false"),
-            doc: "Sends 24 bits of sequence numbers instead of 48 (RFC 4340 section 7.6): 4 or 8 bytes less per \
-                  packet.",
+            doc: "Whether sequence numbers have 24 bits instead of 48 (RFC 4340 section 7.6), which saves 4 \
+                  or 8 bytes per packet.",
         },
         Parameter {
             name: "ecn",
             kind: Kind::Flag,
             default: Preset::Text("true"),
-            doc: "Lets queues mark packets instead of dropping them, and reacts to marks as to losses (RFC 4340 \
-                  section 12).",
+            doc: "Whether queues may mark packets instead of dropping them. The sender reacts to marks as to \
+                  losses (RFC 4340 section 12).",
         },
     ],
     features: &features::DCCP,

@@ -15,9 +15,9 @@ use crate::udp::UdpConfig;
 /// RTP.
 pub const KIND: TransportKind = TransportKind {
     name: "rtp",
-    doc: "RTP and RTCP (RFC 3550) over UDP, both on one port (RFC 5761), one session per member. Every \
-          message is the payload of one packet. Nothing is repaired, \
-          nothing holds the sender back, and duplicates are dropped. Both ends send reports while either sends data.",
+    doc: "RTP and RTCP (RFC 3550) over UDP, multiplexed on one port (RFC 5761), with one session per member. \
+          Every message is the payload of one packet. There is no retransmission or rate control, and \
+          duplicates are dropped. Both ends send reports while either end sends data.",
     parameters: &[
         Parameter {
             name: "payload",
@@ -26,33 +26,33 @@ pub const KIND: TransportKind = TransportKind {
                 Choice { name: "l16", doc: "linear, two bytes per sample (RFC 3551 section 4.5.11)" },
             ]),
             default: Preset::Text("pcmu"),
-            doc: "What the messages hold, by which timestamps count samples.",
+            doc: "Payload format, which determines the unit of the timestamps.",
         },
         Parameter {
             name: "clock",
             kind: Kind::Integer { min: 1000, max: 768_000 },
             default: Preset::Absent,
-            doc: "Samples per second. Without this key 8000 of `pcmu` and 44100 of `l16`.",
+            doc: "Samples per second. Without this key, 8000 for `pcmu` and 44100 for `l16`.",
         },
         Parameter {
             name: "channels",
             kind: Kind::Integer { min: 1, max: 255 },
             default: Preset::Text("1"),
-            doc: "Channels, whose samples take turns.",
+            doc: "Number of channels, whose samples are interleaved.",
         },
         Parameter {
             name: "reports",
             kind: Kind::Choice(&[
-                Choice { name: "fixed", doc: "about 5 s apart, or more" },
+                Choice { name: "fixed", doc: "at least about 5 s" },
                 Choice {
                     name: "reduced",
-                    doc: "about 360 s apart, divided by `session-bandwidth` in kbit/s, or more",
+                    doc: "at least about 360 s, divided by `session-bandwidth` in kbit/s",
                 },
-                Choice { name: NONE, doc: "never" },
+                Choice { name: NONE, doc: "no reports" },
             ]),
             default: Preset::Text("fixed"),
-            doc: "How often each end reports: at random times, so rarely that all reports together take 5 % of \
-                  `session-bandwidth` (RFC 3550 section 6.2).",
+            doc: "Interval between the reports of each end. It is random, and so long that all reports \
+                  together take 5 % of `session-bandwidth` (RFC 3550 section 6.2).",
         },
         Parameter {
             name: "session-bandwidth",
@@ -61,7 +61,7 @@ pub const KIND: TransportKind = TransportKind {
                 max: Rate::from_bits_per_second(1_000_000_000_000),
             },
             default: Preset::Text("64 kbit/s"),
-            doc: "What the session is expected to use; only reports depend on it.",
+            doc: "Expected bandwidth of the session, which determines the rate of reports.",
         },
     ],
     features: &features::RTP,

@@ -24,50 +24,53 @@ const KERNEL: &str = "kernel";
 /// SCTP.
 pub const KIND: TransportKind = TransportKind {
     name: "sctp",
-    doc: "SCTP (RFC 9260). Messages keep their borders; large ones are sent in pieces. Links on the way must carry packets of 576 bytes. \
-          A message may be up to half the window, and 128 KiB. Several streams, `ordered`, `lifetime` and `retransmissions` \
-          change what is promised.",
+    doc: "SCTP (RFC 9260). Message boundaries are preserved; large messages are fragmented. Links on the \
+          path must carry packets of 576 bytes. A message may be up to half the window, and at most 128 \
+          KiB. Several streams, `ordered`, `lifetime` and `retransmissions` change the guarantees.",
     parameters: &[
         Parameter {
             name: "style",
             kind: Kind::Choice(&[
-                Choice { name: "one-to-one", doc: "every member has a socket and an association of its own" },
+                Choice { name: "one-to-one", doc: "each member has its own socket and association" },
                 Choice {
                     name: ONE_TO_MANY,
-                    doc: "all members share one socket at either end, and so one association",
+                    doc: "all members share one socket at each end, and therefore one association",
                 },
             ]),
             default: Preset::Text("one-to-one"),
-            doc: "The style of sockets (RFC 6458; SCTP 1 and SCTP 2 of Schiavoni and Queiroz 2013). A socket of the second \
-                  style has an association for every peer, and all members of a flow have the same peer: they share its \
-                  buffers and its congestion window, and a loss holds up all of them, unless messages go unordered or on \
-                  several streams. With one member both are the same on the wire.",
+            doc: "Socket style (RFC 6458; SCTP 1 and SCTP 2 of Schiavoni and Queiroz 2013). A one-to-many \
+                  socket has one association per peer. All members of a flow have the same peer, so they \
+                  share its buffers and congestion window, and a loss delays all of them, unless messages \
+                  are unordered or use several streams. With one member, both styles send the same \
+                  packets.",
         },
         Parameter {
             name: "streams",
             kind: Kind::Integer { min: 1, max: 65_535 },
             default: Preset::Text("1"),
-            doc: "Streams on which messages go in turn. A loss holds up the messages of its stream only.",
+            doc: "Number of streams, used in turn. A loss delays only the messages of its stream.",
         },
         Parameter {
             name: "ordered",
             kind: Kind::Flag,
             default: Preset::Text("true"),
-            doc: "Delivers the messages of a stream in the order of sending; otherwise each as soon as it is complete.",
+            doc: "Whether the messages of a stream are delivered in the order of sending. Otherwise, each \
+                  message is delivered when it is complete.",
         },
         Parameter {
             name: "lifetime",
             kind: Kind::Duration { min: Duration::from_millis(1), max: Duration::from_secs(3600) },
             default: Preset::Absent,
-            doc: "How long after it was sent a message is still repaired (partial reliability, RFC 3758); then it is given \
-                  up and lost. Without this key and `retransmissions` until it has arrived.",
+            doc: "Time after sending for which a message is retransmitted (partial reliability, RFC 3758); \
+                  then it is abandoned and lost. Without this key and `retransmissions`, messages are \
+                  retransmitted until they arrive.",
         },
         Parameter {
             name: "retransmissions",
             kind: Kind::Integer { min: 0, max: 1000 },
             default: Preset::Absent,
-            doc: "How often a message is repeated before it is given up (partial reliability, RFC 7496). Not together with \
-                  `lifetime`.",
+            doc: "Maximum number of retransmissions of a message before it is abandoned (partial \
+                  reliability, RFC 7496). Excludes `lifetime`.",
         },
         Parameter {
             name: "window",
@@ -79,36 +82,39 @@ pub const KIND: TransportKind = TransportKind {
             name: "send-buffer",
             kind: Kind::Bytes { min: Bytes(1 << 10), max: Bytes(1 << 30) },
             default: Preset::Absent,
-            doc: "How much waits at the sender until it is acknowledged. Without this key as much as the window.",
+            doc: "Size of the send buffer, which holds data until it is acknowledged. Without this key, the \
+                  size of the window.",
         },
         Parameter {
             name: "send-timeout",
             kind: Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(3600) },
             default: Preset::Absent,
-            doc: "How long a message may wait for room in the send buffer before it is given up and counted as refused \
-                  (Schiavoni and Queiroz 2013: 40 ms). Without this key it waits.",
+            doc: "Maximum time that a message waits for room in the send buffer before it is counted as \
+                  refused (Schiavoni and Queiroz 2013: 40 ms). Without this key, there is no limit.",
         },
         Parameter {
             name: "encapsulation",
             kind: Kind::Choice(&[
-                Choice { name: "ip", doc: "IP protocol 132; in `live` through raw sockets" },
+                Choice { name: "ip", doc: "IP protocol 132; in `live`, through raw sockets" },
                 Choice { name: "udp", doc: "UDP (RFC 6951): 8 bytes more per packet" },
             ]),
             default: Preset::Text("ip"),
-            doc: "What carries the packets.",
+            doc: "Encapsulation of the packets.",
         },
         Parameter {
             name: "engine",
             kind: Kind::Choice(&[
-                Choice { name: "own", doc: "ours, the same as in `sim`" },
+                Choice { name: "own", doc: "Trunkline's, as in `sim`" },
                 Choice {
                     name: KERNEL,
-                    doc: "the operating system's (`IPPROTO_SCTP`), where it has one, with its own timers and buffers",
+                    doc: "the operating system's (`IPPROTO_SCTP`), where available, with its own timers and \
+                          buffers",
                 },
             ]),
             default: Preset::Text("own"),
-            doc: "Whose SCTP it is in `live`; in `sim` always ours. The kernel's is reliable, ordered, on one stream, over IP, \
-                  with an association for every member; its `window` is `SO_RCVBUF` and `SO_SNDBUF`.",
+            doc: "Implementation of SCTP in `live`; `sim` always uses Trunkline's. The kernel's is reliable \
+                  and ordered, with one stream, over IP, and one association per member; `window` sets \
+                  its `SO_RCVBUF` and `SO_SNDBUF`.",
         },
     ],
     features: &features::SCTP,

@@ -83,9 +83,9 @@ const ENGINE: Parameter = Parameter {
 /// MPTCP.
 pub const MULTIPATH: TransportKind = TransportKind {
     name: "mptcp",
-    doc: "Multipath TCP (RFC 8684), one connection per member: the kernel's, in `live` only, where Linux has it. Which \
-          further paths a connection takes is for the host to say (`ip mptcp`). Connections that fell back to TCP, because \
-          something on the way did not let MPTCP's options through, are counted.",
+    doc: "Multipath TCP (RFC 8684), one connection per member: the kernel's, in `live` only, on Linux where \
+          available. The host's path manager selects additional paths (`ip mptcp`). Connections that fell \
+          back to TCP because something on the path removed MPTCP's options are counted.",
     parameters: &COMMON,
     features: &features::MPTCP,
     max_message: MAX_PAYLOAD as u64,
@@ -178,7 +178,7 @@ fn engine(values: &Values, config: TcpConfig) -> TcpEngine {
 /// Options of TCP and MPTCP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpOptions {
-    /// Receive window: in `sim` exactly, in `live` as `SO_RCVBUF` and `SO_SNDBUF` (Linux doubles what it is told and
+    /// Receive window: in `sim` exactly, in `live` as `SO_RCVBUF` and `SO_SNDBUF` (Linux doubles the value and
     /// uses part of it for its own books).
     pub window: Option<Bytes>,
     /// Largest segment payload.
@@ -187,9 +187,9 @@ pub struct TcpOptions {
     pub nodelay: bool,
     /// Congestion control by name: those of `super::ALGORITHMS` in `sim`, whatever the kernel offers in `live`.
     pub congestion_control: Option<String>,
-    /// How long a send may block before the message is given up and counted as refused (Schiavoni: 40 ms).
+    /// Maximum time that a send blocks before the message is counted as refused (Schiavoni: 40 ms).
     pub send_timeout: Option<Duration>,
-    /// Whose TCP it is in `sim`.
+    /// The engine in `sim`.
     pub engine: TcpEngine,
     /// Keys of the engine that the file gives, `profile` among them if it is not Linux's.
     pub given: Vec<String>,
@@ -221,7 +221,7 @@ impl TcpOptions {
     }
 }
 
-/// Whose TCP runs in the simulator.
+/// The TCP engine of the simulator.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TcpEngine {
     /// Ours, by default as Linux has it.
@@ -236,16 +236,16 @@ impl Default for TcpEngine {
     }
 }
 
-/// What only a classic TCP can be told.
+/// Options of a classic TCP only.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClassicTcpOptions {
-    /// How long an acknowledgement waits for company.
+    /// Delay of acknowledgements.
     pub delayed_ack: Duration,
     /// So much is acknowledged at once, in full-size segments.
     pub ack_every: u32,
-    /// Whether a segment without PSH is acknowledged at once.
+    /// True if a segment without PSH is acknowledged at once.
     pub ack_unpushed: bool,
-    /// Whether the sender is told at once that reading has opened the window.
+    /// True if reading announces the opened window at once.
     pub window_updates: bool,
     /// Segments smaller than this wait while data is unacknowledged.
     pub nagle: Bytes,
@@ -253,7 +253,7 @@ pub struct ClassicTcpOptions {
     pub initial_window: u32,
     /// The retransmission timer.
     pub timer: TimerConfig,
-    /// Whether three duplicate acknowledgements are a loss.
+    /// True if three duplicate acknowledgements indicate a loss.
     pub fast_retransmit: bool,
 }
 
@@ -404,7 +404,7 @@ impl TcpOptions {
         }
     }
 
-    /// Without a word on it, segments are as large as the path carries, as path MTU discovery (RFC 1191) would find.
+    /// Without `mss`, segments are as large as the path carries, as path MTU discovery (RFC 1191) would find.
     fn largest_segment(&self, mtu: Option<Bytes>) -> Option<Bytes> {
         let by_mtu = |mtu: Bytes| Bytes(mtu.count().saturating_sub(HEADERS).min(MAX_MSS as u64));
         self.mss.or(mtu.map(by_mtu))

@@ -17,20 +17,21 @@ use crate::kind::{
 /// UDP.
 pub const KIND: TransportKind = TransportKind {
     name: "udp",
-    doc: "UDP (RFC 768): every message is one datagram. Nothing is repaired and nothing holds the sender back.",
+    doc: "UDP (RFC 768): every message is one datagram. There is no retransmission, flow control or \
+          congestion control.",
     parameters: &[
         BUFFER,
         Parameter {
             name: "ecn",
             kind: Kind::Choice(&[
-                Choice { name: NOT_ECT, doc: "not capable: queues drop" },
-                Choice { name: "ect0", doc: "capable: queues may mark instead" },
-                Choice { name: "ect1", doc: "capable and low-latency, L4S (RFC 9331)" },
+                Choice { name: NOT_ECT, doc: "not ECN-capable: queues drop" },
+                Choice { name: "ect0", doc: "ECN-capable: queues may mark instead" },
+                Choice { name: "ect1", doc: "ECN-capable and low-latency, L4S (RFC 9331)" },
             ]),
             default: Preset::Text(NOT_ECT),
-            doc: "The ECN field of the datagrams (RFC 3168 section 5), by which queues choose between dropping and \
-                  marking, and `dualpi2` between its queues. The flow itself does not react to marks. In `live` only \
-                  `not-ect`.",
+            doc: "ECN field of the datagrams (RFC 3168 section 5). Queues use it to choose between dropping \
+                  and marking, and `dualpi2` to choose one of its queues. The flow itself does not react \
+                  to marks. `live` supports `not-ect` only.",
         },
     ],
     features: &features::UDP,
@@ -50,17 +51,18 @@ pub const KIND: TransportKind = TransportKind {
 /// UDP-Lite.
 pub const LITE: TransportKind = TransportKind {
     name: "udp-lite",
-    doc: "UDP-Lite (RFC 3828): as UDP, but damage to what the checksum does not cover is delivered instead of dropped, for \
-          codecs that can use damaged speech. In `live` the kernel's, where it has one.",
+    doc: "UDP-Lite (RFC 3828): like UDP, but packets with damage outside the checksum's coverage are \
+          delivered instead of dropped, for codecs that tolerate damaged speech. In `live`, the kernel's \
+          implementation, where available.",
     parameters: &[
         BUFFER,
         Parameter {
             name: "checksum-coverage",
             kind: Kind::Bytes { min: Bytes(0), max: Bytes(MAX_MESSAGE as u64) },
             default: Preset::Absent,
-            doc: "How much of a message the checksum covers beside the header of 8 bytes, and must at least cover in what \
-                  is received. The first 40 bytes are the header by which a message is measured. Without this key \
-                  everything.",
+            doc: "Bytes of each message that the checksum covers, in addition to the header of 8 bytes; the \
+                  receiver requires at least the same coverage. The first 40 bytes of a message are the \
+                  measurement header. Without this key, the checksum covers everything.",
         },
     ],
     features: &features::UDP_LITE,
@@ -78,8 +80,8 @@ const BUFFER: Parameter = Parameter {
     name: "buffer",
     kind: Kind::Bytes { min: Bytes(1 << 10), max: Bytes(1 << 30) },
     default: Preset::Absent,
-    doc: "Socket buffers (`SO_SNDBUF`, `SO_RCVBUF`); without this key 4 MiB in `live`, as far as the system grants it, \
-          and in `sim` 64 KiB to send and 208 KiB to receive.",
+    doc: "Size of the socket buffers (`SO_SNDBUF`, `SO_RCVBUF`). Without this key, 4 MiB in `live`, or as \
+          much as the system grants; in `sim`, 64 KiB to send and 208 KiB to receive.",
 };
 
 const NOT_ECT: &str = "not-ect";

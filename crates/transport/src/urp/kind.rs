@@ -14,41 +14,41 @@ use crate::kind::{MessageSize, Packet, Pair, Place, TransportKind, TransportOpti
 /// URP.
 pub const KIND: TransportKind = TransportKind {
     name: "urp",
-    doc: "URP, the protocol of Datakit's circuits, in block mode (Fraser and Marshall 1989; Hawley 1989), one circuit \
-          per member; in `live` over UDP. On a link a block counts its data and 6 bytes of trailer, an answer 2 bytes; there is no \
-          network header.",
+    doc: "URP, the protocol of Datakit's circuits, in block mode (Fraser and Marshall 1989; Hawley 1989), \
+          with one circuit per member; in `live`, over UDP. On a link, a block takes its data and a \
+          trailer of 6 bytes, and a reply takes 2 bytes; there is no network header.",
     parameters: &[
         Parameter {
             name: "block",
             kind: Kind::Bytes { min: Bytes(*BLOCK.start() as u64), max: Bytes(*BLOCK.end() as u64) },
             default: Preset::Text("256 B"),
-            doc: "The largest block; the end of a message ends a block too.",
+            doc: "Maximum block size. The end of a message also ends a block.",
         },
         Parameter {
             name: "window",
             kind: Kind::Integer { min: *WINDOW.start() as u64, max: *WINDOW.end() as u64 },
             default: Preset::Text("3"),
-            doc: "How many blocks may be under way, in each direction.",
+            doc: "Maximum number of unacknowledged blocks in each direction.",
         },
         Parameter {
             name: "packet",
             kind: Kind::Bytes { min: Bytes(16), max: Bytes(*BLOCK.end() as u64) },
             default: Preset::Text("1024 B"),
-            doc: "The most data in a packet: a block leaves in packets of at most this.",
+            doc: "Maximum data per packet; larger blocks are sent in several packets.",
         },
         Parameter {
             name: "low-water",
             kind: Kind::Integer { min: 0, max: *WINDOW.end() as u64 },
             default: Preset::Absent,
-            doc: "With at most so many blocks under way a full window is filled again, as a writer is woken at the \
-                  low-water mark of its stream. Without this key the window slides with every block.",
+            doc: "Number of unacknowledged blocks at which the sender fills the window again, like the \
+                  low-water mark of a stream. Without this key, the window slides with each block.",
         },
         Parameter {
             name: "timeout",
             kind: Kind::Duration { min: Duration::from_millis(1), max: Duration::from_secs(3600) },
             default: Preset::Text("1 s"),
-            doc: "How long nothing moves before the sender asks the receiver for its state, by which it learns of \
-                  what was lost unnoticed.",
+            doc: "Time without progress after which the sender asks the receiver for its state, which \
+                  reveals undetected losses.",
         },
     ],
     features: &features::URP,

@@ -8,7 +8,7 @@ use super::XtpDatagrams;
 use super::wire::Options;
 use crate::{Close, Conversation, Endpoint, Event, Features, Message, Received, SendError, Transmit};
 
-/// Where the bits of [`Options`] begin in a packet.
+/// Offset of the bits of [`Options`] in a packet.
 const OPTIONS_AT: usize = 8;
 
 /// One end: the sender of the stream, which takes the answers of all receivers, or a receiver, which sends its own.

@@ -25,89 +25,92 @@ const FIRST_SEGMENTS: u64 = (ADDRESS_LENGTH + TRAFFIC_LENGTH) as u64;
 /// XTP.
 pub const KIND: TransportKind = TransportKind {
     name: "xtp",
-    doc: "XTP 4.0 (XTP Forum 1995), one conversation per member. Every mechanism is chosen \
-          by itself. Messages that \
-          wait leave together, as many whole ones in a packet as fit.",
+    doc: "XTP 4.0 (XTP Forum 1995), one conversation per member. Each mechanism is selected separately. \
+          Waiting messages are sent together, as many whole messages per packet as fit.",
     parameters: &[
         Parameter {
             name: "service",
             kind: Kind::Choice(&[
                 Choice { name: "stream", doc: "a stream to one sink" },
-                Choice { name: "datagram", doc: "every message by itself, unacknowledged" },
+                Choice { name: "datagram", doc: "individual messages, unacknowledged" },
                 Choice {
                     name: "acknowledged-datagram",
-                    doc: "every message by itself, repeated until it is acknowledged",
+                    doc: "individual messages, each repeated until it is acknowledged",
                 },
-                Choice { name: "transaction", doc: "a request and its answer; needs `reflect = true`" },
+                Choice { name: "transaction", doc: "a request and its reply; requires `reflect = true`" },
                 Choice { name: "multicast", doc: "a stream to any number of sinks, unacknowledged" },
                 Choice {
                     name: "reliable-multicast",
-                    doc: "a stream to any number of sinks, of which the slowest sets the pace and what any of them misses \
-                          is repeated to all; what they send back with `reflect` are acknowledged datagrams",
+                    doc: "a stream to any number of sinks. The slowest sink determines the rate, and data \
+                          that any sink misses is sent again to all. With `reflect`, replies are \
+                          acknowledged datagrams",
                 },
             ]),
             default: Preset::Text("stream"),
-            doc: "What is done for messages. Options that a service does not have are refused.",
+            doc: "The service. Options that do not apply to it are refused.",
         },
         Parameter {
             name: "error-control",
             kind: Kind::Choice(&[
-                Choice { name: "selective", doc: "the gaps that the receiver reports are sent again" },
-                Choice { name: NONE, doc: "nothing: the stream goes on past losses (NOERR)" },
+                Choice { name: "selective", doc: "gaps reported by the receiver are retransmitted" },
+                Choice { name: NONE, doc: "none: the stream continues after losses (NOERR)" },
             ]),
             default: Preset::Text("selective"),
-            doc: "What is done about losses.",
+            doc: "Recovery from losses.",
         },
         Parameter {
             name: "fast-nak",
             kind: Kind::Flag,
             default: Preset::Text("true"),
-            doc: "The receiver reports a gap at once (FASTNAK), not only when it is asked.",
+            doc: "Whether the receiver reports a gap at once (FASTNAK) instead of on request.",
         },
         Parameter {
             name: "flow-control",
             kind: Kind::Choice(&[
-                Choice { name: "window", doc: "the receiver allocates what its buffer holds" },
-                Choice { name: "reserved", doc: "the receiver allocates what its user has asked for (RES)" },
-                Choice { name: NONE, doc: "nothing (NOFLOW)" },
+                Choice { name: "window", doc: "the receiver allocates the space in its buffer" },
+                Choice {
+                    name: "reserved",
+                    doc: "the receiver allocates what its application has requested (RES)",
+                },
+                Choice { name: NONE, doc: "none (NOFLOW)" },
             ]),
             default: Preset::Text("window"),
-            doc: "What holds the sender back.",
+            doc: "Flow control.",
         },
         Parameter {
             name: "window",
             kind: Kind::Bytes { min: Bytes(1 << 8), max: Bytes(1 << 30) },
             default: Preset::Text("64 KiB"),
-            doc: "Receive buffer; as much waits at the sender.",
+            doc: "Size of the receive buffer and of the send buffer.",
         },
         Parameter {
             name: "acknowledge",
             kind: Kind::Choice(&[
-                Choice { name: "every", doc: "with every packet, or every n-th as `every` says" },
-                Choice { name: "on-request", doc: "when it could not go on without" },
+                Choice { name: "every", doc: "with every packet, or every nth as set by `every`" },
+                Choice { name: "on-request", doc: "when the sender cannot continue without it" },
                 Choice {
                     name: "never",
-                    doc: "only to open and to close; needs `error-control` and `flow-control` `none`",
+                    doc: "only to open and close; requires `error-control` and `flow-control` to be `none`",
                 },
             ]),
             default: Preset::Text("every"),
-            doc: "When the sender asks for an acknowledgement.",
+            doc: "When the sender requests an acknowledgement.",
         },
         Parameter {
             name: "every",
             kind: Kind::Integer { min: 1, max: 1_000_000 },
             default: Preset::Absent,
-            doc: "With every how many data packets, if `acknowledge` is `every`. Without this key 1, and in a reliable \
-                  multicast 8, and never less than four times the receivers.",
+            doc: "Data packets per requested acknowledgement, if `acknowledge` is `every`. Without this key, \
+                  1; in a reliable multicast 8, and never less than four times the number of receivers.",
         },
         Parameter {
             name: "acknowledged-when",
             kind: Kind::Choice(&[
-                Choice { name: "arrived", doc: "the data arrived (SREQ)" },
-                Choice { name: "delivered", doc: "the data were read (DREQ)" },
+                Choice { name: "arrived", doc: "the data has arrived (SREQ)" },
+                Choice { name: "delivered", doc: "the application has read the data (DREQ)" },
             ]),
             default: Preset::Text("arrived"),
-            doc: "What an acknowledgement means.",
+            doc: "Meaning of an acknowledgement.",
         },
         Parameter {
             name: "rate",
@@ -116,25 +119,25 @@ pub const KIND: TransportKind = TransportKind {
                 max: Rate::from_bits_per_second(34_000_000_000),
             },
             default: Preset::Absent,
-            doc: "Rate control: the most data that are sent in a time, without headers.",
+            doc: "Rate limit of the data, without headers.",
         },
         Parameter {
             name: "burst",
             kind: Kind::Bytes { min: Bytes(1), max: Bytes(1 << 30) },
             default: Preset::Absent,
-            doc: "The most that are sent at once under `rate`, and the credit of each of its periods; without this key \
-                  ten packets' worth.",
+            doc: "Maximum amount of data sent at once under `rate`, and the credit of each of its periods. \
+                  Without this key, ten packets.",
         },
         Parameter {
             name: "checksum",
             kind: Kind::Flag,
             default: Preset::Text("true"),
-            doc: "The checksum covers the data, not only the header (otherwise NOCHECK).",
+            doc: "Whether the checksum covers the data, not only the header (otherwise NOCHECK).",
         },
         Parameter {
             name: "open",
             kind: Kind::Choice(&[
-                Choice { name: "handshake", doc: "data follow when the first packet was answered" },
+                Choice { name: "handshake", doc: "data is sent after the first packet has been answered" },
                 Choice { name: "implicit", doc: "the first packet carries data" },
             ]),
             default: Preset::Text("handshake"),
@@ -145,75 +148,78 @@ pub const KIND: TransportKind = TransportKind {
             kind: Kind::Choice(&[
                 Choice {
                     name: "ip",
-                    doc: "IP protocol 36: 20 bytes per packet; in `live` through raw sockets",
+                    doc: "IP protocol 36: 20 bytes per packet; in `live`, through raw sockets",
                 },
-                Choice { name: "udp", doc: "the payload of UDP: 28 bytes per packet" },
+                Choice { name: "udp", doc: "UDP: 28 bytes per packet" },
                 Choice {
                     name: "revision-3.6",
-                    doc: "the link's frames, with the sizes of XTP 3.6 (Weaver & McNabb 1992): 44 bytes beside the data, \
-                          control packets of 92 bytes; for `sim`",
+                    doc: "the link's frames, with the sizes of XTP 3.6 (Weaver & McNabb 1992): 44 bytes of \
+                          headers per data packet, control packets of 92 bytes; `sim` only",
                 },
             ]),
             default: Preset::Text("ip"),
-            doc: "What carries the packets.",
+            doc: "Encapsulation of the packets.",
         },
         Parameter {
             name: "withhold",
             kind: Kind::Ratio,
             default: Preset::Text("0 %"),
-            doc: "The share of the packets with new data that a receiver delivers and does not acknowledge: the sender learns \
-                  from later reports that they are missing, and repeats them. So Weaver & McNabb (1992) made loss.",
+            doc: "Share of packets with new data that the receiver delivers but does not acknowledge. The \
+                  sender learns from later reports that they are missing and retransmits them. Weaver & \
+                  McNabb (1992) emulated loss in this way.",
         },
         Parameter {
             name: "max-data",
             kind: Kind::Bytes { min: Bytes(96), max: Bytes(65_475) },
             default: Preset::Absent,
-            doc: "The most data in a packet, behind its header of 32 bytes; without this key what the MTU allows.",
+            doc: "Maximum data per packet, after the header of 32 bytes. Without this key, as much as the \
+                  MTU allows.",
         },
         Parameter {
             name: "sort",
             kind: Kind::Flag,
             default: Preset::Text("true"),
-            doc: "Packets carry the flow's `priority` (SORT).",
+            doc: "Whether packets carry the flow's `priority` (SORT).",
         },
         Parameter {
             name: "wait",
             kind: Kind::Duration { min: Duration::from_millis(1), max: Duration::from_secs(60) },
             default: Preset::Text("1 s"),
-            doc: "How long the first request for status waits for its answer (WTIMER); later ones by the measured round \
+            doc: "Timeout of the first status request (WTIMER); later timeouts follow the measured round \
                   trip.",
         },
         Parameter {
             name: "patience",
             kind: Kind::Duration { min: Duration::from_millis(1), max: Duration::from_secs(86_400) },
             default: Preset::Text("60 s"),
-            doc: "How long a peer may say nothing, though it was asked, before it counts as gone (CTIMEOUT): a stream is \
-                  over then, and a reliable multicast goes on without that receiver.",
+            doc: "Time without any reply to requests after which a peer is considered lost (CTIMEOUT). A \
+                  stream then ends; a reliable multicast continues without that receiver.",
         },
         Parameter {
             name: "quorum",
             kind: Kind::Integer { min: 1, max: 65_535 },
             default: Preset::Absent,
-            doc: "How many receivers must have joined a reliable multicast before it begins; without this key all that join \
-                  at the beginning of the run.",
+            doc: "Number of receivers that must have joined before a reliable multicast begins. Without this \
+                  key, all that join at the start of the run.",
         },
         Parameter {
             name: "slot",
             kind: Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(10) },
             default: Preset::Text("1 ms"),
-            doc: "How long a slot is by which the receivers of a reliable multicast hold their control packets back.",
+            doc: "Length of a slot, the unit by which receivers of a reliable multicast delay their control \
+                  packets.",
         },
         Parameter {
             name: "slots",
             kind: Kind::Integer { min: 1, max: 1_000_000 },
             default: Preset::Text("20"),
-            doc: "Among how many slots they draw.",
+            doc: "Number of slots from which each receiver draws one.",
         },
         Parameter {
             name: "repair-wait",
             kind: Kind::Duration { min: Duration::from_micros(1), max: Duration::from_secs(60) },
             default: Preset::Text("200 ms"),
-            doc: "How long the repair of a gap that a receiver has reported may take before it is reported again.",
+            doc: "Time for the repair of a reported gap before the receiver reports it again.",
         },
     ],
     features: &features::XTP,
@@ -335,7 +341,7 @@ impl Service {
         }
     }
 
-    /// What it promises as it is by default.
+    /// Promises of the service.
     const fn features(self) -> &'static Features {
         match self {
             Service::Stream => &features::XTP,
@@ -347,7 +353,7 @@ impl Service {
         }
     }
 
-    /// Whether one transmission reaches all sinks.
+    /// Returns true if one transmission reaches all sinks.
     const fn is_multicast(self) -> bool {
         matches!(self, Service::Multicast | Service::ReliableMulticast)
     }
@@ -378,7 +384,7 @@ const OF_SERVICES: &[(&str, &[Service])] = {
 };
 
 impl Xtp {
-    /// Packets are as large as the path carries, if nothing is said of them.
+    /// Packets are as large as the path carries, unless `max-data` limits them.
     fn config(&self, place: &Place<'_>) -> XtpConfig {
         let defaults = XtpConfig::default();
         let by_mtu = place.mtu.map_or(defaults.max_packet, |mtu| {
@@ -415,7 +421,7 @@ impl Xtp {
         }
     }
 
-    /// A reliable multicast waits for those that listen from the beginning, if nothing is said of its quorum.
+    /// A reliable multicast waits for the sinks that listen from the start, unless `quorum` is given.
     fn group_config(&self, place: &Place<'_>, group: &GroupPlace<'_>) -> XtpGroupConfig {
         let stream = self.config(place);
         if self.service == Service::Multicast {
@@ -438,7 +444,7 @@ impl Xtp {
         }
     }
 
-    /// Whether every message is a packet.
+    /// Returns true if each message is one packet.
     fn is_datagram(&self, is_back: bool) -> bool {
         // What answers a multicast is a datagram.
         !self.service.features().fragmentation || self.service.is_multicast() && is_back
