@@ -8,7 +8,7 @@ const MEGABITS: f64 = 10.0;
 /// In ms.
 const ROUND_TRIP: f64 = 40.0;
 
-/// Flows of 30 s over 10 Mbit/s and 40 ms, a byte FIFO of so many bandwidth-delay products, and a share of losses.
+/// Flows of 30 s over 10 Mbit/s and 40 ms, through a byte FIFO of a number of bandwidth-delay products, with random loss.
 fn run(products: f64, loss: &str, flows: &[&str]) -> RepetitionSummary {
     let limit = (products * MEGABITS * 125.0 * ROUND_TRIP) as u64;
     let delay = ROUND_TRIP / 2.0;

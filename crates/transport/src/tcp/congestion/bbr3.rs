@@ -41,25 +41,25 @@ const PROBE_RTT_CWND_GAIN: u64 = UNIT / 2;
 const LOSS_THRESHOLD: u64 = 50;
 /// A round trip with losses takes the bounds to seven tenths at most.
 const BETA: [u64; 2] = [7, 10];
-/// So many holes in a round trip end startup, if there are too many losses.
+/// The number of holes in a round trip that end startup, if too much is lost.
 const STARTUP_HOLES: u8 = 6;
-/// Startup is over after so many round trips in which the rate has not grown by a quarter.
+/// Round trips without a quarter more of the rate that end startup.
 const FULL_ROUNDS: u8 = 3;
 /// The longest drain, in round trips.
 const DRAIN_ROUNDS: u64 = 3;
-/// For how long the smallest round trip is remembered, how often it is looked for, and for how long.
+/// The smallest round trip: the window of the filter, the interval of its measurement, and the time that a measurement takes.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 /// Bandwidths are remembered for this cycle and the one before it.
 const BANDWIDTH_CYCLES: u64 = 1;
-/// Joined acknowledgements are remembered for so many round trips.
+/// The window of the filter of joined acknowledgements, in round trips.
 const EXCESS_ROUNDS: u64 = 10;
 
 /// No bound.
 const UNBOUND: u32 = u32::MAX;
 
-/// Where it stands.
+/// The state of the state machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Startup,
@@ -77,7 +77,7 @@ impl Mode {
         matches!(self, Mode::Down | Mode::Cruise | Mode::Refill | Mode::Up)
     }
 
-    /// Whether it sends to find out how much there is.
+    /// Returns true if it probes for bandwidth or volume.
     fn is_accelerating(self) -> bool {
         matches!(self, Mode::Startup | Mode::Refill | Mode::Up)
     }
@@ -120,7 +120,7 @@ impl Bounds {
     }
 }
 
-/// Whether the path is full: the rate of delivery no longer grows.
+/// The estimator of a full path: the rate of delivery no longer grows.
 #[derive(Clone, Copy, Debug, Default)]
 struct Plateau {
     bandwidth: u64,
@@ -128,12 +128,12 @@ struct Plateau {
     is_reached: bool,
 }
 
-/// What was delivered in this round trip, and whether something was lost in it.
+/// Deliveries and losses of this round trip.
 #[derive(Clone, Copy, Debug, Default)]
 struct Latest {
     bandwidth: u64,
     inflight: u32,
-    /// The round trip is over when a segment is delivered that was sent after so many had been.
+    /// The round trip ends when a segment is delivered that was sent after this number of deliveries.
     end: u64,
     is_start: bool,
     has_losses: bool,
@@ -172,7 +172,7 @@ struct Bbr3 {
     /// Something was lost, and not all of it was repaired.
     is_repairing: bool,
     plateau: Plateau,
-    /// Whether the path was ever full.
+    /// The path was full at least once.
     is_full: bool,
     latest: Latest,
     probe: Probe,
@@ -476,7 +476,7 @@ impl Bbr3 {
     }
 }
 
-/// Whether more than 2 % of what was in flight were lost.
+/// Returns true if more than 2 % of the segments in flight were lost.
 fn is_too_high(lost: u64, in_flight: u32) -> bool {
     lost * LOSS_THRESHOLD > u64::from(in_flight)
 }

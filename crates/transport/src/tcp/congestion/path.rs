@@ -54,7 +54,7 @@ pub(super) fn burst(flow: &Flow) -> u32 {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rounds {
     pub(super) count: u64,
-    /// Whether the last acknowledgement has ended one.
+    /// The last acknowledgement has ended a round trip.
     pub(super) is_start: bool,
     end: u64,
 }
@@ -83,12 +83,12 @@ pub(super) struct Excess {
 }
 
 impl Excess {
-    /// Begins anew.
+    /// Begins again from now.
     pub(super) fn restart(&mut self, now: Time) {
         *self = Excess { since: now, acked: 0 };
     }
 
-    /// Takes so many acknowledged segments, and returns the excess since the acknowledgements were slower than the bandwidth.
+    /// Takes acknowledged segments, and returns the excess since the acknowledgements were slower than the bandwidth.
     pub(super) fn take(&mut self, flow: &Flow, bandwidth: u64, acked: u32) -> u64 {
         let mut expected = delivered_in(bandwidth, flow.delivered_at.since(self.since));
         if self.acked <= expected || self.acked + u64::from(acked) >= 1 << 20 {

@@ -20,7 +20,7 @@ pub(super) const KIND: AlgorithmKind = AlgorithmKind {
     make: |_| Box::new(Prague::default()),
 };
 
-/// A segment, or a share of all: windows and shares have so many parts.
+/// One segment, or all segments: the unit of windows and shares.
 const WHOLE: u64 = 1 << 20;
 /// The weight of the last round trip is one part in 2^this (g = 1/16).
 const GAIN_SHIFT: u32 = 4;
@@ -53,7 +53,7 @@ struct Prague {
     is_repairing: bool,
 }
 
-/// What the share is measured over.
+/// The interval over which the share is measured.
 #[derive(Debug, Default)]
 struct Round {
     end: u64,
@@ -230,7 +230,7 @@ mod tests {
     use crate::tcp::config::{TcpConfig, TimeoutConfig};
     use crate::tcp::flow::NO_THRESHOLD;
 
-    /// A flow with so many segments in its window, a round trip in ms, and Prague after slow start.
+    /// A flow with a window in segments, a round trip in ms, and Prague after slow start.
     fn steady(segments: u32, round_trip: u64) -> (Flow, Prague) {
         let mut flow = Flow::new(&TcpConfig::default());
         flow.has_accurate_ecn = true;
@@ -243,7 +243,7 @@ mod tests {
         (flow, prague)
     }
 
-    /// A round trip in which the first so many of the window's segments come back marked, each by an acknowledgement.
+    /// A round trip in which the first `marked` segments of the window come back marked, each by an acknowledgement.
     fn round_trip(flow: &mut Flow, prague: &mut Prague, millis: u64, marked: u32) {
         let window = flow.cwnd;
         (flow.una, flow.next) = (flow.next, flow.next + u64::from(window));

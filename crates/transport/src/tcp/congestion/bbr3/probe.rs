@@ -1,4 +1,4 @@
-//! ProbeBW: how often to look for more bandwidth, how far to go, and what losses say of it.
+//! ProbeBW: the interval of the probes for bandwidth, their end, and the bounds that losses draw.
 
 use trunkline_core::{Duration, Time};
 
@@ -7,7 +7,7 @@ use crate::tcp::flow::Flow;
 use crate::tcp::rate::RateSample;
 use crate::tcp::scoreboard::Sent;
 
-/// A probe at least every so many round trips, as Reno would: 62 at 25 Mbit/s and 30 ms.
+/// The most round trips between two probes, as Reno would have them: 62 at 25 Mbit/s and 30 ms.
 const RENO_ROUNDS: u32 = 63;
 /// And at least so often, and as much later at random.
 const WAIT: Duration = Duration::from_secs(2);
@@ -15,7 +15,7 @@ const RANDOM_WAIT: Duration = Duration::from_secs(1);
 /// Doublings of the growth of the long-term bound.
 const MAX_SLOPE: u32 = 30;
 
-/// What acknowledgements are of.
+/// The phase of the probe that acknowledged segments were sent in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Acks {
     /// No probe.
@@ -33,23 +33,23 @@ pub(super) enum Acks {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probe {
     pub(super) acks: Acks,
-    /// Whether losses are of segments that were sent to probe, and were not answered yet.
+    /// Lost segments were sent by a probe, and it has not reacted to losses yet.
     pub(super) is_sampled: bool,
-    /// Whether the last probe lost too much, and whether it was ended before it could.
+    /// The last probe lost too much, or was ended at the bound before it could.
     pub(super) was_too_high: bool,
     pub(super) was_precautionary: bool,
     /// Round trips and the moment since which the next is waited for, and for how long at most.
     pub(super) rounds_since: u64,
     pub(super) since: Time,
     pub(super) wait: Duration,
-    /// Growth of the long-term bound: so many acknowledged segments for each, those acknowledged, and doublings.
+    /// Growth of the long-term bound: acknowledged segments per step, those acknowledged since the last, and doublings.
     acked_per_step: u32,
     acked: u32,
     slope: u32,
 }
 
 impl Probe {
-    /// What is sent from now on is no probe.
+    /// Ends the probe: segments sent from now on do not belong to it.
     pub(super) fn stop(&mut self) {
         self.acks = Acks::Stopping;
     }

@@ -73,7 +73,7 @@ impl Rig {
         self.bbr.govern(&mut self.flow, &sample);
     }
 
-    /// So many segments count as lost, one by one with a gap behind each; that many were in flight when they were sent.
+    /// Marks segments as lost, one by one with a gap behind each; `in_flight` is the volume in flight when they were sent.
     fn lose(&mut self, count: u32, in_flight: u32) {
         let before = self.flow.lost;
         for n in 0..count {
@@ -110,7 +110,7 @@ fn startup_ends_after_three_rounds_without_a_quarter_more_and_drains_at_half_of_
     // Less a percent.
     let half = RATE * u64::from(rig.flow.mss) / 2;
     assert!(rig.flow.pacing_rate.abs_diff(half * 99 / 100) <= 2, "{} {half}", rig.flow.pacing_rate);
-    assert_eq!(rig.flow.ssthresh, NO_THRESHOLD, "it has none");
+    assert_eq!(rig.flow.ssthresh, NO_THRESHOLD, "BBR 3 does not use a threshold");
 }
 
 #[test]
