@@ -27,7 +27,7 @@ fn step(until: Time) -> Step {
 fn silent() -> (TcpListener, Live) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let server = listener.local_addr().unwrap().to_string();
-    (listener, Live { server, key: None })
+    (listener, Live { server, client: Client::default() })
 }
 
 #[test]
@@ -51,7 +51,8 @@ fn bulk_keeps_within_the_bounds_of_the_server() {
     let (server, stop) = (Server::bind(options, ()).unwrap(), Stop::new().unwrap());
     std::thread::scope(|scope| {
         scope.spawn(|| server.serve(&stop).unwrap());
-        let mut live = Live { server: server.local_address().unwrap().to_string(), key: None };
+        let mut live =
+            Live { server: server.local_address().unwrap().to_string(), client: Client::default() };
         let mut step = step(now() + Duration::from_secs(10));
         step.configuration.load = Load::Bulk;
         let measured = live.measure(&step, &());
