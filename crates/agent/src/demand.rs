@@ -2,9 +2,9 @@
 
 use trunkline_core::{Bytes, Duration, Rate, Seed, Time};
 use trunkline_experiment::{Flow, Scenario};
+use trunkline_live::on_network;
 use trunkline_traffic::{Feedback, KINDS, MessageBuffer, Source};
 
-use crate::meter::on_network;
 use crate::permission::{Demand, Greedy};
 
 /// So much of a source is looked at.

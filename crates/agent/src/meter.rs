@@ -2,7 +2,6 @@
 //! back before they send; this is what ends a part that does not keep to it nevertheless.
 
 use trunkline_core::{Bytes, Duration, Rate, Time};
-use trunkline_experiment::Flow;
 
 /// How long a part may exceed its rate: stalls are made up for, and connections begin with a burst.
 const DEPTH: Duration = Duration::from_secs(2);
@@ -48,12 +47,6 @@ impl Meter {
         let depth = rate * u128::from(DEPTH.as_nanos()) + u128::from(self.burst.count()) * 8 * NANOS;
         if self.level > depth { Err(Exceeded { allowed: self.rate }) } else { Ok(()) }
     }
-}
-
-/// What a message of a flow takes on the network, to send it: the message, its measurement header where that stands in
-/// front of it, and the headers of network and transport for every packet of 1460 bytes that is begun.
-pub fn on_network(flow: &Flow, message: Bytes) -> Bytes {
-    trunkline_live::in_packets(Bytes(message.count() + flow.added_on_sockets(message.count())))
 }
 
 #[cfg(test)]

@@ -238,7 +238,7 @@ fn with_short_quotes(message: &str) -> String {
         if index % 2 == 0 || count <= MOST_QUOTED {
             return part.to_owned();
         }
-        format!("{}... ({count} characters)", part.chars().take(QUOTED).collect::<String>())
+        format!("{}...", part.chars().take(QUOTED).collect::<String>())
     };
     message.split('`').enumerate().map(short).collect::<Vec<_>>().join("`")
 }

@@ -16,9 +16,6 @@ use crate::error::FleetError;
 use crate::fleet::Host;
 use crate::hosts::pairs;
 
-/// Headers of IPv6, UDP and our own: the most that a small message takes beside its payload.
-const HEADERS: u64 = 40 + 8 + 40;
-
 /// Finds what the agents of these hosts would refuse.
 pub(crate) fn check(scenario: &Scenario, hosts: &[Host], agents: &[Agent]) -> Result<(), FleetError> {
     let host = |index: usize| {
@@ -62,7 +59,7 @@ pub(crate) fn sent_back(scenario: &Scenario, flows: &[usize]) -> Option<Rate> {
 fn paced(flow: &Flow) -> Option<Rate> {
     let (kind, values) = (&KINDS[flow.source.kind], &flow.source.values);
     let interval = (kind.interval)(values).filter(|interval| !interval.is_zero())?;
-    let message = Bytes((kind.max_message)(values).saturating_add(HEADERS));
+    let message = trunkline_live::on_network(flow, Bytes((kind.max_message)(values)));
     let one = Rate::of(message, interval).bits_per_second();
     let channels = u64::from(flow.meta.members) * u64::from(flow.meta.channels);
     Some(Rate::from_bits_per_second(one.saturating_mul(channels)))
@@ -189,6 +186,16 @@ fn carrier(scenario: &Scenario, index: usize) -> Option<Carrier> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_call_takes_its_messages_and_40_bytes_for_each() {
+        let text = "name = \"x\"\nduration = \"1 s\"\n[hosts]\na = {}\nb = {}\n[link.l]\nbetween = [\"a\", \"b\"]\n\
+            rate = \"1 Mbit/s\"\n[flow.call]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\n\
+            source = { kind = \"voice\", samples = 160 }\n";
+        let experiment = trunkline_experiment::Experiment::parse(text, "x.toml", &()).unwrap();
+        let flow = &experiment.points[0].scenario.flows[0];
+        assert_eq!(paced(flow), Some(Rate::from_bits_per_second((160 + 40) * 8 * 50)));
+    }
 
     #[test]
     fn addresses_are_in_their_networks() {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use trunkline_core::{Bytes, Duration, Rate};
+use trunkline_experiment::Flow;
 use trunkline_io::clock;
 
 /// A rate that several conversations share, of this or of several sessions. Each waits for its turn; turns are given in
@@ -156,6 +157,12 @@ impl Turn {
         }
         passes
     }
+}
+
+/// What a message of a flow takes on the network, to send it: the message, its measurement header where that stands in
+/// front of it, and the headers of network and transport for every packet of 1460 bytes that is begun.
+pub fn on_network(flow: &Flow, message: Bytes) -> Bytes {
+    in_packets(Bytes(message.count() + flow.added_on_sockets(message.count())))
 }
 
 /// What so much of messages with their headers takes on the network: 40 bytes more for every packet of 1460 that is begun.

@@ -45,7 +45,7 @@ mod session;
 mod setup;
 mod start;
 
-pub use ceiling::{Ceiling, Limited, in_packets};
+pub use ceiling::{Ceiling, Limited, in_packets, on_network};
 pub use channel::Channel;
 pub use check::{check, kernel_stream, refuse_simulated, stream_setup};
 pub use error::LiveError;

@@ -8,12 +8,13 @@ use jiff::Timestamp;
 use trunkline_control::{Refusal, RefusalKind};
 use trunkline_core::{Bytes, Duration, FlowId, Time};
 use trunkline_experiment::{Flow, Progress, Supervisor};
+use trunkline_live::on_network;
 use trunkline_live::packed::Packer;
 use trunkline_metrics::{Observation, Recorder};
 
 use super::Daemon;
 use super::parts::Part;
-use crate::meter::{Meter, on_network};
+use crate::meter::Meter;
 use crate::notices::Audience;
 use crate::spool::{PartSpool, SpoolError};
 

@@ -254,7 +254,7 @@ fn start(links: &WireLinks) -> Result<(Wire, Signals), Failure> {
     let access = Access::enter().map_err(failure)?;
     let signals = Signals::keep().map_err(Failure::environment)?;
     let mut wire = Wire::up(&point.scenario, &access, &options).map_err(failure)?;
-    let names_rate = !links.words.is_given() || wire_link::names_rate(&links.words);
+    let names_rate = if links.words.is_given() { wire_link::names_rate(&links.words) } else { [true; 2] };
     let beyond = point.scenario.links.iter().flat_map(|link| wire_link::beyond(link, names_rate));
     beyond.for_each(output::warn);
     if let Some(why) = wire.way_out_failure() {

@@ -122,11 +122,17 @@ const EXACT: Duration = Duration::from_micros(100);
 /// Packets in flight are kept in memory; more bytes than this are mentioned.
 const IN_MEMORY: f64 = 1e9;
 
-/// A sentence for each property of a link that is beyond the emulator.
-pub(super) fn beyond(link: &trunkline_experiment::Link, names_rate: bool) -> Vec<String> {
+/// A sentence for each property of a link that is beyond the emulator. A direction whose rate nobody named is as fast as can be.
+pub(super) fn beyond(link: &trunkline_experiment::Link, names_rate: [bool; 2]) -> Vec<String> {
     let mut sentences = Vec::new();
     let name = &link.name;
-    let fastest = link.directions.iter().map(|direction| direction.rate).max().filter(|_| names_rate);
+    let named = || {
+        link.directions
+            .iter()
+            .zip(names_rate)
+            .filter_map(|(direction, is_named)| is_named.then_some(direction))
+    };
+    let fastest = named().map(|direction| direction.rate).max();
     if let Some(rate) = fastest.filter(|rate| *rate > FORWARDED) {
         sentences.push(format!(
             "link `{name}`: {rate} is more than this machine may forward: above some 2 Gbit/s packets are lost before the \
@@ -143,8 +149,8 @@ pub(super) fn beyond(link: &trunkline_experiment::Link, names_rate: bool) -> Vec
     let on_its_way = |direction: &trunkline_experiment::Direction| {
         direction.rate.bits_per_second() as f64 / 8.0 * direction.delay.as_secs_f64()
     };
-    let most = link.directions.iter().map(on_its_way).fold(0.0, f64::max);
-    if names_rate && most > IN_MEMORY {
+    let most = named().map(on_its_way).fold(0.0, f64::max);
+    if most > IN_MEMORY {
         sentences.push(format!(
             "link `{name}`: up to {:.0} GB are on their way at its rate and delay, and the relay keeps them in memory",
             most / 1e9
@@ -153,11 +159,13 @@ pub(super) fn beyond(link: &trunkline_experiment::Link, names_rate: bool) -> Vec
     sentences
 }
 
-/// True if the words name a rate.
-pub(super) fn names_rate(words: &LinkWords) -> bool {
-    let all = [&words.link, &words.up, &words.down].into_iter().flatten();
-    let mut keys = all.flat_map(|text| split(text)).filter_map(|word| key_and_value("", word).ok());
-    keys.any(|(key, _)| key == RATE)
+/// Whether the words name a rate, for each direction: up and down.
+pub(super) fn names_rate(words: &LinkWords) -> [bool; 2] {
+    let names = |text: &Option<String>| {
+        let words = text.iter().flat_map(|text| split(text));
+        words.filter_map(|word| key_and_value("", word).ok()).any(|(key, _)| key == RATE)
+    };
+    [&words.up, &words.down].map(|direction| names(&words.link) || names(direction))
 }
 
 /// The options as typed, for `status`.
@@ -289,6 +297,10 @@ mod tests {
         assert!(
             said("1000 Gbit/s").starts_with("link `link`: 1000 Gbit/s is more than this machine may forward")
         );
+        let asymmetric = words("20 ms", "loss=1 %", "5 Mbit/s");
+        let loaded = load(&asymmetric).unwrap_or_else(|failure| panic!("{}", failure.message));
+        let sentences = beyond(&loaded.points[0].scenario.links[0], names_rate(&asymmetric));
+        assert!(sentences.is_empty(), "nobody named a rate for the way up: {sentences:?}");
         assert!(said("rate=3 Gbit/s").contains("3000 Mbit/s is more"));
         assert!(said("20 us").contains("a delay of 20 us is shorter"), "{}", said("20 us"));
         assert!(said("20 Mbit/s, 1 h").contains("up to 9 GB are on their way"), "{}", said("20 Mbit/s, 1 h"));
