@@ -41,7 +41,8 @@ pub struct Terms {
     pub most: u32,
 }
 
-/// A bound further from the mean than so many means says nothing: few repetitions with a long tail allow almost any mean.
+/// A bound that is further from the mean than this many means has no information: few repetitions with a long tail allow almost
+/// any mean.
 const SAYS_NOTHING: f64 = 1000.0;
 
 /// Repetitions after which a value that is expected to break a limit is looked at first.
@@ -98,7 +99,7 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// Whether the limit is about anything: what has no members keeps every limit.
+    /// True if the limit applies: a flow without members keeps every limit.
     pub(crate) fn applies(&self) -> bool {
         self.verdict != Verdict::Kept || self.estimate.is_some()
     }

@@ -11,13 +11,13 @@ pub(crate) const SECONDS: u32 = 30;
 pub(crate) const INTERVAL: u64 = 10_000_000;
 /// Payload of a packet of the call, in bytes.
 pub(crate) const VOICE: usize = 80;
-/// What a veth device counts beside a packet, in bytes: its Ethernet header.
+/// The Ethernet header, which a veth device counts beside a packet, in bytes.
 pub(crate) const OVERHEAD: u64 = 14;
 
 /// The queue of the bottleneck.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Queue {
-    /// A FIFO of so many bandwidth-delay products.
+    /// A FIFO, by its length in bandwidth-delay products.
     Fifo(f64),
     /// CoDel with its defaults.
     Codel,
@@ -42,7 +42,7 @@ pub(crate) struct Cell {
     pub(crate) control: String,
     /// Packets lost at random, in per cent, in the direction of the transfers.
     pub(crate) loss: f64,
-    /// What each transfers, in bytes; 0 for as much as it can.
+    /// Bytes of each transfer; 0 for one without an end.
     pub(crate) volume: u64,
 }
 
@@ -145,7 +145,7 @@ impl FromStr for Queue {
             "pie" => Ok(Queue::Pie),
             _ => {
                 let products = text.strip_prefix("fifo-").and_then(|products| products.parse().ok());
-                products.map(Queue::Fifo).ok_or_else(|| format!("`{text}` is no queue"))
+                products.map(Queue::Fifo).ok_or_else(|| format!("`{text}` is not a queue"))
             }
         }
     }
@@ -189,7 +189,7 @@ impl FromStr for Cell {
     }
 }
 
-/// What was measured of a cell.
+/// The figures of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Measured {
     /// Payload of all transfers, in Mbit/s; over the whole time, or until the last of them was complete.
@@ -227,7 +227,7 @@ impl Measured {
         }
     }
 
-    /// The same with the figures of the transfers: what each delivered, in bytes, in so many seconds.
+    /// The same with the figures of the transfers, from the bytes that each delivered in this time.
     pub(crate) fn with_transfers(self, delivered: &[u64], seconds: f64) -> Measured {
         let sum: f64 = delivered.iter().map(|bytes| *bytes as f64).sum();
         let squares: f64 = delivered.iter().map(|bytes| (*bytes as f64).powi(2)).sum();

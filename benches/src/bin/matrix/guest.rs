@@ -148,7 +148,7 @@ fn on<T: Send + 'static>(host: &str, job: impl FnOnce() -> T + Send + 'static) -
     })
 }
 
-/// What a transfer has delivered.
+/// The delivered part of a transfer.
 #[derive(Default)]
 struct Sink {
     bytes: AtomicU64,

@@ -65,13 +65,13 @@ fn file(cell: &Cell) -> String {
     )
 }
 
-/// What the sinks see.
+/// Arrivals at the sinks.
 struct Seen {
     load: FlowId,
     voice: FlowId,
-    /// Of each transfer its bytes, and when the last of them came.
+    /// The bytes of each transfer, and the time of the last of them.
     transfers: Vec<(u64, Time)>,
-    /// Of each packet of the call, in milliseconds.
+    /// The delay of each packet of the call, in milliseconds.
     delays: Vec<f64>,
 }
 
