@@ -16,7 +16,7 @@ struct Cell {
     kernel: [f64; 3],
 }
 
-/// A byte FIFO of so many bandwidth-delay products.
+/// A byte FIFO that holds a number of bandwidth-delay products.
 fn fifo(megabits: u32, round_trip: u32, products: u32) -> String {
     format!("queue = {{ kind = \"fifo\", limit = \"{} B\" }}", megabits * 125 * round_trip * products)
 }

@@ -68,7 +68,7 @@ impl Profile {
                 "Solaris 2.5, from Sun's tunable parameters of `ndd /dev/tcp` (windows of 8 KiB, `tcp_rexmit_interval_initial` \
                  500 ms, `tcp_rexmit_interval_min` 200 ms, `tcp_deferred_ack_interval` 50 ms) and RFC 2525, which describes its \
                  timers: a doubled timeout is forgotten with the next acknowledgement. No window scaling, time stamps or \
-                 selective acknowledgements. Its timer granularity is not public (here 10 ms, the clock's)"
+                 selective acknowledgements. Its timer granularity is not public (here timers are exact)"
             }
             Profile::BsdReno => {
                 "4.3BSD-Reno, from Stevens's TCP/IP Illustrated, volumes 1 and 2: fast recovery that repairs one segment (RFC \
@@ -186,9 +186,9 @@ fn solaris() -> TcpConfig {
             max: MS * 60_000,
             keep_backoff: false,
         },
-        acks: AckConfig { unpushed: true, tick: MS * 10, ..fixed_acks(MS * 50) },
+        acks: AckConfig { unpushed: true, tick: Duration::ZERO, ..fixed_acks(MS * 50) },
         window_updates: WindowUpdates::WhenClosed,
-        tick: MS * 10,
+        tick: Duration::ZERO,
         ..classic(8 << 10)
     }
 }
