@@ -14,7 +14,7 @@ impl Scenario {
         self.links.iter().map(|link| self.build_link(link, seed)).collect()
     }
 
-    fn build_link(&self, link: &Link, seed: Seed) -> Box<dyn Medium> {
+    pub(crate) fn build_link(&self, link: &Link, seed: Seed) -> Box<dyn Medium> {
         let config = |port: usize| {
             let direction = &link.directions[port];
             let (kind, values) = &direction.queue;

@@ -10,6 +10,7 @@ mod alike;
 mod bounds;
 mod build;
 mod change;
+mod cut;
 pub mod edit;
 mod experiment;
 mod files;

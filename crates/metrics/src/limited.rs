@@ -38,6 +38,21 @@ pub struct LimitedBy {
     pub enough: Option<Bytes>,
 }
 
+/// A limit that drops a flow's packets although nothing else is on the line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CutBy {
+    /// The key in the file: `link.trunk.queue.limit`.
+    pub option: String,
+    /// Its value: `20 packets`.
+    pub limit: String,
+    /// The size of the parts in which the link handles packets, if it does not handle them whole.
+    pub chunk: Option<Bytes>,
+    /// A size that the flow's packets have, without headers.
+    pub packet: Bytes,
+    /// The largest packet that is carried.
+    pub largest: Bytes,
+}
+
 /// What a flow has come to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reached {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use trunkline_core::{Amount, Bytes, Duration, Rate, Ratio, Time};
 
 use crate::connection::ConnectionSample;
-use crate::limited::LimitedBy;
+use crate::limited::{CutBy, LimitedBy};
 use crate::quality::QualitySummary;
 use crate::voice_path::VoicePathSummary;
 
@@ -91,6 +91,9 @@ pub struct FlowSummary {
     /// The window or the send buffer that held the flow back, if one did.
     #[serde(default)]
     pub limited_by: Option<LimitedBy>,
+    /// The limit that drops its packets on an idle line, if messages are missing and there is one.
+    #[serde(default)]
+    pub cut_by: Option<CutBy>,
     /// Rates of single transfers, of a source that makes them.
     pub transfers: Option<TransferSummary>,
     /// What happened at the FIFOs of its channels, if it has any.

@@ -1,7 +1,8 @@
-//! Hints: settings that held a flow back where the network would have carried more, and messages that waited at their sender.
+//! Hints: settings that held a flow back where the network would have carried more, limits that drop packets on an idle line,
+//! and messages that waited at their sender.
 
 use trunkline_core::Bytes;
-use trunkline_metrics::{FlowSummary, LimitedBy};
+use trunkline_metrics::{CutBy, FlowSummary, LimitedBy};
 use trunkline_store::StoredPoint;
 
 use crate::view::{Side, View, point_name};
@@ -28,23 +29,50 @@ pub(crate) fn of(view: &View, side: &Side) -> Vec<String> {
         }
     }
     let limited = found.iter().map(|found| found.sentence(view));
-    limited.chain(view.flows.iter().filter_map(|flow| waiting(view, side, flow))).collect()
+    let of_flow = |flow: &&str| [cut(view, side, flow), waiting(view, side, flow)];
+    limited.chain(view.flows.iter().flat_map(of_flow).flatten()).collect()
+}
+
+/// The first point at which something was found of a flow.
+fn first<T>(
+    view: &View,
+    side: &Side,
+    flow: &str,
+    found: impl Fn(&FlowSummary) -> Option<T>,
+) -> Option<(String, T)> {
+    let of_point =
+        |point: &StoredPoint| side.flow(point.index, flow).iter().find_map(|summary| found(summary));
+    let (point, found) = view.points().iter().find_map(|point| Some((point, of_point(point)?)))?;
+    let place =
+        if view.is_swept() { format!(" at {}", point_name(point, view.axes())) } else { String::new() };
+    Some((place, found))
+}
+
+/// Where a limit drops packets of a flow however idle the line is.
+fn cut(view: &View, side: &Side, flow: &str) -> Option<String> {
+    let (place, cut) = first(view, side, flow, |summary| summary.cut_by.clone())?;
+    let CutBy { option, limit, chunk, packet, largest } = cut;
+    let why = match chunk {
+        Some(chunk) => format!(
+            ", because this link handles packets in chunks of {chunk} and drops a packet if one of its chunks finds no room"
+        ),
+        None => String::new(),
+    };
+    Some(format!(
+        "`{flow}` has packets of {packet} and more{place}, but `{option}` of {limit} drops those of more than {largest} even on an \
+         idle line{why}."
+    ))
 }
 
 /// Where the late share of a flow needs an explanation: its latency is counted from when messages were sent, which was well
 /// after they were due.
 fn waiting(view: &View, side: &Side, flow: &str) -> Option<String> {
-    let waited = |summary: &&FlowSummary| {
+    let waited = |summary: &FlowSummary| {
         let [due, sent] = [summary.latency_from_due.as_ref()?.mean, summary.latency.as_ref()?.mean];
         let waited = due.saturating_sub(sent);
         (summary.late.value() > LATE && waited > sent).then_some(waited)
     };
-    let (point, waited) = view
-        .points()
-        .iter()
-        .find_map(|point| Some((point, side.flow(point.index, flow).iter().find_map(waited)?)))?;
-    let place =
-        if view.is_swept() { format!(" at {}", point_name(point, view.axes())) } else { String::new() };
+    let (place, waited) = first(view, side, flow, waited)?;
     Some(format!(
         "`{flow}` waits at its sender{place}: its messages leave {waited} after they are due, on average. They are late by when \
          they were due; latency counts from when they were sent."
@@ -84,10 +112,30 @@ impl Found<'_> {
 
 #[cfg(test)]
 mod tests {
-    use trunkline_core::{Duration, Ratio};
+    use trunkline_core::{Bytes, Duration, Ratio};
+    use trunkline_metrics::CutBy;
     use trunkline_store::Backend;
 
     use crate::{Screen, fixtures, terminal};
+
+    #[test]
+    fn a_limit_that_drops_packets_on_an_idle_line_is_named() {
+        let mut run = fixtures::single(Backend::Sim);
+        for flow in
+            run.points[0].repetitions.iter_mut().filter_map(|r| r.summary.as_mut()).flat_map(|s| &mut s.flows)
+        {
+            flow.cut_by = (flow.flow == "voice").then(|| CutBy {
+                option: "link.trunk.queue.limit".to_owned(),
+                limit: "4 packets".to_owned(),
+                chunk: Some(Bytes(64)),
+                packet: Bytes(1400),
+                largest: Bytes(340),
+            });
+        }
+        let page = terminal(&run, Screen::default()).replace("\n", " ");
+        let hint = "`voice` has packets of 1400 B and more, but `link.trunk.queue.limit` of 4 packets drops those of more than 340 B";
+        assert!(page.contains(hint) && page.contains("chunks of 64 B"), "{page}");
+    }
 
     #[test]
     fn messages_that_are_late_because_they_waited_at_their_sender_are_explained() {

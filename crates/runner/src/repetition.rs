@@ -65,6 +65,9 @@ pub(crate) fn measure(
     let singles = singles.finish(of_singles);
     let mut summary = meter.finish(outcome);
     attach(scenario, singles.flows, &mut summary);
+    if request.backend != Backend::Live {
+        say_what_cuts(scenario, &mut summary);
+    }
     let closed = traces.close()?;
     exact::percentiles(&mut summary, &closed)?;
     let (mut audio, failed) = or_nothing(audio, failed);
@@ -106,6 +109,15 @@ fn attach(scenario: &Scenario, singles: Vec<FlowSummary>, summary: &mut Repetiti
     });
     for (flow, summary) in scenario.flows.iter().zip(&mut summary.flows) {
         summary.each = singles.by_ref().take(flow.each.len()).collect();
+    }
+}
+
+/// Names the limit that drops packets of flows with missing messages even on an idle line.
+fn say_what_cuts(scenario: &Scenario, summary: &mut RepetitionSummary) {
+    for (index, flow) in summary.flows.iter_mut().enumerate().take(scenario.flows.len()) {
+        if flow.counts.lost + flow.counts.unfinished + flow.counts.refused > 0 {
+            flow.cut_by = scenario.cut_by(index);
+        }
     }
 }
 

@@ -352,6 +352,7 @@ impl FlowMeter {
             robust: robust_delay(&self.first),
             throughput,
             limited_by: self.limited_by(throughput),
+            cut_by: None,
             transfers: self.transfers.summary(u64::from(self.meta.ids()) * u64::from(self.meta.channels)),
             voice_channels: sinks
                 .iter()

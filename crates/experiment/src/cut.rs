@@ -1,0 +1,124 @@
+//! Limits on a flow's way that drop its packets although nothing else is on the line.
+
+use trunkline_core::schema::{Value, Values};
+use trunkline_core::{Bytes, Distribution, Packet, Port, Seed, Time};
+use trunkline_metrics::CutBy;
+use trunkline_network::{DropCause, Fate, Outcome};
+use trunkline_traffic::KINDS;
+
+use crate::model::{Direction, Flow, Link, PathStep, Scenario, Transport};
+
+/// Most events of a line that carries one packet.
+const EVENTS: usize = 100_000;
+
+/// The size that a flow's messages have at least; `None` if they differ.
+fn usual_message(flow: &Flow) -> Option<u64> {
+    let values = &flow.source.values;
+    let named = |name: &str| values.iter().find(|(other, _)| *other == name).map(|(_, value)| value);
+    match (named("message"), named("samples")) {
+        (Some(Value::Distribution(Distribution::Constant(size))), _) => Some(*size),
+        (Some(_), _) => None,
+        (None, Some(Value::Integer(samples))) => Some(*samples),
+        (None, _) => Some((KINDS[flow.source.kind].max_message)(values)),
+    }
+}
+
+/// How much a queue may hold, if it has such a limit.
+fn limit(queue: &Values) -> Option<String> {
+    queue.iter().find_map(|(name, value)| match value {
+        Value::Limit(limit) if name == "limit" => Some(limit.to_string()),
+        _ => None,
+    })
+}
+
+/// The size of the parts in which a medium handles packets.
+fn chunk(medium: &Values) -> Option<Bytes> {
+    medium.iter().find_map(|(name, value)| match value {
+        Value::Bytes(size) if name == "chunk" => Some(*size),
+        _ => None,
+    })
+}
+
+impl Scenario {
+    /// The first limit on the way to a flow's first sink that drops its packets on an idle line; `None` also where the size of
+    /// its packets is not known.
+    ///
+    /// # Panics
+    /// If there is no such flow.
+    pub fn cut_by(&self, flow: usize) -> Option<CutBy> {
+        let flow = &self.flows[flow];
+        let path = &flow.to.first()?.forward;
+        let packet = self.largest_packet(flow, path)?;
+        path.iter()
+            .filter(|step| self.links[step.link].between.len() == 2)
+            .find_map(|step| self.cut_at(step, packet))
+    }
+
+    /// A flow's largest packets have at least this size: headers are not counted.
+    fn largest_packet(&self, flow: &Flow, path: &[PathStep]) -> Option<Bytes> {
+        let message = Bytes(usual_message(flow)?);
+        let mtu = path.iter().map(|step| self.direction(step).mtu).min()?;
+        match &flow.transport {
+            Transport::Udp(_) | Transport::UdpLite(_) | Transport::Rtp(_) | Transport::Dccp(_) => {
+                Some(message.min(mtu))
+            }
+            Transport::Tcp(options) | Transport::Mptcp(options) => {
+                // Half a window is always sent in one segment, if that is no larger than the largest.
+                let window = flow.transport.under_way().map_or(mtu, |(_, bytes)| Bytes(bytes.count() / 2));
+                Some(message.min(options.mss.unwrap_or(mtu)).min(mtu).min(window))
+            }
+            Transport::Urp(_) => flow.transport.largest_block().map(|block| message.min(block).min(mtu)),
+            Transport::Xtp(_) | Transport::Quic(_) | Transport::Sctp(_) => None,
+        }
+    }
+
+    fn direction(&self, step: &PathStep) -> &Direction {
+        &self.links[step.link].directions[usize::from(step.from_port)]
+    }
+
+    fn cut_at(&self, step: &PathStep, packet: Bytes) -> Option<CutBy> {
+        let mut link = self.links[step.link].clone();
+        link.directions.iter_mut().for_each(|direction| direction.impairments = Default::default());
+        let from = Port(step.from_port);
+        let cause = self.dropped(&link, from, packet)?;
+        let direction = self.direction(step);
+        let (option, limit) = match cause {
+            DropCause::QueueFull => ("queue.limit", limit(&direction.queue.1)?),
+            DropCause::InputFull => ("input", direction.values.bytes("input").to_string()),
+            _ => return None,
+        };
+        let (mut largest, mut smallest_cut) = (0, packet.count());
+        while largest + 1 < smallest_cut {
+            let middle = largest.midpoint(smallest_cut);
+            match self.dropped(&link, from, Bytes(middle)) {
+                Some(_) => smallest_cut = middle,
+                None => largest = middle,
+            }
+        }
+        Some(CutBy {
+            option: format!("link.{}.{option}", link.name),
+            limit,
+            chunk: chunk(&direction.values),
+            packet,
+            largest: Bytes(largest),
+        })
+    }
+
+    /// Why an idle link drops a packet, if it does.
+    fn dropped(&self, link: &Link, from: Port, size: Bytes) -> Option<DropCause> {
+        let mut medium = self.build_link(link, Seed::new(0, 0));
+        let mut out = Outcome::default();
+        medium.offer(Time::ZERO, from, Packet { size, ..Packet::default() }, &mut out);
+        for _ in 0..EVENTS {
+            let dropped = out.fates.0.iter().find_map(|fate| match fate {
+                Fate::Dropped { cause, .. } => Some(*cause),
+                Fate::Marked { .. } => None,
+            });
+            if dropped.is_some() || !out.deliveries.is_empty() {
+                return dropped;
+            }
+            medium.advance(medium.next_event()?, &mut out);
+        }
+        None
+    }
+}
