@@ -52,6 +52,8 @@ impl Meter {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use trunkline_experiment::Flow;
+    use trunkline_live::on_network;
 
     use super::*;
 

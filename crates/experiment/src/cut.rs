@@ -6,7 +6,7 @@ use trunkline_metrics::CutBy;
 use trunkline_network::{DropCause, Fate, Outcome};
 use trunkline_traffic::KINDS;
 
-use crate::model::{Direction, Flow, Link, PathStep, Scenario, Transport};
+use crate::model::{Direction, Flow, Link, PathStep, Scenario};
 
 /// Most events of a line that carries one packet.
 const EVENTS: usize = 100_000;
@@ -58,18 +58,7 @@ impl Scenario {
     fn largest_packet(&self, flow: &Flow, path: &[PathStep]) -> Option<Bytes> {
         let message = Bytes(usual_message(flow)?);
         let mtu = path.iter().map(|step| self.direction(step).mtu).min()?;
-        match &flow.transport {
-            Transport::Udp(_) | Transport::UdpLite(_) | Transport::Rtp(_) | Transport::Dccp(_) => {
-                Some(message.min(mtu))
-            }
-            Transport::Tcp(options) | Transport::Mptcp(options) => {
-                // Half a window is always sent in one segment, if that is no larger than the largest.
-                let window = flow.transport.under_way().map_or(mtu, |(_, bytes)| Bytes(bytes.count() / 2));
-                Some(message.min(options.mss.unwrap_or(mtu)).min(mtu).min(window))
-            }
-            Transport::Urp(_) => flow.transport.largest_block().map(|block| message.min(block).min(mtu)),
-            Transport::Xtp(_) | Transport::Quic(_) | Transport::Sctp(_) => None,
-        }
+        Some(message.min(flow.transport.full_packet(mtu)?))
     }
 
     fn direction(&self, step: &PathStep) -> &Direction {

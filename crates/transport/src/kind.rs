@@ -101,6 +101,11 @@ pub trait TransportOptions: Any + fmt::Debug + Send + Sync {
         None
     }
 
+    /// The bytes of a message, at least, that fill a packet where the path carries `mtu`; `None` if that is not known.
+    fn full_packet(&self, _mtu: Bytes) -> Option<Bytes> {
+        None
+    }
+
     /// Conflicts between options, whatever uses them.
     fn check(&self, _written: &Written<'_>) -> Vec<Conflict> {
         Vec::new()

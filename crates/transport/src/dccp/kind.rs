@@ -180,6 +180,10 @@ impl TransportOptions for Dccp {
         vec![Conflict::new("when-full", flow.not_held_back("this one takes all and drops it", instead))]
     }
 
+    fn full_packet(&self, mtu: Bytes) -> Option<Bytes> {
+        Some(mtu)
+    }
+
     fn packet(&self, message: &MessageSize<'_>) -> Packet {
         Packet::of_message(message, HEADERS + self.encapsulation.overhead(), "up to ")
     }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use trunkline_core::Rate;
 use trunkline_core::schema::{Choice, Default as Preset, Kind, Parameter};
+use trunkline_core::{Bytes, Rate};
 
 use super::{HEADERS, MAX_MESSAGE, PayloadFormat, Reporting, RtpConfig, RtpEndpoint};
 use crate::conversation::Features;
@@ -97,6 +97,10 @@ struct Rtp {
 impl TransportOptions for Rtp {
     fn features(&self) -> &'static Features {
         &features::RTP
+    }
+
+    fn full_packet(&self, mtu: Bytes) -> Option<Bytes> {
+        Some(mtu)
     }
 
     fn packet(&self, message: &MessageSize<'_>) -> Packet {

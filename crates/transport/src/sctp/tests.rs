@@ -1,7 +1,7 @@
 mod damage;
 
 use super::handshake::Cookie;
-use super::wire::Chunk;
+use super::wire::{Chunk, kind};
 use super::*;
 
 const NEAR: Address = Address { host: 0, port: 40_001 };

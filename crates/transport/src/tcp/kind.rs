@@ -276,6 +276,10 @@ impl TransportOptions for Tcp {
         Some(("window", self.0.window?))
     }
 
+    fn full_packet(&self, mtu: Bytes) -> Option<Bytes> {
+        Some(self.0.full_packet(mtu))
+    }
+
     fn check(&self, written: &Written<'_>) -> Vec<Conflict> {
         match &self.0.engine {
             TcpEngine::Classic(classic) => checks::classic(classic, &self.0),
@@ -353,6 +357,10 @@ impl TransportOptions for Mptcp {
         Some(("window", self.0.window?))
     }
 
+    fn full_packet(&self, mtu: Bytes) -> Option<Bytes> {
+        Some(self.0.full_packet(mtu))
+    }
+
     fn packet(&self, _message: &MessageSize<'_>) -> Packet {
         self.0.packet()
     }
@@ -367,6 +375,12 @@ impl TransportOptions for Mptcp {
 }
 
 impl TcpOptions {
+    fn full_packet(&self, mtu: Bytes) -> Bytes {
+        // Half a window is always sent in one segment, if that is not larger than the largest.
+        let half = self.window.map_or(mtu, |window| Bytes(window.count() / 2));
+        self.mss.unwrap_or(mtu).min(mtu).min(half)
+    }
+
     fn packet(&self) -> Packet {
         let Some(mss) = self.mss.map(Bytes::count) else { return Packet::Fits };
         let bytes = mss + HEADERS;

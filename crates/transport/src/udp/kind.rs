@@ -111,6 +111,10 @@ impl TransportOptions for Udp {
         true
     }
 
+    fn full_packet(&self, mtu: Bytes) -> Option<Bytes> {
+        Some(mtu)
+    }
+
     fn packet(&self, message: &MessageSize<'_>) -> Packet {
         Packet::of_message(message, UDP_HEADER_LENGTH + IPV4_HEADER_LENGTH, "")
     }
@@ -152,6 +156,10 @@ struct UdpLite {
 impl TransportOptions for UdpLite {
     fn features(&self) -> &'static Features {
         &features::UDP_LITE
+    }
+
+    fn full_packet(&self, mtu: Bytes) -> Option<Bytes> {
+        Some(mtu)
     }
 
     fn packet(&self, message: &MessageSize<'_>) -> Packet {

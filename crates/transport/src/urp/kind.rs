@@ -112,6 +112,10 @@ impl TransportOptions for Urp {
         Some(self.block + Bytes(TRAILER_LENGTH as u64))
     }
 
+    fn full_packet(&self, mtu: Bytes) -> Option<Bytes> {
+        Some(self.largest_block()?.min(mtu))
+    }
+
     fn packet(&self, _message: &MessageSize<'_>) -> Packet {
         let (block, bytes) = (self.block.count(), self.block.count() + TRAILER_LENGTH as u64);
         Packet::Needs {
