@@ -23,7 +23,7 @@ fn usual_message(flow: &Flow) -> Option<u64> {
     }
 }
 
-/// How much a queue may hold, if it has such a limit.
+/// The limit of a queue, if it has one.
 fn limit(queue: &Values) -> Option<String> {
     queue.iter().find_map(|(name, value)| match value {
         Value::Limit(limit) if name == "limit" => Some(limit.to_string()),

@@ -159,13 +159,13 @@ impl Turn {
     }
 }
 
-/// What a message of a flow takes on the network, to send it: the message, its measurement header where that stands in
+/// The bytes that a message of a flow takes on the network: the message, its measurement header where that stands in
 /// front of it, and the headers of network and transport for every packet of 1460 bytes that is begun.
 pub fn on_network(flow: &Flow, message: Bytes) -> Bytes {
     in_packets(Bytes(message.count() + flow.added_on_sockets(message.count())))
 }
 
-/// What so much of messages with their headers takes on the network: 40 bytes more for every packet of 1460 that is begun.
+/// The bytes that messages with their headers take on the network: 40 more for every packet of 1460 that is begun.
 pub fn in_packets(messages: Bytes) -> Bytes {
     Bytes(messages.0 + messages.0.div_ceil(1460) * 40)
 }

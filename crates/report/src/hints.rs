@@ -48,7 +48,7 @@ fn first<T>(
     Some((place, found))
 }
 
-/// Where a limit drops packets of a flow however idle the line is.
+/// The sentence about a limit that drops packets of a flow even on an idle line.
 fn cut(view: &View, side: &Side, flow: &str) -> Option<String> {
     let (place, cut) = first(view, side, flow, |summary| summary.cut_by.clone())?;
     let CutBy { option, limit, chunk, packet, largest } = cut;
@@ -64,7 +64,7 @@ fn cut(view: &View, side: &Side, flow: &str) -> Option<String> {
     ))
 }
 
-/// Where the late share of a flow needs an explanation: its latency is counted from when messages were sent, which was well
+/// The sentence about a late share that needs an explanation: latency is counted from when messages were sent, which was well
 /// after they were due.
 fn waiting(view: &View, side: &Side, flow: &str) -> Option<String> {
     let waited = |summary: &FlowSummary| {

@@ -159,7 +159,7 @@ pub(super) fn beyond(link: &trunkline_experiment::Link, names_rate: [bool; 2]) -
     sentences
 }
 
-/// Whether the words name a rate, for each direction: up and down.
+/// True for each direction, up and down, for which the words name a rate.
 pub(super) fn names_rate(words: &LinkWords) -> [bool; 2] {
     let names = |text: &Option<String>| {
         let words = text.iter().flat_map(|text| split(text));
