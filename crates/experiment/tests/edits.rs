@@ -21,6 +21,8 @@ impl Folder {
             .expect("the folder is part of the repository")
             .map(|entry| entry.expect("readable").path())
             .filter(|path| path.extension().is_some_and(|end| end == "toml"))
+            // A study's own file describes tables, not a network.
+            .filter(|path| path.file_name().is_some_and(|name| name != "study.toml"))
             .map(|path| (path.display().to_string(), std::fs::read_to_string(path).expect("text")))
             .collect();
         texts.sort();
