@@ -212,7 +212,7 @@ fn table(figures: &Figures) -> Vec<Vec<String>> {
     rows.push(row("packets sent", counts.sent));
     rows.push(row("packets received", counts.received));
     let loss = counts.loss().map_or(String::new(), |loss| format!(" ({:.3} %)", loss * 100.0));
-    rows.push(row("blocks lost", format!("{} of {}{loss}", counts.lost, counts.expected)));
+    rows.push(row("packets lost", format!("{} of {}{loss}", counts.lost, counts.expected)));
     for (name, count) in [
         ("late", counts.late),
         ("concealed", counts.concealed),

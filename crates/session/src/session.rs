@@ -47,6 +47,8 @@ pub struct Session {
     /// What was counted before.
     before: LineCounters,
     strays: u64,
+    /// Greetings, which a client repeats until it is heard. They are not packets of the session.
+    greetings: u64,
     /// What the other end has told.
     told: VecDeque<serde_json::Value>,
     ended: Option<Ended>,
@@ -101,6 +103,7 @@ impl Session {
             early: Vec::new(),
             before: LineCounters::default(),
             strays: 0,
+            greetings: 0,
             told: VecDeque::new(),
             ended: None,
         }
@@ -248,7 +251,8 @@ impl Session {
                 Side::Server { .. } => match control.hear::<ToServer>(now)? {
                     Some(ToServer::Ask { sent }) => {
                         let received = crate::now();
-                        let counters = without(self.line.counters(), self.strays).since(&self.before);
+                        let counters =
+                            without(self.line.counters(), self.strays, self.greetings).since(&self.before);
                         control.say(&ToClient::Time { sent, received, replied: crate::now(), counters })?;
                     }
                     Some(ToServer::Tell { what }) => keep(told, what),
@@ -272,11 +276,13 @@ impl Session {
 
     /// Turns the line, and looks at the keys of what arrives.
     fn carry(&mut self, now: Time, arrived: &mut dyn FnMut(Time, &[u8])) -> Result<(), Ended> {
-        let (key, strays) = (self.key.bytes(), &mut self.strays);
+        let (key, strays, greetings) = (self.key.bytes(), &mut self.strays, &mut self.greetings);
         let mut knocks = false;
         let result = self.line.turn(now, &mut |at, packet| match packet.strip_prefix(&key) {
-            // A greeting.
-            Some([]) => knocks = true,
+            Some([]) => {
+                knocks = true;
+                *greetings += 1;
+            }
             Some(packet) => {
                 knocks = true;
                 arrived(at, packet);
@@ -370,7 +376,7 @@ impl Line for Session {
     }
 
     fn counters(&self) -> LineCounters {
-        without(self.line.counters(), self.strays).since(&self.before)
+        without(self.line.counters(), self.strays, self.greetings).since(&self.before)
     }
 
     fn features(&self) -> &'static Features {
@@ -387,10 +393,14 @@ impl Line for Session {
     }
 }
 
-/// Counters in which packets without the key are strays.
-fn without(counters: LineCounters, strays: u64) -> LineCounters {
+/// Counters in which packets without the key are strays, and greetings nothing.
+fn without(counters: LineCounters, strays: u64, greetings: u64) -> LineCounters {
     let LineCounters { strays: others, received, .. } = counters;
-    LineCounters { strays: others + strays, received: received.saturating_sub(strays), ..counters }
+    LineCounters {
+        strays: others + strays,
+        received: received.saturating_sub(strays + greetings),
+        ..counters
+    }
 }
 
 impl Drop for Session {

@@ -130,7 +130,10 @@ fn what_is_sent_has_arrived_when_a_client_has_finished() {
     let recorded = Arc::default();
     let server = Running::with(ServerOptions::default(), Recorder(Arc::clone(&recorded)));
     for transport in ["tcp", "sctp", "xtp", "quic", "urp"] {
-        let mut session = server.connect(Role::Play, transport);
+        // On a busy machine a packet may wait for longer than the 40 ms of the study.
+        let settings = Settings { send_timeout: PATIENCE, ..Settings::default() };
+        let request = Request { settings, ..Request::new(Role::Play, transport.parse().unwrap()) };
+        let mut session = server.ask(request).unwrap();
         let sent: Vec<_> = (0..40).map(|number| packet(number, 1000)).collect();
         sent.iter().for_each(|packet| session.send(now(), packet).unwrap());
         assert!(session.finish(PATIENCE, &mut |_, _| {}).unwrap(), "{transport}");
