@@ -30,7 +30,7 @@ pub fn list<'d, D: Deserializer<'d>, T: Deserialize<'d>, const MOST: usize>(
     from.deserialize_seq(List::<T, MOST>(PhantomData))
 }
 
-/// Reads files by their paths, in base64: at most `MOST`, with paths of at most [`LONGEST_PATH`] bytes.
+/// Reads files by their paths, in base64: at most `MOST`, with paths of at most `LONGEST_PATH` bytes.
 pub fn files<'d, D: Deserializer<'d>, const MOST: usize>(
     from: D,
 ) -> Result<BTreeMap<String, Vec<u8>>, D::Error> {
