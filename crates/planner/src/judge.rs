@@ -41,8 +41,7 @@ pub struct Terms {
     pub most: u32,
 }
 
-/// A bound that is further from the mean than this many means has no information: few repetitions with a long tail allow almost
-/// any mean.
+/// A bound of a long tail above this many means has no information: few repetitions allow almost any mean.
 const SAYS_NOTHING: f64 = 1000.0;
 
 /// Repetitions after which a value that is expected to break a limit is looked at first.
@@ -232,10 +231,13 @@ fn judge_one(limit: &Limit, sample: &Sample, errors: Errors) -> Judged {
     let is_above = keeps == is_upper;
     let mut bound = sample.bounds(limit, error).map(|(below, above)| if is_above { above } else { below });
     // What is not shown without a tail is not shown with one.
+    let mut says_something = true;
     if let Some(above) =
         bound.as_mut().filter(|bound| is_above && !sample.is_certain && holds(**bound) == keeps)
+        && let Some(tail) = sample.tail(error)
     {
-        *above = sample.tail(error).map_or(*above, |tail| tail.max(*above));
+        says_something = tail <= SAYS_NOTHING * mean;
+        *above = tail.max(*above);
     }
     let verdict = match bound {
         Some(bound) if is_whole && holds(bound) == keeps => match (keeps, is_early) {
@@ -246,7 +248,6 @@ fn judge_one(limit: &Limit, sample: &Sample, errors: Errors) -> Judged {
         },
         _ => Verdict::Undecided,
     };
-    let says_something = |half: &f64| *half <= SAYS_NOTHING * mean.abs() || mean == 0.0;
-    let half_width = bound.map(|bound| (bound - mean).abs()).filter(says_something);
+    let half_width = bound.filter(|_| says_something).map(|bound| (bound - mean).abs());
     Judged { verdict, estimate, half_width }
 }

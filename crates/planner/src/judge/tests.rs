@@ -354,3 +354,11 @@ fn a_bound_that_says_nothing_is_none() {
         "two repetitions that differ by far"
     );
 }
+
+#[test]
+fn a_mean_near_zero_keeps_the_bound_of_its_spread() {
+    let limits = [limit(Operator::Less, 0.15)];
+    let repetitions: Vec<Measured> = [-0.01, 0.010_001].map(|value| measured(&[Figure::Value(value)])).into();
+    let judged = judge(&limits, &repetitions.iter().collect::<Vec<_>>(), both(0.05)).1;
+    assert!(judged[0].half_width.is_some_and(|half| half > 0.05), "{judged:?}");
+}
