@@ -4,6 +4,7 @@
 mod attack;
 mod documentation;
 mod durations;
+mod endure;
 mod english;
 mod journal;
 mod kernel;
@@ -45,6 +46,8 @@ enum Command {
     Soak(soak::Soak),
     /// Attack every door for ten minutes: floods, oversize, mutation, kills, full disks, clocks that step
     Attack(attack::Attack),
+    /// Load agents, reflector, server and wire for two hours with faults, and fail if memory, descriptors or threads grow
+    Endure(endure::Endure),
     /// Build a Linux that runs in virtual time, for the bench `matrix`, from Debian's source
     Kernel,
     /// Repeat the tests in real time, and fail at any rerun
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         Command::Web => web::build(),
         Command::Soak(soak) => soak::run(&soak),
         Command::Attack(attack) => attack::run(&attack),
+        Command::Endure(endure) => endure::run(&endure),
         Command::Kernel => kernel::run(),
         Command::Reruns(reruns) => reruns::run(&reruns),
         Command::Sbom(sbom) => sbom::run(&sbom),
