@@ -196,7 +196,7 @@ pub fn sdp(data: &[u8]) {
 /// message that is read is read again after it was written.
 #[cfg(target_os = "linux")]
 pub fn session(data: &[u8]) {
-    trunkline_session::fuzz_control(data);
+    trunkline_calls::fuzz_control(data);
 }
 
 /// TCP, ours and the classic one: no segments, even of somebody who knows the sequence numbers, make an end panic or break the contract of

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use trunkline_audio::pipeline::Block;
+use trunkline_calls::foreign::Foreign;
+use trunkline_calls::{Waiter, now};
 use trunkline_core::Duration;
-use trunkline_session::foreign::Foreign;
-use trunkline_session::{Waiter, now};
 
 use crate::PATIENCE;
 use crate::tone::tone;

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use trunkline_audio::format::{Encoding, Endian, Format};
 use trunkline_audio::pipeline::{Codec, Stream};
 use trunkline_audio::sdp::{Media, Origin, Session};
+use trunkline_calls::Settings;
+use trunkline_calls::foreign::rtp;
 use trunkline_interop::live::{converse, converse_while};
 use trunkline_interop::tone::{deviation, windows_of_tone};
 use trunkline_interop::{Program, is_installed};
-use trunkline_session::Settings;
-use trunkline_session::foreign::rtp;
 use trunkline_testkit::real_time::in_real_time;
 
 const GSTREAMER: &str =

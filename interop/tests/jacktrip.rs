@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use trunkline_audio::pipeline::Stream;
+use trunkline_calls::Peers;
+use trunkline_calls::foreign::Foreign;
+use trunkline_calls::foreign::jacktrip::{JackTripOptions, answer, call, call_hub};
 use trunkline_interop::live::converse;
 use trunkline_interop::tone::{ToneWindows, tone};
 use trunkline_interop::{PATIENCE, Program, is_installed};
 use trunkline_io::jack::{Client, Direction, Period, Process};
-use trunkline_session::Peers;
-use trunkline_session::foreign::Foreign;
-use trunkline_session::foreign::jacktrip::{JackTripOptions, answer, call, call_hub};
 use trunkline_testkit::jack::Server;
 use trunkline_testkit::real_time::in_real_time_within;
 

@@ -5,37 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, PackageId};
 
-/// Crates by layer. Siblings of one layer do not know each other, except those in `SIBLINGS`.
+/// Crates by layer. Siblings of one layer do not know each other.
 const LAYERS: &[&[&str]] = &[
     &["core"],
-    &["network", "transport", "traffic", "audio", "metrics"],
-    &["adapters", "experiment"],
+    &["network", "transport", "audio", "metrics"],
+    &["adapters", "traffic"],
+    &["experiment"],
     &["flows"],
-    &["peer"],
-    &["simulator", "io", "live", "wire", "sound", "session", "control", "fleet"],
-    &["store", "runner"],
-    &["report", "papers", "planner", "advisor", "agent"],
+    &["peer", "io"],
+    &["simulator", "live", "wire", "sound", "control"],
+    &["calls", "agent", "store"],
+    &["runner"],
+    &["report"],
+    &["papers", "planner", "advisor"],
     &["server"],
     &["trunkline"],
-];
-
-/// Allowed between siblings, with the reason.
-const SIBLINGS: &[(&str, &str, &str)] = &[
-    ("traffic", "audio", "voice sources encode speech"),
-    ("experiment", "adapters", "an experiment names transports that adapters declare"),
-    ("live", "io", "live is what io was cut out of, beside the wire"),
-    ("session", "io", "its clock, its sockets and its waiting are io's"),
-    ("session", "sound", "its programs join devices with lines"),
-    ("session", "live", "what carries an engine through a socket"),
-    ("wire", "io", "its devices, its clock and its waiting are io's"),
-    ("sound", "io", "clocks, pacing and real-time scheduling are io's"),
-    ("fleet", "io", "its clock is io's"),
-    ("fleet", "control", "what it says to agents"),
-    ("fleet", "live", "what agents measure is what live measures"),
-    ("runner", "store", "the runner streams records into the store"),
-    ("planner", "report", "figures of a plan are charts of the report, its page looks like one"),
-    ("advisor", "report", "figures of advice are charts of the report, its page looks like one"),
-    ("papers", "report", "figures of a study are charts of the report, its page looks like one"),
 ];
 
 const PURE: &[&str] =
@@ -87,10 +71,7 @@ fn crates_use_lower_layers_only() {
         let Some(own) = layer(&package.name) else { continue };
         for dependency in package.dependencies.iter().filter(|d| d.kind == DependencyKind::Normal) {
             let Some(other) = layer(&dependency.name) else { continue };
-            let allowed = SIBLINGS
-                .iter()
-                .any(|(user, used, _)| (*user, *used) == (short(&package.name), short(&dependency.name)));
-            if other >= own && !allowed {
+            if other >= own {
                 wrong
                     .push(format!("{} (layer {own}) uses {} (layer {other})", package.name, dependency.name));
             }

@@ -16,11 +16,11 @@ use clap::Parser;
 use trunkline_audio::format::Encoding;
 use trunkline_audio::pipeline::Codec;
 use trunkline_benches::Spread;
+use trunkline_calls::program::{self, Event, Figures, Observer, SendOptions};
+use trunkline_calls::{ServerOptions, Stop};
 use trunkline_core::{Duration, Time};
 use trunkline_io::{Interest, MonotonicClock, Pacer, PollSet, Wakeup, pace, process};
 use trunkline_metrics::{DelaySummary, Delays};
-use trunkline_session::program::{self, Event, Figures, Observer, SendOptions};
-use trunkline_session::{ServerOptions, Stop};
 use trunkline_sound::Place;
 
 /// Added latency and CPU time of the audio pipeline.

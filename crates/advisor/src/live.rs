@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 
+use trunkline_calls::{Client, Request, Role, SessionError, Settings, TransportChoice, now};
 use trunkline_core::{Duration, Time};
-use trunkline_session::{Client, Request, Role, SessionError, Settings, TransportChoice, now};
 
 use crate::configuration::{Configuration, Load, Marking};
 use crate::plan::Step;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use trunkline_advisor::{Live, Probed, Question, Transport, Use, advise, html, json, probe, terminal};
+use trunkline_calls::{Server, ServerOptions, Stop};
 use trunkline_core::{Duration, Ratio};
 use trunkline_report::Screen;
-use trunkline_session::{Server, ServerOptions, Stop};
 
 const BUDGET: Duration = Duration::from_secs(4);
 

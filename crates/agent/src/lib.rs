@@ -1,4 +1,4 @@
-//! The daemon of a host: executes the parts of experiments assigned to it, streams their records back while they run, and
+//! Agents and their controller. The daemon of a host executes the parts of experiments assigned to it, streams their records back while they run, and
 //! keeps them on disk until the controller has acknowledged them.
 //!
 //! An [`Agent`] is both ends of parts. As the near end of one it connects to the far end's agent with the token that its
@@ -10,10 +10,13 @@
 //! What the owner of the host allows stands in its [`Config`]: how much is sent, held and kept, for whom and to whom. Every
 //! part is judged before it begins ([`permission`]), by what its sources will send ([`demand`]); what it really sends is
 //! watched ([`meter`]).
+//!
+//! The [`controller`] is the other side: it measures between hosts through the agents on them.
 
 mod agent;
 mod clocks;
 pub mod config;
+pub mod controller;
 mod counters;
 mod daemon;
 pub mod demand;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use trunkline_audio::pipeline::Stream;
-use trunkline_session::program::{Counts, Event, Figures, Format, Observer};
+use trunkline_calls::program::{Counts, Event, Figures, Format, Observer};
 
 use crate::json::SessionOutput;
 use crate::output;
@@ -239,9 +239,9 @@ fn row(name: &str, value: impl ToString) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use trunkline_audio::pipeline::Stages;
+    use trunkline_calls::program::RoundTrip;
     use trunkline_core::Duration;
     use trunkline_report::Screen;
-    use trunkline_session::program::RoundTrip;
 
     use super::*;
 

@@ -9,8 +9,8 @@ use support::Bench;
 use trunkline::args::{Cli, Command};
 use trunkline_advisor::{Blocks, Judgement, PROTECTIONS, Stages, Transport, Use, commands};
 use trunkline_audio::pipeline::Protection;
+use trunkline_calls::{Server, ServerOptions, Stop};
 use trunkline_core::{Duration, Rate, Ratio};
-use trunkline_session::{Server, ServerOptions, Stop};
 
 fn parsed(line: &str) -> Command {
     Cli::try_parse_from(line.split(' ')).unwrap_or_else(|error| panic!("`{line}`: {error}")).command

@@ -208,7 +208,7 @@ pub struct Means<'m> {
     /// Who listens to what is measured, while it is.
     pub tap: Option<&'m dyn trunkline_runner::Tap>,
     /// The agents of the experiment's hosts, where `live` is measured through them.
-    pub fleet: Option<&'m trunkline_fleet::Fleet>,
+    pub fleet: Option<&'m trunkline_agent::controller::Fleet>,
 }
 
 impl<'m> Means<'m> {

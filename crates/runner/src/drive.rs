@@ -1,8 +1,8 @@
 //! One repetition of one point on whichever backend.
 
+use trunkline_agent::controller::{FleetError, PartKey};
 use trunkline_core::Seed;
 use trunkline_experiment::{Point, Supervisor};
-use trunkline_fleet::{FleetError, PartKey};
 use trunkline_metrics::{DriverOutcome, Recorder};
 use trunkline_store::Backend;
 

@@ -1,8 +1,8 @@
 //! One repetition of one point: from the driver's observations to traces, audio and a summary in the store.
 
+use trunkline_agent::controller::PartKey;
 use trunkline_core::Seed;
 use trunkline_experiment::{Scenario, Supervisor};
-use trunkline_fleet::PartKey;
 use trunkline_live::LiveError;
 use trunkline_metrics::{
     DriverOutcome, FlowMeta, FlowSummary, Meter, RepetitionSummary, SendLimit, TraceSink,

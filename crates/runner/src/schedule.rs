@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use trunkline_agent::controller::{Fleet, FleetError, PartKey};
 use trunkline_core::{Duration, Seed};
 use trunkline_experiment::{Experiment, Point, Problems, Progress, Supervisor};
-use trunkline_fleet::{Fleet, FleetError, PartKey};
 use trunkline_live::LiveOptions;
 use trunkline_metrics::RepetitionSummary;
 use trunkline_store::{Backend, NewRun, RunInfo, RunWriter, Status, Store, StoreError};
@@ -159,7 +159,7 @@ pub fn precheck(request: &Request<'_>) -> Result<(), RunnerError> {
     // Without their agents, this machine says nothing of other hosts.
     let is_elsewhere = request.backend == Backend::Live
         && request.fleet.is_none()
-        && !trunkline_fleet::agents_of(request.experiment)?.is_empty();
+        && !trunkline_agent::controller::agents_of(request.experiment)?.is_empty();
     for point in &request.experiment.points {
         if point.scenario.flows.is_empty() {
             return Err(RunnerError::NoFlows);
@@ -194,7 +194,7 @@ pub fn refuse_unsimulated(scenario: &trunkline_experiment::Scenario) -> Result<(
 /// Finds what cannot be measured because the experiment names agents, or because it is measured through them.
 fn check_agents(request: &Request<'_>) -> Result<(), RunnerError> {
     if request.fleet.is_none() {
-        return match trunkline_fleet::agents_of(request.experiment)?.is_empty() {
+        return match trunkline_agent::controller::agents_of(request.experiment)?.is_empty() {
             true => Ok(()),
             false => Err(RunnerError::AgentsUnused),
         };

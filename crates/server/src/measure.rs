@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use trunkline_agent::controller::Fleet;
 use trunkline_core::Duration;
 use trunkline_experiment::Experiment;
-use trunkline_fleet::Fleet;
 use trunkline_runner::{Hear, Heard, Observer, Outcome, Plan, Request};
 use trunkline_store::{RunInfo, Status};
 
@@ -88,13 +88,13 @@ pub(crate) fn tag(text: &str) -> Result<String, ApiError> {
 impl Wanted {
     fn has_agents(&self) -> bool {
         // Where only some hosts have one that is told when it is looked at closely.
-        !matches!(trunkline_fleet::agents_of(&self.experiment), Ok(agents) if agents.is_empty())
+        !matches!(trunkline_agent::controller::agents_of(&self.experiment), Ok(agents) if agents.is_empty())
     }
 
     /// Finds what would stop it at once, as far as that can be seen without asking agents.
     fn precheck(&self, app: &App) -> Result<(), ApiError> {
         if self.backend == Backend::Live {
-            trunkline_fleet::agents_of(&self.experiment).map_err(ApiError::input)?;
+            trunkline_agent::controller::agents_of(&self.experiment).map_err(ApiError::input)?;
             if self.has_agents() {
                 return Ok(());
             }
@@ -153,7 +153,7 @@ impl Wanted {
 /// Whether it is measured through agents.
 pub(crate) fn has_agents(experiment: &Experiment, backend: Backend) -> Result<bool, ApiError> {
     let is_live = backend == Backend::Live;
-    Ok(is_live && !trunkline_fleet::agents_of(experiment).map_err(ApiError::input)?.is_empty())
+    Ok(is_live && !trunkline_agent::controller::agents_of(experiment).map_err(ApiError::input)?.is_empty())
 }
 
 /// The agents of an experiment's hosts, if it is measured through them.
@@ -161,11 +161,11 @@ pub(crate) fn fleet(app: &App, experiment: &Experiment, backend: Backend) -> Res
     if !has_agents(experiment, backend)? {
         return Ok(None);
     }
-    let failed = |error: trunkline_fleet::FleetError| match error.is_bad_input() {
+    let failed = |error: trunkline_agent::controller::FleetError| match error.is_bad_input() {
         true => ApiError::input(error),
         false => ApiError::environment(error),
     };
-    let agents = trunkline_fleet::agents_of(experiment).map_err(failed)?;
+    let agents = trunkline_agent::controller::agents_of(experiment).map_err(failed)?;
     let identity = Arc::new(app.identity()?);
     Fleet::connect(&agents, identity, &app.peers()?, PATIENCE).map(Some).map_err(failed)
 }

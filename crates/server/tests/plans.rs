@@ -127,17 +127,17 @@ fn a_plan_that_makes_no_sense_begins_nothing() {
 /// A reflector on loopback, ended when dropped.
 struct Reflector {
     port: u16,
-    stop: Arc<trunkline_session::Stop>,
+    stop: Arc<trunkline_calls::Stop>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Reflector {
     fn start() -> Reflector {
         let address = ([127, 0, 0, 1], 0).into();
-        let options = trunkline_session::ServerOptions { address, ..Default::default() };
-        let server = trunkline_session::Server::bind(options, ()).expect("it can be started");
+        let options = trunkline_calls::ServerOptions { address, ..Default::default() };
+        let server = trunkline_calls::Server::bind(options, ()).expect("it can be started");
         let port = server.local_address().expect("it listens").port();
-        let stop = Arc::new(trunkline_session::Stop::new().expect("it can be started"));
+        let stop = Arc::new(trunkline_calls::Stop::new().expect("it can be started"));
         let seen = Arc::clone(&stop);
         let thread = std::thread::spawn(move || server.serve(&seen).map(drop).expect("it serves"));
         Reflector { port, stop, thread: Some(thread) }

@@ -1,8 +1,8 @@
 //! Round trips of blocks.
 
 use trunkline_audio::packet::Header;
+use trunkline_calls::{Ended, Line as _, Refused, Session, Waiter, now};
 use trunkline_core::{Duration, Time};
-use trunkline_session::{Ended, Line as _, Refused, Session, Waiter, now};
 
 use super::Deadline;
 use crate::plan::Step;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use trunkline_calls::{Client, Facts, Line as _, Packets, Role, Session, Waiter, now};
 use trunkline_core::{Bytes, Duration, Rate, Time};
-use trunkline_session::{Client, Facts, Line as _, Packets, Role, Session, Waiter, now};
 
 use super::{Deadline, request};
 use crate::configuration::Marking;

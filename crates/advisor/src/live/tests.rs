@@ -1,7 +1,7 @@
 use std::net::TcpListener;
 
+use trunkline_calls::{Bounds, Server, ServerOptions, Stop};
 use trunkline_core::Duration;
-use trunkline_session::{Bounds, Server, ServerOptions, Stop};
 
 use super::*;
 use crate::configuration::Blocks;

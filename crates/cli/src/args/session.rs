@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
+use trunkline_calls::program::{Correction, Format, Playout};
+use trunkline_calls::{Network, TransportChoice};
 use trunkline_control::PairingCode;
 use trunkline_core::{Bytes, Duration, Rate};
-use trunkline_session::program::{Correction, Format, Playout};
-use trunkline_session::{Network, TransportChoice};
 use trunkline_sound::Place;
 
 use super::Conceal;

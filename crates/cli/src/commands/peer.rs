@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use trunkline_agent::privileges;
+use trunkline_calls::{DEFAULT_PORT, Keys};
 use trunkline_control::{Pairing, PairingCode, Peer};
 use trunkline_core::Duration;
-use trunkline_session::{DEFAULT_PORT, Keys};
 
 use super::agent::{control, moment, reachable, usual_name};
 use crate::args::Global;

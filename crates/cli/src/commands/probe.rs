@@ -9,8 +9,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use trunkline_advisor::{
     Advice, Findings, Live, Observer, Prober as _, Question, Stage, Step, Transport, Use, advise, probe,
 };
+use trunkline_calls::Client;
 use trunkline_core::Duration;
-use trunkline_session::Client;
 
 use super::peer::{keys, pair_with};
 use super::send::{on_signal, shared_key};
@@ -22,7 +22,7 @@ use crate::output::{self, Failure};
 const PATIENCE: u64 = 10;
 
 pub(super) fn run(global: &Global, arguments: &Probe) -> Result<u8, Failure> {
-    let begun = trunkline_session::now();
+    let begun = trunkline_calls::now();
     let mut question = question(arguments)?;
     if let Some(directory) = &arguments.out {
         std::fs::create_dir_all(directory).map_err(|e| Failure::unwritable(directory, &e))?;

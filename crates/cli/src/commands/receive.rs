@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use trunkline_audio::foreign::jacktrip;
 use trunkline_audio::sdp;
-use trunkline_session::program::{self, ReceiveOptions, RecordingLimits};
-use trunkline_session::{Bounds, Peers, ServerOptions, Stop};
+use trunkline_calls::program::{self, ReceiveOptions, RecordingLimits};
+use trunkline_calls::{Bounds, Peers, ServerOptions, Stop};
 use trunkline_sound::Place;
 
 use super::peer::{code, invitation, keys};

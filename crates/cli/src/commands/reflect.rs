@@ -1,7 +1,7 @@
 //! `trunkline reflect`
 
+use trunkline_calls::{Bounds, ServerOptions, program};
 use trunkline_core::{Bytes, Rate};
-use trunkline_session::{Bounds, ServerOptions, program};
 
 use super::peer::{code, invitation};
 use super::receive::{server, stop_on_signal, whom};

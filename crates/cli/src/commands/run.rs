@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use trunkline_agent::controller::{Fleet, FleetError};
 use trunkline_audio::conceal::Method;
 use trunkline_core::Duration;
 use trunkline_experiment::Experiment;
-use trunkline_fleet::{Fleet, FleetError};
 use trunkline_live::{FarEnd, LiveOptions, Spin};
 use trunkline_report::output::{Report, ReportHeard};
 use trunkline_runner::{DirectoryFiles, Hear, Heard, Outcome, Request, RunnerError, WireMeans};
@@ -143,7 +143,7 @@ pub(super) fn fleet(experiment: &Experiment, backend: Backend) -> Result<Option<
     if backend != Backend::Live {
         return Ok(None);
     }
-    let agents = trunkline_fleet::agents_of(experiment).map_err(fleet_failure)?;
+    let agents = trunkline_agent::controller::agents_of(experiment).map_err(fleet_failure)?;
     if agents.is_empty() {
         return Ok(None);
     }

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use trunkline_audio::conceal::Method;
 use trunkline_audio::pipeline::{Packing, PlayerSettings, Protection};
 use trunkline_audio::sdp;
-use trunkline_session::program::{self, ProgramError, RtpOptions, SendOptions};
-use trunkline_session::{Settings, SharedKey};
+use trunkline_calls::program::{self, ProgramError, RtpOptions, SendOptions};
+use trunkline_calls::{Settings, SharedKey};
 use trunkline_sound::Place;
 use trunkline_sound::file::Reader;
 

@@ -1,12 +1,12 @@
 //! The layouts of what no library prints too.
 
 use serde::Serialize;
+use trunkline_calls::program::SessionFigures;
 use trunkline_control::Peer;
 use trunkline_control::facts::{Facts, PartInfo, Status};
 use trunkline_experiment::Problem;
 use trunkline_report::output::{Axis, Backend, ComparedRuns, RunSummary};
 use trunkline_server::Token;
-use trunkline_session::program::SessionFigures;
 use utoipa::ToSchema;
 
 /// The failure of a command.

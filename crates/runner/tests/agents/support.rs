@@ -16,11 +16,11 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
+use trunkline_agent::controller::Fleet;
 use trunkline_agent::{Agent, Config, Settings, Stop};
 use trunkline_control::{Identity, Peer, Peers};
 use trunkline_core::Duration;
 use trunkline_experiment::{Experiment, Files};
-use trunkline_fleet::Fleet;
 use trunkline_live::{FarEnd, LiveOptions};
 use trunkline_metrics::Fate;
 use trunkline_runner::{DirectoryFiles, Hear, Observer, Outcome, Plan, Request, RunnerError};
@@ -75,7 +75,7 @@ pub(crate) fn measure_with(
         Experiment::parse(&text, "experiment.toml", files).unwrap_or_else(|problems| panic!("{problems}"));
     let store = Store::open(&folder.join("store")).unwrap();
     let live = LiveOptions::new(FarEnd::Thread);
-    let agents = trunkline_fleet::agents_of(&experiment)?;
+    let agents = trunkline_agent::controller::agents_of(&experiment)?;
     let identity = Arc::new(Identity::open(&folder.join("identity")).unwrap());
     let known = Peers::open(&folder.join("agents")).unwrap();
     let fleet = match agents.is_empty() {

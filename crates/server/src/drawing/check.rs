@@ -64,7 +64,7 @@ fn reasons(experiment: &Experiment) -> BackendReasons {
         live: refused(&|scenario| {
             trunkline_live::refuse_simulated(scenario).map_err(|error| error.to_string())
         })
-        .or_else(|| trunkline_fleet::agents_of(experiment).err().map(|error| error.to_string())),
+        .or_else(|| trunkline_agent::controller::agents_of(experiment).err().map(|error| error.to_string())),
     }
 }
 

@@ -73,7 +73,7 @@ impl Asked {
     /// Measures, and gives advice on what was measured; also if it was told to stop before.
     pub(super) fn measure(self, job: &Job) -> Result<Ended, ApiError> {
         let Asked { server, mut question } = self;
-        let begun = trunkline_session::now();
+        let begun = trunkline_calls::now();
         let whole = question.budget;
         job.progress(0.0, Some(whole));
         let told = Told { job, whole };

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use trunkline_agent::controller::Fleet;
 use trunkline_core::{Duration, Ratio};
-use trunkline_fleet::Fleet;
 use trunkline_planner::{Forecast, Goal, Means, Nearness, Plan, PlanError, Question, answered, of_plan};
 use trunkline_runner::Observer;
 use trunkline_store::RunInfo;

@@ -11,11 +11,11 @@ use std::thread::{self, JoinHandle};
 
 use trunkline_audio::pipeline::{Packing, PlayerSettings, Stream};
 use trunkline_audio::playout::Depth;
-use trunkline_core::{Bytes, Duration};
-use trunkline_session::program::{
+use trunkline_calls::program::{
     self, Event, Figures, Observer, ProgramError, ReceiveOptions, RecordingLimits, SendOptions, Sent,
 };
-use trunkline_session::{Client, Line as _, Request, Role, ServerOptions, Stop, now};
+use trunkline_calls::{Client, Line as _, Request, Role, ServerOptions, Stop, now};
+use trunkline_core::{Bytes, Duration};
 use trunkline_sound::Place;
 use trunkline_testkit::real_time::in_real_time;
 use trunkline_testkit::tone;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use trunkline_core::Duration;
 
-use crate::agent::Agent;
+use crate::controller::agent::Agent;
 
 /// A connection that is cut and comes back at once is not worth a word.
 const SHORT: Duration = Duration::from_secs(1);

@@ -13,12 +13,12 @@ use trunkline_audio::format::Encoding;
 use trunkline_audio::pipeline::{Codec, PlayerSettings, Protection};
 use trunkline_audio::playout::Depth;
 use trunkline_audio::sdp;
-use trunkline_core::Duration;
-use trunkline_session::Stop;
-use trunkline_session::program::{
+use trunkline_calls::Stop;
+use trunkline_calls::program::{
     Event, Observer, ReceiveOptions, RtpOptions, SendOptions, receive_jacktrip, receive_rtp, send_jacktrip,
     send_rtp,
 };
+use trunkline_core::Duration;
 use trunkline_sound::Place;
 use trunkline_testkit::real_time::in_real_time;
 use trunkline_testkit::tone::listen;

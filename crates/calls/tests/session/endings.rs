@@ -2,7 +2,7 @@
 
 use std::net::{TcpListener, UdpSocket};
 
-use trunkline_session::{Client, Line as _, Refused, Request, Role, TransportChoice, now};
+use trunkline_calls::{Client, Line as _, Refused, Request, Role, TransportChoice, now};
 use trunkline_testkit::real_time::in_real_time;
 
 use crate::support::{PATIENCE, Running, answer_client, frame, packet, until};

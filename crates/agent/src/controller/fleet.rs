@@ -12,10 +12,10 @@ use trunkline_experiment::{Experiment, Flow, Point, Scenario, Supervisor};
 use trunkline_io::clock;
 use trunkline_metrics::{DriverOutcome, Recorder};
 
-use crate::agent::{Agent, Event, What, enrolled, reach, reach_again};
-use crate::check;
-use crate::error::FleetError;
-use crate::repetition;
+use crate::controller::agent::{Agent, Event, What, enrolled, reach, reach_again};
+use crate::controller::check;
+use crate::controller::error::FleetError;
+use crate::controller::repetition;
 
 /// Connections to the agents of an experiment, kept over all its repetitions.
 pub struct Fleet {
@@ -85,7 +85,7 @@ pub(crate) enum Heard {
 
 impl Fleet {
     /// Connects with the agents of these hosts, given with their addresses (`host:port`; see
-    /// [`agents_of`](crate::agents_of)). Hosts may share an agent. `patience` is how long an answer may take.
+    /// [`agents_of`](crate::controller::agents_of)). Hosts may share an agent. `patience` is how long an answer may take.
     ///
     /// # Errors
     /// If one is not enrolled here, cannot be reached, has another key or speaks another version.

@@ -7,14 +7,14 @@ use std::os::unix::fs::MetadataExt as _;
 use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
+use trunkline_calls::{
+    Bounds, Client, Keys, Line as _, Peers, Request, Role, SESSIONS, ServerOptions, Session, SessionError,
+    SharedKey, TransportChoice, now,
+};
 use trunkline_core::Duration;
 use trunkline_peer::message::Purpose;
 use trunkline_peer::wire::Frame;
 use trunkline_peer::{Channel, PairingCode, PeerError, Received, RefusalKind};
-use trunkline_session::{
-    Bounds, Client, Keys, Line as _, Peers, Request, Role, SESSIONS, ServerOptions, Session, SessionError,
-    SharedKey, TransportChoice, now,
-};
 use trunkline_testkit::mutation::{Mutator, Proxy, panics_of, seed};
 
 use crate::support::{PATIENCE, Running, packet, until};

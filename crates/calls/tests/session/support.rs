@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use serde_json::Value;
-use trunkline_core::{Duration, Time};
-use trunkline_session::{
+use trunkline_calls::{
     Client, Ended, Handler, Line as _, Request, Role, Server, ServerOptions, Session, SessionError, Stop,
     Waiter, now,
 };
+use trunkline_core::{Duration, Time};
 
 /// Nothing that works takes so long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);

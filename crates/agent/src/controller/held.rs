@@ -6,8 +6,8 @@ use trunkline_experiment::Scenario;
 use trunkline_live::{HELD_HERE, HELD_THERE};
 use trunkline_metrics::DriverOutcome;
 
-use crate::agent::Agent;
-use crate::hosts::Pair;
+use crate::controller::agent::Agent;
+use crate::controller::hosts::Pair;
 
 /// Less than this share of the time is of no account: connections begin with a burst.
 const SHARE: u64 = 100;

@@ -1,7 +1,7 @@
 //! A path that changes bytes: it ends sessions, and neither end.
 
+use trunkline_calls::{Client, Line as _, Request, Role, now};
 use trunkline_core::Duration;
-use trunkline_session::{Client, Line as _, Request, Role, now};
 use trunkline_testkit::mutation::{Mutator, Proxy, panics_of, seed};
 
 use crate::support::{Running, packet, until};

@@ -3,12 +3,12 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use trunkline_core::{Duration, Time};
-use trunkline_session::probe::{Probe, RoundTrips};
-use trunkline_session::{
+use trunkline_calls::probe::{Probe, RoundTrips};
+use trunkline_calls::{
     Handler, Line as _, Packets, Request, Role, ServerOptions, Session, Settings, Stop, TransportChoice,
     Waiter, now,
 };
+use trunkline_core::{Duration, Time};
 use trunkline_testkit::real_time::in_real_time;
 
 use crate::support::{PATIENCE, Running, packet, until};

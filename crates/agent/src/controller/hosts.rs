@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use trunkline_experiment::{Experiment, Scenario};
 
-use crate::error::FleetError;
+use crate::controller::error::FleetError;
 
 /// The hosts of an experiment that flows run from or to, each with where its agent is; nothing if none has an agent, and
 /// the experiment is to be measured within this machine.

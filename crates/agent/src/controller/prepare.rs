@@ -8,14 +8,14 @@ use trunkline_core::{Bytes, Duration};
 use trunkline_experiment::{Scenario, Supervisor};
 use trunkline_io::{clock, pace};
 
-use crate::agent::Agent;
-use crate::away::Absences;
-use crate::check;
-use crate::error::FleetError;
-use crate::fleet::{Heard, Inner};
-use crate::hosts::Pair;
-use crate::part::Part;
-use crate::repetition::{RETURN, Task};
+use crate::controller::agent::Agent;
+use crate::controller::away::Absences;
+use crate::controller::check;
+use crate::controller::error::FleetError;
+use crate::controller::fleet::{Heard, Inner};
+use crate::controller::hosts::Pair;
+use crate::controller::part::Part;
+use crate::controller::repetition::{RETURN, Task};
 
 /// So many exchanges with each agent tell what its clock shows.
 const EXCHANGES: usize = 10;

@@ -2,11 +2,11 @@
 
 use std::net::UdpSocket;
 
-use trunkline_core::Duration;
-use trunkline_session::{
+use trunkline_calls::{
     Bounds, Client, Line as _, Peers, Request, Role, ServerOptions, Session, SessionError, SharedKey,
     TransportChoice, now,
 };
+use trunkline_core::Duration;
 
 use crate::support::{PATIENCE, Raw, Running, echo_please, packet, until};
 

@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 
 use socket2::SockRef;
-use trunkline_session::{Line, Packets, Request, Role, SessionError, Settings, now, udp_line};
+use trunkline_calls::{Line, Packets, Request, Role, SessionError, Settings, now, udp_line};
 use trunkline_testkit::skips::{Missing, skip_without};
 
 use crate::support::{Running, packet, until};
@@ -69,7 +69,7 @@ fn echoes(transport: &str) {
     assert_eq!((counters.timed_out, counters.refused, counters.strays), (0, 0, 0), "{counters:?}");
 }
 
-/// What [`available`](trunkline_session::available) offers can be asked for, with packets of the usual size.
+/// What [`available`](trunkline_calls::available) offers can be asked for, with packets of the usual size.
 #[test]
 fn every_transport_on_offer_carries_packets_of_an_ethernet_frame() {
     let server = Running::new();

@@ -14,7 +14,7 @@ use trunkline_core::{Duration, Time};
 use trunkline_io::clock;
 use trunkline_metrics::clocks::{Exchange, Offset, Offsets, Rates};
 
-use crate::error::FleetError;
+use crate::controller::error::FleetError;
 
 /// What reaches the thread that measures.
 #[derive(Debug)]

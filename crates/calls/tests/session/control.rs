@@ -2,10 +2,10 @@
 
 use std::net::TcpListener;
 
-use trunkline_session::{Client, Request, Role, Server, ServerOptions, SessionError, TransportChoice};
+use trunkline_calls::{Client, Request, Role, Server, ServerOptions, SessionError, TransportChoice};
 
 use crate::support::{Running, frame, hello, packet, until};
-use trunkline_session::{Line as _, now};
+use trunkline_calls::{Line as _, now};
 use trunkline_testkit::real_time::in_real_time;
 
 #[test]
@@ -139,7 +139,7 @@ fn a_port_in_use_is_told_with_what_to_do() {
 fn a_host_may_have_both_kinds_of_addresses() {
     let options = ServerOptions { address: "[::1]:0".parse().unwrap(), ..ServerOptions::default() };
     let server = Server::bind(options, ()).unwrap();
-    let stop = trunkline_session::Stop::new().unwrap();
+    let stop = trunkline_calls::Stop::new().unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| server.serve(&stop).unwrap());
         for transport in ["udp", "tcp", "sctp"] {

@@ -9,13 +9,13 @@ use trunkline_experiment::{Experiment, Point, Progress, Scenario, Supervisor};
 use trunkline_io::clock;
 use trunkline_metrics::{DriverOutcome, Recorder};
 
-use crate::away::Absences;
-use crate::error::FleetError;
-use crate::fleet::{Heard, Host, Inner, PartKey};
-use crate::held;
-use crate::hosts::{Pair, pairs};
-use crate::part::{Part, Taken, together};
-use crate::prepare::{self, RETRY};
+use crate::controller::away::Absences;
+use crate::controller::error::FleetError;
+use crate::controller::fleet::{Heard, Host, Inner, PartKey};
+use crate::controller::held;
+use crate::controller::hosts::{Pair, pairs};
+use crate::controller::part::{Part, Taken, together};
+use crate::controller::prepare::{self, RETRY};
 
 /// What is to be measured.
 pub(crate) struct Task<'t> {

@@ -11,10 +11,10 @@ use trunkline_flows::{Carrier, FlowSpec};
 use trunkline_io::tcp::StreamProtocol;
 use trunkline_traffic::KINDS;
 
-use crate::agent::{Agent, resolved};
-use crate::error::FleetError;
-use crate::fleet::Host;
-use crate::hosts::pairs;
+use crate::controller::agent::{Agent, resolved};
+use crate::controller::error::FleetError;
+use crate::controller::fleet::Host;
+use crate::controller::hosts::pairs;
 
 /// Finds what the agents of these hosts would refuse.
 pub(crate) fn check(scenario: &Scenario, hosts: &[Host], agents: &[Agent]) -> Result<(), FleetError> {
