@@ -17,8 +17,8 @@ pub mod message;
 pub use message::{FromAgent, PartId, ToAgent};
 pub use trunkline_peer::{
     Closer, Connection, Fingerprint, FrameReader, FrameWriter, Held, Identity, Incoming, Listener, Memory,
-    NoMemory, Pairing, PairingCode, ParseCodeError, ParseFingerprintError, Peer, PeerError, Peers,
-    PipeReader, PipeWriter, Pulse, Refusal, RefusalKind, Service, Share, check_name, connect, enrol, wire,
+    NoMemory, Pairing, PairingCode, ParseCodeError, ParseFingerprintError, Peer, PeerError, Peers, Pulse,
+    Refusal, RefusalKind, Service, Share, check_name, connect, enrol, wire,
 };
 
 /// The port of an agent, unless told otherwise.

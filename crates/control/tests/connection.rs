@@ -3,7 +3,6 @@
 
 mod common;
 
-use std::io::{ErrorKind, Read, Write};
 use std::thread;
 
 use common::{Cable, PATIENCE, QUICK, accept, identity, listener, pair, pair_by};
@@ -247,59 +246,6 @@ fn who_is_not_trusted_cannot_send_much() {
 }
 
 #[test]
-fn a_pipe_carries_bytes_and_ends() {
-    let (client, server) = pair(QUICK);
-    let (client_reader, client_writer) = client.split();
-    let (server_reader, server_writer) = server.split();
-    let (mut from, mut to) = (server_reader.into_pipe(), client_writer.into_pipe());
-    let (mut back, mut answer) = (client_reader.into_pipe(), server_writer.into_pipe());
-    let sent: Vec<u8> = (0..1_000_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            // Longer than the silence that is borne, on both sides of the bytes.
-            for piece in sent.chunks(123_457) {
-                to.write_all(piece).unwrap();
-                to.flush().unwrap();
-                thread::sleep(QUICK.silence.to_std() / 6);
-            }
-            drop(to);
-        });
-        let mut heard = Vec::new();
-        from.read_to_end(&mut heard).unwrap();
-        assert!(heard == sent);
-        answer.write_all(b"all").unwrap();
-        answer.flush().unwrap();
-        let mut said = [0; 3];
-        back.read_exact(&mut said).unwrap();
-        assert_eq!(&said, b"all");
-        let closer = back.closer();
-        closer.close();
-        assert_eq!(back.read(&mut said).unwrap_err().kind(), ErrorKind::ConnectionAborted);
-    });
-}
-
-#[test]
-fn a_pipe_needs_no_trust_for_what_its_other_end_sends_at_once() {
-    let (near, far) = (identity(), identity());
-    let listener = listener(&far, Pulse::default());
-    let address = listener.local_address().to_string();
-    thread::scope(|scope| {
-        // Pieces that fit badly make the largest frames.
-        let piece = (64 << 10) - 1;
-        scope.spawn(move || {
-            let client = trunkline_control::connect(&address, &near, &far.fingerprint(), PATIENCE).unwrap();
-            let mut to = client.split().1.into_pipe();
-            (0..8).for_each(|_| to.write_all(&vec![5; piece]).unwrap());
-            to.flush().unwrap();
-        });
-        let (reader, _writer) = accept(&listener).unwrap().split();
-        let mut heard = Vec::new();
-        reader.into_pipe().read_to_end(&mut heard).unwrap();
-        assert!(heard == vec![5; 8 * piece]);
-    });
-}
-
-#[test]
 fn both_greet_and_agree() {
     let (mut client, mut server) = pair(Pulse::default());
     thread::scope(|scope| {
@@ -347,7 +293,8 @@ fn another_version_is_named_at_both_ends() {
     client.send(&Later(b'H', r#"{"version":9,"program":"4.2.0","purpose":"dance","with":[1]}"#)).unwrap();
     let error = server.hear(PATIENCE).unwrap_err().to_string();
     let ours = env!("CARGO_PKG_VERSION");
-    let said = format!("runs Trunkline 4.2.0 (protocol 9), this is {ours} (protocol 1); update this one");
+    let said =
+        format!("runs Trunkline 4.2.0 (protocol 9), this is {ours} (protocol {VERSION}); update this one");
     assert!(error.ends_with(&said), "{error}");
     // The other end can tell, too.
     let welcome = client.receive::<Welcome>().unwrap().unwrap();
@@ -357,8 +304,9 @@ fn another_version_is_named_at_both_ends() {
     server.send(&Later(b'W', r#"{"version":0,"program":"0.0.9"}"#)).unwrap();
     let error = client.introduce(Purpose::Control, PATIENCE).unwrap_err().to_string();
     assert!(error.starts_with("the agent at 127.0.0.1:"), "{error}");
-    let said =
-        format!("runs Trunkline 0.0.9 (protocol 0), this is {ours} (protocol 1); update the other end");
+    let said = format!(
+        "runs Trunkline 0.0.9 (protocol 0), this is {ours} (protocol {VERSION}); update the other end"
+    );
     assert!(error.ends_with(&said), "{error}");
     assert_eq!(server.receive::<Hello>().unwrap().unwrap().version, VERSION);
 }

@@ -1,29 +1,29 @@
 //! A far end that is reached over a connection which somebody else has made.
 
 use std::fmt;
-use std::io::{Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A pair of byte streams to a far end that serves one session ([`serve_far`](crate::part::serve_far)). Copies are the same
+use trunkline_peer::frames::{FrameSink, FrameSource};
+
+/// A connection to a far end that serves one session ([`serve_far`](crate::part::serve_far)). Copies are the same
 /// channel: the first session that starts takes it.
 ///
-/// Both should give up after a while when the other host is gone (a read that waits for ever holds a thread for ever):
-/// the ends say something to each other several times a second.
+/// Both ends of it should give up after a while when the other host is gone (a read that waits for ever holds a thread for
+/// ever): the ends exchange messages several times a second.
 #[derive(Clone)]
-pub struct Channel(Arc<Mutex<Option<Streams>>>);
+pub struct Channel(Arc<Mutex<Option<Frames>>>);
 
 /// From the far end, and to it.
-pub(crate) type Streams = (Box<dyn Read + Send>, Box<dyn Write + Send>);
+pub(crate) type Frames = (Box<dyn FrameSource>, Box<dyn FrameSink>);
 
 impl Channel {
-    /// What is read from `from` and written to `to`. Dropping `to` must end the other side's reading; what is written
-    /// must not wait for a buffer to fill beyond `flush`.
-    pub fn new(from: impl Read + Send + 'static, to: impl Write + Send + 'static) -> Channel {
+    /// Over a connection whose two ends have greeted each other. Dropping `to` must end the other side's reading.
+    pub fn new(from: impl FrameSource + 'static, to: impl FrameSink + 'static) -> Channel {
         Channel(Arc::new(Mutex::new(Some((Box::new(from), Box::new(to))))))
     }
 
     /// For one session.
-    pub(crate) fn take(&self) -> Option<Streams> {
+    pub(crate) fn take(&self) -> Option<Frames> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use serde::{Deserialize, Serialize};
 use trunkline_core::Duration;
 use trunkline_metrics::DriverOutcome;
+use trunkline_peer::PeerError;
 
 /// Why a live run failed.
 #[derive(Debug, thiserror::Error)]
@@ -87,8 +88,14 @@ pub enum LiveError {
     /// The far end's host does not allow it.
     #[error("the far end refused: {0}")]
     NotAllowed(String),
-    /// What came over the pipe is not our protocol.
-    #[error("the peer does not speak this version of the protocol: {0}")]
+    /// The other end was made before hosts greeted each other.
+    #[error("{0} runs a version of Trunkline that is too old for this one; update it")]
+    TooOld(&'static str),
+    /// The connection to the other end failed, or its greeting does not fit ours.
+    #[error(transparent)]
+    Peer(#[from] PeerError),
+    /// The other end sends what is not our protocol.
+    #[error("the other end violates the protocol: {0}")]
     Protocol(String),
     /// A socket or thread.
     #[error("{what}: {error}")]

@@ -8,13 +8,15 @@ use std::thread::JoinHandle;
 
 use trunkline_core::Duration;
 use trunkline_io::clock;
+use trunkline_peer::frames::{self, FrameSink, FrameSource, PipeReader, PipeWriter};
+use trunkline_peer::message::Purpose;
 
 use crate::error::LiveError;
 use crate::events::Input;
 use crate::far_end;
 use crate::options::FarEnd;
 use crate::place::{self, Place};
-use crate::protocol::{FromFar, ToFar};
+use crate::protocol::{FromFar, OLD_FAILURE, ToFar};
 use crate::relation::FIRST_EXCHANGES;
 
 /// A far end that was started, and is ended again however the run ends.
@@ -24,7 +26,7 @@ pub(crate) struct Link {
 }
 
 /// The pipe to the far end, until it is closed.
-type To = Arc<Mutex<Option<Box<dyn Write + Send>>>>;
+type To = Arc<Mutex<Option<Box<dyn FrameSink>>>>;
 
 enum Peer {
     Process(Child),
@@ -61,8 +63,8 @@ impl Link {
                 let (Some(to), Some(from)) = (to, from) else {
                     return Err(failed(io::ErrorKind::BrokenPipe.into()));
                 };
-                link.to = through(to);
-                listen(from, inbox)?;
+                link.to = greeted(to);
+                listen(reader(from), false, inbox)?;
                 Ok(link)
             }
             FarEnd::Thread => {
@@ -73,16 +75,16 @@ impl Link {
                 let start = || std::thread::Builder::new().name("far-end".to_owned()).spawn(serve);
                 let thread = place::at(place, start).flatten();
                 let thread = thread.map_err(LiveError::system("a thread cannot be started"))?;
-                listen(from, inbox)?;
-                Ok(Link { to: through(to), peer: Peer::Thread(Some(thread)) })
+                listen(reader(from), false, inbox)?;
+                Ok(Link { to: greeted(to), peer: Peer::Thread(Some(thread)) })
             }
             FarEnd::Channel(channel) => {
                 let (from, to) = channel.take().ok_or_else(|| LiveError::FarEndLost {
                     reason: "was already reached over this connection".to_owned(),
                     outcome: Box::default(),
                 })?;
-                listen(from, inbox)?;
-                Ok(Link { to: through(to), peer: Peer::Elsewhere })
+                listen(from, true, inbox)?;
+                Ok(Link { to: Arc::new(Mutex::new(Some(to))), peer: Peer::Elsewhere })
             }
         }
     }
@@ -90,7 +92,7 @@ impl Link {
     /// Says something. If nobody hears it, the end of the other pipe will tell.
     pub(crate) fn say(&mut self, what: &ToFar) {
         if let Some(to) = self.to.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-            let _ = what.write(to);
+            let _ = frames::send(to.as_mut(), what);
         }
     }
 
@@ -101,7 +103,7 @@ impl Link {
             for question in 0_usize.. {
                 if let Some(to) = to.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
                     let question = ToFar::Ask(clock::raw_now());
-                    if question.write(to).is_err() {
+                    if frames::send(to.as_mut(), &question).is_err() {
                         return;
                     }
                 } else {
@@ -134,9 +136,19 @@ impl Drop for Link {
     }
 }
 
-fn through(to: impl Write + Send + 'static) -> To {
+/// The pipe to a process or thread that we have started, and which we greet.
+fn greeted(to: impl Write + Send + 'static) -> To {
+    let mut to = PipeWriter::new(to, FAR_END);
+    // If nobody reads it, the end of the other pipe will tell.
+    let _ = frames::greet(&mut to, Purpose::FarEnd);
     Arc::new(Mutex::new(Some(Box::new(to))))
 }
+
+fn reader(from: impl Read + Send + 'static) -> Box<dyn FrameSource> {
+    Box::new(PipeReader::new(from, FAR_END))
+}
+
+const FAR_END: &str = "the far end";
 
 fn reap(child: &mut Child) -> String {
     let step = Duration::from_millis(2);
@@ -156,11 +168,15 @@ fn reap(child: &mut Child) -> String {
 }
 
 /// Passes on what the far end says, until its pipe ends.
-fn listen(mut from: impl Read + Send + 'static, inbox: SyncSender<Input>) -> Result<(), LiveError> {
+fn listen(
+    mut from: Box<dyn FrameSource>,
+    mut is_welcome: bool,
+    inbox: SyncSender<Input>,
+) -> Result<(), LiveError> {
     let hear = move || {
         loop {
-            let (said, last) = match FromFar::read(&mut from) {
-                Ok(Some(frame)) => (Ok(frame), false),
+            let (said, last) = match next(from.as_mut(), &mut is_welcome) {
+                Ok(Some(said)) => (Ok(said), false),
                 Ok(None) => (Err(None), true),
                 Err(error) => (Err(Some(error.to_string())), true),
             };
@@ -171,4 +187,18 @@ fn listen(mut from: impl Read + Send + 'static, inbox: SyncSender<Input>) -> Res
     };
     let thread = std::thread::Builder::new().name("hear-far-end".to_owned()).spawn(hear);
     thread.map(|_| ()).map_err(LiveError::system("a thread cannot be started"))
+}
+
+/// The next message of the far end, after its welcome.
+fn next(from: &mut dyn FrameSource, is_welcome: &mut bool) -> Result<Option<FromFar>, LiveError> {
+    if !*is_welcome {
+        match from.next_frame()? {
+            None => return Ok(None),
+            Some(frame) if frame.tag == OLD_FAILURE => return Err(LiveError::TooOld(FAR_END)),
+            Some(frame) => frames::welcomed(frame, FAR_END)?,
+        };
+        *is_welcome = true;
+    }
+    let Some(frame) = from.next_frame()? else { return Ok(None) };
+    FromFar::from_frame(frame).map(Some).map_err(|error| LiveError::Protocol(error.to_string()))
 }

@@ -1,21 +1,21 @@
 //! A part of a run that is spread over hosts: its two ends live in different daemons, which talk over a connection, and
 //! somebody else says when it begins.
 //!
-//! The near end is [`run_near`], the far end [`serve_far`]; what connects them is a [`Channel`](crate::Channel) of bytes, for which a TCP
-//! or TLS connection between the two hosts can stand. Their clocks are different ones: they are related by
+//! The near end is [`run_near`], the far end [`serve_far`]; what connects them is a
+//! [`Channel`](crate::Channel), the frames of a TLS connection between the two hosts. Their clocks are different ones: they are related by
 //! exchanges over the channel, before and during the run, and what the far end observes is brought to the near end's
 //! clock with a bound that holds however unequal the ways are ([`FlowOutcome::clock_error`]). Times in the near end's
 //! records count from the moment that [`Gate::begin`] gives.
 //!
 //! [`FlowOutcome::clock_error`]: trunkline_metrics::FlowOutcome::clock_error
 
-use std::io::{Read, Write};
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use trunkline_core::{Bytes, Rate, Seed};
 use trunkline_experiment::{Scenario, Supervisor};
 use trunkline_metrics::{DriverOutcome, Recorder};
+use trunkline_peer::frames::{FrameSink, FrameSource};
 
 use crate::ceiling::{Ceiling, Limited};
 use crate::error::LiveError;
@@ -96,12 +96,13 @@ impl FarLimits {
     }
 }
 
-/// Serves the far end of one part, until the near end says that it is over or `input` ends.
+/// Serves the far end of one part, over a connection whose two ends have greeted each other, until the near end says that it
+/// is over or `from` ends.
 ///
 /// # Errors
 /// If the near end breaks the protocol or asks for more than it may, or a socket fails. The near end has been told.
-pub fn serve_far(input: impl Read, output: impl Write + Send, allowed: FarLimits) -> Result<(), LiveError> {
-    far_end::serve_within(input, output, Some(allowed))
+pub fn serve_far(from: impl FrameSource, to: impl FrameSink, allowed: FarLimits) -> Result<(), LiveError> {
+    far_end::serve_within(from, to, Some(allowed))
 }
 
 /// A scenario without its other flows. Members keep their ids, and what the flow with which the sending ends is, stays

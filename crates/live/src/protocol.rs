@@ -15,34 +15,28 @@
 //! what it wants to know, and then closes the pipe: `Ask(sent)`, `Time(sent, received, replied)`. `Start` is in the far
 //! end's clock.
 //!
-//! Every frame is a length of four bytes (big-endian, of what follows), a tag of one byte and a body: JSON for what is
-//! said once, packed binary for observations. The end of the pipe ends the session in either direction.
+//! Messages are frames of [`trunkline_peer`], JSON but for observations, which are packed. Over pipes between processes of
+//! one host, a greeting and a welcome precede them, as over every connection of `peer`; the two agents of a pair have
+//! exchanged theirs with the token. The end of the connection ends the session in either direction.
 
 use core::ops::Range;
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
 use std::net::IpAddr;
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize};
 
 use trunkline_core::Duration;
 use trunkline_flows::{FlowSpec, ListenerSpec};
 use trunkline_io::tcp::TcpSetup;
 use trunkline_metrics::clocks::Turning;
+use trunkline_peer::wire::{Frame, Message, WireError, from_json, sized, tag, to_json};
 
-use crate::error::{Failure, LiveError};
+use crate::error::Failure;
 use crate::options::Receive;
-
-/// Both ends must have the same.
-pub(crate) const VERSION: u32 = 11;
-
-/// The largest frame that a reader accepts.
-pub(crate) const MAX_FRAME: usize = 64 << 20;
 
 /// The first thing the near end says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Open {
-    pub(crate) version: u32,
     /// The run's key: messages without it are strangers'.
     pub(crate) key: u32,
     /// Where the far end opens its sockets.
@@ -132,10 +126,11 @@ pub(crate) struct Bye {
     pub(crate) held: Vec<u64>,
 }
 
-/// What the near end says.
-#[derive(Clone, Debug, PartialEq)]
+/// Messages of the near end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum ToFar {
-    Open(Open),
+    Open(Box<Open>),
     /// The raw value of the far end's monotonic clock that is its time zero.
     Start(u64),
     /// What does the far end's clock show? With what ours shows.
@@ -143,12 +138,14 @@ pub(crate) enum ToFar {
     Finish,
 }
 
-/// What the far end says.
-#[derive(Clone, Debug, PartialEq)]
+/// Messages of the far end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum FromFar {
     Ready(Ready),
     Started,
     /// Packed observations: [`report::Report`](crate::events).
+    #[serde(skip)]
     Report(Vec<u8>),
     Bye(Bye),
     Failed(Failure),
@@ -161,136 +158,36 @@ pub(crate) enum FromFar {
     },
 }
 
-impl ToFar {
-    pub(crate) fn write(&self, to: &mut impl Write) -> io::Result<()> {
-        match self {
-            ToFar::Open(open) => write_json(to, b'O', open),
-            ToFar::Start(epoch) => write_frame(to, b'S', &epoch.to_be_bytes()),
-            ToFar::Ask(sent) => write_frame(to, b'A', &sent.to_be_bytes()),
-            ToFar::Finish => write_frame(to, b'F', &[]),
-        }?;
-        to.flush()
+impl Message for ToFar {
+    fn to_frame(&self) -> Result<Frame, WireError> {
+        to_json(tag::MESSAGE, "message", self)
     }
-
-    /// The next thing said, or `None` at the end of the pipe.
-    pub(crate) fn read(from: &mut impl Read) -> Result<Option<ToFar>, LiveError> {
-        let Some((tag, body)) = read_frame(from)? else { return Ok(None) };
-        Ok(Some(match tag {
-            b'O' => {
-                check_version(&body)?;
-                ToFar::Open(from_json(&body)?)
-            }
-            b'S' => ToFar::Start(number(&body, 0)?),
-            b'A' => ToFar::Ask(number(&body, 0)?),
-            b'F' => ToFar::Finish,
-            tag => return Err(unknown(tag)),
-        }))
+    fn from_frame(frame: Frame) -> Result<ToFar, WireError> {
+        from_json(&frame, tag::MESSAGE, "a message")
     }
 }
 
 impl FromFar {
-    pub(crate) fn write(&self, to: &mut impl Write) -> io::Result<()> {
+    /// The frame that carries it.
+    pub(crate) fn into_frame(self) -> Result<Frame, WireError> {
         match self {
-            FromFar::Ready(ready) => write_json(to, b'R', ready),
-            FromFar::Started => write_frame(to, b's', &[]),
-            FromFar::Report(report) => write_frame(to, b'r', report),
-            FromFar::Bye(bye) => write_json(to, b'B', bye),
-            FromFar::Failed(failure) => write_json(to, b'X', failure),
-            FromFar::Time { sent, received, replied } => {
-                let body: Vec<u8> =
-                    [sent, received, replied].iter().flat_map(|time| time.to_be_bytes()).collect();
-                write_frame(to, b't', &body)
-            }
-        }?;
-        to.flush()
-    }
-
-    /// The next thing said, or `None` at the end of the pipe.
-    pub(crate) fn read(from: &mut impl Read) -> Result<Option<FromFar>, LiveError> {
-        let Some((tag, body)) = read_frame(from)? else { return Ok(None) };
-        Ok(Some(match tag {
-            b'R' => FromFar::Ready(from_json(&body)?),
-            b's' => FromFar::Started,
-            b'r' => FromFar::Report(body),
-            b'B' => FromFar::Bye(from_json(&body)?),
-            b'X' => FromFar::Failed(from_json(&body)?),
-            b't' => FromFar::Time {
-                sent: number(&body, 0)?,
-                received: number(&body, 1)?,
-                replied: number(&body, 2)?,
-            },
-            tag => return Err(unknown(tag)),
-        }))
-    }
-}
-
-/// The number at this place of a body of numbers.
-fn number(body: &[u8], place: usize) -> Result<u64, LiveError> {
-    let bytes = body.chunks_exact(8).nth(place).and_then(|bytes| bytes.try_into().ok());
-    bytes.map(u64::from_be_bytes).ok_or_else(|| LiveError::Protocol("a frame that is too short".to_owned()))
-}
-
-/// Refuses terms of another version, whatever else they have.
-fn check_version(open: &[u8]) -> Result<(), LiveError> {
-    #[derive(Deserialize)]
-    struct Versioned {
-        version: u32,
-    }
-    let Versioned { version } = from_json(open)?;
-    if version == VERSION {
-        return Ok(());
-    }
-    Err(LiveError::Protocol(format!(
-        "the near end has version {version} of it, this end version {VERSION}; update the older of the two"
-    )))
-}
-
-fn unknown(tag: u8) -> LiveError {
-    LiveError::Protocol(format!("a frame with the unknown tag {tag:#04x}"))
-}
-
-fn write_json(to: &mut impl Write, tag: u8, body: &impl Serialize) -> io::Result<()> {
-    write_frame(to, tag, &serde_json::to_vec(body)?)
-}
-
-fn from_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, LiveError> {
-    serde_json::from_slice(body).map_err(|error| LiveError::Protocol(error.to_string()))
-}
-
-fn write_frame(to: &mut impl Write, tag: u8, body: &[u8]) -> io::Result<()> {
-    let length = u32::try_from(body.len() + 1).map_err(|_| io::ErrorKind::InvalidInput)?;
-    let [a, b, c, d] = length.to_be_bytes();
-    to.write_all(&[a, b, c, d, tag])?;
-    to.write_all(body)
-}
-
-fn read_frame(from: &mut impl Read) -> Result<Option<(u8, Vec<u8>)>, LiveError> {
-    let broken =
-        |error: io::Error| LiveError::System { what: "the session was interrupted".to_owned(), error };
-    let mut head = [0u8; 5];
-    let mut filled = 0;
-    while filled < head.len() {
-        match from.read(&mut head[filled..]) {
-            Ok(0) if filled == 0 => return Ok(None),
-            Ok(0) => return Err(broken(io::ErrorKind::UnexpectedEof.into())),
-            Ok(more) => filled += more,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(broken(error)),
+            FromFar::Report(body) => sized(Frame { tag: tag::CHUNK, body }),
+            said => to_json(tag::MESSAGE, "message", &said),
         }
     }
-    let [a, b, c, d, tag] = head;
-    let length = u32::from_be_bytes([a, b, c, d]) as usize;
-    if length == 0 || length > MAX_FRAME {
-        return Err(LiveError::Protocol(format!("a frame of {length} bytes")));
+
+    pub(crate) fn from_frame(frame: Frame) -> Result<FromFar, WireError> {
+        match frame.tag {
+            tag::CHUNK => Ok(FromFar::Report(frame.body)),
+            _ => from_json(&frame, tag::MESSAGE, "a message"),
+        }
     }
-    // Grows with what really comes, so that a wrong length costs no memory.
-    let mut body = Vec::new();
-    from.take(length as u64 - 1).read_to_end(&mut body).map_err(broken)?;
-    if body.len() != length - 1 {
-        return Err(broken(io::ErrorKind::UnexpectedEof.into()));
-    }
-    Ok(Some((tag, body)))
 }
+
+/// Before hosts greeted each other, a session began with a frame of this tag, and a failure had that tag: an end that is
+/// too old is told so in its own words.
+pub(crate) const OLD_OPEN: u8 = b'O';
+pub(crate) const OLD_FAILURE: u8 = b'X';
 
 #[cfg(test)]
 mod tests {
@@ -302,7 +199,6 @@ mod tests {
     #[test]
     fn everything_said_is_heard() {
         let open = Open {
-            version: VERSION,
             key: 7,
             address: "127.0.0.1".parse().unwrap(),
             port: 5000,
@@ -340,16 +236,10 @@ mod tests {
                 is_greedy: true,
             }],
         };
-        let mut pipe = Vec::new();
-        let said = [ToFar::Open(open), ToFar::Start(u64::MAX - 1), ToFar::Ask(9), ToFar::Finish];
-        said.iter().for_each(|what| what.write(&mut pipe).unwrap());
-        let mut from = pipe.as_slice();
-        for what in said {
-            assert_eq!(ToFar::read(&mut from).unwrap(), Some(what));
+        for said in [ToFar::Open(Box::new(open)), ToFar::Start(u64::MAX - 1), ToFar::Ask(9), ToFar::Finish] {
+            assert_eq!(ToFar::from_frame(said.to_frame().unwrap()), Ok(said));
         }
-        assert_eq!(ToFar::read(&mut from).unwrap(), None);
-
-        let said = [
+        for said in [
             FromFar::Ready(Ready {
                 udp: 1,
                 tcp: vec![2, 3],
@@ -365,44 +255,19 @@ mod tests {
                 engines: vec![BTreeMap::from([("retransmissions".to_owned(), 3)])],
                 held: vec![0, 7],
             }),
-        ];
-        let mut pipe = Vec::new();
-        said.iter().for_each(|what| what.write(&mut pipe).unwrap());
-        let mut from = pipe.as_slice();
-        for what in said {
-            assert_eq!(FromFar::read(&mut from).unwrap(), Some(what));
-        }
-    }
-
-    #[test]
-    fn another_version_is_refused_by_its_number_and_not_by_what_it_lacks() {
-        let mut pipe = Vec::new();
-        write_frame(&mut pipe, b'O', br#"{"version":7,"flows":[{"first":0}]}"#).unwrap();
-        let refused = ToFar::read(&mut pipe.as_slice()).unwrap_err().to_string();
-        assert!(
-            refused.ends_with(&format!(
-                "has version 7 of it, this end version {VERSION}; update the older of the two"
-            )),
-            "{refused}"
-        );
-    }
-
-    #[test]
-    fn a_pipe_that_breaks_off_is_told_from_one_that_ends() {
-        let mut pipe = Vec::new();
-        ToFar::Start(5).write(&mut pipe).unwrap();
-        for cut in 1..pipe.len() {
-            assert!(ToFar::read(&mut &pipe[..cut]).is_err(), "cut at {cut}");
+        ] {
+            assert_eq!(FromFar::from_frame(said.clone().into_frame().unwrap()), Ok(said));
         }
     }
 
     proptest! {
         #[test]
-        fn no_bytes_make_a_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let mut from = bytes.as_slice();
-            while let Ok(Some(_)) = FromFar::read(&mut from) {}
-            let mut from = bytes.as_slice();
-            while let Ok(Some(_)) = ToFar::read(&mut from) {}
+        fn no_bytes_make_a_reader_panic(tag: u8, body in proptest::collection::vec(any::<u8>(), 0..200)) {
+            for tag in [tag, tag::MESSAGE, tag::CHUNK] {
+                let frame = Frame { tag, body: body.clone() };
+                let _ = FromFar::from_frame(frame.clone());
+                let _ = ToFar::from_frame(frame);
+            }
         }
     }
 }

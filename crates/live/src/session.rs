@@ -78,7 +78,7 @@ impl Session {
 
     /// Tells the far end the terms and waits until its sockets are open.
     pub(crate) fn open(&mut self, terms: &Terms) -> Result<Ready, LiveError> {
-        self.link.say(&ToFar::Open(terms.open.clone()));
+        self.link.say(&ToFar::Open(Box::new(terms.open.clone())));
         loop {
             if let FromFar::Ready(ready) = self.hear("opening its sockets")? {
                 if let Some(relation) = &mut self.relation {

@@ -24,7 +24,7 @@ use crate::near::engine::{EngineFlow, Speaker};
 use crate::near::tcp::{Conversation, Returns};
 use crate::near::udp_send::{Member, SENDER};
 use crate::options::{LiveOptions, Receive};
-use crate::protocol::{EngineTerms, FlowTerms, ListenerTerms, Open, Ready, VERSION};
+use crate::protocol::{EngineTerms, FlowTerms, ListenerTerms, Open, Ready};
 use crate::run::draw;
 
 /// UDP members share this many sockets at most: enough to look like many conversations to a network that sorts by
@@ -124,7 +124,6 @@ impl Terms {
         };
         Terms {
             open: Open {
-                version: VERSION,
                 key: key.0,
                 address: options.address,
                 port: options.port,

@@ -9,6 +9,7 @@ use trunkline_core::Duration;
 use crate::fingerprint::Fingerprint;
 use crate::pairing::ParseCodeError;
 use crate::service::Service;
+use crate::wire::WireError;
 
 /// What can go wrong between two hosts.
 #[derive(Debug, thiserror::Error)]
@@ -235,6 +236,16 @@ impl PeerError {
             PeerError::Refused { refusal, .. } => refusal.kind.is_bad_input(),
             _ => false,
         }
+    }
+
+    /// The other end has sent something that this end does not understand.
+    pub(crate) fn not_understood(who: &str, error: &WireError) -> PeerError {
+        PeerError::Protocol { who: who.to_owned(), reason: format!("it sends {error}") }
+    }
+
+    /// A message of this end is larger than any may be.
+    pub(crate) fn unsendable(error: &WireError) -> PeerError {
+        PeerError::Protocol { who: "this end".to_owned(), reason: format!("it cannot send {error}") }
     }
 
     pub(crate) fn file(path: &Path, what: &'static str) -> impl FnOnce(io::Error) -> PeerError {

@@ -4,7 +4,8 @@
 //! end and typed at the other once, makes the two known to each other ([`enrol`], [`Pairing`]); from then on each finds the
 //! other among its [`Peers`]. A [`Connection`] is TLS 1.3 with a certificate at both ends: [`connect`] accepts one key and no
 //! other, a [`Listener`] accepts every key and leaves the decision to its caller. A [`Channel`] is the same for event loops,
-//! and carries frames without TLS too.
+//! and carries frames without TLS too. [`frames`] carries
+//! them between two processes of one host.
 //!
 //! The first messages of a connection are in [`message`]; [`wire`] cuts all of them into frames. What follows the greeting
 //! depends on the [`Purpose`](message::Purpose): commands of agents are in the crate `control`. The threat model is in
@@ -16,6 +17,7 @@ mod connection;
 mod error;
 mod files;
 mod fingerprint;
+pub mod frames;
 mod identity;
 mod memory;
 pub mod message;
@@ -26,8 +28,8 @@ mod tls;
 pub mod wire;
 
 pub use connection::{
-    Beginning, Channel, Closer, Connection, FrameReader, FrameWriter, Incoming, Listener, PipeReader,
-    PipeWriter, Pulse, Received, connect,
+    Beginning, Channel, Closer, Connection, FrameReader, FrameWriter, Incoming, Listener, Pulse, Received,
+    connect,
 };
 pub use error::{PeerError, Refusal, RefusalKind, printable};
 pub use fingerprint::{Fingerprint, ParseFingerprintError};

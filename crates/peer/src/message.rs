@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use crate::bounded;
 use crate::error::{Refusal, printable};
 
-/// The version of the protocol that this program speaks. Both ends must speak the same.
-pub const VERSION: u32 = 1;
+/// The version of the protocol that this program speaks: greetings, and all messages of agents, sessions and far ends. Both
+/// ends must speak the same.
+pub const VERSION: u32 = 2;
 
 /// The longest proof, and name or token, in bytes.
 const MAX_PROOF: usize = 64;
@@ -34,13 +35,15 @@ pub enum Purpose {
     Control,
     /// To become known to the agent; [`Enrolment`] follows.
     Pair,
-    /// To be the pipe of a live session, from another agent that has this one-time token. Nothing
-    /// but raw bytes follows the welcome.
+    /// To be the near end of a measurement, from another agent that has this one-time token. The messages of the near and
+    /// the far end follow the welcome.
     Join {
         /// The token.
         #[serde(deserialize_with = "bounded::text::<_, MAX_NAME>")]
         token: String,
     },
+    /// The same, from the process that has started this one as its far end.
+    FarEnd,
     /// To open a session of `trunkline reflect` or `trunkline receive`.
     Session,
 }

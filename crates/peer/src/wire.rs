@@ -1,7 +1,7 @@
 //! How what is said becomes bytes. Pure: bytes in, frames out.
 //!
 //! Every frame is a length of four bytes (big-endian, of what follows), a tag of one byte and a body. What is said once is
-//! JSON; observations and the bytes of a pipe are as they are.
+//! JSON; observations are packed.
 
 use serde::{Serialize, de::DeserializeOwned};
 use trunkline_core::Bytes;
@@ -27,10 +27,8 @@ pub mod tag {
     /// A JSON object: an [`Enrolment`](crate::message::Enrolment), a [`Reply`](crate::message::Reply), or a message of the
     /// protocol that the connection is for.
     pub const MESSAGE: u8 = b'M';
-    /// Packed observations of an agent.
+    /// Packed observations.
     pub const CHUNK: u8 = b'C';
-    /// Bytes of a pipe.
-    pub const RAW: u8 = b'R';
     /// "I am still here": no body.
     pub const PING: u8 = b'P';
 }

@@ -97,9 +97,10 @@ impl Daemon {
         match purpose {
             Purpose::Control => self.control(connection, ticket, &mut span),
             Purpose::Pair => self.pair(connection, ticket, &mut span),
-            Purpose::Session => {
+            Purpose::Session | Purpose::FarEnd => {
                 self.counters.connection(Became::Refused);
-                let why = "this is an agent; `trunkline reflect` and `trunkline receive` serve sessions";
+                let why = "this is an agent; `trunkline reflect` and `trunkline receive` serve sessions, and \
+                           `trunkline far-end` the process that started it";
                 // Who has left need not know.
                 let _ = connection.refuse(Refusal::new(RefusalKind::Other, why));
             }

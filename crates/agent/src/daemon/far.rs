@@ -133,7 +133,8 @@ pub(super) fn join<K>(
         named(&part.id),
         part.controller_name
     ));
-    let (from, to) = connection.split();
+    let (mut from, to) = connection.split();
+    from.trust();
     let allowed = FarLimits {
         peer,
         address: local,
@@ -142,7 +143,7 @@ pub(super) fn join<K>(
         rate: part.grant.most,
         ceilings: part.ceilings.clone(),
     };
-    let served = serve_far(from.into_pipe(), to.into_pipe(), allowed);
+    let served = serve_far(from, to, allowed);
     served.map_err(|error| Refusal::new(RefusalKind::FarEnd, format!("the far end for {peer}: {error}")))
 }
 

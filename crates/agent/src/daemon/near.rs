@@ -268,7 +268,7 @@ fn connect(
 fn options(connection: Connection, limited: Limited) -> LiveOptions {
     let (far, near) = (connection.peer_address().ip(), connection.local_address().ip());
     let (from, to) = connection.split();
-    let mut options = LiveOptions::new(FarEnd::Channel(Channel::new(from.into_pipe(), to.into_pipe())));
+    let mut options = LiveOptions::new(FarEnd::Channel(Channel::new(from, to)));
     options.limited = limited;
     options.address = far.to_canonical();
     options.near_address = Some(near.to_canonical());

@@ -333,7 +333,7 @@ impl<H: Handler> Server<H> {
                 Ok(None)
             }
             (Purpose::Pair, None) => Err(Refusal::new(RefusalKind::Other, "pairing needs TLS")),
-            (Purpose::Control | Purpose::Join { .. }, _) => {
+            (Purpose::Control | Purpose::Join { .. } | Purpose::FarEnd, _) => {
                 let why = "this is a server of `trunkline reflect` or `trunkline receive`, not an agent";
                 Err(Refusal::new(RefusalKind::Other, why))
             }

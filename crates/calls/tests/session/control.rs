@@ -3,8 +3,9 @@
 use std::net::TcpListener;
 
 use trunkline_calls::{Client, Request, Role, Server, ServerOptions, SessionError, TransportChoice};
+use trunkline_peer::message::VERSION;
 
-use crate::support::{Running, frame, hello, packet, until};
+use crate::support::{Running, frame, hello, hello_for, packet, until};
 use trunkline_calls::{Line as _, now};
 use trunkline_testkit::real_time::in_real_time;
 
@@ -18,7 +19,7 @@ fn nonsense_is_refused_in_a_sentence_and_the_server_goes_on() {
         (b"GET / HTTP/1.1\r\n\r\n".to_vec(), "a frame of 1195725856 bytes; at most 16384 are allowed"),
         (frame(b'H', old), "the client runs Trunkline 9.1 (protocol 9)"),
         (frame(b'M', r#""bye""#), "a frame with tag 0x4d instead of a greeting"),
-        (frame(b'H', r#"{"version":1,"program":"x","purpose":"control"}"#), "not an agent"),
+        (hello_for("control"), "not an agent"),
         (message(r#"{"ask":{"sent":1}}"#), "a session must start with `open`"),
         (open(&format!("\"{}\"", "x".repeat(20_000))), "at most 16384 are allowed"),
         (open(r#"{"role":"echo","transport":"udb"}"#), "did you mean `udp`?"),
@@ -29,7 +30,7 @@ fn nonsense_is_refused_in_a_sentence_and_the_server_goes_on() {
         let mut raw = server.speak();
         raw.say(&bytes);
         let mut said = raw.hear().unwrap_or_else(|| panic!("no answer to what should be told `{expected}`"));
-        if said["version"] == 1 {
+        if said["version"] == VERSION {
             said = raw.hear().unwrap_or_else(|| panic!("no answer to what should be told `{expected}`"));
         }
         let why = said["refused"]["refusal"]["why"].as_str().unwrap_or_default();

@@ -7,6 +7,7 @@ use trunkline_calls::{
     TransportChoice, now,
 };
 use trunkline_core::Duration;
+use trunkline_peer::message::VERSION;
 
 use crate::support::{PATIENCE, Raw, Running, echo_please, packet, until};
 
@@ -231,7 +232,7 @@ fn only_whoever_has_the_key_gets_a_session() {
     // A client that goes on without a proof gets no session.
     let mut raw = server.speak();
     raw.say(&echo_please());
-    assert_eq!(raw.hear().unwrap()["version"], 1);
+    assert_eq!(raw.hear().unwrap()["version"], VERSION);
     assert!(raw.hear().unwrap()["challenge"]["nonce"].is_array());
     raw.say(&echo_please());
     assert!(raw.hear_refusal().contains("answered with a `proof`"));

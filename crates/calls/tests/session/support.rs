@@ -11,6 +11,7 @@ use trunkline_calls::{
     Waiter, now,
 };
 use trunkline_core::{Duration, Time};
+use trunkline_peer::message::VERSION;
 
 /// Nothing that works takes so long.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -69,9 +70,14 @@ pub(crate) fn frame(tag: u8, body: &str) -> Vec<u8> {
     [&length.to_be_bytes()[..], &[tag], body.as_bytes()].concat()
 }
 
+/// The greeting of this version for a purpose.
+pub(crate) fn hello_for(purpose: &str) -> Vec<u8> {
+    frame(b'H', &format!(r#"{{"version":{VERSION},"program":"test","purpose":"{purpose}"}}"#))
+}
+
 /// The greeting of a client of this version.
 pub(crate) fn hello() -> Vec<u8> {
-    frame(b'H', r#"{"version":1,"program":"test","purpose":"session"}"#)
+    hello_for("session")
 }
 
 /// The request of an echo over UDP, with its greeting.
@@ -122,7 +128,7 @@ impl Raw {
     /// Opens an echo over UDP, and says the key and the port.
     pub(crate) fn open_echo(&mut self) -> ([u8; 8], u16) {
         self.say(&echo_please());
-        assert_eq!(self.hear().unwrap()["version"], 1);
+        assert_eq!(self.hear().unwrap()["version"], VERSION);
         let said = self.hear().unwrap();
         let opened = &said["opened"];
         let port = u16::try_from(opened["port"].as_u64().unwrap()).unwrap();
@@ -136,7 +142,7 @@ pub(crate) fn answer_client(control: TcpStream, port: u16) -> Raw {
     let mut raw = Raw::new(control);
     raw.hear().unwrap();
     raw.hear().unwrap();
-    raw.say(&frame(b'W', r#"{"version":1,"program":"test","name":""}"#));
+    raw.say(&frame(b'W', &format!(r#"{{"version":{VERSION},"program":"test","name":""}}"#)));
     let facts = r#"{"program":"","sample-rates":[],"channels":0,"transports":[]}"#;
     raw.say(&frame(b'M', &format!(r#"{{"opened":{{"key":7,"port":{port},"seed":0,"facts":{facts}}}}}"#)));
     raw

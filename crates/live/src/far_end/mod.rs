@@ -23,13 +23,16 @@ use trunkline_io::tcp::{TcpError, listen as listen_as};
 use trunkline_io::udp::SocketOptions;
 use trunkline_io::{MonotonicClock, clock};
 use trunkline_metrics::clocks::Turning;
+use trunkline_peer::PeerError;
+use trunkline_peer::frames::{self, FrameSink, FrameSource, PipeReader, PipeWriter};
+use trunkline_peer::wire::Frame;
 use trunkline_transport::framing::{Cover, Key};
 
 use crate::ceiling::{Limited, Turn};
 use crate::engine::{Counters, Engine, Engines, Intake, Loss, Route};
 use crate::error::{Failure, LiveError};
 use crate::part::FarLimits;
-use crate::protocol::{Bye, EngineTerms, FlowTerms, FromFar, Ready, ToFar};
+use crate::protocol::{Bye, EngineTerms, FlowTerms, FromFar, OLD_FAILURE, OLD_OPEN, Open, Ready, ToFar};
 pub(crate) use report::Reporter;
 
 /// Serves one session over this process's standard input and output, and dies with the process that started it. What
@@ -41,49 +44,67 @@ pub fn serve_standard_streams() -> Result<(), LiveError> {
     trunkline_io::process::die_with_parent();
     // Past the standard library's line buffer, which has no place between binary frames.
     let output = io::stdout().as_fd().try_clone_to_owned().map_err(LiveError::system("standard output"))?;
-    serve(io::stdin().lock(), std::fs::File::from(output))
+    serve(io::stdin(), std::fs::File::from(output))
 }
 
-/// Serves one session until the near end says that it is over, or `input` ends.
+/// Serves one session of the process or thread that has started this one, over a pair of pipes, until it says that it is
+/// over, or `input` ends.
 ///
 /// # Errors
 /// If the near end breaks the protocol, or a socket fails. The near end has been told.
-pub fn serve(input: impl Read, output: impl Write + Send) -> Result<(), LiveError> {
-    serve_within(input, output, None)
+pub fn serve(input: impl Read + Send, output: impl Write + Send) -> Result<(), LiveError> {
+    let (mut from, mut to) = (PipeReader::new(input, NEAR_END), PipeWriter::new(output, NEAR_END));
+    let Some(frame) = from.next_frame()? else { return Ok(()) };
+    if frame.tag == OLD_OPEN {
+        let error = LiveError::TooOld(NEAR_END);
+        let body = serde_json::to_vec(&Failure::from(&error)).unwrap_or_default();
+        // Whether or not it still reads this.
+        let _ = to.send_frame(&Frame { tag: OLD_FAILURE, body });
+        return Err(error);
+    }
+    frames::welcome(frame, NEAR_END, &mut to)?;
+    serve_within(from, to, None)
 }
 
-/// As [`serve`]; with limits, what the near end says of addresses does not count.
+const NEAR_END: &str = "the near end";
+
+/// Serves one session of a near end that was welcomed; with limits, what it says of addresses does not count.
 pub(crate) fn serve_within(
-    mut input: impl Read,
-    output: impl Write + Send,
+    mut from: impl FrameSource,
+    to: impl FrameSink,
     allowed: Option<FarLimits>,
 ) -> Result<(), LiveError> {
     let (say, said) = sync_channel(64);
     std::thread::scope(|scope| {
-        let writer = scope.spawn(move || write_frames(output, &said));
-        let result = session(&mut input, &say, allowed);
+        let writer = scope.spawn(move || write_frames(to, &said));
+        let result = session(&mut from, &say, allowed);
         if let Err(error) = &result {
             // If nobody hears it, the pipe's end tells.
             let _ = say.send(FromFar::Failed(Failure::from(error)));
         }
         drop(say);
-        let written = writer.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()));
+        let panicked = || LiveError::System {
+            what: "the thread that writes to the near end has ended".to_owned(),
+            error: io::ErrorKind::Other.into(),
+        };
+        // A near end that has left needs no reports.
+        let written = writer.join().unwrap_or_else(|_| Err(panicked()));
         match (result, written) {
-            (Ok(()), Err(error)) if error.kind() != io::ErrorKind::BrokenPipe => {
-                Err(LiveError::system("the session's pipe cannot be written")(error))
-            }
+            (Ok(()), Err(LiveError::Peer(PeerError::CutOff { .. } | PeerError::Closed { .. }))) => Ok(()),
+            (Ok(()), written) => written,
             (result, _) => result,
         }
     })
 }
 
 /// Reports and answers go through one thread, so that nothing that measures waits for the pipe.
-fn write_frames(mut output: impl Write, frames: &Receiver<FromFar>) -> io::Result<()> {
-    frames.iter().try_for_each(|mut frame| {
-        if let FromFar::Time { replied, .. } = &mut frame {
+fn write_frames(mut to: impl FrameSink, messages: &Receiver<FromFar>) -> Result<(), LiveError> {
+    messages.iter().try_for_each(|mut message| {
+        if let FromFar::Time { replied, .. } = &mut message {
             *replied = clock::raw_now();
         }
-        frame.write(&mut output)
+        let frame = message.into_frame().map_err(|error| LiveError::Protocol(error.to_string()))?;
+        Ok(to.send_frame(&frame)?)
     })
 }
 
@@ -157,13 +178,13 @@ impl Drop for EndOnDrop<'_> {
 }
 
 fn session(
-    input: &mut impl Read,
+    from: &mut impl FrameSource,
     say: &SyncSender<FromFar>,
     allowed: Option<FarLimits>,
 ) -> Result<(), LiveError> {
-    let mut open = match ToFar::read(input)? {
+    let mut open = match frames::receive(from)? {
         None => return Ok(()),
-        Some(ToFar::Open(open)) => open,
+        Some(ToFar::Open(open)) => *open,
         Some(_) => return Err(LiveError::Protocol("the session does not begin with its terms".to_owned())),
     };
     for terms in &open.engines {
@@ -254,14 +275,14 @@ fn session(
                 counters.lock().unwrap_or_else(PoisonError::into_inner)[place] = counted;
             })?;
         }
-        converse(input, say, &session)
+        converse(from, say, &session)
     });
     if let Ok(true) = result {
         let engines = counters.into_inner().unwrap_or_else(PoisonError::into_inner);
         let unreflected = session.unreflected.load(Ordering::Relaxed);
         let _ = say.send(FromFar::Bye(Bye { unreflected, engines, held: session.held() }));
         // Who wants to know the time until all is settled closes the pipe when it is.
-        while let Some(ToFar::Ask(sent)) = ToFar::read(input)? {
+        while let Some(ToFar::Ask(sent)) = frames::receive(from)? {
             tell_time(sent, say);
         }
     }
@@ -269,9 +290,13 @@ fn session(
 }
 
 /// Does what the near end says; true when it says that the run is over, false when it says nothing more.
-fn converse(input: &mut impl Read, say: &SyncSender<FromFar>, session: &Session) -> Result<bool, LiveError> {
+fn converse(
+    from: &mut impl FrameSource,
+    say: &SyncSender<FromFar>,
+    session: &Session,
+) -> Result<bool, LiveError> {
     loop {
-        match ToFar::read(input)? {
+        match frames::receive(from)? {
             Some(ToFar::Start(epoch)) => {
                 session.epoch.store(epoch, Ordering::Relaxed);
                 let _ = say.send(FromFar::Started);
@@ -299,7 +324,7 @@ pub(crate) fn spawn<'scope, 'env>(
 }
 
 /// Opens the listeners: the first at the port that was asked for.
-fn listen(open: &crate::protocol::Open) -> Result<Vec<TcpListener>, LiveError> {
+fn listen(open: &Open) -> Result<Vec<TcpListener>, LiveError> {
     let mut listeners = Vec::new();
     for (place, terms) in open.listeners.iter().enumerate() {
         let port = if place == 0 { open.port } else { 0 };
@@ -315,7 +340,7 @@ fn listen(open: &crate::protocol::Open) -> Result<Vec<TcpListener>, LiveError> {
 }
 
 /// Opens the sockets of engines, flow by flow: from the port behind the one that was asked for, where they have ports.
-fn carriers(open: &crate::protocol::Open) -> Result<Vec<Vec<UdpSocket>>, LiveError> {
+fn carriers(open: &Open) -> Result<Vec<Vec<UdpSocket>>, LiveError> {
     let mut ports = (open.port..=u16::MAX).skip(1);
     let mut carriers = Vec::new();
     for terms in &open.engines {
@@ -343,11 +368,7 @@ fn carriers(open: &crate::protocol::Open) -> Result<Vec<Vec<UdpSocket>>, LiveErr
 }
 
 /// Makes the engines of a flow, which wait for their peers.
-fn engines<'s>(
-    open: &crate::protocol::Open,
-    terms: &EngineTerms,
-    sockets: &'s [UdpSocket],
-) -> Result<Engines<'s>, LiveError> {
+fn engines<'s>(open: &Open, terms: &EngineTerms, sockets: &'s [UdpSocket]) -> Result<Engines<'s>, LiveError> {
     let seed = Seed::new(open.seed, 0);
     let engine = |((member, ids), socket)| {
         let refused = |reason| LiveError::Flow { flow: terms.spec.flow().to_owned(), reason };

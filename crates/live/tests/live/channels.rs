@@ -1,7 +1,7 @@
 //! Sessions over a connection to a far end with a clock of its own, begun by somebody outside.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -12,6 +12,9 @@ use trunkline_experiment::{Progress, Scenario, Supervisor};
 use trunkline_live::part::{FarLimits, Gate, NearPart, only, run_near, serve_far};
 use trunkline_live::{Ceiling, Channel, FarEnd, HELD_THERE, Limited, LiveError, LiveOptions};
 use trunkline_metrics::{DriverOutcome, Observation, Recorder};
+use trunkline_peer::PeerError;
+use trunkline_peer::frames::{FrameSource, PipeReader, PipeWriter};
+use trunkline_peer::wire::Frame;
 use trunkline_testkit::real_time::in_real_time;
 
 use crate::support::{GoOn, Memory, scenario, scenario_with};
@@ -70,8 +73,16 @@ fn far_end_that_sends(
     }
     let allowed =
         FarLimits { peer: peer.ip(), address: LOCALHOST, members, buffers: Bytes(64 << 20), rate, ceilings };
-    let serve = move || serve_far(far.try_clone().unwrap(), Closing(far), allowed);
+    let (from, to) = frames(far);
+    let serve = move || serve_far(from, to, allowed);
     (near, std::thread::spawn(serve))
+}
+
+fn frames(end: TcpStream) -> (PipeReader<TcpStream>, PipeWriter<Closing>) {
+    (
+        PipeReader::new(end.try_clone().unwrap(), "the other end"),
+        PipeWriter::new(Closing(end), "the other end"),
+    )
 }
 
 /// Ends the other side's reading when it is dropped.
@@ -106,7 +117,8 @@ fn run(
 }
 
 fn channel(near: TcpStream) -> Channel {
-    Channel::new(near.try_clone().unwrap(), Closing(near))
+    let (from, to) = frames(near);
+    Channel::new(from, to)
 }
 
 #[test]
@@ -247,37 +259,29 @@ fn a_connection_that_is_cut_keeps_what_was_measured() {
 
 /// Sets the far end's clock, as it shows in what is read, by this many nanoseconds once so many exchanges have passed.
 struct Stepping {
-    from: TcpStream,
-    held: Vec<u8>,
+    from: PipeReader<TcpStream>,
     exchanges: u32,
     step: u64,
 }
 
-impl Read for Stepping {
-    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
-        if self.held.is_empty() {
-            let mut frame = vec![0; 4];
-            if let Err(error) = self.from.read_exact(&mut frame) {
-                return if error.kind() == std::io::ErrorKind::UnexpectedEof { Ok(0) } else { Err(error) };
+impl FrameSource for Stepping {
+    fn next_frame(&mut self) -> Result<Option<Frame>, PeerError> {
+        let Some(frame) = self.from.next_frame()? else { return Ok(None) };
+        let Ok(mut message) = serde_json::from_slice::<serde_json::Value>(&frame.body) else {
+            return Ok(Some(frame));
+        };
+        let Some(time) = message.get_mut("time") else { return Ok(Some(frame)) };
+        self.exchanges += 1;
+        if self.exchanges > 40 {
+            for reading in ["received", "replied"] {
+                time[reading] = (time[reading].as_u64().unwrap() + self.step).into();
             }
-            let length = u32::from_be_bytes([frame[0], frame[1], frame[2], frame[3]]) as usize;
-            frame.resize(4 + length, 0);
-            self.from.read_exact(&mut frame[4..])?;
-            if frame[4] == b't' {
-                self.exchanges += 1;
-                if self.exchanges > 40 {
-                    for place in [13, 21] {
-                        let time = u64::from_be_bytes(frame[place..place + 8].try_into().unwrap());
-                        frame[place..place + 8].copy_from_slice(&(time + self.step).to_be_bytes());
-                    }
-                }
-            }
-            self.held = frame;
         }
-        let length = into.len().min(self.held.len());
-        into[..length].copy_from_slice(&self.held[..length]);
-        self.held.drain(..length);
-        Ok(length)
+        Ok(Some(Frame { body: serde_json::to_vec(&message).unwrap(), ..frame }))
+    }
+
+    fn who(&self) -> &str {
+        self.from.who()
     }
 }
 
@@ -285,8 +289,8 @@ impl Read for Stepping {
 fn a_clock_that_jumps_ends_the_part_and_says_by_how_much() {
     let (near, far) = far_end(8);
     let step = 3_600_000_000_000;
-    let stepping = Stepping { from: near.try_clone().unwrap(), held: Vec::new(), exchanges: 0, step };
-    let channel = Channel::new(stepping, Closing(near));
+    let (from, to) = frames(near);
+    let channel = Channel::new(Stepping { from, exchanges: 0, step }, to);
     let (memory, outcome) = run(&scenario("60 s", FLOWS), channel, &Open::default(), &mut GoOn);
     let error = outcome.unwrap_err();
     let LiveError::ClockJumped { by, outcome } = &error else { panic!("{error}") };

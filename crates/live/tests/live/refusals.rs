@@ -67,6 +67,32 @@ fn a_program_that_is_no_far_end_is_found_out() {
     }
 }
 
+/// What such ends said before hosts greeted each other, frame by frame.
+#[test]
+fn an_end_that_is_too_old_is_told_so() {
+    let frame = |tag: u8, body: &[u8]| {
+        let length = u32::try_from(body.len() + 1).unwrap().to_be_bytes();
+        [&length[..], &[tag], body].concat()
+    };
+    let mut answer = Vec::new();
+    let open = frame(b'O', br#"{"version":11,"flows":[]}"#);
+    let error = trunkline_live::far_end::serve(open.as_slice(), &mut answer).unwrap_err();
+    let too_old = "the near end runs a version of Trunkline that is too old for this one; update it";
+    assert_eq!(error.to_string(), too_old);
+    assert_eq!(answer, frame(b'X', format!(r#"{{"other":"{too_old}"}}"#).as_bytes()));
+
+    let refusal = frame(b'X', br#"{"other":"a frame with the unknown tag 0x48"}"#);
+    let octal: String = refusal.iter().map(|byte| format!("\\{byte:03o}")).collect();
+    let arguments = vec!["-c".into(), format!("printf '{octal}'; cat >/dev/null").into()];
+    let scenario = scenario("100 ms", &format!("{TCP}transport = \"tcp\"\n"));
+    let error =
+        run(&scenario, FarEnd::Process { program: "sh".into(), arguments }).1.unwrap_err().to_string();
+    assert!(
+        error.contains("the far end runs a version of Trunkline that is too old for this one"),
+        "{error}"
+    );
+}
+
 #[test]
 fn an_ecn_field_is_for_the_simulator() {
     let options = LiveOptions::new(FarEnd::Thread);

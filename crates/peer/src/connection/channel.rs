@@ -13,7 +13,7 @@ use super::shared::{describe, is_later};
 use crate::error::{PeerError, Refusal};
 use crate::fingerprint::Fingerprint;
 use crate::identity::Identity;
-use crate::message::{Hello, Purpose, Reply, VERSION, Welcome};
+use crate::message::{Hello, Purpose, Reply, Welcome};
 use crate::service::Service;
 use crate::tls::{self, Expected};
 use crate::wire::{self, Deframer, Frame, Message, WireError, tag};
@@ -158,11 +158,7 @@ impl Channel {
     /// # Errors
     /// If the connection is cut, or the message is larger than any may be.
     pub fn send(&mut self, message: &impl Message) -> Result<(), PeerError> {
-        let malformed = |error: WireError| PeerError::Protocol {
-            who: "this end".to_owned(),
-            reason: format!("it cannot send {error}"),
-        };
-        let frame = message.to_frame().map_err(malformed)?;
+        let frame = message.to_frame().map_err(|error| PeerError::unsendable(&error))?;
         self.send_frame(&frame)
     }
 
@@ -176,10 +172,7 @@ impl Channel {
     }
 
     fn queue(&mut self, frame: &Frame) -> Result<(), PeerError> {
-        let head = wire::head(frame.tag, frame.body.len()).map_err(|error| PeerError::Protocol {
-            who: "this end".to_owned(),
-            reason: format!("it cannot send {error}"),
-        })?;
+        let head = wire::head(frame.tag, frame.body.len()).map_err(|error| PeerError::unsendable(&error))?;
         for part in [&head[..], &frame.body] {
             match &mut self.tls {
                 None => self.unsent.extend_from_slice(part),
@@ -249,8 +242,7 @@ impl Channel {
     /// # Errors
     /// As [`send`](Channel::send).
     pub fn greet(&mut self, purpose: Purpose) -> Result<(), PeerError> {
-        let hello = Hello { version: VERSION, program: greeting::PROGRAM.to_owned(), purpose };
-        let mut frame = hello.to_frame().map_err(|error| self.not_understood(&error))?;
+        let mut frame = greeting::hello(purpose).to_frame().map_err(|error| PeerError::unsendable(&error))?;
         frame.body.push(b'\n');
         self.queue(&frame)
     }
@@ -260,17 +252,12 @@ impl Channel {
     /// # Errors
     /// If it has another version, or the frame is not a greeting.
     pub fn hello(&mut self, frame: Frame) -> Result<Hello, PeerError> {
-        if frame.tag != tag::HELLO {
-            return Err(self.not_understood(&WireError::Tag { found: frame.tag, expected: "a greeting" }));
+        let hello = greeting::read_hello(&self.who, frame);
+        if let Err(PeerError::Version { .. }) = hello {
+            // Whether or not it still reads this.
+            let _ = self.welcome("");
         }
-        if let Err(error) = greeting::compare(&self.who, &frame) {
-            if matches!(error, PeerError::Version { .. }) {
-                // Whether or not it still reads this.
-                let _ = self.welcome("");
-            }
-            return Err(error);
-        }
-        Hello::from_frame(frame).map_err(|error| self.not_understood(&error))
+        hello
     }
 
     /// Accepts a greeting, by the name of this host.
@@ -278,7 +265,7 @@ impl Channel {
     /// # Errors
     /// As [`send`](Channel::send).
     pub fn welcome(&mut self, name: &str) -> Result<(), PeerError> {
-        self.send(&Welcome { version: VERSION, program: greeting::PROGRAM.to_owned(), name: name.to_owned() })
+        self.send(&greeting::welcome(name))
     }
 
     /// The welcome in the first frame of the end that was connected to.
@@ -286,17 +273,7 @@ impl Channel {
     /// # Errors
     /// If that end refuses, has another version, or sends something else.
     pub fn welcomed(&self, frame: Frame) -> Result<Welcome, PeerError> {
-        if frame.tag == tag::WELCOME {
-            greeting::compare(&self.who, &frame)?;
-            return Welcome::from_frame(frame).map_err(|error| self.not_understood(&error));
-        }
-        match Reply::from_frame(frame) {
-            Ok(Reply::Refused { refusal }) => Err(PeerError::Refused { who: self.who.clone(), refusal }),
-            Ok(Reply::Paired { .. }) => {
-                Err(self.not_understood(&WireError::Tag { found: tag::MESSAGE, expected: "a welcome" }))
-            }
-            Err(error) => Err(self.not_understood(&error)),
-        }
+        greeting::read_welcome(&self.who, frame)
     }
 
     /// Refuses what the other end asks for.
@@ -309,7 +286,7 @@ impl Channel {
 
     /// A message that this end does not understand.
     pub fn not_understood(&self, error: &WireError) -> PeerError {
-        PeerError::Protocol { who: self.who.clone(), reason: format!("it sends {error}") }
+        PeerError::not_understood(&self.who, error)
     }
 
     /// A value that only the two ends of this connection can compute (RFC 8446 section 7.5).

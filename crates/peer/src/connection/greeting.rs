@@ -9,7 +9,7 @@ use crate::message::{Hello, Purpose, Reply, VERSION, Welcome};
 use crate::wire::{Frame, Message, WireError, malformed, printable, tag};
 
 /// The version of Trunkline.
-pub(super) const PROGRAM: &str = env!("CARGO_PKG_VERSION");
+const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 
 const STEP: &str = "exchanging greetings";
 
@@ -26,22 +26,9 @@ impl Connection {
     /// # Errors
     /// If it does not, if it speaks another version, or does not answer in time.
     pub fn introduce(&mut self, purpose: Purpose, patience: Duration) -> Result<Welcome, PeerError> {
-        self.send(&Hello { version: VERSION, program: PROGRAM.to_owned(), purpose })?;
+        self.send(&hello(purpose))?;
         let frame = self.reader.frame_within(patience, STEP)?.ok_or_else(|| self.gone())?;
-        match frame.tag {
-            tag::WELCOME => {
-                compare(&self.reader.shared.who, &frame)?;
-                self.reader.understand(frame)
-            }
-            _ => match self.reader.understand(frame)? {
-                Reply::Refused { refusal } => {
-                    Err(PeerError::Refused { who: self.reader.shared.who.clone(), refusal })
-                }
-                Reply::Paired { .. } => Err(self
-                    .reader
-                    .not_understood(&WireError::Tag { found: tag::MESSAGE, expected: "a welcome" })),
-            },
-        }
+        self.reader.or_cut(read_welcome(&self.reader.shared.who, frame))
     }
 
     /// Hears what a connection is for that somebody has opened. If they speak another version they are told ours, so that
@@ -51,18 +38,12 @@ impl Connection {
     /// If they speak another version or something else, or say nothing in time.
     pub fn hear(&mut self, patience: Duration) -> Result<Hello, PeerError> {
         let frame = self.reader.frame_within(patience, STEP)?.ok_or_else(|| self.gone())?;
-        if frame.tag != tag::HELLO {
-            let wrong = WireError::Tag { found: frame.tag, expected: "a greeting" };
-            return Err(self.reader.not_understood(&wrong));
+        let hello = read_hello(&self.reader.shared.who, frame);
+        if let Err(PeerError::Version { .. }) = hello {
+            // Whether or not it still reads this.
+            let _ = self.welcome("");
         }
-        if let Err(error) = compare(&self.reader.shared.who, &frame) {
-            if matches!(error, PeerError::Version { .. }) {
-                // Whether or not it still reads this.
-                let _ = self.welcome("");
-            }
-            return Err(error);
-        }
-        self.reader.understand(frame)
+        self.reader.or_cut(hello)
     }
 
     /// Agrees to what was heard, by the name of this agent.
@@ -70,8 +51,7 @@ impl Connection {
     /// # Errors
     /// If the connection is cut.
     pub fn welcome(&self, name: &str) -> Result<(), PeerError> {
-        let name = name.to_owned();
-        self.send(&Welcome { version: VERSION, program: PROGRAM.to_owned(), name })
+        self.send(&welcome(name))
     }
 
     /// Does not agree to what was heard, and says farewell.
@@ -98,12 +78,43 @@ impl Connection {
     }
 }
 
+/// The greeting of this end.
+pub(crate) fn hello(purpose: Purpose) -> Hello {
+    Hello { version: VERSION, program: PROGRAM.to_owned(), purpose }
+}
+
+/// The answer to a greeting, by the name of this host.
+pub(crate) fn welcome(name: &str) -> Welcome {
+    Welcome { version: VERSION, program: PROGRAM.to_owned(), name: name.to_owned() }
+}
+
+/// The greeting in the first frame of an end that connected.
+pub(crate) fn read_hello(who: &str, frame: Frame) -> Result<Hello, PeerError> {
+    if frame.tag == tag::HELLO {
+        compare(who, &frame)?;
+    }
+    Hello::from_frame(frame).map_err(|error| PeerError::not_understood(who, &error))
+}
+
+/// The welcome in the first frame of the end that was connected to.
+pub(crate) fn read_welcome(who: &str, frame: Frame) -> Result<Welcome, PeerError> {
+    let not_understood = |error| PeerError::not_understood(who, &error);
+    if frame.tag == tag::WELCOME {
+        compare(who, &frame)?;
+        return Welcome::from_frame(frame).map_err(not_understood);
+    }
+    match Reply::from_frame(frame).map_err(not_understood)? {
+        Reply::Refused { refusal } => Err(PeerError::Refused { who: who.to_owned(), refusal }),
+        Reply::Paired { .. } => {
+            Err(not_understood(WireError::Tag { found: tag::MESSAGE, expected: "a welcome" }))
+        }
+    }
+}
+
 /// Checks that a greeting or welcome has our version.
-pub(super) fn compare(who: &str, frame: &Frame) -> Result<(), PeerError> {
-    let theirs: AnyVersion = serde_json::from_slice(&frame.body).map_err(|error| PeerError::Protocol {
-        who: who.to_owned(),
-        reason: format!("it sends {}", malformed("greeting", error.to_string())),
-    })?;
+fn compare(who: &str, frame: &Frame) -> Result<(), PeerError> {
+    let theirs: AnyVersion = serde_json::from_slice(&frame.body)
+        .map_err(|error| PeerError::not_understood(who, &malformed("greeting", error.to_string())))?;
     if theirs.version == VERSION {
         return Ok(());
     }

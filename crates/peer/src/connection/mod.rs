@@ -5,11 +5,10 @@
 //! never waits for that one. So both ends may write at once for as long as both also read.
 
 mod channel;
-mod greeting;
+pub(crate) mod greeting;
 mod handshake;
 mod keepalive;
 mod listen;
-mod pipe;
 mod reader;
 mod shared;
 mod writer;
@@ -28,8 +27,8 @@ pub use channel::{Beginning, Channel, Received};
 pub use handshake::connect;
 pub(crate) use handshake::connect_with;
 pub use listen::{Incoming, Listener};
-pub use pipe::{PipeReader, PipeWriter};
 pub use reader::FrameReader;
+pub(crate) use shared::describe;
 pub use shared::{Closer, Pulse};
 pub use writer::FrameWriter;
 

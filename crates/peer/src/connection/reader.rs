@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use trunkline_core::Duration;
 
-use super::pipe::PipeReader;
 use super::shared::{Closer, Got, Shared};
 use crate::error::PeerError;
 use crate::memory::{Held, Share};
@@ -77,13 +76,9 @@ impl FrameReader {
         self.trust();
     }
 
-    pub(super) fn set_limit(&mut self, limit: usize) {
-        self.deframer.set_limit(limit);
-    }
-
-    /// From now on bytes: those that the other end writes into its [`PipeWriter`](super::PipeWriter).
-    pub fn into_pipe(self) -> PipeReader {
-        PipeReader::new(self)
+    /// The other end, for messages.
+    pub(crate) fn who(&self) -> &str {
+        &self.shared.who
     }
 
     /// Ends the connection from another thread.
@@ -103,7 +98,7 @@ impl FrameReader {
     }
 
     /// The next frame that is more than a sign of life.
-    pub(super) fn frame(&mut self, deadline: Option<Instant>) -> Result<Option<Frame>, PeerError> {
+    pub(crate) fn frame(&mut self, deadline: Option<Instant>) -> Result<Option<Frame>, PeerError> {
         loop {
             let read = match self.shared.read(self.deframer.space(), deadline)? {
                 Got::Bytes(read) => read,
@@ -139,12 +134,19 @@ impl FrameReader {
         PeerError::Memory { who: self.shared.who.clone(), reason: error.to_string() }
     }
 
-    pub(super) fn understand<M: Message>(&self, frame: Frame) -> Result<M, PeerError> {
+    fn understand<M: Message>(&self, frame: Frame) -> Result<M, PeerError> {
         M::from_frame(frame).map_err(|error| self.not_understood(&error))
     }
 
-    pub(super) fn not_understood(&self, error: &WireError) -> PeerError {
-        let who = self.shared.who.clone();
-        self.shared.fail(PeerError::Protocol { who, reason: format!("it sends {error}") })
+    fn not_understood(&self, error: &WireError) -> PeerError {
+        self.shared.fail(PeerError::not_understood(&self.shared.who, error))
+    }
+
+    /// Cuts the connection if the other end has broken the protocol.
+    pub(super) fn or_cut<T>(&self, read: Result<T, PeerError>) -> Result<T, PeerError> {
+        read.map_err(|error| match error {
+            PeerError::Protocol { .. } => self.shared.fail(error),
+            error => error,
+        })
     }
 }

@@ -374,7 +374,7 @@ impl Shared {
 }
 
 /// What the system says of a connection that has ended, in words.
-pub(super) fn describe(error: &io::Error) -> String {
+pub(crate) fn describe(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => "the peer has disconnected".to_owned(),
         io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => "the peer has closed it".to_owned(),

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use super::pipe::PipeWriter;
 use super::shared::{Closer, Shared};
 use crate::error::PeerError;
-use crate::wire::{Message, tag};
+use crate::wire::{Frame, Message};
 
 /// The writing end of a connection. Clones share it: what one says is never mixed with what another says. When the last
 /// is dropped, the other end learns that this was all.
@@ -30,10 +29,14 @@ impl FrameWriter {
     /// # Errors
     /// If the connection is cut or closed, or the message is larger than any may be.
     pub fn send<M: Message>(&self, message: &M) -> Result<(), PeerError> {
-        let frame = message.to_frame().map_err(|error| PeerError::Protocol {
-            who: "this end".to_owned(),
-            reason: format!("it cannot send {error}"),
-        })?;
+        self.send_frame(&message.to_frame().map_err(|error| PeerError::unsendable(&error))?)
+    }
+
+    /// As [`send`](FrameWriter::send), for a message that is a frame already.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn send_frame(&self, frame: &Frame) -> Result<(), PeerError> {
         self.end.shared.send(frame.tag, &frame.body)
     }
 
@@ -45,18 +48,9 @@ impl FrameWriter {
         self.end.shared.finish(true)
     }
 
-    /// From now on bytes: what is written comes out of the other end's [`PipeReader`](super::PipeReader).
-    pub fn into_pipe(self) -> PipeWriter {
-        PipeWriter::new(self)
-    }
-
     /// Ends the connection from another thread.
     pub fn closer(&self) -> Closer {
         Closer(Arc::clone(&self.end.shared))
-    }
-
-    pub(super) fn send_raw(&self, bytes: &[u8]) -> Result<(), PeerError> {
-        self.end.shared.send(tag::RAW, bytes)
     }
 }
 
