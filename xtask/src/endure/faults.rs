@@ -47,7 +47,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream) {
     let _ = to.shutdown(Shutdown::Both);
 }
 
-/// What strangers send: nothing, beginnings, and noise.
+/// Bytes that strangers send: none, beginnings, and noise.
 const WORDS: [&[u8]; 6] = [
     b"",
     b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What is counted of a process, and by how much it may grow in an hour.
+/// The values that are sampled, and the growth per hour that is allowed.
 const VALUES: [(&str, f64); 3] = [("resident KiB", 2048.0), ("descriptors", 2.0), ("threads", 1.0)];
 /// Descriptors and threads that may be there at rest at the end and were not after the warm-up.
 const SPARE: f64 = 2.0;
@@ -15,7 +15,7 @@ pub(super) struct Sample {
     pub(super) counts: [f64; 3],
 }
 
-/// How a value has developed.
+/// The development of a value.
 #[derive(Debug)]
 pub(super) struct Verdict {
     what: &'static str,

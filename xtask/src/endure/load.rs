@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::faults::{request, strangers};
 use super::place::{Monitored, Place, WIRE, has_ended, signal, ticks};
 
-/// What takes longer hangs.
+/// An operation that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// A panic of Rust.
@@ -351,7 +351,7 @@ impl Load {
     }
 }
 
-/// Whether a fault may end a run.
+/// The end of a run after a fault.
 enum Ends {
     No,
     Perhaps,

@@ -15,7 +15,7 @@ pub(super) const WIRE: &str = "endure";
 /// An agent of this host.
 pub(super) struct Agent {
     pub(super) name: &'static str,
-    /// Where it listens.
+    /// Its address and port.
     pub(super) address: String,
     child: Running,
 }
