@@ -47,7 +47,11 @@ fn file(cell: &Cell) -> String {
         Queue::Fifo(products) => {
             format!("{{ kind = \"fifo\", limit = \"{:.0} B\" }}", products * cell.product())
         }
-        Queue::Codel | Queue::FqCodel | Queue::Pie => format!("\"{queue}\""),
+        Queue::Codel | Queue::FqCodel => format!("\"{queue}\""),
+        // What Linux's `sch_pie` always does.
+        Queue::Pie => {
+            "{ kind = \"pie\", derandomise = true, cap-increase = true, raise-above-250ms = true }".to_owned()
+        }
     };
     let bytes = if *volume == 0 { String::new() } else { format!(", bytes = \"{volume} B\"") };
     let delay = *round_trip as f64 / 2.0;

@@ -94,6 +94,13 @@ pub(super) const KIND: QueueKind = QueueKind {
             doc: "Whether a probability of 10 % or more grows by at most 2 % per update, so that the slow \
                   start of one connection does not raise it too far (RFC 8033 section 5.5, optional).",
         },
+        Parameter {
+            name: "raise-above-250ms",
+            kind: Kind::Flag,
+            default: Preset::Text("false"),
+            doc: "Whether the probability also grows by 2 % per update while the delay is longer than 250 ms \
+                  (LATENCY_HIGH of RFC 8034). Linux's `sch_pie` always does this, derandomises and caps.",
+        },
     ],
     build: |values, stream| Box::new(Pie::new(PieConfig::from(values), stream)),
 };
@@ -123,6 +130,8 @@ pub struct PieConfig {
     pub derandomise: bool,
     /// Whether a high probability grows slowly.
     pub cap_increase: bool,
+    /// Whether the probability grows faster while the delay is long.
+    pub raise_above_250ms: bool,
 }
 
 impl From<&Values> for PieConfig {
@@ -141,6 +150,7 @@ impl From<&Values> for PieConfig {
             ecn_threshold: values.ratio("ecn-threshold").value(),
             derandomise: values.flag("derandomise"),
             cap_increase: values.flag("cap-increase"),
+            raise_above_250ms: values.flag("raise-above-250ms"),
         }
     }
 }
@@ -234,6 +244,9 @@ impl Queue for Pie {
     }
 }
 
+/// A delay at which the probability is to grow fast, if it may (LATENCY_HIGH of RFC 8034).
+const LONG_DELAY: Duration = Duration::from_millis(250);
+
 /// The controller (RFC 8033 sections 4.2 to 4.4).
 #[derive(Clone, Debug, PartialEq)]
 struct Control {
@@ -269,6 +282,9 @@ impl Control {
         step /= damping(self.probability);
         if config.cap_increase && self.probability >= 0.1 {
             step = step.min(0.02);
+        }
+        if config.raise_above_250ms && self.delay > LONG_DELAY {
+            step += 0.02;
         }
         self.probability += step;
         if self.delay.is_zero() && self.previous_delay.is_zero() {

@@ -19,6 +19,7 @@ fn config() -> PieConfig {
         ecn_threshold: 0.1,
         derandomise: false,
         cap_increase: false,
+        raise_above_250ms: false,
     }
 }
 
@@ -126,6 +127,20 @@ fn a_capped_increase_is_two_percent_from_ten_percent_on() {
     assert!((step(&cap, 0.1) - 0.02).abs() < 1e-12);
     assert!((step(&cap, 0.099) - (0.125 * 0.185 + 1.25 * 0.2) / 2.0).abs() < 1e-12);
     assert!((step(&config(), 0.1) - (0.125 * 0.185 + 1.25 * 0.2)).abs() < 1e-12);
+}
+
+#[test]
+fn a_delay_above_250_ms_adds_two_percent_also_to_a_capped_step() {
+    let linux = PieConfig { cap_increase: true, raise_above_250ms: true, ..config() };
+    let step = |config: &PieConfig, millis: u64| {
+        let delay = Duration::from_millis(millis);
+        let mut control = Control { probability: 0.5, delay, previous_delay: delay, ..Control::new(config) };
+        control.update(config);
+        control.probability - 0.5
+    };
+    assert!((step(&linux, 251) - 0.04).abs() < 1e-12);
+    assert!((step(&linux, 250) - 0.02).abs() < 1e-12);
+    assert!((step(&config(), 251) - 0.125 * 0.236).abs() < 1e-12);
 }
 
 #[test]
