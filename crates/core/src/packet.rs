@@ -90,6 +90,9 @@ pub struct Packet {
     pub to: Destination,
     /// Where it entered that medium; set by media that pass packets on within themselves.
     pub entered: Port,
+    /// Bytes that it has taken of the line where it entered that medium, with the medium's framing; none before its
+    /// transmission. Set by the medium, cleared by the driver at every hop.
+    pub on_line: Bytes,
     /// When it joined the queue in which it waits now; set by the link.
     pub enqueued: Time,
     /// Who sent it, by the transport's address.

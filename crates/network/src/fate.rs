@@ -92,14 +92,6 @@ causes! {
     }
 }
 
-impl DropCause {
-    /// Whether a packet dropped for this cause has taken its time on the line before.
-    pub const fn was_transmitted(self) -> bool {
-        use DropCause::{Collision, FrameError, LinkLoss, NoStation, RetryLimit, SwitchFull};
-        matches!(self, LinkLoss | NoStation | SwitchFull | RetryLimit | Collision | FrameError)
-    }
-}
-
 causes! {
     /// Why a packet was marked.
     MarkCause {

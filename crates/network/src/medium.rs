@@ -54,6 +54,12 @@ pub trait Medium: Send {
     /// Cheap enough to be asked many times a second.
     fn backlog(&self, from: Port) -> Backlog;
 
+    /// Visits the packets that have left the line where they entered and are neither delivered nor dropped: those in a
+    /// switch. Most media know a packet's fate when its transmission begins, and so have none.
+    fn behind_the_line(&self, visit: &mut dyn FnMut(&Packet)) {
+        let _ = visit;
+    }
+
     /// The measurement ends at `at`, up to which everything has been done. What is busy from now on counts neither in
     /// [`MediumCounters::busy`]'s shares nor in those of [`figures`](Self::figures).
     fn end_measurement(&mut self, at: Time);

@@ -256,6 +256,7 @@ impl<L: Line> Direction<L> {
         let counters = &mut self.counters;
         counters.transmitted += on_line;
         counters.busy.add(end, busy);
+        packet.on_line = on_line;
         if !self.conditioner.admit(start, &mut packet) {
             counters.dropped[DropCause::Policed.index()] += 1;
             out.fates.0.push(Fate::Dropped { at: now, packet, cause: DropCause::Policed });

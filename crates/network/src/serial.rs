@@ -22,7 +22,7 @@ pub(crate) const KIND: MediumKind = MediumKind {
     doc: "A point-to-point line that transmits one packet at a time in each direction: a leased line, a \
           radio relay, a full-duplex Ethernet cable. A packet waits in the queue, is transmitted with its \
           size and `overhead` at `rate`, passes the impairments, and arrives after `delay`. It may be \
-          shaped before transmission, and policed at the line's entry.",
+          shaped before transmission, and policed behind the line, where the network begins.",
     parameters: &[
         Parameter {
             name: "rate",

@@ -3,10 +3,10 @@
 use trunkline_core::{Bytes, Packet, PacketId, Port, Time};
 use trunkline_experiment::Scenario;
 use trunkline_metrics::OnNetwork;
-use trunkline_network::{DropCause, Medium};
+use trunkline_network::Medium;
 
-/// By flow of the file, what its forward packets took of their first link, with that link's framing: counted when their
-/// transmission begins, whether they arrive or not.
+/// By flow of the file, what its forward packets took of their first link, with that link's framing, whether they arrive or
+/// not: counted when the link says what becomes of them.
 pub(crate) struct OnFirstLinks {
     flows: Vec<Flow>,
     /// The packet counted last: a copy made by the link takes nothing of it.
@@ -14,7 +14,7 @@ pub(crate) struct OnFirstLinks {
 }
 
 struct Flow {
-    /// Its first link, the port at which packets enter it, and the link's framing.
+    /// Its first link, the port at which packets enter it, and the framing of a packet for several stations.
     link: Option<(usize, Port, Bytes)>,
     /// Whether several packets come out of the link for one that enters it.
     spreads: bool,
@@ -72,21 +72,29 @@ impl OnFirstLinks {
     }
 
     /// A link drops a packet.
-    pub(crate) fn dropped(&mut self, now: Time, flow: usize, link: usize, packet: &Packet, cause: DropCause) {
-        let counted = packet.group && self.flows[flow].spreads;
-        match (counted, cause.was_transmitted()) {
-            (false, true) => self.transmits(now, flow, link, packet),
-            (true, false) => {
-                let flow = &mut self.flows[flow];
-                flow.transmitted = flow.transmitted.saturating_sub(flow.takes(link, packet));
-            }
-            (false, false) | (true, true) => {}
+    pub(crate) fn dropped(&mut self, now: Time, flow: usize, link: usize, packet: &Packet) {
+        if !(packet.group && self.flows[flow].spreads) {
+            self.transmits(now, flow, link, packet);
+        } else if packet.on_line == Bytes::ZERO {
+            let flow = &mut self.flows[flow];
+            flow.transmitted = flow.transmitted.saturating_sub(flow.takes(link, packet));
         }
     }
 
-    /// The measurement ends now. Of a packet whose transmission has begun only the part counts that is through.
-    pub(crate) fn end_measurement(&mut self, now: Time, links: &[Box<dyn Medium>]) {
-        for flow in &mut self.flows {
+    /// The measurement ends now. What waits in a switch behind its first line counts; of a packet whose transmission has
+    /// begun, only the part that is through.
+    pub(crate) fn end_measurement(&mut self, now: Time, links: &[Box<dyn Medium>], flow_of: &[u32]) {
+        let mut behind = vec![Bytes::ZERO; self.flows.len()];
+        for (link, medium) in links.iter().enumerate() {
+            medium.behind_the_line(&mut |packet| {
+                let index = flow_of[packet.flow.0 as usize] as usize;
+                let flow = &self.flows[index];
+                if flow.is_first(link, packet) && !(packet.group && flow.spreads) {
+                    behind[index] += packet.on_line;
+                }
+            });
+        }
+        for (flow, behind) in self.flows.iter_mut().zip(behind) {
             let under_way =
                 flow.link.and_then(|(link, port, _)| links[link].counters(port).busy.under_way(now));
             let (begun, bytes) = flow.last;
@@ -94,7 +102,7 @@ impl OnFirstLinks {
                 Some((since, share)) if since == begun => Bytes((bytes.count() as f64 * share).ceil() as u64),
                 _ => Bytes::ZERO,
             };
-            flow.measured.get_or_insert((now, flow.transmitted.saturating_sub(rest)));
+            flow.measured.get_or_insert((now, (flow.transmitted + behind).saturating_sub(rest)));
         }
     }
 
@@ -109,21 +117,24 @@ impl OnFirstLinks {
 
     fn transmits(&mut self, now: Time, flow: usize, link: usize, packet: &Packet) {
         let flow = &mut self.flows[flow];
-        let bytes = flow.takes(link, packet);
-        if bytes > Bytes::ZERO && core::mem::replace(&mut self.last, packet.id) != packet.id {
-            flow.transmitted += bytes;
-            flow.last = (now, bytes);
+        let counts = packet.on_line > Bytes::ZERO && flow.is_first(link, packet);
+        if counts && core::mem::replace(&mut self.last, packet.id) != packet.id {
+            flow.transmitted += packet.on_line;
+            flow.last = (now, packet.on_line);
         }
     }
 }
 
 impl Flow {
-    /// What a packet takes of this link, if that is the flow's first.
+    /// Whether the link is the first of a packet of this flow.
+    fn is_first(&self, link: usize, packet: &Packet) -> bool {
+        self.link.is_some_and(|(first, ..)| first == link) && !packet.backward && packet.hop == 0
+    }
+
+    /// What a packet for several stations takes of this link, if that is the flow's first.
     fn takes(&self, link: usize, packet: &Packet) -> Bytes {
         match self.link {
-            Some((first, _, overhead)) if first == link && !packet.backward && packet.hop == 0 => {
-                packet.size + overhead
-            }
+            Some((_, _, overhead)) if self.is_first(link, packet) => packet.size + overhead,
             _ => Bytes::ZERO,
         }
     }

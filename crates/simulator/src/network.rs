@@ -1,6 +1,6 @@
 //! The links of a scenario, the packets on them, and the pool of their buffers.
 
-use trunkline_core::{Destination, Duration, FlowId, Packet, PacketId, Port, Seed, Time};
+use trunkline_core::{Bytes, Destination, Duration, FlowId, Packet, PacketId, Port, Seed, Time};
 use trunkline_experiment::{Flow, PathStep, Scenario};
 use trunkline_flows::Buffers;
 use trunkline_metrics::{LinkSummary, MediumSummary, OnNetwork};
@@ -179,7 +179,7 @@ impl<'s> Network<'s> {
     /// The measurement ends now: links are busy for nothing of it any more.
     pub(crate) fn end_measurement(&mut self, now: Time) {
         self.links.iter_mut().for_each(|link| link.end_measurement(now));
-        self.on_first_links.end_measurement(now, &self.links);
+        self.on_first_links.end_measurement(now, &self.links, &self.flow_of);
     }
 
     /// A flow has its first message, if it had none before.
@@ -261,6 +261,7 @@ impl<'s> Network<'s> {
 
     fn enter(&mut self, now: Time, branch: Branch, mut packet: Packet, events: &mut EventQueue<Event>) {
         packet.to = branch.to;
+        packet.on_line = Bytes::ZERO;
         let flow = self.flow(&packet);
         self.on_first_links.entered(flow, branch.link, &packet);
         self.links[branch.link].offer(now, Port(branch.from_port), packet, &mut self.outcome);
@@ -291,9 +292,9 @@ impl<'s> Network<'s> {
             }
         }
         for fate in outcome.fates.0.drain(..) {
-            if let Fate::Dropped { packet, cause, .. } = fate {
+            if let Fate::Dropped { packet, .. } = fate {
                 let flow = self.flow(&packet);
-                self.on_first_links.dropped(now, flow, link, &packet, cause);
+                self.on_first_links.dropped(now, flow, link, &packet);
                 if !packet.backward && !packet.group && self.watched[flow] {
                     events.push(now, Event::Left(packet.flow));
                 }

@@ -1,12 +1,12 @@
 //! A source whose packets share one channel: nothing comes between the cells of a packet, and all about them is known
 //! when the first one leaves.
 
-use trunkline_core::{Duration, Packet, Time};
+use trunkline_core::{Bytes, Duration, Packet, Time};
 
 use super::direction::Path;
 use super::network::{Cell, Channel};
 use crate::fate::DropCause;
-use crate::gcra::Usage;
+use crate::gcra::{CELL, Usage};
 use crate::medium::Outcome;
 use crate::queue::{Backlog, Counted, Dequeued, Queue, QueueCounters};
 
@@ -53,9 +53,11 @@ impl Bundle {
         self.rest();
     }
 
-    fn send(&mut self, now: Time, packet: Packet, path: &mut Path, out: &mut Outcome) {
+    fn send(&mut self, now: Time, mut packet: Packet, path: &mut Path, out: &mut Outcome) {
         let mut arrival = None;
-        for left in (0..path.adapter.cells(packet.size)).rev() {
+        let cells = path.adapter.cells(packet.size);
+        packet.on_line = Bytes(CELL.count() * cells);
+        for left in (0..cells).rev() {
             let sent = path.adapter.earliest(&self.shaped).max(now);
             let at = path.adapter.send(&mut self.shaped, sent);
             let cell = Cell { sent, at, flow: packet.flow, last: left == 0 };

@@ -11,7 +11,7 @@ use super::adapter::Adapter;
 use super::direction::Path;
 use super::network::{Cell, Channel};
 use crate::fate::DropCause;
-use crate::gcra::Usage;
+use crate::gcra::{CELL, Usage};
 use crate::medium::Outcome;
 use crate::queue::Backlog;
 
@@ -109,13 +109,14 @@ impl PerFlow {
 
 impl Sender {
     /// Makes `packet` the one whose cells leave.
-    fn begin(&mut self, now: Time, packet: Packet, path: &mut Path) {
+    fn begin(&mut self, now: Time, mut packet: Packet, path: &mut Path) {
         let sojourn = now.since(packet.enqueued);
         path.counters.dequeued += 1;
         path.counters.sojourn_total += sojourn;
         path.counters.sojourns.record(sojourn);
         self.bytes = less(self.bytes, packet.size);
         self.cells = path.adapter.cells(packet.size);
+        packet.on_line = Bytes(CELL.count() * self.cells);
         self.packet = Some(packet);
     }
 

@@ -110,7 +110,8 @@ impl EthernetLan {
         };
         let station = &mut self.stations[index];
         let (end, busy) = switch::transmit(&mut station.line, now, &packet, station.overhead);
-        station.counters.transmitted += switch::on_line(&packet, station.overhead);
+        packet.on_line = switch::on_line(&packet, station.overhead);
+        station.counters.transmitted += packet.on_line;
         station.counters.busy.add(now + busy, busy);
         let known = if self.cuts_through && onward <= station.rate {
             end.min(now + station.rate.time_for(PREAMBLE_AND_HEADER))
@@ -275,6 +276,11 @@ impl Medium for EthernetLan {
 
     fn backlog(&self, from: Port) -> Backlog {
         self.stations.get(usize::from(from.0)).map(Station::waiting).unwrap_or_default()
+    }
+
+    fn behind_the_line(&self, visit: &mut dyn FnMut(&Packet)) {
+        let passing = self.arrivals.iter().map(|Reverse((.., slot))| &self.slots[*slot as usize].packet);
+        passing.chain(self.outputs.iter().flat_map(Output::waiting)).for_each(visit);
     }
 
     fn end_measurement(&mut self, at: Time) {

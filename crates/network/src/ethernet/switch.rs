@@ -68,6 +68,11 @@ impl Output {
         Ok(())
     }
 
+    /// The packets in its buffer that are for the station.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &Packet> {
+        self.waiting.iter().filter(|frame| !frame.unclaimed).map(|frame| &frame.packet)
+    }
+
     /// When the next frame can begin to leave; [`Time::MAX`] while none waits.
     pub(super) fn wake(&self, now: Time) -> Time {
         if self.waiting.is_empty() { Time::MAX } else { self.line.free().max(now) }

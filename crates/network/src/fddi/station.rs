@@ -147,7 +147,7 @@ impl Station {
     pub(super) fn transmit(
         &mut self,
         now: Time,
-        packet: Packet,
+        mut packet: Packet,
         line: &mut Serialiser,
         ring: &Ring,
         index: usize,
@@ -157,6 +157,7 @@ impl Station {
         let (end, busy) = line.transmit(now, on_ring);
         self.counters.transmitted += on_ring;
         self.counters.busy.add(end, busy);
+        packet.on_line = on_ring.saturating_sub(UNCOUNTED);
         let sent = Sent { at: now, end, ring, from: index };
         let stations = ring.stations();
         match packet.to {

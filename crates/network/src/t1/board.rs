@@ -339,6 +339,7 @@ impl Board {
         self.on_line = Some((end, chunk.size));
         self.counters.transmitted += on_line;
         self.counters.busy.add(end, busy);
+        self.packets[chunk.slot as usize].packet.on_line += on_line;
         let Some(mut packet) = self.part_with(chunk.slot) else { return };
         let passage = self.stage.pass(end + self.delay, &mut packet);
         if passage.lost {

@@ -250,7 +250,7 @@ impl WifiCell {
     fn fetch(&mut self, now: Time, port: Port, out: &mut Outcome) -> bool {
         let before = out.fates.0.len();
         let next = self.station(port).dequeue(now, &mut out.fates);
-        let Dequeued::Packet(packet) = next else {
+        let Dequeued::Packet(mut packet) = next else {
             self.count(before, out, |_| port);
             self.wake = self.wake.min(self.station(port).wake);
             return false;
@@ -260,6 +260,10 @@ impl WifiCell {
         let to = self.receiver(port, &packet);
         let station = self.station(port);
         let size = station.on_air(&packet);
+        // The access point's transmission is not the sender's.
+        if packet.entered == port {
+            packet.on_line = size;
+        }
         station.frame = Some(Frame { packet, size, to, transmissions: 0, settled: false });
         true
     }

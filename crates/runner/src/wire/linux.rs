@@ -11,7 +11,7 @@ use trunkline_experiment::{Experiment, Flow, Path, Point, Progress, Scenario, Su
 use trunkline_live::{Pair, Place};
 use trunkline_metrics::{DriverOutcome, OnNetwork, Recorder, SocketPair};
 use trunkline_wire::ground::{Access, DeviceKind, GroundOptions, InitProgram, Namespace};
-use trunkline_wire::relay::{FlowKey, RelayCounters, RelayHandle, Volume};
+use trunkline_wire::relay::{FlowKey, RelayCounters, RelayHandle};
 use trunkline_wire::{Plan, Wire, WireError, WireOptions};
 
 use super::on_sockets;
@@ -116,7 +116,7 @@ fn summarise(wire: &Wire, scenario: &Arc<Scenario>, measured: Option<Measured>, 
     let counted: Counted = wire.relays().iter().map(|relay| relay.counters().ok()).collect();
     if let Some(measured) = &measured {
         for (flow, outcome) in scenario.flows.iter().zip(&mut outcome.flows) {
-            outcome.network = on_network(scenario, flow, &outcome.sockets, measured, &counted);
+            outcome.network = on_network(flow, &outcome.sockets, measured, &counted);
         }
     }
     let duration = measured.map_or(outcome.duration, |measured| measured.at);
@@ -151,29 +151,22 @@ struct Measured {
 }
 
 /// What a flow took of the first link of its path; `None` where its packets cannot be told from others.
-fn on_network(
-    scenario: &Scenario,
-    flow: &Flow,
-    sockets: &[SocketPair],
-    measured: &Measured,
-    all: &Counted,
-) -> Option<OnNetwork> {
-    let (link, port) = flow.first_link()?;
+fn on_network(flow: &Flow, sockets: &[SocketPair], measured: &Measured, all: &Counted) -> Option<OnNetwork> {
+    let (link, _) = flow.first_link()?;
     // Protocols that stand directly over IP have no sockets of their own.
     if sockets.is_empty() {
         return None;
     }
-    let overhead = scenario.links[link].directions[usize::from(port)].overhead;
     let bytes = |counted: &Counted| -> Option<Bytes> {
         let counters = counted.get(link)?.as_ref()?;
-        let of_pair = |pair: &SocketPair| transmitted(counters, pair, overhead);
+        let of_pair = |pair: &SocketPair| transmitted(counters, pair);
         sockets.iter().map(of_pair).try_fold(Bytes::ZERO, |sum, bytes| Some(sum + bytes?))
     };
     Some(OnNetwork { measured: bytes(&measured.counted)?, until: Time::ZERO + measured.at, all: bytes(all)? })
 }
 
 /// What a link has transmitted from the first of two sockets to the second, with its framing.
-fn transmitted(counters: &RelayCounters, pair: &SocketPair, overhead: Bytes) -> Option<Bytes> {
+fn transmitted(counters: &RelayCounters, pair: &SocketPair) -> Option<Bytes> {
     // Without ports conversations look alike, and so do all fragments.
     let fragments = |key: &FlowKey| key.ports == [0; 2] && key.protocol == pair.protocol;
     let has_fragments = counters.flows.iter().filter_map(|flow| flow.key.as_ref()).any(fragments);
@@ -190,8 +183,7 @@ fn transmitted(counters: &RelayCounters, pair: &SocketPair, overhead: Bytes) -> 
             _ => None,
         }
     });
-    let Volume { packets, bytes } = direction.map(|direction| direction.transmitted).unwrap_or_default();
-    Some(bytes + Bytes(packets * overhead.count()))
+    Some(direction.map(|direction| direction.transmitted).unwrap_or_default())
 }
 
 /// Looks at the queues of the links while they are measured, for a supervisor that wants to know.

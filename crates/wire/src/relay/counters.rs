@@ -68,8 +68,8 @@ pub struct FlowDirection {
     pub offered: Volume,
     /// What came out.
     pub delivered: Volume,
-    /// What was transmitted, whether it came out or not, each packet once.
-    pub transmitted: Volume,
+    /// Bytes on the line of what was transmitted, with the link's framing, whether it came out or not, each packet once.
+    pub transmitted: Bytes,
     /// Packets dropped.
     pub dropped: u64,
     /// Packets marked "congestion experienced" by the link.

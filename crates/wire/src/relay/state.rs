@@ -273,7 +273,7 @@ impl RelayCore {
             }
             if let Some(direction) = self.flows.direction(packet.flow, packet.backward) {
                 if is_first {
-                    direction.transmitted.add(packet.size);
+                    direction.transmitted += packet.on_line;
                 }
                 let transit = at.since(Time::from_nanos(packet.id.0));
                 direction.delivered.add(packet.size);
@@ -306,9 +306,7 @@ impl RelayCore {
         state.counters.waiting.remove(packet.size);
         if let Some(direction) = self.flows.direction(packet.flow, packet.backward) {
             direction.dropped += 1;
-            if cause.was_transmitted() {
-                direction.transmitted.add(packet.size);
-            }
+            direction.transmitted += packet.on_line;
         }
         if let Some(capture) = &mut self.capture {
             capture.dropped(at, from, packet.id, &packet.bytes, cause.name());

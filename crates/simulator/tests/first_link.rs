@@ -1,0 +1,72 @@
+//! Network throughput is what a flow took of the line that it entered, with that line's framing, whatever became of it.
+
+mod support;
+
+use support::{flow, parse, simulate};
+
+/// Network throughput of flow `x` in bytes per message, with a message every so often for 2 s.
+fn bytes_per_message(link: &str, message: &str, interval: &str) -> f64 {
+    let summary = simulate(&parse(&format!(
+        "name = \"test\"\nduration = \"2 s\"\ndrain = \"10 s\"\n[hosts]\na = {{}}\nc = {{}}\nd = {{}}\n{link}\n\
+         [flow.x]\nfrom = \"a\"\nto = \"d\"\ntransport = \"udp\"\n\
+         source = {{ kind = \"load\", message = \"{message}\", interval = \"{interval}\" }}\n"
+    )));
+    let flow = flow(&summary, "x");
+    let throughput = flow.throughput;
+    let bits =
+        throughput.network.expect("sim knows it").bits_per_second() as f64 * throughput.active.as_secs_f64();
+    bits / 8.0 / flow.counts.sent as f64
+}
+
+fn near(is: f64, expected: f64) -> bool {
+    (is - expected).abs() < 0.01 * expected
+}
+
+/// 328 B in frames of at most 256 B, each with 8 B of its own.
+#[test]
+fn a_packet_of_two_frames_has_the_framing_of_two() {
+    let bytes = bytes_per_message("[link.t]\nmedium = \"t1\"\nbetween = [\"a\", \"d\"]", "300 B", "20 ms");
+    assert!(near(bytes, 344.0), "{bytes}");
+}
+
+/// 1028 B and the trailer's 8 fill 22 cells of 53 B.
+#[test]
+fn a_packet_of_cells_has_all_of_them() {
+    let bytes = bytes_per_message("[link.t]\nmedium = \"atm\"\nbetween = [\"a\", \"d\"]", "1000 B", "20 ms");
+    assert!(near(bytes, 22.0 * 53.0), "{bytes}");
+}
+
+/// What waits in the switch for a slow station has crossed the sender's line.
+#[test]
+fn a_switch_s_buffer_is_behind_the_line() {
+    let lan = "[link.t]\nmedium = \"ethernet\"\nbetween = [\"a\", \"c\", \"d\"]\nswitch-buffer = \"8 MiB\"\n\
+               [link.t.station.d]\nrate = \"1 Mbit/s\"";
+    let bytes = bytes_per_message(lan, "1000 B", "5 ms");
+    assert!(near(bytes, 1066.0), "{bytes}");
+}
+
+/// A frame has at least 46 B of data.
+#[test]
+fn a_short_frame_is_padded() {
+    let lan = "[link.t]\nmedium = \"ethernet\"\nbetween = [\"a\", \"c\", \"d\"]";
+    let bytes = bytes_per_message(lan, "16 B", "20 ms");
+    assert!(near(bytes, 46.0 + 38.0), "{bytes}");
+}
+
+/// The network polices what it receives: behind the line.
+#[test]
+fn what_a_policer_discards_has_crossed_the_line() {
+    let link = "[link.t]\nbetween = [\"a\", \"d\"]\nrate = \"100 Mbit/s\"\ncommitted-rate = \"100 kbit/s\"\n\
+                committed-burst = \"2 KB\"\npeak-rate = \"150 kbit/s\"\npeak-burst = \"2 KB\"\npolicing = \"tag\"";
+    let bytes = bytes_per_message(link, "1000 B", "20 ms");
+    assert!(near(bytes, 1028.0), "{bytes}");
+}
+
+/// A policer of ATM discards cells behind the adapter.
+#[test]
+fn what_atm_discards_has_left_the_adapter() {
+    let link =
+        "[link.t]\nmedium = \"atm\"\nbetween = [\"a\", \"d\"]\npcr = \"100 kbit/s\"\npolicing = \"discard\"";
+    let bytes = bytes_per_message(link, "1000 B", "20 ms");
+    assert!(near(bytes, 22.0 * 53.0), "{bytes}");
+}
