@@ -30,6 +30,7 @@ impl SentAndReceived {
             ends: Time::MAX,
             propagation: Vec::new(),
             reliable: Vec::new(),
+            presence: Vec::new(),
             send_limit: None,
             is_greedy: false,
             playout: None,

@@ -16,7 +16,8 @@ pub(crate) struct Part {
     pub(crate) active: Option<(Time, Time)>,
     /// Payload delivered in its active time.
     pub(crate) delivered: Bytes,
-    pub(crate) network: Option<Bytes>,
+    /// What it took of its first link, and until when that was counted.
+    pub(crate) network: Option<(Bytes, Time)>,
     pub(crate) members: Vec<Member>,
 }
 
@@ -43,7 +44,10 @@ pub(crate) fn summary(meta: &BundleMeta, parts: &[Part]) -> BundleSummary {
     let end = parts.iter().filter_map(|part| Some(part.active?.1)).max().unwrap_or(Time::ZERO);
     let active = end.since(begin);
     let delivered = parts.iter().fold(Bytes::ZERO, |sum, part| sum + part.delivered);
-    let network = parts.iter().try_fold(Bytes::ZERO, |sum, part| Some(sum + part.network?));
+    let network = parts.iter().try_fold((Bytes::ZERO, end), |(sum, last), part| {
+        let (bytes, until) = part.network?;
+        Some((sum + bytes, last.max(until)))
+    });
 
     let mut transports: Vec<&str> = Vec::new();
     for part in parts {
@@ -61,7 +65,7 @@ pub(crate) fn summary(meta: &BundleMeta, parts: &[Part]) -> BundleSummary {
         fairness: fairness(members),
         active,
         user: Rate::of(delivered, active),
-        network: network.map(|bytes| Rate::of(bytes, active)),
+        network: network.map(|(bytes, until)| Rate::of(bytes, until.since(begin))),
         classes: transports.into_iter().map(|transport| class(transport, &of_transport(transport))).collect(),
     }
 }
@@ -146,7 +150,7 @@ mod tests {
             measured: Measured::OneWay,
             active: Some((Time::ZERO + MS(begin), Time::ZERO + MS(end))),
             delivered: Bytes(total * (end - begin) / 8),
-            network: Some(Bytes(total * (end - begin) / 4)),
+            network: Some((Bytes(total * (end - begin) / 4), Time::ZERO + MS(end))),
             members: rates.iter().map(member).collect(),
         }
     }

@@ -16,8 +16,10 @@ pub struct SendLimit {
     pub narrowest: Option<Rate>,
     /// The largest packet that the path takes; `None` where that is not known.
     pub packet: Option<Bytes>,
-    /// True if the file sets the option in bytes, and not as a number of blocks.
-    pub in_bytes: bool,
+    /// As a number of blocks, where the file counts those.
+    pub blocks: Option<u64>,
+    /// True if a profile sets it, which holds in `sim` only.
+    pub in_sim_only: bool,
     /// The propagation delay of the way back; `None` where that is not known, or counts in the latency.
     pub back: Option<Duration>,
 }
@@ -29,6 +31,9 @@ pub struct LimitedBy {
     pub option: String,
     /// How much it is.
     pub bytes: Bytes,
+    /// As a number of blocks, where the file counts those.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<u64>,
     /// The shortest time after which it can be filled again.
     pub round_trip: Duration,
     /// As much as that lets through, of all conversations of the flow.
@@ -70,7 +75,7 @@ pub(crate) struct Reached {
 
 /// A flow that reaches so much of what its limit lets through is limited by it: messages have headers, and losses and
 /// delayed acknowledgements cost something.
-const SHARE: f64 = 0.75;
+const SHARE: f64 = 0.7;
 
 /// Where the path is not known, the latency of a message that is a larger part of the limit than this says too little of a
 /// packet's.
@@ -83,8 +88,10 @@ impl SendLimit {
         let back = if reached.is_round_trip { Duration::ZERO } else { self.back.unwrap_or(one_way) };
         let round_trip = one_way + back;
         let bits = |rate: Rate| rate.bits_per_second() as f64;
-        let at_most =
-            self.bytes.count() as f64 * 8.0 * f64::from(self.conversations) / round_trip.as_secs_f64();
+        // A block holds no more than one message.
+        let in_blocks = self.blocks.map(|blocks| Bytes(blocks.saturating_mul(reached.message.count())));
+        let bytes = in_blocks.map_or(self.bytes, |most| most.min(self.bytes));
+        let at_most = bytes.count() as f64 * 8.0 * f64::from(self.conversations) / round_trip.as_secs_f64();
         let path_is_narrower = self.narrowest.is_some_and(|narrowest| bits(narrowest) <= at_most);
         let has_enough = reached.wanted.is_some_and(|wanted| bits(wanted) <= SHARE * at_most);
         if round_trip.is_zero() || path_is_narrower || has_enough || self.had(&reached) < SHARE * at_most {
@@ -97,11 +104,12 @@ impl SendLimit {
         });
         Some(LimitedBy {
             option: self.option.to_owned(),
-            bytes: self.bytes,
+            bytes,
+            blocks: self.blocks,
             round_trip,
             at_most: Rate::from_bits_per_second(at_most as u64),
             // What would be enough is more than there is.
-            enough: enough.filter(|enough| self.in_bytes && *enough > self.bytes),
+            enough: enough.filter(|enough| self.blocks.is_none() && *enough > bytes),
         })
     }
 
@@ -144,7 +152,8 @@ mod tests {
             conversations: 1,
             narrowest: Some(MBIT(narrowest)),
             packet: Some(Bytes(1500)),
-            in_bytes: true,
+            blocks: None,
+            in_sim_only: false,
             back: Some(Duration::from_millis(15)),
         }
     }
@@ -211,7 +220,7 @@ mod tests {
         let blocks = SendLimit {
             bytes: Bytes(768),
             packet: Some(Bytes(262)),
-            in_bytes: false,
+            blocks: Some(3),
             back: Some(Duration::from_millis(40)),
             ..window(1)
         };
@@ -226,5 +235,28 @@ mod tests {
         assert_eq!(limited.round_trip, Duration::from_micros(82_096));
         assert_eq!(limited.at_most, Rate::from_bits_per_second(74_839));
         assert_eq!(limited.enough, None, "the file counts blocks, of which there are at most seven");
+    }
+
+    #[test]
+    fn a_block_holds_no_more_than_one_message() {
+        // URP: three blocks of 80 bytes in 9 ms, where 640 kbit/s are wanted.
+        let blocks = SendLimit {
+            bytes: Bytes(786),
+            packet: Some(Bytes(262)),
+            blocks: Some(3),
+            back: Some(Duration::from_millis(4)),
+            ..window(1)
+        };
+        let reached = Reached {
+            user: Rate::from_bits_per_second(213_000),
+            wanted: Some(Rate::from_bits_per_second(640_000)),
+            fastest: Duration::from_millis(5),
+            message: Bytes(80),
+            propagation: Some(Duration::from_millis(4)),
+            ..reached(0, None)
+        };
+        let limited = blocks.judge(reached).unwrap();
+        assert_eq!((limited.bytes, limited.blocks), (Bytes(240), Some(3)));
+        assert_eq!(limited.at_most, Rate::from_bits_per_second(213_333));
     }
 }

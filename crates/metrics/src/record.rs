@@ -1,5 +1,6 @@
 //! From what drivers observe to one record per message.
 
+use core::ops::Range;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
@@ -219,6 +220,8 @@ pub struct FlowMeta {
     /// By sink, whether the transport delivers there all that it takes, however late: what has not arrived at the end is
     /// then unfinished, not lost.
     pub reliable: Vec<bool>,
+    /// By sink, from when until when it is there. Empty if all are there all the time.
+    pub presence: Vec<Range<Time>>,
     /// The most that its conversations may have under way, where that is set.
     pub send_limit: Option<SendLimit>,
     /// Whether its source sends as fast as its transport takes it.
@@ -322,6 +325,11 @@ pub struct OnNetwork {
 }
 
 impl OnNetwork {
+    /// Until when that is counted, of a flow whose active time ends then.
+    pub(crate) fn until(&self, lasting: Lasting, end: Time) -> Time {
+        if lasting == Lasting::Volume { end } else { self.until.max(end) }
+    }
+
     /// What counts of a flow that goes on for so long.
     pub(crate) fn of(&self, lasting: Lasting) -> Bytes {
         match lasting {

@@ -1,11 +1,16 @@
 //! Hints: settings that held a flow back where the network would have carried more, limits that drop packets on an idle line,
-//! and messages that waited at their sender.
+//! packets larger than an MTU, and messages that waited at their sender.
+
+use std::collections::BTreeMap;
 
 use trunkline_core::Bytes;
 use trunkline_metrics::{CutBy, FlowSummary, LimitedBy};
 use trunkline_store::StoredPoint;
 
 use crate::view::{Side, View, point_name};
+
+/// The cause by which links count packets that are larger than their MTU.
+const TOO_LARGE: &str = "too-large";
 
 /// Below this share of late messages nobody asks why.
 const LATE: f64 = 0.01;
@@ -30,7 +35,32 @@ pub(crate) fn of(view: &View, side: &Side) -> Vec<String> {
     }
     let limited = found.iter().map(|found| found.sentence(view));
     let of_flow = |flow: &&str| [cut(view, side, flow), waiting(view, side, flow)];
-    limited.chain(view.flows.iter().flat_map(of_flow).flatten()).collect()
+    limited.chain(view.flows.iter().flat_map(of_flow).flatten()).chain(too_large(view, side)).collect()
+}
+
+/// A sentence for each link that dropped packets for their size.
+fn too_large(view: &View, side: &Side) -> Vec<String> {
+    let mut found = BTreeMap::new();
+    for point in view.points() {
+        for link in side.links(point.index) {
+            let dropped = side
+                .link(point.index, link)
+                .iter()
+                .filter_map(|link| link.dropped.get(TOO_LARGE))
+                .sum::<u64>();
+            if dropped > 0 {
+                found.entry(link).or_insert((point, dropped));
+            }
+        }
+    }
+    let sentence = |(link, (point, dropped)): (&str, (&StoredPoint, u64))| {
+        let place =
+            if view.is_swept() { format!(" at {}", point_name(point, view.axes())) } else { String::new() };
+        format!(
+            "Link `{link}` dropped {dropped} packets{place} that are larger than its `mtu`: no queue and no loss did that."
+        )
+    };
+    found.into_iter().map(sentence).collect()
 }
 
 /// The first point at which something was found of a flow.
@@ -88,7 +118,8 @@ struct Found<'v> {
 
 impl Found<'_> {
     fn sentence(&self, view: &View) -> String {
-        let LimitedBy { option, bytes, round_trip, at_most, enough } = self.limit;
+        let LimitedBy { option, bytes, blocks, round_trip, at_most, enough } = self.limit;
+        let size = blocks.map_or_else(|| bytes.to_string(), |blocks| format!("{blocks} blocks ({bytes})"));
         let place = match (view.is_swept(), self.others) {
             (false, _) => String::new(),
             (true, 0) => format!(" at {}", point_name(self.first, view.axes())),
@@ -103,7 +134,7 @@ impl Found<'_> {
             None => String::new(),
         };
         format!(
-            "`{}` is limited by its transport's `{option}` of {bytes}{place}: with a round trip of {round_trip} it lets about \
+            "`{}` is limited by its transport's `{option}` of {size}{place}: with a round trip of {round_trip} it lets about \
              {at_most} through{more}.",
             self.flow
         )
@@ -135,6 +166,21 @@ mod tests {
         let page = terminal(&run, Screen::default()).replace("\n", " ");
         let hint = "`voice` has packets of 1400 B and more, but `link.trunk.queue.limit` of 4 packets drops those of more than 340 B";
         assert!(page.contains(hint) && page.contains("chunks of 64 B"), "{page}");
+    }
+
+    #[test]
+    fn packets_that_no_mtu_lets_through_are_told_from_loss() {
+        let mut run = fixtures::single(Backend::Sim);
+        let links = run.points[0]
+            .repetitions
+            .iter_mut()
+            .filter_map(|r| r.summary.as_mut())
+            .flat_map(|s| &mut s.links);
+        for link in links.take(1) {
+            link.dropped.insert("too-large".to_owned(), 49);
+        }
+        let page = terminal(&run, Screen::default()).replace("\n", " ");
+        assert!(page.contains("dropped 49 packets that are larger than its `mtu`"), "{page}");
     }
 
     #[test]

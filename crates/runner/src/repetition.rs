@@ -87,14 +87,18 @@ pub(crate) fn measure(
     }
 }
 
-/// What recorders need to know of flows. The network between real hosts is not that of the file.
+/// What recorders need to know of flows. The network between real hosts is not that of the file, and the profiles of the
+/// kernel's transports are those of `sim` only.
 fn metas(flows: impl Iterator<Item = FlowMeta>, backend: Backend) -> Vec<FlowMeta> {
-    let meta = |meta: FlowMeta| match backend {
-        Backend::Live => {
-            let unknown = |limit| SendLimit { narrowest: None, packet: None, back: None, ..limit };
-            FlowMeta { propagation: Vec::new(), send_limit: meta.send_limit.map(unknown), ..meta }
+    let meta = |meta: FlowMeta| {
+        let send_limit = meta.send_limit.filter(|limit| backend == Backend::Sim || !limit.in_sim_only);
+        match backend {
+            Backend::Live => {
+                let unknown = |limit| SendLimit { narrowest: None, packet: None, back: None, ..limit };
+                FlowMeta { propagation: Vec::new(), send_limit: send_limit.map(unknown), ..meta }
+            }
+            Backend::Sim | Backend::Wire => FlowMeta { send_limit, ..meta },
         }
-        Backend::Sim | Backend::Wire => meta,
     };
     flows.map(meta).collect()
 }

@@ -102,6 +102,31 @@ fn a_line_that_is_idle_half_of_the_time_is_used_to_half() {
     );
 }
 
+/// The sinks stop to listen before the window at the end of a long path is over.
+#[test]
+fn without_a_drain_time_throughput_is_over_what_the_sink_has_heard() {
+    let summary = simulate(&parse(
+        "name = \"test\"\nduration = \"2 s\"\ndrain = \"0 s\"\n[hosts]\na = {}\nb = {}\n[link.l]\n\
+         between = [\"a\", \"b\"]\nrate = \"10 Mbit/s\"\ndelay = \"300 ms\"\n[flow.f]\nfrom = \"a\"\n\
+         to = \"b\"\ntransport = \"udp\"\nsource = { kind = \"voice\", samples = 80 }\n",
+    ));
+    let flow = flow(&summary, "f");
+    assert!(flow.throughput.user.bits_per_second().abs_diff(64_000) < 800, "{:?}", flow.throughput);
+    assert_eq!(flow.counts.lost, 0);
+}
+
+/// Each of five calls gets all that it wants from its own start on.
+#[test]
+fn calls_that_begin_one_after_the_other_are_treated_alike() {
+    let summary = simulate(&parse(
+        "name = \"test\"\nduration = \"10 s\"\n[hosts]\na = {}\nb = {}\n[link.l]\nbetween = [\"a\", \"b\"]\n\
+         rate = \"10 Mbit/s\"\n[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\ncount = 5\n\
+         stagger = \"1900 ms\"\nsource = { kind = \"voice\", samples = 80 }\n[bundle.all]\nflows = [\"f\"]\n",
+    ));
+    let (flow, bundle) = (flow(&summary, "f").fairness.unwrap(), summary.bundles[0].fairness.unwrap());
+    assert!(flow > 0.999 && (flow - bundle).abs() < 1e-9, "{flow} and {bundle}");
+}
+
 #[test]
 fn shares_of_time_of_media_end_with_the_measurement() {
     // Twice what the medium carries, in the second half only: its last frames leave long after the end.

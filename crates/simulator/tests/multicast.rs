@@ -49,6 +49,19 @@ fn mean(sink: &SinkSummary) -> Duration {
     sink.latency.unwrap_or_else(|| panic!("nothing reached {}", sink.sink)).mean
 }
 
+/// What is under way to a sink that leaves is not lost, and its rate is that of its own time.
+#[test]
+fn a_sink_is_measured_while_it_is_there() {
+    let to = "[\"b\", { host = \"c\", join = \"2 s\", leave = \"7 s\" }]";
+    let summary = measure(&tree("", "delay = \"50 ms\"\n", ""), &voice(to, "\"udp\"", "channels = 4"));
+    let it = flow(&summary, "it");
+    let c = sink(it, "c");
+    assert_eq!(c.counts.lost, 0, "{:?}", c.counts);
+    assert!((8..=16).contains(&c.counts.unfinished), "{:?}", c.counts);
+    assert!(c.user.bits_per_second().abs_diff(4 * 64_000) < 4_000, "{}", c.user);
+    assert_eq!((c.voice_channels, sink(it, "b").voice_channels, it.voice_channels), (4, 4, 4));
+}
+
 #[test]
 fn one_frame_on_a_ring_is_for_all_sinks_and_for_no_other_station() {
     let summary = measure(RING, &voice("[\"b\", \"c\"]", "\"udp\"", ""));

@@ -96,6 +96,11 @@ pub trait TransportOptions: Any + fmt::Debug + Send + Sync {
         None
     }
 
+    /// The same in `sim`, where a profile sets what a kernel decides on real sockets.
+    fn in_flight_in_sim(&self) -> Option<(&'static str, Bytes)> {
+        self.in_flight()
+    }
+
     /// The largest packet of a transport whose `window` counts blocks: a block with its trailer.
     fn largest_block(&self) -> Option<Bytes> {
         None

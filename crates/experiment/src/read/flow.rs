@@ -122,6 +122,7 @@ impl Reader<'_> {
                 propagation: Vec::new(),
                 // To a host that falls silent nothing is delivered any more.
                 reliable: ways.to.iter().map(|sink| transport.is_reliable() && sink.fail.is_none()).collect(),
+                presence: presence(&ways.to),
                 send_limit: None,
                 is_greedy: (source_kind.needs_flow_control)(&source.values),
                 lasting: match (source_kind.endless)(&source.values) {
@@ -308,9 +309,22 @@ fn propagation(sink: &Sink, reflect: bool, links: &[Link]) -> Duration {
     propagation_of(&sink.forward, links) + propagation_of(back, links)
 }
 
+/// From when until when each sink is there, if one of them is not there all the time.
+fn presence(sinks: &[Sink]) -> Vec<Range<Time>> {
+    if sinks.iter().all(|sink| sink.join.is_zero() && sink.leave.is_none()) {
+        return Vec::new();
+    }
+    let of_sink = |sink: &Sink| {
+        let leave = sink.leave.map_or(Time::MAX, |leave| Time::ZERO + leave);
+        Time::ZERO + sink.join..leave
+    };
+    sinks.iter().map(of_sink).collect()
+}
+
 /// The most that a flow's conversations may have under way, on the path to its first sink.
 fn send_limit(flow: &Flow, links: &[Link]) -> Option<SendLimit> {
-    let (option, bytes) = flow.transport.in_flight()?;
+    let (option, bytes) = flow.transport.in_flight_in_sim()?;
+    let block = flow.transport.largest_block();
     let sink = flow.to.first()?;
     let direction = |step: &PathStep| &links[step.link].directions[usize::from(step.from_port)];
     Some(SendLimit {
@@ -318,13 +332,9 @@ fn send_limit(flow: &Flow, links: &[Link]) -> Option<SendLimit> {
         bytes,
         conversations: if flow.transport.is_shared() { 1 } else { flow.meta.members },
         narrowest: sink.forward.iter().map(|step| direction(step).rate).min(),
-        packet: sink
-            .forward
-            .iter()
-            .map(|step| direction(step).mtu)
-            .chain(flow.transport.largest_block())
-            .min(),
-        in_bytes: flow.transport.largest_block().is_none(),
+        packet: sink.forward.iter().map(|step| direction(step).mtu).chain(block).min(),
+        blocks: block.map(|block| bytes.count() / block.count().max(1)),
+        in_sim_only: flow.transport.in_flight().is_none(),
         back: Some(propagation_of(&sink.backward, links)),
     })
 }

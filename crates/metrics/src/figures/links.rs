@@ -13,7 +13,8 @@ pub(super) const UTILISATION: Definition = define(
 pub(super) const PACKETS: Definition = define(
     "link-packets",
     "packets offered, delivered",
-    "Packets that a direction of a link was given, and those of them that it delivered.",
+    "Packets that a direction of a link was given, and those that it delivered: each copy of a packet for \
+     several stations counts.",
 )
 .known_in(KnownIn::SimAndWire);
 

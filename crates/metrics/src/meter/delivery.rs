@@ -1,5 +1,7 @@
 //! How much was delivered within the time that is measured.
 
+use core::ops::Range;
+
 use trunkline_core::{Bytes, Duration, Rate, Time};
 
 use crate::record::{FlowMeta, Lasting};
@@ -18,6 +20,8 @@ pub(super) struct Window {
     propagation: Vec<Duration>,
     /// When it was to end.
     planned: Time,
+    /// For how long sinks listen after that, if it is known.
+    drain: Option<Duration>,
 }
 
 /// What was delivered.
@@ -56,7 +60,27 @@ impl Window {
             ends: meta.ends,
             propagation: meta.propagation.clone(),
             planned: meta.ends,
+            drain: None,
         }
+    }
+
+    /// Sinks listen for so long after the end.
+    pub(super) fn listen(&mut self, drain: Duration) {
+        self.drain = Some(drain);
+    }
+
+    /// The part of the window that lies after the time in which sinks listen, because the path is longer.
+    fn unheard(&self) -> Duration {
+        let longest = self.propagation.iter().max().copied().unwrap_or_default();
+        match (self.lasting, self.drain) {
+            (Lasting::Run, Some(drain)) => longest.saturating_sub(drain),
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// The window of a sink that is there for a part of the run only.
+    pub(super) fn within(&self, presence: &Range<Time>) -> Window {
+        Window { ends: self.ends.min(presence.end), ..self.clone() }
     }
 
     /// In which part of the run a moment lies.
@@ -124,7 +148,7 @@ impl Delivery {
     pub(super) fn rate(&self, window: &Window, active: Option<(Time, Time)>) -> Rate {
         let Some((begin, end)) = active else { return Rate::ZERO };
         let bytes = if begin >= window.ends { self.all } else { self.measured };
-        Rate::of(bytes, end.since(begin))
+        Rate::of(bytes, end.since(begin).saturating_sub(window.unheard()))
     }
 
     /// How many telephone channels were delivered, rounded down. What is under way when the active time ends is delivered as
@@ -132,7 +156,7 @@ impl Delivery {
     /// which the channels are counted.
     pub(super) fn voice_channels(&self, window: &Window, active: Option<(Time, Time)>) -> u64 {
         let Some((begin, end)) = active else { return 0 };
-        let mut over = end.since(begin);
+        let mut over = end.since(begin).saturating_sub(window.unheard());
         if self.has_backlog(window, begin, end) {
             over = over.max(self.last.since(begin).saturating_sub(self.fastest().unwrap_or_default()));
         }
@@ -161,7 +185,7 @@ mod tests {
     }
 
     fn window(propagation: Vec<Duration>) -> Window {
-        Window { lasting: Lasting::Run, ends: at(1000), propagation, planned: at(1000) }
+        Window { lasting: Lasting::Run, ends: at(1000), propagation, planned: at(1000), drain: None }
     }
 
     /// 160 bytes every 20 ms from 0 on, for a second, with this latency.

@@ -43,6 +43,8 @@ pub(super) struct Channel {
     next_expected: NextExpected,
     pub(super) channel: u16,
     jitter: InterarrivalJitter,
+    /// [`Time::MAX`] before the first message was due.
+    first_due: Time,
     /// [`Time::MAX`] before the first.
     last_arrival: Time,
     /// The latest send time of what has arrived.
@@ -96,6 +98,7 @@ impl Channel {
             next_expected: NextExpected::default(),
             channel,
             jitter: InterarrivalJitter::default(),
+            first_due: Time::MAX,
             last_arrival: Time::MAX,
             newest: Time::ZERO,
             delivered: Bytes::ZERO,
@@ -140,7 +143,14 @@ impl FlowMeter {
             listening: ListeningMeter::new(meta),
             sinks: match meta.sinks.as_slice() {
                 [] | [_] => Vec::new(),
-                several => several.iter().map(|name| SinkMeter::new(name)).collect(),
+                several => {
+                    let presence = |sink: usize| meta.presence.get(sink).cloned();
+                    several
+                        .iter()
+                        .enumerate()
+                        .map(|(sink, name)| SinkMeter::new(name, presence(sink)))
+                        .collect()
+                }
             },
             members: Vec::new(),
         }
@@ -179,6 +189,8 @@ impl FlowMeter {
     pub(super) fn fate_of_missing(&self, channel: &Channel, sent: Time, listened: Option<Time>) -> Fate {
         let sink = (channel.member / self.meta.members.max(1)) as usize;
         let reliable = self.meta.reliable.get(sink).is_some_and(|reliable| *reliable);
+        let until = self.meta.presence.get(sink).map_or(Time::MAX, |there| there.end);
+        let listened = listened.map(|listened| listened.min(until));
         let least = self.meta.propagation.get(sink).copied().unwrap_or_default();
         let takes = self.latency.longest().max(least);
         let is_overtaken = channel.newest > sent + self.displaced;
@@ -200,6 +212,11 @@ impl FlowMeter {
         self.delivery.all()
     }
 
+    /// Sinks listen for so long after the measurement.
+    pub(super) fn listen(&mut self, drain: Duration) {
+        self.window.listen(drain);
+    }
+
     /// The measurement ends before it was planned to.
     pub(super) fn end_measurement(&mut self, at: Time) {
         self.window.end(at);
@@ -207,9 +224,10 @@ impl FlowMeter {
 
     /// Takes a message that the source handed over, whether the transport took it or not.
     #[inline]
-    pub(super) fn offered(&mut self, member: u32, due: Time, payload: u32) {
+    pub(super) fn offered(&mut self, channel: &mut Channel, due: Time, payload: u32) {
         self.activity.due(due);
-        if let Some(member) = self.members.get_mut(member as usize) {
+        channel.first_due = channel.first_due.min(due);
+        if let Some(member) = self.members.get_mut(channel.member as usize) {
             member.activity.due(due);
         }
         self.offered += Bytes(u64::from(payload));
@@ -360,7 +378,7 @@ impl FlowMeter {
                 .min()
                 .unwrap_or_else(|| self.delivery.voice_channels(&self.window, active)),
             sinks,
-            fairness: jain_fairness(channels.delivered.iter().map(|bytes| bytes.count() as f64)),
+            fairness: channels.fairness(self.meta.lasting, end_of_run),
             schedule_error: self.schedule_error.summary(),
             send_call: self.send_call.summary(),
             transport_counters: outcome.transport_counters,
@@ -418,13 +436,18 @@ impl FlowMeter {
             Member { user: Rate::of(*delivered, active), counts, latency }
         };
         let members = channels.delivered.iter().enumerate().map(member).collect();
+        let lasting = self.meta.lasting;
+        let active = self.activity.span(lasting, end_of_run);
+        let counted = |network: OnNetwork| {
+            (network.of(lasting), active.map_or(Time::ZERO, |(_, end)| network.until(lasting, end)))
+        };
         Part {
             flow: self.meta.name.clone(),
             transport: self.meta.transport.clone(),
             measured: self.meta.measured,
-            active: self.activity.span(self.meta.lasting, end_of_run),
+            active,
             delivered: self.delivery.measured(),
-            network: network.map(|network| network.of(self.meta.lasting)),
+            network: network.map(counted),
             members,
         }
     }
@@ -452,11 +475,27 @@ pub(super) struct ChannelSums {
     jitter: JitterSum,
     /// What was delivered in the active time to each member, at each sink.
     delivered: Vec<Bytes>,
+    /// When each of them was active.
+    activities: Vec<Activity>,
 }
 
 impl ChannelSums {
     pub(super) fn new(flow: &FlowMeter) -> ChannelSums {
-        ChannelSums { jitter: JitterSum::default(), delivered: vec![Bytes::ZERO; flow.meta.ids() as usize] }
+        let ids = flow.meta.ids() as usize;
+        ChannelSums {
+            jitter: JitterSum::default(),
+            delivered: vec![Bytes::ZERO; ids],
+            activities: vec![Activity::default(); ids],
+        }
+    }
+
+    /// Jain's index of the throughputs of the members, each over its own active time.
+    fn fairness(&self, lasting: Lasting, end_of_run: Time) -> Option<f64> {
+        let rates = self.delivered.iter().zip(&self.activities).map(|(delivered, activity)| {
+            let active = length(activity.span(lasting, end_of_run));
+            Rate::of(*delivered, active).bits_per_second() as f64
+        });
+        jain_fairness(rates)
     }
 
     pub(super) fn add(&mut self, channel: &Channel) {
@@ -466,6 +505,14 @@ impl ChannelSums {
         }
         if let Some(member) = self.delivered.get_mut(channel.member as usize) {
             *member += channel.delivered;
+        }
+        if let Some(activity) = self.activities.get_mut(channel.member as usize) {
+            if channel.first_due < Time::MAX {
+                activity.due(channel.first_due);
+            }
+            if channel.last_arrival < Time::MAX {
+                activity.arrived(channel.last_arrival);
+            }
         }
     }
 }
@@ -492,6 +539,5 @@ fn length(span: Option<(Time, Time)>) -> Duration {
 /// The rate on the first link over the flow's active time, or over as much more of it as was measured.
 fn on_network(network: OnNetwork, lasting: Lasting, active: Option<(Time, Time)>) -> Rate {
     let Some((begin, end)) = active else { return Rate::ZERO };
-    let end = if lasting == Lasting::Volume { end } else { network.until.max(end) };
-    Rate::of(network.of(lasting), end.since(begin))
+    Rate::of(network.of(lasting), network.until(lasting, end).since(begin))
 }

@@ -135,6 +135,7 @@ impl<'t> Meter<'t> {
         let listened = listens.map(|listens| Time::ZERO + outcome.duration + listens);
         for (flow, outcome) in flows.iter_mut().zip(&outcome.flows) {
             flow.knows_drops = outcome.knows_drops;
+            listens.into_iter().for_each(|listens| flow.listen(listens));
         }
         let mut sums: Vec<ChannelSums> = flows.iter().map(ChannelSums::new).collect();
         for mut channel in channels.into_used() {
@@ -189,13 +190,13 @@ impl<'t> Meter<'t> {
         }
         if flow.meta.measured == Measured::Nothing {
             flow.count(channel.member, |counts| counts.sent += 1);
-            return flow.offered(channel.member, due, payload);
+            return flow.offered(channel, due, payload);
         }
         let entry = Entry::Sent { due, sent: at, payload };
         match channel.outstanding.sent(sequence, entry, place, &mut self.bounds) {
             OnSent::New => {
                 flow.count(channel.member, |counts| counts.sent += 1);
-                flow.offered(channel.member, due, payload);
+                flow.offered(channel, due, payload);
                 self.give_up_excess();
             }
             OnSent::Arrived(arrival) => {
@@ -211,7 +212,7 @@ impl<'t> Meter<'t> {
             OnSent::New => {
                 let flow = &mut self.flows[channel.flow as usize];
                 flow.count(channel.member, |counts| counts.refused += 1);
-                flow.offered(channel.member, due, payload);
+                flow.offered(channel, due, payload);
                 if let Some(voice) = &mut flow.voice {
                     voice.due(channel.member, channel.channel, due);
                 }
@@ -282,7 +283,7 @@ impl<'t> Meter<'t> {
         let channel = &mut self.channels[place];
         let flow = &mut self.flows[channel.flow as usize];
         flow.count(channel.member, |counts| counts.sent += 1);
-        flow.offered(channel.member, due, arrival.payload);
+        flow.offered(channel, due, arrival.payload);
         let fate = flow.joined(channel, due, arrival.received);
         flow.play(channel, sequence, due, &arrival, fate, self.trace);
         self.trace.write(channel.flow as usize, &record_of(channel, sequence, due, arrival, fate));
@@ -396,7 +397,7 @@ fn settle(
         }
         Entry::Early { received, sent, reflected, payload } => {
             flow.count(channel.member, |counts| counts.sent += 1);
-            flow.offered(channel.member, sent, payload);
+            flow.offered(channel, sent, payload);
             let fate = flow.joined(channel, sent, received);
             let arrival = Arrival { received, sent, reflected, payload };
             flow.play(channel, sequence, sent, &arrival, fate, trace);

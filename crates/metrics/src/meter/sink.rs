@@ -1,5 +1,7 @@
 //! Statistics of one of several sinks of a flow.
 
+use core::ops::Range;
+
 use trunkline_core::{Duration, Time};
 
 use crate::delays::Delays;
@@ -14,11 +16,13 @@ pub(super) struct SinkMeter {
     latency: Delays,
     pub(super) latency_from_due: Delays,
     pub(super) delivery: Delivery,
+    /// From when until when it is there, if that is not all the time.
+    presence: Option<Range<Time>>,
 }
 
 impl SinkMeter {
-    pub(super) fn new(name: &str) -> SinkMeter {
-        SinkMeter { name: name.to_owned(), ..SinkMeter::default() }
+    pub(super) fn new(name: &str, presence: Option<Range<Time>>) -> SinkMeter {
+        SinkMeter { name: name.to_owned(), presence, ..SinkMeter::default() }
     }
 
     /// Takes the first arrival of a message.
@@ -27,8 +31,15 @@ impl SinkMeter {
         self.counts.reordered += reordered;
     }
 
-    /// The sink's summary over the flow's active time.
+    /// The sink's summary over the part of the flow's active time in which it was there.
     pub(super) fn finish(mut self, window: &Window, active: Option<(Time, Time)>) -> SinkSummary {
+        let clipped = self.presence.as_ref().map(|there| window.within(there));
+        let window = clipped.as_ref().unwrap_or(window);
+        let active = match &self.presence {
+            Some(there) => active.map(|(begin, end)| (begin.max(there.start), end.min(there.end))),
+            None => active,
+        };
+        let active = active.filter(|(begin, end)| begin < end);
         let counts = self.counts;
         SinkSummary {
             sink: self.name,

@@ -29,6 +29,7 @@ pub(super) fn meta(first: u32, members: u32, channels: u16) -> FlowMeta {
         ends: ms(1000),
         propagation: Vec::new(),
         reliable: Vec::new(),
+        presence: Vec::new(),
         send_limit: None,
         is_greedy: false,
         lasting: Lasting::Volume,

@@ -24,7 +24,7 @@ pub fn simulate(experiment: &Experiment) -> RepetitionSummary {
     let scenario = &experiment.points[0].scenario;
     let metas: Vec<FlowMeta> = scenario.flows.iter().map(|flow| flow.meta.clone()).collect();
     let mut trace = ();
-    let mut meter = Meter::new(&metas, &mut trace).with_bundles(&scenario.bundles);
+    let mut meter = Meter::new(&metas, &mut trace).with_bundles(&scenario.bundles).with_drain(scenario.drain);
     let outcome = run(scenario, experiment.seed, &mut meter, &mut GoOn);
     meter.finish(outcome)
 }

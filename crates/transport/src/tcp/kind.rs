@@ -83,7 +83,7 @@ const ENGINE: Parameter = Parameter {
 /// MPTCP.
 pub const MULTIPATH: TransportKind = TransportKind {
     name: "mptcp",
-    doc: "Multipath TCP (RFC 8684), one connection per member: the kernel's, in `live` only, on Linux where \
+    doc: "Multipath TCP (RFC 8684), one connection per member: the kernel's, on `live` and `wire`, on Linux where \
           available. The host's path manager selects additional paths (`ip mptcp`). Connections that fell \
           back to TCP because something on the path removed MPTCP's options are counted.",
     parameters: &COMMON,
@@ -276,6 +276,10 @@ impl TransportOptions for Tcp {
         Some(("window", self.0.window?))
     }
 
+    fn in_flight_in_sim(&self) -> Option<(&'static str, Bytes)> {
+        self.in_flight().or_else(|| self.0.fixed_buffer())
+    }
+
     fn full_packet(&self, mtu: Bytes) -> Option<Bytes> {
         Some(self.0.full_packet(mtu))
     }
@@ -366,7 +370,7 @@ impl TransportOptions for Mptcp {
     }
 
     fn pair(&self, _place: &Place<'_>) -> Result<Pair, String> {
-        Err("transport `mptcp` is the kernel's, for `live` only; in `sim` use `tcp`".to_owned())
+        Err("transport `mptcp` is the kernel's, for `live` and `wire` only; in `sim` use `tcp`".to_owned())
     }
 
     fn sockets(&self) -> Sockets {
@@ -375,6 +379,14 @@ impl TransportOptions for Mptcp {
 }
 
 impl TcpOptions {
+    /// The smaller of the buffers that do not grow.
+    fn fixed_buffer(&self) -> Option<(&'static str, Bytes)> {
+        let TcpEngine::Modern(config) = &self.engine else { return None };
+        let buffers = [("window", &config.receive_buffer), ("send-buffer", &config.send_buffer)];
+        let fixed = buffers.into_iter().filter(|(_, buffer)| buffer.initial == buffer.max);
+        fixed.map(|(option, buffer)| (option, Bytes(buffer.max as u64))).min_by_key(|(_, bytes)| *bytes)
+    }
+
     fn full_packet(&self, mtu: Bytes) -> Bytes {
         // Half a window is always sent in one segment, if that is not larger than the largest.
         let half = self.window.map_or(mtu, |window| Bytes(window.count() / 2));
