@@ -78,6 +78,8 @@ pub struct Choice {
     pub suffices: bool,
     /// The best over another kind of transport or, if only one could be measured, with other blocks or redundancy.
     pub runner_up: Option<Judgement>,
+    /// Whether the runner-up was measured too briefly to be recommended, however good it looks.
+    pub is_runner_up_brief: bool,
 }
 
 /// One way to send, in the order of preference of a use.
@@ -99,8 +101,8 @@ struct Candidate {
 /// a fifteenth of the budget the best is chosen, if it does what the use asks for and is not far behind what looks best.
 pub fn choose(purpose: Use, question: &Question, findings: &Findings) -> Option<Choice> {
     let all = candidates(purpose, question, findings);
-    let long_enough = |candidate: &&Candidate| candidate.measured() >= question.budget / 15;
-    let settled: Vec<Candidate> = all.iter().filter(long_enough).copied().collect();
+    let least = question.budget / 15;
+    let settled: Vec<Candidate> = all.iter().filter(|one| one.measured() >= least).copied().collect();
     let promising = pick(purpose, &all)?;
     let is_near = |settled: &Candidate| match purpose {
         Use::Rehearsal | Use::Recording => settled.cost <= 2.0 * promising.cost,
@@ -108,17 +110,17 @@ pub fn choose(purpose: Use, question: &Question, findings: &Findings) -> Option<
     };
     let is_settled = pick(purpose, &settled)
         .is_some_and(|best| best.class < INSUFFICIENT && best.class <= promising.class && is_near(&best));
-    choice(purpose, if is_settled { &settled } else { &all }, &all)
+    choice(purpose, if is_settled { &settled } else { &all }, &all, least)
 }
 
 /// What looks best for a use however short it was measured: what to measure longer.
 pub(crate) fn most_promising(purpose: Use, question: &Question, findings: &Findings) -> Option<Choice> {
     let all = candidates(purpose, question, findings);
-    choice(purpose, &all, &all)
+    choice(purpose, &all, &all, Duration::ZERO)
 }
 
-/// The best of some, and the runner-up of all.
-fn choice(purpose: Use, some: &[Candidate], all: &[Candidate]) -> Option<Choice> {
+/// The best of some, and the runner-up of all, of which one measured for less than `least` is brief.
+fn choice(purpose: Use, some: &[Candidate], all: &[Candidate], least: Duration) -> Option<Choice> {
     let best = pick(purpose, some)?;
     let others = [
         |best: &Judgement, other: &Judgement| !other.transport.is_kin_of(best.transport),
@@ -134,6 +136,7 @@ fn choice(purpose: Use, some: &[Candidate], all: &[Candidate]) -> Option<Choice>
         best: best.judgement,
         suffices: best.class < INSUFFICIENT,
         runner_up: runner_up.map(|candidate| candidate.judgement),
+        is_runner_up_brief: runner_up.is_some_and(|candidate| candidate.measured() < least),
     })
 }
 

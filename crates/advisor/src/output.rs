@@ -95,7 +95,7 @@ pub struct Judgement {
     pub mouth_to_ear: f64,
     /// Number of blocks measured.
     pub measured: u64,
-    /// Share of them that was lost, from 0 to 1.
+    /// Share of them that had not come back when the measurement ended, from 0 to 1.
     pub lost: f64,
     /// Share of them that came too late to be played.
     pub late: f64,
@@ -181,7 +181,7 @@ pub struct AdviceRow {
     pub marking: String,
     /// Blocks sent.
     pub sent: u64,
-    /// Blocks lost.
+    /// Blocks that had not come back when the measurement ended: lost, or not taken or still being repeated by the transport.
     pub lost: u64,
     /// The fastest round trip, in seconds.
     pub fastest: f64,

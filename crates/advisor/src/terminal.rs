@@ -79,7 +79,7 @@ pub(crate) fn rows(advice: &Advice) -> ([&'static str; 7], Vec<[String; 7]>) {
         ]
     };
     (
-        ["round trips of", "blocks", "lost", "fastest", "median", "p99", "jitter"],
+        ["round trips of", "blocks", "not back", "fastest", "median", "p99", "jitter"],
         advice.measured.iter().map(row).collect(),
     )
 }

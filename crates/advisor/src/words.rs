@@ -85,7 +85,7 @@ pub(crate) fn why(choice: &Choice, loaded: Option<&Judgement>, question: &Questi
         ms(stages.playout),
     );
     text += &format!(
-        "Of {} measured blocks, {} were lost and {} late",
+        "Of {} measured blocks, {} did not come back and {} were late",
         best.measured,
         percent(best.lost),
         percent(best.late)
@@ -114,8 +114,15 @@ pub(crate) fn runner_up(choice: &Choice) -> Option<String> {
         0.05.. => format!("{more:.1} ms more"),
         _ => "as much".to_owned(),
     };
+    let brief = match choice.is_runner_up_brief {
+        true => format!(
+            " It was measured for {} only, which is too short to recommend it.",
+            ms(other.blocks.interval() * other.measured)
+        ),
+        false => String::new(),
+    };
     Some(format!(
-        "{}: {} from mouth to ear ({difference}), {} concealed, MOS {:.2}, {} in each direction.",
+        "{}: {} from mouth to ear ({difference}), {} concealed, MOS {:.2}, {} in each direction.{brief}",
         way(other),
         ms(other.mouth_to_ear),
         percent(other.concealed),

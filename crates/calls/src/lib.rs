@@ -38,7 +38,7 @@ pub use line::{Ended, Line, LineCounters, Packets, Refused};
 pub use lines::{available, udp_line};
 pub use request::{Facts, Request, Role};
 pub use server::{Bounds, Handler, Peers, Server, ServerOptions, Stop};
-pub use session::Session;
+pub use session::{GOODBYE, Session};
 pub use settings::Settings;
 pub use trunkline_io::networks::Network;
 pub use wait::Waiter;

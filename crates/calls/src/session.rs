@@ -256,7 +256,7 @@ impl Session {
                         control.say(&ToClient::Time { sent, received, replied: crate::now(), counters })?;
                     }
                     Some(ToServer::Tell { what }) => keep(told, what),
-                    Some(ToServer::Bye) => return Err(Ended("the client has ended the session".to_owned())),
+                    Some(ToServer::Bye) => return Err(Ended(GOODBYE.to_owned())),
                     Some(ToServer::Open { .. } | ToServer::Proof { .. }) => {
                         return Err(Ended("the client opened the session twice".to_owned()));
                     }
@@ -392,6 +392,9 @@ impl Line for Session {
         self.end(now, &Ended(format!("the {who} has ended the session")));
     }
 }
+
+/// How a session ends of which the client has said goodbye: in order.
+pub const GOODBYE: &str = "the client has ended the session";
 
 /// Counters in which packets without the key are strays, and greetings nothing.
 fn without(counters: LineCounters, strays: u64, greetings: u64) -> LineCounters {

@@ -76,7 +76,7 @@ impl Sessions {
             match figures {
                 Some(figures) if self.json => output::print_json(&SessionOutput {
                     session,
-                    ended: why.map(str::to_owned),
+                    ended: why.filter(|why| *why != trunkline_calls::GOODBYE).map(str::to_owned),
                     figures: figures.into(),
                 }),
                 Some(figures) => output::print(output::list(&table(figures), output::screen())),

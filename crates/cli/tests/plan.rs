@@ -378,7 +378,7 @@ fn a_value_without_members_is_no_answer() {
     let answer = &json["answers"][0];
     assert_eq!((&answer["kept"], &answer["broken"]["number"]), (&serde_json::Value::Null, &1.0.into()));
     let sentence = answer["sentence"].as_str().unwrap();
-    assert!(sentence.contains("no value keeps the limits: even 1"), "{sentence}");
+    assert!(sentence.contains("no value from 0 to 4 keeps the limits: even 1"), "{sentence}");
     let of_none = answer["trials"].as_array().unwrap().iter().find(|trial| trial["number"] == 0.0).unwrap();
     assert_eq!(
         (&of_none["verdict"], &of_none["limits"][0]["verdict"]),

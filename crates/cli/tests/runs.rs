@@ -257,3 +257,18 @@ fn runs_are_marked_chosen_compared_taken_elsewhere_and_removed() {
     let gone = bench.run(&["runs", "remove", "1"]);
     assert!(gone.code == Some(2) && gone.err.contains("there is no run `1`"), "{gone:#?}");
 }
+
+/// Simulations are deterministic: whoever repeats the tutorial sees these figures.
+#[test]
+fn the_tutorial_shows_what_the_simulator_prints() {
+    let tutorial = include_str!("../../../docs/tutorial.md");
+    let block = tutorial
+        .split_once("$ trunkline run examples/office.toml\n")
+        .and_then(|(_, rest)| rest.split_once("```"));
+    let (shown, _) = block.expect("the tutorial runs the example");
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/office.toml");
+    let ran = Bench::new().run(&["run", example]).ok();
+    for line in shown.lines().map(str::trim_end).filter(|line| !line.is_empty()) {
+        assert!(ran.out.lines().any(|printed| printed.trim_end() == line), "`{line}` is not in\n{}", ran.out);
+    }
+}

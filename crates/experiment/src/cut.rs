@@ -39,6 +39,17 @@ fn chunk(medium: &Values) -> Option<Bytes> {
     })
 }
 
+/// The bucket of a policer that a packet of this size never fits into.
+fn bucket(medium: &Values, packet: Bytes) -> Option<(&'static str, String)> {
+    let size = |bucket: &str| {
+        medium.iter().find_map(|(name, value)| match value {
+            Value::Bytes(size) if name == bucket && *size < packet => Some(*size),
+            _ => None,
+        })
+    };
+    ["committed-burst", "peak-burst"].into_iter().find_map(|bucket| Some((bucket, size(bucket)?.to_string())))
+}
+
 impl Scenario {
     /// The first limit on the way to a flow's first sink that drops its packets on an idle line; `None` also where the size of
     /// its packets is not known.
@@ -74,6 +85,8 @@ impl Scenario {
         let (option, limit) = match cause {
             DropCause::QueueFull => ("queue.limit", limit(&direction.queue.1)?),
             DropCause::InputFull => ("input", direction.values.bytes("input").to_string()),
+            DropCause::Policed => bucket(&direction.values, packet)?,
+            DropCause::CellLost => ("buffer", format!("{} cells", direction.values.integer("buffer"))),
             _ => return None,
         };
         let (mut largest, mut smallest_cut) = (0, packet.count());

@@ -26,7 +26,8 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// The value of `key`, given by an option that is named after it: `--seed 7`.
+    /// The value of `key`, given by an option that is named after it: `--seed 7`. One that ends with `=` stands before its
+    /// value without a space.
     pub fn of_option(option: &str, key: &str, value: &str) -> Setting {
         Setting { option: option.to_owned(), key: key.to_owned(), value: value.trim().replace('\n', " ") }
     }
@@ -40,6 +41,7 @@ impl Setting {
     pub(crate) fn shown(&self) -> String {
         match &*self.option {
             SET => format!("{SET} {}={}", self.key, self.value),
+            option if option.ends_with('=') => format!("{option}{}", self.value),
             option => format!("{option} {}", self.value),
         }
     }
@@ -54,7 +56,11 @@ impl Setting {
     fn places(&self) -> (Range<usize>, Range<usize>) {
         let (option, length) = (self.option.len(), self.shown().len());
         let value = length - self.value.len()..length;
-        let key = if self.option == SET { option + 1..value.start - 1 } else { 0..option };
+        let key = if self.option == SET {
+            option + 1..value.start - 1
+        } else {
+            0..self.option.trim_end_matches('=').len()
+        };
         (key, value)
     }
 }

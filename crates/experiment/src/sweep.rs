@@ -137,9 +137,16 @@ pub(crate) fn nearest(key: &str, known: &[Sweepable], verb: &str) -> String {
             prefix = &key[..=at];
         }
     }
+    // A table whose keys are set one by one.
+    let is_table =
+        known.iter().any(|known| known.key.strip_prefix(key).is_some_and(|rest| rest.starts_with('.')));
+    let whole = format!("{key}.");
+    if is_table {
+        prefix = &whole;
+    }
     let behind = |full: &str| Some(full.strip_prefix(prefix)?.split('.').next()?.to_owned());
     let next: BTreeSet<String> = known.iter().filter_map(|known| behind(&known.key)).collect();
-    let written = key[prefix.len()..].split('.').next().unwrap_or_default();
+    let written = key.get(prefix.len()..).and_then(|rest| rest.split('.').next()).unwrap_or_default();
     let suggestion = suggestion(written, next.iter().map(String::as_str));
     match suggestion.strip_prefix("; known are ") {
         Some(names) if prefix.is_empty() => format!("; keys that can be {verb} begin with {names}"),

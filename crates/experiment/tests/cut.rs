@@ -40,6 +40,25 @@ fn a_queue_of_fewer_bytes_than_a_packet_cuts_it() {
 }
 
 #[test]
+fn a_bucket_that_is_smaller_than_a_packet_cuts_it() {
+    let found = cut(
+        "rate = \"10 Mbit/s\"\ncommitted-rate = \"500 kbit/s\"\ncommitted-burst = \"1000 B\"",
+        "\"udp\"",
+        1222,
+    );
+    let found = found.unwrap();
+    assert_eq!((found.option.as_str(), found.limit.as_str()), ("link.trunk.committed-burst", "1000 B"));
+    assert_eq!(found.largest, Bytes(1000));
+}
+
+#[test]
+fn a_buffer_of_fewer_cells_than_a_packet_has_cuts_it() {
+    let link = "medium = \"atm\"\nline = \"149.76 Mbit/s\"\nrate = \"1 Mbit/s\"\nbuffer = 2";
+    let found = cut(link, "\"udp\"", 400).unwrap();
+    assert_eq!((found.option.as_str(), found.limit.as_str()), ("link.trunk.buffer", "2 cells"));
+}
+
+#[test]
 fn what_leaves_at_once_is_not_cut() {
     assert_eq!(
         cut("rate = \"1 Mbit/s\"\nqueue = { kind = \"fifo\", limit = \"1 packet\" }", "\"udp\"", 1400),

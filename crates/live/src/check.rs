@@ -132,8 +132,8 @@ pub fn refuse_simulated(scenario: &Scenario) -> Result<(), LiveError> {
         let made = spec(scenario, index, [Ipv4Addr::LOCALHOST.into(); 2])
             .map(|spec| spec.and_then(|spec| spec.pair(0, Seed::new(0, 0)).map(|_| ())));
         let reason = if flow.is_multicast() || flow.to.len() != 1 {
-            "several sinks, or none, work in `sim` only; in `live`, name one host in `to`, and for XTP a \
-            service other than multicast"
+            "several sinks, or none, work in `sim` only: name one host in `to`, and for XTP a service other than \
+             multicast"
                 .to_owned()
         } else if let Some(Err(reason)) = made {
             reason

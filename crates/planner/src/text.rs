@@ -139,7 +139,12 @@ pub(crate) fn answer(plan: &Plan, found: &Found, answer: &Answer) -> String {
         }
         (Some(kept), None) => format!("{} keeps the limits; none was shown to break one", written(kept)),
         (None, Some(broken)) if answer.finished && undecided.is_none() => {
-            format!("no value keeps the limits: even {} {}", written(broken), breaks(broken))
+            let (least, most) = (written(*plan.range.start()), written(*plan.range.end()));
+            format!(
+                "no value from {least} to {most} keeps the limits: even {} {}",
+                written(broken),
+                breaks(broken)
+            )
         }
         (None, Some(broken)) => {
             format!("none was shown to keep the limits; {} {}", written(broken), breaks(broken))

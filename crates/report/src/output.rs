@@ -218,7 +218,7 @@ pub struct LimitPoint {
     pub point: u32,
     /// Whether it holds.
     pub outcome: LimitOutcome,
-    /// Whether the confidence interval reaches across the bound.
+    /// Whether the confidence interval reaches across the bound, or a repetition did not measure the figure.
     pub uncertain: bool,
     /// The figure's mean, in its base unit.
     #[schema(required = true)]

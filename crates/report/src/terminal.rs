@@ -157,7 +157,7 @@ fn limits(out: &mut Text, view: &View, side: &Side) {
     }
     out.table(&table);
     if any_unsure {
-        out.paragraph("±: not certain at every point, the confidence interval crosses the bound", QUIET);
+        out.paragraph("±: not certain at every point: the confidence interval crosses the bound, or not every repetition measured the figure", QUIET);
     }
 }
 

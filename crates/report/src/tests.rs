@@ -333,6 +333,25 @@ fn a_bound_within_the_confidence_interval_is_not_certain() {
 }
 
 #[test]
+fn a_figure_that_a_repetition_did_not_measure_makes_a_limit_uncertain() {
+    let mut run = fixtures::swept(Backend::Sim);
+    let limit = run.limits.iter().position(|limit| limit.key.contains("latency")).unwrap();
+    let uncertain = |run: &trunkline_store::StoredRun| {
+        let view = View::new(run, None);
+        Verdict::of(&run.limits[limit], &view, &view.sides[0]).points[0].uncertain
+    };
+    assert!(!uncertain(&run));
+    run.points[0].repetitions[0]
+        .summary
+        .as_mut()
+        .unwrap()
+        .flows
+        .iter_mut()
+        .for_each(|flow| flow.latency = None);
+    assert!(uncertain(&run));
+}
+
+#[test]
 fn a_limit_on_what_was_not_measured_is_neither_held_nor_broken() {
     let silent = fixtures::silent();
     let view = View::new(&silent, None);

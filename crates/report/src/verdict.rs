@@ -28,7 +28,7 @@ pub(crate) struct PointVerdict {
     pub(crate) outcome: Outcome,
     /// What was measured.
     pub(crate) estimate: Option<Estimate>,
-    /// Whether the confidence interval reaches across the bound.
+    /// Whether the confidence interval reaches across the bound, or a repetition did not measure the figure.
     pub(crate) uncertain: bool,
 }
 
@@ -236,10 +236,11 @@ fn has_data(point: &trunkline_store::StoredPoint) -> bool {
     point.repetitions.iter().any(|r| r.summary.is_some())
 }
 
-/// Whether every limit that applies at a point holds there.
+/// Whether every limit that applies at a point holds there, and one does.
 fn all_hold(verdicts: &[Verdict], point: u32) -> bool {
-    let mut here = verdicts.iter().flat_map(|v| v.points.iter().filter(|p| p.point == point)).peekable();
-    here.peek().is_some() && here.all(|p| matches!(p.outcome, Outcome::Holds | Outcome::NotApplicable))
+    let here = || verdicts.iter().flat_map(|v| v.points.iter().filter(|p| p.point == point));
+    here().any(|p| p.outcome == Outcome::Holds)
+        && here().all(|p| matches!(p.outcome, Outcome::Holds | Outcome::NotApplicable))
 }
 
 fn of_points(n: usize, all: usize) -> String {
@@ -259,9 +260,12 @@ fn judge(limit: &Limit, point: u32, figures: &[Figure]) -> PointVerdict {
         Some(_) => Outcome::Broken,
     };
     let estimate = estimate.filter(|_| outcome != Outcome::NotApplicable);
-    let uncertain = estimate
+    let reaches_across = estimate
         .and_then(|e| Some((e.mean, e.confidence95?)))
         .is_some_and(|(mean, half)| meets(mean - half) != meets(mean + half));
+    // Of repetitions in which nothing arrived, say, nothing is known.
+    let is_partly_measured = estimate.is_some() && figures.contains(&Figure::NotMeasured);
+    let uncertain = reaches_across || is_partly_measured;
     PointVerdict { point, outcome, estimate, uncertain }
 }
 

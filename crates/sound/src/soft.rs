@@ -82,6 +82,14 @@ impl Soft {
                 Some(Source::File(FileSource::start(reader, repeat, Arc::clone(shared))?))
             }
             (Some((Place::Tone { hertz }, channels)), _) => {
+                let half = f64::from(format.sample_rate) / 2.0;
+                if let Some(high) = hertz.iter().find(|hertz| **hertz >= half) {
+                    return Err(SoundError::Wanted(format!(
+                        "a tone of {high} Hz does not exist at {} samples a second; expected less than {half} Hz, or a higher \
+                         `--rate`",
+                        format.sample_rate
+                    )));
+                }
                 Some(Source::Tone(Tone::new(hertz, *channels, format.sample_rate)))
             }
             (Some((Place::Noise { seed }, _)), _) => Some(Source::Noise(Noise::new(*seed))),

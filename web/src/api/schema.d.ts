@@ -1522,7 +1522,7 @@ export interface components {
             longest_gap: number;
             /**
              * Format: double
-             * @description Share of them that was lost, from 0 to 1.
+             * @description Share of them that had not come back when the measurement ended, from 0 to 1.
              */
             lost: number;
             /**
@@ -1593,7 +1593,7 @@ export interface components {
              * @description The point's index, from 0.
              */
             point: number;
-            /** @description Whether the confidence interval reaches across the bound. */
+            /** @description Whether the confidence interval reaches across the bound, or a repetition did not measure the figure. */
             uncertain: boolean;
         };
         /** @description Who logs in. */

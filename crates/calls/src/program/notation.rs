@@ -122,7 +122,13 @@ impl FromStr for Playout {
             Some(("adaptive", range)) => {
                 let wrong = || format!("`{text}` has no range; expected `adaptive:5ms..100ms`");
                 let (least, most) = range.split_once("..").ok_or_else(wrong)?;
-                Ok(Playout(Depth::Adaptive { least: time(least)?, most: time(most)?, late: LATE }))
+                let (least, most) = (time(least)?, time(most)?);
+                if least > most {
+                    return Err(format!(
+                        "`{text}`: expected the least depth first, as in `adaptive:5ms..100ms`"
+                    ));
+                }
+                Ok(Playout(Depth::Adaptive { least, most, late: LATE }))
             }
             Some(_) => Err(format!(
                 "invalid playout buffer `{text}`; expected `10ms`, `adaptive` or `adaptive:5ms..100ms`"
@@ -175,7 +181,9 @@ mod tests {
             let error = text.parse::<Correction>().unwrap_err();
             assert!(error.contains("expected `xor:4` or `rs:8+2`"), "{error}");
         }
-        for text in ["", "10", "adaptive:", "adaptive:5ms", "deep:5ms", "adaptive:5..9"] {
+        for text in
+            ["", "10", "adaptive:", "adaptive:5ms", "deep:5ms", "adaptive:5..9", "adaptive:50ms..10ms"]
+        {
             let error = text.parse::<Playout>().unwrap_err();
             assert!(error.contains("expected"), "{text}: {error}");
         }

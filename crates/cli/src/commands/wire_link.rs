@@ -76,8 +76,10 @@ impl Word<'_> {
     fn setting(&self) -> Setting {
         // A word that is more than its value is shown with its key.
         let before = self.text.strip_suffix(self.value).unwrap_or_default().trim_end();
-        let before = before.trim_end_matches('=').trim_end();
-        let shown = format!("{} {before}", self.option);
+        let shown = match before.strip_suffix('=') {
+            Some(key) => format!("{} {}=", self.option, key.trim_end()),
+            None => format!("{} {before}", self.option),
+        };
         Setting::of_option(
             shown.trim_end(),
             &format!("link.{LINK}.{}{}", self.direction, self.key),
@@ -312,7 +314,7 @@ mod tests {
             (words("20 Mbitt/s", "", ""), "--link: `20 Mbitt/s` is not a rate"),
             (words("fq-kodel", "", ""), "fq-codel"),
             (words("los=1 %", "", ""), "did you mean `link.link.loss`"),
-            (words("", "", "delay=x"), "--down delay x"),
+            (words("", "", "delay=x"), "--down delay=x"),
             (words("", "trace=up.txt", ""), "a trace is needed for the other direction too"),
             (words("", "trace=up.txt", "5mbit"), "--down 5mbit: a trace replaces the rate"),
             (words("trace=nothing.txt", "", ""), "nothing.txt"),

@@ -175,7 +175,7 @@ fn view(before: &WireSnapshot, now: &WireSnapshot, screen: Screen) -> Vec<String
         "drops/s",
         "marks/s",
         "sojourn",
-        "p99",
+        "p99 so far",
     ])];
     links.extend(directions.iter().map(|direction| {
         row([
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(
             view(&look(1), &look(2), Screen::default()),
             [
-                "link   from  to  offered  delivered  busy  waiting     drops/s  marks/s  sojourn  p99",
+                "link   from  to  offered  delivered  busy  waiting     drops/s  marks/s  sojourn  p99 so far",
                 "trunk  a     b   0 bit/s  8 kbit/s   0 %   3 (4500 B)  0        0        -        0 s",
                 "tail  its relay has ended",
                 "",

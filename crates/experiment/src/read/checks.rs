@@ -1,5 +1,7 @@
 //! What must fit together: source, transport and the links on the way.
 
+use core::ops::Range;
+
 use trunkline_core::Distribution;
 use trunkline_core::schema::{Kind, Value};
 use trunkline_traffic::SourceKind;
@@ -75,12 +77,14 @@ impl Reader<'_> {
                 "a message of {message} B is larger than the {} B that one over `{}` may have",
                 transport.max_message, transport.name
             );
-            self.remark(at, message);
+            self.remark(size_at(source, places), message);
         } else if let Some(links) = links {
             self.check_packets(flow, source, places, links, message);
         }
         if let Err(problem) = crate::build::try_source(flow) {
-            self.remark(at, problem);
+            // It names the key that it is about.
+            let key = problem.strip_prefix('`').and_then(|rest| rest.split_once('`'));
+            self.remark(key.map_or(at, |(key, _)| places.source.span_of(key)), problem);
         }
     }
 
@@ -171,7 +175,7 @@ impl Reader<'_> {
             let whole = size.saturating_add(flow.added_to(size));
             let message = MessageSize { noun, size, whole, varies: drawn, is_back: place > 0 };
             let span =
-                |key: Option<&str>| key.map_or(&places.source.span, |key| places.transport.span_of(key));
+                |key: Option<&str>| key.map_or(size_at(source, places), |key| places.transport.span_of(key));
             let (packet, what, at) = match flow.transport.packet(&message) {
                 Packet::Fits => continue,
                 Packet::Needs { bytes, what, key } => (bytes, what, span(key)),
@@ -188,6 +192,13 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// Where the source's size of messages stands in the file, or the source.
+fn size_at<'p>(source: &SourceKind, places: &'p Places<'_>) -> &'p Range<usize> {
+    let sizes = source.parameters.iter().filter(|p| matches!(p.kind, Kind::Sizes { .. }));
+    let given = sizes.map(|size| places.source.span_of(size.name));
+    given.into_iter().find(|span| **span != places.source.span).unwrap_or(&places.source.span)
 }
 
 /// Whether the source draws a size from such a distribution.

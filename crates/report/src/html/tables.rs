@@ -163,9 +163,11 @@ pub(super) fn axis_headings(view: &View) -> Markup {
 }
 
 fn shown_columns(view: &View, columns: &[(&'static str, &'static FigureKind)]) -> Vec<Column> {
-    // All figures of one kind in one unit, so that a row can be read across.
-    let metrics: Vec<&FigureKind> = columns.iter().map(|(_, metric)| *metric).collect();
-    let scale = view.scale(&metrics);
+    // All figures of one quantity in one unit, so that a row can be read across.
+    let scale = |metric: &FigureKind| {
+        let alike = columns.iter().map(|(_, other)| *other).filter(|other| other.quantity == metric.quantity);
+        view.scale(&alike.collect::<Vec<_>>())
+    };
     let has_any = |metric: &FigureKind| {
         view.points().iter().any(|p| {
             view.sides.iter().any(|s| view.flows.iter().any(|f| s.estimate(p.index, f, metric).is_some()))
@@ -175,7 +177,7 @@ fn shown_columns(view: &View, columns: &[(&'static str, &'static FigureKind)]) -
         .iter()
         .filter(|(_, metric)| has_any(metric))
         .filter(|(_, metric)| !ONLY_IF_ANY.contains(metric) || view.telling(&[*metric]) > 0.0)
-        .map(|(heading, metric)| Column { heading, metric, scale })
+        .map(|(heading, metric)| Column { heading, metric, scale: scale(metric) })
         .collect()
 }
 

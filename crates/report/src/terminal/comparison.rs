@@ -64,6 +64,12 @@ pub fn terminal_comparison(comparison: &Comparison, all: bool, screen: Screen) -
     out.into()
 }
 
+/// A relative difference with its sign; one that rounds to nothing has none.
+fn percent(share: f64) -> String {
+    let tenths = (1000.0 * share).round();
+    if tenths == 0.0 { "0.0 %".to_owned() } else { format!("{:+.1} %", tenths / 10.0) }
+}
+
 fn line(row: &Difference) -> Vec<Cell> {
     let shown = row.figure;
     let sign = match row.is_significant() {
@@ -71,7 +77,7 @@ fn line(row: &Difference) -> Vec<Cell> {
         Some(true) => "*",
         Some(false) => "",
     };
-    let relative = row.relative.map_or("–".to_owned(), |share| format!("{:+.1} %", 100.0 * share));
+    let relative = row.relative.map_or("–".to_owned(), percent);
     vec![
         Cell::new(shown.name),
         Cell::new(shown.quantity.show_estimate(&row.run)),

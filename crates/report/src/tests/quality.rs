@@ -36,6 +36,11 @@ fn the_quality_of_a_conversation_stands_in_every_report() {
     ] {
         assert!(page.contains(shown), "{shown}");
     }
+    // A share is written in percent, and what stands beside it in the group is none.
+    for heading in [">MOS</a>", ">R</a>"] {
+        let (_, behind) = page.split_once(heading).unwrap();
+        assert!(behind.starts_with("</th>"), "{heading} has a unit: {}", &behind[..40]);
+    }
     let value = json(&run, None);
     let flow = &value["points"][0]["runs"][0]["flows"][0];
     assert_eq!(flow["codec"], "g711-plc");

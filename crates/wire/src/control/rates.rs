@@ -123,7 +123,8 @@ impl Over {
             up: link.up,
             offered: self.rate(before.offered, now.offered),
             delivered: self.rate(before.delivered, now.delivered),
-            utilisation: self.per_second(before.busy_ns, now.busy_ns) / 1e9,
+            // A transmission counts as a whole when it begins.
+            utilisation: (self.per_second(before.busy_ns, now.busy_ns) / 1e9).min(1.0),
             waiting: now.waiting,
             drops: self.per_second(lost(before), lost(now)),
             marks: self.per_second(marked(before), marked(now)),
