@@ -801,7 +801,7 @@ export interface components {
             load: string;
             /**
              * Format: int64
-             * @description Blocks lost.
+             * @description Blocks that had not come back when the measurement ended: lost, or not taken or still being repeated by the transport.
              */
             lost: number;
             /** @description The packets' differentiated services code point: `expedited` or `best-effort`. */
