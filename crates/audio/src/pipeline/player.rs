@@ -53,6 +53,7 @@ pub struct Player {
     device: DeviceFormat,
     playout: Playout,
     controller: Option<Controller>,
+    surpluses: Surpluses,
     resampler: Option<Resampler>,
     /// What the resampler takes.
     input: Vec<f32>,
@@ -107,6 +108,7 @@ impl Player {
             device,
             playout,
             controller: settings.drift.then(|| Controller::new(stream.sample_rate, 0.0)),
+            surpluses: Surpluses::new(),
             input: vec![0.0; resampler.as_ref().map_or(chunk, Resampler::most_needed) * channels],
             resampler,
             made: vec![0.0; made],
@@ -120,16 +122,17 @@ impl Player {
     /// Takes a block, or a part of one, that arrived at `arrived`: not later than the next [`pull`](Player::pull).
     pub fn insert(&mut self, arrived: Time, block: Block<'_>) -> Arrival {
         let first = usize::from(block.first_channel);
-        let packet = Packet {
-            channels: first..first + usize::from(block.channels),
-            samples: block.samples,
-            made: block.concealed,
-        };
+        let end = first + usize::from(block.channels);
+        let packet = Packet { channels: first..end, samples: block.samples, made: block.concealed };
         let arrival = self.playout.insert_part(arrived, block.sequence, packet);
         if arrival != Arrival::Queued {
             return arrival;
         }
         self.last = Some((block.sequence, block.captured));
+        if end < self.stream.channels.into() {
+            // A block has come with its last part: over a slow line the first one waits for longer.
+            return arrival;
+        }
         let is_established = self.playout.is_established();
         if let Some(fill) = self.playout.fill(arrived) {
             let waits = fill - f64::from(self.stream.block_frames);
@@ -141,9 +144,16 @@ impl Player {
         }
         if let Some(controller) = &mut self.controller {
             match self.playout.surplus(arrived).filter(|_| is_established) {
-                Some(surplus) => _ = controller.observe(arrived, surplus),
+                Some(surplus) => {
+                    if let Some(typical) = self.surpluses.note(arrived, surplus) {
+                        controller.observe(arrived, typical);
+                    }
+                }
                 // What is wrong with the depth is put right by the buffer itself.
-                None => controller.restart(),
+                None => {
+                    self.surpluses.restart();
+                    controller.restart();
+                }
             }
         }
         arrival
@@ -221,6 +231,42 @@ impl Player {
         // Never an error: the lengths are those that it asked for.
         let _ = resampler.resample(input, &mut self.made);
         pulled
+    }
+}
+
+/// The surplus of blocks that come one after the other. The depth is that of the typical block, so the clocks' correction
+/// follows the median too: the mean is further off where a few blocks come much later than the others.
+#[derive(Debug)]
+struct Surpluses {
+    begin: Option<Time>,
+    frames: Vec<f64>,
+}
+
+impl Surpluses {
+    /// Blocks of so much time are looked at together, but no more than so many.
+    const WINDOW: Duration = Duration::from_millis(500);
+    const MOST: usize = 256;
+
+    fn new() -> Surpluses {
+        Surpluses { begin: None, frames: Vec::with_capacity(Surpluses::MOST) }
+    }
+
+    /// Takes that of a block; returns the median when there are enough.
+    fn note(&mut self, now: Time, frames: f64) -> Option<f64> {
+        self.frames.push(frames);
+        let begin = *self.begin.get_or_insert(now);
+        if now.since(begin) < Surpluses::WINDOW && self.frames.len() < Surpluses::MOST {
+            return None;
+        }
+        let middle = self.frames.len() / 2;
+        let median = *self.frames.select_nth_unstable_by(middle, f64::total_cmp).1;
+        self.restart();
+        Some(median)
+    }
+
+    fn restart(&mut self) {
+        self.begin = None;
+        self.frames.clear();
     }
 }
 

@@ -24,7 +24,7 @@ const FEW: usize = 3;
 pub(super) struct Transits {
     /// The arrival of the first packet, and its transit time.
     first: Option<(Time, i128)>,
-    /// The highest number that has come. The other parts of a packet, and those that were overtaken, do not count.
+    /// The highest number that has come. Those that were overtaken do not count.
     highest: i64,
     /// Arrivals, and transit times less that of the first packet. Times are nanoseconds.
     samples: Vec<(Time, i64)>,
@@ -59,12 +59,15 @@ impl Transits {
         (self.is_heard, self.check) = (is_heard, Some(Time::MAX));
     }
 
-    /// The packet of this number arrived at `now`, and was due `nominal` nanoseconds after number 0.
+    /// The packet of this number arrived at `now`, or another part of it, and was due `nominal` nanoseconds after number 0.
+    /// A packet has come with its last part.
     pub(super) fn note(&mut self, now: Time, number: i64, nominal: i128) {
-        if self.is_established() || number <= self.highest {
+        if self.is_established() || number < self.highest {
             return;
         }
-        self.highest = number;
+        if core::mem::replace(&mut self.highest, number) == number {
+            self.samples.pop();
+        }
         let transit = i128::from(now.as_nanos()) - nominal;
         let is_first = self.first.is_none();
         let (_, reference) = *self.first.get_or_insert((now, transit));

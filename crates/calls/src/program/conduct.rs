@@ -57,7 +57,7 @@ pub(super) fn conduct(
     let shared = Shared::default();
     let stream = desk.stream;
     let outgoing = ways.packer.map(|packer| Outgoing::new(&stream, packer, limits.blocks));
-    let incoming = ways.unpacker.map(Incoming::new);
+    let incoming = ways.unpacker.map(|unpacker| Incoming::new(unpacker, stream.channels));
     desk.begin();
     let Desk { device, wakeup, arriving, ends, overflows, .. } = desk;
     let worker = Worker {

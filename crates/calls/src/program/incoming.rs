@@ -87,7 +87,9 @@ impl PlaybackEnd {
 /// The receiving half of a session.
 pub(super) struct Incoming {
     unpacker: Box<dyn Unpacker>,
-    /// From the capture of a block, by the sender's clock, to its arrival by ours.
+    /// Of the stream.
+    channels: u16,
+    /// From the capture of a block, by the sender's clock, to the arrival of its last part by ours.
     pub(super) transit: Mean,
     /// By a reflector, from handing over to arrival.
     pub(super) round_trip: Mean,
@@ -120,10 +122,11 @@ impl Span {
 }
 
 impl Incoming {
-    /// For packets that `unpacker` reads.
-    pub(super) fn new(unpacker: Box<dyn Unpacker>) -> Incoming {
+    /// For packets that `unpacker` reads, of a stream of so many channels.
+    pub(super) fn new(unpacker: Box<dyn Unpacker>, channels: u16) -> Incoming {
         Incoming {
             unpacker,
+            channels,
             transit: Mean::default(),
             round_trip: Mean::default(),
             unpackings: Delays::default(),
@@ -145,7 +148,7 @@ impl Incoming {
         mut trips: Option<&mut RoundTrips>,
         mut playback: Option<&mut PlaybackEnd>,
     ) {
-        let Incoming { unpacker, transit, round_trip, unpackings, overflowed, span } = self;
+        let Incoming { unpacker, channels, transit, round_trip, unpackings, overflowed, span } = self;
         // Its counters know of the error.
         let _ = unpacker.unpack(at, packet, &mut |block| {
             if let Some(trip) =
@@ -154,7 +157,9 @@ impl Incoming {
                 round_trip.add(trip.as_nanos() as i64);
             }
             span.note(block.sequence);
-            transit.add(at.as_nanos().wrapping_sub(block.captured.as_nanos()) as i64);
+            if block.first_channel + block.channels == *channels {
+                transit.add(at.as_nanos().wrapping_sub(block.captured.as_nanos()) as i64);
+            }
             let arrived = Arrived {
                 at,
                 sequence: block.sequence,

@@ -39,7 +39,7 @@ fn callbacks_allocate_nothing() {
     let (kit, stream) = (kit(true), stream());
     let (mut halves, mut ends) = kit.make(&stream, FORMAT).unwrap();
     let mut packer = NativePacker::new(&stream).unwrap();
-    let mut incoming = Incoming::new(Box::new(NativeUnpacker::new(&stream).unwrap()));
+    let mut incoming = Incoming::new(Box::new(NativeUnpacker::new(&stream).unwrap()), stream.channels);
     let samples = vec![0.25; 3 * 59];
     let (captured, mut rendered) = ([0.5; 3 * 64], [0.0; 2 * 64]);
     let mut loud = 0;
