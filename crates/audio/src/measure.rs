@@ -129,6 +129,9 @@ pub struct Channel {
     pub inverted: bool,
     /// Whether each sample of what was compared is the sent one, unchanged, and there is no other sound.
     pub identical: bool,
+    /// How long the received channel is silent at its end while the sent one is not, in seconds: the sender had ended, or the
+    /// end was lost. It is not compared.
+    pub silent_end: f64,
     /// The differences.
     pub measures: Measures,
 }
@@ -235,7 +238,8 @@ pub fn compare(sent: &Recording, received: &Recording) -> Result<Comparison, Com
     check(sent, received)?;
     let pairs = align::align(sent, received)?;
     let mut channels = Vec::with_capacity(pairs.len());
-    for pair in pairs {
+    for mut pair in pairs {
+        let silent_end = pair.cut_silent_end(sent.sample_rate);
         let difference = differences::measure(sent.sample_rate, &pair.sent, &pair.received);
         let audible = masking::measure(sent.sample_rate, &pair.sent, &pair.received);
         let events = events::measure(sent.sample_rate, &pair.sent, &pair.received);
@@ -246,6 +250,7 @@ pub fn compare(sent: &Recording, received: &Recording) -> Result<Comparison, Com
             gain: 20.0 * libm::log10(pair.gain.abs()),
             inverted: pair.gain < 0.0,
             identical: pair.identical,
+            silent_end,
             measures: Measures {
                 snr: difference.snr,
                 segmental_snr: difference.segmental_snr,

@@ -10,7 +10,7 @@ use super::interpolate::Interpolator;
 use super::path::Path;
 use super::timbre;
 use super::track::{self, Track, median};
-use super::{Alignment, CompareError, Doubt, Jump, Recording, product};
+use super::{Alignment, CompareError, Doubt, Jump, Recording, events, product};
 
 /// A channel as it was sent, and as it was received at the same time and level.
 pub(super) struct Pair {
@@ -24,6 +24,16 @@ pub(super) struct Pair {
 }
 
 impl Pair {
+    /// Takes off the end in which nothing was received; returns its length in seconds.
+    pub(super) fn cut_silent_end(&mut self, sample_rate: u32) -> f64 {
+        let end = events::end(sample_rate, &self.sent, &self.received);
+        let cut = (self.sent.len() - end) as f64 / f64::from(sample_rate);
+        self.sent.truncate(end);
+        self.received.truncate(end);
+        self.alignment.compared -= cut;
+        cut
+    }
+
     /// The share of the energy that is not what was sent, where something was received.
     fn unlike(&self, sample_rate: u32) -> f64 {
         let window = (sample_rate / 50).max(1) as usize;

@@ -66,6 +66,25 @@ fn gaps(sample_rate: u32, sent: &[f32], received: &[f32]) -> (u32, f64) {
     (count, (total * block) as f64 / f64::from(sample_rate))
 }
 
+/// From which sample on the received audio is gone to its end, as in a gap: the recording has ended there, or the sender had. All of
+/// it, if it is not; and if nothing else is there.
+pub(super) fn end(sample_rate: u32, sent: &[f32], received: &[f32]) -> usize {
+    let block = (sample_rate as usize / 1000).max(1);
+    let energy = |samples: &[f32]| samples.iter().map(|s| f64::from(*s) * f64::from(*s)).sum::<f64>();
+    let blocks = || sent.chunks(block).zip(received.chunks(block));
+    let loudest = blocks().map(|(sent, _)| energy(sent)).fold(0.0, f64::max);
+    let (mut end, mut gone) = (0, 0);
+    for (number, (sent, received)) in (1..).zip(blocks()) {
+        let (sent, received) = (energy(sent), energy(received));
+        match sent > loudest * SOFT {
+            true if received <= sent * GONE => gone += 1,
+            false if received <= sent => {}
+            _ => (end, gone) = (number, 0),
+        }
+    }
+    if gone < SHORTEST || end == 0 { sent.len() } else { end * block }
+}
+
 /// By the second difference, which is small in sound and large at a jump or a kink: of the difference between received and
 /// sent, against that of the sent audio within 10 ms, and against what it is itself there: noise and codecs are sharp throughout.
 fn clicks(sample_rate: u32, sent: &[f32], received: &[f32]) -> (u32, f64) {

@@ -173,6 +173,28 @@ fn gaps_are_counted_and_heard_the_more_there_are() {
     }
 }
 
+/// A sender that ends before its file does: the receiver goes on in silence.
+#[test]
+fn silence_after_the_senders_end_is_not_a_gap() {
+    let sent = music(RATE, 4.0, 11);
+    let mut received = vec![0.0; 4_800];
+    received.extend(&sent[..3 * RATE as usize]);
+    received.extend([0.0; 24_000]);
+    let channel = &compared(&sent, &received).channels[0];
+    let Channel { alignment, measures, silent_end, .. } = channel;
+    assert_eq!((measures.gaps, measures.altered, measures.disturbed), (0, 0.0, 0.0), "{channel:?}");
+    assert!(measures.snr > 60.0, "{channel:?}");
+    assert_near(alignment.compared, 3.0, 0.002);
+    assert_near(*silent_end, 0.5, 0.002);
+    // Silence where nothing was sent is not one.
+    let quiet = [sent.as_slice(), &[0.0; 24_000]].concat();
+    assert_eq!(compared(&quiet, &quiet).channels[0].silent_end, 0.0);
+    // And what comes back was a gap.
+    received.extend(&sent[3 * RATE as usize + 24_000..]);
+    let channel = &compared(&sent, &received).channels[0];
+    assert_eq!((channel.measures.gaps, channel.silent_end), (1, 0.0), "{channel:?}");
+}
+
 #[test]
 fn the_time_disturbed_is_that_of_the_disturbance() {
     let sent = music(RATE, 4.0, 5);

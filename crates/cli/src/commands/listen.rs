@@ -48,6 +48,7 @@ fn as_text(compared: &Comparison) -> String {
     );
     for (number, channel) in (1..).zip(&compared.channels) {
         lines.extend(note(number, channel));
+        lines.extend(silent_end(number, channel));
         lines.extend(jumps(number, &channel.jumps));
     }
     lines.join("\n")
@@ -131,6 +132,17 @@ fn note(number: usize, channel: &Channel) -> Option<String> {
     Some(format!("channel {number}: {note}"))
 }
 
+/// A sentence about a channel that is silent at its end.
+fn silent_end(number: usize, channel: &Channel) -> Option<String> {
+    (channel.silent_end > 0.0).then(|| {
+        format!(
+            "channel {number}: the received recording is silent in its last {:.3} s, in which the sent one is not: the sender \
+             had ended, or the end was lost; compared until then",
+            channel.silent_end
+        )
+    })
+}
+
 /// Most jumps that are written in words.
 const MOST_JUMPS: usize = 5;
 
@@ -159,13 +171,15 @@ fn as_json(arguments: &Listen, compared: &Comparison) -> ListenOutput {
 }
 
 fn channel_json(number: usize, channel: &Channel) -> ListenChannel {
-    let Channel { received, alignment, ref jumps, gain, inverted, identical, measures } = *channel;
+    let Channel { received, alignment, ref jumps, gain, inverted, identical, silent_end, measures } =
+        *channel;
     let jump = |jump: &Jump| ListenJump { at_s: nanoseconds(jump.at), by_s: nanoseconds(jump.by) };
     ListenChannel {
         channel: number,
         received: received + 1,
         identical,
         compared_s: rounded(alignment.compared),
+        silent_end_s: rounded(silent_end),
         delay_s: nanoseconds(alignment.delay),
         delay_error_s: nanoseconds(alignment.delay_error),
         drift_ppm: rounded(alignment.drift),

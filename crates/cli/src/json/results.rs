@@ -210,6 +210,9 @@ pub struct ListenChannel {
     pub identical: bool,
     /// The length that was compared, in seconds.
     pub compared_s: f64,
+    /// How long the received audio is silent at its end while the sent is not, in seconds: the sender had ended, or the end was
+    /// lost. It is not compared.
+    pub silent_end_s: f64,
     /// Delay of the received audio, in seconds; negative if it is earlier.
     pub delay_s: f64,
     /// Bound of the error of the delay, in seconds: twice its standard error, or more if the differences could be changes of phase.
