@@ -171,8 +171,8 @@ pub enum PeerError {
     },
     /// The name belongs to another key.
     #[error(
-        "the name `{name}` already belongs to the key {known}, but this key is {found}; choose another name, \
-        or forget the other key first"
+        "the name `{name}` already belongs to the key {known}, but this key is {found}; forget \
+        the other key first"
     )]
     DuplicateName {
         /// The name.

@@ -119,6 +119,26 @@ impl Peers {
         Ok(())
     }
 
+    /// The peer under a name that no other key has here: its own, or with a number behind it. Hosts may have one name.
+    ///
+    /// # Errors
+    /// If nobody can have this name, or the folder cannot be read.
+    pub(crate) fn with_free_name(&self, peer: &Peer) -> Result<Peer, PeerError> {
+        check_name(&peer.name)?;
+        // With a number it is a name too.
+        let stem: String = peer.name.chars().take(56).collect();
+        let numbered = (2u32..).map(|number| format!("{stem}-{number}"));
+        for name in core::iter::once(peer.name.clone()).chain(numbered) {
+            let named = Peer { name, ..peer.clone() };
+            match self.could_add(&named) {
+                Ok(()) => return Ok(named),
+                Err(PeerError::DuplicateName { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(peer.clone())
+    }
+
     /// Forgets a peer, also one whose file is damaged.
     ///
     /// # Errors
@@ -149,7 +169,8 @@ impl Peers {
             let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
             path.extension().is_some_and(|ending| ending == ENDING) && check_name(name).is_ok()
         });
-        paths.sort();
+        // The ending is no part of the name: `ottawa` comes before `ottawa-2`.
+        paths.sort_by(|one, other| one.file_stem().cmp(&other.file_stem()));
         Ok(paths)
     }
 

@@ -45,7 +45,7 @@ pub(crate) enum What {
 /// One agent, which may stand for several hosts.
 #[derive(Debug)]
 pub(crate) struct Agent {
-    /// What it calls itself.
+    /// The name under which it is enrolled here: no other agent has it.
     pub(crate) name: String,
     /// The first host that it stands for.
     pub(crate) host: String,
@@ -70,12 +70,12 @@ pub(crate) struct Agent {
 
 impl Agent {
     /// Not connected yet.
-    pub(crate) fn new(host: &str, address: &str, fingerprint: Fingerprint) -> Agent {
+    pub(crate) fn new(host: &str, address: &str, peer: &Peer) -> Agent {
         Agent {
-            name: host.to_owned(),
+            name: peer.name.clone(),
             host: host.to_owned(),
             address: address.to_owned(),
-            fingerprint,
+            fingerprint: peer.fingerprint,
             facts: None,
             link: None,
             connection: 0,
@@ -157,16 +157,16 @@ fn listen(mut reader: FrameReader, agent: usize, connection: u32, tell: &SyncSen
     }
 }
 
-/// Connects with an agent and introduces this controller; also says the agent's name.
+/// Connects with an agent and introduces this controller.
 pub(crate) fn reach(
     address: &str,
     fingerprint: &Fingerprint,
     identity: &Identity,
     patience: Duration,
-) -> Result<(Connection, String), PeerError> {
+) -> Result<Connection, PeerError> {
     let mut connection = connect(address, identity, fingerprint, patience)?;
-    let welcome = connection.introduce(Purpose::Control, patience)?;
-    Ok((connection, welcome.name))
+    connection.introduce(Purpose::Control, patience)?;
+    Ok(connection)
 }
 
 /// Tries to reach an agent again, in a thread of its own; tells how that went.
@@ -181,7 +181,7 @@ pub(crate) fn reach_again(
     let (identity, tell) = (Arc::clone(identity), tell.clone());
     let attempt = move || {
         let what = match reach(&address, &fingerprint, &identity, patience) {
-            Ok((reached, _)) => What::Back(Box::new(reached)),
+            Ok(reached) => What::Back(Box::new(reached)),
             Err(error) => What::Away { is_final: is_final(&error), reason: error.to_string() },
         };
         let _ = tell.send(Event { agent: index, connection, heard: clock::raw_now(), what });

@@ -61,14 +61,21 @@ fn seconds(later: u64, earlier: u64) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use trunkline_control::Peer;
+
     use super::*;
 
     const SECOND: u64 = 1_000_000_000;
 
     #[test]
     fn who_is_gone_for_how_long_and_what_to_do() {
-        let key = format!("{}0", "1".repeat(51)).parse().unwrap();
-        let mut agent = Agent::new("ottawa", "192.0.2.7:4781", key);
+        let peer = Peer {
+            name: "ottawa".to_owned(),
+            fingerprint: format!("{}0", "1".repeat(51)).parse().unwrap(),
+            address: None,
+            enrolled: jiff::Timestamp::UNIX_EPOCH,
+        };
+        let mut agent = Agent::new("ottawa", "192.0.2.7:4781", &peer);
         agent.gone = Some("connection refused".to_owned());
         let mut absences = Absences::default();
         let mut look = |agent: &Agent, at: u64| absences.look(2, agent, at * SECOND, 45 * SECOND);

@@ -29,19 +29,6 @@ pub enum FleetError {
         /// Where its agent is to be.
         address: String,
     },
-    /// Two agents call themselves the same and are not the same.
-    #[error(
-        "the agents at {first} and {second} have the same name `{name}` but different keys: give one of them \
-        another `name` in its configuration"
-    )]
-    DuplicateName {
-        /// The name.
-        name: String,
-        /// One.
-        first: String,
-        /// The other.
-        second: String,
-    },
     /// A connection to an agent.
     #[error("host `{host}`: {error}")]
     Control {
@@ -127,8 +114,7 @@ impl FleetError {
             FleetError::Control { error, .. } => error.is_bad_input(),
             FleetError::Refused { kind, .. } => kind.is_bad_input(),
             FleetError::Live(error) => error.is_bad_input(),
-            FleetError::DuplicateName { .. }
-            | FleetError::NoAnswer { .. }
+            FleetError::NoAnswer { .. }
             | FleetError::Lost { .. }
             | FleetError::Away { .. }
             | FleetError::Part { .. }

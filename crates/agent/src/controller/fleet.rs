@@ -102,21 +102,16 @@ impl Fleet {
             let peer = enrolled(peers, name, address)?;
             let known = agents.iter().position(|agent| agent.fingerprint == peer.fingerprint);
             let agent = known.unwrap_or_else(|| {
-                agents.push(Agent::new(name, address, peer.fingerprint));
+                agents.push(Agent::new(name, address, &peer));
                 agents.len() - 1
             });
             placed.push(Host { name: name.clone(), address: address.clone(), agent });
         }
-        let mut names: BTreeMap<String, String> = BTreeMap::new();
         for (index, agent) in agents.iter_mut().enumerate() {
             let failed = |error| FleetError::Control { host: agent.host.clone(), error };
-            let (connection, name) =
+            let connection =
                 reach(&agent.address, &agent.fingerprint, &identity, patience).map_err(failed)?;
-            if let Some(first) = names.insert(name.clone(), agent.address.clone()) {
-                return Err(FleetError::DuplicateName { name, first, second: agent.address.clone() });
-            }
             let host = agent.host.clone();
-            agent.name = name;
             agent.take(index, connection, &tell).map_err(|error| FleetError::Control { host, error })?;
         }
         let mut inner = Inner {

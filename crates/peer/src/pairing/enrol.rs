@@ -16,11 +16,10 @@ use crate::tls::Expected;
 /// Makes this host, which calls itself `name`, known to the service at an address, and keeps that one among `peers`.
 ///
 /// Nothing is sent to a host whose key does not begin as the code says. Afterwards both have proved to know the code on
-/// this connection.
+/// this connection. If another service has its name here already, a number follows the name.
 ///
 /// # Errors
-/// If the other end cannot be reached, is another one, or refuses; if its name belongs to another agent here; if it cannot be
-/// written down.
+/// If the other end cannot be reached, is another one, or refuses; if it cannot be written down.
 pub fn enrol(
     service: &'static Service,
     address: &str,
@@ -41,7 +40,7 @@ pub fn enrol(
         enrolled: Timestamp::now(),
     };
     // Before the other end is told: what cannot be kept here is not enrolled there.
-    peers.could_add(&peer)?;
+    let peer = peers.with_free_name(&peer)?;
     let material = proof::material(&connection)?;
     let key = code.key();
     let proof = proof::make(&key, Side::Connecting, &material, name);

@@ -157,18 +157,18 @@ impl Pairing {
     ) -> Result<(Peer, Reply), Denied> {
         let name = name.chars().take(80).collect();
         let peer = Peer { name, fingerprint, address: None, enrolled: now };
-        let decided = self.decide(material, &proof, &peer, peers);
-        decided.map(|proof| (peer, Reply::Paired { proof }))
+        let (peer, proof) = self.decide(material, &proof, peer, peers)?;
+        Ok((peer, Reply::Paired { proof }))
     }
 
-    /// This end's own proof, or why not.
+    /// The peer under the name that it has here, and this end's own proof; or why not.
     fn decide(
         &self,
         material: &[u8; 32],
         proof: &[u8],
-        peer: &Peer,
+        peer: Peer,
         peers: &Peers,
-    ) -> Result<Vec<u8>, Denied> {
+    ) -> Result<(Peer, Vec<u8>), Denied> {
         let unable = |error| Denied::Unable { error, log: self.service.log };
         let _lock = self.lock().map_err(unable)?;
         let Some(mut pending) = self.read().map_err(unable)? else {
@@ -178,25 +178,23 @@ impl Pairing {
         let verdict = pending.judge(
             self.service,
             proof::is_right(&key, Side::Connecting, material, &peer.name, proof),
-            peer,
+            &peer,
         );
         let verdict = verdict.map_err(Denied::from).and_then(|()| {
-            peers.could_add(peer).map_err(|error| match error {
-                PeerError::Name { .. } | PeerError::DuplicateName { .. } => {
-                    Refusal::new(RefusalKind::Name, error.to_string()).into()
-                }
+            let named = peers.with_free_name(&peer).map_err(|error| match error {
+                PeerError::Name { .. } => Refusal::new(RefusalKind::Name, error.to_string()).into(),
                 error => unable(error),
             })?;
             pending.state = State::Used;
-            Ok(())
+            Ok(named)
         });
         // Who may ask as often as they like has nothing written to the disk by it.
         if pending != before {
             self.write(&pending).map_err(unable)?;
         }
-        verdict?;
-        peers.add(peer).map_err(unable)?;
-        Ok(proof::make(&key, Side::Listening, material, &peer.name))
+        let named = verdict?;
+        peers.add(&named).map_err(unable)?;
+        Ok((named, proof::make(&key, Side::Listening, material, &peer.name)))
     }
 
     /// Only one process or thread at a time changes the code.

@@ -279,26 +279,23 @@ fn an_agent_that_does_not_know_the_code_is_not_kept() {
 }
 
 #[test]
-fn a_name_that_is_taken_is_told_at_either_end() {
+fn hosts_of_one_name_are_told_apart_at_either_end() {
     let (agent, studio, other) = (Agent::new("ottawa"), Controller::new("studio"), Controller::new("studio"));
     agent.meets(&studio, &agent.code()).1.unwrap();
-    let code = agent.code();
-    let (_, enrolled) = agent.meets(&other, &code);
-    assert_eq!(kind(&enrolled), RefusalKind::Name);
-    let error = enrolled.unwrap_err().to_string();
-    let known = studio.identity.fingerprint();
-    assert!(error.contains(&format!("the name `studio` already belongs to the key {known}")), "{error}");
-    // The code is as good as before.
-    let renamed = Controller { name: "studio-2", ..other };
-    agent.meets(&renamed, &code).1.unwrap();
+    let (admitted, enrolled) = agent.meets(&other, &agent.code());
+    assert_eq!(enrolled.unwrap().name, "ottawa");
+    assert_eq!(admitted.unwrap().name, "studio-2");
+    let known = agent.controllers.find(&other.identity.fingerprint()).unwrap().unwrap();
+    assert_eq!(known.name, "studio-2");
+    // Who comes again keeps the name.
+    assert_eq!(agent.meets(&other, &agent.code()).0.unwrap().name, "studio-2");
 
     // Another agent of the same name.
     let twin = Agent::new("ottawa");
-    let code = twin.code();
-    let (admitted, enrolled) = twin.meets(&studio, &code);
-    assert!(matches!(enrolled, Err(PeerError::DuplicateName { .. })), "{enrolled:?}");
-    assert!(matches!(admitted, Err(PeerError::CutOff { .. })), "{admitted:?}");
-    assert_eq!(twin.controllers.list().unwrap(), []);
+    let (admitted, enrolled) = twin.meets(&studio, &twin.code());
+    assert_eq!((admitted.unwrap().name.as_str(), enrolled.unwrap().name.as_str()), ("studio", "ottawa-2"));
+    let names: Vec<String> = studio.agents.list().unwrap().into_iter().map(|peer| peer.name).collect();
+    assert_eq!(names, ["ottawa", "ottawa-2"]);
 }
 
 #[test]
