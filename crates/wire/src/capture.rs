@@ -61,7 +61,7 @@ impl Captures {
     /// Makes the folder and the files, and begins. `clock` is that of the relays.
     ///
     /// # Errors
-    /// If a file cannot be made, or two ends would have the same.
+    /// If a file cannot be made or is there already, or two ends would have the same.
     pub fn start(
         directory: &Path,
         links: &[CapturedLink],
@@ -75,6 +75,14 @@ impl Captures {
         for name in
             links.iter().flat_map(|link| link.hosts.iter().map(|host| ends::file_name(&link.name, host)))
         {
+            // A device, as /dev/full, is nothing that could be lost.
+            if std::fs::metadata(directory.join(&name)).is_ok_and(|file| file.is_file()) {
+                return Err(WireError::State {
+                    path: directory.join(name),
+                    problem: "it exists already, and captures do not overwrite files; choose another folder, or remove it"
+                        .to_owned(),
+                });
+            }
             if let Some(name) = names.replace(name) {
                 return Err(refused((
                     directory.join(name),
@@ -169,7 +177,16 @@ fn write(mut links: Vec<(Arc<Log>, Ends)>, shared: &Shared) {
         }
     };
     if let Err((path, error)) = work() {
-        shared.fail(format!("the capture has ended: {}: {error}", path.display()));
+        let why = match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "the disk is full".to_owned(),
+            _ => error.to_string(),
+        };
+        let files: Vec<String> = links.iter().flat_map(|(_, ends)| ends.files()).collect();
+        shared.fail(format!(
+            "the capture has ended early: {}: {why}; these files hold what was written until then: {}",
+            path.display(),
+            files.join(", ")
+        ));
     }
     for (log, _) in &links {
         log.close();

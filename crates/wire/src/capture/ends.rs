@@ -88,6 +88,11 @@ impl Ends {
         Ok(Ends { clock, offset, ends, inside: BTreeMap::new(), passed: Time::ZERO })
     }
 
+    /// The files, to be named.
+    pub(super) fn files(&self) -> impl Iterator<Item = String> {
+        self.ends.iter().map(|end| end.path.display().to_string())
+    }
+
     /// Takes what the relay saw, and writes what is known.
     pub(super) fn take(&mut self, batch: &Batch) -> Result<(), (PathBuf, io::Error)> {
         for seen in &batch.seen {

@@ -153,7 +153,21 @@ fn a_full_disk_ends_the_capture_and_nothing_else() {
     // Whoever goes on is not held up.
     tap.arrived(ms(2), Port(0), PacketId(2), &PACKET);
     let problem = captures.finish().unwrap_err();
-    assert!(problem.contains("trunk-ottawa.pcapng: No space left on device"), "{problem}");
+    assert!(problem.contains("trunk-ottawa.pcapng: the disk is full; these files"), "{problem}");
+    let both = ["trunk-berlin.pcapng", "trunk-ottawa.pcapng"]
+        .map(|name| folder.path().join(name).display().to_string());
+    assert!(problem.ends_with(&format!(": {}", both.join(", "))), "{problem}");
+}
+
+#[test]
+fn an_earlier_capture_is_not_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let earlier = folder.path().join("trunk-ottawa.pcapng");
+    std::fs::write(&earlier, "earlier").unwrap();
+    let problem = Captures::start(folder.path(), &[link()], MonotonicClock::starting_now()).unwrap_err();
+    assert!(problem.to_string().contains("trunk-ottawa.pcapng: it exists already"), "{problem}");
+    assert_eq!(std::fs::read(&earlier).unwrap(), b"earlier");
+    assert!(!folder.path().join("trunk-berlin.pcapng").exists());
 }
 
 #[test]
