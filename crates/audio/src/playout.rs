@@ -124,6 +124,8 @@ pub struct Playout {
     skip: i64,
     /// Frames that were left out since audio is heard, to establish the depth, less those that were added.
     moved: i64,
+    /// Frames that were left out, of packets that had come.
+    left_out: u64,
     /// A refused sequence number's successor: if it comes next, the sender has started again.
     probation: Option<u32>,
     /// Turns in a row at which nothing was there.
@@ -170,6 +172,7 @@ impl Playout {
             lag: 0.0,
             skip: 0,
             moved: 0,
+            left_out: 0,
             probation: None,
             dry: 0,
             settle: 0,
@@ -287,6 +290,11 @@ impl Playout {
     /// heard.
     pub(crate) fn moved(&self) -> i64 {
         self.moved
+    }
+
+    /// Frames of packets that had come, but were left out.
+    pub(crate) fn left_out(&self) -> u64 {
+        self.left_out
     }
 
     /// Frames between what is playing at `now` and the end of the newest packet; `None` before playing has begun, and

@@ -86,6 +86,8 @@ struct Heard {
     made_up: usize,
     /// The delay as the player tells it after the first second, in seconds.
     told: Vec<f64>,
+    /// How much of what arrived was left out, as the player tells it, in seconds.
+    left_out: f64,
 }
 
 fn play(start: &Start, seconds: u64) -> Heard {
@@ -143,7 +145,7 @@ fn play(start: &Start, seconds: u64) -> Heard {
     }
     let asked = start.asked as f64 / 1e3 + block as f64 / 1e9 + player.stats().resampling.as_secs_f64();
     let asked = path + asked;
-    Heard { age, asked, made_up, told }
+    Heard { age, asked, made_up, told, left_out: player.stats().left_out.as_secs_f64() }
 }
 
 /// When each packet arrives, and the packet; and how long it takes from the capture of the first frame of a block to the arrival
@@ -249,6 +251,17 @@ fn a_sender_that_sends_old_audio_first_is_not_heard_late() {
 fn first_packets_that_are_held_up_change_nothing() {
     assert_all([5, 40, 82, 300].map(|held| Start { held, ..USUAL }));
     assert_all([5, 40, 82, 300].map(|held| Start { held, asked: 100, ..USUAL }));
+}
+
+/// The beginning of what was held up has missed its turn: the player says how much of it was left out.
+#[test]
+fn what_is_left_out_is_told() {
+    assert!(play(&USUAL, 3).left_out == 0.0);
+    for (held, asked) in [(82, 10), (300, 10), (300, 100)] {
+        let left_out = play(&Start { held, asked, ..USUAL }, 3).left_out;
+        let expected = (held - asked) as f64 / 1e3;
+        assert!((left_out - expected).abs() < 8e-3, "{left_out} left out, not {expected}");
+    }
 }
 
 #[test]

@@ -35,6 +35,9 @@ trait Decoder: Send {
         None
     }
 
+    /// Whether no sample changes where it is written so.
+    fn fits(&self, encoding: Encoding) -> bool;
+
     /// Appends the next frames; says whether there were any. An error reads on after the file's name.
     fn read(&mut self, samples: &mut Vec<f32>) -> Result<bool, String>;
 }
@@ -67,6 +70,11 @@ impl Reader {
     /// Its frames per second.
     pub fn sample_rate(&self) -> u32 {
         self.decoder.layout().sample_rate
+    }
+
+    /// Whether its samples can be written so without being rounded.
+    pub fn fits(&self, encoding: Encoding) -> bool {
+        self.decoder.fits(encoding)
     }
 
     /// What to tell who plays a file that is cut short, in a sentence without its full stop; `None` of one that is whole.

@@ -38,6 +38,8 @@ pub struct PlayerStats {
     pub depth: Duration,
     /// How long a block that arrives waits for its turn, smoothed: on average the depth and a block of the device.
     pub playout: Duration,
+    /// How much of what came was left out, to make the delay what it should be.
+    pub left_out: Duration,
     /// What resampling to the device's rate adds.
     pub resampling: Duration,
     /// How much faster the sender's clock is than the device's, in parts per million; `None` until that is known.
@@ -189,6 +191,7 @@ impl Player {
             counters: self.playout.counters(),
             depth: self.playout.depth(),
             playout: Duration::from_secs_f64(waits),
+            left_out: self.stream.duration_of(self.playout.left_out()),
             resampling: self.resampling(),
             drift_ppm: self.controller.as_ref().and_then(Controller::drift).map(|drift| 1e6 * drift),
             captured: self.captured(),

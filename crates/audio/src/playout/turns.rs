@@ -98,6 +98,7 @@ impl Playout {
         let skip = core::mem::take(&mut self.skip) + if change == Change::Shallow { frames } else { 0 };
         self.discard(self.next + skip / frames);
         self.read = (skip % frames) as usize;
+        self.left_out += if self.packets.is_whole(self.next) { self.read as u64 } else { 0 };
         self.play(skip > 0 && self.counters.played > 0);
     }
 
@@ -115,6 +116,8 @@ impl Playout {
     /// Throws away what is to be played before this packet.
     pub(super) fn discard(&mut self, until: i64) {
         while self.next < until {
+            self.left_out +=
+                if self.packets.is_whole(self.next) { self.settings.packet_frames as u64 } else { 0 };
             for n in 0..self.parts.len() {
                 match self.packets.take((self.next, n), &mut self.current) {
                     Some(_) => self.counters.skipped += 1,

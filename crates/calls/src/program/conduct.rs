@@ -59,6 +59,7 @@ pub(super) fn conduct(
     let outgoing = ways.packer.map(|packer| Outgoing::new(&stream, packer, limits.blocks));
     let incoming = ways.unpacker.map(|unpacker| Incoming::new(unpacker, stream.channels));
     desk.begin();
+    let narrowed = desk.narrowed;
     let Desk { device, wakeup, arriving, ends, overflows, .. } = desk;
     let worker = Worker {
         aim,
@@ -75,6 +76,8 @@ pub(super) fn conduct(
         all_sent: false,
         sender: Sending::default(),
         player: None,
+        is_limited: false,
+        narrowed,
     };
     let (refused, told) = mpsc::channel();
     let looking = thread::current();

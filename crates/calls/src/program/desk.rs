@@ -26,6 +26,8 @@ pub(super) struct Desk {
     /// Those that came last.
     pub(super) ends: Option<Ends>,
     pub(super) overflows: Arc<Overflows>,
+    /// Whether what it captures comes from a file whose samples have more bits than those of the stream.
+    pub(super) narrowed: bool,
 }
 
 /// The network's ends of both directions of a device.
@@ -71,7 +73,7 @@ impl Desk {
         )?;
         let refused = || SoundError::Refused("the device was opened without a stream".to_owned());
         let stream = stream.try_recv().map_err(|_| refused())?;
-        Ok(Desk { device, stream, wakeup, arriving, ends: None, overflows })
+        Ok(Desk { device, stream, wakeup, arriving, ends: None, overflows, narrowed: false })
     }
 
     /// Writes what arrives to a file instead of playing it.

@@ -241,7 +241,7 @@ fn talk(
     }
     let limit = (until.limit)();
     let why = match (&limit, &end) {
-        (Some(why), _) | (None, End::Gone(why)) => Some(why.as_str()),
+        (Some(why), _) | (None, End::Gone(why) | End::Limit(why)) => Some(why.as_str()),
         (None, End::Stopped | End::Done) => None,
     };
     tell(Event::Ended { figures: Some(&figures), why });

@@ -17,6 +17,7 @@ use super::exact::{Recording, not_a_file, refusal};
 use super::link::Ways;
 use super::recordings::{RecordingLimits, Recordings};
 use super::send::encoding;
+use super::words::Word;
 use super::worker::{Aim, End};
 use super::{Event, Observer, ProgramError};
 use crate::line::Ended;
@@ -237,14 +238,24 @@ impl Receiver<'_> {
         let outcome = desk.outcome();
         let limit = recorded.as_ref().and_then(|recorded| recorded.why());
         let why = match (&limit, &outcome, &end) {
-            (Some(why), ..) | (None, Err(why), _) | (None, Ok(()), End::Gone(why)) => Some(why.as_str()),
+            (Some(why), ..) | (None, Err(why), _) | (None, Ok(()), End::Gone(why) | End::Limit(why)) => {
+                Some(why.as_str())
+            }
             (None, Ok(()), End::Stopped | End::Done) => None,
         };
         if self.options.exact && figures.resampled {
             tell(Event::Advice(RESAMPLED));
         }
+        if self.options.exact && figures.narrowed {
+            tell(Event::Advice(NARROWED));
+        }
+        if matches!(self.options.to, Place::File(_)) && !figures.left_out.is_zero() {
+            tell(Event::Advice(&left_out(figures.left_out)));
+        }
         tell(Event::Ended { figures: Some(&figures), why });
         if let Some(why) = limit {
+            // If it does not arrive, the sender offers to try again.
+            let _ = session.tell(&Word::Limit);
             session.end(crate::now(), &Ended(why));
         }
         if let Err(why) = outcome {
@@ -256,6 +267,17 @@ impl Receiver<'_> {
 
 const RESAMPLED: &str = "the sender resampled its audio, so the recorded samples differ from those of its \
     device or file: set `--rate` of `send` to the rate of that device or file";
+
+const NARROWED: &str = "the samples of the sender's file have more bits than those of the stream, so the recorded samples are \
+    rounded: set `--format i24` of `send`, or `f32` for samples of 32 bits";
+
+/// A sentence about a recording that lacks something which arrived.
+fn left_out(length: Duration) -> String {
+    format!(
+        "{:.1} ms of what arrived are not in the recording: they were left out to set the playout delay; `--exact` records everything",
+        length.as_millis_f64()
+    )
+}
 
 /// Counts a sender out when it has gone.
 struct Playing<'p>(&'p AtomicUsize);

@@ -113,9 +113,9 @@ impl Recorded<'_> {
     pub(super) fn is_over(&self) -> bool {
         let now = crate::now();
         if self.over.borrow().is_none() && now >= self.look.get() {
-            self.look.set(now + LOOK);
-            self.count();
             let length = self.recordings.limits.length;
+            self.look.set((now + LOOK).min((self.began + length).max(now)));
+            self.count();
             let over = match now.since(self.began) >= length {
                 true => Some(format!(
                     "the recording has reached its limit of {length}, set by `--max-length` of `receive`"

@@ -9,6 +9,7 @@ use trunkline_audio::format::Encoding;
 use trunkline_audio::pipeline::{Codec, Packing, PlayerSettings, Protection, Stream, StreamError};
 use trunkline_core::{Duration, Time};
 use trunkline_io::{Wakeup, pace};
+use trunkline_sound::file::Reader;
 use trunkline_sound::{Format, Place, Wanted};
 
 use super::conduct::{Limits, conduct, play_out};
@@ -148,6 +149,16 @@ impl SendOptions {
         Ok(stream)
     }
 
+    /// Whether it sends a file whose samples have more bits than those of the stream. A file that cannot be read is told of elsewhere.
+    fn narrows(&self) -> bool {
+        match (&self.from, self.codec) {
+            (Place::File(path) | Place::Loop(path), Codec::Pcm(encoding)) => {
+                Reader::open(path).is_ok_and(|file| !file.fits(encoding))
+            }
+            _ => false,
+        }
+    }
+
     pub(super) fn wanted(&self) -> Wanted {
         Wanted {
             capture: Some((self.from.clone(), self.channels)),
@@ -174,6 +185,7 @@ pub fn send(options: &SendOptions, stop: &AtomicBool, observer: &dyn Observer) -
         (options.player, true),
         Arc::new(wakeup),
     )?;
+    desk.narrowed = options.narrows();
     let began = crate::now();
     let mut number = 0;
     loop {
@@ -197,7 +209,7 @@ pub fn send(options: &SendOptions, stop: &AtomicBool, observer: &dyn Observer) -
             play_out(&figures);
         }
         let gone = match &end {
-            End::Gone(why) => Some(why.as_str()),
+            End::Gone(why) | End::Limit(why) => Some(why.as_str()),
             End::Stopped | End::Done => None,
         };
         tell(Event::Ended { figures: Some(&figures), why: gone });
@@ -207,6 +219,7 @@ pub fn send(options: &SendOptions, stop: &AtomicBool, observer: &dyn Observer) -
                 pace::sleep(RETRY);
             }
             End::Gone(why) => return Err(ProgramError::Gone(why)),
+            End::Limit(why) => return Err(ProgramError::Limit(why)),
             end => return Ok(Sent { stream: desk.stream, figures, stopped: end == End::Stopped }),
         }
     }

@@ -43,6 +43,8 @@ impl Worker<'_> {
                 let Stages { capture, block, packet, .. } = &mut figures.stages;
                 (*capture, *block, *packet) = (sender.capture, sender.block, sender.packet);
                 figures.resampled = sender.resampled;
+                figures.narrowed = sender.narrowed;
+                figures.left_out = self.played().map_or(Duration::ZERO, |played| played.stats.left_out);
                 self.playing(&mut figures);
                 self.crossing(&mut figures, lately);
                 self.became(&mut figures.counts, sender.blocks.or(self.span()));

@@ -45,6 +45,8 @@ pub(super) enum End {
     Done,
     /// The other end has gone, or the way there: why, in a sentence.
     Gone(String),
+    /// The other end has reached a limit of recordings, and says which.
+    Limit(String),
 }
 
 /// What the thread shares with the one that looks at it.
@@ -82,6 +84,10 @@ pub(super) struct Worker<'w> {
     /// What the other end has told last.
     pub(super) sender: Sending,
     pub(super) player: Option<Playing>,
+    /// Whether samples of a file lose bits in the stream.
+    pub(super) narrowed: bool,
+    /// Whether a limit of recordings is reached at the other end.
+    pub(super) is_limited: bool,
 }
 
 impl Worker<'_> {
@@ -106,7 +112,8 @@ impl Worker<'_> {
             self.attach(now);
             if let Err(Ended(why)) = self.turn(now, leaving.is_none()) {
                 // Who wants to leave does not mind that the other end leaves too.
-                return leaving.map_or(End::Gone(why), |(end, _)| end);
+                let ended = if self.is_limited { End::Limit(why) } else { End::Gone(why) };
+                return leaving.map_or(ended, |(end, _)| end);
             }
             if now >= look {
                 look = now + LOOK;
@@ -173,6 +180,7 @@ impl Worker<'_> {
             match serde_json::from_value(told) {
                 Ok(Word::Sending(sending)) => self.sender = sending,
                 Ok(Word::Playing(playing)) => self.player = Some(playing),
+                Ok(Word::Limit) => self.is_limited = true,
                 // Of another version.
                 Err(_) => {}
             }
@@ -230,7 +238,18 @@ impl Worker<'_> {
                 let left_out = self.shared.left_out.load(Ordering::Relaxed);
                 let capturing = self.ends.as_ref().and_then(|ends| ends.capture.as_ref());
                 let resampled = capturing.is_some_and(CaptureEnd::is_resampled);
-                Word::Sending(Sending { offset, capture, block, packet, blocks, frames, left_out, resampled })
+                let narrowed = self.narrowed;
+                Word::Sending(Sending {
+                    offset,
+                    capture,
+                    block,
+                    packet,
+                    blocks,
+                    frames,
+                    left_out,
+                    resampled,
+                    narrowed,
+                })
             }
             Aim::Play => {
                 let Counts {

@@ -251,6 +251,28 @@ fn an_exact_recording_has_the_samples_that_were_sent() {
     }
 }
 
+/// An exact recording of 16 bits does not have the samples of a file of 24.
+#[test]
+fn a_file_of_more_bits_than_the_stream_is_told() {
+    for (bits, is_told) in [(24, true), (16, false)] {
+        in_real_time(|| {
+            let folder = Folder::new();
+            let from = folder.path("from.wav");
+            noise(&from, 1, bits);
+            let to = Place::File(folder.path("take.wav"));
+            let receiver = Serving::receiver(ReceiveOptions { exact: true, ..ReceiveOptions::new(to) });
+            let notes = Arc::clone(&receiver.notes);
+            let transport = "tcp".parse().unwrap();
+            let options =
+                SendOptions { from: Place::File(from), lasting: None, transport, ..tone(receiver.address) };
+            send(&options).unwrap();
+            receiver.end();
+            let told = notes.other.lock().unwrap().concat();
+            assert_eq!(told.contains("have more bits than those of the stream"), is_told, "{told}");
+        });
+    }
+}
+
 #[test]
 fn a_recording_ends_at_its_limit_and_the_next_is_refused() {
     let folder = Folder::new();
@@ -261,6 +283,7 @@ fn a_recording_ends_at_its_limit_and_the_next_is_refused() {
     // Without an end of its own.
     let why = send(&SendOptions { lasting: None, ..tone(receiver.address) }).unwrap_err().to_string();
     assert!(why.contains("its recordings have reached their limit of 20 KB"), "{why}");
+    assert!(!why.contains("--reconnect"), "it would come to the same: {why}");
     let why = send(&tone(receiver.address)).unwrap_err().to_string();
     assert!(why.contains("`--max-files` of `receive`"), "{why}");
     let ended = receiver.end();

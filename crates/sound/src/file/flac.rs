@@ -45,6 +45,14 @@ impl Decoder for Flac {
         self.layout
     }
 
+    fn fits(&self, encoding: Encoding) -> bool {
+        match self.reader.streaminfo().bits_per_sample {
+            ..=16 => true,
+            17..=24 => encoding != Encoding::I16,
+            25.. => false,
+        }
+    }
+
     fn read(&mut self, samples: &mut Vec<f32>) -> Result<bool, String> {
         let buffer = std::mem::take(&mut self.block);
         let block = self.reader.blocks().read_next_or_eof(buffer).map_err(|error| explain(&error))?;

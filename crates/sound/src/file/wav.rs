@@ -106,6 +106,15 @@ impl Decoder for Wav {
         self.data.map(|(announced, present)| (announced / frame, present / frame))
     }
 
+    fn fits(&self, encoding: Encoding) -> bool {
+        match self.samples {
+            Samples::Known(Encoding::I16) => true,
+            Samples::Known(Encoding::I24) => encoding != Encoding::I16,
+            Samples::Known(Encoding::F32) => encoding == Encoding::F32,
+            Samples::I32 => false,
+        }
+    }
+
     fn read(&mut self, samples: &mut Vec<f32>) -> Result<bool, String> {
         let frame = self.frame();
         let wanted = ((PIECE * frame) as u64).min(self.left);
