@@ -38,7 +38,10 @@ pub fn commands(host: &str, purpose: Use, judgement: &Judgement) -> (String, Str
     if transport.is_reliable() {
         let _ = write!(send, " --send-timeout {}s", SEND_TIMEOUT.as_secs_f64());
     }
-    let to = if purpose == Use::Recording { " --to take.wav" } else { "" };
-    let answer = format!("trunkline receive{to} --block {frames} --playout {:.1}ms", depth.as_millis_f64());
+    let answer = match purpose {
+        // What has to be whole is neither resampled nor concealed, and waits for no turn.
+        Use::Recording => "trunkline receive --to take.wav --exact".to_owned(),
+        _ => format!("trunkline receive --block {frames} --playout {:.1}ms", depth.as_millis_f64()),
+    };
     (answer, send)
 }
