@@ -129,8 +129,8 @@ pub struct Channel {
     pub inverted: bool,
     /// Whether each sample of what was compared is the sent one, unchanged, and there is no other sound.
     pub identical: bool,
-    /// How long the received channel is silent at its end while the sent one is not, in seconds: the sender had ended, or the
-    /// end was lost. It is not compared.
+    /// Length of the silence at the end of the received channel, in seconds, where the sent one goes on: the sender had ended,
+    /// or the end was lost. It is not compared.
     pub silent_end: f64,
     /// The differences.
     pub measures: Measures,

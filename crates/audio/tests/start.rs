@@ -86,7 +86,7 @@ struct Heard {
     made_up: usize,
     /// The delay as the player tells it after the first second, in seconds.
     told: Vec<f64>,
-    /// How much of what arrived was left out, as the player tells it, in seconds.
+    /// Received audio that was left out, as the player counts it, in seconds.
     left_out: f64,
 }
 
@@ -313,8 +313,8 @@ fn a_block_waits_from_its_last_packet_on() {
     }
 }
 
-/// Where the mean packet is slower than the typical one, by 2.2 ms, the clocks' correction keeps to the typical one. A start knows
-/// it to 1 ms or so: the mean of ten starts is known better.
+/// The clock correction keeps to the typical packet, although the mean one is slower by 2.2 ms. A start knows it to 1 ms or
+/// so: the mean of ten starts is known better.
 #[test]
 fn skewed_jitter_is_not_taken_for_drift() {
     let moved = |delay| {

@@ -35,7 +35,7 @@ trait Decoder: Send {
         None
     }
 
-    /// Whether no sample changes where it is written so.
+    /// True if no sample changes in this encoding.
     fn fits(&self, encoding: Encoding) -> bool;
 
     /// Appends the next frames; says whether there were any. An error reads on after the file's name.
@@ -72,7 +72,7 @@ impl Reader {
         self.decoder.layout().sample_rate
     }
 
-    /// Whether its samples can be written so without being rounded.
+    /// True if its samples can be written in this encoding without being rounded.
     pub fn fits(&self, encoding: Encoding) -> bool {
         self.decoder.fits(encoding)
     }

@@ -66,8 +66,8 @@ fn gaps(sample_rate: u32, sent: &[f32], received: &[f32]) -> (u32, f64) {
     (count, (total * block) as f64 / f64::from(sample_rate))
 }
 
-/// From which sample on the received audio is gone to its end, as in a gap: the recording has ended there, or the sender had. All of
-/// it, if it is not; and if nothing else is there.
+/// The sample from which on the received audio is gone to its end, as in a gap: the recording has ended there, or the sender
+/// had. The number of samples if it is not gone there, or gone altogether.
 pub(super) fn end(sample_rate: u32, sent: &[f32], received: &[f32]) -> usize {
     let block = (sample_rate as usize / 1000).max(1);
     let energy = |samples: &[f32]| samples.iter().map(|s| f64::from(*s) * f64::from(*s)).sum::<f64>();

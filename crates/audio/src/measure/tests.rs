@@ -173,7 +173,7 @@ fn gaps_are_counted_and_heard_the_more_there_are() {
     }
 }
 
-/// A sender that ends before its file does: the receiver goes on in silence.
+/// A sender that ends before its file does: the receiver records silence.
 #[test]
 fn silence_after_the_senders_end_is_not_a_gap() {
     let sent = music(RATE, 4.0, 11);

@@ -38,7 +38,7 @@ pub struct PlayerStats {
     pub depth: Duration,
     /// How long a block that arrives waits for its turn, smoothed: on average the depth and a block of the device.
     pub playout: Duration,
-    /// How much of what came was left out, to make the delay what it should be.
+    /// Received audio that was left out, to set the delay.
     pub left_out: Duration,
     /// What resampling to the device's rate adds.
     pub resampling: Duration,
@@ -246,7 +246,7 @@ struct Surpluses {
 }
 
 impl Surpluses {
-    /// Blocks of so much time are looked at together, but no more than so many.
+    /// Time and number of the blocks of one median, at most.
     const WINDOW: Duration = Duration::from_millis(500);
     const MOST: usize = 256;
 

@@ -26,7 +26,7 @@ pub(super) struct Desk {
     /// Those that came last.
     pub(super) ends: Option<Ends>,
     pub(super) overflows: Arc<Overflows>,
-    /// Whether what it captures comes from a file whose samples have more bits than those of the stream.
+    /// True if it captures a file whose samples have more bits than those of the stream.
     pub(super) narrowed: bool,
 }
 

@@ -22,9 +22,9 @@ pub struct Figures {
     pub added: [Option<DelaySummary>; 2],
     /// Whether the sender resamples what its device captures, as far as it has told.
     pub resampled: bool,
-    /// Whether the samples of the file that is sent have more bits than those of the stream, as far as the sender has told.
+    /// True if the sender has reported that the samples of its file have more bits than those of the stream.
     pub narrowed: bool,
-    /// How much of what arrived was not played, to set the playout delay.
+    /// Received audio that was not played, to set the playout delay.
     pub left_out: Duration,
     /// What was counted.
     pub counts: Counts,

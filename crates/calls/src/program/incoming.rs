@@ -87,7 +87,7 @@ impl PlaybackEnd {
 /// The receiving half of a session.
 pub(super) struct Incoming {
     unpacker: Box<dyn Unpacker>,
-    /// Of the stream.
+    /// Channels of the stream.
     channels: u16,
     /// From the capture of a block, by the sender's clock, to the arrival of its last part by ours.
     pub(super) transit: Mean,
@@ -122,7 +122,7 @@ impl Span {
 }
 
 impl Incoming {
-    /// For packets that `unpacker` reads, of a stream of so many channels.
+    /// For packets that `unpacker` reads, of a stream with these channels.
     pub(super) fn new(unpacker: Box<dyn Unpacker>, channels: u16) -> Incoming {
         Incoming {
             unpacker,

@@ -149,7 +149,8 @@ impl SendOptions {
         Ok(stream)
     }
 
-    /// Whether it sends a file whose samples have more bits than those of the stream. A file that cannot be read is told of elsewhere.
+    /// True if it sends a file whose samples have more bits than those of the stream. False if the file cannot be read: opening
+    /// the device reports that.
     fn narrows(&self) -> bool {
         match (&self.from, self.codec) {
             (Place::File(path) | Place::Loop(path), Codec::Pcm(encoding)) => {

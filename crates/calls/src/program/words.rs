@@ -11,7 +11,7 @@ pub(super) enum Word {
     Sending(Sending),
     /// Of the end that plays.
     Playing(Playing),
-    /// Of the end that records, before it ends the session: a limit is reached, and there is no point in another attempt.
+    /// A recording has reached its limit: the session ends, and another attempt would fail.
     Limit,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Sending {
     /// Whether what the device captured was resampled to the rate of the stream.
     #[serde(default)]
     pub(super) resampled: bool,
-    /// Whether the samples of the file that it sends have more bits than those of the stream.
+    /// True if the samples of the file that it sends have more bits than those of the stream.
     #[serde(default)]
     pub(super) narrowed: bool,
 }

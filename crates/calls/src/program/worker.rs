@@ -84,9 +84,9 @@ pub(super) struct Worker<'w> {
     /// What the other end has told last.
     pub(super) sender: Sending,
     pub(super) player: Option<Playing>,
-    /// Whether samples of a file lose bits in the stream.
+    /// True if samples of a file lose bits in the stream.
     pub(super) narrowed: bool,
-    /// Whether a limit of recordings is reached at the other end.
+    /// True if a limit of recordings is reached at the other end.
     pub(super) is_limited: bool,
 }
 

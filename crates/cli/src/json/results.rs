@@ -210,8 +210,8 @@ pub struct ListenChannel {
     pub identical: bool,
     /// The length that was compared, in seconds.
     pub compared_s: f64,
-    /// How long the received audio is silent at its end while the sent is not, in seconds: the sender had ended, or the end was
-    /// lost. It is not compared.
+    /// Length of the silence at the end of the received audio, in seconds, where the sent audio goes on: the sender had ended, or
+    /// the end was lost. It is not compared.
     pub silent_end_s: f64,
     /// Delay of the received audio, in seconds; negative if it is earlier.
     pub delay_s: f64,
