@@ -198,7 +198,7 @@ fn strangers_are_told_who_is_served_and_a_key_lets_its_holders_in() {
     closed.interrupt().ok();
 
     let open = Serving::start(&bench, &["receive", "--to", "none"]);
-    let private = "answers anyone on this host and private, link-local and CGNAT networks, without a key; they may play \
+    let private = "answers anyone on this host, its IPv6 networks, and private, link-local and CGNAT networks, without a key; they may play \
                    audio at `none`; peers on the Internet need `--pair`, `--allow NETWORK` or `--key-file FILE`";
     assert!(open.whom.contains(private), "{}", open.whom);
     open.interrupt().ok();

@@ -162,3 +162,27 @@ fn a_wire_of_words_is_listed_by_them_and_changed_like_any_other() {
     assert!(refused.err.contains("--link: `30 msx` is not a rate"), "{}", refused.err);
     assert_eq!(wire(&bench, &["pair.toml", "--link", "30 ms", "--", "true"]).code, Some(2));
 }
+
+/// Global addresses are a LAN's if the host is in their network, and the Internet's if it only has a route to them.
+#[test]
+fn hosts_of_an_ipv6_lan_serve_each_other_and_no_others() {
+    let Some(bench) = bench() else { return };
+    if !is_installed("ip", "the Debian package `iproute2`") {
+        return;
+    }
+    let program = env!("CARGO_BIN_EXE_trunkline");
+    let add = "ip -6 address add dev trunk nodad";
+    let server = format!(
+        "{add} 2001:db8:7::2/64 && {add} 2001:db8:8::2/128 && ip -6 route add 2001:db8:8::/64 dev trunk && exec {program} reflect"
+    );
+    let probe = |network| {
+        format!("{program} probe 2001:db8:{network}::2 --budget 2s --transports udp --no-load; echo rc $?")
+    };
+    let client =
+        format!("{add} 2001:db8:7::1/64 && {add} 2001:db8:8::1/64 && sleep 1 && {}; {}", probe(7), probe(8));
+    let ran =
+        wire(&bench, &["pair.toml", "--with", &format!("b={server}"), "--", "bash", "-c", &client]).ok();
+    let codes: Vec<&str> = ran.out.lines().filter(|line| line.starts_with("rc ")).collect();
+    assert_eq!(codes, ["rc 0", "rc 1"], "{} {}", ran.out, ran.err);
+    assert!(ran.err.contains("not 2001:db8:8::1; to let this host in"), "{}", ran.err);
+}

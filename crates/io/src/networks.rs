@@ -1,9 +1,11 @@
 //! Ranges of addresses.
 
 use std::fmt;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
+use nix::net::if_::InterfaceFlags;
 use serde::{Deserialize, Serialize};
 
 /// A range of addresses: `10.0.0.0/8`, or a single one: `192.0.2.7`.
@@ -97,6 +99,25 @@ impl From<Network> for String {
     fn from(network: Network) -> String {
         network.to_string()
     }
+}
+
+/// The addresses that this host has now, each with its network if that is a LAN's of IPv6: a broadcast interface that is up,
+/// and a prefix of 64 bits or more. Such networks have global addresses; those of IPv4 with global addresses are mostly a
+/// provider's, with strangers in them.
+///
+/// # Errors
+/// If the system does not list its interfaces.
+pub fn own() -> io::Result<Vec<Network>> {
+    let of_interface = |interface: nix::ifaddrs::InterfaceAddress| {
+        if let Some(v4) = interface.address?.as_sockaddr_in() {
+            return Some(Network::around(v4.ip().into(), 32));
+        }
+        let is_lan = interface.flags.contains(InterfaceFlags::IFF_UP | InterfaceFlags::IFF_BROADCAST);
+        let prefix = interface.netmask?.as_sockaddr_in6()?.ip().to_bits().leading_ones() as u8;
+        let prefix = if is_lan && prefix >= 64 { prefix } else { 128 };
+        Some(Network::around(interface.address?.as_sockaddr_in6()?.ip().into(), prefix))
+    };
+    Ok(nix::ifaddrs::getifaddrs()?.filter_map(of_interface).collect())
 }
 
 /// The first address with the same prefix.

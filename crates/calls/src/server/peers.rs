@@ -3,13 +3,14 @@
 use core::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use trunkline_io::networks::Network;
+use trunkline_io::networks::{self, Network};
 
 /// The addresses that a server serves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Peers {
     /// This host, private networks (RFC 1918, RFC 4193), link-local addresses, the shared space of RFC 6598 (CGNAT, overlay
-    /// networks), and the spaces of RFC 2544 and RFC 5180, which wires have. The Internet routes none of them.
+    /// networks), and the spaces of RFC 2544 and RFC 5180, which wires have. The Internet routes none of them. Also the IPv6
+    /// networks in which this host is when a peer connects: a LAN's addresses may be global.
     #[default]
     Near,
     /// These networks.
@@ -33,7 +34,11 @@ impl Peers {
                     Network::around(Ipv4Addr::new(198, 18, 0, 0).into(), 15),
                     Network::around(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 0).into(), 48),
                 ];
-                is_local || within(&Network::PRIVATE) || within(&wires)
+                // Of a host that does not list its interfaces only the other networks are known.
+                is_local
+                    || within(&Network::PRIVATE)
+                    || within(&wires)
+                    || within(&networks::own().unwrap_or_default())
             }
             Peers::In(networks) => within(networks),
             Peers::All => true,
@@ -44,7 +49,9 @@ impl Peers {
 impl fmt::Display for Peers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Peers::Near => f.write_str("this host and private, link-local and CGNAT networks"),
+            Peers::Near => {
+                f.write_str("this host, its IPv6 networks, and private, link-local and CGNAT networks")
+            }
             Peers::In(networks) => {
                 let networks: Vec<String> = networks.iter().map(Network::to_string).collect();
                 f.write_str(&networks.join(", "))

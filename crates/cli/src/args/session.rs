@@ -238,7 +238,8 @@ pub struct Reflect {
 #[derive(Debug, Args)]
 pub struct Access {
     /// Serve this address or network, such as `192.0.2.0/24`, and no others; repeatable. `0.0.0.0/0` and `::/0` serve
-    /// everyone [default: this host and private, link-local and CGNAT networks; with --key-file every address]
+    /// everyone [default: this host, its IPv6 networks, and private, link-local and CGNAT networks; with --key-file
+    /// every address]
     #[arg(long, value_name = "NETWORK")]
     pub allow: Vec<Network>,
 
