@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::journal::Journal;
@@ -10,6 +11,8 @@ use crate::programs::Program;
 
 /// One that takes longer hangs.
 const LONGEST: &str = "300";
+/// Kills in the first run of a test of random moments; later ones have as many as a run of the suite.
+const KILLS: &str = "100";
 
 /// The attacks to run and the time for them.
 #[derive(clap::Args)]
@@ -29,7 +32,7 @@ struct Kind {
     tests: &'static [&'static str],
 }
 
-const KINDS: [Kind; 6] = [
+const KINDS: [Kind; 7] = [
     Kind {
         name: "floods and slow peers",
         has_chance: false,
@@ -75,6 +78,18 @@ const KINDS: [Kind; 6] = [
             "datagrams_that_were_changed_disturb_nobody",
             "damaged_messages_of_a_controller_end_its_connection_and_not_the_agent",
             "damaged_requests_get_an_answer_or_an_end_and_the_server_goes_on",
+            "a_path_that_changes_packets_stops_neither_end_of_any_transport_and_no_change_is_delivered",
+        ],
+    },
+    Kind {
+        name: RANDOM_KILLS,
+        has_chance: true,
+        tests: &[
+            "an_agent_killed_at_any_moment_loses_and_doubles_nothing",
+            "a_controller_killed_at_any_moment_loses_and_doubles_nothing",
+            "a_simulation_killed_at_any_moment_is_resumed_to_the_same_results",
+            "a_server_killed_at_any_moment_has_every_run_that_it_has_begun",
+            "a_wire_killed_at_any_moment_leaves_no_process_and_comes_up_again",
         ],
     },
     Kind {
@@ -118,6 +133,8 @@ const KINDS: [Kind; 6] = [
     },
 ];
 
+/// The kind whose tests kill a hundred times each.
+const RANDOM_KILLS: &str = "kills at random moments";
 /// The kind of the tests that only `docs/security.md` names.
 const PROMISES: &str = "promises of docs/security.md";
 
@@ -148,9 +165,15 @@ pub(crate) fn run(attack: &Attack) -> Result<(), String> {
         return Err("no attack has such a name".to_owned());
     }
     let (journal, began) = (Journal::of_round()?, Instant::now());
-    for row in &mut rows {
+    // Kills mostly wait, and hence happen at once.
+    let (kills, others): (Vec<_>, Vec<_>) = rows.iter_mut().partition(|row| row.kind == RANDOM_KILLS);
+    for row in others {
         row.run(&journal)?;
     }
+    thread::scope(|scope| {
+        let all: Vec<_> = kills.into_iter().map(|row| scope.spawn(|| row.run(&journal))).collect();
+        all.into_iter().try_for_each(|one| one.join().unwrap_or_else(|_| Err("a thread panicked".to_owned())))
+    })?;
     let until = Duration::from_secs(attack.minutes.saturating_mul(60));
     while rows.iter().any(|row| row.has_chance) && began.elapsed() < until {
         for row in rows.iter_mut().filter(|row| row.has_chance) {
@@ -229,7 +252,11 @@ impl Row<'_> {
         let mut command = Command::new("timeout");
         command.args(["--kill-after=10", LONGEST]).arg(&self.program.path).args(["--exact", &self.test]);
         // The first run is the one of the suite.
-        command.env("TRUNKLINE_ATTACK_SEED", (self.runs + 1).to_string()).env("RUST_BACKTRACE", "0");
+        let seed = self.runs + 1;
+        command.env("TRUNKLINE_ATTACK_SEED", seed.to_string()).env("RUST_BACKTRACE", "0");
+        if self.kind == RANDOM_KILLS && seed == 1 {
+            command.env("TRUNKLINE_ATTACK_KILLS", KILLS);
+        }
         let began = Instant::now();
         let output = self.program.output(journal.of(&mut command))?;
         let took = began.elapsed();
@@ -237,7 +264,8 @@ impl Row<'_> {
         self.took += took;
         let verdict = if output.status.success() { "ok" } else { "FAILED" };
         let test = format!("{}: {}: {}", self.kind, self.program.name, self.test);
-        anstream::println!("{test:<120} {:>6.1} s  {verdict}", took.as_secs_f64());
+        let seed = if self.has_chance { format!(", seed {seed}") } else { String::new() };
+        anstream::println!("{test:<120} {:>6.1} s  {verdict}{seed}", took.as_secs_f64());
         if !output.status.success() {
             self.failures += 1;
             let [out, err] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));

@@ -8,6 +8,8 @@ pub mod conformance;
 #[cfg(unix)]
 pub mod jack;
 pub mod journal;
+pub mod kills;
+pub mod middle;
 pub mod mutation;
 pub mod pair;
 #[cfg(target_os = "linux")]

@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
+mod kills;
 mod support;
 
 use std::collections::BTreeMap;
@@ -116,11 +117,16 @@ fn three_agents_measure_what_one_machine_does() {
 const MESSAGES: u32 = 100;
 
 fn assert_whole(folder: &Path, points: usize) {
+    assert_all(folder, points, MESSAGES);
+}
+
+/// Each point has this number of messages of each flow, once.
+fn assert_all(folder: &Path, points: usize, messages: u32) {
     assert!(is_finished(folder));
-    let account = account(&stored(folder), MESSAGES);
+    let account = account(&stored(folder), messages);
     assert_eq!((account.points, account.whole), (points, points), "{account:?}");
     assert_eq!((account.lost, account.doubled), (0, 0), "{account:?}");
-    assert_eq!(account.records, points * 2 * MESSAGES as usize);
+    assert_eq!(account.records, points * 2 * messages as usize);
 }
 
 #[test]
