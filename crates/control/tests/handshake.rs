@@ -282,6 +282,38 @@ fn a_certificate_does_not_help_without_its_key() {
     assert!(error.to_string().contains("BadSignature"), "{error}");
 }
 
+/// A client that would resume gets no ticket, and proves its key again.
+#[test]
+fn no_session_is_resumed() {
+    let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
+    let certificate = rcgen::CertificateParams::new(["trunkline".to_owned()]).unwrap().self_signed(&pair);
+    let key = rustls::pki_types::PrivatePkcs8KeyDer::from(pair.serialize_der());
+    let key = rustls::crypto::ring::sign::any_eddsa_type(&key).unwrap();
+    let shown = Arc::new(CertifiedKey::new(vec![certificate.unwrap().into()], key));
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Careless))
+        .with_client_cert_resolver(Arc::new(Stolen(shown)));
+    config.alpn_protocols = vec![b"trunkline-agent".to_vec()];
+    let (config, listener) = (Arc::new(config), listener(&identity(), Pulse::default()));
+    for _ in 0..2 {
+        thread::scope(|scope| {
+            let accepted = scope.spawn(|| drop(accept(&listener).unwrap()));
+            let name = ServerName::try_from("trunkline").unwrap();
+            let tls = ClientConnection::new(Arc::clone(&config), name).unwrap();
+            let mut stream = StreamOwned::new(tls, TcpStream::connect(listener.local_address()).unwrap());
+            // Until the other end leaves: everything that it sends has come.
+            let _ = stream.read_to_end(&mut Vec::new());
+            accepted.join().unwrap();
+            assert_eq!(stream.conn.handshake_kind(), Some(rustls::HandshakeKind::Full));
+            assert_eq!(stream.conn.tls13_tickets_received(), 0);
+        });
+    }
+}
+
 #[test]
 fn an_identity_is_found_at_both_ends() {
     // The same key from a file is known by the same fingerprint over the wire.
