@@ -219,6 +219,9 @@ pub fn run(
 ) -> Result<Outcome, RunnerError> {
     let choices = request.experiment.points.iter().map(|point| point.choice.clone()).collect();
     let writer = store.begin(new_run(&request, choices))?;
+    if let Some(fleet) = request.fleet {
+        forget_stored(store, &writer, fleet)?;
+    }
     finish_measuring(writer, request, |stored| Some(stored as usize), observer, stop)
 }
 
@@ -232,7 +235,7 @@ pub fn resume(
 ) -> Result<Outcome, RunnerError> {
     let writer = store.resume(id)?;
     if let Some(fleet) = request.fleet {
-        forget_stored(&writer, fleet)?;
+        forget_stored(store, &writer, fleet)?;
     }
     let choices: BTreeMap<u32, Vec<usize>> =
         store.run(id)?.points.into_iter().map(|point| (point.index, point.choice)).collect();
@@ -243,11 +246,18 @@ pub fn resume(
     finish_measuring(writer, request, place, observer, stop)
 }
 
-/// Lets agents forget what they keep of repetitions that the store has; what it lacks is taken from them.
-fn forget_stored(writer: &RunWriter, fleet: &Fleet) -> Result<(), RunnerError> {
-    let missing = writer.missing()?;
-    let kept = fleet.kept(&writer.info()?.key)?;
-    let is_stored = |at: &PartKey| !missing.contains(&(at.point, at.repetition));
+/// Lets agents forget what they keep of repetitions that the store has; what it lacks is taken from them. Also of earlier runs: an
+/// agent or a controller that dies at the end of one leaves parts that are stored.
+fn forget_stored(store: &Store, writer: &RunWriter, fleet: &Fleet) -> Result<(), RunnerError> {
+    let kept = fleet.kept()?;
+    let (own, missing) = (writer.info()?.key, writer.missing()?);
+    let runs = store.runs()?;
+    let is_complete =
+        |run: &String| runs.iter().any(|info| info.key == *run && info.status == Status::Complete);
+    let is_stored = |at: &PartKey| match at.run == own {
+        true => !missing.contains(&(at.point, at.repetition)),
+        false => is_complete(&at.run),
+    };
     kept.iter().filter(|kept| is_stored(&kept.at)).for_each(|kept| fleet.forget(&kept.at));
     Ok(())
 }

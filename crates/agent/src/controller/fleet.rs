@@ -192,26 +192,26 @@ impl Fleet {
         inner.discard();
     }
 
-    /// Asks what the agents keep of a run: repetitions that were measured while nobody stored them. A later
-    /// [`run`](Fleet::run) of such a repetition takes it from there.
+    /// Asks what the agents keep for this controller, of any run: repetitions that were measured while nobody stored them,
+    /// or of which no agent heard that they are stored. A later [`run`](Fleet::run) of such a repetition takes it from there.
     ///
     /// # Errors
     /// If an agent does not answer.
-    pub fn kept(&self, run: &str) -> Result<Vec<Kept>, FleetError> {
+    pub fn kept(&self) -> Result<Vec<Kept>, FleetError> {
         let mut inner = self.inner();
         for agent in 0..inner.agents.len() {
             let parts = inner.ask(agent, &ToAgent::Parts, "listing its stored parts", |said| match said {
                 FromAgent::Parts(parts) => Some(parts),
                 _ => None,
             })?;
-            for info in parts.into_iter().filter(|info| info.part.run == run) {
+            for info in parts {
                 let PartId { run, point, repetition, .. } = info.part.clone();
                 let known = inner.kept.entry(PartKey { run, point, repetition }).or_default();
                 known.retain(|(_, other)| other.part != info.part);
                 known.push((agent, info));
             }
         }
-        let kept = inner.kept.iter().filter(|(at, _)| at.run == run);
+        let kept = inner.kept.iter();
         Ok(kept.map(|(at, parts)| Kept { at: at.clone(), parts: parts.len(), bytes: bytes(parts) }).collect())
     }
 

@@ -117,16 +117,11 @@ fn three_agents_measure_what_one_machine_does() {
 const MESSAGES: u32 = 100;
 
 fn assert_whole(folder: &Path, points: usize) {
-    assert_all(folder, points, MESSAGES);
-}
-
-/// Each point has this number of messages of each flow, once.
-fn assert_all(folder: &Path, points: usize, messages: u32) {
     assert!(is_finished(folder));
-    let account = account(&stored(folder), messages);
+    let account = account(&stored(folder), MESSAGES);
     assert_eq!((account.points, account.whole), (points, points), "{account:?}");
     assert_eq!((account.lost, account.doubled), (0, 0), "{account:?}");
-    assert_eq!(account.records, points * 2 * messages as usize);
+    assert_eq!(account.records, points * 2 * MESSAGES as usize);
 }
 
 #[test]

@@ -63,11 +63,26 @@ pub(crate) fn measure(folder: &Path, observer: &dyn Observer) -> Result<Outcome,
     measure_with(folder, &DirectoryFiles::beside(&folder.join("experiment.toml")), observer)
 }
 
+/// Runs the experiment of a folder once more, as another run.
+pub(crate) fn measure_anew(folder: &Path) -> Result<Outcome, RunnerError> {
+    let files = DirectoryFiles::beside(&folder.join("experiment.toml"));
+    run_or_resume(folder, &files, &Warnings::default(), true)
+}
+
 /// As [`measure`]; what the experiment names is read from `files`.
 pub(crate) fn measure_with(
     folder: &Path,
     files: &dyn Files,
     observer: &dyn Observer,
+) -> Result<Outcome, RunnerError> {
+    run_or_resume(folder, files, observer, false)
+}
+
+fn run_or_resume(
+    folder: &Path,
+    files: &dyn Files,
+    observer: &dyn Observer,
+    is_new: bool,
 ) -> Result<Outcome, RunnerError> {
     let file = folder.join("experiment.toml");
     let text = std::fs::read_to_string(&file).unwrap();
@@ -95,7 +110,7 @@ pub(crate) fn measure_with(
     };
     trunkline_runner::precheck(&request)?;
     let stop = AtomicBool::new(false);
-    match store.runs().unwrap().first() {
+    match store.runs().unwrap().first().filter(|_| !is_new) {
         Some(run) => trunkline_runner::resume(&store, run.id, request, observer, &stop),
         None => trunkline_runner::run(&store, request, observer, &stop),
     }
@@ -249,6 +264,18 @@ impl AgentProcess {
             child.kill().unwrap();
             child.wait().unwrap();
         }
+    }
+
+    /// Copies the folder in which it keeps parts.
+    pub(crate) fn copy_spool(&self, to: &Path) {
+        let copied = Command::new("cp").arg("-r").arg(self.state.join("spool")).arg(to).status().unwrap();
+        assert!(copied.success());
+    }
+
+    /// Puts a copy of that folder in its place.
+    pub(crate) fn take_spool(&self, from: &Path) {
+        std::fs::remove_dir_all(self.state.join("spool")).unwrap();
+        std::fs::rename(from, self.state.join("spool")).unwrap();
     }
 
     /// How many parts it keeps.
