@@ -237,7 +237,7 @@ impl Recording {
         self.release();
         let wholeness = wholeness(self.order.counters, sender);
         // The sender fills its last block with silence.
-        let end = sender.frames.filter(|_| wholeness.is_ok()).unwrap_or(self.frames);
+        let end = sender.frames.unwrap_or(self.frames);
         let mut beyond = self.frames.saturating_sub(end).saturating_mul(self.channels) as usize;
         for block in self.tail.iter_mut().rev() {
             let cut = beyond.min(block.len());
@@ -275,7 +275,7 @@ fn wholeness(counters: Counters, sender: &Sending) -> Result<(), String> {
     let missing = sent.saturating_sub(counters.played).max(counters.missing);
     if missing > 0 {
         return Err(format!(
-            "the recording is not whole: {missing} of {sent} blocks are missing, and silence stands for those that are missing \
+            "the recording is not whole: {missing} of {sent} packets are missing, and silence stands for those that are missing \
              between others"
         ));
     }

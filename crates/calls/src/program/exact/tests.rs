@@ -111,8 +111,8 @@ fn a_recording_is_whole_if_all_is_there_that_was_sent() {
     for (counters, sender, why) in [
         (counters(10, 0), sender(None, 0), "has not said how much it sent"),
         // The first or the last ones.
-        (counters(7, 0), sender(Some(10), 0), "3 of 10 blocks are missing"),
-        (counters(8, 2), sender(Some(10), 0), "2 of 10 blocks are missing"),
+        (counters(7, 0), sender(Some(10), 0), "3 of 10 packets are missing"),
+        (counters(8, 2), sender(Some(10), 0), "2 of 10 packets are missing"),
         (counters(10, 0), sender(Some(10), 4), "the sender lost 4 blocks"),
     ] {
         let told = wholeness(counters, &sender).unwrap_err();
